@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the loader hands to each cluster's kernel.
+ *
+ * Every core of the cluster enters the kernel image at its ELF entry point in
+ * 64-bit long mode, paging on, interrupts off, direction flag clear, no stack:
+ *
+ *     RDI = struct boot_info * (an address in the direct map)
+ *     RSI = index of this core within the cluster, 0 .. cpu_count-1
+ *
+ * CR3 holds the cluster's kernel page table, built by the loader in the
+ * cluster's own memory:
+ *
+ *     0 .. 4 GiB              identity, 2 MiB pages, writable, executable; only
+ *                             there for the jump, the kernel clears PML4[0..255]
+ *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
+ *                             range of `memory`, `modules`, `image`, `tables`,
+ *                             and the doorbell pages; nothing of other clusters
+ *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
+ *                             rights (W^X), 4 KiB pages
+ *
+ * EFER.NXE, EFER.SCE and CR0.WP are set; everything else (GDT, IDT, CR4, PAT,
+ * local APIC) the kernel sets itself. The cores may enter in any order and
+ * core 0 need not be first.
+ *
+ * All addresses are physical unless they say otherwise, all sizes are bytes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define BOOT_INFO_MAGIC    0x595252454b530003ull
+#define KERNEL_IMAGE_BASE  0xffffffff80000000ull
+#define KERNEL_DIRECT_BASE 0xffff800000000000ull
+
+enum {
+	BOOT_MAX_CPUS = 60, /* per cluster: one cache line each in a doorbell page */
+	BOOT_MAX_CLUSTERS = 64,
+	BOOT_MAX_RANGES = 32,
+	BOOT_MAX_SEGMENTS = 8,
+	BOOT_MAX_MODULES = 32,
+	BOOT_MAX_CHANNELS = 64,
+	BOOT_MAX_IOAPICS = 16,
+	BOOT_NAME_SIZE = 32,
+};
+
+struct boot_range {
+	uint64_t base; /* multiple of 4 KiB */
+	uint64_t size; /* multiple of 4 KiB */
+};
+
+/* A loaded piece of the root task: `size` bytes (whole pages, zero-filled by the loader). */
+struct boot_segment {
+	uint64_t vaddr;
+	uint64_t paddr;
+	uint64_t size;
+	uint32_t rights; /* BOOT_READ | BOOT_WRITE | BOOT_EXECUTE */
+	uint32_t reserved;
+};
+enum { BOOT_READ = 1, BOOT_WRITE = 2, BOOT_EXECUTE = 4 };
+
+/* A file for user level, inside `modules`, 4 KiB aligned. */
+struct boot_module {
+	char name[BOOT_NAME_SIZE];
+	uint64_t offset; /* from modules.base */
+	uint64_t size;   /* exact, not rounded */
+};
+
+/*
+ * One channel that ends in this cluster. `memory` is shared with the peer and
+ * belongs to user level. Each doorbell page (4 KiB, see doorbell.h) belongs to
+ * the two kernels: `ring` is written by this kernel, `heard` by the peer's.
+ */
+struct boot_channel {
+	uint32_t id; /* as in the cluster map */
+	uint32_t peer;
+	uint32_t side; /* 0 for the first end named in the map, 1 for the second */
+	uint32_t reserved;
+	struct boot_range memory; /* 2 MiB aligned */
+	uint64_t ring;
+	uint64_t heard;
+	uint32_t peer_cpu_count;
+	uint32_t peer_apic[BOOT_MAX_CPUS]; /* the cores this kernel may interrupt */
+	uint32_t reserved2;
+};
+
+struct boot_ioapic {
+	uint64_t base;
+	uint32_t id;
+	uint32_t gsi_base;
+};
+
+struct boot_info {
+	uint64_t magic;
+	uint32_t size; /* sizeof(struct boot_info) */
+	uint32_t cluster;
+	uint32_t cluster_count;
+	uint32_t x2apic; /* the loader left every core in x2APIC mode */
+	uint64_t tsc_hz;
+	uint64_t lapic_hz; /* local APIC timer, divider 1; 0 when unknown */
+	uint64_t rsdp;     /* 0 when unknown */
+	uint64_t epoch;    /* seconds since 1970 when TSC read epoch_tsc; 0 when unknown */
+	uint64_t epoch_tsc;
+
+	uint32_t cpu_count;
+	uint32_t apic[BOOT_MAX_CPUS];     /* local APIC id of core i */
+	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
+
+	uint32_t memory_count;
+	struct boot_range memory[BOOT_MAX_RANGES]; /* free RAM, becomes untyped */
+	uint32_t device_count;
+	uint32_t reserved;
+	struct boot_range device[BOOT_MAX_RANGES]; /* MMIO, becomes device untyped; cluster 0 only */
+	struct boot_range image;   /* the kernel image */
+	struct boot_range tables;  /* the kernel page table; its first page is the PML4 */
+	struct boot_range modules; /* 2 MiB aligned, size a multiple of 2 MiB */
+
+	uint32_t segment_count;
+	uint32_t module_count;
+	struct boot_segment segment[BOOT_MAX_SEGMENTS];
+	uint64_t root_entry;
+	struct boot_module module[BOOT_MAX_MODULES]; /* "map" is the cluster map (dtb) */
+
+	uint32_t channel_count;
+	uint32_t ioapic_count; /* cluster 0 only */
+	struct boot_channel channel[BOOT_MAX_CHANNELS];
+	struct boot_ioapic ioapic[BOOT_MAX_IOAPICS];
+	char kernel_name[BOOT_NAME_SIZE]; /* the image's name in the map, "clh+stat" */
+	/* ACPI interrupt overrides: ISA interrupt i arrives at this GSI. flags as in the MADT. */
+	uint32_t isa_gsi[16];
+	uint32_t isa_flags[16];
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the kernel tells the first task of its cluster.
+ *
+ * The root task starts on core 0 of the cluster, priority 255, at its ELF
+ * entry point with RDI = ROOT_INFO_VADDR, RSI = ROOT_IPC_BUFFER_VADDR and RSP
+ * = ROOT_STACK_TOP (64 KiB of stack, mapped). Its segments are mapped with
+ * their own rights. All of the lower half except ROOT_RESERVED_BASE and above,
+ * and its own image, is free for it.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/boot.h>
+
+#define ROOT_INFO_MAGIC       0x544f4f5259524b53ull
+#define ROOT_RESERVED_BASE    0x00007f0000000000ull
+#define ROOT_INFO_VADDR       0x00007f0000000000ull /* 64 KiB, read-only */
+#define ROOT_IPC_BUFFER_VADDR 0x00007f0000100000ull
+#define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
+#define ROOT_STACK_TOP        0x00007f0001000000ull
+
+/* Slots of the root CNode (radix ROOT_CNODE_BITS) */
+enum {
+	ROOT_CNODE_BITS = 16,
+	ROOT_SLOT_NULL = 0,
+	ROOT_SLOT_TCB,
+	ROOT_SLOT_CNODE,
+	ROOT_SLOT_VSPACE,
+	ROOT_SLOT_IRQ_CONTROL,   /* cluster 0 only, else empty */
+	ROOT_SLOT_IO_PORT,       /* all ports; cluster 0 only, else empty */
+	ROOT_SLOT_IPC_BUFFER,    /* frame */
+	ROOT_SLOT_STAT,          /* ROOT_STAT_FRAMES frames of 4 KiB, read-only */
+	ROOT_STAT_FRAMES = 2,
+	ROOT_SLOT_CHANNEL = 16,  /* one OBJECT_CHANNEL per channel, in the order of root_info.channel */
+	ROOT_SLOT_UNTYPED = 128, /* in the order of root_info.untyped */
+};
+
+/*
+ * ORDINARY memory is zeroed before user level sees it. Other kinds keep their
+ * content and only frames can be made of them; their pieces come in ascending
+ * address order and together cover their range exactly.
+ */
+enum root_untyped_kind {
+	ROOT_UNTYPED_ORDINARY,
+	ROOT_UNTYPED_DEVICE,  /* MMIO */
+	ROOT_UNTYPED_MODULES, /* root_info.modules; pieces of at least 2 MiB */
+	ROOT_UNTYPED_CHANNEL, /* root_info.channel[`channel`].memory; at least 2 MiB */
+};
+
+struct root_untyped {
+	uint64_t paddr;
+	uint8_t size_bits;
+	uint8_t kind;
+	uint16_t channel; /* index, for ROOT_UNTYPED_CHANNEL */
+	uint32_t reserved;
+};
+
+struct root_channel {
+	uint32_t id, peer, side, reserved;
+	struct boot_range memory;
+};
+
+enum { ROOT_MAX_UNTYPED = 1024 };
+
+struct root_info {
+	uint64_t magic;
+	uint32_t size;
+	uint32_t cluster;
+	uint32_t cluster_count;
+	uint32_t cpu_count;
+	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
+	uint64_t tsc_hz;
+	uint64_t epoch;     /* seconds since 1970 at TSC epoch_tsc; 0 when unknown */
+	uint64_t epoch_tsc;
+	uint64_t rsdp;
+	uint32_t first_free_slot; /* of the root CNode; all from here on are empty */
+	uint32_t untyped_count;
+	uint32_t module_count;
+	uint32_t channel_count;
+	struct boot_range modules;
+	struct boot_module module[BOOT_MAX_MODULES];
+	struct root_channel channel[BOOT_MAX_CHANNELS];
+	struct root_untyped untyped[ROOT_MAX_UNTYPED];
+	char kernel_name[BOOT_NAME_SIZE];
+	uint32_t isa_gsi[16];
+	uint32_t isa_flags[16];
+};
+
+_Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");

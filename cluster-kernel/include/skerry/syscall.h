@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The system-call interface.
+ *
+ * Entry is by the SYSCALL instruction:
+ *
+ *     in    RAX system call            out   RAX 0 or an error (errors.h)
+ *           RDI capability pointer           RDI badge of the sender / notification word
+ *           RSI message info                 RSI message info
+ *           RDX R10 R8 R9  words 0-3         RDX R10 R8 R9  words 0-3
+ *           R12 capability pointer of a reply object (RECV, REPLY_RECV, REPLY)
+ *
+ * RCX and R11 are lost; all other registers keep their values. Message words
+ * 4 .. 119 and capability pointers travel in the thread's IPC buffer.
+ *
+ *     CALL        endpoint: send and wait for the reply. Any other object:
+ *                 invoke it (the labels below).
+ *     SEND        endpoint: wait until it is received.
+ *     NB_SEND     endpoint: drop the message if nobody waits.
+ *     RECV        endpoint: wait for a message; a Call's caller is then held by
+ *                 the reply object named in R12. A bound notification that is
+ *                 signalled ends the wait too: RAX 0, RSI 0, RDI its word, with
+ *                 RECV_NOTIFICATION set in the message info's label.
+ *     NB_RECV     the same, or WOULD_BLOCK.
+ *     REPLY       RDI unused: answer the caller held by the reply object R12.
+ *     REPLY_RECV  REPLY through R12, then RECV from RDI with the same R12.
+ *     SIGNAL      notification: or the capability's badge into its word, wake a
+ *                 waiter. Doorbell: the same in another cluster.
+ *     WAIT        notification: wait until its word is not 0, take it (RDI).
+ *                 RDX is a deadline in TSC cycles, 0 for none: TIMED_OUT.
+ *     POLL        notification: take its word, 0 if there is none.
+ *     YIELD       to the next thread of this priority on this core.
+ *     DEBUG_PUT   the byte RDI goes to the debug console (COM1), unless the
+ *                 image was built without one. For panics and first light only.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/errors.h>
+
+enum skerry_syscall {
+	SYS_CALL = 1,
+	SYS_SEND,
+	SYS_NB_SEND,
+	SYS_RECV,
+	SYS_NB_RECV,
+	SYS_REPLY,
+	SYS_REPLY_RECV,
+	SYS_SIGNAL,
+	SYS_WAIT,
+	SYS_POLL,
+	SYS_YIELD,
+	SYS_DEBUG_PUT,
+};
+
+/* Message info: bits 0-6 length in words, 7-8 number of capabilities, 12-63 label. */
+enum { MESSAGE_WORDS_MAX = 120, MESSAGE_REGISTERS = 4, MESSAGE_CAPS_MAX = 3 };
+
+static inline uint64_t message_info(uint64_t label, unsigned caps, unsigned words)
+{
+	return label << 12 | (uint64_t)(caps & 3) << 7 | (words & 127);
+}
+static inline uint64_t message_label(uint64_t info) { return info >> 12; }
+static inline unsigned message_caps(uint64_t info) { return (unsigned)(info >> 7) & 3; }
+static inline unsigned message_words(uint64_t info) { return (unsigned)info & 127; }
+
+#define RECV_NOTIFICATION 0xffffffffull /* the label of a receive that a notification ended */
+
+/* One per thread, 1 KiB aligned, inside one frame that stays mapped writable. */
+struct ipc_buffer {
+	uint64_t words[MESSAGE_WORDS_MAX]; /* 0-3 travel in registers and are not read here */
+	uint64_t caps[MESSAGE_CAPS_MAX];   /* capability pointers: sent, or extra arguments of an invocation */
+	uint64_t receive_cnode;            /* where a received capability goes: CNode, slot */
+	uint64_t receive_slot;
+	uint64_t reserved[3];
+};
+_Static_assert(sizeof(struct ipc_buffer) == 1024, "fits a quarter frame");
+
+/* Kernel objects, as RETYPE names them. Sizes in bytes are 1 << bits. */
+enum skerry_object {
+	OBJECT_UNTYPED = 1, /* size_bits 4 .. 47 */
+	OBJECT_TCB,         /* 2 KiB */
+	OBJECT_ENDPOINT,    /* 64 B */
+	OBJECT_NOTIFICATION,/* 64 B */
+	OBJECT_REPLY,       /* 64 B */
+	OBJECT_CNODE,       /* size_bits = log2 of slots; 64 B a slot */
+	OBJECT_VSPACE,      /* 8 KiB */
+	OBJECT_PAGE_TABLE,  /* 4 KiB; any level */
+	OBJECT_FRAME_4K,
+	OBJECT_FRAME_2M,
+	OBJECT_FRAME_1G,
+	OBJECT_IRQ_HANDLER, /* not from untyped: IRQ_GET_* */
+	OBJECT_IRQ_CONTROL,
+	OBJECT_IO_PORT,     /* badge: first port | last port << 16; mint narrows */
+	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
+	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
+};
+
+enum {
+	TCB_BITS = 11,
+	ENDPOINT_BITS = 6,
+	NOTIFICATION_BITS = 6,
+	REPLY_BITS = 6,
+	SLOT_BITS = 6,
+	VSPACE_BITS = 13,
+	PAGE_TABLE_BITS = 12,
+};
+
+/* Rights of a capability; for endpoints READ is receive, WRITE is send. */
+enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_GRANT = 4, RIGHT_EXECUTE = 8, RIGHT_ALL = 15 };
+
+/* FRAME_MAP attributes */
+enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
+
+/*
+ * Invocations: CALL on the object with this label. `m` are message words, `c`
+ * capabilities of the IPC buffer (`caps[]`), `r` words of the answer. A slot is
+ * an index into the CNode named just before it.
+ */
+enum skerry_invocation {
+	/* untyped: m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count; c0 CNode */
+	UNTYPED_RETYPE = 1,
+	/* forget all derived objects: CNODE_REVOKE on the untyped does this; then room is whole again */
+
+	/* CNode: m0 slot, c0 source CNode, m1 source slot, m2 rights (copy keeps source & m2) */
+	CNODE_COPY = 16,
+	CNODE_MINT,   /* as COPY, m3 badge (of an endpoint or notification: only on an unbadged one) */
+	CNODE_MOVE,   /* m0 slot, c0 source CNode, m1 source slot */
+	CNODE_DELETE, /* m0 slot */
+	CNODE_REVOKE, /* m0 slot: delete all that was derived from it */
+
+	/* TCB: c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer;
+	 * m0 address of the IPC buffer (0: none, c2 absent), m1 capability pointer
+	 * (in that CSpace) of the fault endpoint, 0: none */
+	TCB_CONFIGURE = 32,
+	TCB_SCHEDULE,        /* m0 priority 0..255, m1 core; the thread moves when it next leaves its core */
+	TCB_WRITE_REGISTERS, /* m0 resume (0/1), m1.. struct thread_registers */
+	TCB_READ_REGISTERS,  /* r0.. struct thread_registers; the thread must not be running */
+	TCB_RESUME,
+	TCB_SUSPEND,
+	TCB_SET_TLS,         /* m0 FS base */
+	TCB_BIND,            /* c0 notification */
+	TCB_UNBIND,
+	TCB_TIME,            /* r0 cycles this thread has run */
+
+	/* frame: c0 VSpace, m0 address, m1 rights, m2 attributes */
+	FRAME_MAP = 64,
+	FRAME_UNMAP,
+	FRAME_ADDRESS,       /* r0 physical address */
+	/* page table: c0 VSpace, m0 address: fills the highest missing level there */
+	PAGE_TABLE_MAP = 72,
+	PAGE_TABLE_UNMAP,
+
+	/* IRQ control: c0 destination CNode, m0 slot, m1 core; the handler's vector is on that core */
+	IRQ_GET_IOAPIC = 80, /* m2 GSI, m3 flags: 1 level-triggered, 2 active low */
+	IRQ_GET_MSI,         /* r0 message address, r1 message data */
+	/* IRQ handler */
+	IRQ_SET_NOTIFICATION = 84, /* c0 notification; its badge is signalled */
+	IRQ_ACK,                   /* unmask (level-triggered) */
+
+	/* I/O ports: m0 port, m1 size in bytes (1, 2, 4) */
+	IO_PORT_IN = 88,     /* r0 value */
+	IO_PORT_OUT,         /* m2 value */
+
+	/* channel: m0 doorbell number, m1 core on which to hear it, c0 notification; its badge is signalled.
+	 * Doorbells to ring are minted from the channel: CNODE_MINT with badge = number. */
+	CHANNEL_LISTEN = 92,
+};
+
+/* All that a thread's user state has, less FPU and vector registers. */
+struct thread_registers {
+	uint64_t rip, rsp, rflags;
+	uint64_t rax, rbx, rcx, rdx, rsi, rdi, rbp;
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+	uint64_t fs_base, gs_base;
+};
+_Static_assert(sizeof(struct thread_registers) == 20 * 8, "twenty words of message");
+
+/*
+ * A fault is a Call, made for the thread, to its fault endpoint; the endpoint
+ * capability's badge tells whose. A reply with label 0 resumes the thread where
+ * it was, any other label leaves it suspended. Without a fault endpoint the
+ * thread is suspended and the kernel reports it on the debug console.
+ */
+enum skerry_fault {
+	FAULT_EXCEPTION = 1, /* m0 rip, m1 rsp, m2 rflags, m3 vector, m4 error code */
+	FAULT_PAGE,          /* m0 rip, m1 rsp, m2 address, m3 x86 page-fault error code */
+	FAULT_SYSCALL,       /* m0 rip, m1 rsp, m2 RAX */
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A channel's shared memory between two clusters, as its two cluster-managers
+ * lay it out. Side 0 is the first end that the map names.
+ *
+ *     0                header
+ *     4 KiB            ring  side 0's manager -> side 1's (CHANNEL_SLOTS slots)
+ *     4 KiB + 64 KiB   ring  side 1's manager -> side 0's
+ *     CHANNEL_PORTS    network ports (net/port.h), PORT_SIZE each, numbered from 0
+ *
+ * Doorbells: CHANNEL_BELL_MANAGER wakes the other side's manager. For port i,
+ * 1 + 2i wakes the switch's side and 2 + 2i the stack's side.
+ *
+ * A side writes only its own half of the header. A side that starts puts its
+ * parts of the rings to zero, then raises `generation`; 0 means not started.
+ * Whoever sees the peer's generation change treats everything outstanding as
+ * lost and starts its ring ends anew.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <skerry/ring.h>
+
+#define CHANNEL_MAGIC 0x314c4e4843524b53ull
+enum {
+	CHANNEL_VERSION = 1,
+	CHANNEL_SLOTS = 512,
+	CHANNEL_RING = 0x10000,
+	CHANNEL_RINGS = 0x1000,
+	CHANNEL_PORTS = 0x200000, /* 2 MiB */
+	CHANNEL_BELL_MANAGER = 0,
+};
+
+struct channel_side {
+	_Alignas(64) _Atomic uint64_t magic;
+	_Atomic uint32_t version;
+	_Atomic uint32_t cluster;
+	_Atomic uint64_t generation; /* 0: not started */
+	_Atomic uint64_t heartbeat;  /* TSC of the last sign of life, at least every CHANNEL_HEARTBEAT_MS */
+};
+enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
+
+struct channel_header {
+	struct channel_side side[2];
+};

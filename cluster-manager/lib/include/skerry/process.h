@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a cluster-manager starts a program, and what a program may ask of it.
+ *
+ * A program is a static ELF64 executable. Its first thread starts at the ELF
+ * entry with the System V stack layout (argc, argv, envp, auxv); the auxiliary
+ * vector holds the usual AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_ENTRY,
+ * AT_RANDOM, and AT_SKERRY with the address of struct process_info (read-only
+ * page). Priority PROCESS_PRIORITY, on the core that its application node names.
+ *
+ * Its memory below the program's own segments is nothing, above:
+ *
+ *     PROCESS_HEAP_VADDR    heap_size bytes, zero, mapped writable; 2 MiB frames.
+ *                           libc's mmap and brk are served from here without a
+ *                           system call.
+ *     PROCESS_PORT_VADDR    the network port (net/port.h), if it has one
+ *     PROCESS_INFO_VADDR    struct process_info, read-only
+ *     PROCESS_IPC_VADDR     a frame of IPC buffers for up to 4 threads; the first
+ *                           thread has the first
+ *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it; a guard page below
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define AT_SKERRY 0x534b52 /* auxiliary vector: struct process_info */
+
+#define PROCESS_HEAP_VADDR 0x0000000100000000ull
+#define PROCESS_PORT_VADDR 0x0000600000000000ull
+#define PROCESS_PORTS_VADDR 0x0000610000000000ull /* the switch: all ports, one after another, PORT_SIZE each */
+#define PROCESS_INFO_VADDR 0x0000700000000000ull
+#define PROCESS_IPC_VADDR  0x0000700000100000ull
+#define PROCESS_DEVICE_VADDR 0x0000710000000000ull /* a driver: its device's BARs, see process_info.device */
+#define PROCESS_DMA_VADDR  0x0000720000000000ull /* a driver: memory whose physical address it knows */
+#define PROCESS_STACK_TOP  0x00007f0000000000ull
+#define PROCESS_STACK_SIZE 0x100000ull
+
+enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4 };
+
+/* Slots of a process's CNode (radix PROCESS_CNODE_BITS). Absent ones are empty. */
+enum {
+	PROCESS_CNODE_BITS = 8,
+	PROCESS_SLOT_TCB = 1,
+	PROCESS_SLOT_CNODE,
+	PROCESS_SLOT_VSPACE,
+	PROCESS_SLOT_MANAGER,  /* endpoint, badged; WRITE */
+	PROCESS_SLOT_UNTYPED,  /* process_info.untyped_bits: threads, notifications of its own */
+	PROCESS_SLOT_WAKE,     /* notification: network port has frames or room, or a driver's interrupt */
+	PROCESS_SLOT_PEER,     /* notification or doorbell: signal to wake the other end of the port */
+	PROCESS_SLOT_IRQ,      /* a driver: its interrupt */
+	PROCESS_SLOT_IO_PORT,  /* a driver: I/O ports */
+	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
+	PROCESS_SLOT_REPLY,    /* a reply object */
+	PROCESS_SLOT_FREE = 16,/* from here on empty, the process's own */
+	PROCESS_SLOT_PORT_WAKE = 128, /* the switch only: port i's far end is woken through slot 128+i */
+};
+
+struct process_network {
+	uint32_t present;
+	uint32_t ipv4;    /* network byte order, as are netmask and gateway */
+	uint32_t netmask;
+	uint32_t gateway;
+	uint8_t mac[6];
+	uint16_t mtu;
+};
+
+/* The switch learns its ports here: port i's shared memory is at PROCESS_PORTS_VADDR + i * PORT_SIZE. */
+enum { PROCESS_MAX_PORTS = 120 };
+struct process_port {
+	uint8_t mac[6];
+	uint8_t uplink; /* 1: leads to the NIC driver; unknown addresses go there */
+	uint8_t remote; /* 1: the far end is in another cluster */
+	uint32_t ipv4;
+};
+
+/* A driver's device, found by the manager on the PCI bus. */
+struct process_device {
+	uint32_t present;
+	uint16_t vendor, device;
+	uint64_t bar_vaddr[6];  /* 0: absent or an I/O BAR */
+	uint64_t bar_size[6];
+	uint64_t config_vaddr;  /* ECAM page of the function (4 KiB), or 0: then use I/O ports 0xcf8 */
+	uint64_t dma_paddr;     /* physical address of PROCESS_DMA_VADDR, contiguous */
+	uint64_t dma_size;
+	uint64_t msi_address;   /* program these into MSI-X entry 0; PROCESS_SLOT_IRQ signals PROCESS_SLOT_WAKE */
+	uint32_t msi_data;
+	uint32_t bdf;           /* bus << 8 | device << 3 | function */
+};
+
+#define PROCESS_INFO_MAGIC 0x4f464e4953534b53ull
+struct process_info {
+	uint64_t magic;
+	uint32_t size;
+	uint32_t cluster;
+	uint32_t cpu;        /* place of its core among all cpus of the map */
+	uint32_t core;       /* index within the cluster */
+	uint32_t cluster_cores;
+	uint32_t untyped_bits;
+	uint64_t tsc_hz;
+	uint64_t epoch;      /* seconds since 1970 at TSC epoch_tsc; 0 when unknown */
+	uint64_t epoch_tsc;
+	uint64_t heap_size;
+	uint64_t random[4];  /* seed, different for every process */
+	char name[PROCESS_NAME]; /* of the application node, "redis@1" */
+	struct process_network network;
+	struct process_device device;
+	uint32_t port_count; /* the switch only */
+	uint32_t reserved;
+	struct process_port port[PROCESS_MAX_PORTS];
+};
+_Static_assert(sizeof(struct process_info) <= 4096, "one page");
+
+/*
+ * Calls to PROCESS_SLOT_MANAGER. Bytes travel in message words from word
+ * `1` on, word 0 is their number (up to MANAGER_BYTES). The answer's label is 0
+ * or an error of errors.h.
+ */
+enum { MANAGER_BYTES = 8 * 119 };
+enum manager_request {
+	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
+	MANAGER_EXIT,      /* m0 exit status; no answer */
+	MANAGER_RESULT,    /* text: one JSON object, complete; goes to the results port with who sent it */
+	MANAGER_BARRIER,   /* m0 number of the barrier, 1.. : answered when all programs that the map
+	                    * counts for it ("barrier" property) have arrived, in all clusters */
+	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */
+	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it */
+	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
+};

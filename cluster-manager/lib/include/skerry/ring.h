@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A single-producer single-consumer ring of 64-byte slots in shared memory:
+ * between processes, and between clusters over a channel. A message that fits
+ * a slot costs the transfer of one cache line.
+ *
+ * Each slot carries its own sequence number, published last with release
+ * order: slot i of lap n is full when its sequence is n*slots + i + 1. The
+ * producer learns of free slots from `taken`, which the consumer publishes and
+ * the producer rereads only when its copy says full.
+ *
+ * Each side keeps what it trusts (position, mask) in private memory; of what
+ * the peer writes, nothing is used as an index or a length unchecked. The
+ * ring loses nothing: a full ring is the producer's to wait for.
+ *
+ * Sleep and wake: a consumer that means to sleep calls ring_arm(), looks once
+ * more, then waits on its notification; a producer that has put slots asks
+ * ring_wanted() once and signals if it says so. For a producer that waits for
+ * room the same pair exists on the other side (`room_wanted`).
+ *
+ * Generations (Skerry's channels): a side that starts afresh raises its
+ * generation in the header; the other notices and resets its private state.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RING_PAYLOAD = 56, RING_SLOT = 64 };
+
+struct ring_slot {
+	_Alignas(64) _Atomic uint64_t sequence;
+	uint8_t payload[RING_PAYLOAD];
+};
+_Static_assert(sizeof(struct ring_slot) == RING_SLOT, "one cache line");
+
+/* The shared part, followed by `slots` slots. All zero is a valid empty ring. */
+struct ring {
+	_Alignas(64) _Atomic uint64_t taken;      /* consumer: slots consumed since the start */
+	_Alignas(64) _Atomic uint32_t wanted;     /* consumer sleeps: signal it */
+	_Alignas(64) _Atomic uint32_t room_wanted;/* producer sleeps for room: signal it */
+	_Alignas(64) struct ring_slot slot[];
+};
+
+/* One side's private view. */
+struct ring_end {
+	struct ring *ring;
+	uint64_t position; /* slots produced or consumed so far */
+	uint64_t limit;    /* producer: position up to which there is room */
+	uint64_t mask;     /* slots - 1 */
+};
+
+static inline uint64_t ring_size(unsigned slots) { return sizeof(struct ring) + (uint64_t)slots * RING_SLOT; }
+
+/* `slots` is a power of two and comes from a trusted place, never from the ring. */
+static inline struct ring_end ring_producer(void *memory, unsigned slots)
+{
+	return (struct ring_end){ .ring = memory, .limit = slots, .mask = slots - 1 };
+}
+static inline struct ring_end ring_consumer(void *memory, unsigned slots)
+{
+	return (struct ring_end){ .ring = memory, .mask = slots - 1 };
+}
+
+/* Producer: the payload of the next free slot, or null when the ring is full. */
+static inline void *ring_reserve(struct ring_end *end)
+{
+	if (end->position == end->limit) {
+		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
+		if (end->position - taken > end->mask) /* full, or a lie of the peer */
+			return 0;
+		end->limit = taken + end->mask + 1;
+	}
+	return end->ring->slot[end->position & end->mask].payload;
+}
+
+/* Producer: publish the slot that ring_reserve() gave. */
+static inline void ring_publish(struct ring_end *end)
+{
+	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
+	end->position++;
+	atomic_store_explicit(&slot->sequence, end->position, memory_order_release);
+}
+
+/* Consumer: the payload of the oldest full slot, or null. */
+static inline void *ring_peek(struct ring_end *end)
+{
+	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
+	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != end->position + 1)
+		return 0;
+	return slot->payload;
+}
+
+/* Consumer: give back the slot that ring_peek() gave. */
+static inline void ring_release(struct ring_end *end)
+{
+	end->position++;
+	atomic_store_explicit(&end->ring->taken, end->position, memory_order_release);
+}
+
+/* Consumer, before sleeping; look again with ring_peek() afterwards. */
+static inline void ring_arm(struct ring_end *end)
+{
+	atomic_exchange_explicit(&end->ring->wanted, 1, memory_order_seq_cst);
+}
+/* Producer, after publishing: must the consumer be signalled? Says yes once for each arm. */
+static inline bool ring_wanted(struct ring_end *end)
+{
+	/* an atomic read-modify-write orders the publication before the look */
+	return atomic_exchange_explicit(&end->ring->wanted, 0, memory_order_seq_cst) != 0;
+}
+/* Producer, before sleeping for room; look again with ring_reserve() afterwards. */
+static inline void ring_arm_room(struct ring_end *end)
+{
+	atomic_exchange_explicit(&end->ring->room_wanted, 1, memory_order_seq_cst);
+}
+/* Consumer, after releasing slots: must the producer be signalled? */
+static inline bool ring_room_wanted(struct ring_end *end)
+{
+	return atomic_exchange_explicit(&end->ring->room_wanted, 0, memory_order_seq_cst) != 0;
+}
