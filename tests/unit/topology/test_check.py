@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Maps broken one edit at a time: each must be refused, with a line that names the culprit."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from topology.check import check_map
+from topology.errors import InputError
+from topology.fdt import compile_dts
+from topology.machine import Shape, emulated
+from topology.reader import read_blob, read_dts, read_file
+
+MACHINE = emulated(Shape())
+GOOD = (Path(__file__).parent / "good.dts").read_text()
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(InputError) as caught:
+        check_map(read_dts(text), MACHINE)
+    line = str(caught.value)
+    assert "\n" not in line
+    return line
+
+
+def test_the_map_of_the_document_is_good() -> None:
+    check_map(read_dts(GOOD), MACHINE)
+
+
+# Each: what to replace, by what, and what the refusal must say.
+BROKEN = [
+    ("/dts-v1/;", "", "error"),
+    ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: compatible"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu7>", "cpu7"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>", "cluster@1: names cpu@2 twice"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu1>", "cluster@1: cpu@1 is in cluster@0"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2>", "cpu@3: is in no cluster"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <2 3>", "cluster@1: 'cpus' names something that is not a cpu"),
+    ("cpus = <&cpu2 &cpu3>;", "", "cluster@1: has no 'cpus'"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@9 { device_type = \"cpu\"; reg = <9>", "cpu@9: the machine"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@3 { device_type = \"cpu\"; reg = <2>", "cpu@3: its name"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>", "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
+    ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>", "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
+    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "cluster@0: memory 0x0..0x50000000"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: 'memory' holds an empty range"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: 'memory' is not made of groups"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>", "cluster@0: 'memory' holds a range that runs over"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x200 0x0 0x3ffff000>", "cluster@0: memory 0x200"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>", "cluster@0: memory 0x20000000"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x40000000 0x0 0x40000000>", "overlaps"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x1 0x40000000 0x0 0x3f000000>", "cluster@1: memory 0x140000000"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x3f000000 0x0 0x3f000000>", "cluster@1: memory 0x3f000000"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x7f100000 0x0 0x800000>", "channel@0: memory 0x7f100000..0x7f900000 is not aligned"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x80000000 0x0 0x1000000>", "channel@0: memory 0x80000000"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x70000000 0x0 0x1000000>", "overlaps"),
+    ("ends = <0 1>", "ends = <0 0>", "channel@0: both ends are cluster 0"),
+    ("ends = <0 1>", "ends = <0 2>", "channel@0: ends in cluster 2"),
+    ("ends = <0 1>", "ends = <0 1 1>", "channel@0: 'ends'"),
+    ("ends = <0 1>;", "", "channel@0: has no 'ends'"),
+    ("devices;", "", "clusters: no cluster has 'devices'"),
+    ("devices;", "devices = <1>;", "cluster@0: 'devices' takes no value"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: has 'devices', and so has cluster@0"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel 'none' runs on one core"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "../clh";', "cluster@1: '../clh'"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no 'kernel'"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";', "cluster@1: unknown property 'colour'"),
+    ("cluster@1 { reg = <1>;", "cluster@2 { reg = <2>;", "cluster@2: clusters are numbered"),
+    ("cluster@1 { reg = <1>;", "cluster@1 { reg = <0>;", "cluster@1: its name"),
+    ('program = "redis-server"', 'program = "postgres"', "redis@2: program 'postgres'"),
+    ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"', "cluster@0: names module 'ycsb' twice"),
+    ("heap = <0x0 0x10000000>", "heap = <0x0 0x10000100>", "redis@2: heap"),
+    ("heap = <0x0 0x10000000>", "heap = <0x1 0x10000000>", "cluster@0: heaps of"),
+    ("heap = <0x0 0x10000000>", "heap = <0x0 0x0>", "redis@2: heap"),
+    ("heap = <0x0 0x10000000>", "heap = <0x10000000>", "redis@2: 'heap'"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.151"', "ycsb@3: has the same address as redis@2"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.3.101"', "redis@2: address 10.0.3.101 is outside"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.2"', "redis@2: 10.0.2.2 is the gateway"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.999"', "redis@2: 'ipv4' is not"),
+    ('ipv4 = "10.0.2.101";', "", "redis@2: has only one"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b 00 00 03]", "ycsb@3: has the same MAC"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [03 53 4b 00 00 02]", "redis@2: [03 53"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b]", "redis@2: [02 53 4b]"),
+    ('await = "redis@2"', 'await = "redis@7"', "ycsb@3: awaits 'redis@7'"),
+    ('await = "redis@2"', 'await = "ycsb@3"', "ycsb@3: awaits itself"),
+    ('role = "switch"', 'role = "hub"', "switch@0: role 'hub'"),
+    ('role = "switch";', "", "no application is the switch"),
+    ('role = "nic";', "", "virtio-net@1: a NIC driver has 'pci-id'"),
+    ("ycsb@3 { reg = <3>", "ycsb@2 { reg = <2>", "two nodes have this reg"),
+    ('netmask = "255.255.255.0"', 'netmask = "255.0.255.0"', "network: '255.0.255.0'"),
+    ("mtu = <1500>", "mtu = <9000>", "network: mtu 9000"),
+    ('shutdown = "when-done"', 'shutdown = "now"', "run: shutdown 'now'"),
+    ("<0 1 21>", "<0 1 10>", "distance-map"),
+    (", <1 0 21>", "", "distance-map: does not say the distance of 1 and 0"),
+    ("<0 1 21>", "<0 5 21>", "distance-map: names node 5"),
+]
+
+
+@pytest.mark.parametrize("old, new, expected", BROKEN, ids=[f"{i}-{e}" for i, (_, _, e) in enumerate(BROKEN)])
+def test_one_edit_breaks_it(old: str, new: str, expected: str) -> None:
+    assert old in GOOD
+    assert expected in refusal(GOOD.replace(old, new, 1))
+
+
+def test_a_missing_channel_is_found_when_the_network_needs_it() -> None:
+    start, end = GOOD.index("    channels {"), GOOD.index("    network {")
+    text = GOOD[:start] + GOOD[end:]
+    assert "cluster" not in text[start:]
+    check_map(read_dts(text), MACHINE)
+    assert "redis@2: no channel joins cluster@1" in refusal(text.replace("cpu = <&cpu1>", "cpu = <&cpu2>"))
+
+
+def test_a_map_for_a_larger_machine_does_not_fit_a_smaller() -> None:
+    with pytest.raises(InputError, match="cpu@2"):
+        check_map(read_dts(GOOD), emulated(Shape(1, 2)))
+
+
+@pytest.mark.parametrize("cut", [0, 3, 8, 39, 40, 100, 500, -1])
+def test_a_cut_blob_is_refused(cut: int) -> None:
+    with pytest.raises(InputError):
+        read_blob(compile_dts(GOOD)[:cut])
+
+
+def test_a_blob_with_any_byte_changed_never_crashes_the_reader() -> None:
+    blob = compile_dts(GOOD)
+    for position in range(0, len(blob), 7):
+        broken = bytearray(blob)
+        broken[position] ^= 0xFF
+        try:
+            check_map(read_blob(bytes(broken)), MACHINE)
+        except InputError:
+            pass
+
+
+def test_files_that_are_no_maps(tmp_path: Path) -> None:
+    (tmp_path / "noise.dtb").write_bytes(struct.pack(">I", 0xD00DFEED) + b"\xff" * 60)
+    (tmp_path / "binary").write_bytes(b"\x00\xff\xfe")
+    (tmp_path / "empty.dts").write_text("")
+    for name in ("noise.dtb", "binary", "empty.dts", "absent.dts"):
+        with pytest.raises(InputError, match=name):
+            read_file(tmp_path / name)

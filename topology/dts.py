@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cluster map as devicetree source."""
+
+from collections.abc import Iterable
+
+from topology.clustermap import COMPATIBLE, Application, Cluster, ClusterMap, Range
+
+
+def cells64(*values: int) -> str:
+    return " ".join(f"{value >> 32:#x} {value & 0xFFFFFFFF:#x}" for value in values)
+
+
+def strings(values: Iterable[str]) -> str:
+    return ", ".join('"' + v.replace("\\", "\\\\").replace('"', '\\"') + '"' for v in values)
+
+
+def ranges(values: Iterable[Range]) -> str:
+    return ", ".join(f"<{cells64(r.base, r.size)}>" for r in values)
+
+
+def phandles(cpus: Iterable[int]) -> str:
+    return "<" + " ".join(f"&cpu{i}" for i in cpus) + ">"
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text if text else "")
+
+    def open(self, name: str) -> None:
+        self.line(f"{name} {{")
+        self.depth += 1
+
+    def close(self) -> None:
+        self.depth -= 1
+        self.line("};")
+
+    def numbered(self, name: str) -> None:
+        """Opens a node whose children are told apart by a number."""
+        self.open(name)
+        self.line("#address-cells = <1>;")
+        self.line("#size-cells = <0>;")
+
+
+def _cluster(out: _Writer, cluster: Cluster) -> None:
+    out.open(cluster.name)
+    out.line(f"reg = <{cluster.number}>;")
+    out.line(f"kernel = {strings([cluster.kernel])};")
+    out.line(f"root = {strings([cluster.root])};")
+    out.line(f"cpus = {phandles(cluster.cpus)};")
+    out.line(f"memory = {ranges(cluster.memory)};")
+    if cluster.modules:
+        out.line(f"modules = {strings(cluster.modules)};")
+    if cluster.devices:
+        out.line("devices;")
+    out.close()
+
+
+def _application(out: _Writer, app: Application) -> None:
+    out.open(app.name)
+    out.line(f"reg = <{app.number}>;")
+    out.line(f"program = {strings([app.program])};")
+    out.line(f"cpu = <&cpu{app.cpu}>;")
+    out.line(f"heap = <{cells64(app.heap)}>;")
+    if app.role:
+        out.line(f"role = {strings([app.role])};")
+    if app.pci_ids:
+        out.line("pci-id = " + ", ".join(f"<{vendor:#06x} {device:#06x}>" for vendor, device in app.pci_ids) + ";")
+    if app.ipv4:
+        out.line(f"ipv4 = {strings([app.ipv4])};")
+    if app.mac:
+        out.line(f"mac = [{app.mac.hex(' ')}];")
+    if app.awaits:
+        out.line(f"await = {strings(app.awaits)};")
+    if app.barrier:
+        out.line("barrier;")
+    if app.args:
+        out.line(f"args = {strings(app.args)};")
+    out.close()
+
+
+def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
+    """The map's text; compiling and reading it gives an equal map."""
+    out = _Writer()
+    out.line("/dts-v1/;")
+    if comment:
+        out.line(f"/* {comment} */")
+    out.open("/")
+    out.line(f'compatible = "{COMPATIBLE}";')
+    out.line("#address-cells = <2>;")
+    out.line("#size-cells = <2>;")
+
+    if cluster_map.shape:
+        shape = cluster_map.shape
+        out.open("machine")
+        out.line(f"sockets = <{shape.sockets}>;")
+        out.line(f"cores-per-socket = <{shape.cores}>;")
+        out.line(f"memory-per-node = <{cells64(shape.memory)}>;")
+        out.close()
+
+    out.numbered("cpus")
+    for i, cpu in enumerate(cluster_map.cpus):
+        out.line(
+            f'cpu{i}: cpu@{cpu.apic:x} {{ device_type = "cpu"; reg = <{cpu.apic}>; numa-node-id = <{cpu.node}>; }};'
+        )
+    out.close()
+    for r in cluster_map.memory:
+        out.line(
+            f'memory@{r.base:x} {{ device_type = "memory"; '
+            f"reg = <{cells64(r.base, r.size)}>; numa-node-id = <{r.node}>; }};"
+        )
+    if cluster_map.distances:
+        out.open("distance-map")
+        out.line('compatible = "numa-distance-map-v1";')
+        matrix = (f"<{a} {b} {d}>" for (a, b), d in sorted(cluster_map.distances.items()))
+        out.line("distance-matrix = " + ", ".join(matrix) + ";")
+        out.close()
+
+    out.numbered("clusters")
+    for cluster in cluster_map.clusters:
+        _cluster(out, cluster)
+    out.close()
+
+    if cluster_map.channels:
+        out.numbered("channels")
+        for channel in cluster_map.channels:
+            out.open(channel.name)
+            out.line(f"reg = <{channel.number}>;")
+            out.line(f"ends = <{channel.ends[0]} {channel.ends[1]}>;")
+            out.line(f"memory = {ranges([channel.memory])};")
+            out.close()
+        out.close()
+
+    if cluster_map.network:
+        net = cluster_map.network
+        out.open("network")
+        out.line(f'netmask = "{net.netmask}";')
+        out.line(f'gateway = "{net.gateway}";')
+        out.line(f"mtu = <{net.mtu}>;")
+        out.close()
+
+    if cluster_map.applications:
+        out.numbered("applications")
+        for app in cluster_map.applications:
+            _application(out, app)
+        out.close()
+
+    if cluster_map.shutdown:
+        out.open("run")
+        out.line(f"shutdown = {strings([cluster_map.shutdown])};")
+        out.close()
+    out.close()
+    return "\n".join(out.lines) + "\n"
