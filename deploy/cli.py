@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command line. Each command is the function of the same name in deploy/commands/<name>.py.
+
+Its parameters (typer's Annotated options) are the command's options, its docstring the help text. It returns
+normally for success and raises deploy.errors.Failure (exit status 1), topology.errors.InputError (2) or typer.Exit.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import click
+import typer
+
+from deploy.errors import Failure
+from topology.errors import InputError
+
+# In the order of the help page.
+COMMANDS = ["doctor", "build", "test", "compare", "run", "topology", "image"]
+
+
+def command_module(name: str) -> ModuleType:
+    return importlib.import_module(f"deploy.commands.{name}")
+
+
+def make_app() -> typer.Typer:
+    app = typer.Typer(
+        name="skerry",
+        help="A clustered multikernel: build it, boot it, and compare one kernel per socket with one for all.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)  # a lone command would otherwise need no name
+    for name in COMMANDS:
+        if not (Path(__file__).parent / "commands" / f"{name}.py").exists():
+            continue
+        app.command(name)(getattr(command_module(name), name))
+    return app
+
+
+def fail(message: str, status: int) -> int:
+    print(f"skerry: {message}", file=sys.stderr)
+    return status
+
+
+def main(arguments: list[str] | None = None) -> int:
+    try:
+        status = make_app()(args=arguments, prog_name="skerry", standalone_mode=False)
+        return status if isinstance(status, int) else 0
+    except click.ClickException as error:  # wrong usage, or an option's bad value
+        return fail(error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return fail("interrupted", 1)
+    except Failure as error:
+        return fail(str(error), 1)
+    except InputError as error:
+        return fail(str(error), 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

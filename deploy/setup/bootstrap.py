@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes the virtual environment build/venv and continues in it. Standard library only.
+
+The environment is made anew when the pinned requirements or the Python below it change; otherwise this costs
+one hash of a small file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = Path(__file__).with_name("requirements.txt")
+VENV = ROOT / "build" / "venv"
+STAMP = VENV / "skerry-stamp"
+LOG = ROOT / "build" / "log" / "venv.log"
+ATTEMPTS = 3
+
+
+def wanted_stamp() -> str:
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode())
+    return f"{digest.hexdigest()} {VENV}\n"  # a moved environment does not work: its scripts name its path
+
+
+def is_ready() -> bool:
+    try:
+        return STAMP.read_text() == wanted_stamp()
+    except OSError:
+        return False
+
+
+def run_logged(command: list[str]) -> bool:
+    with LOG.open("a") as log:
+        print("$", *command, file=log, flush=True)
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log).returncode == 0
+
+
+def make_venv() -> bool:
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    LOG.write_text("")
+    shutil.rmtree(VENV, ignore_errors=True)
+    if not run_logged([sys.executable, "-m", "venv", str(VENV)]):
+        return False
+    install = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    install += ["--require-hashes", "--no-deps", "--only-binary", ":all:", "--requirement", str(REQUIREMENTS)]
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(5 * attempt)
+        if run_logged(install):
+            STAMP.write_text(wanted_stamp())
+            return True
+    return False
+
+
+def main() -> int:
+    if not is_ready():
+        if not {"--quiet", "-q"} & set(sys.argv[1:]):
+            print("skerry: setting up the Python tools in build/venv (half a minute, once)", file=sys.stderr)
+        if not make_venv():
+            last = (LOG.read_text().strip().splitlines() or ["no output"])[-1]
+            print(f"skerry: the Python tools could not be installed: {last} (all of it: {LOG})", file=sys.stderr)
+            return 1
+    python = VENV / "bin" / "python"
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "pycache"),  # keeps the source tree clean
+    }
+    environment.pop("PYTHONHOME", None)
+    os.execve(python, [str(python), "-m", "deploy.cli", *sys.argv[1:]], environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
