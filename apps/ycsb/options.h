@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the command line asks for; see options.c for each one's meaning. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	MAX_FIELDS = 64,
+	MAX_FIELD_LENGTH = 1 << 20,
+	MAX_PIPELINE = 1024,
+	MAX_WRITER = 4095,
+	MAX_NAME = 31,
+};
+
+enum distribution { DISTRIBUTION_ZIPFIAN, DISTRIBUTION_UNIFORM };
+
+/* A core workload: what part of the operations reads, updates, or reads and then updates. */
+struct workload {
+	const char *name;
+	double read;
+	double update;
+	double read_modify_write;
+};
+
+struct options {
+	const char *host;
+	const char *await;      /* application to wait for, or NULL */
+	const char *rendezvous; /* file where the processes of one run meet, or NULL */
+	char name[MAX_NAME + 1];
+	const struct workload *workload;
+	enum distribution distribution;
+	uint64_t records;
+	uint64_t operations;
+	uint64_t load_first;
+	uint64_t load_count;
+	uint64_t seed;
+	uint64_t expect; /* DBSIZE at the end; meaningful with have_expect */
+	unsigned port;
+	unsigned fields;
+	unsigned field_length; /* bytes */
+	unsigned pipeline;
+	unsigned load_pipeline;
+	unsigned writer; /* 1..MAX_WRITER, marks this client's values; 0: not yet known */
+	unsigned parties;
+	unsigned connect_timeout; /* seconds */
+	bool load;
+	bool alone;
+	bool have_expect;
+};
+
+/* Fills `options` or says in one line what is wrong with the arguments and exits with status 2. */
+void options_parse(struct options *options, int argc, char **argv);

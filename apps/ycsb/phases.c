@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "phases.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include <hdr_histogram.h>
+
+#include "generator.h"
+#include "record.h"
+
+/* What the operations of a run are drawn from. */
+struct source {
+	const struct options *options;
+	struct random random;
+	struct zipfian zipfian;
+	uint64_t sequence;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+bool measurement_init(struct measurement *m)
+{
+	*m = (struct measurement){ 0 };
+	return hdr_init(1, 3600ll * 1000000000 / TICK_NS, HISTOGRAM_DIGITS, &m->latency) == 0;
+}
+
+void phase_load(struct client *c, struct measurement *m)
+{
+	const struct options *o = c->options;
+	const uint64_t end = o->load_first + o->load_count;
+	const uint64_t start_ns = now_ns(CLOCK_MONOTONIC);
+	struct operation op = { .parts = OPERATION_INSERT, .stamp = STAMP_LOADED };
+	uint64_t sent = o->load_first, done = o->load_first;
+
+	while (done < end) {
+		for (; sent < end && sent - done < o->load_pipeline; sent++) {
+			op.record = sent;
+			if (!client_send(c, &op))
+				return;
+		}
+		for (; done < sent; done++) {
+			op.record = done;
+			if (!client_finish(c, &op))
+				return;
+		}
+	}
+	m->load_records = o->load_count;
+	m->load_ns = now_ns(CLOCK_MONOTONIC) - start_ns;
+}
+
+static uint64_t seed_of(const struct options *o)
+{
+	uint64_t seed = o->seed;
+
+	if (seed == 0)
+		for (const char *at = o->name; *at; at++)
+			seed = random_mix(seed + (unsigned char)*at);
+	return seed;
+}
+
+/* Sequence numbers begin with the time, so that those of a later run are higher. */
+static void source_init(struct source *s, const struct options *o)
+{
+	s->options = o;
+	s->random.state = seed_of(o);
+	s->sequence = now_ns(CLOCK_REALTIME) / 1000000000 << 20;
+	scrambled_init(&s->zipfian);
+}
+
+static void draw(struct source *s, struct operation *op)
+{
+	const struct options *o = s->options;
+	const double u = random_unit(&s->random);
+
+	if (u < o->workload->read)
+		op->parts = OPERATION_READ;
+	else if (u < o->workload->read + o->workload->update)
+		op->parts = OPERATION_UPDATE;
+	else
+		op->parts = OPERATION_READ | OPERATION_UPDATE;
+	if (o->distribution == DISTRIBUTION_ZIPFIAN)
+		op->record = scrambled_record(&s->zipfian, &s->random, o->records);
+	else
+		op->record = random_next(&s->random) % o->records;
+	if (op->parts & OPERATION_UPDATE) {
+		op->field = random_next(&s->random) % o->fields;
+		op->stamp = stamp_make(o->writer, ++s->sequence);
+	}
+}
+
+static void record_latency(struct measurement *m, const struct operation *op)
+{
+	const uint64_t taken = now_ns(CLOCK_MONOTONIC) - op->start_ns;
+
+	hdr_record_value(m->latency, (int64_t)((taken + TICK_NS / 2) / TICK_NS));
+	m->sum_ns += taken;
+	if (taken > m->max_ns)
+		m->max_ns = taken;
+	m->operations++;
+	m->reads += !!(op->parts & OPERATION_READ);
+	m->updates += !!(op->parts & OPERATION_UPDATE);
+}
+
+void phase_run(struct client *c, struct measurement *m)
+{
+	static struct operation ring[MAX_PIPELINE];
+	const struct options *o = c->options;
+	struct source source;
+	uint64_t sent = 0, done = 0;
+
+	source_init(&source, o);
+	m->start_ns = now_ns(CLOCK_MONOTONIC);
+	while (done < o->operations && !c->lost) {
+		for (; sent < o->operations && sent - done < o->pipeline; sent++) {
+			struct operation *op = &ring[sent % MAX_PIPELINE];
+			draw(&source, op);
+			op->start_ns = now_ns(CLOCK_MONOTONIC);
+			if (!client_send(c, op))
+				break;
+		}
+		for (; done < sent && client_finish(c, &ring[done % MAX_PIPELINE]); done++)
+			record_latency(m, &ring[done % MAX_PIPELINE]);
+	}
+	m->end_ns = now_ns(CLOCK_MONOTONIC);
+}
+
+void phase_expect(struct client *c)
+{
+	uint64_t keys;
+
+	if (!c->options->have_expect || !client_count_keys(c, &keys) || keys == c->options->expect)
+		return;
+	c->wrong++;
+	fprintf(stderr, "ycsb: %s: the server holds %llu keys, not %llu\n", c->options->name, (unsigned long long)keys,
+		(unsigned long long)c->options->expect);
+}

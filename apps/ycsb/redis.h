@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The Redis binding: a record is a hash with the fields "field0", "field1", ...
+ * Requests are queued by client_send() and answered in order by client_finish().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+
+struct redisContext;
+
+enum operation_part {
+	OPERATION_READ = 1,   /* all fields */
+	OPERATION_UPDATE = 2, /* one field; after the read, if both */
+	OPERATION_INSERT = 4, /* all fields, as the loader does; alone */
+};
+
+struct operation {
+	uint64_t record;
+	uint64_t stamp;    /* of the value that it writes */
+	uint64_t start_ns; /* when it was queued */
+	unsigned field;    /* that it updates */
+	unsigned parts;
+};
+
+struct client {
+	const struct options *options;
+	struct redisContext *context;
+	uint64_t *seen; /* [record * fields + field]: last stamp read or written, see record.h */
+	char *values;   /* room for one record */
+	uint64_t errors; /* refusals by the server, and the loss of the connection */
+	uint64_t wrong;  /* answers that are not what was written */
+	bool lost;       /* the connection; every later call does nothing */
+};
+
+/* Each returns false when the client is or becomes unusable; a line on stderr then has said why. */
+bool client_open(struct client *c, const struct options *options);
+bool client_send(struct client *c, const struct operation *op);
+bool client_finish(struct client *c, const struct operation *op);
+bool client_count_keys(struct client *c, uint64_t *keys);
+void client_close(struct client *c);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <hdr_histogram.h>
+
+#include "platform.h"
+
+enum { PAIR_BYTES = 40 };
+
+struct line {
+	char text[RESULT_BYTES + 1];
+	size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int n = vsnprintf(line->text + line->length, sizeof(line->text) - line->length, format, arguments);
+	va_end(arguments);
+	line->length += (size_t)n;
+}
+
+static int send(struct line *line)
+{
+	if (line->length < sizeof(line->text))
+		return platform_result(line->text);
+	fprintf(stderr, "ycsb: a result is longer than %d bytes\n", RESULT_BYTES);
+	return -1;
+}
+
+static double us(int64_t ticks)
+{
+	return (double)ticks * TICK_NS / 1000;
+}
+
+static int report_histogram(const struct client *c, const struct hdr_histogram *latency, unsigned *parts)
+{
+	struct line line = { 0 };
+	struct hdr_iter iter;
+	int status = 0;
+
+	*parts = 0;
+	hdr_iter_recorded_init(&iter, latency);
+	while (hdr_iter_next(&iter)) {
+		if (line.length == 0)
+			add(&line, "{\"event\":\"histogram\",\"client\":\"%s\",\"part\":%u,\"pairs\":[", c->options->name,
+			    ++*parts);
+		else
+			add(&line, ",");
+		add(&line, "%.1f,%lld", us(iter.highest_equivalent_value), (long long)iter.count);
+		if (line.length + PAIR_BYTES > RESULT_BYTES) {
+			add(&line, "]}");
+			status |= send(&line);
+			line.length = 0;
+		}
+	}
+	if (line.length) {
+		add(&line, "]}");
+		status |= send(&line);
+	}
+	return status;
+}
+
+int report(const struct client *c, const struct measurement *m)
+{
+	const struct options *o = c->options;
+	const double seconds = (double)(m->end_ns - m->start_ns) / 1e9;
+	static const struct { const char *name; double percentile; } quantiles[] = {
+		{ "p50_us", 50 }, { "p90_us", 90 }, { "p99_us", 99 }, { "p999_us", 99.9 },
+	};
+	struct line line = { 0 };
+	unsigned parts;
+	int status = report_histogram(c, m->latency, &parts);
+
+	add(&line, "{\"event\":\"ycsb\",\"client\":\"%s\",\"server\":\"%s:%u\",\"workload\":\"%s\",\"distribution\":\"%s\",",
+	    o->name, o->host, o->port, o->workload->name,
+	    o->distribution == DISTRIBUTION_ZIPFIAN ? "zipfian" : "uniform");
+	add(&line, "\"records\":%llu,\"value_size\":%llu,\"pipeline\":%u,", (unsigned long long)o->records,
+	    (unsigned long long)o->fields * o->field_length, o->pipeline);
+	add(&line, "\"operations\":%llu,\"reads\":%llu,\"updates\":%llu,\"errors\":%llu,\"wrong\":%llu,",
+	    (unsigned long long)m->operations, (unsigned long long)m->reads, (unsigned long long)m->updates,
+	    (unsigned long long)c->errors, (unsigned long long)c->wrong);
+	add(&line, "\"seconds\":%.6f,\"ops_per_s\":%.1f,", seconds, seconds > 0 ? (double)m->operations / seconds : 0);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		add(&line, "\"%s\":%.1f,", quantiles[i].name,
+		    us(m->operations ? hdr_value_at_percentile(m->latency, quantiles[i].percentile) : 0));
+	add(&line, "\"max_us\":%.1f,\"mean_us\":%.1f,", (double)m->max_ns / 1e3,
+	    m->operations ? (double)m->sum_ns / (double)m->operations / 1e3 : 0);
+	add(&line, "\"start_ns\":%llu,\"end_ns\":%llu,", (unsigned long long)m->start_ns, (unsigned long long)m->end_ns);
+	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",
+	    (unsigned long long)m->load_records, (double)m->load_ns / 1e9, parts);
+	return status | send(&line);
+}
