@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the network's host tests share. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                    \
+	do {                                                                                \
+		if (!(condition)) {                                                         \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                            \
+		}                                                                           \
+	} while (0)

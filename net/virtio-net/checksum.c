@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "checksum.h"
+#include "../ethernet.h"
+
+enum {
+	IP = 14, /* offset of the IPv4 header in the frame */
+	IP_HEADER = 20,
+	IP_LENGTH = IP + 2,
+	IP_FRAGMENT = IP + 6,
+	IP_PROTOCOL = IP + 9,
+	IP_CHECKSUM = IP + 10,
+	IP_ADDRESSES = IP + 12,
+	FRAGMENT_BITS = 0x3fff, /* more fragments, and the offset */
+	PROTOCOL_ICMP = 1,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
+};
+
+/* Where a frame's transport header is and what it needs. */
+struct transport {
+	uint32_t start;    /* offset in the frame; 0: the frame holds no sound IPv4 packet */
+	uint32_t size;     /* bytes from there to the packet's end */
+	uint32_t field;    /* offset of the checksum in the frame; 0: there is none to make */
+	uint64_t pseudo;   /* sum of the pseudo header */
+	uint8_t protocol;
+};
+
+uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start)
+{
+	uint64_t sum = start;
+
+	for (; size >= 8; size -= 8, data += 8) {
+		uint64_t word;
+
+		__builtin_memcpy(&word, data, 8);
+		sum += word;
+		sum += sum < word; /* end-around carry */
+	}
+	if (size) {
+		uint64_t word = 0;
+
+		for (uint32_t i = 0; i < size; i++)
+			word |= (uint64_t)data[i] << 8 * i;
+		sum += word;
+		sum += sum < word;
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)sum;
+}
+
+static struct transport transport_of(const uint8_t *frame, uint32_t length)
+{
+	static const struct { uint8_t offset, least; } protocols[256] = {
+		[PROTOCOL_ICMP] = { 2, 8 }, [PROTOCOL_TCP] = { 16, 20 }, [PROTOCOL_UDP] = { 6, 8 },
+	};
+	struct transport t = { 0 };
+	uint32_t header, total;
+
+	if (length < IP + IP_HEADER || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4)
+		return t;
+	header = (frame[IP] & 15) * 4u;
+	total = load_be16(frame + IP_LENGTH);
+	if (frame[IP] >> 4 != 4 || header < IP_HEADER || total < header || total > length - IP)
+		return t;
+	t.start = IP + header;
+	t.size = total - header;
+	t.protocol = frame[IP_PROTOCOL];
+	if (protocols[t.protocol].offset && t.size >= protocols[t.protocol].least &&
+	    !(load_be16(frame + IP_FRAGMENT) & FRAGMENT_BITS)) /* a fragment has only part of what its sum covers */
+		t.field = t.start + protocols[t.protocol].offset;
+	if (t.protocol != PROTOCOL_ICMP) {
+		uint8_t rest[4] = { 0, t.protocol, (uint8_t)(t.size >> 8), (uint8_t)t.size };
+
+		t.pseudo = (uint64_t)load_raw32(frame + IP_ADDRESSES) + load_raw32(frame + IP_ADDRESSES + 4) +
+			   load_raw32(rest);
+	}
+	return t;
+}
+
+static void store_raw16(uint8_t *p, uint16_t value) { __builtin_memcpy(p, &value, sizeof(value)); }
+
+void checksum_make(uint8_t *frame, uint32_t length)
+{
+	struct transport t = transport_of(frame, length);
+	uint16_t sum;
+
+	if (!t.start)
+		return;
+	store_raw16(frame + IP_CHECKSUM, 0);
+	store_raw16(frame + IP_CHECKSUM, (uint16_t)~checksum_sum(frame + IP, t.start - IP, 0));
+	if (!t.field)
+		return;
+	store_raw16(frame + t.field, 0);
+	sum = (uint16_t)~checksum_sum(frame + t.start, t.size, t.pseudo);
+	if (t.protocol == PROTOCOL_UDP && !sum)
+		sum = 0xffff; /* zero would mean that there is none (RFC 768) */
+	store_raw16(frame + t.field, sum);
+}
+
+bool checksum_verify(const uint8_t *frame, uint32_t length)
+{
+	struct transport t = transport_of(frame, length);
+
+	if (!t.start) /* a broken IPv4 packet is as bad as one with a wrong sum */
+		return length < ETHERTYPE_OFFSET + 2 || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4;
+	if (checksum_sum(frame + IP, t.start - IP, 0) != 0xffff)
+		return false;
+	if (!t.field || (t.protocol == PROTOCOL_UDP && !(frame[t.field] | frame[t.field + 1])))
+		return true;
+	return checksum_sum(frame + t.start, t.size, t.pseudo) == 0xffff;
+}

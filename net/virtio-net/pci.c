@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pci.h"
+#include "../program/program.h"
+
+enum {
+	CONFIG_ADDRESS = 0xcf8,
+	CONFIG_DATA = 0xcfc,
+	MSIX_CONTROL = 2, /* offsets in the capability */
+	MSIX_TABLE = 4,
+	MSIX_ENABLE = 1 << 15,
+	MSIX_MASK_ALL = 1 << 14,
+	MSIX_ENTRY = 16, /* bytes: address low and high, data, control */
+};
+
+/* Where the manager gave no mapped configuration space, the port pair serves. */
+static unsigned select_data_port(const struct process_device *device, unsigned offset)
+{
+	io_port_out(PROCESS_SLOT_IO_PORT, CONFIG_ADDRESS, 4, 1u << 31 | device->bdf << 8 | (offset & 0xfc));
+	return CONFIG_DATA + (offset & 3);
+}
+
+uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size)
+{
+	uint64_t address = device->config_vaddr + offset;
+	uint32_t value;
+
+	if (!device->config_vaddr) {
+		unsigned port = select_data_port(device, offset);
+
+		return io_port_in(PROCESS_SLOT_IO_PORT, (uint16_t)port, size, &value) ? 0 : value;
+	}
+	switch (size) {
+	case 1: return *(volatile uint8_t *)address;
+	case 2: return *(volatile uint16_t *)address;
+	default: return *(volatile uint32_t *)address;
+	}
+}
+
+void pci_write(const struct process_device *device, unsigned offset, unsigned size, uint32_t value)
+{
+	uint64_t address = device->config_vaddr + offset;
+
+	if (!device->config_vaddr) {
+		unsigned port = select_data_port(device, offset);
+
+		io_port_out(PROCESS_SLOT_IO_PORT, (uint16_t)port, size, value);
+		return;
+	}
+	switch (size) {
+	case 1: *(volatile uint8_t *)address = (uint8_t)value; break;
+	case 2: *(volatile uint16_t *)address = (uint16_t)value; break;
+	default: *(volatile uint32_t *)address = value; break;
+	}
+}
+
+unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned after)
+{
+	unsigned offset;
+
+	if (!(pci_read(device, PCI_STATUS, 2) & PCI_STATUS_CAPABILITIES))
+		return 0;
+	offset = pci_read(device, after ? after + 1 : PCI_CAPABILITIES, 1) & 0xfc;
+	for (unsigned n = 0; offset && n < 64; n++) { /* a list that runs in circles ends too */
+		if (pci_read(device, offset, 1) == kind)
+			return offset;
+		offset = pci_read(device, offset + 1, 1) & 0xfc;
+	}
+	return 0;
+}
+
+volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size)
+{
+	if (bar > 5 || !device->bar_vaddr[bar] || offset > device->bar_size[bar] ||
+	    size > device->bar_size[bar] - offset)
+		return 0;
+	return (volatile void *)(device->bar_vaddr[bar] + offset);
+}
+
+int pci_enable(const struct process_device *device)
+{
+	unsigned msix = pci_capability(device, PCI_CAPABILITY_MSIX, 0);
+	uint32_t table, control;
+	volatile uint32_t *entry;
+
+	if (!msix)
+		return -SKERRY_NOT_FOUND;
+	pci_write(device, PCI_COMMAND, 2,
+		  pci_read(device, PCI_COMMAND, 2) | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_NO_INTX);
+	table = pci_read(device, msix + MSIX_TABLE, 4);
+	entry = pci_bar(device, table & 7, table & ~7u, MSIX_ENTRY);
+	if (!entry)
+		return -SKERRY_NOT_MAPPED;
+	control = pci_read(device, msix + MSIX_CONTROL, 2);
+	pci_write(device, msix + MSIX_CONTROL, 2, control | MSIX_ENABLE | MSIX_MASK_ALL);
+	entry[0] = (uint32_t)device->msi_address;
+	entry[1] = (uint32_t)(device->msi_address >> 32);
+	entry[2] = device->msi_data;
+	entry[3] = 0; /* unmasked */
+	pci_write(device, msix + MSIX_CONTROL, 2, (control | MSIX_ENABLE) & ~MSIX_MASK_ALL);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The PCI function of a driver's device: its configuration space, capabilities and MSI-X. */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/process.h>
+
+enum {
+	PCI_COMMAND = 0x04,
+	PCI_COMMAND_MEMORY = 1 << 1,
+	PCI_COMMAND_MASTER = 1 << 2,
+	PCI_COMMAND_NO_INTX = 1 << 10,
+	PCI_STATUS = 0x06,
+	PCI_STATUS_CAPABILITIES = 1 << 4,
+	PCI_CAPABILITIES = 0x34,
+	PCI_CAPABILITY_VENDOR = 0x09,
+	PCI_CAPABILITY_MSIX = 0x11,
+};
+
+/* `size` is 1, 2 or 4; `offset` a multiple of it below 256. */
+uint32_t pci_read(const struct process_device *device, unsigned offset, unsigned size);
+void pci_write(const struct process_device *device, unsigned offset, unsigned size, uint32_t value);
+
+/* Offset of the next capability of this kind behind `after` (0: the first), or 0. */
+unsigned pci_capability(const struct process_device *device, unsigned kind, unsigned after);
+
+/* Address of `size` bytes at `offset` of a memory BAR, or null where that is not mapped. */
+volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size);
+
+/* Memory access and DMA on, interrupts through MSI-X entry 0 only. Says no without MSI-X. */
+int pci_enable(const struct process_device *device);

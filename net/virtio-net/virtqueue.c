@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "virtqueue.h"
+
+enum {
+	DESCRIPTOR_WRITE = 2,       /* the device writes this buffer */
+	AVAILABLE_NO_INTERRUPT = 1, /* without event indices: hints, both ways */
+	USED_NO_NOTIFY = 1,
+};
+
+static uint64_t available_offset(uint16_t size) { return (uint64_t)size * sizeof(struct virtqueue_descriptor); }
+static uint64_t used_offset(uint16_t size)
+{
+	uint64_t end = available_offset(size) + sizeof(struct virtqueue_available) + 2ull * size + 2;
+
+	return (end + 63) & ~63ull; /* apart from what the driver writes */
+}
+static uint64_t buffers_offset(uint16_t size)
+{
+	uint64_t end = used_offset(size) + sizeof(struct virtqueue_used) + 8ull * size + 2;
+
+	return (end + VIRTQUEUE_BUFFER - 1) & ~(uint64_t)(VIRTQUEUE_BUFFER - 1);
+}
+
+uint64_t virtqueue_bytes(uint16_t size)
+{
+	return (buffers_offset(size) + (uint64_t)size * VIRTQUEUE_BUFFER + 4095) & ~4095ull;
+}
+
+uint64_t virtqueue_available_paddr(const struct virtqueue *queue)
+{
+	return queue->paddr + available_offset(queue->size);
+}
+uint64_t virtqueue_used_paddr(const struct virtqueue *queue) { return queue->paddr + used_offset(queue->size); }
+
+void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint16_t size, bool device_writes)
+{
+	uint8_t *base = memory;
+
+	*queue = (struct virtqueue){
+		.size = size,
+		.descriptor = memory,
+		.available = (void *)(base + available_offset(size)),
+		.used = (void *)(base + used_offset(size)),
+		.buffers = base + buffers_offset(size),
+		.paddr = paddr,
+	};
+	for (uint16_t i = 0; i < size; i++)
+		queue->descriptor[i] = (struct virtqueue_descriptor){
+			.address = paddr + buffers_offset(size) + (uint64_t)i * VIRTQUEUE_BUFFER,
+			.length = VIRTQUEUE_BUFFER,
+			.flags = device_writes ? DESCRIPTOR_WRITE : 0,
+		};
+}
+
+void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length)
+{
+	queue->descriptor[id].length = length;
+	queue->available->ring[queue->posted & (queue->size - 1)] = id;
+	queue->posted++;
+}
+
+static uint16_t *used_event(struct virtqueue *queue) { return &queue->available->ring[queue->size]; }
+static uint16_t *available_event(struct virtqueue *queue) { return (uint16_t *)&queue->used->ring[queue->size]; }
+
+void virtqueue_kick(struct virtqueue *queue)
+{
+	uint16_t before = queue->published;
+	bool wanted;
+
+	if (queue->posted == before)
+		return;
+	queue->published = queue->posted;
+	/* the exchange orders the publication before the look at what the device wants */
+	__atomic_exchange_n(&queue->available->index, queue->posted, __ATOMIC_SEQ_CST);
+	if (queue->event_index) {
+		uint16_t event = __atomic_load_n(available_event(queue), __ATOMIC_SEQ_CST);
+
+		wanted = (uint16_t)(queue->posted - event - 1) < (uint16_t)(queue->posted - before);
+	} else {
+		wanted = !(__atomic_load_n(&queue->used->flags, __ATOMIC_SEQ_CST) & USED_NO_NOTIFY);
+	}
+	if (wanted)
+		*queue->doorbell = queue->number;
+}
+
+bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *length)
+{
+	unsigned slot = queue->taken & (queue->size - 1u);
+
+	if (__atomic_load_n(&queue->used->index, __ATOMIC_ACQUIRE) == queue->taken)
+		return false;
+	*id = (uint16_t)(queue->used->ring[slot].id & (queue->size - 1u));
+	*length = queue->used->ring[slot].length;
+	return true;
+}
+
+void virtqueue_arm(struct virtqueue *queue)
+{
+	if (queue->event_index)
+		__atomic_exchange_n(used_event(queue), queue->taken, __ATOMIC_SEQ_CST);
+	else
+		__atomic_exchange_n(&queue->available->flags, 0, __ATOMIC_SEQ_CST);
+}
+
+void virtqueue_disarm(struct virtqueue *queue)
+{
+	if (!queue->event_index) /* an event index in the past is silent by itself */
+		__atomic_store_n(&queue->available->flags, AVAILABLE_NO_INTERRUPT, __ATOMIC_RELAXED);
+}
