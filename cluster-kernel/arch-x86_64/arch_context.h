@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A thread's user registers, laid out so that the processor itself stores the
+ * last five when an interrupt arrives (TSS.RSP0 points at the structure's end
+ * of `ss`) and the entry code pushes the rest below them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/syscall.h>
+
+enum { ARCH_FPU_SIZE = 832 }; /* XSAVE area for x87, SSE and AVX */
+enum { VECTOR_SYSCALL = 256 };
+enum { SELECTOR_KERNEL_CODE = 8, SELECTOR_KERNEL_DATA = 16, SELECTOR_USER_DATA = 24 | 3, SELECTOR_USER_CODE = 32 | 3 };
+
+struct context {
+	_Alignas(16) uint64_t r15;
+	uint64_t r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
+	uint64_t vector; /* how the kernel was entered; VECTOR_SYSCALL: SYSRET may lead back */
+	uint64_t error;
+	uint64_t rip, cs, rflags, rsp, ss;
+	uint64_t fs_base, gs_base; /* as set by TCB_SET_TLS and TCB_WRITE_REGISTERS */
+};
+_Static_assert(__builtin_offsetof(struct context, fs_base) % 16 == 0, "the processor aligns RSP0");
+
+/* The system call's arguments and results (skerry/syscall.h). */
+static inline uint64_t context_syscall(const struct context *c) { return c->rax; }
+static inline uint64_t context_cptr(const struct context *c) { return c->rdi; }
+static inline uint64_t context_info(const struct context *c) { return c->rsi; }
+static inline uint64_t context_reply_cptr(const struct context *c) { return c->r12; }
+static inline uint64_t context_rip(const struct context *c) { return c->rip; }
+static inline uint64_t context_rsp(const struct context *c) { return c->rsp; }
+static inline void context_set_result(struct context *c, uint64_t error) { c->rax = error; }
+static inline void context_set_badge(struct context *c, uint64_t badge) { c->rdi = badge; }
+static inline void context_set_info(struct context *c, uint64_t info) { c->rsi = info; }
+static inline void context_set_tls(struct context *c, uint64_t base) { c->fs_base = base; }
+
+/* index < MESSAGE_REGISTERS */
+static inline uint64_t context_word(const struct context *c, unsigned index)
+{
+	return index == 0 ? c->rdx : index == 1 ? c->r10 : index == 2 ? c->r8 : c->r9;
+}
+static inline void context_set_word(struct context *c, unsigned index, uint64_t value)
+{
+	*(index == 0 ? &c->rdx : index == 1 ? &c->r10 : index == 2 ? &c->r8 : &c->r9) = value;
+}
+
+static inline bool context_canonical(uint64_t address)
+{
+	return (int64_t)(address << 16) >> 16 == (int64_t)address && !(address >> 63);
+}
+
+void context_init(struct context *context);
+/* Addresses that the processor would refuse on the way out to user mode. */
+bool context_acceptable(const struct thread_registers *registers);
+void context_write(struct context *context, const struct thread_registers *registers);
+void context_read(const struct context *context, struct thread_registers *registers);

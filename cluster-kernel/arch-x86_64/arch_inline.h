@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inline half of the port contract (../core/arch.h) for x86-64. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/syscall.h>
+#include "x86.h"
+
+static inline uint64_t arch_time(void)
+{
+	uint32_t low, high;
+	asm volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+static inline void arch_relax(void) { asm volatile("pause" ::: "memory"); }
+static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* no user page is global */
+
+/* Page-table entries (Intel SDM volume 3, 4.5) */
+#define PTE_PRESENT  0x001ull
+#define PTE_WRITE    0x002ull
+#define PTE_USER     0x004ull
+#define PTE_PWT      0x008ull
+#define PTE_PCD      0x010ull
+#define PTE_LARGE    0x080ull
+#define PTE_PAT_4K   0x080ull
+#define PTE_PAT_LARGE 0x1000ull
+#define PTE_ADDRESS  0x000ffffffffff000ull
+#define PTE_NX       (1ull << 63)
+
+static inline bool arch_pte_present(uint64_t entry) { return entry & PTE_PRESENT; }
+static inline bool arch_pte_is_table(uint64_t entry) { return (entry & (PTE_PRESENT | PTE_LARGE)) == PTE_PRESENT; }
+static inline uint64_t arch_pte_address(uint64_t entry, unsigned level)
+{
+	return entry & PTE_ADDRESS & (level && (entry & PTE_LARGE) ? ~PTE_PAT_LARGE : ~0ull);
+}
+static inline uint64_t arch_pte_table(uint64_t paddr) { return paddr | PTE_PRESENT | PTE_WRITE | PTE_USER; }
+
+static inline uint64_t arch_pte_frame(uint64_t paddr, unsigned level, unsigned rights, unsigned attributes)
+{
+	uint64_t entry = paddr | PTE_PRESENT | PTE_USER;
+	if (rights & RIGHT_WRITE)
+		entry |= PTE_WRITE;
+	if (!(rights & RIGHT_EXECUTE))
+		entry |= PTE_NX;
+	if (attributes == CACHE_DISABLED)
+		entry |= PTE_PCD | PTE_PWT;
+	if (attributes == CACHE_WRITE_COMBINING) /* PAT entry 4 */
+		entry |= level ? PTE_PAT_LARGE : PTE_PAT_4K;
+	return level ? entry | PTE_LARGE : entry;
+}

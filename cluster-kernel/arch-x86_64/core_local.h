@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What one core keeps for itself beside struct cpu; GS points here while the
+ * core is in the kernel.
+ *
+ *     stack        guard page, then 12 KiB; all entries run here
+ *     fault_stack  for NMI, double fault and machine check (IST 1 to 3)
+ */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/boot.h>
+
+struct cpu;
+
+enum { GDT_ENTRIES = 8, STACK_PAGES = 4, FAULT_STACKS = 3 };
+
+struct __attribute__((packed)) tss {
+	uint32_t reserved0;
+	uint64_t rsp[3];
+	uint64_t reserved1;
+	uint64_t ist[7];
+	uint64_t reserved2;
+	uint16_t reserved3, io_map;
+};
+_Static_assert(sizeof(struct tss) == 104, "Intel SDM volume 3, figure 8-11");
+
+struct core_local {
+	struct cpu *cpu;
+	uint64_t context_end;  /* where the entry code pushes the current thread's registers */
+	uint64_t user_rsp;     /* scratch of the system-call entry */
+	uint64_t stack_top;
+	uint32_t apic_id;
+	uint32_t index;
+	_Alignas(8) uint8_t tss_padding[4]; /* so that tss.rsp is naturally aligned */
+	struct tss tss;
+	_Alignas(16) uint64_t gdt[GDT_ENTRIES];
+};
+
+extern struct core_local core_local[BOOT_MAX_CPUS];
+extern uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096];
+extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096];
+
+/* Valid once GS is loaded. */
+static inline struct core_local *this_core(void)
+{
+	uint64_t index;
+	asm volatile("movl %%gs:%c1, %k0" : "=r"(index) : "i"(__builtin_offsetof(struct core_local, index)));
+	return &core_local[index];
+}

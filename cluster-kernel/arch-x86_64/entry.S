@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Into the kernel and out of it. Whatever the way in, the user's registers end
+ * up in the current thread's struct context and the C code runs on the core's
+ * one kernel stack, from its top; it never returns here but leaves through
+ * entry_resume or entry_idle.
+ */
+#include "offsets.h"
+
+	.macro push_registers
+	push %rax
+	push %rbx
+	push %rcx
+	push %rdx
+	push %rsi
+	push %rdi
+	push %rbp
+	push %r8
+	push %r9
+	push %r10
+	push %r11
+	push %r12
+	push %r13
+	push %r14
+	push %r15
+	.endm
+
+	.macro pop_registers_but_rcx_r11
+	pop %r15
+	pop %r14
+	pop %r13
+	pop %r12
+	add $8, %rsp
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rbp
+	pop %rdi
+	pop %rsi
+	pop %rdx
+	add $8, %rsp
+	pop %rbx
+	pop %rax
+	.endm
+
+	.text
+/* A core of this cluster, from the loader: RDI boot_info, RSI index (skerry/boot.h). */
+	.global entry_start
+entry_start:
+	lea core_stack(%rip), %rsp
+	mov $BOOT_STACK_SIZE, %eax
+	lea 1(%rsi), %rcx
+	imul %rcx, %rax
+	add %rax, %rsp
+	xor %ebp, %ebp
+	call start
+	ud2
+
+/* SYSCALL: RCX user RIP, R11 user RFLAGS, interrupts off (FMASK). */
+	.global entry_syscall
+entry_syscall:
+	swapgs
+	mov %rsp, %gs:LOCAL_USER_RSP
+	mov %gs:LOCAL_CONTEXT_END, %rsp
+	push $ENTRY_USER_DATA
+	push %gs:LOCAL_USER_RSP
+	push %r11
+	push $ENTRY_USER_CODE
+	push %rcx
+	push $0
+	push $ENTRY_VECTOR_SYSCALL
+	push_registers
+	mov %gs:LOCAL_STACK_TOP, %rsp
+	mov %gs:LOCAL_CPU, %rdi
+	xor %ebp, %ebp
+	call trap_syscall
+	ud2
+
+/* Every vector's stub pushes an error code (if the processor did not) and its number. */
+entry_interrupt:
+	push_registers
+	cld
+	testb $3, CONTEXT_CS(%rsp)
+	jz 1f
+	swapgs
+	mov %rsp, %rsi
+	mov %gs:LOCAL_STACK_TOP, %rsp
+	mov %gs:LOCAL_CPU, %rdi
+	xor %ebp, %ebp
+	call trap_user
+	ud2
+1:	/* from the kernel: the idle loop, or a bug */
+	mov %rsp, %rdi
+	xor %ebp, %ebp
+	and $-16, %rsp
+	call trap_kernel
+	ud2
+
+/* NMI, double fault, machine check: on stacks of their own, GS as it may be. */
+entry_fatal:
+	push_registers
+	cld
+	mov %rsp, %rdi
+	xor %ebp, %ebp
+	and $-16, %rsp
+	call trap_fatal
+	ud2
+
+/* RDI: the struct context to leave through. */
+	.global entry_resume
+entry_resume:
+	mov %rdi, %rsp
+	cmpl $ENTRY_VECTOR_SYSCALL, CONTEXT_VECTOR(%rsp)
+	jne 1f
+	mov CONTEXT_RIP(%rsp), %rcx
+	mov CONTEXT_RFLAGS(%rsp), %r11
+	pop_registers_but_rcx_r11
+	mov 40(%rsp), %rsp /* vector, error, rip, cs, rflags, rsp */
+	swapgs
+	sysretq
+1:	mov 32(%rsp), %r11
+	mov 96(%rsp), %rcx
+	pop_registers_but_rcx_r11
+	add $16, %rsp
+	swapgs
+	iretq
+
+/* Nothing to run: wait for an interrupt with an empty stack. */
+	.global entry_idle
+entry_idle:
+	mov %gs:LOCAL_STACK_TOP, %rsp
+	xor %ebp, %ebp
+1:	sti
+	hlt
+	jmp 1b
+
+	.macro stub vector
+	.balign 16
+	.if \vector == 8 || (\vector >= 10 && \vector <= 14) || \vector == 17 || \vector == 21 || \vector == 29 || \vector == 30
+	.else
+	push $0
+	.endif
+	push $\vector
+	.if \vector == 2 || \vector == 8 || \vector == 18
+	jmp entry_fatal
+	.else
+	jmp entry_interrupt
+	.endif
+	.endm
+
+	.balign 16
+	.global entry_stubs /* 16 bytes each */
+entry_stubs:
+	.altmacro
+	.set v, 0
+	.rept 256
+	stub %v
+	.set v, v + 1
+	.endr
+	.noaltmacro
+
+	.section .note.GNU-stack,"",@progbits

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hardware work of a kernel entry, after the lock (core/arch.h: arch_finish). */
+#include "arch.h"
+#include "core_local.h"
+#include "fpu.h"
+#include "kernel.h"
+#include "local_apic.h"
+#include "paging.h"
+#include "schedule.h"
+#include "vspace.h"
+
+static void save_thread(struct cpu *cpu)
+{
+	struct thread *thread = cpu->own.loaded_thread;
+	if (!thread)
+		return;
+	fpu_save(thread->fpu);
+	cpu->own.loaded_thread = 0;
+	atomic_store_explicit(&thread->loaded, 0, memory_order_release); /* another core may load it now */
+}
+
+static void set_vspace(struct cpu *cpu, struct vspace *vspace)
+{
+	struct vspace *old = cpu->own.loaded_vspace;
+	if (old == vspace)
+		return;
+	cpu->own.loaded_vspace = vspace;
+	if (vspace)
+		write_cr3(physical(vspace->root));
+	else
+		paging_load_kernel();
+	if (old)
+		atomic_fetch_and_explicit(&old->cores, ~(1ull << cpu->own.index), memory_order_release);
+}
+
+static void load_thread(struct cpu *cpu, struct thread *thread)
+{
+	const struct slot *vspace = &thread->slot[THREAD_VSPACE];
+	if (cpu->own.loaded_thread != thread) {
+		save_thread(cpu);
+		while (atomic_load_explicit(&thread->loaded, memory_order_acquire))
+			arch_relax(); /* the core it ran on is saving it right now */
+		atomic_store_explicit(&thread->loaded, 1, memory_order_relaxed);
+		cpu->own.loaded_thread = thread;
+		fpu_load(thread->fpu);
+	}
+	set_vspace(cpu, slot_empty(vspace) ? 0 : (struct vspace *)vspace->cap.object);
+	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
+	write_msr(MSR_FS_BASE, thread->context.fs_base);
+	write_msr(MSR_KERNEL_GS_BASE, thread->context.gs_base);
+	this_core()->context_end = (uint64_t)&thread->context + __builtin_offsetof(struct context, fs_base);
+	this_core()->tss.rsp[0] = this_core()->context_end;
+}
+
+static void send_interrupts(struct cpu *cpu)
+{
+	arch_interrupt_cores(cpu, cpu->own.interrupt_cores);
+	cpu->own.interrupt_cores = 0;
+}
+
+void arch_finish(struct cpu *cpu)
+{
+	uint32_t pending = cpu->own.pending;
+	cpu->own.pending = 0;
+	if (pending & PENDING_INTERRUPT)
+		send_interrupts(cpu);
+	if (pending & PENDING_DOORBELL)
+		local_apic_send(cpu->own.doorbell_apic, VECTOR_DOORBELL);
+	if (pending & PENDING_SWITCH) {
+		struct thread *thread = cpu->shared.current;
+		if (thread == &cpu->shared.idle)
+			save_thread(cpu); /* the address space stays: most likely it comes back */
+		else
+			load_thread(cpu, thread);
+	}
+	if (pending & PENDING_TIMER) {
+		cpu->own.timer_armed = timer_next(cpu);
+		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
+	}
+}
+
+void arch_unload(struct cpu *cpu)
+{
+	save_thread(cpu);
+	set_vspace(cpu, 0);
+}
+
+void arch_unload_vspace(struct cpu *cpu)
+{
+	set_vspace(cpu, 0);
+	cpu->own.pending |= PENDING_SWITCH;
+}
+
+void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
+{
+	const struct boot_info *boot = kernel_of(cpu)->boot;
+	for (; cores; cores &= cores - 1)
+		local_apic_send(boot->apic[__builtin_ctzll(cores)], VECTOR_POKE);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "io_apic.h"
+#include "arch.h"
+#include "kernel.h"
+#include "local_apic.h"
+#include "paging.h"
+
+enum { REG_VERSION = 1, REG_REDIRECTION = 0x10 };
+enum { REDIRECT_LOW = 1 << 13, REDIRECT_LEVEL = 1 << 15, REDIRECT_MASKED = 1 << 16 };
+
+static struct io_apic {
+	volatile uint32_t *registers; /* select at 0, window at 0x10 bytes */
+	uint32_t first, count;        /* global system interrupts */
+} io_apic[BOOT_MAX_IOAPICS];
+static unsigned io_apic_count;
+
+static uint32_t read(const struct io_apic *a, unsigned reg)
+{
+	a->registers[0] = reg;
+	return a->registers[4];
+}
+
+static void write(const struct io_apic *a, unsigned reg, uint32_t value)
+{
+	a->registers[0] = reg;
+	a->registers[4] = value;
+}
+
+void io_apic_init(const struct boot_info *info)
+{
+	for (unsigned i = 0; i < info->ioapic_count; i++) {
+		struct io_apic *a = &io_apic[io_apic_count++];
+		a->registers = map_device(info->ioapic[i].base);
+		a->first = info->ioapic[i].gsi_base;
+		a->count = (read(a, REG_VERSION) >> 16 & 0xff) + 1;
+		for (unsigned pin = 0; pin < a->count; pin++)
+			write(a, REG_REDIRECTION + 2 * pin, REDIRECT_MASKED);
+	}
+}
+
+static const struct io_apic *find(uint64_t gsi)
+{
+	for (unsigned i = 0; i < io_apic_count; i++)
+		if (gsi >= io_apic[i].first && gsi - io_apic[i].first < io_apic[i].count)
+			return &io_apic[i];
+	return 0;
+}
+
+bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi)
+{
+	(void)kernel;
+	return find(gsi) != 0;
+}
+
+void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
+{
+	const struct io_apic *a = find(gsi);
+	unsigned reg = REG_REDIRECTION + 2 * (gsi - a->first);
+	write(a, reg + 1, kernel->boot->apic[core] << 24);
+	write(a, reg, (VECTOR_IRQ + number) | (low ? REDIRECT_LOW : 0) | (level ? REDIRECT_LEVEL : 0));
+}
+
+void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
+{
+	const struct io_apic *a = find(gsi);
+	(void)kernel;
+	if (!a)
+		return;
+	unsigned reg = REG_REDIRECTION + 2 * (gsi - a->first);
+	write(a, reg, (read(a, reg) & ~(uint32_t)REDIRECT_MASKED) | (masked ? REDIRECT_MASKED : 0));
+}
+
+void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned number, uint64_t *address, uint64_t *data)
+{
+	/* fixed delivery, edge, physical destination (SDM 3, 11.11); ids above 255 need interrupt remapping */
+	*address = 0xfee00000ull | (uint64_t)(kernel->boot->apic[core] & 0xff) << 12;
+	*data = VECTOR_IRQ + number;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "local_apic.h"
+#include <stdatomic.h>
+#include "arch.h"
+#include "paging.h"
+
+enum { REG_ID = 0x02, REG_TPR = 0x08, REG_EOI = 0x0b, REG_SPURIOUS = 0x0f, REG_ICR = 0x30, REG_ICR_HIGH = 0x31,
+       REG_LVT_TIMER = 0x32, REG_LVT_LINT0 = 0x35, REG_LVT_LINT1 = 0x36, REG_LVT_ERROR = 0x37,
+       REG_TIMER_INITIAL = 0x38, REG_TIMER_DIVIDE = 0x3e };
+enum { LVT_MASKED = 1 << 16, LVT_TSC_DEADLINE = 2 << 17, APIC_ENABLE = 1 << 8, ICR_PENDING = 1 << 12,
+       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, DIVIDE_BY_1 = 0xb };
+#define APIC_BASE_ADDRESS 0xffffff000ull
+
+static struct {
+	volatile uint32_t *registers; /* null in x2APIC mode */
+	uint64_t hz;
+	bool deadline;
+} apic;
+
+static void apic_write(unsigned reg, uint32_t value)
+{
+	if (apic.registers)
+		apic.registers[reg * 4] = value;
+	else
+		write_msr(MSR_X2APIC + reg, value);
+}
+
+static uint32_t apic_read(unsigned reg)
+{
+	return apic.registers ? apic.registers[reg * 4] : (uint32_t)read_msr(MSR_X2APIC + reg);
+}
+
+void local_apic_setup(bool x2apic, uint64_t hz)
+{
+	apic.registers = x2apic ? 0 : map_device(read_msr(MSR_APIC_BASE) & APIC_BASE_ADDRESS);
+	apic.hz = hz;
+	apic.deadline = cpuid(1, 0).ecx >> 24 & 1;
+	if (!apic.deadline && !hz)
+		arch_panic("the local APIC timer's frequency is unknown");
+}
+
+void local_apic_init(void)
+{
+	apic_write(REG_TPR, 0);
+	apic_write(REG_LVT_LINT0, LVT_MASKED);
+	apic_write(REG_LVT_LINT1, LVT_MASKED);
+	apic_write(REG_LVT_ERROR, LVT_MASKED);
+	apic_write(REG_TIMER_DIVIDE, DIVIDE_BY_1);
+	apic_write(REG_LVT_TIMER, VECTOR_TIMER | (apic.deadline ? LVT_TSC_DEADLINE : 0));
+	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS);
+}
+
+uint32_t local_apic_id(void)
+{
+	uint32_t id = apic_read(REG_ID);
+	return apic.registers ? id >> 24 : id;
+}
+
+void local_apic_end_of_interrupt(void) { apic_write(REG_EOI, 0); }
+
+static void send(uint32_t apic_id, uint32_t command)
+{
+	if (!apic.registers) {
+		/* x2APIC writes are not ordered behind earlier stores by themselves (SDM 3, 11.12.3) */
+		atomic_thread_fence(memory_order_seq_cst);
+		write_msr(MSR_X2APIC + REG_ICR, (uint64_t)apic_id << 32 | command);
+		return;
+	}
+	while (apic_read(REG_ICR) & ICR_PENDING)
+		arch_relax();
+	apic_write(REG_ICR_HIGH, apic_id << 24);
+	apic_write(REG_ICR, command);
+}
+
+void local_apic_send(uint32_t apic_id, uint8_t vector) { send(apic_id, ICR_ASSERT | vector); }
+void local_apic_send_nmi(uint32_t apic_id) { send(apic_id, ICR_ASSERT | ICR_NMI); }
+
+void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz)
+{
+	if (apic.deadline) {
+		write_msr(MSR_TSC_DEADLINE, deadline);
+		return;
+	}
+	uint64_t count = 0;
+	if (deadline) {
+		uint64_t now = arch_time(), left = deadline > now ? deadline - now : 0;
+		if (left > tsc_hz)
+			left = tsc_hz; /* wakes early, looks again */
+		count = left * (apic.hz >> 10) / (tsc_hz >> 10) + 1; /* no overflow up to 100 GHz */
+		if (count > 0xffffffff)
+			count = 0xffffffff;
+	}
+	apic_write(REG_TIMER_INITIAL, count);
+}

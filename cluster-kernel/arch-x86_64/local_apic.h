@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The local APIC, in x2APIC mode where the loader chose it, else through its registers in memory (SDM 3, 11). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	VECTOR_IRQ = 0x30, /* device interrupt 0 .. KERNEL_IRQS-1 */
+	VECTOR_TIMER = 0xef,
+	VECTOR_POKE = 0xf0,     /* from a core of this cluster */
+	VECTOR_DOORBELL = 0xf1, /* from another cluster */
+	VECTOR_SPURIOUS = 0xff,
+};
+
+/* Once for each cluster, before the next. `hz`: of the timer, divider 1. */
+void local_apic_setup(bool x2apic, uint64_t hz);
+/* On each core. */
+void local_apic_init(void);
+uint32_t local_apic_id(void);
+void local_apic_end_of_interrupt(void);
+void local_apic_send(uint32_t apic_id, uint8_t vector);
+void local_apic_send_nmi(uint32_t apic_id);
+/* One interrupt VECTOR_TIMER at TSC `deadline` or soon after; 0: none. */
+void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz);

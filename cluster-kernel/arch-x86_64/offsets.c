@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Compiled to assembly only; the build turns the marked lines into offsets.h. */
+#include "arch_context.h"
+#include "core_local.h"
+
+#define OFFSET(name, value) asm volatile("\n@@ #define " #name " %c0" ::"i"(value))
+
+void offsets(void)
+{
+	OFFSET(LOCAL_CPU, __builtin_offsetof(struct core_local, cpu));
+	OFFSET(LOCAL_CONTEXT_END, __builtin_offsetof(struct core_local, context_end));
+	OFFSET(LOCAL_USER_RSP, __builtin_offsetof(struct core_local, user_rsp));
+	OFFSET(LOCAL_STACK_TOP, __builtin_offsetof(struct core_local, stack_top));
+	OFFSET(LOCAL_SIZE, sizeof(struct core_local));
+	OFFSET(CONTEXT_VECTOR, __builtin_offsetof(struct context, vector));
+	OFFSET(CONTEXT_RIP, __builtin_offsetof(struct context, rip));
+	OFFSET(CONTEXT_CS, __builtin_offsetof(struct context, cs));
+	OFFSET(CONTEXT_RFLAGS, __builtin_offsetof(struct context, rflags));
+	OFFSET(CONTEXT_RSP, __builtin_offsetof(struct context, rsp));
+	OFFSET(ENTRY_VECTOR_SYSCALL, VECTOR_SYSCALL);
+	OFFSET(ENTRY_USER_CODE, SELECTOR_USER_CODE);
+	OFFSET(ENTRY_USER_DATA, SELECTOR_USER_DATA);
+	OFFSET(BOOT_STACK_SIZE, STACK_PAGES * 4096);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "paging.h"
+#include "arch.h"
+#include "kernel.h"
+#include "memory.h"
+
+/* Registers of devices live in the top 2 MiB: one table. */
+#define DEVICE_BASE 0xffffffffffe00000ull
+enum { DEVICE_PAGES = 64 };
+
+static uint64_t *root_table;
+static uint64_t device_directory[512] __attribute__((aligned(4096)));
+static uint64_t device_table[512] __attribute__((aligned(4096)));
+static unsigned device_pages;
+
+static uint64_t *entry_of(uint64_t vaddr)
+{
+	uint64_t *table = root_table;
+	for (unsigned level = 3; level > 0; level--)
+		table = direct(arch_pte_address(table[vaddr >> (12 + 9 * level) & 511], level));
+	return &table[vaddr >> 12 & 511];
+}
+
+/* physical address of something in the image */
+static uint64_t image_physical(const void *address)
+{
+	return arch_pte_address(*entry_of((uint64_t)address), 0) + ((uint64_t)address & 4095);
+}
+
+void paging_init(const struct boot_info *info)
+{
+	root_table = direct(info->tables.base);
+	uint64_t *pointers = direct(arch_pte_address(root_table[511], 3));
+	device_directory[511] = arch_pte_table(image_physical(device_table)) & ~PTE_USER;
+	pointers[511] = arch_pte_table(image_physical(device_directory)) & ~PTE_USER;
+}
+
+void paging_drop_identity(void)
+{
+	for (unsigned i = 0; i < 256; i++)
+		root_table[i] = 0;
+}
+
+void paging_guard(const void *page)
+{
+	*entry_of((uint64_t)page) = 0;
+	asm volatile("invlpg (%0)" ::"r"(page) : "memory");
+}
+
+void *map_device(uint64_t paddr)
+{
+	uint64_t entry = (paddr & ~4095ull) | PTE_PRESENT | PTE_WRITE | PTE_PCD | PTE_PWT | PTE_NX;
+	unsigned page = 0;
+	while (page < device_pages && device_table[page] != entry)
+		page++;
+	if (page == DEVICE_PAGES)
+		arch_panic("no room to map another device");
+	if (page == device_pages) {
+		device_table[page] = entry;
+		device_pages++;
+	}
+	return (void *)(DEVICE_BASE + page * 4096ull + (paddr & 4095));
+}
+
+void paging_load_kernel(void) { write_cr3(physical(root_table)); }
+
+void arch_vspace_init(uint64_t *root)
+{
+	for (unsigned i = 256; i < 512; i++)
+		root[i] = root_table[i];
+}

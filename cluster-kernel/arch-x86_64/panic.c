@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "panic.h"
+#include <stdatomic.h>
+#include "arch.h"
+#include "core_local.h"
+#include "kernel.h"
+#include "local_apic.h"
+#include "print.h"
+
+enum { EXCEPTION_NMI = 2, BACKTRACE_DEPTH = 16 };
+
+static atomic_flag panicking = ATOMIC_FLAG_INIT;
+
+static _Noreturn void park(void)
+{
+	for (;;)
+		asm volatile("cli; hlt");
+}
+
+static bool is_kernel_address(uint64_t address) { return address >= KERNEL_IMAGE_BASE; }
+
+static void backtrace(uint64_t rip, uint64_t rbp)
+{
+	print("  backtrace: %p", rip);
+	for (unsigned i = 0; i < BACKTRACE_DEPTH && is_kernel_address(rbp) && rbp % 8 == 0; i++) {
+		const uint64_t *frame = (const uint64_t *)rbp;
+		print(" %p", frame[1]);
+		if (frame[0] <= rbp)
+			break;
+		rbp = frame[0];
+	}
+	print("\n");
+}
+
+static void report_cores(const struct kernel *kernel)
+{
+	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++) {
+		const struct cpu *cpu = kernel->cpu[i];
+		const struct thread *thread = cpu->shared.current;
+		bool idle = thread == &cpu->shared.idle;
+		print("  core %u: %s thread %p rip %p pending %u requests %u\n", i, idle ? "idle" : "runs", (uint64_t)thread,
+		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.requests);
+	}
+}
+
+/* False when another core of this cluster reports already. */
+static void begin(const char *reason)
+{
+	struct core_local *local = this_core();
+	if (atomic_flag_test_and_set(&panicking))
+		park();
+	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
+	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
+		if (i != local->index)
+			local_apic_send_nmi(kernel->boot->apic[i]);
+	print("\nkernel panic: cluster %u core %u: %s\n", kernel ? kernel->boot->cluster : 0, local->index, reason);
+	report_cores(kernel);
+}
+
+_Noreturn void arch_panic(const char *reason)
+{
+	begin(reason);
+	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
+	park();
+}
+
+_Noreturn void panic_exception(const struct context *f)
+{
+	begin("exception in the kernel");
+	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
+	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
+	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);
+	print("  rsi %p rdi %p rbp %p r8  %p\n", f->rsi, f->rdi, f->rbp, f->r8);
+	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
+	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
+	backtrace(f->rip, f->rbp);
+	park();
+}
+
+/* NMI, double fault, machine check; GS may still be the user's. */
+_Noreturn void trap_fatal(const struct context *frame)
+{
+	uint64_t gs = read_msr(MSR_GS_BASE);
+	if (gs < (uint64_t)core_local || gs >= (uint64_t)(core_local + BOOT_MAX_CPUS))
+		asm volatile("swapgs");
+	if (frame->vector == EXCEPTION_NMI)
+		park(); /* a core of this cluster has panicked */
+	panic_exception(frame);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Every core arrives here from the loader, in any order (skerry/boot.h). */
+#include <stdatomic.h>
+#include "arch.h"
+#include "boot.h"
+#include "core_local.h"
+#include "descriptors.h"
+#include "fpu.h"
+#include "io_apic.h"
+#include "kernel.h"
+#include "local_apic.h"
+#include "paging.h"
+#include "print.h"
+
+struct core_local core_local[BOOT_MAX_CPUS] __attribute__((aligned(64)));
+uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(4096)));
+uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096] __attribute__((aligned(4096)));
+
+static struct kernel kernel;
+static _Atomic uint32_t kernel_built, cores_entered;
+
+_Noreturn void trap_start(struct cpu *cpu);
+
+static void enable_protection(void)
+{
+	struct cpuid features = cpuid(7, 0);
+	uint64_t cr4 = read_cr4();
+	cr4 |= features.ebx >> 0 & 1 ? CR4_FSGSBASE : 0;
+	cr4 |= features.ebx >> 7 & 1 ? CR4_SMEP : 0;
+	cr4 |= features.ebx >> 20 & 1 ? CR4_SMAP : 0;
+	cr4 |= features.ecx >> 2 & 1 ? CR4_UMIP : 0;
+	write_cr4(cr4);
+	/* entries 0-3 as at reset, 4: write combining */
+	write_msr(MSR_PAT, (read_msr(MSR_PAT) & ~(0xffull << 32)) | 1ull << 32);
+}
+
+static void init_core(unsigned index)
+{
+	struct core_local *local = &core_local[index];
+	local->index = index;
+	local->stack_top = (uint64_t)core_stack[index + 1];
+	descriptors_init(local);
+	enable_protection();
+	fpu_enable();
+}
+
+/* Core 0 alone. */
+static void build(const struct boot_info *info)
+{
+	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
+		arch_panic("the loader speaks another version of boot.h");
+	paging_init(info);
+	local_apic_setup(info->x2apic, info->lapic_hz);
+	boot_kernel(&kernel, info);
+	if (info->ioapic_count)
+		io_apic_init(info);
+	boot_root_task(&kernel);
+	print("cluster %u: kernel %s, %u cores, %u MHz\n", info->cluster, info->kernel_name, info->cpu_count,
+	      (unsigned)(info->tsc_hz / 1000000));
+	atomic_store_explicit(&kernel_built, 1, memory_order_release);
+}
+
+static void wait_for(_Atomic uint32_t *counter, uint32_t value)
+{
+	while (atomic_load_explicit(counter, memory_order_acquire) != value)
+		arch_relax();
+}
+
+_Noreturn void start(const struct boot_info *info, uint64_t index)
+{
+	init_core(index);
+	if (index == 0)
+		build(info);
+	else
+		wait_for(&kernel_built, 1);
+	core_local[index].cpu = kernel.cpu[index];
+	core_local[index].apic_id = info->apic[index];
+	local_apic_init();
+	paging_guard(core_stack[index]);
+	struct core_stat *stat = kernel.cpu[index]->own.stat;
+	stat->started = stat->updated = stat->idle_since = arch_time();
+
+	atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);
+	if (index == 0) {
+		wait_for(&cores_entered, info->cpu_count);
+		paging_drop_identity();
+	}
+	paging_load_kernel();
+	trap_start(kernel.cpu[index]);
+}

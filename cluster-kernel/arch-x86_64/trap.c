@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the entry code (entry.S) arrives in C, and how a core leaves the kernel again. */
+#include "arch.h"
+#include "core_local.h"
+#include "kernel.h"
+#include "local_apic.h"
+#include "panic.h"
+#include "remote.h"
+#include "syscall.h"
+
+enum { EXCEPTIONS = 32, EXCEPTION_PAGE_FAULT = 14 };
+
+_Noreturn void entry_resume(const struct context *context);
+_Noreturn void entry_idle(void);
+
+/* The only way out: deferred work, then whoever is current. */
+static _Noreturn void leave(struct cpu *cpu)
+{
+	arch_finish(cpu);
+	if (cpu->shared.current == &cpu->shared.idle)
+		entry_idle();
+	entry_resume(&cpu->shared.current->context);
+}
+
+_Noreturn void trap_syscall(struct cpu *cpu)
+{
+	kernel_syscall(cpu);
+	leave(cpu);
+}
+
+static void interrupt(struct cpu *cpu, unsigned vector)
+{
+	if (vector == VECTOR_SPURIOUS)
+		return;
+	if (vector == VECTOR_TIMER) {
+		kernel_timer(cpu);
+	} else if (vector == VECTOR_DOORBELL) {
+		kernel_doorbell(cpu);
+	} else if (vector == VECTOR_POKE) {
+		remote_serve(cpu);
+		kernel_poke(cpu);
+	} else if (vector >= VECTOR_IRQ && vector < VECTOR_IRQ + KERNEL_IRQS) {
+		kernel_irq(cpu, vector - VECTOR_IRQ);
+	}
+	local_apic_end_of_interrupt();
+}
+
+_Noreturn void trap_user(struct cpu *cpu, const struct context *context)
+{
+	unsigned vector = context->vector;
+	if (vector >= EXCEPTIONS) {
+		interrupt(cpu, vector);
+	} else if (vector == EXCEPTION_PAGE_FAULT) {
+		uint64_t words[4] = { context->rip, context->rsp, read_cr2(), context->error };
+		kernel_fault(cpu, FAULT_PAGE, 4, words);
+	} else {
+		uint64_t words[5] = { context->rip, context->rsp, context->rflags, vector, context->error };
+		kernel_fault(cpu, FAULT_EXCEPTION, 5, words);
+	}
+	leave(cpu);
+}
+
+_Noreturn void trap_kernel(const struct context *frame)
+{
+	struct cpu *cpu = this_core()->cpu;
+	if (frame->vector < EXCEPTIONS || cpu->shared.current != &cpu->shared.idle)
+		panic_exception(frame);
+	interrupt(cpu, frame->vector);
+	leave(cpu);
+}
+
+_Noreturn void trap_start(struct cpu *cpu)
+{
+	kernel_poke(cpu);
+	leave(cpu);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The port contract: all that core/ asks of the machine. Two ports fulfil it,
+ * arch-x86_64 (the machine) and arch-hosted (threads and an arena). The port
+ * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE).
+ *
+ * "This core" is the calling core. Interrupts are off in all of these.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "arch_inline.h" /* arch_time, arch_relax, arch_flush_tlb, arch_pte_*, as inline functions */
+
+struct cpu;
+struct kernel;
+struct thread;
+
+/* inline: uint64_t arch_time(void)             TSC, the same on all cores
+ *         void arch_relax(void)                one turn of a waiting loop
+ *         void arch_flush_tlb(void)            all user translations of this core
+ *         bool arch_pte_present(uint64_t)      the entry maps or leads somewhere
+ *         bool arch_pte_is_table(uint64_t)     it leads to a lower table
+ *         uint64_t arch_pte_address(uint64_t, level)  physical address in it
+ *         uint64_t arch_pte_table(paddr)       an entry that leads to a table
+ *         uint64_t arch_pte_frame(paddr, level, rights, attributes)
+ */
+
+/* Gives a new root table the kernel's half. */
+void arch_vspace_init(uint64_t *root);
+
+/* Fresh FPU state, ARCH_FPU_SIZE bytes, 64-byte aligned, zeroed before. */
+void arch_fpu_init(uint8_t *fpu);
+
+/*
+ * The work recorded in cpu->own.pending, after the lock: loads the current
+ * thread's address space, FPU state and segment bases (waiting until another
+ * core has saved them, if one still does), sets the timer to timer_next(),
+ * interrupts other cores and other clusters.
+ */
+void arch_finish(struct cpu *cpu);
+
+/* This core saves the state of the thread it holds, if any, and loads the kernel's address space. */
+void arch_unload(struct cpu *cpu);
+/* This core loads the kernel's address space; the thread's state stays loaded. */
+void arch_unload_vspace(struct cpu *cpu);
+
+/* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_poke(). */
+void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
+
+/* Devices. `number` is that of irq_arrived(). */
+bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi);
+void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low);
+void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked);
+void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned number, uint64_t *address, uint64_t *data);
+uint64_t arch_port_in(uint16_t port, unsigned size);
+void arch_port_out(uint16_t port, unsigned size, uint64_t value);
+
+/* One byte to the debug console; waits for room. */
+void arch_console_put(char c);
+
+/* Something is wrong that the kernel cannot survive: reports, parks all cores of this cluster, never returns. */
+_Noreturn void arch_panic(const char *reason);

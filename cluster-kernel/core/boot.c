@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "boot.h"
+#include <skerry/boot.h>
+#include <skerry/doorbell.h>
+#include <skerry/root_info.h>
+#include "arch.h"
+#include "boot_memory.h"
+#include "frame.h"
+#include "kernel.h"
+#include "memory.h"
+#include "schedule.h"
+#include "vspace.h"
+#include REGIME_HEADER
+
+enum { SLICE_MS = 5, ROOT_STACK_SIZE = 0x10000 };
+
+static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
+{
+	for (unsigned i = 0; i < kernel->cpu_count; i++) {
+		struct cpu *cpu = boot_memory_take(memory, sizeof(*cpu), 4096);
+		cpu->own.kernel = kernel;
+		cpu->own.index = i;
+		cpu->own.stat = &kernel->stat[i];
+		cpu->shared.current = &cpu->shared.idle;
+		cpu->shared.idle.state = THREAD_IDLE;
+		cpu->shared.idle.core = i;
+		lock_cpu_init(cpu);
+		kernel->cpu[i] = cpu;
+	}
+}
+
+static void make_channels(struct kernel *kernel, struct boot_memory *memory)
+{
+	kernel->channel_count = kernel->boot->channel_count;
+	for (unsigned i = 0; i < kernel->channel_count; i++) {
+		const struct boot_channel *channel = &kernel->boot->channel[i];
+		kernel->channel[i] = (struct channel_end){
+			.ring = direct(channel->ring),
+			.heard = direct(channel->heard),
+			.peer_cpu_count = channel->peer_cpu_count,
+			.peer_apic = channel->peer_apic,
+			.listener = boot_memory_take(memory, DOORBELL_COUNT * sizeof(struct listener), 4096),
+		};
+	}
+}
+
+void boot_kernel(struct kernel *kernel, const struct boot_info *info)
+{
+	struct boot_memory *memory = &kernel->boot_memory;
+	boot_memory_init(memory, info);
+	kernel->boot = info;
+	kernel->cpu_count = info->cpu_count;
+	kernel->tsc_hz = info->tsc_hz;
+	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
+	kernel->stat = boot_memory_take(memory, ROOT_STAT_FRAMES * 4096, 4096);
+	lock_kernel_init(kernel);
+	make_cpus(kernel, memory);
+	make_channels(kernel, memory);
+}
+
+/* Maps a page of the root task, with page tables that belong to nobody. */
+static void map_page(struct boot_memory *memory, struct vspace *vspace, uint64_t vaddr, uint64_t paddr, unsigned rights)
+{
+	unsigned missing;
+	uint64_t *entry;
+	while (!(entry = vspace_entry(vspace, vaddr, LEVEL_4K, &missing))) {
+		uint64_t *above = vspace_entry(vspace, vaddr, missing + 1, &missing);
+		*above = arch_pte_table(physical(boot_memory_take(memory, 4096, 4096)));
+	}
+	*entry = arch_pte_frame(paddr, LEVEL_4K, rights, CACHE_WRITE_BACK);
+}
+
+static void map_range(struct boot_memory *memory, struct vspace *vspace, uint64_t vaddr, const void *kernel_address,
+                      uint64_t size, unsigned rights)
+{
+	for (uint64_t offset = 0; offset < size; offset += 4096)
+		map_page(memory, vspace, vaddr + offset, physical(kernel_address) + offset, rights);
+}
+
+static void put_cap(struct slot *cnode, unsigned index, struct cap cap)
+{
+	cap.rights = cap.rights ? cap.rights : RIGHT_ALL;
+	slot_insert(&cnode[index], &cap, 0);
+}
+
+/* Cuts [base, base + size) into aligned blocks, each an untyped of its own. */
+static void put_untyped(struct root_info *root, struct slot *cnode, const struct boot_range *range, unsigned kind,
+                        unsigned channel)
+{
+	uint64_t base = range->base, end = range->base + range->size;
+	while (base < end && root->untyped_count < ROOT_MAX_UNTYPED) {
+		unsigned bits = base ? __builtin_ctzll(base) : 47;
+		unsigned largest = 63 - __builtin_clzll(end - base);
+		bits = bits < largest ? bits : largest;
+		if (bits > 47)
+			bits = 47;
+		unsigned i = root->untyped_count++;
+		root->untyped[i] = (struct root_untyped){ .paddr = base, .size_bits = bits, .kind = kind, .channel = channel };
+		put_cap(cnode, ROOT_SLOT_UNTYPED + i,
+		        (struct cap){ .type = OBJECT_UNTYPED, .size_bits = bits, .object = base,
+		                      .flags = kind == ROOT_UNTYPED_ORDINARY ? 0 : CAP_DEVICE });
+		base += 1ull << bits;
+	}
+}
+
+static void describe(struct kernel *kernel, struct root_info *root)
+{
+	const struct boot_info *info = kernel->boot;
+	root->magic = ROOT_INFO_MAGIC;
+	root->size = sizeof(*root);
+	root->cluster = info->cluster;
+	root->cluster_count = info->cluster_count;
+	root->cpu_count = info->cpu_count;
+	root->tsc_hz = info->tsc_hz;
+	root->epoch = info->epoch;
+	root->epoch_tsc = info->epoch_tsc;
+	root->rsdp = info->rsdp;
+	root->modules = info->modules;
+	root->module_count = info->module_count;
+	root->channel_count = info->channel_count;
+	for (unsigned i = 0; i < info->cpu_count; i++)
+		root->cpu_number[i] = info->cpu_number[i];
+	for (unsigned i = 0; i < info->module_count; i++)
+		root->module[i] = info->module[i];
+	for (unsigned i = 0; i < info->channel_count; i++)
+		root->channel[i] = (struct root_channel){ .id = info->channel[i].id, .peer = info->channel[i].peer,
+			                                  .side = info->channel[i].side, .memory = info->channel[i].memory };
+	for (unsigned i = 0; i < BOOT_NAME_SIZE; i++)
+		root->kernel_name[i] = info->kernel_name[i];
+	for (unsigned i = 0; i < 16; i++) {
+		root->isa_gsi[i] = info->isa_gsi[i];
+		root->isa_flags[i] = info->isa_flags[i];
+	}
+}
+
+static void put_untypeds(struct kernel *kernel, struct root_info *root, struct slot *cnode)
+{
+	const struct boot_info *info = kernel->boot;
+	struct boot_memory *memory = &kernel->boot_memory;
+	for (unsigned i = 0; i < memory->count; i++)
+		put_untyped(root, cnode, &memory->range[i], ROOT_UNTYPED_ORDINARY, 0);
+	for (unsigned i = 0; i < info->device_count; i++)
+		put_untyped(root, cnode, &info->device[i], ROOT_UNTYPED_DEVICE, 0);
+	put_untyped(root, cnode, &info->modules, ROOT_UNTYPED_MODULES, 0);
+	for (unsigned i = 0; i < info->channel_count; i++)
+		put_untyped(root, cnode, &info->channel[i].memory, ROOT_UNTYPED_CHANNEL, i);
+	root->first_free_slot = ROOT_SLOT_UNTYPED + root->untyped_count;
+}
+
+static void put_special(struct kernel *kernel, struct slot *cnode, const void *ipc_buffer)
+{
+	const struct boot_info *info = kernel->boot;
+	if (info->device_count) {
+		put_cap(cnode, ROOT_SLOT_IRQ_CONTROL, (struct cap){ .type = OBJECT_IRQ_CONTROL });
+		put_cap(cnode, ROOT_SLOT_IO_PORT, (struct cap){ .type = OBJECT_IO_PORT, .badge = 0xffff0000 });
+	}
+	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
+	        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .object = physical(ipc_buffer) });
+	for (unsigned i = 0; i < ROOT_STAT_FRAMES; i++)
+		put_cap(cnode, ROOT_SLOT_STAT + i,
+		        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .rights = RIGHT_READ,
+		                      .object = physical(kernel->stat) + i * 4096 });
+	for (unsigned i = 0; i < info->channel_count; i++)
+		put_cap(cnode, ROOT_SLOT_CHANNEL + i, (struct cap){ .type = OBJECT_CHANNEL, .object = i });
+}
+
+static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode, struct vspace *vspace,
+                                       void *ipc_buffer)
+{
+	struct thread *thread = boot_memory_take(&kernel->boot_memory, 1u << TCB_BITS, 4096);
+	struct thread_registers registers = { .rip = kernel->boot->root_entry, .rsp = ROOT_STACK_TOP,
+		                              .rdi = ROOT_INFO_VADDR, .rsi = ROOT_IPC_BUFFER_VADDR };
+	thread_init(thread);
+	context_write(&thread->context, &registers);
+	thread->priority = 255;
+	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
+	put_cap(cnode, ROOT_SLOT_CNODE,
+	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = ROOT_CNODE_BITS,
+	                      .guard_bits = 64 - ROOT_CNODE_BITS });
+	put_cap(cnode, ROOT_SLOT_VSPACE, (struct cap){ .type = OBJECT_VSPACE, .object = (uint64_t)vspace });
+	slot_insert(&thread->slot[THREAD_CSPACE], &cnode[ROOT_SLOT_CNODE].cap, &cnode[ROOT_SLOT_CNODE]);
+	slot_insert(&thread->slot[THREAD_VSPACE], &cnode[ROOT_SLOT_VSPACE].cap, &cnode[ROOT_SLOT_VSPACE]);
+	slot_insert(&thread->slot[THREAD_IPC_BUFFER], &cnode[ROOT_SLOT_IPC_BUFFER].cap, &cnode[ROOT_SLOT_IPC_BUFFER]);
+	thread->ipc_buffer_address = ipc_buffer;
+	return thread;
+}
+
+void boot_root_task(struct kernel *kernel)
+{
+	const struct boot_info *info = kernel->boot;
+	struct boot_memory *memory = &kernel->boot_memory;
+	struct slot *cnode = boot_memory_take(memory, sizeof(struct slot) << ROOT_CNODE_BITS, 4096);
+	struct vspace *vspace = boot_memory_take(memory, 1u << VSPACE_BITS, 1u << VSPACE_BITS);
+	struct root_info *root = boot_memory_take(memory, sizeof(*root), 4096);
+	void *ipc_buffer = boot_memory_take(memory, 4096, 4096);
+	void *stack = boot_memory_take(memory, ROOT_STACK_SIZE, 4096);
+
+	vspace_init(kernel, vspace);
+	for (unsigned i = 0; i < info->segment_count; i++) {
+		const struct boot_segment *s = &info->segment[i];
+		unsigned rights = RIGHT_READ | (s->rights & BOOT_WRITE ? RIGHT_WRITE : 0) |
+		                  (s->rights & BOOT_EXECUTE ? RIGHT_EXECUTE : 0);
+		map_range(memory, vspace, s->vaddr, direct(s->paddr), s->size, rights);
+	}
+	map_range(memory, vspace, ROOT_INFO_VADDR, root, sizeof(*root), RIGHT_READ);
+	map_range(memory, vspace, ROOT_IPC_BUFFER_VADDR, ipc_buffer, 4096, RIGHT_READ | RIGHT_WRITE);
+	map_range(memory, vspace, ROOT_STAT_VADDR, kernel->stat, ROOT_STAT_FRAMES * 4096, RIGHT_READ);
+	map_range(memory, vspace, ROOT_STACK_TOP - ROOT_STACK_SIZE, stack, ROOT_STACK_SIZE, RIGHT_READ | RIGHT_WRITE);
+
+	put_special(kernel, cnode, ipc_buffer);
+	struct thread *thread = make_root_thread(kernel, cnode, vspace, ipc_buffer);
+	describe(kernel, root);
+	put_untypeds(kernel, root, cnode); /* last: takes all that is left */
+	schedule_wake(kernel->cpu[0], thread);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "channel.h"
+#include <skerry/doorbell.h>
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+
+uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
+{
+	if (number >= DOORBELL_COUNT)
+		return SKERRY_BAD_ARGUMENT;
+	cap->type = OBJECT_DOORBELL;
+	cap->badge = number;
+	return SKERRY_OK;
+}
+
+static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)
+{
+	struct thread *thread = current(cpu);
+	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
+	if (message_words(info) < 2)
+		return SKERRY_TRUNCATED;
+	uint64_t number = message_word(thread, 0), core = message_word(thread, 1);
+	if (number >= DOORBELL_COUNT || core >= kernel_of(cpu)->cpu_count)
+		return SKERRY_BAD_ARGUMENT;
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+
+	struct listener *listener = &end->listener[number];
+	if (listener->notification)
+		notification_release(cpu, listener->notification);
+	cap_retain(&slot->cap);
+	listener->notification = (struct notification *)slot->cap.object;
+	listener->badge = slot->cap.badge;
+	atomic_store_explicit(&end->heard->route[number], core, memory_order_release);
+	return SKERRY_OK;
+}
+
+uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	if (message_label(info) != CHANNEL_LISTEN)
+		return SKERRY_BAD_LABEL;
+	return channel_listen(cpu, &kernel_of(cpu)->channel[slot->cap.object], info);
+}
+
+void doorbell_ring(struct cpu *cpu, const struct cap *cap)
+{
+	struct channel_end *end = &kernel_of(cpu)->channel[cap->object];
+	unsigned number = cap->badge;
+	unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_acquire);
+	if (core >= end->peer_cpu_count)
+		return; /* nobody listens */
+	_Atomic uint64_t *pending = &end->ring->core[core].pending[number / 64];
+	uint64_t before = atomic_fetch_or_explicit(pending, 1ull << number % 64, memory_order_seq_cst);
+	if (before >> number % 64 & 1)
+		return; /* rung already, not yet heard */
+	cpu->own.doorbell_apic = end->peer_apic[core];
+	cpu->own.pending |= PENDING_DOORBELL;
+}
+
+void doorbell_heard(struct cpu *cpu)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	for (unsigned c = 0; c < kernel->channel_count; c++) {
+		struct channel_end *end = &kernel->channel[c];
+		struct doorbell_line *line = &end->heard->core[cpu->own.index];
+		for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
+			if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
+				continue;
+			uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
+			for (; bits; bits &= bits - 1) {
+				struct listener *listener = &end->listener[w * 64 + __builtin_ctzll(bits)];
+				if (listener->notification)
+					notification_signal(cpu, listener->notification, listener->badge);
+			}
+		}
+	}
+}

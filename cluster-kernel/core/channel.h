@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Doorbells of channels: notifications raised in another cluster (skerry/doorbell.h). */
+#pragma once
+
+#include "cap.h"
+
+/* Makes the copy of a channel capability a doorbell capability. */
+uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
+uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
+/* The doorbell's far end is to be signalled. */
+void doorbell_ring(struct cpu *cpu, const struct cap *cap);
+/* This core was interrupted from another cluster: signals what was rung. */
+void doorbell_heard(struct cpu *cpu);

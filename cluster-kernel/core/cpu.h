@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The state of one core, in two parts: what only the core itself touches, and
+ * what others of its cluster may touch (under the lock regime, or atomically).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <skerry/stat.h>
+#include "lock.h"
+#include "run_queue.h"
+#include "thread.h"
+
+struct kernel;
+struct vspace;
+
+/*
+ * Hardware work that a kernel entry has decided on and that is done by
+ * arch_finish() after kernel_exit(), outside the lock: loading CR3, the FPU
+ * state and segment bases of the next thread, the timer, interrupts to others.
+ */
+enum cpu_pending {
+	PENDING_SWITCH = 1,    /* `current` is not the thread whose state is loaded */
+	PENDING_TIMER = 2,     /* the next deadline may have changed */
+	PENDING_INTERRUPT = 4, /* cores in `interrupt_cores` */
+	PENDING_DOORBELL = 8,  /* the foreign core `doorbell_apic`; one entry rings at most one */
+};
+
+/* What one core may ask of another at once, without the lock; see remote.h. */
+enum cpu_request {
+	REQUEST_STALL = 1, /* leave the current thread and its address space */
+	REQUEST_FLUSH = 2, /* flush the TLB */
+};
+
+struct cpu_private {
+	struct kernel *kernel;
+	struct vspace *loaded_vspace; /* null: the kernel's own */
+	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
+	uint32_t index;
+	uint32_t pending;
+	uint64_t interrupt_cores;
+	uint32_t doorbell_apic;
+	uint64_t slice_end;      /* TSC */
+	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
+	struct core_stat *stat;
+	struct lock_cpu lock;
+};
+
+struct cpu_public {
+	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
+	struct thread *timers;               /* threads that wait for a deadline, soonest first */
+	_Alignas(64) _Atomic uint32_t requests;
+	struct run_queue ready;
+	struct thread idle;
+};
+
+struct cpu {
+	struct cpu_private own;
+	struct cpu_public shared;
+};

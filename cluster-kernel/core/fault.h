@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+
+struct cpu;
+
+/* The current thread cannot go on: its fault endpoint is called, or it stops. `words` as enum skerry_fault says. */
+void fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words);

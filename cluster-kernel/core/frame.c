@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "frame.h"
+#include "arch.h"
+#include "kernel.h"
+#include "message.h"
+#include "vspace.h"
+
+static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
+{
+	const struct thread *thread = current(cpu);
+	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
+	unsigned missing;
+	if (message_words(info) < 3)
+		return SKERRY_TRUNCATED;
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	if (cap->flags & CAP_MAPPED)
+		return SKERRY_MAPPED;
+	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1), attributes = message_word(thread, 2);
+	uint64_t size = 1ull << frame_bits(cap->type);
+	if (vaddr & (size - 1))
+		return SKERRY_ALIGNMENT;
+	if (vaddr >= USER_TOP || size > USER_TOP - vaddr || attributes > CACHE_WRITE_COMBINING)
+		return SKERRY_BAD_ARGUMENT;
+	rights &= cap->rights;
+	if (!(rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS;
+	struct vspace *vspace = (struct vspace *)slot->cap.object;
+	uint64_t *entry = vspace_entry(vspace, vaddr, frame_level(cap), &missing);
+	if (!entry)
+		return SKERRY_MISSING_TABLE;
+	if (arch_pte_present(*entry))
+		return SKERRY_MAPPED;
+
+	*entry = arch_pte_frame(cap->object, frame_level(cap), rights, attributes);
+	cap->flags |= CAP_MAPPED;
+	cap->vaddr = vaddr;
+	cap->vspace = vspace->id;
+	return SKERRY_OK;
+}
+
+uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	struct cap *cap = &slot->cap;
+	switch (message_label(info)) {
+	case FRAME_MAP: return frame_map(cpu, cap, info);
+	case FRAME_UNMAP:
+		if (!(cap->flags & CAP_MAPPED))
+			return SKERRY_NOT_MAPPED;
+		vspace_unmap_cap(cpu, cap);
+		cap->flags &= ~CAP_MAPPED;
+		return SKERRY_OK;
+	case FRAME_ADDRESS: message_set_word(current(cpu), 0, cap->object); return SKERRY_OK;
+	default: return SKERRY_BAD_LABEL;
+	}
+}

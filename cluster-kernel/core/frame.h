@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames: 4 KiB, 2 MiB or 1 GiB of memory that can be mapped. */
+#pragma once
+
+#include "cap.h"
+
+/* log2 of the size of a frame type */
+static inline unsigned frame_bits(unsigned type) { return 12 + 9 * (type - OBJECT_FRAME_4K); }
+/* the level of page table whose entries map it */
+static inline unsigned frame_level(const struct cap *cap) { return cap->type - OBJECT_FRAME_4K; }
+
+uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "invoke.h"
+#include "channel.h"
+#include "cnode.h"
+#include "frame.h"
+#include "io_port.h"
+#include "irq.h"
+#include "thread.h"
+#include "untyped.h"
+#include "vspace.h"
+
+uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	switch (slot->cap.type) {
+	case OBJECT_UNTYPED: return invoke_untyped(cpu, slot, info);
+	case OBJECT_CNODE: return invoke_cnode(cpu, slot, info);
+	case OBJECT_TCB: return invoke_tcb(cpu, slot, info);
+	case OBJECT_PAGE_TABLE: return invoke_page_table(cpu, slot, info);
+	case OBJECT_FRAME_4K:
+	case OBJECT_FRAME_2M:
+	case OBJECT_FRAME_1G: return invoke_frame(cpu, slot, info);
+	case OBJECT_IRQ_CONTROL: return invoke_irq_control(cpu, slot, info);
+	case OBJECT_IRQ_HANDLER: return invoke_irq_handler(cpu, slot, info);
+	case OBJECT_IO_PORT: return invoke_io_port(cpu, slot, info);
+	case OBJECT_CHANNEL: return invoke_channel(cpu, slot, info);
+	case CAP_NULL: return SKERRY_BAD_CAP;
+	default: return SKERRY_BAD_LABEL;
+	}
+}

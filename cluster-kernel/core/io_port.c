@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "io_port.h"
+#include "arch.h"
+#include "kernel.h"
+#include "message.h"
+
+static uint64_t first(uint64_t badge) { return badge & 0xffff; }
+static uint64_t last(uint64_t badge) { return badge >> 16 & 0xffff; }
+
+uint64_t io_port_narrow(struct cap *cap, uint64_t badge)
+{
+	if (badge >> 32 || first(badge) > last(badge))
+		return SKERRY_BAD_ARGUMENT;
+	if (first(badge) < first(cap->badge) || last(badge) > last(cap->badge))
+		return SKERRY_NO_RIGHTS;
+	cap->badge = badge;
+	return SKERRY_OK;
+}
+
+uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	struct thread *thread = current(cpu);
+	uint64_t label = message_label(info);
+	if (label != IO_PORT_IN && label != IO_PORT_OUT)
+		return SKERRY_BAD_LABEL;
+	if (message_words(info) < (label == IO_PORT_IN ? 2u : 3u))
+		return SKERRY_TRUNCATED;
+	uint64_t port = message_word(thread, 0), size = message_word(thread, 1);
+	if (size != 1 && size != 2 && size != 4)
+		return SKERRY_BAD_ARGUMENT;
+	if (port < first(slot->cap.badge) || port > last(slot->cap.badge) || size - 1 > last(slot->cap.badge) - port)
+		return SKERRY_NO_RIGHTS;
+	if (label == IO_PORT_IN)
+		message_set_word(thread, 0, arch_port_in(port, size));
+	else
+		arch_port_out(port, size, message_word(thread, 2));
+	return SKERRY_OK;
+}

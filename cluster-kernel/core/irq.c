@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "irq.h"
+#include "arch.h"
+#include "cnode.h"
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+
+static int free_irq(const struct kernel *kernel)
+{
+	for (int i = 0; i < KERNEL_IRQS; i++)
+		if (!kernel->irq[i].used)
+			return i;
+	return -1;
+}
+
+uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	struct thread *thread = current(cpu);
+	struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
+	uint64_t label = message_label(info);
+	if (label != IRQ_GET_IOAPIC && label != IRQ_GET_MSI)
+		return SKERRY_BAD_LABEL;
+	if (message_words(info) < (label == IRQ_GET_IOAPIC ? 4u : 2u))
+		return SKERRY_TRUNCATED;
+	if (!node)
+		return SKERRY_BAD_CAP;
+	struct slot *slot = cnode_slot(&node->cap, message_word(thread, 0));
+	uint64_t core = message_word(thread, 1), gsi = message_word(thread, 2), flags = message_word(thread, 3);
+	if (!slot || core >= kernel->cpu_count)
+		return SKERRY_BAD_ARGUMENT;
+	if (!slot_empty(slot))
+		return SKERRY_SLOT_FULL;
+	if (label == IRQ_GET_IOAPIC && !arch_gsi_exists(kernel, gsi))
+		return SKERRY_BAD_ARGUMENT;
+	int number = free_irq(kernel);
+	if (number < 0)
+		return SKERRY_NO_RESOURCE;
+
+	struct irq *irq = &kernel->irq[number];
+	*irq = (struct irq){ .core = core, .used = 1, .gsi = IRQ_MSI };
+	if (label == IRQ_GET_MSI) {
+		uint64_t address, data;
+		arch_msi_message(kernel, core, number, &address, &data);
+		message_set_word(thread, 0, address);
+		message_set_word(thread, 1, data);
+	} else {
+		irq->gsi = gsi;
+		irq->level = flags & 1;
+		arch_gsi_route(kernel, gsi, core, number, flags & 1, flags >> 1 & 1);
+	}
+	struct cap cap = { .type = OBJECT_IRQ_HANDLER, .rights = RIGHT_ALL, .object = number };
+	slot_insert(slot, &cap, control);
+	return SKERRY_OK;
+}
+
+static uint64_t set_notification(struct cpu *cpu, struct irq *irq, uint64_t info)
+{
+	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+	if (irq->notification)
+		notification_release(cpu, irq->notification);
+	cap_retain(&slot->cap);
+	irq->notification = (struct notification *)slot->cap.object;
+	irq->badge = slot->cap.badge;
+	return SKERRY_OK;
+}
+
+uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	struct irq *irq = &kernel_of(cpu)->irq[slot->cap.object];
+	switch (message_label(info)) {
+	case IRQ_SET_NOTIFICATION: return set_notification(cpu, irq, info);
+	case IRQ_ACK:
+		if (irq->level)
+			arch_gsi_mask(kernel_of(cpu), irq->gsi, false);
+		return SKERRY_OK;
+	default: return SKERRY_BAD_LABEL;
+	}
+}
+
+void irq_arrived(struct cpu *cpu, unsigned number)
+{
+	struct irq *irq = &kernel_of(cpu)->irq[number];
+	if (irq->used && irq->level)
+		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
+	if (irq->notification)
+		notification_signal(cpu, irq->notification, irq->badge);
+}
+
+void irq_release(struct cpu *cpu, const struct cap *cap)
+{
+	struct irq *irq = &kernel_of(cpu)->irq[cap->object];
+	if (irq->gsi != IRQ_MSI)
+		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
+	if (irq->notification)
+		notification_release(cpu, irq->notification);
+	*irq = (struct irq){ 0 };
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All state of one kernel instance. core/ has no other globals, so several
+ * instances can live in one process of the hosted port.
+ */
+#pragma once
+
+#include <skerry/boot.h>
+#include "boot_memory.h"
+#include "cpu.h"
+
+struct vspace;
+
+enum {
+	KERNEL_VSPACES = 1024, /* address spaces at a time; ids are unique for ever */
+	KERNEL_IRQS = 160,     /* device interrupt vectors, each on one core */
+};
+
+struct irq {
+	struct notification *notification; /* counted in its references */
+	uint64_t badge;
+	uint32_t core;
+	uint32_t gsi;  /* IRQ_MSI: message-signalled */
+	uint8_t used;
+	uint8_t level; /* masked when it fires, until IRQ_ACK */
+};
+enum { IRQ_MSI = 0xffffffff };
+
+/* A doorbell that this cluster hears. */
+struct listener {
+	struct notification *notification;
+	uint64_t badge;
+};
+
+struct channel_end {
+	struct doorbell_page *ring, *heard;
+	uint32_t peer_cpu_count;
+	const uint32_t *peer_apic;
+	struct listener *listener; /* DOORBELL_COUNT of them */
+};
+
+struct kernel {
+	struct lock_kernel lock;
+	uint32_t cpu_count;
+	uint32_t channel_count;
+	uint64_t tsc_hz;
+	uint64_t slice;        /* TSC cycles of a time slice */
+	uint64_t next_vspace;  /* id of the next VSpace */
+	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
+	struct irq irq[KERNEL_IRQS];
+	struct channel_end channel[BOOT_MAX_CHANNELS];
+	struct core_stat *stat; /* one per core, in frames that the root task reads */
+	const struct boot_info *boot;
+	struct boot_memory boot_memory; /* until the root task exists */
+	struct cpu *cpu[BOOT_MAX_CPUS];
+};
+
+static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
+static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
+
+/* kernel physical memory, through the direct map; `paddr` in this cluster's memory */
+static inline void *direct(uint64_t paddr) { return (void *)(paddr + KERNEL_DIRECT_BASE); }
+static inline uint64_t physical(const void *address) { return (uint64_t)address - KERNEL_DIRECT_BASE; }

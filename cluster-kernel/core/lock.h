@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lock seam. Concurrency in the kernel is decided here and nowhere else:
+ *
+ *     kernel_enter(cpu)            every entry from user mode or an interrupt
+ *     kernel_enter_exclusive(cpu)  creation and destruction of objects (a
+ *                                  writer, where the regime tells them apart)
+ *     kernel_exit(cpu)             the end of either
+ *     object_lock(&x->lock)        around one TCB, endpoint, notification or
+ *     object_unlock(&x->lock)      run queue; object_lock_pair in address order
+ *
+ * One file of ../lock/ fulfils it, chosen by the build as REGIME_HEADER; it
+ * also defines the parts that embed into other structures:
+ *
+ *     struct lock_kernel   in struct kernel
+ *     struct lock_cpu      in struct cpu, private
+ *     struct object_lock   in objects
+ *
+ * A waiting loop must call kernel_relax(cpu), so that a core that waits for
+ * the lock serves what the holder asks of it (remote.h).
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct cpu;
+void kernel_relax(struct cpu *cpu);
+
+#include REGIME_TYPES

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "notification.h"
+#include "arch.h"
+#include "endpoint.h"
+#include "kernel.h"
+#include "message.h"
+#include "schedule.h"
+
+static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
+{
+	context_set_badge(&thread->context, notification->word);
+	context_set_info(&thread->context, info);
+	thread_result(thread, SKERRY_OK);
+	notification->word = 0;
+}
+
+bool notification_take(struct notification *notification, struct thread *thread)
+{
+	if (!notification->word)
+		return false;
+	deliver(notification, thread, message_info(RECV_NOTIFICATION, 0, 0));
+	return true;
+}
+
+void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)
+{
+	object_lock(&notification->lock);
+	struct thread *bound = notification->bound;
+	struct thread *waiter = notification->waiters.head;
+	notification->word |= badge ? badge : 1;
+	if (bound && bound->state == THREAD_RECEIVING) {
+		endpoint_cancel(bound);
+		notification_take(notification, bound);
+		schedule_wake(cpu, bound);
+	} else if (waiter) {
+		notification_cancel(waiter);
+		timer_cancel(cpu, waiter);
+		deliver(notification, waiter, 0);
+		schedule_wake(cpu, waiter);
+	}
+	object_unlock(&notification->lock);
+}
+
+void notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
+{
+	struct thread *thread = current(cpu);
+	object_lock(&notification->lock);
+	if (notification->word) {
+		deliver(notification, thread, 0);
+	} else if (deadline && deadline <= arch_time()) {
+		thread_result(thread, SKERRY_TIMED_OUT);
+	} else {
+		thread->state = THREAD_WAITING;
+		thread->notification = notification;
+		thread_queue_append(&notification->waiters, thread);
+		if (deadline)
+			timer_add(cpu, thread, deadline);
+	}
+	object_unlock(&notification->lock);
+}
+
+void notification_poll(struct cpu *cpu, struct notification *notification)
+{
+	object_lock(&notification->lock);
+	deliver(notification, current(cpu), 0);
+	object_unlock(&notification->lock);
+}
+
+void notification_cancel(struct thread *thread)
+{
+	thread_queue_remove(&thread->notification->waiters, thread);
+	thread->notification = 0;
+}
+
+void notification_release(struct cpu *cpu, struct notification *notification)
+{
+	if (--notification->references == 0)
+		notification_destroy(cpu, notification);
+}
+
+void notification_destroy(struct cpu *cpu, struct notification *notification)
+{
+	if (notification->bound)
+		notification->bound->bound = 0;
+	while (notification->waiters.head) {
+		struct thread *thread = notification->waiters.head;
+		notification_cancel(thread);
+		timer_cancel(cpu, thread);
+		thread_result(thread, SKERRY_DELETED);
+		schedule_wake(cpu, thread);
+	}
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notifications: a word of bits, and the threads that wait for it to be non-zero. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "lock.h"
+#include "thread_queue.h"
+
+struct cpu;
+
+struct notification {
+	struct object_lock lock;
+	uint32_t references; /* capabilities, and the interrupts and doorbells that signal it */
+	uint64_t word;
+	struct thread_queue waiters;
+	struct thread *bound; /* its receives are ended by a signal */
+};
+_Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI's notification size");
+
+/* An unbadged capability (badge 0) signals bit 0. */
+void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
+/* The current thread waits; `deadline` in TSC cycles, 0: none. */
+void notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
+/* Takes the word for the current thread's Poll. */
+void notification_poll(struct cpu *cpu, struct notification *notification);
+/* For a receive of `thread`, its bound thread: delivers a pending word, if there is one. */
+bool notification_take(struct notification *notification, struct thread *thread);
+/* A thread that waits leaves the queue. */
+void notification_cancel(struct thread *thread);
+/* One reference less; the last destroys. */
+void notification_release(struct cpu *cpu, struct notification *notification);
+void notification_destroy(struct cpu *cpu, struct notification *notification);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ready threads of one core: 256 priorities, first in first out in each. */
+#pragma once
+
+#include <stdint.h>
+#include "lock.h"
+
+struct thread;
+
+enum { PRIORITIES = 256 };
+
+struct run_queue {
+	struct object_lock lock;
+	uint64_t bitmap[PRIORITIES / 64];
+	struct {
+		struct thread *head, *tail;
+	} level[PRIORITIES];
+};
+
+void run_queue_append(struct run_queue *queue, struct thread *thread);
+void run_queue_prepend(struct run_queue *queue, struct thread *thread);
+void run_queue_remove(struct run_queue *queue, struct thread *thread);
+/* Highest priority that has a thread, -1 when empty. */
+int run_queue_highest(const struct run_queue *queue);
+/* The queue must not be empty. */
+struct thread *run_queue_take(struct run_queue *queue, int priority);

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "syscall.h"
+#include "arch.h"
+#include "channel.h"
+#include "cnode.h"
+#include "endpoint.h"
+#include "fault.h"
+#include "invoke.h"
+#include "irq.h"
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+#include "reply.h"
+#include "schedule.h"
+#include REGIME_HEADER
+
+static bool is(const struct slot *slot, unsigned type, unsigned rights)
+{
+	return slot && slot->cap.type == type && (slot->cap.rights & rights) == rights;
+}
+
+static uint64_t do_call(struct cpu *cpu, const struct slot *slot, uint64_t info)
+{
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+	endpoint_send(cpu, current(cpu), &slot->cap, info, SEND_CALL);
+	return SKERRY_OK;
+}
+
+static uint64_t do_send(struct cpu *cpu, const struct slot *slot, uint64_t info, enum send_kind kind)
+{
+	if (!is(slot, OBJECT_ENDPOINT, 0))
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+	endpoint_send(cpu, current(cpu), &slot->cap, info, kind);
+	return SKERRY_OK;
+}
+
+/* The reply object of a receive: null for capability pointer 0. */
+static uint64_t find_reply(struct cpu *cpu, struct reply **reply)
+{
+	uint64_t cptr = context_reply_cptr(&current(cpu)->context);
+	*reply = 0;
+	if (!cptr)
+		return SKERRY_OK;
+	struct slot *slot = cspace_lookup(current(cpu), cptr);
+	if (!is(slot, OBJECT_REPLY, 0))
+		return SKERRY_BAD_CAP;
+	*reply = (struct reply *)slot->cap.object;
+	return SKERRY_OK;
+}
+
+static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
+{
+	struct reply *reply;
+	uint64_t error = find_reply(cpu, &reply);
+	if (error)
+		return error;
+	if (!is(slot, OBJECT_ENDPOINT, 0))
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS;
+	if (reply && (reply->caller || reply->receiver))
+		return SKERRY_BUSY;
+	thread_result(current(cpu), SKERRY_OK);
+	endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
+	return SKERRY_OK;
+}
+
+static uint64_t do_reply(struct cpu *cpu, uint64_t info)
+{
+	struct reply *reply;
+	uint64_t error = find_reply(cpu, &reply);
+	if (error)
+		return error;
+	if (!reply)
+		return SKERRY_BAD_CAP;
+	if (!reply->caller)
+		return SKERRY_NO_REPLY;
+	reply_send(cpu, reply, info);
+	return SKERRY_OK;
+}
+
+static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint64_t info)
+{
+	/* decode the receive first: a reply that has gone out cannot be taken back */
+	if (!is(slot, OBJECT_ENDPOINT, 0))
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS;
+	uint64_t error = do_reply(cpu, info);
+	return error ? error : do_receive(cpu, slot, true);
+}
+
+static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
+{
+	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE))
+		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
+	else if (is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
+		doorbell_ring(cpu, &slot->cap);
+	else
+		return slot && (slot->cap.type == OBJECT_NOTIFICATION || slot->cap.type == OBJECT_DOORBELL)
+		               ? SKERRY_NO_RIGHTS : SKERRY_BAD_CAP;
+	return SKERRY_OK;
+}
+
+static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
+{
+	struct thread *thread = current(cpu);
+	if (!is(slot, OBJECT_NOTIFICATION, 0))
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS;
+	uint64_t deadline = context_word(&thread->context, 0);
+	if (block)
+		notification_wait(cpu, (struct notification *)slot->cap.object, deadline);
+	else
+		notification_poll(cpu, (struct notification *)slot->cap.object);
+	return SKERRY_OK;
+}
+
+/*
+ * Returns an error for the thread, or SKERRY_OK when the result is in its
+ * context already, or will be when it wakes.
+ */
+static uint64_t dispatch(struct cpu *cpu, unsigned number, uint64_t cptr, uint64_t info)
+{
+	struct thread *thread = current(cpu);
+	struct slot *slot = cspace_lookup(thread, cptr);
+	switch (number) {
+	case SYS_CALL:
+		if (!slot)
+			return SKERRY_BAD_CAP;
+		return slot->cap.type == OBJECT_ENDPOINT ? do_call(cpu, slot, info) : invoke(cpu, slot, info);
+	case SYS_SEND: return do_send(cpu, slot, info, SEND_WAIT);
+	case SYS_NB_SEND: return do_send(cpu, slot, info, SEND_POLL);
+	case SYS_RECV: return do_receive(cpu, slot, true);
+	case SYS_NB_RECV: return do_receive(cpu, slot, false);
+	case SYS_REPLY: return do_reply(cpu, info);
+	case SYS_REPLY_RECV: return do_reply_receive(cpu, slot, info);
+	case SYS_SIGNAL: return do_signal(cpu, slot);
+	case SYS_WAIT: return do_wait(cpu, slot, true);
+	case SYS_POLL: return do_wait(cpu, slot, false);
+	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
+	default: return SKERRY_BAD_SYSCALL;
+	}
+}
+
+void kernel_syscall(struct cpu *cpu)
+{
+	kernel_enter(cpu);
+	count_syscall(cpu->own.stat);
+	struct thread *thread = current(cpu);
+	if (thread != &cpu->shared.idle) { /* else: it was stalled while it waited for the lock */
+		struct context *context = &thread->context;
+		unsigned number = context_syscall(context);
+		if (number == SYS_DEBUG_PUT) {
+			arch_console_put(context_cptr(context));
+		} else {
+			thread_result(thread, SKERRY_OK);
+			uint64_t error = dispatch(cpu, number, context_cptr(context), context_info(context));
+			if (error == SKERRY_BAD_SYSCALL) {
+				uint64_t words[4] = { context_rip(context), context_rsp(context), number };
+				fault_raise(cpu, FAULT_SYSCALL, 3, words);
+			} else if (error) {
+				thread_result(thread, error);
+			}
+		}
+	}
+	schedule(cpu);
+	kernel_exit(cpu);
+}
+
+void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
+{
+	kernel_enter(cpu);
+	if (current(cpu) != &cpu->shared.idle)
+		fault_raise(cpu, fault, count, words);
+	schedule(cpu);
+	kernel_exit(cpu);
+}
+
+void kernel_timer(struct cpu *cpu)
+{
+	kernel_enter(cpu);
+	count_interrupt(cpu->own.stat);
+	cpu->own.timer_armed = 0;
+	timer_expire(cpu);
+	schedule(cpu);
+	kernel_exit(cpu);
+}
+
+void kernel_irq(struct cpu *cpu, unsigned number)
+{
+	kernel_enter(cpu);
+	count_interrupt(cpu->own.stat);
+	irq_arrived(cpu, number);
+	schedule(cpu);
+	kernel_exit(cpu);
+}
+
+void kernel_doorbell(struct cpu *cpu)
+{
+	kernel_enter(cpu);
+	count_interrupt(cpu->own.stat);
+	doorbell_heard(cpu);
+	schedule(cpu);
+	kernel_exit(cpu);
+}
+
+void kernel_poke(struct cpu *cpu)
+{
+	kernel_enter(cpu);
+	count_interrupt(cpu->own.stat);
+	schedule(cpu);
+	kernel_exit(cpu);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Invocations of TCBs. */
+#include "arch.h"
+#include "cnode.h"
+#include "frame.h"
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+#include "schedule.h"
+#include "thread.h"
+
+/* Replaces the capability in one of the thread's own slots by a copy of `from`. */
+static void set_slot(struct cpu *cpu, struct thread *thread, unsigned index, struct slot *from)
+{
+	struct cap copy = from->cap;
+	copy.flags &= ~CAP_MAPPED;
+	slot_delete(cpu, &thread->slot[index]);
+	slot_insert(&thread->slot[index], &copy, from);
+}
+
+static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	struct slot *cspace = message_cap_of(cpu, info, 0, OBJECT_CNODE);
+	struct slot *vspace = message_cap_of(cpu, info, 1, OBJECT_VSPACE);
+	struct slot *buffer = message_caps(info) > 2 ? message_cap(cpu, info, 2) : 0;
+	if (message_words(info) < 2)
+		return SKERRY_TRUNCATED;
+	uint64_t address = message_word(current(cpu), 0), fault = message_word(current(cpu), 1);
+	if (!cspace || !vspace)
+		return SKERRY_BAD_CAP;
+	if (address & (sizeof(struct ipc_buffer) - 1))
+		return SKERRY_ALIGNMENT;
+	if (address) {
+		if (!buffer || buffer->cap.type < OBJECT_FRAME_4K || buffer->cap.type > OBJECT_FRAME_1G)
+			return SKERRY_BAD_CAP;
+		if (buffer->cap.flags & CAP_DEVICE)
+			return SKERRY_BAD_ARGUMENT;
+	}
+	if (thread->state != THREAD_INACTIVE)
+		return SKERRY_BUSY;
+
+	set_slot(cpu, thread, THREAD_CSPACE, cspace);
+	set_slot(cpu, thread, THREAD_VSPACE, vspace);
+	slot_delete(cpu, &thread->slot[THREAD_IPC_BUFFER]);
+	if (address) {
+		uint64_t offset = address & ((1ull << frame_bits(buffer->cap.type)) - 1);
+		thread->ipc_buffer_address = direct(buffer->cap.object + offset);
+		set_slot(cpu, thread, THREAD_IPC_BUFFER, buffer);
+	}
+	thread->fault_cptr = fault;
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	if (message_words(info) < 2)
+		return SKERRY_TRUNCATED;
+	uint64_t priority = message_word(current(cpu), 0), core = message_word(current(cpu), 1);
+	if (priority >= PRIORITIES || core >= kernel_of(cpu)->cpu_count)
+		return SKERRY_BAD_ARGUMENT;
+
+	bool queued = thread->queued;
+	schedule_unready(cpu, thread);
+	thread->priority = priority;
+	thread->next_core = core;
+	if (thread->state == THREAD_INACTIVE)
+		thread->core = core;
+	if (queued)
+		schedule_wake(cpu, thread);
+	else if (thread->core != cpu->own.index && kernel_of(cpu)->cpu[thread->core]->shared.current == thread) {
+		cpu->own.interrupt_cores |= 1ull << thread->core; /* let it look again */
+		cpu->own.pending |= PENDING_INTERRUPT;
+	}
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	uint64_t registers[sizeof(struct thread_registers) / 8];
+	enum { COUNT = sizeof(registers) / 8 };
+	if (message_words(info) < 1 + COUNT)
+		return SKERRY_TRUNCATED;
+	for (unsigned i = 0; i < COUNT; i++)
+		registers[i] = message_word(current(cpu), 1 + i);
+	if (thread == current(cpu) || thread->state == THREAD_READY)
+		return SKERRY_BUSY;
+	bool resume = message_word(current(cpu), 0) & 1;
+	if (!context_acceptable((struct thread_registers *)registers))
+		return SKERRY_BAD_ARGUMENT;
+	if (resume && slot_empty(&thread->slot[THREAD_VSPACE]))
+		return SKERRY_BAD_ARGUMENT; /* not configured */
+
+	context_write(&thread->context, (struct thread_registers *)registers);
+	if (resume)
+		thread_resume(cpu, thread);
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_read_registers(struct cpu *cpu, struct thread *thread)
+{
+	uint64_t registers[sizeof(struct thread_registers) / 8];
+	if (thread == current(cpu) || thread->state == THREAD_READY)
+		return SKERRY_BUSY;
+	context_read(&thread->context, (struct thread_registers *)registers);
+	for (unsigned i = 0; i < sizeof(registers) / 8; i++)
+		message_set_word(current(cpu), i, registers[i]);
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_set_tls(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	if (message_words(info) < 1)
+		return SKERRY_TRUNCATED;
+	uint64_t base = message_word(current(cpu), 0);
+	if (!context_canonical(base))
+		return SKERRY_BAD_ARGUMENT;
+	context_set_tls(&thread->context, base);
+	if (thread == current(cpu))
+		cpu->own.pending |= PENDING_SWITCH;
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_bind(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	struct notification *notification = (struct notification *)slot->cap.object;
+	if (thread->bound || notification->bound)
+		return SKERRY_BUSY;
+	thread->bound = notification;
+	notification->bound = thread;
+	return SKERRY_OK;
+}
+
+static uint64_t tcb_unbind(struct thread *thread)
+{
+	if (!thread->bound)
+		return SKERRY_EMPTY_SLOT;
+	thread->bound->bound = 0;
+	thread->bound = 0;
+	return SKERRY_OK;
+}
+
+uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	struct thread *thread = (struct thread *)slot->cap.object;
+	switch (message_label(info)) {
+	case TCB_CONFIGURE: return tcb_configure(cpu, thread, info);
+	case TCB_SCHEDULE: return tcb_schedule(cpu, thread, info);
+	case TCB_WRITE_REGISTERS: return tcb_write_registers(cpu, thread, info);
+	case TCB_READ_REGISTERS: return tcb_read_registers(cpu, thread);
+	case TCB_RESUME:
+		if (slot_empty(&thread->slot[THREAD_VSPACE]))
+			return SKERRY_BAD_ARGUMENT; /* not configured */
+		thread_resume(cpu, thread);
+		return SKERRY_OK;
+	case TCB_SUSPEND: thread_suspend(cpu, thread); return SKERRY_OK;
+	case TCB_SET_TLS: return tcb_set_tls(cpu, thread, info);
+	case TCB_BIND: return tcb_bind(cpu, thread, info);
+	case TCB_UNBIND: return tcb_unbind(thread);
+	default: return SKERRY_BAD_LABEL;
+	}
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "thread.h"
+#include "arch.h"
+#include "endpoint.h"
+#include "kernel.h"
+#include "memory.h"
+#include "notification.h"
+#include "remote.h"
+#include "reply.h"
+#include "schedule.h"
+
+void thread_init(struct thread *thread)
+{
+	context_init(&thread->context);
+	arch_fpu_init(thread->fpu);
+	thread->state = THREAD_INACTIVE;
+}
+
+/* Takes the thread off the core that runs it. */
+static void leave_core(struct cpu *cpu, struct thread *thread)
+{
+	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	if (home->shared.current == thread && home != cpu)
+		remote_request(cpu, 1ull << thread->core, REQUEST_STALL);
+	/* a core that has left it may still be saving its state */
+	while (home != cpu && atomic_load_explicit(&thread->loaded, memory_order_acquire))
+		arch_relax();
+}
+
+void thread_suspend(struct cpu *cpu, struct thread *thread)
+{
+	switch (thread->state) {
+	case THREAD_READY:
+		schedule_unready(cpu, thread);
+		leave_core(cpu, thread);
+		break;
+	case THREAD_SENDING:
+	case THREAD_RECEIVING: endpoint_cancel(thread); break;
+	case THREAD_REPLY: reply_cancel(thread); break;
+	case THREAD_WAITING:
+		notification_cancel(thread);
+		timer_cancel(cpu, thread);
+		break;
+	}
+	thread->faulting = 0;
+	thread->state = THREAD_INACTIVE;
+}
+
+void thread_resume(struct cpu *cpu, struct thread *thread)
+{
+	if (thread->state == THREAD_INACTIVE)
+		schedule_wake(cpu, thread);
+}
+
+void thread_destroy(struct cpu *cpu, struct thread *thread)
+{
+	thread_suspend(cpu, thread);
+	leave_core(cpu, thread);
+	if (thread == current(cpu))
+		cpu->shared.current = &cpu->shared.idle; /* it deleted itself */
+	if (cpu->own.loaded_thread == thread)
+		arch_unload(cpu);
+	if (thread->bound)
+		thread->bound->bound = 0;
+	for (unsigned i = 0; i < THREAD_SLOTS; i++)
+		slot_delete(cpu, &thread->slot[i]);
+}

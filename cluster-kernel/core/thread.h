@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads (TCBs): execution state, scheduling, what they wait for. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/syscall.h>
+#include "arch_context.h"
+#include "cap.h"
+#include "lock.h"
+
+struct cpu;
+struct endpoint;
+struct notification;
+struct reply;
+
+enum thread_state {
+	THREAD_INACTIVE, /* not configured, suspended, or faulted without a handler */
+	THREAD_READY,    /* in its core's run queue, or current on its core */
+	THREAD_SENDING,  /* in an endpoint's queue; `calling` when it wants an answer */
+	THREAD_RECEIVING,
+	THREAD_REPLY,    /* its message was received; `reply` will answer */
+	THREAD_WAITING,  /* in a notification's queue */
+	THREAD_IDLE,     /* a core's idle thread */
+};
+
+/* The capabilities a thread lives by, in slots of their own. */
+enum { THREAD_CSPACE, THREAD_VSPACE, THREAD_IPC_BUFFER, THREAD_SLOTS };
+
+struct thread {
+	struct context context; /* first: the entry code saves registers here */
+	struct object_lock lock;
+	uint32_t references;
+	uint8_t state;
+	uint8_t priority;
+	uint8_t calling;   /* of a sender: waits for the reply, too */
+	uint8_t faulting;  /* the message is a fault: registers stay as they are */
+	uint8_t queued;    /* is in its core's run queue */
+	uint8_t in_timers; /* is in its core's list of deadlines */
+	/* A core holds its FPU state and segment bases; cleared by that core once it has saved them. */
+	_Atomic uint8_t loaded;
+	uint32_t core;
+	uint32_t next_core;
+	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
+	struct thread *timer_next;
+	uint64_t deadline;
+	struct endpoint *endpoint;         /* SENDING, RECEIVING */
+	struct notification *notification; /* WAITING */
+	struct reply *reply;               /* RECEIVING: will hold the caller; REPLY: holds this thread */
+	struct notification *bound;
+	uint64_t badge;        /* SENDING: of the capability it sends through */
+	uint64_t info;         /* SENDING: message info */
+	uint64_t fault_words[5];
+	uint64_t fault_cptr;
+	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
+	struct slot slot[THREAD_SLOTS];
+	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];
+};
+_Static_assert(sizeof(struct thread) <= 1u << TCB_BITS, "the ABI's TCB size");
+
+/* Null when there is none, or its frame is gone. */
+static inline struct ipc_buffer *thread_ipc_buffer(const struct thread *thread)
+{
+	return slot_empty(&thread->slot[THREAD_IPC_BUFFER]) ? 0 : thread->ipc_buffer_address;
+}
+
+/* An empty thread on core 0 in zeroed memory. */
+void thread_init(struct thread *thread);
+void thread_destroy(struct cpu *cpu, struct thread *thread);
+/* Takes the thread out of whatever it waits for or runs in; it is INACTIVE then, on no core. */
+void thread_suspend(struct cpu *cpu, struct thread *thread);
+/* Makes an INACTIVE thread ready. */
+void thread_resume(struct cpu *cpu, struct thread *thread);
+
+uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A first-in first-out queue of threads that wait for an object. */
+#pragma once
+
+#include "thread.h"
+
+struct thread_queue {
+	struct thread *head, *tail;
+};
+
+static inline void thread_queue_append(struct thread_queue *queue, struct thread *thread)
+{
+	thread->next = 0;
+	thread->previous = queue->tail;
+	if (queue->tail)
+		queue->tail->next = thread;
+	else
+		queue->head = thread;
+	queue->tail = thread;
+}
+
+static inline void thread_queue_remove(struct thread_queue *queue, struct thread *thread)
+{
+	if (thread->previous)
+		thread->previous->next = thread->next;
+	else
+		queue->head = thread->next;
+	if (thread->next)
+		thread->next->previous = thread->previous;
+	else
+		queue->tail = thread->previous;
+	thread->next = thread->previous = 0;
+}

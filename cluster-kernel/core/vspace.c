@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "vspace.h"
+#include "arch.h"
+#include "frame.h"
+#include "kernel.h"
+#include "memory.h"
+#include "message.h"
+#include "remote.h"
+
+bool vspace_room(const struct kernel *kernel, uint64_t count)
+{
+	for (unsigned i = 0; i < KERNEL_VSPACES && count; i++)
+		count -= !kernel->vspace[i];
+	return count == 0;
+}
+
+void vspace_init(struct kernel *kernel, struct vspace *vspace)
+{
+	do
+		vspace->id = ++kernel->next_vspace;
+	while (kernel->vspace[vspace->id % KERNEL_VSPACES]);
+	kernel->vspace[vspace->id % KERNEL_VSPACES] = vspace;
+	arch_vspace_init(vspace->root);
+}
+
+struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
+{
+	struct vspace *vspace = kernel->vspace[id % KERNEL_VSPACES];
+	return vspace && vspace->id == id ? vspace : 0;
+}
+
+void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
+{
+	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_STALL);
+	kernel_of(cpu)->vspace[vspace->id % KERNEL_VSPACES] = 0;
+}
+
+static unsigned index_at(uint64_t vaddr, unsigned level) { return vaddr >> (12 + 9 * level) & 511; }
+
+uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing)
+{
+	uint64_t *table = vspace->root;
+	for (unsigned l = LEVEL_ROOT; l > level; l--) {
+		uint64_t entry = table[index_at(vaddr, l)];
+		if (!arch_pte_is_table(entry)) {
+			*missing = l - 1;
+			return 0;
+		}
+		table = direct(arch_pte_address(entry, l));
+	}
+	return &table[index_at(vaddr, level)];
+}
+
+/* The table's own entry is the one at some level whose address is the table's. */
+static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
+{
+	uint64_t *table = vspace->root;
+	for (unsigned l = LEVEL_ROOT; l > LEVEL_4K; l--) {
+		uint64_t *entry = &table[index_at(cap->vaddr, l)];
+		if (!arch_pte_is_table(*entry))
+			return 0;
+		table = direct(arch_pte_address(*entry, l));
+		if ((uint64_t)table == cap->object)
+			return entry;
+	}
+	return 0;
+}
+
+void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
+{
+	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
+	unsigned missing;
+	uint64_t *entry;
+	if (!vspace)
+		return;
+	if (cap->type == OBJECT_PAGE_TABLE) {
+		entry = entry_of_table(vspace, cap);
+	} else {
+		entry = vspace_entry(vspace, cap->vaddr, frame_level(cap), &missing);
+		if (entry && (!arch_pte_present(*entry) || arch_pte_address(*entry, frame_level(cap)) != cap->object))
+			entry = 0; /* the table was replaced, this mapping went with it */
+	}
+	if (!entry)
+		return;
+	*entry = 0;
+	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_FLUSH);
+}
+
+static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
+{
+	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
+	unsigned missing = 0;
+	if (message_words(info) < 1)
+		return SKERRY_TRUNCATED;
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	if (cap->flags & CAP_MAPPED)
+		return SKERRY_MAPPED;
+	uint64_t vaddr = message_word(current(cpu), 0);
+	if (vaddr >= USER_TOP)
+		return SKERRY_BAD_ARGUMENT;
+	struct vspace *vspace = (struct vspace *)slot->cap.object;
+	if (vspace_entry(vspace, vaddr, LEVEL_4K, &missing))
+		return SKERRY_MAPPED; /* no level is missing */
+	uint64_t *entry = vspace_entry(vspace, vaddr, missing + 1, &missing);
+	if (arch_pte_present(*entry))
+		return SKERRY_MAPPED; /* a large frame is there */
+
+	*entry = arch_pte_table(physical((void *)cap->object));
+	cap->flags |= CAP_MAPPED;
+	cap->vaddr = vaddr;
+	cap->vspace = vspace->id;
+	return SKERRY_OK;
+}
+
+uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	struct cap *cap = &slot->cap;
+	switch (message_label(info)) {
+	case PAGE_TABLE_MAP: return page_table_map(cpu, cap, info);
+	case PAGE_TABLE_UNMAP:
+		if (!(cap->flags & CAP_MAPPED))
+			return SKERRY_NOT_MAPPED;
+		vspace_unmap_cap(cpu, cap);
+		cap->flags &= ~CAP_MAPPED;
+		memory_zero((void *)cap->object, 4096);
+		return SKERRY_OK;
+	default: return SKERRY_BAD_LABEL;
+	}
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address spaces: trees of page tables with four levels. The first page is the
+ * root table, whose upper half is the kernel's; the second is what the kernel
+ * knows of the space. Capabilities name a space by an id that is never reused,
+ * so that a capability may outlive the space it is mapped in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cap.h"
+
+struct vspace {
+	uint64_t root[512];
+	uint64_t id;
+	uint32_t references;
+	_Atomic uint64_t cores; /* that have loaded it: only these are interrupted when it changes */
+	uint8_t reserved[4096 - 24];
+};
+_Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
+
+/* Highest user address + 1: the last page stays empty, so that SYSRET never sees a non-canonical address. */
+#define USER_TOP 0x00007ffffffff000ull
+
+enum { LEVEL_4K = 0, LEVEL_2M = 1, LEVEL_1G = 2, LEVEL_ROOT = 3 };
+
+bool vspace_room(const struct kernel *kernel, uint64_t count);
+void vspace_init(struct kernel *kernel, struct vspace *vspace);
+void vspace_destroy(struct cpu *cpu, struct vspace *vspace);
+struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id);
+/* The entry for `vaddr` at `level`; null when a table above it is missing, whose level is then in *missing. */
+uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing);
+/* Undoes what a mapped frame or page table capability maps. */
+void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
+uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regime `clh`: one big lock, a CLH queue lock (Craig 1993; Elphinstone 2016,
+ * section 3.2). Fair, and each waiter spins on a line that only its
+ * predecessor writes, so that a release costs one line transfer however many
+ * wait.
+ */
+#pragma once
+
+#include COUNT_HEADER
+#include "../core/kernel.h"
+
+static inline void lock_kernel_init(struct kernel *kernel)
+{
+	atomic_store_explicit(&kernel->lock.tail, &kernel->lock.first, memory_order_relaxed);
+}
+
+static inline void lock_cpu_init(struct cpu *cpu) { cpu->own.lock.mine = &cpu->own.lock.node; }
+
+static inline void kernel_enter(struct cpu *cpu)
+{
+	struct lock_cpu *lock = &cpu->own.lock;
+	uint64_t wanted = count_now(), spins = 0;
+	atomic_store_explicit(&lock->mine->held, 1, memory_order_relaxed);
+	lock->waited_on = atomic_exchange_explicit(&cpu->own.kernel->lock.tail, lock->mine, memory_order_acq_rel);
+	while (atomic_load_explicit(&lock->waited_on->held, memory_order_acquire)) {
+		spins++;
+		kernel_relax(cpu);
+	}
+	count_acquired(cpu->own.stat, &lock->acquired, wanted, spins);
+}
+
+static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
+
+static inline void kernel_exit(struct cpu *cpu)
+{
+	struct lock_cpu *lock = &cpu->own.lock;
+	struct clh_node *released = lock->mine;
+	count_released(cpu->own.stat, lock->acquired);
+	lock->mine = lock->waited_on;
+	atomic_store_explicit(&released->held, 0, memory_order_release);
+}
