@@ -35,7 +35,6 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 
 static void load_thread(struct cpu *cpu, struct thread *thread)
 {
-	const struct slot *vspace = &thread->slot[THREAD_VSPACE];
 	if (cpu->own.loaded_thread != thread) {
 		save_thread(cpu);
 		while (atomic_load_explicit(&thread->loaded, memory_order_acquire))
@@ -44,7 +43,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 		cpu->own.loaded_thread = thread;
 		fpu_load(thread->fpu);
 	}
-	set_vspace(cpu, slot_empty(vspace) ? 0 : (struct vspace *)vspace->cap.object);
+	set_vspace(cpu, thread_vspace(thread));
 	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
 	write_msr(MSR_FS_BASE, thread->context.fs_base);
 	write_msr(MSR_KERNEL_GS_BASE, thread->context.gs_base);

@@ -42,6 +42,7 @@ struct cpu_private {
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
 	uint64_t slice_end;      /* TSC */
+	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;

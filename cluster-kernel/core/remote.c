@@ -14,7 +14,7 @@ static void stall(struct cpu *cpu)
 	arch_unload(cpu);
 	if (cpu->shared.current != idle) {
 		cpu->shared.current = idle;
-		cpu->own.stat->idle_since = arch_time();
+		cpu->own.stat->idle_since = cpu->own.switched = arch_time();
 	}
 	cpu->own.pending |= PENDING_SWITCH;
 }

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "vspace.h"
 #include COUNT_HEADER
 
 /* Priority of what the core runs; -1 when idle. */
@@ -63,16 +64,16 @@ static void requeue_current(struct cpu *cpu, bool front)
 	object_unlock(&cpu->shared.ready.lock);
 }
 
-static void account_idle(struct cpu *cpu, bool was_idle, bool idles)
+/* Charges the time since the last switch to the thread that ran, or to idleness. */
+static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
 	struct core_stat *stat = cpu->own.stat;
-	uint64_t now;
-	if (was_idle == idles)
-		return;
-	now = arch_time();
-	if (idles) {
+	uint64_t now = arch_time();
+	previous->time += now - cpu->own.switched;
+	cpu->own.switched = now;
+	if (next == &cpu->shared.idle) {
 		stat->idle_since = now;
-	} else {
+	} else if (previous == &cpu->shared.idle) {
 		stat->idle_cycles += now - stat->idle_since;
 		stat->idle_since = 0;
 		stat->updated = now;
@@ -84,7 +85,9 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	struct thread *previous = current(cpu);
 	if (next == previous)
 		return;
-	account_idle(cpu, previous == &cpu->shared.idle, next == &cpu->shared.idle);
+	account(cpu, previous, next);
+	if (next != &cpu->shared.idle) /* whoever destroys the address space from now on must ask this core */
+		vspace_retain_core(thread_vspace(next), cpu->own.index);
 	cpu->shared.current = next;
 	cpu->own.pending |= PENDING_SWITCH;
 	count_switch(cpu->own.stat);

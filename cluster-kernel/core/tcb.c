@@ -158,6 +158,7 @@ uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case TCB_SUSPEND: thread_suspend(cpu, thread); return SKERRY_OK;
 	case TCB_SET_TLS: return tcb_set_tls(cpu, thread, info);
 	case TCB_BIND: return tcb_bind(cpu, thread, info);
+	case TCB_TIME: message_set_word(current(cpu), 0, thread->time); return SKERRY_OK;
 	case TCB_UNBIND: return tcb_unbind(thread);
 	default: return SKERRY_BAD_LABEL;
 	}

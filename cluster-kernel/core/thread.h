@@ -44,6 +44,7 @@ struct thread {
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
 	struct thread *timer_next;
 	uint64_t deadline;
+	uint64_t time; /* TSC cycles run, up to the last switch */
 	struct endpoint *endpoint;         /* SENDING, RECEIVING */
 	struct notification *notification; /* WAITING */
 	struct reply *reply;               /* RECEIVING: will hold the caller; REPLY: holds this thread */
@@ -62,6 +63,13 @@ _Static_assert(sizeof(struct thread) <= 1u << TCB_BITS, "the ABI's TCB size");
 static inline struct ipc_buffer *thread_ipc_buffer(const struct thread *thread)
 {
 	return slot_empty(&thread->slot[THREAD_IPC_BUFFER]) ? 0 : thread->ipc_buffer_address;
+}
+
+/* Null when it is gone: the thread then faults at its first instruction. */
+static inline struct vspace *thread_vspace(const struct thread *thread)
+{
+	const struct slot *slot = &thread->slot[THREAD_VSPACE];
+	return slot_empty(slot) ? 0 : (struct vspace *)slot->cap.object;
 }
 
 /* An empty thread on core 0 in zeroed memory. */

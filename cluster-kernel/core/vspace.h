@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "cap.h"
@@ -22,6 +23,13 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
 
 /* Highest user address + 1: the last page stays empty, so that SYSRET never sees a non-canonical address. */
 #define USER_TOP 0x00007ffffffff000ull
+
+/* From now on the core is asked before the space changes or goes. Null is allowed. */
+static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
+{
+	if (vspace && !(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1))
+		atomic_fetch_or_explicit(&vspace->cores, 1ull << core, memory_order_relaxed);
+}
 
 enum { LEVEL_4K = 0, LEVEL_2M = 1, LEVEL_1G = 2, LEVEL_ROOT = 3 };
 
