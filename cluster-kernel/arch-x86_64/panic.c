@@ -32,6 +32,15 @@ static void backtrace(uint64_t rip, uint64_t rbp)
 	print("\n");
 }
 
+static void report_trace(const struct trace *trace)
+{
+	uint64_t first = trace->count > TRACE_EVENTS ? trace->count - TRACE_EVENTS : 0;
+	for (uint64_t i = first; i < trace->count; i++) {
+		const struct trace_event *event = &trace->event[i % TRACE_EVENTS];
+		print("    %p %s %u %p\n", event->time, trace_name(event->kind), event->number, event->argument);
+	}
+}
+
 static void report_cores(const struct kernel *kernel)
 {
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++) {
@@ -40,6 +49,7 @@ static void report_cores(const struct kernel *kernel)
 		bool idle = thread == &cpu->shared.idle;
 		print("  core %u: %s thread %p rip %p pending %u requests %u\n", i, idle ? "idle" : "runs", (uint64_t)thread,
 		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.requests);
+		report_trace(&cpu->own.trace);
 	}
 }
 

@@ -11,6 +11,7 @@
 #include "lock.h"
 #include "run_queue.h"
 #include "thread.h"
+#include "trace.h"
 
 struct kernel;
 struct vspace;
@@ -46,6 +47,7 @@ struct cpu_private {
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;
+	struct trace trace;
 };
 
 struct cpu_public {

@@ -90,7 +90,7 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 		vspace_retain_core(thread_vspace(next), cpu->own.index);
 	cpu->shared.current = next;
 	cpu->own.pending |= PENDING_SWITCH;
-	count_switch(cpu->own.stat);
+	count_switch(cpu, next);
 }
 
 void schedule(struct cpu *cpu)

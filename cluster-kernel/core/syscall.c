@@ -14,6 +14,9 @@
 #include "schedule.h"
 #include REGIME_HEADER
 
+/* How the trace names interrupts that are not a device's. */
+enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_POKE };
+
 static bool is(const struct slot *slot, unsigned type, unsigned rights)
 {
 	return slot && slot->cap.type == type && (slot->cap.rights & rights) == rights;
@@ -150,11 +153,11 @@ static uint64_t dispatch(struct cpu *cpu, unsigned number, uint64_t cptr, uint64
 void kernel_syscall(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	count_syscall(cpu->own.stat);
 	struct thread *thread = current(cpu);
 	if (thread != &cpu->shared.idle) { /* else: it was stalled while it waited for the lock */
 		struct context *context = &thread->context;
 		unsigned number = context_syscall(context);
+		count_syscall(cpu, number, context_cptr(context));
 		if (number == SYS_DEBUG_PUT) {
 			arch_console_put(context_cptr(context));
 		} else {
@@ -184,7 +187,7 @@ void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_
 void kernel_timer(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	count_interrupt(cpu->own.stat);
+	count_interrupt(cpu, INTERRUPT_TIMER);
 	cpu->own.timer_armed = 0;
 	timer_expire(cpu);
 	schedule(cpu);
@@ -194,7 +197,7 @@ void kernel_timer(struct cpu *cpu)
 void kernel_irq(struct cpu *cpu, unsigned number)
 {
 	kernel_enter(cpu);
-	count_interrupt(cpu->own.stat);
+	count_interrupt(cpu, number);
 	irq_arrived(cpu, number);
 	schedule(cpu);
 	kernel_exit(cpu);
@@ -203,7 +206,7 @@ void kernel_irq(struct cpu *cpu, unsigned number)
 void kernel_doorbell(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	count_interrupt(cpu->own.stat);
+	count_interrupt(cpu, INTERRUPT_DOORBELL);
 	doorbell_heard(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
@@ -212,7 +215,7 @@ void kernel_doorbell(struct cpu *cpu)
 void kernel_poke(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	count_interrupt(cpu->own.stat);
+	count_interrupt(cpu, INTERRUPT_POKE);
 	schedule(cpu);
 	kernel_exit(cpu);
 }
