@@ -11,10 +11,12 @@
  * Doorbells: CHANNEL_BELL_MANAGER wakes the other side's manager. For port i,
  * 1 + 2i wakes the switch's side and 2 + 2i the stack's side.
  *
- * A side writes only its own half of the header. A side that starts puts its
- * parts of the rings to zero, then raises `generation`; 0 means not started.
- * Whoever sees the peer's generation change treats everything outstanding as
- * lost and starts its ring ends anew.
+ * A side writes only its own half of the header. A side that starts zeroes the
+ * ring it produces into, then raises `generation`; 0 means not started. Whoever
+ * sees the peer's generation change treats everything outstanding as lost, zeroes
+ * its own ring again, starts both ring ends anew and only then acknowledges that
+ * generation. The channel is up for a side once the peer has acknowledged the
+ * side's own generation: before that it neither produces nor consumes.
  */
 #pragma once
 
@@ -38,6 +40,7 @@ struct channel_side {
 	_Atomic uint32_t cluster;
 	_Atomic uint64_t generation; /* 0: not started */
 	_Atomic uint64_t heartbeat;  /* TSC of the last sign of life, at least every CHANNEL_HEARTBEAT_MS */
+	_Atomic uint64_t acknowledged; /* the peer's generation this side talks with */
 };
 enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
 

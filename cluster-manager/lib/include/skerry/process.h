@@ -51,6 +51,7 @@ enum {
 	PROCESS_SLOT_IO_PORT,  /* a driver: I/O ports */
 	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
 	PROCESS_SLOT_REPLY,    /* a reply object */
+	PROCESS_SLOT_FAULT,    /* fault endpoint, badged; for TCB_CONFIGURE of the process's own threads */
 	PROCESS_SLOT_FREE = 16,/* from here on empty, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* the switch only: port i's far end is woken through slot 128+i */
 };

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/channel.h>
+#include "channel.h"
+#include "channel-memory.h"
+#include "console.h"
+#include "fragment.h"
+#include "root.h"
+#include "slots.h"
+#include "string.h"
+#include "vspace.h"
+
+enum {
+	QUEUE = 2048,           /* pieces waiting to leave */
+	RECEIVE_BATCH = 1024,   /* pieces taken before another channel has its turn */
+	CHANNEL_START_MS = 20000, /* how long a peer may take to boot; an emulated one is slow */
+};
+
+enum link_state { LINK_STARTING, LINK_UP, LINK_DEAD };
+
+struct channel {
+	uint32_t peer;
+	struct channel_side *mine, *theirs;
+	void *ring_out, *ring_in;
+	struct ring_end out, in;
+	enum link_state state;
+	uint64_t seen;         /* the peer's generation we talk with; 0: none yet */
+	uint64_t heartbeat;    /* as read last */
+	uint64_t alive_at;     /* our TSC when it last changed */
+	int doorbell;
+	struct fragment *queue;
+	uint32_t queue_head, queue_tail; /* free-running */
+	uint32_t dropped;
+	struct assembly *assembly;
+};
+
+static struct channel channel[BOOT_MAX_CHANNELS];
+static uint32_t channel_count; /* published last: the timer thread reads it */
+
+static void zero_ring(void *ring)
+{
+	memset(ring, 0, ring_size(CHANNEL_SLOTS));
+}
+
+static void start_rings(struct channel *c)
+{
+	c->out = ring_producer(c->ring_out, CHANNEL_SLOTS);
+	c->in = ring_consumer(c->ring_in, CHANNEL_SLOTS);
+	atomic_store_explicit(&c->in.ring->taken, 0, memory_order_relaxed);
+	memset(c->assembly, 0, sizeof(*c->assembly));
+}
+
+static void channel_open(uint32_t index, int notification)
+{
+	const struct root_channel *info = &ROOT->channel[index];
+	struct channel *c = &channel[index];
+	char *memory = channel_memory_map(index);
+	c->queue = own_memory(QUEUE * sizeof(*c->queue));
+	c->assembly = own_memory(sizeof(*c->assembly));
+	c->doorbell = slots_take(1);
+	if (!memory || !c->queue || !c->assembly || c->doorbell < 0 || info->side > 1)
+		manager_panic("channel %u to cluster %u cannot be set up", info->id, info->peer);
+
+	struct channel_header *header = (struct channel_header *)memory;
+	c->peer = info->peer;
+	c->mine = &header->side[info->side];
+	c->theirs = &header->side[!info->side];
+	c->ring_out = memory + CHANNEL_RINGS + info->side * CHANNEL_RING;
+	c->ring_in = memory + CHANNEL_RINGS + !info->side * CHANNEL_RING;
+	c->alive_at = read_tsc();
+
+	int error = cnode_mint(IPC, ROOT_SLOT_CNODE, (uint64_t)c->doorbell, ROOT_SLOT_CNODE,
+			       ROOT_SLOT_CHANNEL + index, RIGHT_ALL, CHANNEL_BELL_MANAGER);
+	if (!error)
+		error = channel_listen(IPC, ROOT_SLOT_CHANNEL + index, CHANNEL_BELL_MANAGER, 0, (uint64_t)notification);
+	if (error)
+		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
+
+	zero_ring(c->ring_out);
+	start_rings(c);
+	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
+	atomic_store_explicit(&c->mine->cluster, ROOT->cluster, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->version, CHANNEL_VERSION, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->magic, CHANNEL_MAGIC, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->generation, generation + 1, memory_order_release);
+	notification_signal((uint64_t)c->doorbell);
+}
+
+void channels_init(int notification)
+{
+	uint32_t count = ROOT->channel_count < BOOT_MAX_CHANNELS ? ROOT->channel_count : BOOT_MAX_CHANNELS;
+	for (uint32_t i = 0; i < count; i++)
+		channel_open(i, notification);
+	__atomic_store_n(&channel_count, count, __ATOMIC_RELEASE);
+}
+
+int channel_to(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < ROOT->channel_count && i < BOOT_MAX_CHANNELS; i++)
+		if (ROOT->channel[i].peer == cluster)
+			return (int)i;
+	return -1;
+}
+
+bool channel_alive(uint32_t cluster)
+{
+	int index = channel_to(cluster);
+	return index >= 0 && channel[index].state != LINK_DEAD;
+}
+
+static int enqueue(struct channel *c, uint16_t type, const void *body, size_t size)
+{
+	uint32_t pieces = fragment_count(size);
+	if (c->state == LINK_DEAD)
+		return -SKERRY_PEER_DOWN;
+	if (size > MESSAGE_SIZE_MAX)
+		return -SKERRY_BAD_ARGUMENT;
+	if (pieces > QUEUE - (c->queue_tail - c->queue_head)) {
+		if (!c->dropped++)
+			console_print("the queue to cluster %u is full: messages are lost", c->peer);
+		return -SKERRY_NO_RESOURCE;
+	}
+	for (uint32_t i = 0; i < pieces; i++)
+		fragment_cut(&c->queue[c->queue_tail++ % QUEUE], type, body, size, i);
+	return 0;
+}
+
+static void send_queue(struct channel *c)
+{
+	bool sent = false;
+	while (c->state == LINK_UP && c->queue_head != c->queue_tail) {
+		void *slot = ring_reserve(&c->out);
+		if (!slot) {
+			ring_arm_room(&c->out);
+			slot = ring_reserve(&c->out);
+			if (!slot)
+				break;
+		}
+		memcpy(slot, &c->queue[c->queue_head++ % QUEUE], sizeof(struct fragment));
+		ring_publish(&c->out);
+		sent = true;
+	}
+	if (sent && ring_wanted(&c->out))
+		notification_signal((uint64_t)c->doorbell);
+}
+
+int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
+{
+	int index = channel_to(cluster);
+	if (index < 0)
+		return -SKERRY_NOT_FOUND;
+	int error = enqueue(&channel[index], type, body, size);
+	if (!error)
+		send_queue(&channel[index]);
+	return error;
+}
+
+void channel_broadcast(uint16_t type, const void *body, size_t size)
+{
+	for (uint32_t i = 0; i < channel_count; i++)
+		if (!enqueue(&channel[i], type, body, size))
+			send_queue(&channel[i]);
+}
+
+static void lose(struct channel *c, const char *why)
+{
+	c->state = LINK_DEAD;
+	c->queue_head = c->queue_tail;
+	channel_peer_lost(c->peer, why);
+}
+
+/* Says whether there may be more. */
+static bool receive(struct channel *c)
+{
+	bool taken = false;
+	for (unsigned i = 0; i < RECEIVE_BATCH && c->state == LINK_UP; i++) {
+		struct fragment f;
+		const void *slot = ring_peek(&c->in);
+		if (!slot) {
+			ring_arm(&c->in);
+			slot = ring_peek(&c->in);
+			if (!slot)
+				break;
+		}
+		memcpy(&f, slot, sizeof(f));
+		ring_release(&c->in);
+		taken = true;
+		enum assembly_state state = fragment_join(c->assembly, &f);
+		if (state == ASSEMBLY_WHOLE)
+			channel_received(c->peer, c->assembly->type, c->assembly->body, c->assembly->total);
+		else if (state == ASSEMBLY_BROKEN)
+			console_print("cluster %u broke the channel protocol: a message is dropped", c->peer);
+	}
+	if (taken && ring_room_wanted(&c->in))
+		notification_signal((uint64_t)c->doorbell);
+	return taken;
+}
+
+/* The handshake of channel.h: notices a peer that started, and when it has noticed us. */
+static void look_at_peer(struct channel *c)
+{
+	uint64_t generation = atomic_load_explicit(&c->theirs->generation, memory_order_acquire);
+	if (generation != c->seen) {
+		if (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
+		    atomic_load_explicit(&c->theirs->version, memory_order_relaxed) != CHANNEL_VERSION)
+			return;
+		if (c->seen) {
+			if (c->state != LINK_DEAD)
+				lose(c, "it started again");
+			zero_ring(c->ring_out);
+		}
+		c->state = LINK_STARTING;
+		start_rings(c);
+		c->seen = generation;
+		c->alive_at = read_tsc();
+		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
+		notification_signal((uint64_t)c->doorbell);
+	}
+	if (c->state == LINK_STARTING && c->seen &&
+	    atomic_load_explicit(&c->theirs->acknowledged, memory_order_acquire) ==
+		    atomic_load_explicit(&c->mine->generation, memory_order_relaxed))
+		c->state = LINK_UP;
+}
+
+/* Judged by our own clock, so that a peer cannot claim a heartbeat from the future. */
+static void check_alive(struct channel *c)
+{
+	uint64_t now = read_tsc();
+	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
+	if (heartbeat != c->heartbeat) {
+		c->heartbeat = heartbeat;
+		c->alive_at = now;
+		return;
+	}
+	uint64_t patience = milliseconds(c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS);
+	if (c->state != LINK_DEAD && now - c->alive_at > patience)
+		lose(c, c->seen ? "its heartbeat stopped" : "it never started");
+}
+
+void channels_work(void)
+{
+	bool more = true;
+	for (uint32_t i = 0; i < channel_count; i++) {
+		look_at_peer(&channel[i]);
+		check_alive(&channel[i]);
+	}
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < channel_count; i++) {
+			more |= receive(&channel[i]);
+			send_queue(&channel[i]);
+		}
+	}
+}
+
+void channels_heartbeat(void)
+{
+	uint32_t count = __atomic_load_n(&channel_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < count; i++)
+		atomic_store_explicit(&channel[i].mine->heartbeat, read_tsc(), memory_order_relaxed);
+}

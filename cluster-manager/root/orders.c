@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "console.h"
+#include "orders.h"
+#include "process.h"
+#include "root.h"
+#include "stats.h"
+#include "string.h"
+#include "waiters.h"
+
+static enum application_fate fate[MAP_MAX_APPLICATIONS];
+
+enum application_fate application_fate(uint32_t application) { return fate[application]; }
+
+static bool start(uint32_t application)
+{
+	if (map.application[application].cluster != ROOT->cluster || process_started(application))
+		return false;
+	int error = process_start(application);
+	if (error)
+		report_about(REPORT_FAILED, application, (uint32_t)-error);
+	else
+		report_about(REPORT_STARTED, application, (uint32_t)(process_memory(application) / 1024));
+	return true;
+}
+
+/* Statistics are taken first and sent last, so that all who wait go at once. */
+static void release(uint32_t barrier)
+{
+	static struct report_stats stats;
+	stats_take(barrier, &stats);
+	waiters_wake(WAIT_BARRIER, barrier, SKERRY_OK);
+	stats_report(&stats);
+}
+
+static void finish(void)
+{
+	static struct report_stats stats;
+	stats_take(STATS_END, &stats);
+	stats_report(&stats);
+	memory_report();
+}
+
+bool order_execute(enum message_type type, const void *body, size_t size)
+{
+	struct about_application about;
+	uint32_t barrier;
+	switch (type) {
+	case ORDER_START:
+	case ORDER_SERVING:
+	case ORDER_GONE:
+		if (size != sizeof(about))
+			return false;
+		memcpy(&about, body, sizeof(about));
+		if (about.application >= map.application_count)
+			return false;
+		if (type == ORDER_START)
+			return start(about.application);
+		if (fate[about.application] == FATE_GONE)
+			return true;
+		fate[about.application] = type == ORDER_SERVING ? FATE_SERVING : FATE_GONE;
+		waiters_wake(WAIT_SERVING, about.application, type == ORDER_SERVING ? SKERRY_OK : SKERRY_PEER_DOWN);
+		return true;
+	case ORDER_RELEASE:
+		if (size != sizeof(barrier))
+			return false;
+		memcpy(&barrier, body, sizeof(barrier));
+		release(barrier);
+		return true;
+	case ORDER_FINISH:
+		finish();
+		return size == 0;
+	default:
+		return false;
+	}
+}

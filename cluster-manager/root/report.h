@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What managers tell each other. The primary (the cluster that owns the
+ * devices) drives the run: orders go from it to the others, reports to it. Its
+ * own reports take the same way without a channel. All bodies are checked by
+ * whoever receives them; strings are not terminated.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/stat.h>
+#include <skerry/syscall.h>
+#include "fragment.h"
+#include "map.h"
+
+enum message_type {
+	/* orders: from the primary */
+	ORDER_START = 1,   /* struct about_application: load and start it */
+	ORDER_SERVING,     /* struct about_application: it serves, wake who awaits it */
+	ORDER_GONE,        /* struct about_application: it ended or will never be: do not wait for it */
+	ORDER_RELEASE,     /* uint32_t: barrier of this number */
+	ORDER_FINISH,      /* nothing: the run is over, send statistics ("end") and memory */
+
+	/* reports: to the primary */
+	REPORT_BOOT = 64,  /* struct report_boot */
+	REPORT_CONSOLE,    /* struct about_application, then text: one line */
+	REPORT_RESULT,     /* struct about_application, then text: one JSON object */
+	REPORT_STARTED,    /* struct about_application, value: KiB of memory it was given */
+	REPORT_FAILED,     /* struct about_application, value: error of errors.h; it could not be started */
+	REPORT_SERVING,    /* struct about_application */
+	REPORT_ARRIVED,    /* struct about_application, value: number of the barrier */
+	REPORT_EXITED,     /* struct about_application, value: exit status */
+	REPORT_FAULTED,    /* struct report_fault */
+	REPORT_STATS,      /* struct report_stats */
+	REPORT_MEMORY,     /* struct report_memory */
+};
+
+#define ABOUT_MANAGER 0xffffffffu /* about_application.application of the manager's own console lines */
+
+struct about_application {
+	uint32_t application; /* index in the map */
+	uint32_t value;
+};
+
+struct report_boot {
+	uint64_t tsc, tsc_hz;
+	uint32_t cores, reserved;
+	char kernel[BOOT_NAME_SIZE];
+};
+
+struct report_fault {
+	uint32_t application;
+	uint32_t fault; /* enum skerry_fault */
+	uint64_t word[5];
+	uint32_t registers_known, reserved;
+	struct thread_registers registers;
+};
+
+/* `barrier` 0: when the cluster started; STATS_END: at the end of the run. */
+enum { STATS_START = 0, STATS_END = 0xffffffff };
+struct report_stats {
+	uint64_t tsc;
+	uint32_t when, cores;
+	struct core_stat core[BOOT_MAX_CPUS]; /* `cores` of them; idle_cycles holds up to tsc */
+};
+_Static_assert(sizeof(struct report_stats) <= MESSAGE_SIZE_MAX, "statistics fit a message");
+
+struct report_memory {
+	uint64_t total, free;  /* bytes */
+	uint32_t count, reserved;
+	struct about_application each[MAP_MAX_APPLICATIONS]; /* `count` of them; value in KiB */
+};
+
+/* To the primary, wherever that is. */
+void report(enum message_type type, const void *body, size_t size);
+void report_about(enum message_type type, uint32_t application, uint32_t value);
+/* With text behind it. */
+void report_text(enum message_type type, uint32_t application, const char *text, size_t length);
+
+/* To all other clusters and to this one; only the primary orders. */
+void order_all(enum message_type type, const void *body, size_t size);

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "console.h"
+#include "results.h"
+#include "root.h"
+#include "serial.h"
+#include "string.h"
+
+enum { RESULT_MAX = 32768, KEPT_MAX = 131072 };
+
+static char line[RESULT_MAX];
+static struct text current;
+static char kept[KEPT_MAX];
+static size_t kept_length;
+static bool have_serial;
+
+void results_init(void)
+{
+	have_serial = serial_init(SERIAL_RESULTS);
+	if (!have_serial)
+		console_print("there is no second serial port: results go to the console");
+}
+
+static void write_lines(const char *bytes, size_t length)
+{
+	uint16_t port = have_serial ? SERIAL_RESULTS : SERIAL_CONSOLE;
+	serial_write(port, bytes, length);
+	serial_drain(port);
+}
+
+struct text *results_begin(const char *event)
+{
+	current = (struct text){ .data = line, .size = sizeof(line) - 2 };
+	text_format(&current, "{\"event\":\"%s\"", event);
+	return &current;
+}
+
+void results_application(struct text *t, uint32_t application)
+{
+	const struct application *a = &map.application[application];
+	text_format(t, ",\"app\":");
+	text_json_string(t, a->name);
+	text_format(t, ",\"cluster\":%u,\"cpu\":%u", a->cluster, a->cpu);
+}
+
+/* A cut-off object is no object: better a line that says so. */
+static void finish(struct text *t)
+{
+	if (t->truncated)
+		t = results_begin("too-long");
+	t->data[t->length++] = '}';
+	t->data[t->length++] = '\n';
+}
+
+void results_end(struct text *t)
+{
+	finish(t);
+	write_lines(t->data, t->length);
+}
+
+void results_keep(struct text *t)
+{
+	finish(t);
+	if (t->length > sizeof(kept) - kept_length)
+		results_flush();
+	memcpy(kept + kept_length, t->data, t->length);
+	kept_length += t->length;
+}
+
+void results_flush(void)
+{
+	write_lines(kept, kept_length);
+	kept_length = 0;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs ask of their manager (process.h), and the loop that answers. */
+#include "channel.h"
+#include "console.h"
+#include "fault.h"
+#include "json.h"
+#include "memory.h"
+#include "orders.h"
+#include "process.h"
+#include "root.h"
+#include "run.h"
+#include "service.h"
+#include "timer.h"
+#include "waiters.h"
+
+int service_endpoint;
+
+/* The request in hand. */
+struct request {
+	uint32_t application;
+	struct message m;
+	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
+	size_t length;
+	bool answered;    /* or kept for later: no reply */
+};
+
+static int reply;
+
+/* The request's text, copied where invocations do not overwrite it. */
+static bool take_text(struct request *r)
+{
+	static char text[MANAGER_BYTES + 1];
+	unsigned words = message_words(r->m.info);
+	uint64_t length = r->m.word[0];
+	if (words < 1 || length > MANAGER_BYTES || words < 1 + (length + 7) / 8)
+		return false;
+	for (unsigned i = 1; i < words; i++) {
+		uint64_t word = i < MESSAGE_REGISTERS ? r->m.word[i] : IPC->words[i];
+		__builtin_memcpy(text + 8 * (i - 1), &word, 8);
+	}
+	text[length] = 0;
+	r->text = text;
+	r->length = length;
+	return true;
+}
+
+static int write_result(struct request *r)
+{
+	while (r->length && (r->text[r->length - 1] == '\n' || r->text[r->length - 1] == ' '))
+		r->length--;
+	if (!json_is_object(r->text, r->length))
+		return -SKERRY_BAD_ARGUMENT;
+	report_text(REPORT_RESULT, r->application, r->text, r->length);
+	return 0;
+}
+
+/* The caller is answered when `key` comes. */
+static int wait_for(struct request *r, enum wait_kind kind, uint32_t key)
+{
+	int error = waiter_add(kind, key, r->application, reply);
+	if (error)
+		return error;
+	reply = reply_take();
+	r->answered = true;
+	return 0;
+}
+
+static int barrier(struct request *r)
+{
+	uint64_t number = r->m.word[0];
+	if (message_words(r->m.info) < 1 || number == 0 || number > 1000000 ||
+	    !map.application[r->application].barrier)
+		return -SKERRY_BAD_ARGUMENT;
+	int error = wait_for(r, WAIT_BARRIER, (uint32_t)number);
+	if (!error)
+		report_about(REPORT_ARRIVED, r->application, (uint32_t)number);
+	return error;
+}
+
+static int await(struct request *r)
+{
+	int wanted = map_find(&map, r->text, r->length);
+	if (wanted < 0)
+		return -SKERRY_NOT_FOUND;
+	switch (application_fate((uint32_t)wanted)) {
+	case FATE_SERVING:
+		return 0;
+	case FATE_GONE:
+		return -SKERRY_PEER_DOWN;
+	default:
+		return wait_for(r, WAIT_SERVING, (uint32_t)wanted);
+	}
+}
+
+static void end(struct request *r)
+{
+	process_kill(r->application);
+	r->answered = true;
+	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
+}
+
+static int handle(struct request *r, struct message *answer)
+{
+	uint64_t label = message_label(r->m.info);
+	if ((label == MANAGER_WRITE || label == MANAGER_RESULT || label == MANAGER_LOOKUP || label == MANAGER_AWAIT) &&
+	    !take_text(r))
+		return -SKERRY_TRUNCATED;
+	switch (label) {
+	case MANAGER_WRITE:
+		console_write(r->application, r->text, r->length);
+		return 0;
+	case MANAGER_EXIT:
+		end(r);
+		return 0;
+	case MANAGER_RESULT:
+		return write_result(r);
+	case MANAGER_BARRIER:
+		return barrier(r);
+	case MANAGER_LOOKUP: {
+		int found = map_find(&map, r->text, r->length);
+		if (found < 0)
+			return -SKERRY_NOT_FOUND;
+		answer->word[1] = map.application[found].ipv4;
+		answer->info = message_info(0, 0, 2);
+		return 0;
+	}
+	case MANAGER_SERVING:
+		report_about(REPORT_SERVING, r->application, 0);
+		return 0;
+	case MANAGER_AWAIT:
+		return await(r);
+	default:
+		return -SKERRY_BAD_LABEL;
+	}
+}
+
+/* A call or a fault of a program of ours. */
+static void serve(const struct message *m)
+{
+	uint64_t number = m->badge & ~BADGE_FAULT;
+	if (number == 0 || number > map.application_count || !process_started((uint32_t)number - 1))
+		return;
+	struct request r = { .application = (uint32_t)number - 1, .m = *m };
+	struct message answer = { 0 };
+	if (m->badge & BADGE_FAULT) {
+		fault_handle(r.application, m);
+		return; /* the thread is suspended, nobody holds the reply object */
+	}
+	int error = handle(&r, &answer);
+	if (r.answered)
+		return;
+	if (error)
+		answer.info = message_info((uint64_t)-error, 0, 0);
+	ipc_reply((uint64_t)reply, &answer);
+}
+
+void service_init(void)
+{
+	service_endpoint = memory_object(OBJECT_ENDPOINT, 0);
+	if (service_endpoint < 0)
+		manager_panic("no endpoint (error %d)", -service_endpoint);
+	reply = reply_take();
+}
+
+_Noreturn void service_loop(void)
+{
+	for (;;) {
+		struct message m = { 0 };
+		int error = ipc_receive((uint64_t)service_endpoint, (uint64_t)reply, &m);
+		if (error == -SKERRY_BUSY) { /* somebody is still held by it who could not be suspended */
+			console_print("a reply object is lost");
+			reply = reply_take();
+		} else if (error) {
+			manager_panic("receive failed (error %d)", -error);
+		} else if (message_label(m.info) == RECV_NOTIFICATION) {
+			channels_work();
+			if (is_primary())
+				run_tick();
+		} else {
+			serve(&m);
+		}
+	}
+}
