@@ -53,6 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         status = make_app()(args=arguments, prog_name="skerry", standalone_mode=False)
         return status if isinstance(status, int) else 0
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
     except click.ClickException as error:  # wrong usage, or an option's bad value
         return fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):

@@ -8,6 +8,7 @@ JSON alone and everything else moves to standard error; `--quiet` drops progress
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +19,25 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from deploy.paths import ROOT
 from topology.errors import InputError
+
+PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.")]
+
+
+def version() -> str:
+    """Skerry's, from the one place that says it."""
+    found = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())
+    return found[1] if found else "unknown"
+
+
+def make_console(stderr: bool = False) -> Console:
+    """The terminal's width, or a wide page where there is no terminal."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PAGE_WIDTH)
 
 
 class Output:
@@ -30,8 +46,8 @@ class Output:
     def __init__(self, quiet: bool = False, json_to: str | None = None) -> None:
         self.quiet = quiet
         self.json_to = json_to
-        self.err = Console(stderr=True, highlight=False, soft_wrap=True)
-        self.out = self.err if json_to == "-" else Console(highlight=False, soft_wrap=True)
+        self.err = make_console(stderr=True)
+        self.out = self.err if json_to == "-" else make_console()
         if json_to not in (None, "-") and not Path(json_to).resolve().parent.is_dir():
             raise InputError(f"--json {json_to}", "no such folder")
 

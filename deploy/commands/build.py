@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from deploy.output import Json, Output, Quiet
+from deploy.output import Json, Output, Quiet, version
 from deploy.paths import BUILD
 from deploy.setup.build import ensure_built
 
@@ -20,4 +20,4 @@ def build(quiet: Quiet = False, json: Json = None) -> None:
     ensure_built(output)
     seconds = time.monotonic() - start
     output.line(f"Built in {seconds:.1f} s: {BUILD}")
-    output.results({"command": "build", "build": str(BUILD), "seconds": round(seconds, 3)})
+    output.results({"skerry": version(), "command": "build", "build": str(BUILD), "seconds": round(seconds, 3)})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -58,13 +59,20 @@ def make_venv() -> bool:
     return False
 
 
+def what_went_wrong() -> str:
+    """pip's last word, or what it says broke the connection, which its last word does not tell."""
+    text = LOG.read_text()
+    broken = re.search(r"after connection broken by '(.*)': /", text)
+    lines = text.strip().splitlines()
+    return broken[1] if broken else lines[-1] if lines else "no output"
+
+
 def main() -> int:
     if not is_ready():
         if not {"--quiet", "-q"} & set(sys.argv[1:]):
             print("skerry: setting up the Python tools in build/venv (half a minute, once)", file=sys.stderr)
         if not make_venv():
-            last = (LOG.read_text().strip().splitlines() or ["no output"])[-1]
-            print(f"skerry: the Python tools could not be installed: {last} (all of it: {LOG})", file=sys.stderr)
+            print(f"skerry: Python tools not installed: {what_went_wrong()} (all of it: {LOG})", file=sys.stderr)
             return 1
     python = VENV / "bin" / "python"
     environment = os.environ | {
