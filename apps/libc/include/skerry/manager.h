@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a program may ask of its cluster-manager (process.h), for programs
+ * that know they run on Skerry. Calls return 0 or a negative error of
+ * skerry/errors.h; any thread may make them. They wait for the answer.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* One complete JSON object, at most MANAGER_BYTES long. */
+int manager_result(const char *json);
+
+/* Wait until all programs that the map counts have arrived at barrier `number` (1..). */
+int manager_barrier(unsigned number);
+
+/* This program now serves. */
+int manager_serving(void);
+
+/* The same, but only the first time; the socket layer calls it at listen(). */
+void manager_serving_once(void);
+
+/* Wait until the application `name` ("redis@2") serves. */
+int manager_await(const char *name);
+
+/* IPv4 address of an application, network byte order. */
+int manager_lookup(const char *name, uint32_t *ipv4);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Standard output and error: lines for the manager's console. Nothing can be
+ * typed: standard input is at its end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <skerry/process.h>
+#include "layer.h"
+#include "platform.h"
+
+void console_write(const char *text, size_t size)
+{
+	while (size) {
+		size_t n = size < MANAGER_BYTES ? size : MANAGER_BYTES;
+		platform_write(text, n);
+		text += n;
+		size -= n;
+	}
+}
+
+static ssize_t read_nothing(struct file *file, void *buffer, size_t size)
+{
+	(void)file, (void)buffer, (void)size;
+	return 0;
+}
+
+/* stdio writes a line in two pieces; together they stay one message and one line. */
+static ssize_t writev_console(struct file *file, const struct iovec *iov, int count)
+{
+	char line[MANAGER_BYTES];
+	size_t held = 0, total = 0;
+
+	(void)file;
+	for (int i = 0; i < count; i++) {
+		const char *from = iov[i].iov_base;
+		size_t left = iov[i].iov_len;
+		total += left;
+		while (left) {
+			size_t n = left < sizeof(line) - held ? left : sizeof(line) - held;
+			memcpy(line + held, from, n);
+			held += n;
+			from += n;
+			left -= n;
+			if (held == sizeof(line)) {
+				console_write(line, held);
+				held = 0;
+			}
+		}
+	}
+	console_write(line, held);
+	return (ssize_t)total;
+}
+
+static ssize_t write_console(struct file *file, const void *text, size_t size)
+{
+	(void)file;
+	console_write(text, size);
+	return (ssize_t)size;
+}
+
+static int stat_console(struct file *file, struct stat *st)
+{
+	(void)file;
+	st->st_mode = S_IFCHR | 0620;
+	st->st_blksize = 1024;
+	return 0;
+}
+
+static const struct file_operations console_ops = {
+	.name = "console",
+	.read = read_nothing,
+	.write = write_console,
+	.writev = writev_console,
+	.stat = stat_console,
+};
+
+struct file *console_file(uint32_t flags)
+{
+	struct file *file = layer_allocate(sizeof(*file));
+
+	if (file) {
+		file_init(file, &console_ops, flags & (O_ACCMODE | O_NONBLOCK));
+		file->ready = ALWAYS_READY;
+	}
+	return file;
+}
+
+static char *put_number(char *end, unsigned long value, unsigned base)
+{
+	do
+		*--end = "0123456789abcdef"[value % base];
+	while (value /= base);
+	return end;
+}
+
+void console_log(const char *format, ...)
+{
+	char line[256], digits[24];
+	size_t length = 0;
+	va_list args;
+
+	va_start(args, format);
+	for (const char *f = format; *f; f++) {
+		const char *piece = f;
+		size_t size = 1;
+		if (*f == '%') {
+			char *end = digits + sizeof(digits);
+			bool wide = f[1] == 'l';
+			f += wide ? 2 : 1;
+			if (*f == 's') {
+				piece = va_arg(args, const char *);
+				size = strlen(piece);
+			} else if (*f == 'c') {
+				*--end = (char)va_arg(args, int);
+			} else if (*f == 'd') {
+				long value = wide ? va_arg(args, long) : va_arg(args, int);
+				end = put_number(end, value < 0 ? 0ul - (unsigned long)value : (unsigned long)value, 10);
+				if (value < 0)
+					*--end = '-';
+			} else {
+				unsigned long value = wide ? va_arg(args, unsigned long) : va_arg(args, unsigned);
+				end = put_number(end, value, *f == 'x' ? 16 : 10);
+			}
+			if (*f != 's') {
+				piece = end;
+				size = (size_t)(digits + sizeof(digits) - end);
+			}
+		}
+		if (size > sizeof(line) - 1 - length)
+			size = sizeof(line) - 1 - length;
+		memcpy(line + length, piece, size);
+		length += size;
+	}
+	va_end(args);
+	line[length++] = '\n';
+	console_write(line, length);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of open files. A descriptor is the lowest free number, found by
+ * bitmap. Close-on-exec is not kept: nothing here ever executes another program.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include "layer.h"
+
+enum { DESCRIPTORS = 16384 };
+
+static struct file *table[DESCRIPTORS];
+static uint64_t taken[DESCRIPTORS / 64];
+
+int descriptor_count_max(void) { return DESCRIPTORS; }
+
+void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
+{
+	file->ops = ops;
+	file->references = 1;
+	file->flags = flags;
+}
+
+struct file *file_hold(struct file *file)
+{
+	file->references++;
+	return file;
+}
+
+void file_put(struct file *file)
+{
+	if (--file->references)
+		return;
+	watch_drop_all(file);
+	if (file->ops->close)
+		file->ops->close(file);
+	else
+		layer_free(file);
+}
+
+/* More may be ready than before, and those who watch for edges hear of more of the same too. */
+void file_ready_changed(struct file *file, uint32_t ready)
+{
+	uint32_t fresh = ready & ~file->ready;
+
+	file->ready = ready;
+	if (file->watches)
+		watch_changed(file->watches, ready, fresh);
+	if (fresh)
+		event_notify();
+}
+
+struct file *descriptor_file(int fd)
+{
+	return (unsigned)fd < DESCRIPTORS ? table[fd] : 0;
+}
+
+static int lowest_free(unsigned from)
+{
+	for (unsigned word = from / 64; word < DESCRIPTORS / 64; word++) {
+		uint64_t open = ~taken[word];
+		if (word == from / 64)
+			open &= ~0ull << (from % 64);
+		if (open)
+			return (int)(word * 64) + __builtin_ctzll(open);
+	}
+	return -EMFILE;
+}
+
+static void put_at(int fd, struct file *file)
+{
+	table[fd] = file;
+	taken[fd / 64] |= 1ull << (fd % 64);
+}
+
+static void clear_at(int fd)
+{
+	struct file *file = table[fd];
+
+	table[fd] = 0;
+	taken[fd / 64] &= ~(1ull << (fd % 64));
+	file_put(file);
+}
+
+int descriptor_open(struct file *file, int lowest)
+{
+	int fd = lowest_free((unsigned)lowest);
+
+	if (fd < 0)
+		file_put(file);
+	else
+		put_at(fd, file);
+	return fd;
+}
+
+long sys_close(const long *a)
+{
+	if (!descriptor_file((int)a[0]))
+		return -EBADF;
+	clear_at((int)a[0]);
+	return 0;
+}
+
+long sys_dup(const long *a)
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	return file ? descriptor_open(file_hold(file), 0) : -EBADF;
+}
+
+static long duplicate_to(int from, int to)
+{
+	struct file *file = descriptor_file(from);
+
+	if (!file || (unsigned)to >= DESCRIPTORS)
+		return -EBADF;
+	file_hold(file);
+	if (table[to])
+		clear_at(to);
+	put_at(to, file);
+	return to;
+}
+
+long sys_dup2(const long *a)
+{
+	if (a[0] == a[1])
+		return descriptor_file((int)a[0]) ? a[0] : -EBADF;
+	return duplicate_to((int)a[0], (int)a[1]);
+}
+
+long sys_dup3(const long *a)
+{
+	return a[0] == a[1] ? -EINVAL : duplicate_to((int)a[0], (int)a[1]);
+}
+
+long sys_fcntl(const long *a)
+{
+	const uint32_t changeable = O_APPEND | O_NONBLOCK;
+	struct file *file = descriptor_file((int)a[0]);
+
+	if (!file)
+		return -EBADF;
+	switch (a[1]) {
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		if (a[2] < 0 || a[2] >= DESCRIPTORS)
+			return -EINVAL;
+		return descriptor_open(file_hold(file), (int)a[2]);
+	case F_GETFD:
+	case F_SETFD:
+		return 0;
+	case F_GETFL:
+		return file->flags;
+	case F_SETFL:
+		file->flags = (file->flags & ~changeable) | ((uint32_t)a[2] & changeable);
+		return 0;
+	case F_GETLK:
+		((struct flock *)a[2])->l_type = F_UNLCK;
+		return 0;
+	case F_SETLK: /* one process: its locks never conflict */
+	case F_SETLKW:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+long sys_flock(const long *a)
+{
+	return descriptor_file((int)a[0]) ? 0 : -EBADF;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The few devices that programs expect under /dev. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include "layer.h"
+
+static ssize_t null_read(struct file *f, void *b, size_t n) { (void)f, (void)b, (void)n; return 0; }
+static ssize_t swallow(struct file *f, const void *b, size_t n) { (void)f, (void)b; return (ssize_t)n; }
+static ssize_t zero_read(struct file *f, void *b, size_t n) { (void)f; memset(b, 0, n); return (ssize_t)n; }
+static ssize_t random_read(struct file *f, void *b, size_t n) { (void)f; random_bytes(b, n); return (ssize_t)n; }
+static off_t no_seek(struct file *f, off_t offset, int whence) { (void)f, (void)offset, (void)whence; return 0; }
+
+static int device_stat(struct file *file, struct stat *st)
+{
+	(void)file;
+	st->st_mode = S_IFCHR | 0666;
+	st->st_blksize = PAGE;
+	return 0;
+}
+
+static const struct file_operations null_ops = {
+	.name = "null", .read = null_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+};
+static const struct file_operations zero_ops = {
+	.name = "zero", .read = zero_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+};
+static const struct file_operations random_ops = {
+	.name = "random", .read = random_read, .write = swallow, .seek = no_seek, .stat = device_stat,
+};
+
+static const struct {
+	const char *path;
+	const struct file_operations *ops; /* null: the console */
+} devices[] = {
+	{ "/dev/null", &null_ops },     { "/dev/zero", &zero_ops },
+	{ "/dev/urandom", &random_ops }, { "/dev/random", &random_ops },
+	{ "/dev/console", 0 },          { "/dev/stdin", 0 },
+	{ "/dev/stdout", 0 },           { "/dev/stderr", 0 },
+};
+
+int device_open(const char *path, int flags, struct file **out)
+{
+	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+		if (strcmp(devices[i].path, path))
+			continue;
+		if (!devices[i].ops) {
+			*out = console_file((uint32_t)flags);
+		} else if ((*out = layer_allocate(sizeof(**out)))) {
+			file_init(*out, devices[i].ops, (uint32_t)flags & (O_ACCMODE | O_NONBLOCK | O_APPEND));
+			(*out)->ready = ALWAYS_READY;
+		}
+		return *out ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}

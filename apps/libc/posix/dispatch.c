@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where every system call of musl arrives (musl/syscall_arch.h), from the
+ * first one on, which comes before thread-local storage exists.
+ */
+#include <errno.h>
+#include <sys/syscall.h>
+#include "layer.h"
+#include "platform.h"
+#include "syscalls.h"
+
+typedef long syscall_handler(const long *args);
+
+#define PROTOTYPE(name) syscall_handler sys_##name;
+UNLOCKED_CALLS(PROTOTYPE)
+LOCKED_CALLS(PROTOTYPE)
+
+enum { CALLS_MAX = 512 };
+
+static const struct {
+	syscall_handler *handler;
+	bool locked;
+} table[CALLS_MAX] = {
+#define UNLOCKED_ENTRY(name) [SYS_##name] = { sys_##name, false },
+#define LOCKED_ENTRY(name) [SYS_##name] = { sys_##name, true },
+	UNLOCKED_CALLS(UNLOCKED_ENTRY)
+	LOCKED_CALLS(LOCKED_ENTRY)
+};
+
+static const char *const call_names[CALLS_MAX] = {
+#include "syscall-names.h"
+};
+
+/* A stub that answers 0 would hide real gaps: each call we lack is named once. */
+static long refuse(unsigned long number)
+{
+	static bool told[CALLS_MAX];
+
+	if (number >= CALLS_MAX)
+		console_log("posix: no system call has the number %lu", number);
+	else if (!told[number]) {
+		told[number] = true;
+		console_log("posix: system call %s (%lu) is not provided",
+		            call_names[number] ? call_names[number] : "?", number);
+	}
+	return -ENOSYS;
+}
+
+static void start(void)
+{
+	platform_start();
+	memory_start();
+	for (int fd = 0; fd < 3; fd++)
+		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
+}
+
+long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	static bool started;
+	const long args[6] = { a, b, c, d, e, f };
+
+	if (__builtin_expect(!started, 0)) { /* one thread is all there is by now */
+		started = true;
+		start();
+	}
+	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
+		return refuse((unsigned long)number);
+	if (!table[number].locked)
+		return table[number].handler(args);
+	layer_lock();
+	long result = table[number].handler(args);
+	layer_unlock();
+	return result;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * epoll. A watch is one file in one epoll; it hangs in the file's list, in the
+ * epoll's list of all, and, while its file may be ready, in the ready list.
+ * Changes of readiness and waiting cost nothing for files that stay idle.
+ */
+#include <errno.h>
+#include <sys/epoll.h>
+#include "layer.h"
+
+struct link {
+	struct link *next, *previous;
+};
+
+struct watch {
+	struct link ready;        /* next is null when not in the list */
+	struct link all;
+	struct watch *of_file;    /* next in file->watches */
+	struct file *file;
+	struct epoll *epoll;
+	int fd;
+	uint32_t events;          /* 0: a one-shot that has fired */
+	epoll_data_t data;
+};
+
+struct epoll {
+	struct file file;
+	struct link ready, all;
+};
+
+#define WATCH_OF(link, member) ((struct watch *)((char *)(link) - offsetof(struct watch, member)))
+
+static void list_init(struct link *head) { head->next = head->previous = head; }
+
+static void list_append(struct link *head, struct link *link)
+{
+	link->previous = head->previous;
+	link->next = head;
+	head->previous->next = link;
+	head->previous = link;
+}
+
+static void list_remove(struct link *link)
+{
+	link->next->previous = link->previous;
+	link->previous->next = link->next;
+	link->next = 0;
+}
+
+static uint32_t wanted(const struct watch *w)
+{
+	return w->events & ~(EPOLLET | EPOLLONESHOT) ? w->events | EPOLLERR | EPOLLHUP : 0;
+}
+
+static void mark_ready(struct watch *w)
+{
+	if (w->ready.next)
+		return;
+	list_append(&w->epoll->ready, &w->ready);
+	file_ready_changed(&w->epoll->file, EPOLLIN); /* an epoll can be watched itself */
+}
+
+void watch_changed(struct watch *first, uint32_t ready, uint32_t fresh)
+{
+	for (struct watch *w = first; w; w = w->of_file)
+		if ((w->events & EPOLLET ? ready : fresh) & wanted(w))
+			mark_ready(w);
+}
+
+static void drop(struct watch *w)
+{
+	struct watch **link = &w->file->watches;
+
+	while (*link != w)
+		link = &(*link)->of_file;
+	*link = w->of_file;
+	if (w->ready.next)
+		list_remove(&w->ready);
+	list_remove(&w->all);
+	layer_free(w);
+}
+
+void watch_drop_all(struct file *file)
+{
+	while (file->watches)
+		drop(file->watches);
+}
+
+static void epoll_close(struct file *file)
+{
+	struct epoll *e = (struct epoll *)file;
+
+	while (e->all.next != &e->all)
+		drop(WATCH_OF(e->all.next, all));
+	layer_free(e);
+}
+
+static const struct file_operations epoll_ops = { .name = "epoll", .close = epoll_close };
+
+static struct epoll *epoll_of(int fd)
+{
+	struct file *file = descriptor_file(fd);
+
+	return file && file->ops == &epoll_ops ? (struct epoll *)file : 0;
+}
+
+long sys_epoll_create1(const long *a)
+{
+	struct epoll *e = layer_allocate(sizeof(*e));
+
+	(void)a; /* close-on-exec is the only flag */
+	if (!e)
+		return -ENOMEM;
+	file_init(&e->file, &epoll_ops, 0);
+	list_init(&e->ready);
+	list_init(&e->all);
+	return descriptor_open(&e->file, 0);
+}
+
+long sys_epoll_create(const long *a) { return a[0] > 0 ? sys_epoll_create1(a) : -EINVAL; }
+
+static struct watch *find(struct epoll *e, struct file *file, int fd)
+{
+	struct watch *w = file->watches;
+
+	while (w && (w->epoll != e || w->fd != fd))
+		w = w->of_file;
+	return w;
+}
+
+static int add(struct epoll *e, struct file *file, int fd, const struct epoll_event *event)
+{
+	struct watch *w = layer_allocate(sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->file = file;
+	w->epoll = e;
+	w->fd = fd;
+	w->events = event->events;
+	w->data = event->data;
+	w->of_file = file->watches;
+	file->watches = w;
+	list_append(&e->all, &w->all);
+	if (file->ready & wanted(w))
+		mark_ready(w);
+	return 0;
+}
+
+long sys_epoll_ctl(const long *a)
+{
+	struct epoll *e = epoll_of((int)a[0]);
+	struct file *file = descriptor_file((int)a[2]);
+	const struct epoll_event *event = (const struct epoll_event *)a[3];
+
+	if (!descriptor_file((int)a[0]) || !file)
+		return -EBADF;
+	if (!e || file == &e->file)
+		return -EINVAL;
+	struct watch *w = find(e, file, (int)a[2]);
+	switch (a[1]) {
+	case EPOLL_CTL_ADD:
+		return w ? -EEXIST : add(e, file, (int)a[2], event);
+	case EPOLL_CTL_MOD:
+		if (!w)
+			return -ENOENT;
+		w->events = event->events;
+		w->data = event->data;
+		if (file->ready & wanted(w))
+			mark_ready(w);
+		return 0;
+	case EPOLL_CTL_DEL:
+		if (!w)
+			return -ENOENT;
+		drop(w);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Level-triggered watches go to the end again and leave the list when found idle. */
+static int harvest(struct epoll *e, struct epoll_event *out, int room)
+{
+	struct link *last = e->ready.previous;
+	int count = 0;
+
+	while (count < room && e->ready.next != &e->ready) {
+		struct watch *w = WATCH_OF(e->ready.next, ready);
+		uint32_t events = w->file->ready & wanted(w);
+		bool was_last = &w->ready == last;
+
+		list_remove(&w->ready);
+		if (events) {
+			out[count++] = (struct epoll_event){ .events = events, .data = w->data };
+			if (w->events & EPOLLONESHOT)
+				w->events = 0;
+			else if (!(w->events & EPOLLET))
+				list_append(&e->ready, &w->ready);
+		}
+		if (was_last)
+			break;
+	}
+	if (e->ready.next == &e->ready)
+		e->file.ready = 0;
+	return count;
+}
+
+long sys_epoll_pwait(const long *a)
+{
+	struct epoll *e = epoll_of((int)a[0]);
+	struct epoll_event *out = (struct epoll_event *)a[1];
+	int room = (int)a[2], timeout = (int)a[3];
+	uint64_t deadline = timeout > 0 ? deadline_after((uint64_t)timeout * 1000000) : 0;
+
+	if (!e)
+		return descriptor_file((int)a[0]) ? -EINVAL : -EBADF;
+	if (room <= 0)
+		return -EINVAL;
+	file_hold(&e->file);
+	net_poll();
+	int count = harvest(e, out, room);
+	while (!count && timeout && event_wait(deadline))
+		count = harvest(e, out, room);
+	file_put(&e->file);
+	return count;
+}
+
+long sys_epoll_wait(const long *a) { return sys_epoll_pwait(a); }

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading and writing through descriptors. Files never block; here is where a
+ * blocking descriptor's thread waits until they can.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include "layer.h"
+
+int file_wait(struct file *file, uint32_t events, uint64_t deadline)
+{
+	events |= EPOLLERR | EPOLLHUP;
+	while (!(file->ready & events))
+		if (!event_wait(deadline))
+			return -EAGAIN;
+	return 0;
+}
+
+static ssize_t read_once(struct file *file, const struct iovec *iov, int count)
+{
+	ssize_t total = 0;
+
+	if (!file->ops->read)
+		return -EINVAL;
+	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		ssize_t n = file->ops->read(file, iov[i].iov_base, iov[i].iov_len);
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n < iov[i].iov_len)
+			break;
+	}
+	return total;
+}
+
+/* From `skip` bytes into the vector on. */
+static ssize_t write_once(struct file *file, const struct iovec *iov, int count, size_t skip)
+{
+	ssize_t total = 0;
+
+	if (!skip && file->ops->writev)
+		return file->ops->writev(file, iov, count);
+	if (!file->ops->write)
+		return -EINVAL;
+	for (int i = 0; i < count; i++) {
+		if (skip >= iov[i].iov_len) {
+			skip -= iov[i].iov_len;
+			continue;
+		}
+		size_t size = iov[i].iov_len - skip;
+		ssize_t n = file->ops->write(file, (const char *)iov[i].iov_base + skip, size);
+		skip = 0;
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n < size)
+			break;
+	}
+	return total;
+}
+
+static ssize_t vector_size(const struct iovec *iov, int count)
+{
+	size_t total = 0;
+
+	if (count < 0 || count > IOV_MAX)
+		return -EINVAL;
+	for (int i = 0; i < count; i++)
+		if (iov[i].iov_len > SSIZE_MAX - total)
+			return -EINVAL;
+		else
+			total += iov[i].iov_len;
+	return (ssize_t)total;
+}
+
+ssize_t file_readv(struct file *file, const struct iovec *iov, int count, bool dont_wait)
+{
+	ssize_t result = vector_size(iov, count);
+
+	if (result <= 0)
+		return result;
+	if ((file->flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	result = read_once(file, iov, count);
+	if (result != -EAGAIN)
+		return result;
+	if (dont_wait || file->flags & O_NONBLOCK) /* who polls by reading must see the network move too */
+		return net_poll() ? read_once(file, iov, count) : -EAGAIN;
+
+	uint64_t deadline = file->receive_timeout ? deadline_after(file->receive_timeout) : 0;
+	file_hold(file);
+	do {
+		if (file_wait(file, EPOLLIN | EPOLLRDHUP, deadline) < 0)
+			break;
+		result = read_once(file, iov, count);
+	} while (result == -EAGAIN);
+	file_put(file);
+	return result;
+}
+
+ssize_t file_writev(struct file *file, const struct iovec *iov, int count, bool dont_wait)
+{
+	ssize_t size = vector_size(iov, count);
+
+	if (size < 0)
+		return size;
+	if ((file->flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	ssize_t result = write_once(file, iov, count, 0);
+	if (result == size || (result < 0 && result != -EAGAIN) || dont_wait || file->flags & O_NONBLOCK)
+		return result;
+
+	uint64_t deadline = file->send_timeout ? deadline_after(file->send_timeout) : 0;
+	size_t done = result > 0 ? (size_t)result : 0;
+	file_hold(file);
+	while (done < (size_t)size && file_wait(file, EPOLLOUT, deadline) == 0) {
+		result = write_once(file, iov, count, done);
+		if (result > 0)
+			done += (size_t)result;
+		else if (result != -EAGAIN)
+			break;
+	}
+	file_put(file);
+	return done ? (ssize_t)done : result;
+}
+
+long sys_readv(const long *a)
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	return file ? file_readv(file, (const struct iovec *)a[1], (int)a[2], false) : -EBADF;
+}
+
+long sys_writev(const long *a)
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	return file ? file_writev(file, (const struct iovec *)a[1], (int)a[2], false) : -EBADF;
+}
+
+long sys_read(const long *a)
+{
+	struct iovec iov = { (void *)a[1], (size_t)a[2] };
+
+	return sys_readv((const long[]){ a[0], (long)&iov, 1 });
+}
+
+long sys_write(const long *a)
+{
+	struct iovec iov = { (void *)a[1], (size_t)a[2] };
+
+	return sys_writev((const long[]){ a[0], (long)&iov, 1 });
+}
+
+/* At an offset: the layer's lock makes seek, transfer and seek back one step. */
+static long at_offset(const long *a, long (*transfer)(const long *))
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	if (!file)
+		return -EBADF;
+	if (!file->ops->seek)
+		return -ESPIPE;
+	off_t before = file->ops->seek(file, 0, SEEK_CUR);
+	off_t offset = file->ops->seek(file, a[3], SEEK_SET);
+	if (offset < 0)
+		return offset;
+	long result = transfer(a);
+	file->ops->seek(file, before, SEEK_SET);
+	return result;
+}
+
+long sys_pread64(const long *a) { return at_offset(a, sys_read); }
+long sys_pwrite64(const long *a) { return at_offset(a, sys_write); }
+
+long sys_lseek(const long *a)
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	if (!file)
+		return -EBADF;
+	return file->ops->seek ? file->ops->seek(file, a[1], (int)a[2]) : -ESPIPE;
+}
+
+long sys_ioctl(const long *a)
+{
+	struct file *file = descriptor_file((int)a[0]);
+
+	if (!file)
+		return -EBADF;
+	if (a[1] == FIONBIO) {
+		file->flags = *(int *)a[2] ? file->flags | O_NONBLOCK : file->flags & ~(uint32_t)O_NONBLOCK;
+		return 0;
+	}
+	return file->ops->ioctl ? file->ops->ioctl(file, (unsigned long)a[1], (void *)a[2]) : -ENOTTY;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Futexes: with so few threads, the table of threads is the wait queue. The
+ * layer's lock makes comparing and going to sleep one step.
+ */
+#include <errno.h>
+#include "layer.h"
+
+enum {
+	FUTEX_WAIT = 0, FUTEX_WAKE = 1, FUTEX_REQUEUE = 3, FUTEX_CMP_REQUEUE = 4,
+	FUTEX_WAIT_BITSET = 9, FUTEX_WAKE_BITSET = 10,
+	FUTEX_PRIVATE = 128, FUTEX_CLOCK_REALTIME = 256,
+};
+
+static uint64_t order;
+
+static struct thread *longest_waiter(const uint32_t *address)
+{
+	struct thread *first = 0;
+
+	for (struct thread *t = threads; t < threads + THREADS_MAX; t++)
+		if (t->tid && t->futex == address && (!first || t->futex_order < first->futex_order))
+			first = t;
+	return first;
+}
+
+int futex_wake(const uint32_t *address, int count)
+{
+	struct thread *t;
+	int woken = 0;
+
+	while (woken < count && (t = longest_waiter(address))) {
+		t->futex = 0;
+		thread_signal(t);
+		woken++;
+	}
+	return woken;
+}
+
+static int requeue(const uint32_t *from, const uint32_t *to, int count)
+{
+	struct thread *t;
+	int moved = 0;
+
+	while (moved < count && (t = longest_waiter(from))) {
+		t->futex = to;
+		t->futex_order = ++order;
+		moved++;
+	}
+	return moved;
+}
+
+static int wait(const uint32_t *address, uint32_t expected, uint64_t deadline)
+{
+	struct thread *self = thread_self();
+
+	if (__atomic_load_n(address, __ATOMIC_RELAXED) != expected)
+		return -EAGAIN;
+	self->futex = address;
+	self->futex_order = ++order;
+	for (;;) {
+		thread_sleep(self, deadline);
+		if (!self->futex)
+			return 0;
+		if (deadline && clock_cycles() >= deadline) {
+			self->futex = 0;
+			return -ETIMEDOUT;
+		}
+	}
+}
+
+/* FUTEX_WAIT_BITSET's time is absolute, by the monotonic or the real-time clock. */
+static uint64_t absolute_deadline(const struct timespec *when, bool realtime)
+{
+	int64_t clock_realtime_offset(void);
+
+	if (!when)
+		return 0;
+	int64_t target = when->tv_sec * 1000000000 + when->tv_nsec;
+	int64_t left = target - (int64_t)clock_nanoseconds() - (realtime ? clock_realtime_offset() : 0);
+	return deadline_after(left > 0 ? (uint64_t)left : 0);
+}
+
+long sys_futex(const long *a)
+{
+	const uint32_t *address = (const uint32_t *)a[0];
+	const struct timespec *time = (const struct timespec *)a[3];
+	int count = (int)a[2], woken;
+
+	switch (a[1] & ~(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME)) {
+	case FUTEX_WAIT:
+		if (time && !timespec_valid(time))
+			return -EINVAL;
+		return wait(address, (uint32_t)a[2], deadline_after_timespec(time));
+	case FUTEX_WAIT_BITSET:
+		if (time && !timespec_valid(time))
+			return -EINVAL;
+		return wait(address, (uint32_t)a[2], absolute_deadline(time, a[1] & FUTEX_CLOCK_REALTIME));
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		return futex_wake(address, count);
+	case FUTEX_CMP_REQUEUE:
+		if (*address != (uint32_t)a[5])
+			return -EAGAIN;
+		/* fall through */
+	case FUTEX_REQUEUE:
+		woken = futex_wake(address, count);
+		return woken + requeue(address, (const uint32_t *)a[4], (int)a[3]);
+	default:
+		return -ENOSYS; /* priority inheritance; musl asks and does without */
+	}
+}

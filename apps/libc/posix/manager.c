@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include <skerry/manager.h>
+#include "layer.h"
+#include "platform.h"
+
+const struct process_info *process_info(void) { return platform_info(); }
+
+int manager_result(const char *json) { return platform_manager_text(MANAGER_RESULT, json, strlen(json), 0); }
+int manager_barrier(unsigned number) { return platform_manager_word(MANAGER_BARRIER, number); }
+int manager_serving(void) { return platform_manager_word(MANAGER_SERVING, 0); }
+int manager_await(const char *name) { return platform_manager_text(MANAGER_AWAIT, name, strlen(name), 0); }
+
+void manager_serving_once(void)
+{
+	static bool told;
+
+	if (!told)
+		told = manager_serving() == 0;
+}
+
+int manager_lookup(const char *name, uint32_t *ipv4)
+{
+	uint64_t answer = 0;
+	int error = platform_manager_text(MANAGER_LOOKUP, name, strlen(name), &answer);
+
+	*ipv4 = (uint32_t)answer;
+	return error;
+}

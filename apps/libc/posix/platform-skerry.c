@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The layer's platform on Skerry. Thread i's TCB, notification and IPC buffer
+ * are made when index i is first used and kept. Their slots follow
+ * PROCESS_SLOT_FREE: two for each thread.
+ */
+#include <errno.h>
+#include <string.h>
+#include <skerry/process.h>
+#include <skerry/stubs.h>
+#include "layer.h"
+#include "platform.h"
+
+/* Notification of thread i, then TCB of thread i; thread 0's TCB is PROCESS_SLOT_TCB. */
+enum { SLOT_NOTIFICATION = PROCESS_SLOT_FREE, SLOT_TCB = SLOT_NOTIFICATION + THREADS_MAX };
+
+_Static_assert((int)THREADS_MAX <= (int)PROCESS_IPC_BUFFERS, "each thread has its IPC buffer");
+
+const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }
+
+static struct ipc_buffer *buffer_of(unsigned index) { return (struct ipc_buffer *)PROCESS_IPC_VADDR + index; }
+
+static uint64_t tcb_of(unsigned index) { return index ? SLOT_TCB + index : PROCESS_SLOT_TCB; }
+
+static uint64_t slot_of(unsigned notification)
+{
+	return notification == PLATFORM_NET ? PROCESS_SLOT_WAKE : SLOT_NOTIFICATION + notification;
+}
+
+void platform_start(void)
+{
+	int error = untyped_retype(buffer_of(0), PROCESS_SLOT_UNTYPED, OBJECT_NOTIFICATION, 0, PROCESS_SLOT_CNODE,
+	                           SLOT_NOTIFICATION, THREADS_MAX);
+	if (error)
+		console_log("posix: no notifications (error %d): threads cannot wait", -error);
+}
+
+void platform_wait(unsigned notification, uint64_t deadline)
+{
+	int error = notification_wait(slot_of(notification), deadline, 0);
+
+	if (error && error != -SKERRY_TIMED_OUT)
+		thread_yield(); /* a missing notification: callers look again, which makes them poll */
+}
+
+void platform_signal(unsigned notification) { notification_signal(slot_of(notification)); }
+void platform_yield(void) { thread_yield(); }
+
+int platform_set_tls(uintptr_t tls) { return tcb_set_tls(PROCESS_SLOT_TCB, tls) ? -EINVAL : 0; }
+
+uint64_t platform_thread_time(unsigned index)
+{
+	uint64_t cycles;
+
+	tcb_time(tcb_of(index), &cycles);
+	return cycles;
+}
+
+static int make_tcb(struct ipc_buffer *ipc, unsigned index)
+{
+	int error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_TCB, 0, PROCESS_SLOT_CNODE, tcb_of(index), 1);
+
+	if (!error)
+		error = tcb_configure(ipc, tcb_of(index), PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE,
+		                      PROCESS_SLOT_IPC_FRAME, (uint64_t)buffer_of(index), PROCESS_SLOT_FAULT);
+	if (!error)
+		error = tcb_schedule(tcb_of(index), PROCESS_PRIORITY, platform_info()->core);
+	return error;
+}
+
+int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
+                          void (*entry)(void *, void *), void *argument, void *argument2)
+{
+	static bool made[THREADS_MAX];
+	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
+	int error = 0;
+
+	if (made[index])
+		error = tcb_suspend(tcb_of(index)); /* it may be about to do so itself */
+	else if (!(error = make_tcb(ipc, index)))
+		made[index] = true;
+	struct thread_registers registers = {
+		.rip = (uint64_t)entry,
+		.rsp = stack - 8, /* as after a call */
+		.rflags = 0x202,
+		.rdi = (uint64_t)argument,
+		.rsi = (uint64_t)argument2,
+		.fs_base = tls,
+	};
+	*(uint64_t *)registers.rsp = 0;
+	if (!error)
+		error = tcb_write_registers(ipc, tcb_of(index), 1, &registers);
+	if (error)
+		console_log("posix: cannot start thread %u (error %d)", index, -error);
+	return error ? -EAGAIN : 0;
+}
+
+_Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
+{
+	const uint64_t info = message_info(TCB_SUSPEND, 0, 0);
+
+	for (;;)
+		__asm__ volatile("movl $0, (%0)\n\t"
+		                 "syscall"
+		                 : : "r"(lock), "a"((uint64_t)SYS_CALL), "D"(tcb_of(index)), "S"(info)
+		                 : "rcx", "r11", "memory");
+}
+
+/* One request to the manager; `text` from word 1 on, its length in word 0. */
+static int manager_call(enum manager_request request, const char *text, size_t size, uint64_t *answer)
+{
+	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
+	uint64_t words[MESSAGE_REGISTERS] = { size };
+	const size_t head = sizeof(words) - sizeof(words[0]);
+	size_t first = size < head ? size : head;
+
+	memcpy(words + 1, text, first);
+	memcpy(ipc->words + MESSAGE_REGISTERS, text + first, size - first);
+	struct message m = { .info = message_info(request, 0, 1 + (unsigned)(size + 7) / 8) };
+	memcpy(m.word, words, sizeof(words));
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+	if (answer)
+		*answer = m.word[1];
+	return error ? error : -(int)message_label(m.info);
+}
+
+int platform_manager_text(enum manager_request request, const char *text, size_t size, uint64_t *answer)
+{
+	return size <= MANAGER_BYTES ? manager_call(request, text, size, answer) : -SKERRY_BAD_ARGUMENT;
+}
+
+int platform_manager_word(enum manager_request request, uint64_t word)
+{
+	struct message m = { .info = message_info(request, 0, 1), .word = { word } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : -(int)message_label(m.info);
+}
+
+void platform_write(const char *text, size_t size) { manager_call(MANAGER_WRITE, text, size, 0); }
+
+_Noreturn void platform_exit(int status)
+{
+	for (;;)
+		platform_manager_word(MANAGER_EXIT, (uint64_t)status);
+}

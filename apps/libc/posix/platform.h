@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All that the layer asks of what is below it: Skerry's kernel and manager
+ * (platform-skerry.c) or, to test the layer without booting, Linux
+ * (test/platform-host.c).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <skerry/process.h>
+
+/* First of all calls; before thread-local storage exists. The heap is at PROCESS_HEAP_VADDR afterwards. */
+void platform_start(void);
+const struct process_info *platform_info(void);
+
+/*
+ * Notifications: thread i has number i, and PLATFORM_NET is the one that the
+ * network port raises. A signal before the wait ends the wait at once.
+ */
+enum { PLATFORM_NET = 64 };
+void platform_wait(unsigned notification, uint64_t deadline_tsc); /* 0: no deadline */
+void platform_signal(unsigned notification);
+void platform_yield(void);
+
+/* %fs of the calling thread */
+int platform_set_tls(uintptr_t tls);
+
+/*
+ * Thread `index` (1 ..) starts at entry(argument, argument2) on `stack` (16-byte
+ * aligned). What the index had before must have ended by platform_thread_end().
+ */
+int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
+                          void (*entry)(void *, void *), void *argument, void *argument2);
+
+/* Store 0 to *lock and end the calling thread without touching its stack after that. */
+_Noreturn void platform_thread_end(unsigned index, _Atomic int *lock);
+
+/* Cycles that thread `index` has run; 0 when unknown. */
+uint64_t platform_thread_time(unsigned index);
+
+void platform_write(const char *text, size_t size); /* console */
+
+/* Requests to the manager (process.h) that carry text, or one word; negative errors of skerry/errors.h. */
+int platform_manager_text(enum manager_request, const char *text, size_t size, uint64_t *answer);
+int platform_manager_word(enum manager_request, uint64_t word);
+
+_Noreturn void platform_exit(int status);

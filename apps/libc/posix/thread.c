@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads. The first is number 0 and its thread id is the process id. A place
+ * in the table stands for a TCB, a notification and an IPC buffer, which are
+ * made once and used again by later threads.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include "layer.h"
+#include "lock.h"
+#include "platform.h"
+
+enum { PROCESS_ID = 1 };
+
+struct thread threads[THREADS_MAX] = { { .tid = PROCESS_ID } };
+static bool tls_ready;
+static int last_tid = PROCESS_ID;
+
+/* By what %fs:0 reads: musl keeps each thread's own address there. */
+struct thread *thread_self(void)
+{
+	uintptr_t tls;
+
+	if (!tls_ready)
+		return &threads[0];
+	__asm__("mov %%fs:0, %0" : "=r"(tls));
+	for (unsigned i = 1; i < THREADS_MAX; i++)
+		if (threads[i].tls == tls && threads[i].tid)
+			return &threads[i];
+	return &threads[0];
+}
+
+void thread_sleep(struct thread *self, uint64_t deadline)
+{
+	layer_unlock();
+	platform_wait(self->index, deadline);
+	layer_lock();
+}
+
+void thread_signal(struct thread *thread) { platform_signal(thread->index); }
+
+/* musl's __set_thread_area(); only the first thread calls it. */
+int __set_thread_area(void *tls)
+{
+	int result = platform_set_tls((uintptr_t)tls);
+
+	threads[0].tls = (uintptr_t)tls;
+	tls_ready = result == 0;
+	return result;
+}
+
+long sys_arch_prctl(const long *a)
+{
+	enum { ARCH_SET_FS = 0x1002 };
+
+	return a[0] == ARCH_SET_FS ? __set_thread_area((void *)a[1]) : -EINVAL;
+}
+
+static void thread_start(void *function, void *argument)
+{
+	long skerry_syscall(long, long, long, long, long, long, long);
+	int status = ((int (*)(void *))function)(argument);
+
+	skerry_syscall(60 /* SYS_exit */, status, 0, 0, 0, 0, 0);
+}
+
+static int create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls, int *clear)
+{
+	const int needed = CLONE_VM | CLONE_THREAD | CLONE_SETTLS;
+	struct thread *t = threads;
+
+	if ((flags & needed) != needed)
+		return -ENOSYS; /* no processes are made here */
+	while (t->tid)
+		if (++t == threads + THREADS_MAX)
+			return -EAGAIN;
+	unsigned index = (unsigned)(t - threads);
+	*t = (struct thread){ .tid = ++last_tid, .index = index, .tls = tls };
+	if (flags & CLONE_CHILD_CLEARTID)
+		t->clear_tid = clear;
+	if (flags & CLONE_PARENT_SETTID)
+		*parent_tid = t->tid;
+	int error = platform_thread_start(index, (uintptr_t)stack & ~15ul, tls, thread_start, function, argument);
+	if (error) {
+		t->tid = 0;
+		return error;
+	}
+	return t->tid;
+}
+
+/* musl's, in place of its assembly file */
+int __clone(int (*function)(void *), void *stack, int flags, void *argument, int *parent_tid, void *tls, int *clear)
+{
+	layer_lock();
+	int result = create((void *)function, stack, flags, argument, parent_tid, (uintptr_t)tls, clear);
+	layer_unlock();
+	return result;
+}
+
+/* The lock stays held until the stack, which others may free now, is no longer needed. */
+static _Noreturn void end(struct thread *self)
+{
+	int *clear = self->clear_tid;
+
+	if (clear) {
+		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
+		futex_wake((uint32_t *)clear, 1);
+	}
+	if (self->index == 0) /* the first thread's place is never used again: it only waits */
+		for (;;)
+			thread_sleep(self, 0);
+	self->tid = 0;
+	self->tls = 0;
+	platform_thread_end(self->index, &layer_held);
+}
+
+long sys_exit(const long *a)
+{
+	(void)a;
+	end(thread_self());
+}
+
+/* musl's: a detached thread frees the stack that it runs on. */
+_Noreturn void __unmapself(void *base, size_t size)
+{
+	long sys_munmap(const long *);
+
+	layer_lock();
+	sys_munmap((const long[]){ (long)base, (long)size });
+	end(thread_self());
+}
+
+long sys_exit_group(const long *a) { platform_exit((int)a[0]); }
+long sys_gettid(const long *a) { (void)a; return thread_self()->tid; }
+long sys_getpid(const long *a) { (void)a; return PROCESS_ID; }
+
+long sys_set_tid_address(const long *a)
+{
+	struct thread *self = thread_self();
+
+	self->clear_tid = (int *)a[0];
+	return self->tid;
+}
+
+long sys_set_robust_list(const long *a) { (void)a; return 0; } /* musl walks the list itself */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The layer's platform on Linux, so that it can be tested without booting:
+ * notifications are futexes, threads are Linux threads, the heap is mapped
+ * where Skerry has it. Linux's own system calls appear here only.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <skerry/errors.h>
+#include "layer.h"
+#include "linux-call.h"
+#include "platform.h"
+
+/* net-host.c, when linked: false as long as there are no sockets. */
+__attribute__((weak)) bool net_host_sleep(const struct timespec *timeout) { (void)timeout; return false; }
+__attribute__((weak)) bool net_host_wake(void) { return false; }
+
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, HEAP = 256 << 20 };
+
+static struct process_info info = { .magic = PROCESS_INFO_MAGIC, .size = sizeof(info), .heap_size = HEAP, .name = "host@0" };
+static _Atomic int word[PLATFORM_NET + 1]; /* 1: signalled */
+
+const struct process_info *platform_info(void) { return &info; }
+
+/* The cycle counter's rate, measured against Linux's clock for 20 ms. */
+static uint64_t measure_tsc(void)
+{
+	struct timespec start, now;
+	uint64_t cycles = clock_cycles();
+	int64_t ns;
+
+	linux_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&start, 0, 0, 0, 0);
+	do {
+		linux_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0, 0, 0, 0);
+		ns = (now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec;
+	} while (ns < 20000000);
+	return (uint64_t)((unsigned __int128)(clock_cycles() - cycles) * 1000000000 / (uint64_t)ns);
+}
+
+void platform_start(void)
+{
+	struct timespec now;
+
+	linux_call(SYS_mmap, (long)PROCESS_HEAP_VADDR, HEAP, PROT_READ | PROT_WRITE,
+	           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	info.tsc_hz = measure_tsc();
+	linux_call(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0, 0);
+	info.epoch = (uint64_t)now.tv_sec;
+	info.epoch_tsc = clock_cycles();
+	linux_call(SYS_getrandom, (long)info.random, sizeof(info.random), 0, 0, 0, 0);
+}
+
+void platform_wait(unsigned notification, uint64_t deadline)
+{
+	struct timespec timeout = { 0 };
+
+	while (!__atomic_exchange_n(&word[notification], 0, __ATOMIC_ACQ_REL)) {
+		if (deadline) {
+			uint64_t now = clock_cycles();
+			if (now >= deadline)
+				return;
+			uint64_t ns = (uint64_t)((unsigned __int128)(deadline - now) * 1000000000 / info.tsc_hz) + 1000;
+			timeout = (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+		}
+		const struct timespec *limit = deadline ? &timeout : 0;
+		if (notification == PLATFORM_NET && net_host_sleep(limit))
+			return;
+		linux_call(SYS_futex, (long)&word[notification], FUTEX_WAIT_PRIVATE, 0, (long)limit, 0, 0);
+	}
+}
+
+void platform_signal(unsigned notification)
+{
+	__atomic_store_n(&word[notification], 1, __ATOMIC_RELEASE);
+	if (notification == PLATFORM_NET && net_host_wake())
+		return;
+	linux_call(SYS_futex, (long)&word[notification], FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+void platform_yield(void) { linux_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
+int platform_set_tls(uintptr_t tls) { return (int)linux_call(SYS_arch_prctl, 0x1002, (long)tls, 0, 0, 0, 0); }
+uint64_t platform_thread_time(unsigned index) { return index ? 0 : clock_cycles() - info.epoch_tsc; }
+
+/* The child pops its entry and arguments off its new stack. */
+__asm__(".text\n"
+        "host_clone:\n"
+        "	mov %rcx, -8(%rsi)\n"
+        "	mov %r8, -16(%rsi)\n"
+        "	mov %r9, -24(%rsi)\n"
+        "	sub $24, %rsi\n"
+        "	mov %rdx, %r8\n" /* tls */
+        "	xor %edx, %edx\n"
+        "	xor %r10d, %r10d\n"
+        "	mov $56, %eax\n"
+        "	syscall\n"
+        "	test %rax, %rax\n"
+        "	jnz 1f\n"
+        "	pop %rsi\n"
+        "	pop %rdi\n"
+        "	pop %rax\n"
+        "	xor %ebp, %ebp\n"
+        "	call *%rax\n"
+        "	hlt\n"
+        "1:	ret\n");
+long host_clone(unsigned long flags, uintptr_t stack, uintptr_t tls, void (*entry)(void *, void *), void *, void *);
+
+int platform_thread_start(unsigned index, uintptr_t stack, uintptr_t tls,
+                          void (*entry)(void *, void *), void *argument, void *argument2)
+{
+	(void)index;
+	/* VM FS FILES SIGHAND THREAD SYSVSEM SETTLS */
+	long result = host_clone(0x00010f00 | 0x00040000 | 0x00080000, stack, tls, entry, argument, argument2);
+	return result < 0 ? (int)result : 0;
+}
+
+_Noreturn void platform_thread_end(unsigned index, _Atomic int *lock)
+{
+	(void)index;
+	for (;;)
+		__asm__ volatile("movl $0, (%0)\n\tsyscall" : : "r"(lock), "a"((long)SYS_exit), "D"(0L) : "rcx", "r11", "memory");
+}
+
+void platform_write(const char *text, size_t size) { linux_call(SYS_write, 1, (long)text, (long)size, 0, 0, 0); }
+_Noreturn void platform_exit(int status)
+{
+	for (;;)
+		linux_call(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+/* Results appear as lines that begin with "result "; there is nobody to wait for. */
+int platform_manager_text(enum manager_request request, const char *text, size_t size, uint64_t *answer)
+{
+	if (answer)
+		*answer = 0;
+	if (request != MANAGER_RESULT)
+		return -SKERRY_NOT_FOUND;
+	platform_write("result ", 7);
+	platform_write(text, size);
+	platform_write("\n", 1);
+	return 0;
+}
+
+int platform_manager_word(enum manager_request request, uint64_t value)
+{
+	(void)request, (void)value;
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tests of the POSIX layer from a program's side. Prints `ok NAME` or `not ok
+ * NAME` for each, then one JSON object to the results port; exits with 0 when
+ * all have passed.
+ */
+#include <time.h>
+#include <skerry/manager.h>
+#include "posixtest.h"
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+int main(void)
+{
+	const struct test *const groups[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests };
+	unsigned passed = 0, failed = 0;
+	char json[128];
+
+	setvbuf(stdout, 0, _IOLBF, 0); /* what was printed before a crash must be there */
+	for (unsigned g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+		for (const struct test *t = groups[g]; t->name; t++) {
+			bool ok = t->run();
+			printf("%s %s\n", ok ? "ok" : "not ok", t->name);
+			*(ok ? &passed : &failed) += 1;
+		}
+	snprintf(json, sizeof(json), "{\"test\": \"posixtest\", \"passed\": %u, \"failed\": %u}", passed, failed);
+	if (manager_result(json) != 0) {
+		printf("not ok result\n");
+		failed++;
+	}
+	return failed != 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A test ends at its first failed check. */
+#define CHECK(condition)                                                                  \
+	do {                                                                              \
+		if (!(condition)) {                                                       \
+			printf("# %s:%d: %s\n", __FILE__, __LINE__, #condition);          \
+			return false;                                                     \
+		}                                                                         \
+	} while (0)
+
+struct test {
+	const char *name;
+	bool (*run)(void);
+};
+
+extern const struct test memory_tests[], thread_tests[], file_tests[], poll_tests[], clock_tests[];
+
+uint64_t now_ns(void); /* CLOCK_MONOTONIC */

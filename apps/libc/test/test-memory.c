@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+#include "posixtest.h"
+
+static unsigned long free_pages(void)
+{
+	struct sysinfo s;
+
+	sysinfo(&s);
+	return s.freeram;
+}
+
+static bool all_zero(const char *p, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (p[i])
+			return false;
+	return true;
+}
+
+static bool mmap_gives_zeroed_memory_again(void)
+{
+	enum { SIZE = 300 * 4096 };
+	unsigned long before = free_pages();
+
+	for (int round = 0; round < 3; round++) {
+		char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(p != MAP_FAILED);
+		CHECK(all_zero(p, SIZE));
+		memset(p, 0xa5, SIZE);
+		CHECK(munmap(p, SIZE) == 0);
+	}
+	CHECK(free_pages() == before);
+	return true;
+}
+
+static bool mremap_keeps_content(void)
+{
+	char *p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *wall = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED && wall != MAP_FAILED);
+	strcpy(p, "begin");
+	strcpy(p + 8000, "end");
+	p = mremap(p, 8192, 1 << 20, MREMAP_MAYMOVE);
+	CHECK(p != MAP_FAILED && !strcmp(p, "begin") && !strcmp(p + 8000, "end"));
+	CHECK(all_zero(p + 8192, (1 << 20) - 8192));
+	p = mremap(p, 1 << 20, 4096, MREMAP_MAYMOVE);
+	CHECK(p != MAP_FAILED && !strcmp(p, "begin"));
+	CHECK(munmap(p, 4096) == 0 && munmap(wall, 4096) == 0);
+	return true;
+}
+
+static bool middle_of_a_mapping_can_be_freed(void)
+{
+	unsigned long before = free_pages();
+	char *p = mmap(0, 200 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	CHECK(munmap(p + 70 * 4096, 65 * 4096) == 0);
+	CHECK(free_pages() == before - 135);
+	p[69 * 4096 + 4095] = p[135 * 4096] = 1;
+	CHECK(munmap(p, 200 * 4096) == 0);
+	CHECK(free_pages() == before);
+	return true;
+}
+
+static bool dont_need_zeroes(void)
+{
+	char *p = mmap(0, 16384, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(p, 1, 16384);
+	CHECK(madvise(p, 8192, MADV_DONTNEED) == 0);
+	CHECK(all_zero(p, 8192) && p[8192] == 1);
+	munmap(p, 16384);
+	return true;
+}
+
+static bool too_much_is_refused(void)
+{
+	CHECK(mmap(0, 1ul << 46, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+	CHECK(malloc(1ul << 46) == 0);
+	return true;
+}
+
+/* Blocks of random sizes, each filled with its own pattern and checked when freed or grown. */
+static bool malloc_stress(void)
+{
+	enum { BLOCKS = 512, STEPS = 40000 };
+	static struct { unsigned char *p; size_t size; unsigned char mark; } block[BLOCKS];
+	uint32_t random = 12345;
+
+	for (int step = 0; step < STEPS; step++) {
+		random = random * 1664525 + 1013904223;
+		unsigned i = random >> 8 & (BLOCKS - 1);
+		size_t size = 1 + ((random >> 17) * (size_t)((step & 63) == 0 ? 16 : 1)) % 200000 % (1u << (3 + step % 15));
+		size_t keep = block[i].size < size ? block[i].size : size;
+		for (size_t at = 0; at < block[i].size; at += 97)
+			CHECK(block[i].p[at] == block[i].mark);
+		if (random & 0x80 || !block[i].p) {
+			free(block[i].p);
+			CHECK((block[i].p = malloc(size)));
+		} else {
+			CHECK((block[i].p = realloc(block[i].p, size)));
+			for (size_t at = 0; at < keep; at += 97)
+				CHECK(block[i].p[at] == block[i].mark);
+		}
+		block[i].size = size;
+		block[i].mark = (unsigned char)step;
+		memset(block[i].p, block[i].mark, size);
+	}
+	for (int i = 0; i < BLOCKS; i++)
+		free(block[i].p);
+	return true;
+}
+
+static bool big_blocks_come_back(void)
+{
+	free(malloc(1)); /* whatever the allocator sets up the first time */
+	unsigned long before = free_pages();
+
+	for (int i = 0; i < 50; i++) {
+		char *p = malloc(8 << 20);
+		CHECK(p);
+		memset(p, i, 8 << 20);
+		free(p);
+	}
+	CHECK(free_pages() == before);
+	return true;
+}
+
+const struct test memory_tests[] = {
+	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
+	{ "mremap keeps content", mremap_keeps_content },
+	{ "the middle of a mapping can be freed", middle_of_a_mapping_can_be_freed },
+	{ "madvise DONTNEED zeroes", dont_need_zeroes },
+	{ "too much memory is refused", too_much_is_refused },
+	{ "malloc stress", malloc_stress },
+	{ "big blocks come back", big_blocks_come_back },
+	{ 0 },
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include "posixtest.h"
+
+static bool pipe_carries_all(void)
+{
+	char buffer[1024];
+	int fds[2];
+
+	CHECK(pipe2(fds, O_NONBLOCK) == 0);
+	CHECK(read(fds[0], buffer, 1) == -1 && errno == EAGAIN);
+	memset(buffer, 'x', sizeof(buffer));
+	size_t written = 0, got = 0;
+	ssize_t n;
+	while ((n = write(fds[1], buffer, sizeof(buffer))) > 0)
+		written += (size_t)n;
+	CHECK(n == -1 && errno == EAGAIN && written >= 4096);
+	while ((n = read(fds[0], buffer, 777)) > 0)
+		got += (size_t)n;
+	CHECK(got == written);
+	close(fds[1]);
+	CHECK(read(fds[0], buffer, 1) == 0); /* end of file */
+	close(fds[0]);
+	return true;
+}
+
+static bool write_without_reader(void)
+{
+	int fds[2];
+
+	CHECK(pipe(fds) == 0);
+	close(fds[0]);
+	CHECK(write(fds[1], "x", 1) == -1 && errno == EPIPE);
+	close(fds[1]);
+	return true;
+}
+
+static void *write_slowly(void *argument)
+{
+	int fd = *(int *)argument;
+
+	for (int i = 0; i < 20; i++) {
+		nanosleep(&(struct timespec){ 0, 2000000 }, 0);
+		if (write(fd, "0123456789", 10) != 10)
+			return 0;
+	}
+	close(fd);
+	return argument;
+}
+
+static bool blocking_read_waits_for_a_thread(void)
+{
+	char buffer[64];
+	int fds[2];
+	ssize_t n, total = 0;
+	pthread_t writer;
+	void *result;
+
+	CHECK(pipe(fds) == 0);
+	CHECK(pthread_create(&writer, 0, write_slowly, &fds[1]) == 0);
+	while ((n = read(fds[0], buffer, sizeof(buffer))) > 0)
+		total += n;
+	CHECK(n == 0 && total == 200);
+	CHECK(pthread_join(writer, &result) == 0 && result == &fds[1]);
+	close(fds[0]);
+	return true;
+}
+
+static void *read_all(void *argument)
+{
+	static char buffer[5000];
+	long total = 0;
+	ssize_t n;
+
+	while ((n = read(*(int *)argument, buffer, sizeof(buffer))) > 0)
+		total += n;
+	return (void *)total;
+}
+
+static bool blocking_write_waits_for_room(void)
+{
+	static char block[100000];
+	int fds[2];
+	pthread_t reader;
+	void *total;
+
+	CHECK(pipe(fds) == 0);
+	CHECK(pthread_create(&reader, 0, read_all, &fds[0]) == 0);
+	for (int i = 0; i < 10; i++)
+		CHECK(write(fds[1], block, sizeof(block)) == sizeof(block));
+	close(fds[1]);
+	CHECK(pthread_join(reader, &total) == 0 && (long)total == 1000000);
+	close(fds[0]);
+	return true;
+}
+
+static bool poll_and_select(void)
+{
+	int fds[2];
+	fd_set set;
+
+	CHECK(pipe(fds) == 0);
+	struct pollfd p[2] = { { .fd = fds[0], .events = POLLIN }, { .fd = fds[1], .events = POLLOUT } };
+	CHECK(poll(p, 1, 0) == 0);
+	uint64_t start = now_ns();
+	CHECK(poll(p, 1, 20) == 0);
+	CHECK(now_ns() - start >= 20000000);
+	CHECK(poll(p, 2, -1) == 1 && p[1].revents == POLLOUT);
+	CHECK(write(fds[1], "x", 1) == 1);
+	CHECK(poll(p, 2, 0) == 2 && p[0].revents == POLLIN);
+	FD_ZERO(&set);
+	FD_SET(fds[0], &set);
+	CHECK(select(fds[0] + 1, &set, 0, 0, 0) == 1 && FD_ISSET(fds[0], &set));
+	close(fds[1]);
+	CHECK(poll(p, 1, 0) == 1 && p[0].revents & POLLHUP);
+	close(fds[0]);
+	CHECK(poll(p, 1, 0) == 1 && p[0].revents == POLLNVAL);
+	return true;
+}
+
+static bool epoll_levels_and_edges(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 42 }, out[4];
+	char c;
+	int fds[2], e = epoll_create1(0);
+
+	CHECK(e >= 0 && pipe(fds) == 0);
+	CHECK(epoll_ctl(e, EPOLL_CTL_ADD, fds[0], &event) == 0);
+	CHECK(epoll_ctl(e, EPOLL_CTL_ADD, fds[0], &event) == -1 && errno == EEXIST);
+	CHECK(epoll_wait(e, out, 4, 0) == 0);
+	CHECK(write(fds[1], "ab", 2) == 2);
+	CHECK(epoll_wait(e, out, 4, -1) == 1 && out[0].data.u64 == 42 && out[0].events == EPOLLIN);
+	CHECK(epoll_wait(e, out, 4, 0) == 1); /* level: still ready */
+	event.events = EPOLLIN | EPOLLET;
+	CHECK(epoll_ctl(e, EPOLL_CTL_MOD, fds[0], &event) == 0);
+	CHECK(epoll_wait(e, out, 4, 0) == 1);
+	CHECK(epoll_wait(e, out, 4, 0) == 0); /* edge: told once */
+	CHECK(write(fds[1], "c", 1) == 1);
+	CHECK(epoll_wait(e, out, 4, 0) == 1);
+	event.events = EPOLLIN | EPOLLONESHOT;
+	CHECK(epoll_ctl(e, EPOLL_CTL_MOD, fds[0], &event) == 0);
+	CHECK(epoll_wait(e, out, 4, 0) == 1 && epoll_wait(e, out, 4, 0) == 0);
+	CHECK(epoll_ctl(e, EPOLL_CTL_DEL, fds[0], 0) == 0);
+	CHECK(epoll_ctl(e, EPOLL_CTL_DEL, fds[0], 0) == -1 && errno == ENOENT);
+	CHECK(read(fds[0], &c, 1) == 1 && c == 'a');
+	close(fds[0]), close(fds[1]), close(e);
+	return true;
+}
+
+static bool epoll_forgets_closed_files(void)
+{
+	struct epoll_event event = { .events = EPOLLIN }, out[4];
+	int fds[2], e = epoll_create1(0);
+
+	CHECK(pipe(fds) == 0 && write(fds[1], "x", 1) == 1);
+	CHECK(epoll_ctl(e, EPOLL_CTL_ADD, fds[0], &event) == 0);
+	close(fds[0]);
+	CHECK(epoll_wait(e, out, 4, 0) == 0);
+	close(fds[1]), close(e);
+	return true;
+}
+
+/* Many watched, few ready: each ready one is reported in turn, however small the room for events. */
+static bool epoll_is_fair(void)
+{
+	enum { PIPES = 60 };
+	struct epoll_event out[7];
+	int fds[PIPES][2], seen[PIPES] = { 0 }, e = epoll_create1(0);
+
+	for (int i = 0; i < PIPES; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
+		CHECK(pipe(fds[i]) == 0 && epoll_ctl(e, EPOLL_CTL_ADD, fds[i][0], &event) == 0);
+		if (i % 3 == 0)
+			CHECK(write(fds[i][1], "x", 1) == 1);
+	}
+	for (int round = 0; round < 6; round++) {
+		int n = epoll_wait(e, out, 7, 0);
+		CHECK(n == 7);
+		for (int i = 0; i < n; i++)
+			seen[out[i].data.u32]++;
+	}
+	for (int i = 0; i < PIPES; i++) {
+		CHECK(i % 3 == 0 ? seen[i] >= 2 : seen[i] == 0);
+		close(fds[i][0]), close(fds[i][1]);
+	}
+	close(e);
+	return true;
+}
+
+static bool epoll_wakes_for_a_thread(void)
+{
+	struct epoll_event event = { .events = EPOLLIN }, out;
+	int fds[2], e = epoll_create1(0), total = 0;
+	char buffer[64];
+	pthread_t writer;
+
+	CHECK(pipe(fds) == 0);
+	CHECK(epoll_ctl(e, EPOLL_CTL_ADD, fds[0], &event) == 0);
+	CHECK(pthread_create(&writer, 0, write_slowly, &fds[1]) == 0);
+	for (;;) {
+		CHECK(epoll_wait(e, &out, 1, 5000) == 1);
+		ssize_t n = read(fds[0], buffer, sizeof(buffer));
+		if (n <= 0)
+			break;
+		total += (int)n;
+	}
+	CHECK(total == 200);
+	CHECK(pthread_join(writer, 0) == 0);
+	close(fds[0]), close(e);
+	return true;
+}
+
+static bool sockets_are_told_from_files(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	CHECK(listen(fd, 1) == -1 && errno == ENOTSOCK);
+	CHECK(listen(1000, 1) == -1 && errno == EBADF);
+	close(fd);
+	CHECK(socket(AF_APPLETALK, SOCK_STREAM, 0) == -1 && errno == EAFNOSUPPORT);
+	return true;
+}
+
+const struct test poll_tests[] = {
+	{ "a pipe carries all", pipe_carries_all },
+	{ "writing without a reader fails", write_without_reader },
+	{ "a blocking read waits for a thread", blocking_read_waits_for_a_thread },
+	{ "a blocking write waits for room", blocking_write_waits_for_room },
+	{ "poll and select", poll_and_select },
+	{ "epoll: levels and edges", epoll_levels_and_edges },
+	{ "epoll forgets closed files", epoll_forgets_closed_files },
+	{ "epoll is fair", epoll_is_fair },
+	{ "epoll wakes for a thread", epoll_wakes_for_a_thread },
+	{ "sockets are told from files", sockets_are_told_from_files },
+	{ 0 },
+};

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "posixtest.h"
+
+enum { WORKERS = 3 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static unsigned long counter;
+static __thread int own = 7;
+
+static bool start_and_join(void *(*work)(void *), unsigned rounds)
+{
+	pthread_t worker[WORKERS];
+
+	for (unsigned r = 0; r < rounds; r++) {
+		for (long i = 0; i < WORKERS; i++)
+			CHECK(pthread_create(&worker[i], 0, work, (void *)i) == 0);
+		for (long i = 0; i < WORKERS; i++) {
+			void *result;
+			CHECK(pthread_join(worker[i], &result) == 0);
+			CHECK(result == (void *)(i + 1));
+		}
+	}
+	return true;
+}
+
+static void *return_index(void *argument)
+{
+	own += (int)(long)argument; /* each thread has its own */
+	return (void *)((long)argument + 1 + (own - 7 - (long)argument));
+}
+
+static bool create_and_join(void)
+{
+	bool ok = start_and_join(return_index, 200);
+
+	CHECK(own == 7);
+	return ok;
+}
+
+static void *count_locked(void *argument)
+{
+	for (int i = 0; i < 20000; i++) {
+		pthread_mutex_lock(&mutex);
+		unsigned long seen = counter;
+		if (i % 500 == 0)
+			sched_yield(); /* while holding it, so that others have to wait */
+		counter = seen + 1;
+		pthread_mutex_unlock(&mutex);
+	}
+	return (void *)((long)argument + 1);
+}
+
+static bool mutex_excludes(void)
+{
+	counter = 0;
+	CHECK(start_and_join(count_locked, 1));
+	CHECK(counter == WORKERS * 20000);
+	return true;
+}
+
+/* A baton goes round: worker i adds to the counter when counter % WORKERS == i. */
+static void *pass_baton(void *argument)
+{
+	unsigned long me = (unsigned long)argument;
+
+	for (int i = 0; i < 1000; i++) {
+		pthread_mutex_lock(&mutex);
+		while (counter % WORKERS != me)
+			pthread_cond_wait(&changed, &mutex);
+		counter++;
+		pthread_cond_broadcast(&changed);
+		pthread_mutex_unlock(&mutex);
+	}
+	return (void *)(me + 1);
+}
+
+static bool condition_variables(void)
+{
+	counter = 0;
+	CHECK(start_and_join(pass_baton, 1));
+	CHECK(counter == WORKERS * 1000);
+	return true;
+}
+
+static bool condition_timeout(void)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	uint64_t start = now_ns();
+	until.tv_nsec += 30000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&mutex);
+	int error = pthread_cond_timedwait(&changed, &mutex, &until);
+	pthread_mutex_unlock(&mutex);
+	CHECK(error == ETIMEDOUT);
+	CHECK(now_ns() - start >= 29000000);
+	return true;
+}
+
+static sem_t ping, pong;
+
+static void *answer_pings(void *argument)
+{
+	for (int i = 0; i < 2000; i++) {
+		sem_wait(&ping);
+		sem_post(&pong);
+	}
+	return argument;
+}
+
+static bool semaphores_alternate(void)
+{
+	pthread_t worker;
+
+	sem_init(&ping, 0, 0);
+	sem_init(&pong, 0, 0);
+	CHECK(pthread_create(&worker, 0, answer_pings, 0) == 0);
+	for (int i = 0; i < 2000; i++) {
+		sem_post(&ping);
+		sem_wait(&pong);
+	}
+	CHECK(pthread_join(worker, 0) == 0);
+	return true;
+}
+
+static void *end_detached(void *argument)
+{
+	sem_post(&ping);
+	return argument;
+}
+
+static bool detached_threads_free_themselves(void)
+{
+	pthread_attr_t attributes;
+	pthread_t worker;
+
+	sem_init(&ping, 0, 0);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, 4 << 20);
+	for (int i = 0; i < 300; i++) { /* more stacks than the heap could hold at once */
+		int error;
+		while ((error = pthread_create(&worker, &attributes, end_detached, 0)) == EAGAIN)
+			sched_yield(); /* the last ones have not ended yet */
+		CHECK(error == 0);
+		sem_wait(&ping);
+	}
+	pthread_attr_destroy(&attributes);
+	return true;
+}
+
+static void *allocate_much(void *argument)
+{
+	for (int i = 0; i < 3000; i++) {
+		char *p = malloc((size_t)(i * 37 % 9000 + 1));
+		if (!p)
+			return 0;
+		*p = (char)i;
+		if (i % 100 == 0)
+			sched_yield();
+		free(p);
+	}
+	return (void *)((long)argument + 1);
+}
+
+static bool malloc_in_threads(void) { return start_and_join(allocate_much, 2); }
+
+static pthread_key_t key;
+static int destroyed;
+static void note_destroyed(void *value) { destroyed += (int)(long)value; }
+
+static void *set_key(void *argument)
+{
+	pthread_setspecific(key, (void *)1);
+	return (void *)((long)argument + 1);
+}
+
+static bool thread_specific_data(void)
+{
+	CHECK(pthread_key_create(&key, note_destroyed) == 0);
+	CHECK(start_and_join(set_key, 1));
+	CHECK(destroyed == WORKERS);
+	return true;
+}
+
+const struct test thread_tests[] = {
+	{ "threads are created and joined", create_and_join },
+	{ "a mutex excludes", mutex_excludes },
+	{ "condition variables", condition_variables },
+	{ "a condition variable times out", condition_timeout },
+	{ "semaphores alternate", semaphores_alternate },
+	{ "detached threads free themselves", detached_threads_free_themselves },
+	{ "malloc in threads", malloc_in_threads },
+	{ "thread-specific data", thread_specific_data },
+	{ 0 },
+};
