@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Boots a plan in QEMU and follows it: events, console, host ports, exit status, hangs."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from deploy import image, modules, monitor, process, qemu
+from deploy.errors import Failure
+from deploy.events import Event, EventStream
+from deploy.expand import Plan
+from deploy.paths import BUILD, LOGS
+
+_POLL = 0.02  # seconds between looks at what the machine wrote
+
+
+@dataclass(frozen=True)
+class Options:
+    accel: qemu.Accel
+    timeout: float = 120.0  # seconds from power-on to the end, or to what is waited for
+    medium: str = "iso"  # or kernel: QEMU loads the loader itself
+    uefi: bool = False
+    gdb_port: int | None = None
+    binary: str = qemu.BINARY
+    build: Path = BUILD
+    on_console: Callable[[str], None] | None = None
+    on_event: Callable[[Event], None] | None = None
+    extra: tuple[str, ...] = ()
+
+
+class Run:
+    """A running machine. Leaving the `with` block ends it; whatever fails keeps its log in build/log."""
+
+    def __init__(self, plan: Plan, options: Options) -> None:
+        self.plan = plan
+        self.options = options
+        self.events = EventStream()
+        self.status: int | None = None
+        self.directory = Path(tempfile.mkdtemp(prefix="skerry-"))
+        self.started = 0.0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._console_read = self._events_read = 0
+        try:
+            self.command = self._command()
+        except BaseException:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
+
+    def _command(self) -> qemu.Command:
+        files = image.contents(self.plan.cluster_map, self.options.build)
+        loader = modules.loader(self.options.build)
+        boot: Path | image.DirectBoot
+        if self.options.medium == "kernel":
+            boot = image.make_direct(self.directory, files, loader)
+        else:
+            boot = self.directory / "skerry.iso"
+            image.make_iso(boot, files, loader, self.plan.name)
+        forwards = []
+        for name, port in self.plan.forwards:
+            address = self.plan.application(name).ipv4
+            assert address
+            forwards.append(qemu.Forward(name, address, port))
+        return qemu.Command(
+            shape=self.plan.shape,
+            accel=self.options.accel,
+            boot=boot,
+            directory=self.directory,
+            forwards=forwards,
+            binary=self.options.binary,
+            uefi=self.options.uefi,
+            gdb_port=self.options.gdb_port,
+            extra=self.options.extra,
+        )
+
+    @property
+    def forwards(self) -> list[qemu.Forward]:
+        return list(self.command.forwards)
+
+    def address(self, application: str, port: int | None = None) -> tuple[str, int]:
+        """Host and port at which the host reaches an application."""
+        for forward in self.forwards:
+            if forward.application == application and port in (None, forward.guest_port):
+                return "127.0.0.1", forward.host_port
+        raise KeyError(application)
+
+    @property
+    def console(self) -> str:
+        path = self.command.console
+        return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self.status is None
+
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
+    def __enter__(self) -> "Run":
+        try:
+            self._power_on()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, Failure):
+                error.args = (f"{error} (log: {self.keep_log()})",)
+            elif isinstance(error, Exception):
+                self.keep_log()
+        finally:
+            self.close()
+
+    def _power_on(self) -> None:
+        for attempt in range(3):
+            choose_ports(self.command.forwards)
+            for path in (self.command.console, self.command.events):
+                path.touch()
+            self.started = time.monotonic()
+            self._process = process.start(self.command.arguments(), self.command.log)
+            # QEMU itself refuses its arguments within moments; a port may have been taken since.
+            while self._process.poll() is None and not self.command.monitor.exists():
+                time.sleep(_POLL / 4)
+            if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
+                return
+            if "host forwarding rule" not in self._qemu_log() or attempt == 2:
+                raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
+
+    def _qemu_log(self) -> str:
+        return self.command.log.read_text(errors="replace") if self.command.log.exists() else ""
+
+    @staticmethod
+    def _last_line(text: str) -> str:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return lines[-1] if lines else "no output"
+
+    def poll(self) -> list[Event]:
+        """Reads what came since the last look; events that are new."""
+        assert self._process
+        if self.status is None:
+            self.status = self._process.poll()  # before reading: what is read then is all of it
+        return self._collect()
+
+    def _collect(self) -> list[Event]:
+        if self._process is not None and self.status is None:
+            self.status = self._process.poll()
+        with self.command.console.open("rb") as file:
+            file.seek(self._console_read)
+            text = file.read()
+        self._console_read += len(text)
+        if text and self.options.on_console:
+            self.options.on_console(text.decode("utf-8", "replace"))
+        with self.command.events.open("rb") as file:
+            file.seek(self._events_read)
+            data = file.read()
+        self._events_read += len(data)
+        fresh = self.events.feed(data)
+        if self.options.on_event:
+            for event in fresh:
+                self.options.on_event(event)
+        if self.status is not None and self.status == qemu.EXIT_SUCCESS:
+            self.events.finish()
+        return fresh
+
+    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float | None = None) -> None:
+        """Until `condition` holds. The machine's end or the time limit (from now) is a failure."""
+        limit = self.options.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        while True:
+            self.poll()
+            if condition():
+                return
+            if self.status is not None:
+                raise Failure(f"the machine ended before {what}: {self.reason()}")
+            if time.monotonic() > deadline:
+                self.dump_registers()
+                raise Failure(f"hang: no {what} within {limit:g} s")
+            time.sleep(_POLL)
+
+    def wait_event(self, kind: str, timeout: float | None = None, **wanted: object) -> Event:
+        self.wait_for(lambda: bool(self.events.of(kind, **wanted)), f"'{kind}' {wanted or ''}".rstrip(), timeout)
+        return self.events.of(kind, **wanted)[0]
+
+    def wait_serving(self, timeout: float | None = None) -> None:
+        """Until every application that the host can reach serves."""
+        names = {f.application for f in self.forwards if self._is_server(f.application)}
+        self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", timeout)
+
+    def _is_server(self, name: str) -> bool:
+        return self.plan.application(name).program == "redis-server"
+
+    def wait_done(self, timeout: float | None = None) -> None:
+        """Until the machine powers itself off with success."""
+        limit = self.options.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit
+        while self.status is None:
+            self.poll()
+            if self.status is None and time.monotonic() > deadline:
+                self.dump_registers()
+                raise Failure(f"hang: not done within {limit:g} s")
+            time.sleep(_POLL)
+        self.poll()
+        if self.status != qemu.EXIT_SUCCESS:
+            raise Failure(self.reason())
+
+    def reason(self) -> str:
+        """Why the machine ended, in one line."""
+        if self.status == qemu.EXIT_SUCCESS:
+            return "it is done"
+        if self.status == qemu.EXIT_REFUSED:
+            return f"refused by the loader: {self._last_line(self.console)}"
+        if self.status == qemu.EXIT_FAILURE:
+            bad = [e for kind in ("fault", "failed", "cluster-lost", "done") for e in self.events.of(kind)]
+            return f"the machine failed: {bad[0] if bad else self._last_line(self.console)}"
+        if self.status == 0:
+            return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
+        return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
+
+    def dump_registers(self) -> None:
+        """Appends the state of all cores to QEMU's log."""
+        text = monitor.post_mortem(self.command.monitor)
+        with self.command.log.open("a") as log:
+            log.write(text)
+
+    def keep_log(self) -> Path:
+        """Everything that the run wrote, in one file that stays."""
+        logs = LOGS
+        logs.mkdir(parents=True, exist_ok=True)
+        path = logs / f"{self.plan.name}-{self.plan.layout.replace('/', '_')}-{time.strftime('%Y%m%d-%H%M%S')}.log"
+        parts = [("command", " ".join(self.command.arguments())), ("console", self.console)]
+        if self.command.events.exists():
+            parts.append(("events", self.command.events.read_text(errors="replace")))
+        parts.append(("qemu", self._qemu_log()))
+        path.write_text("".join(f"===== {title} =====\n{text.rstrip()}\n" for title, text in parts))
+        return path
+
+    def stop(self) -> int | None:
+        """Ends QEMU, if it still runs."""
+        if self._process is not None:
+            status = process.stop(self._process)
+            if self.status is None:
+                self._collect_quietly()
+                self.status = status
+        return self.status
+
+    def _collect_quietly(self) -> None:
+        try:
+            self._collect()
+        except Failure:
+            pass  # we cut it off ourselves
+
+    def close(self) -> None:
+        try:
+            self.stop()
+        finally:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def choose_ports(forwards: Sequence[qemu.Forward]) -> None:
+    """TCP ports of the loopback interface that nobody had a moment ago."""
+    sockets: list[socket.socket] = []
+    try:
+        for forward in forwards:  # all at once, so that none comes twice
+            probe = socket.socket()
+            sockets.append(probe)
+            probe.bind(("127.0.0.1", 0))
+            forward.host_port = probe.getsockname()[1]
+    finally:
+        for probe in sockets:
+            probe.close()
+
+
+def boot(plan: Plan, options: Options) -> Run:
+    """Use as `with boot(plan, options) as run:`; the machine starts on entry and is gone on exit."""
+    return Run(plan, options)

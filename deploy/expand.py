@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A deployment and a machine become a cluster map: which program runs on which core, with which address."""
+
+import ipaddress
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.deployment import EVERY_CORE, Deployment, Load, Program
+from topology.check import check_map
+from topology.clustermap import Application, ClusterMap, Network
+from topology.errors import InputError
+from topology.layouts import is_layout_name, make_map
+from topology.machine import Machine, Shape, emulated
+from topology.reader import read_file
+from topology.units import MIB
+
+VIRTIO_NET = [(0x1AF4, 0x1041), (0x1AF4, 0x1000)]
+SUBNET = ipaddress.IPv4Network("10.0.2.0/24")
+NETWORK = Network(netmask=str(SUBNET.netmask), gateway=str(SUBNET[2]))
+REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
+SYSTEM_HEAP = 2 * MIB
+
+
+@dataclass
+class Plan:
+    """What is to be booted: the map, the machine for it, and the ports that the host is to reach."""
+
+    name: str
+    cluster_map: ClusterMap
+    machine: Machine
+    forwards: list[tuple[str, int]] = field(default_factory=list)  # application name, TCP port
+    load: Load | None = None  # what every YCSB client does; None without clients
+    layout: str = "map"
+    lock: str = "clh"
+
+    @property
+    def shape(self) -> Shape:
+        assert self.machine.shape
+        return self.machine.shape
+
+    def application(self, name: str) -> Application:
+        return next(a for a in self.cluster_map.applications if a.name == name)
+
+
+class _Addresses:
+    """Redis instances from .101 on, everything else from .151 on or behind the last Redis."""
+
+    def __init__(self, redis_count: int) -> None:
+        self.next_redis = REDIS_FIRST
+        self.next_other = max(CLIENT_FIRST, REDIS_FIRST + redis_count)
+
+    def redis(self) -> str:
+        self.next_redis += 1
+        return str(SUBNET[self.next_redis - 1])
+
+    def other(self) -> str:
+        if self.next_other > LAST:
+            raise InputError("network", f"no address left in {SUBNET}")
+        self.next_other += 1
+        return str(SUBNET[self.next_other - 1])
+
+
+def redis_cores(deployment: Deployment, count: int) -> list[int]:
+    """Cores that get a Redis: not the network's, unless there is no other."""
+    if deployment.redis is None:
+        return []
+    free = list(range(1, count)) or [0]
+    wanted = deployment.redis.instances
+    if wanted == EVERY_CORE:
+        return free
+    return [free[i % len(free)] for i in range(int(wanted))]
+
+
+def _mac(number: int) -> bytes:
+    return bytes([0x02, 0x53, 0x4B, 0, number >> 8, number & 0xFF])
+
+
+def client_args(load: Load, host: str, port: int, server: str, index: int) -> list[str]:
+    """One client of a Redis: loads its share of the records, then waits for all others, then runs."""
+    first = load.records * index // load.clients
+    count = load.records * (index + 1) // load.clients - first
+    options = {
+        "host": host,
+        "port": port,
+        "workload": load.workload,
+        "records": load.records,
+        "operations": load.operations,
+        "value-size": load.value_size,
+        "pipeline": load.pipeline,
+        "load-first": first,
+        "load-count": count,
+        "expect": load.records,
+        "writer": index + 1,
+        "await": server,
+    }
+    return [word for key, value in options.items() for word in (f"--{key}", str(value))]
+
+
+def expand(deployment: Deployment, cores: int) -> list[Application]:
+    """All programs of a deployment on a machine of so many cores; the network's are on core 0."""
+    servers = redis_cores(deployment, cores)
+    addresses = _Addresses(len(servers))
+    apps: list[Application] = []
+
+    def add(base_name: str, program: str, cpu: int, heap: int) -> Application:
+        app = Application(len(apps), base_name, program, cpu, heap)
+        apps.append(app)
+        return app
+
+    if deployment.network:
+        add("switch", "switch", 0, SYSTEM_HEAP).role = "switch"
+        nic = add("virtio-net", "virtio-net", 0, SYSTEM_HEAP)
+        nic.role, nic.pci_ids = "nic", list(VIRTIO_NET)
+    for cpu in servers:
+        assert deployment.redis
+        redis = add("redis", "redis-server", cpu, deployment.redis.heap)
+        redis.ipv4, redis.mac = addresses.redis(), _mac(redis.number)
+        redis.args = ["--port", str(deployment.redis.port), *deployment.redis.args]
+        for index in range(deployment.load.clients):
+            client = add("ycsb", "ycsb", cpu, deployment.load.heap)
+            client.ipv4, client.mac = addresses.other(), _mac(client.number)
+            client.awaits, client.barrier = [redis.name], True
+            client.args = client_args(deployment.load, redis.ipv4, deployment.redis.port, redis.name, index)
+    for program in deployment.programs:
+        if program.cpu >= cores:
+            raise InputError(program.program, f"cpu {program.cpu} is not on a machine of {cores} cores")
+        app = add(program.name or program.program, program.program, program.cpu, program.heap)
+        app.args, app.barrier = list(program.args), program.barrier
+        if program.network:
+            app.ipv4, app.mac = addresses.other(), _mac(app.number)
+    return apps
+
+
+def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[str, int]]:
+    found = []
+    programs: list[Program] = list(deployment.programs)
+    for app in apps:
+        if app.program == "redis-server" and deployment.redis:
+            found.append((app.name, deployment.redis.port))
+    for app, program in zip(apps[len(apps) - len(programs) :], programs):
+        found += [(app.name, port) for port in program.forward]
+    return found
+
+
+def plan(deployment: Deployment) -> Plan:
+    """The deployment on the emulated machine that it names."""
+    if not is_layout_name(deployment.layout) and Path(deployment.layout).exists():
+        return plan_map(Path(deployment.layout), deployment.shape)
+    machine = emulated(deployment.shape)
+    apps = expand(deployment, len(machine.cores))
+    on_core = Counter(a.cpu for a in apps if a.ipv4)
+    cluster_map = make_map(
+        machine, deployment.layout, deployment.kernel, lambda cores: sum(on_core[c] for c in cores)
+    )
+    for cluster in cluster_map.clusters:
+        mine = [a for a in apps if a.cpu in cluster.cpus]
+        cluster.modules = list(dict.fromkeys(a.program for a in mine))
+    cluster_map.network = NETWORK if deployment.network else None
+    cluster_map.applications = apps
+    cluster_map.shutdown = deployment.shutdown if deployment.shutdown == "when-done" else None
+    check_map(cluster_map, machine)
+    return Plan(
+        name=deployment.name,
+        cluster_map=cluster_map,
+        machine=machine,
+        forwards=forwards(deployment, apps),
+        load=deployment.load if deployment.load.clients else None,
+        layout=deployment.layout,
+        lock=deployment.lock,
+    )
+
+
+def plan_map(path: Path, shape: Shape | None = None) -> Plan:
+    """A map that somebody wrote, on `shape`, else the machine that it names, else two sockets of two cores.
+
+    Every redis-server is forwarded.
+    """
+    cluster_map = read_file(path)
+    machine = emulated(shape or cluster_map.shape or Shape())
+    check_map(cluster_map, machine)
+    locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
+    found = []
+    for app in cluster_map.applications:
+        if app.ipv4 and app.program == "redis-server":
+            port = app.args[app.args.index("--port") + 1] if "--port" in app.args[:-1] else "6379"
+            if not port.isdecimal() or not 0 < int(port) < 65536:
+                raise InputError(app.name, f"'{port}' is not a port")
+            found.append((app.name, int(port)))
+    return Plan(path.stem, cluster_map, machine, found, lock=locks.pop() if len(locks) == 1 else "mixed")
+
+
+def is_map(path: Path) -> bool:
+    return path.suffix in (".dts", ".dtb")

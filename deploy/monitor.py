@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""QEMU's monitor: what the cores were doing when a machine hangs, and an orderly end."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from qemu.qmp import QMPClient
+
+POST_MORTEM = ("info cpus", "info registers -a", "info pic")
+_PATIENCE = 10.0  # seconds
+
+
+async def _talk(path: Path, commands: Sequence[str]) -> list[str]:
+    client = QMPClient("skerry")
+    await client.connect(str(path))
+    try:
+        answers = []
+        for line in commands:
+            answers.append(str(await client.execute("human-monitor-command", {"command-line": line})))
+        return answers
+    finally:
+        await client.disconnect()
+
+
+def human(path: Path, *commands: str) -> list[str]:
+    """Answers to commands of the human monitor. Raises OSError or TimeoutError when QEMU does not answer."""
+    try:
+        return asyncio.run(asyncio.wait_for(_talk(path, commands), _PATIENCE))
+    except (OSError, TimeoutError):
+        raise
+    except Exception as error:  # the library's many ways to say that the connection broke
+        raise OSError(f"monitor: {error}") from error
+
+
+def post_mortem(path: Path) -> str:
+    """Registers of all cores, or why they cannot be had."""
+    try:
+        return "\n".join(f"(qemu) {c}\n{a}" for c, a in zip(POST_MORTEM, human(path, *POST_MORTEM)))
+    except (OSError, TimeoutError) as error:
+        return f"the monitor does not answer: {error}\n"

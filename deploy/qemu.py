@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""QEMU's command line for a machine, and the choice of accelerator."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.image import DirectBoot
+from topology.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Shape
+
+BINARY = "qemu-system-x86_64"
+
+# isa-debug-exit turns a written value v into the exit status v << 1 | 1.
+EXIT_SUCCESS = 33
+EXIT_FAILURE = 35
+EXIT_REFUSED = 99  # by the loader
+
+
+@dataclass(frozen=True)
+class Accel:
+    """How guest code runs. `emulated` times mean nothing in absolute terms."""
+
+    kind: str  # kvm or tcg
+    arguments: tuple[str, ...]
+    description: str
+    icount: bool = False
+
+    @property
+    def emulated(self) -> bool:
+        return self.kind != "kvm"
+
+
+KVM = Accel("kvm", ("-accel", "kvm", "-cpu", "host"), "KVM")
+_TCG_CPU = ("-cpu", "max")
+TCG_PARALLEL = Accel(
+    "tcg", ("-accel", "tcg,thread=multi", *_TCG_CPU), "TCG, a host thread for each core (thread=multi)"
+)
+TCG_TURNS = Accel(
+    "tcg", ("-accel", "tcg,thread=single", *_TCG_CPU), "TCG, cores take turns on one host thread (thread=single)"
+)
+TCG_COUNTED = Accel(
+    "tcg",
+    ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", *_TCG_CPU),
+    "TCG counting instructions (thread=single, icount shift=0,sleep=off): "
+    "cores take turns and share one clock of 1 ns an instruction, every run is the same",
+    icount=True,
+)
+
+
+def tcg_for(cores: int, repeatable: bool = False) -> Accel:
+    """The emulator's mode for so many virtual cores: the host's scheduling must not decide the result."""
+    host = len(os.sched_getaffinity(0))
+    if cores <= host and not repeatable:
+        return replace(TCG_PARALLEL, description=f"{TCG_PARALLEL.description}; {cores} cores on {host} of the host")
+    mode = TCG_COUNTED if repeatable else TCG_TURNS
+    return replace(mode, description=f"{mode.description}; {cores} cores on {host} of the host")
+
+
+@cache
+def version(binary: str = BINARY) -> tuple[int, int]:
+    try:
+        text = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        raise Failure(f"{binary} not found; install qemu-system-x86") from None
+    match = re.search(r"version (\d+)\.(\d+)", text)
+    if not match:
+        raise Failure(f"{binary} --version says {text.splitlines()[:1]}")
+    return int(match[1]), int(match[2])
+
+
+@dataclass
+class Forward:
+    """A port of an application that the host reaches at 127.0.0.1:host_port."""
+
+    application: str
+    guest: str
+    guest_port: int
+    host_port: int = 0
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.host_port}"
+
+
+@dataclass
+class Command:
+    """What a machine is made of; `arguments` is its command line."""
+
+    shape: Shape
+    accel: Accel
+    boot: Path | DirectBoot
+    directory: Path  # private: console, events and monitor live here
+    forwards: Sequence[Forward] = field(default_factory=list)
+    binary: str = BINARY
+    uefi: bool = False
+    gdb_port: int | None = None
+    extra: Sequence[str] = field(default_factory=list)
+
+    @property
+    def console(self) -> Path:
+        return self.directory / "console.log"
+
+    @property
+    def events(self) -> Path:
+        return self.directory / "events.jsonl"
+
+    @property
+    def monitor(self) -> Path:
+        return self.directory / "qmp.sock"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "qemu.log"
+
+    def arguments(self) -> list[str]:
+        return [
+            *[self.binary, "-nodefaults", "-no-user-config", "-machine", "q35", *self.accel.arguments],
+            *topology_arguments(self.shape),
+            *self._boot(),
+            *self._network(),
+            *["-chardev", f"file,id=console,path={self.console}", "-serial", "chardev:console"],
+            *["-chardev", f"file,id=events,path={self.events}", "-serial", "chardev:events"],
+            *["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
+            *["-qmp", f"unix:{self.monitor},server=on,wait=off"],
+            *["-display", "none", "-no-reboot"],
+            *(["-gdb", f"tcp:127.0.0.1:{self.gdb_port}", "-S"] if self.gdb_port else []),
+            *self.extra,
+        ]
+
+    def _boot(self) -> list[str]:
+        if isinstance(self.boot, DirectBoot):
+            return ["-kernel", str(self.boot.kernel), "-initrd", str(self.boot.initrd)]
+        disc = ["-drive", f"file={self.boot},format=raw,if=none,id=disc,media=cdrom,readonly=on"]
+        disc += ["-device", "ide-cd,drive=disc,bootindex=0"]
+        return [*self._firmware(), *disc]
+
+    def _firmware(self) -> list[str]:
+        if not self.uefi:
+            return []
+        for code in ("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_CODE.fd"):
+            variables = Path(code.replace("CODE", "VARS"))
+            if Path(code).exists() and variables.exists():
+                own = self.directory / "uefi-variables.fd"
+                shutil.copyfile(variables, own)
+                return [
+                    *["-drive", f"if=pflash,format=raw,readonly=on,file={code}"],
+                    *["-drive", f"if=pflash,format=raw,file={own}"],
+                ]
+        raise Failure("no UEFI firmware; install ovmf")
+
+    def _network(self) -> list[str]:
+        rules = [f",hostfwd=tcp:127.0.0.1:{f.host_port}-{f.guest}:{f.guest_port}" for f in self.forwards]
+        return [
+            *["-netdev", "user,id=net,net=10.0.2.0/24,host=10.0.2.2,ipv6=off" + "".join(rules)],
+            *["-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="],
+        ]
+
+
+def topology_arguments(shape: Shape) -> list[str]:
+    """Sockets, cores, one NUMA node for each socket with its own memory, distances."""
+    mib = shape.memory >> 20
+    found = ["-smp", f"cpus={shape.sockets * shape.cores},sockets={shape.sockets},cores={shape.cores},threads=1"]
+    found += ["-m", f"{mib * shape.sockets}M"]
+    for node in range(shape.sockets):
+        found += ["-object", f"memory-backend-ram,id=memory{node},size={mib}M"]
+        found += ["-numa", f"node,nodeid={node},memdev=memory{node}"]
+        found += ["-numa", f"cpu,node-id={node},socket-id={node}"]
+    for a in range(shape.sockets):
+        for b in range(shape.sockets):
+            if shape.sockets > 1:
+                distance = LOCAL_DISTANCE if a == b else REMOTE_DISTANCE
+                found += ["-numa", f"dist,src={a},dst={b},val={distance}"]
+    return found

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
+
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deploy import host, stats, ycsb
+from deploy.events import EventStream
+from deploy.expand import Plan
+from deploy.output import version as skerry_version
+from deploy.qemu import Accel, version
+
+BAD_EVENTS = ("fault", "failed", "cluster-lost", "too-long")
+
+
+@dataclass
+class Result:
+    layout: str
+    lock: str
+    workload: str
+    clusters: int
+    cores: int
+    emulated: bool
+    metrics: dict[str, float]
+    per_core: list[dict[str, Any]]
+    problems: list[str] = field(default_factory=list)
+    system: str = "skerry"
+
+    def to_json(self) -> dict[str, Any]:
+        found = vars(self).copy()
+        if not self.emulated:
+            del found["emulated"]
+        return found
+
+
+def check(plan: Plan, events: EventStream) -> list[str]:
+    """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
+    assert plan.load
+    found = [f"{e.kind}: {e.get('app', '')} {e}" for e in events.events if e.kind in BAD_EVENTS]
+    expected = [a for a in plan.cluster_map.applications if a.program == "ycsb"]
+    clients = {c.app: c for c in ycsb.collect(events)}
+    exits = {e.get("app"): e.get("status") for e in events.of("exit")}
+    for app in expected:
+        if app.name in exits and exits[app.name] != 0:
+            found.append(f"{app.name}: ended with status {exits[app.name]}")
+        if app.name not in clients:
+            found.append(f"{app.name}: no result")
+            continue
+        share = int(app.args[app.args.index("--load-count") + 1])
+        found += ycsb.problems(clients[app.name], plan.load, share)
+    names = {a.name for a in expected}
+    found += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
+    found += [f"{app}: ended before its clients" for app in exits if app and app not in names]
+    return found
+
+
+def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
+    """Figures of the interval in which all clients ran: all have loaded .. the last has finished."""
+    assert plan.load
+    bad = check(plan, events)
+    clients = ycsb.collect(events)
+    cores = [core for cluster in plan.cluster_map.clusters for core in stats.between(events, cluster.number)]
+    bad += [problem for core in cores for problem in core.problems()]
+    missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores}
+    bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
+    seconds = max((core.seconds for core in cores), default=0.0)
+    return Result(
+        layout=plan.layout,
+        lock=plan.lock,
+        workload=plan.load.workload,
+        clusters=len(plan.cluster_map.clusters),
+        cores=len(plan.cluster_map.cpus),
+        emulated=emulated,
+        metrics=_metrics(clients, cores, seconds),
+        per_core=[_core(core, clients, seconds) for core in cores],
+        problems=bad,
+    )
+
+
+def _sum(cores: Iterable[stats.CoreInterval], counter: str) -> int:
+    return sum(core.counters[counter] for core in cores)
+
+
+def _locks(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
+    """Mean wait: from wanting the lock to having it, over all grabs and over those that met a conflict."""
+    grabs, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("grabs", "conflicts", "wait"))
+    return {
+        "lock_conflict_ratio": stats.ratio(conflicts, grabs),
+        "lock_mean_wait_cycles": stats.ratio(wait, grabs),
+        "lock_mean_hold_cycles": stats.ratio(_sum(cores, "lock_hold"), grabs),
+    }
+
+
+def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[stats.CoreInterval], seconds: float) -> dict[str, float]:
+    histogram = ycsb.merged(clients)
+    operations = sum(client.number("operations") for client in clients)
+    latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
+    return {
+        "ops_per_s": stats.ratio(operations, seconds),
+        "operations": operations,
+        "seconds": seconds,
+        "mean_us": stats.ratio(latency, operations),
+        "p50_us": ycsb.percentile(histogram, 50),
+        "p99_us": ycsb.percentile(histogram, 99),
+        "max_us": max((client.number("max_us") for client in clients), default=0.0),
+        "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
+        "cpu_utilisation": stats.ratio(sum(core.utilisation for core in cores), len(cores)),
+        "kernel_entries_per_s": stats.ratio(_sum(cores, "entries"), seconds),
+        "kernel_entries_per_op": stats.ratio(_sum(cores, "entries"), operations),
+        **_locks(cores),
+    }
+
+
+def _core(core: stats.CoreInterval, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    mine = [client for client in clients if client.cpu == core.cpu]
+    return {
+        "cluster": core.cluster,
+        "core": core.cpu,
+        "ops_per_s": stats.ratio(sum(client.number("operations") for client in mine), seconds),
+        "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
+        "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
+        "cpu_utilisation": core.utilisation,
+        "kernel_entries_per_s": core.rate("entries"),
+        **_locks([core]),
+    }
+
+
+def host_description(accel: Accel, binary: str) -> dict[str, Any]:
+    major, minor = version(binary)
+    return {
+        "cpu": host.cpu().model,
+        "cores": host.cpu().cores,
+        "kernel": platform.release(),
+        "accel": accel.kind,
+        "mode": accel.description,
+        "qemu": f"{major}.{minor}",
+    }
+
+
+def document(command: str, on: dict[str, Any], results: Iterable[Result]) -> dict[str, Any]:
+    """The results file."""
+    return {"skerry": skerry_version(), "command": command, "host": on, "results": [r.to_json() for r in results]}
