@@ -1,29 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copying a frame. */
+/* Copying frames and streams. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
- * Copies `length` bytes rounded up to 16; both buffers have that room
- * (PORT_BUFFER), and do not overlap. By 16-byte words, for `rep movs` costs an
- * emulator, and a real core's microcode at these sizes, more.
+ * memcpy() by 16-byte words, with an overlapping last word. `rep movs`, which
+ * libraries like, costs an emulator every byte or word of it, and a real core
+ * its microcode's start at these sizes.
  */
-static inline void frame_copy(void *to, const void *from, uint32_t length)
+static inline void copy_bytes(void *to, const void *from, size_t size)
 {
-	typedef uint64_t words __attribute__((vector_size(16), aligned(1), may_alias));
-	words *t = to;
-	const words *f = from;
+	typedef uint64_t word16 __attribute__((vector_size(16), aligned(1), may_alias));
+	typedef uint64_t word8 __attribute__((aligned(1), may_alias));
+	typedef uint32_t word4 __attribute__((aligned(1), may_alias));
+	char *t = to;
+	const char *f = from;
+	size_t left = size;
 
-	for (uint32_t done = 0; done < length; done += 64, t += 4, f += 4) {
-		uint32_t left = length - done;
+	if (size >= 16) {
+		for (; left >= 64; left -= 64, t += 64, f += 64) {
+			word16 a = ((const word16 *)f)[0], b = ((const word16 *)f)[1];
+			word16 c = ((const word16 *)f)[2], d = ((const word16 *)f)[3];
 
-		t[0] = f[0];
-		if (left > 16)
-			t[1] = f[1];
-		if (left > 32)
-			t[2] = f[2];
-		if (left > 48)
-			t[3] = f[3];
+			((word16 *)t)[0] = a;
+			((word16 *)t)[1] = b;
+			((word16 *)t)[2] = c;
+			((word16 *)t)[3] = d;
+		}
+		for (; left >= 16; left -= 16, t += 16, f += 16)
+			*(word16 *)t = *(const word16 *)f;
+		if (left)
+			*(word16 *)(t + left - 16) = *(const word16 *)(f + left - 16);
+	} else if (size >= 8) {
+		*(word8 *)(t + size - 8) = *(const word8 *)(f + size - 8);
+		*(word8 *)t = *(const word8 *)f;
+	} else if (size >= 4) {
+		*(word4 *)(t + size - 4) = *(const word4 *)(f + size - 4);
+		*(word4 *)t = *(const word4 *)f;
+	} else {
+		while (left--)
+			*t++ = *f++;
 	}
 }

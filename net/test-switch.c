@@ -13,13 +13,14 @@
 #include "switch/forward.h"
 #include "test.h"
 
-enum { PORTS = 4, UPLINK = 0 };
+enum { PORTS = 4, UPLINK = 0, PATIENCE = 1000000000 };
 
 static struct forward forward;
 static struct process_port table[PORTS];
 static char *memory;
 static struct port_end stack[PORTS];
 static unsigned wakes[PORTS];
+static uint64_t now = 1;
 
 static void set_up(void)
 {
@@ -33,7 +34,7 @@ static void set_up(void)
 		stack[i] = port_end(memory + i * PORT_SIZE, PORT_TO_SWITCH);
 	}
 	memset(wakes, 0, sizeof(wakes));
-	forward_init(&forward, table, PORTS, memory);
+	forward_init(&forward, table, PORTS, memory, PATIENCE);
 }
 
 static void count_wake(void *context, unsigned port)
@@ -80,7 +81,7 @@ static int64_t take(unsigned at, uint32_t *length)
 
 static void pass_until_quiet(void)
 {
-	while (forward_pass(&forward))
+	while (forward_pass(&forward, now))
 		;
 }
 
@@ -166,10 +167,10 @@ static void back_pressure(void)
 		if (!send_to(1, table[2].mac, sent, 100))
 			break;
 		sent++;
-		forward_pass(&forward);
+		forward_pass(&forward, now);
 	}
 	CHECK(sent == 2 * PORT_SLOTS);
-	CHECK(!forward_last_pass(&forward)); /* blocked: this arms for room */
+	CHECK(!forward_last_pass(&forward, now)); /* blocked: this arms for room */
 	CHECK(send_to(3, table[UPLINK].mac, 7, 64)); /* others go on */
 	pass_until_quiet();
 	CHECK(take(UPLINK, NULL) == 7);
@@ -191,6 +192,36 @@ static void back_pressure(void)
 	CHECK(forward.port[2].missed == 3);
 }
 
+/* A dead stack's ring stays full: its senders wait for patience to end, once, and then no more. */
+static void patience(void)
+{
+	uint64_t start = now;
+
+	set_up();
+	for (unsigned i = 0; i < PORT_SLOTS; i++) {
+		CHECK(send_to(1, table[2].mac, i, 64));
+		pass_until_quiet();
+	}
+	CHECK(send_to(1, table[2].mac, PORT_SLOTS, 64) && send_to(1, table[3].mac, 77, 64));
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == start + PATIENCE);
+	now = start + PATIENCE - 1;
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == start + PATIENCE);
+	CHECK(take(3, NULL) == -1);
+	now = start + PATIENCE;
+	CHECK(forward_last_pass(&forward, now));
+	CHECK(take(3, NULL) == 77 && forward.port[2].given_up == 1);
+	CHECK(!forward_last_pass(&forward, now) && !forward.deadline); /* nothing waits: no reason to wake up */
+	now += PATIENCE;
+	CHECK(send_to(1, table[2].mac, 5, 64) && forward_pass(&forward, now) && forward.port[2].given_up == 2);
+
+	for (unsigned i = 0; i < 3; i++) /* it lives after all: patience begins anew */
+		CHECK(take(2, NULL) == i);
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(send_to(1, table[2].mac, 1000 + i, 64));
+	pass_until_quiet();
+	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + PATIENCE && forward.port[2].given_up == 2);
+}
+
 static void signals(void)
 {
 	set_up();
@@ -202,7 +233,7 @@ static void signals(void)
 	forward_signal(&forward, count_wake, NULL);
 	forward_signal(&forward, count_wake, NULL);
 	CHECK(wakes[1] == 1 && wakes[2] == 1 && !wakes[0] && !wakes[3]); /* once for a batch */
-	CHECK(!forward_last_pass(&forward));
+	CHECK(!forward_last_pass(&forward, now));
 	CHECK(ring_wanted(&stack[1].transmit) && ring_wanted(&stack[3].transmit));
 }
 
@@ -227,7 +258,7 @@ static void lies(void)
 		for (unsigned i = 0; i < 2000; i++)
 			word[(unsigned)rand() % (PORT_BUFFERS / 4)] = (uint32_t)rand() % (i % 2 ? 600 : 0xffffffffu);
 		for (unsigned i = 0; i < 50; i++)
-			forward_pass(&forward);
+			forward_pass(&forward, now);
 		received_anything();
 		CHECK(send_to(1, table[2].mac, round, 64));
 		pass_until_quiet();
@@ -252,9 +283,9 @@ static void *run_switch(void *unused)
 {
 	(void)unused;
 	while (!done) {
-		while (forward_pass(&forward))
+		while (forward_pass(&forward, now))
 			forward_signal(&forward, post, NULL);
-		if (forward_last_pass(&forward))
+		if (forward_last_pass(&forward, now))
 			forward_signal(&forward, post, NULL);
 		else
 			sem_wait(&switch_wake);
@@ -314,6 +345,7 @@ int main(void)
 	alarm(100);
 	forwarding();
 	back_pressure();
+	patience();
 	signals();
 	lies();
 	sleeping();

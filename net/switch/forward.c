@@ -25,9 +25,11 @@ static unsigned port_of_ipv4(const struct forward *forward, uint32_t ipv4)
 	return FORWARD_NONE;
 }
 
-void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory)
+void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
+		  uint64_t patience)
 {
 	forward->count = count;
+	forward->patience = patience;
 	forward->uplink = FORWARD_NONE;
 	for (unsigned i = 0; i < FORWARD_TABLE; i++)
 		forward->by_mac[i] = FORWARD_NONE;
@@ -58,9 +60,10 @@ static bool deliver(struct forward_port *to, const void *frame, uint32_t length)
 
 	if (!buffer)
 		return false;
-	frame_copy(buffer, frame, length);
+	copy_bytes(buffer, frame, length);
 	port_publish(&to->end, length);
 	to->wake_receiver = true;
+	to->full_since = 0;
 	return true;
 }
 
@@ -94,19 +97,39 @@ static int destination(const struct forward *forward, unsigned source, const uin
 	return port == FORWARD_NONE || port == source ? TO_NOBODY : (int)port;
 }
 
-/* The same, and when it is full and `arm` says so, ask to be woken by room. */
-static bool deliver_or_arm(struct forward_port *to, const void *frame, uint32_t length, bool arm)
+/* What a pass is given. */
+struct pass {
+	uint64_t now;
+	bool last; /* ask to be woken by room */
+};
+
+/* The same for a frame that waits when the ring is full: says no then, and yes once patience has ended. */
+static bool deliver_or_wait(struct forward *forward, struct forward_port *to, const void *frame, uint32_t length,
+			    const struct pass *pass)
 {
+	uint64_t end;
+
 	if (deliver(to, frame, length))
 		return true;
-	if (!arm)
-		return false;
-	ring_arm_room(&to->end.transmit);
-	return deliver(to, frame, length);
+	if (pass->last) {
+		ring_arm_room(&to->end.transmit);
+		if (deliver(to, frame, length))
+			return true;
+	}
+	if (!to->full_since)
+		to->full_since = pass->now;
+	if (pass->now - to->full_since >= forward->patience) {
+		to->given_up++;
+		return true;
+	}
+	end = to->full_since + forward->patience;
+	if (!forward->deadline || end < forward->deadline)
+		forward->deadline = end;
+	return false;
 }
 
 /* Pass on the frame at the head of `source`. Says no when there is none or it must wait. */
-static bool forward_one(struct forward *forward, unsigned source, bool arm)
+static bool forward_one(struct forward *forward, unsigned source, const struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source];
 	uint32_t length;
@@ -123,7 +146,7 @@ static bool forward_one(struct forward *forward, unsigned source, bool arm)
 			flood(forward, source, frame, length);
 		else if (to == TO_NOBODY)
 			from->strays++;
-		else if (!deliver_or_arm(&forward->port[to], frame, length, arm))
+		else if (!deliver_or_wait(forward, &forward->port[to], frame, length, pass))
 			return false;
 		from->frames++;
 	}
@@ -132,27 +155,31 @@ static bool forward_one(struct forward *forward, unsigned source, bool arm)
 	return true;
 }
 
-static bool pass(struct forward *forward, bool arm)
+static bool move(struct forward *forward, const struct pass *pass)
 {
 	bool moved = false;
 
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned n = 0;
 
-		while (n < FORWARD_BATCH && forward_one(forward, i, arm))
+		while (n < FORWARD_BATCH && forward_one(forward, i, pass))
 			n++;
 		moved |= n != 0;
 	}
 	return moved;
 }
 
-bool forward_pass(struct forward *forward) { return pass(forward, false); }
+bool forward_pass(struct forward *forward, uint64_t now)
+{
+	return move(forward, &(struct pass){ .now = now });
+}
 
-bool forward_last_pass(struct forward *forward)
+bool forward_last_pass(struct forward *forward, uint64_t now)
 {
 	for (unsigned i = 0; i < forward->count; i++)
 		ring_arm(&forward->port[i].end.receive);
-	return pass(forward, true);
+	forward->deadline = 0;
+	return move(forward, &(struct pass){ .now = now, .last = true });
 }
 
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context)

@@ -22,13 +22,14 @@ _Noreturn void program_main(const struct process_info *info)
 {
 	if (info->port_count > PROCESS_MAX_PORTS)
 		program_fail("too many ports:", info->port_count);
-	forward_init(&forward, info->port, info->port_count, (void *)PROCESS_PORTS_VADDR);
+	/* a second: longer than a busy stack is silent, shorter than its peers' patience */
+	forward_init(&forward, info->port, info->port_count, (void *)PROCESS_PORTS_VADDR, info->tsc_hz);
 	for (;;) {
-		while (forward_pass(&forward))
+		while (forward_pass(&forward, read_tsc()))
 			forward_signal(&forward, wake, 0);
-		if (forward_last_pass(&forward))
+		if (forward_last_pass(&forward, read_tsc()))
 			forward_signal(&forward, wake, 0);
 		else
-			program_wait();
+			notification_wait(PROCESS_SLOT_WAKE, forward.deadline, 0);
 	}
 }

@@ -56,7 +56,7 @@ static bool receive(struct driver *driver, bool arm)
 
 			if (!buffer)
 				break;
-			frame_copy(buffer, frame, size);
+			copy_bytes(buffer, frame, size);
 			port_publish(&driver->port, size);
 		}
 		virtqueue_take(queue);
@@ -108,7 +108,7 @@ static bool transmit(struct driver *driver, bool arm)
 			uint16_t id = driver->idle[--driver->idle_count];
 			uint8_t *buffer = virtqueue_buffer(queue, id);
 
-			frame_copy(buffer + VIRTIO_NET_HEADER, frame, length);
+			copy_bytes(buffer + VIRTIO_NET_HEADER, frame, length);
 			checksum_make(buffer + VIRTIO_NET_HEADER, length);
 			virtqueue_post(queue, id, VIRTIO_NET_HEADER + length);
 		}

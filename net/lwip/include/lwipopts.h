@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How lwIP 2.1 is configured: one thread under the POSIX layer's lock, TCP
+ * over IPv4 over one Ethernet port and loopback, raw API. opt.h has the meaning.
+ */
+#pragma once
+
+#define NO_SYS 1
+#define SYS_LIGHTWEIGHT_PROT 0
+#define LWIP_NETCONN 0
+#define LWIP_SOCKET 0
+
+/* All memory comes from net/lwip/memory.c; nothing is sized ahead, so the MEMP_NUM_ limits do not apply. */
+#define MEM_LIBC_MALLOC 1
+#define MEMP_MEM_MALLOC 1
+#define MEM_ALIGNMENT 16
+#define mem_clib_malloc net_allocate
+#define mem_clib_calloc net_allocate_zeroed
+#define mem_clib_free net_free
+#define MEMP_NUM_SYS_TIMEOUT (LWIP_NUM_SYS_TIMEOUT_INTERNAL + 2)
+
+#define LWIP_IPV4 1
+#define LWIP_IPV6 0
+#define LWIP_UDP 0
+#define LWIP_RAW 0
+#define LWIP_ICMP 1
+#define IP_REASSEMBLY 0 /* nobody sends fragments of TCP */
+#define IP_FRAG 0
+#define IP_FORWARD 0
+
+/* A connect to somebody whose address is not yet known must not lose its first segments. */
+#define ARP_TABLE_SIZE 127
+#define ARP_QUEUEING 1
+#define ARP_QUEUE_LEN 64
+#define LWIP_NETIF_HWADDRHINT 1
+
+#define LWIP_NETIF_LOOPBACK 1
+#define LWIP_HAVE_LOOPIF 1
+#define LWIP_LOOPBACK_MAX_PBUFS 0 /* unlimited; TCP's windows bound it */
+
+/* Memory does not corrupt: net/port.h. */
+#define CHECKSUM_GEN_IP 0
+#define CHECKSUM_GEN_TCP 0
+#define CHECKSUM_GEN_ICMP 0
+#define CHECKSUM_CHECK_IP 0
+#define CHECKSUM_CHECK_TCP 0
+#define CHECKSUM_CHECK_ICMP 0
+
+#define TCP_MSS 1460
+#define LWIP_WND_SCALE 1
+#define TCP_RCV_SCALE 3
+#define TCP_WND (256 * 1024)
+#define TCP_WND_UPDATE_THRESHOLD (TCP_WND / 4)
+#define TCP_SND_BUF (256 * 1024)
+#define TCP_SND_QUEUELEN 4096 /* pbufs: small writes make one each */
+#define TCP_SNDLOWAT 16384 /* for lwIP's own sockets, which are not used; its checks want it */
+#define TCP_QUEUE_OOSEQ 1
+#define TCP_LISTEN_BACKLOG 1
+#define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */
+#define LWIP_TCP_RTO_TIME 1000
+#define LWIP_TCP_KEEPALIVE 1
+#define SO_REUSE 1
+
+#define LWIP_STATS 0

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* lwIP's network interface over the process's port to the switch. */
+#pragma once
+
+#include <stdbool.h>
+#include <skerry/process.h>
+
+/* After lwip_init(). `memory` is the port's shared memory. */
+void interface_start(void *memory, const struct process_network *network);
+
+/* Give what the switch sent to lwIP, at most a ring full. */
+void interface_receive(void);
+
+/* Send what waits for room; wake the switch if it sleeps and something is there for it. */
+void interface_flush(void);
+
+/* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
+bool interface_arm(void);
+
+/* Wakes the far end of the port: a signal to PROCESS_SLOT_PEER. */
+void interface_wake_peer(void);

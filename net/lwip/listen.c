@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How connections come about: addresses, listening, accepting, connecting. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <lwip/priv/tcp_priv.h>
+#include "socket.h"
+
+enum { BACKLOG_MAX = 511 };
+
+/* --- addresses --- */
+
+static int address_of(const struct sockaddr *address, socklen_t length, struct socket_address *out)
+{
+	struct sockaddr_in in;
+
+	if (length < sizeof(in) || !address)
+		return -EINVAL;
+	memcpy(&in, address, sizeof(in));
+	if (in.sin_family != AF_INET)
+		return -EAFNOSUPPORT;
+	*out = (struct socket_address){ in.sin_addr.s_addr, lwip_htons(in.sin_port) };
+	return 0;
+}
+
+static void give_address(const struct socket_address *from, struct sockaddr *address, socklen_t *length)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	if (!address || !length)
+		return;
+	in.sin_addr.s_addr = from->ipv4;
+	in.sin_port = lwip_htons(from->port);
+	memcpy(address, &in, *length < sizeof(in) ? *length : sizeof(in));
+	*length = sizeof(in);
+}
+
+int socket_getsockname(struct file *file, struct sockaddr *address, socklen_t *length)
+{
+	give_address(&socket_of(file)->local, address, length);
+	return 0;
+}
+
+int socket_getpeername(struct file *file, struct sockaddr *address, socklen_t *length)
+{
+	struct socket *socket = socket_of(file);
+
+	if (socket->state != SOCKET_CONNECTED)
+		return -ENOTCONN;
+	give_address(&socket->remote, address, length);
+	return 0;
+}
+
+/* --- listening --- */
+
+int socket_bind(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	struct socket *socket = socket_of(file);
+	struct socket_address to;
+	int error = address_of(address, length, &to);
+	ip_addr_t ip;
+
+	if (error)
+		return error;
+	if (socket->state != SOCKET_NEW || socket->local.port)
+		return -EINVAL;
+	ip_addr_set_ip4_u32(&ip, to.ipv4);
+	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) && !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
+		return -EADDRNOTAVAIL;
+	error = socket_error_of(tcp_bind(socket->pcb, &ip, to.port));
+	if (!error)
+		socket->local = (struct socket_address){ to.ipv4, socket->pcb->local_port };
+	return error;
+}
+
+static void queue_put(struct socket *listener, struct socket *connection)
+{
+	if (listener->queue_first)
+		listener->queue_last->queue_next = connection;
+	else
+		listener->queue_first = connection;
+	listener->queue_last = connection;
+	listener->queued++;
+}
+
+static struct socket *queue_take(struct socket *listener)
+{
+	struct socket *connection = listener->queue_first;
+
+	if (connection) {
+		listener->queue_first = connection->queue_next;
+		listener->queued--;
+	}
+	return connection;
+}
+
+/* A connection whose handshake is done. Beyond the backlog it keeps its place among lwIP's half-open ones: these are limited. */
+static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
+{
+	struct socket *listener = argument;
+	struct socket *connection;
+
+	if (error != ERR_OK || !pcb)
+		return ERR_VAL;
+	connection = socket_of_connection(pcb);
+	if (!connection)
+		return ERR_MEM; /* lwIP resets it */
+	connection->backlog_held = listener->queued >= listener->backlog;
+	if (connection->backlog_held)
+		tcp_backlog_delayed(pcb);
+	queue_put(listener, connection);
+	socket_update(listener);
+	return ERR_OK;
+}
+
+int socket_listen(struct file *file, int backlog)
+{
+	struct socket *socket = socket_of(file);
+	struct tcp_pcb *pcb;
+	ip_addr_t any = IPADDR4_INIT(IPADDR_ANY);
+	err_t error = ERR_OK;
+
+	if (backlog < 1)
+		backlog = 1;
+	socket->backlog = backlog < BACKLOG_MAX ? (unsigned)backlog : BACKLOG_MAX;
+	if (socket->state == SOCKET_LISTENING)
+		return 0;
+	if (socket->state != SOCKET_NEW)
+		return -EINVAL;
+	if (!socket->local.port && (error = tcp_bind(socket->pcb, &any, 0)) != ERR_OK)
+		return socket_error_of(error);
+	pcb = tcp_listen_with_backlog_and_err(socket->pcb, 0xff, &error);
+	if (!pcb)
+		return socket_error_of(error);
+	socket->pcb = pcb; /* a smaller one; lwIP freed the other */
+	socket->local.port = pcb->local_port;
+	socket->state = SOCKET_LISTENING;
+	tcp_accept(pcb, on_accept);
+	socket_update(socket);
+	return 0;
+}
+
+int socket_accept(struct file *file, struct file **out, struct sockaddr *address, socklen_t *length)
+{
+	struct socket *listener = socket_of(file), *connection;
+
+	if (listener->state != SOCKET_LISTENING)
+		return -EINVAL;
+	connection = queue_take(listener);
+	if (!connection)
+		return -EAGAIN;
+	if (connection->backlog_held && connection->pcb)
+		tcp_backlog_accepted(connection->pcb);
+	give_address(&connection->remote, address, length);
+	*out = &connection->file;
+	socket_update(listener);
+	return 0;
+}
+
+/* The listener closes: reset the connections that nobody accepted. */
+void socket_drop_queue(struct socket *socket)
+{
+	struct socket *connection;
+
+	while ((connection = queue_take(socket))) {
+		struct tcp_pcb *pcb = connection->pcb;
+
+		socket_detach(connection);
+		if (pcb)
+			tcp_abort(pcb);
+		socket_free(connection);
+	}
+}
+
+/* --- connecting --- */
+
+static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
+{
+	struct socket *socket = argument;
+
+	(void)error; /* failures come as errors */
+	socket->state = SOCKET_CONNECTED;
+	socket->local = (struct socket_address){ ip_2_ip4(&pcb->local_ip)->addr, pcb->local_port };
+	socket_update(socket);
+	return ERR_OK;
+}
+
+int socket_connect(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	struct socket *socket = socket_of(file);
+	struct socket_address to;
+	ip_addr_t ip;
+	int error;
+
+	switch (socket->state) {
+	case SOCKET_NEW:
+		break;
+	case SOCKET_CONNECTING:
+		return -EALREADY;
+	case SOCKET_CONNECTED: /* the first look after it was in progress says 0 */
+		error = socket->connect_told ? -EISCONN : 0;
+		socket->connect_told = true;
+		return error;
+	case SOCKET_FAILED:
+		return socket->error ? socket_take_error(socket) : -ECONNABORTED;
+	case SOCKET_LISTENING:
+		return -EISCONN;
+	}
+	error = address_of(address, length, &to);
+	if (error)
+		return error;
+	ip_addr_set_ip4_u32(&ip, to.ipv4 ? to.ipv4 : PP_HTONL(IPADDR_LOOPBACK)); /* INADDR_ANY is this host */
+	error = socket_error_of(tcp_connect(socket->pcb, &ip, to.port, on_connected));
+	if (error)
+		return error;
+	socket->remote = (struct socket_address){ ip_2_ip4(&ip)->addr, to.port };
+	socket->state = SOCKET_CONNECTING;
+	socket_update(socket);
+	return -EINPROGRESS;
+}

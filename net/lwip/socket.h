@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP sockets over lwIP's raw API. Everything runs under the POSIX layer's
+ * lock; lwIP calls back only from within net_poll() and the operations here.
+ *
+ *     NEW ──listen──► LISTENING           accept ──► CONNECTED
+ *     NEW ──connect─► CONNECTING ──► CONNECTED ──► FAILED
+ *
+ * `pcb` is null once lwIP no longer tells about the connection: it was reset or
+ * refused (FAILED), or both sides have closed it (CONNECTED), when lwIP
+ * finishes it alone.
+ */
+#pragma once
+
+#include <skerry/posix.h>
+#include <lwip/tcp.h>
+
+enum socket_state { SOCKET_NEW, SOCKET_LISTENING, SOCKET_CONNECTING, SOCKET_CONNECTED, SOCKET_FAILED };
+
+struct socket_address {
+	uint32_t ipv4; /* network byte order */
+	uint16_t port; /* host byte order */
+};
+
+struct socket {
+	struct file file; /* first: operations get this */
+	struct tcp_pcb *pcb;
+	enum socket_state state;
+	int error;           /* positive, for SO_ERROR and the next read or write */
+	bool peer_closed;
+	bool read_shut;
+	bool write_shut;
+	bool starved;        /* lwIP had no memory for a write: wait until something is sent, or a while */
+	bool unsent;         /* in the list of stream_flush() */
+	bool connect_told;   /* connect() has answered 0 */
+	bool backlog_held;   /* this connection still counts for its listener in lwIP */
+	struct linger linger;
+	struct socket_address local, remote;
+
+	/* received data: pbufs chained by `next`, from `offset` of the first */
+	struct pbuf *first, *last;
+	uint32_t offset;
+	struct socket *next_unsent;
+
+	/* a listener's connections that nobody has accepted yet */
+	struct socket *queue_first, *queue_last, *queue_next;
+	unsigned queued, backlog;
+};
+
+/* Some socket's file has become ready for something since this was last put to false. */
+extern bool socket_readiness_changed;
+
+static inline struct socket *socket_of(struct file *file) { return (struct socket *)file; }
+
+/* A new socket with a pcb, or null without memory. */
+struct socket *socket_new(void);
+/* The socket of a connection that lwIP made. */
+struct socket *socket_of_connection(struct tcp_pcb *pcb);
+/* Forget the pcb: lwIP no longer calls back, and finishes the connection by itself. */
+void socket_detach(struct socket *socket);
+void socket_free(struct socket *socket);
+/* Tell the POSIX layer what the socket is ready for now. */
+void socket_update(struct socket *socket);
+/* Takes the pending error: 0 or negative. */
+int socket_take_error(struct socket *socket);
+int socket_error_of(err_t error); /* negative errno */
+
+/* stream.c: the data of a connection */
+ssize_t stream_read(struct file *file, void *buffer, size_t size);
+ssize_t stream_write(struct file *file, const void *buffer, size_t size);
+ssize_t stream_send(struct file *file, const struct msghdr *message, int flags);
+ssize_t stream_receive(struct file *file, struct msghdr *message, int flags);
+int stream_shutdown(struct file *file, int how);
+void stream_attach(struct socket *socket);  /* data callbacks of a connection */
+void stream_discard(struct socket *socket); /* received data that nobody will read */
+void stream_forget(struct socket *socket);  /* no longer unsent */
+void stream_flush(void);                    /* send what was written since the last time */
+bool stream_writable(const struct socket *socket);
+
+/* listen.c: connections */
+int socket_bind(struct file *file, const struct sockaddr *address, socklen_t length);
+int socket_listen(struct file *file, int backlog);
+int socket_accept(struct file *file, struct file **out, struct sockaddr *address, socklen_t *length);
+int socket_connect(struct file *file, const struct sockaddr *address, socklen_t length);
+int socket_getsockname(struct file *file, struct sockaddr *address, socklen_t *length);
+int socket_getpeername(struct file *file, struct sockaddr *address, socklen_t *length);
+void socket_drop_queue(struct socket *socket);
+
+/* option.c */
+int socket_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size);
+int socket_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size);

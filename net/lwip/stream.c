@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection's data: reading, writing, and what lwIP tells about both. */
+#include <errno.h>
+#include <lwip/priv/tcp_priv.h>
+#include "socket.h"
+
+enum {
+	WRITE_LOW = TCP_SND_BUF / 4,  /* writable with this much room */
+	WRITE_MAX = 32 * TCP_MSS,     /* one call of tcp_write: its length has 16 bits */
+	FLUSH_BYTES = 16 * TCP_MSS,   /* a large write does not wait for stream_flush() */
+	POLL_INTERVAL = 2,            /* of TCP_SLOW_INTERVAL: 1 s */
+};
+
+static struct socket *unsent_first;
+
+/* --- writing --- */
+
+bool stream_writable(const struct socket *socket)
+{
+	return socket->pcb && !socket->starved && tcp_sndbuf(socket->pcb) >= WRITE_LOW &&
+	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2;
+}
+
+static void mark_unsent(struct socket *socket)
+{
+	if (socket->unsent)
+		return;
+	socket->unsent = true;
+	socket->next_unsent = unsent_first;
+	unsent_first = socket;
+}
+
+void stream_forget(struct socket *socket)
+{
+	struct socket **link = &unsent_first;
+
+	if (!socket->unsent)
+		return;
+	while (*link != socket)
+		link = &(*link)->next_unsent;
+	*link = socket->next_unsent;
+	socket->unsent = false;
+}
+
+void stream_flush(void)
+{
+	while (unsent_first) {
+		struct socket *socket = unsent_first;
+
+		unsent_first = socket->next_unsent;
+		socket->unsent = false;
+		tcp_output(socket->pcb);
+	}
+}
+
+/* What speaks against writing now: 0 or negative. */
+static int write_obstacle(struct socket *socket)
+{
+	switch (socket->state) {
+	case SOCKET_NEW: case SOCKET_LISTENING: return -ENOTCONN;
+	case SOCKET_CONNECTING: return -EAGAIN;
+	default: break;
+	}
+	if (socket->error)
+		return socket_take_error(socket);
+	return socket->write_shut || !socket->pcb ? -EPIPE : 0;
+}
+
+static ssize_t write_bytes(struct socket *socket, const char *bytes, size_t size, bool more)
+{
+	struct tcp_pcb *pcb = socket->pcb;
+	size_t done = 0;
+	err_t error = ERR_OK;
+
+	while (done < size && error == ERR_OK) {
+		size_t part = size - done, room = tcp_sndbuf(pcb);
+
+		if (part > room)
+			part = room;
+		if (part > WRITE_MAX)
+			part = WRITE_MAX;
+		if (!part)
+			break;
+		error = tcp_write(pcb, bytes + done, (u16_t)part,
+				  TCP_WRITE_FLAG_COPY | (more || done + part < size ? TCP_WRITE_FLAG_MORE : 0));
+		if (error == ERR_OK)
+			done += part;
+	}
+	if (error != ERR_OK)
+		socket->starved = true;
+	if (done >= FLUSH_BYTES || error != ERR_OK)
+		tcp_output(pcb);
+	else if (done)
+		mark_unsent(socket);
+	socket_update(socket);
+	return done || !size ? (ssize_t)done : -EAGAIN;
+}
+
+ssize_t stream_write(struct file *file, const void *buffer, size_t size)
+{
+	struct socket *socket = socket_of(file);
+	int obstacle = write_obstacle(socket);
+
+	return obstacle ? obstacle : write_bytes(socket, buffer, size, false);
+}
+
+ssize_t stream_send(struct file *file, const struct msghdr *message, int flags)
+{
+	struct socket *socket = socket_of(file);
+	int obstacle = write_obstacle(socket);
+	ssize_t total = 0;
+
+	if (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE))
+		return -EOPNOTSUPP;
+	if (message->msg_name)
+		return socket->state == SOCKET_CONNECTED ? -EISCONN : -EOPNOTSUPP;
+	if (obstacle)
+		return obstacle;
+	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
+		const struct iovec *iov = &message->msg_iov[i];
+		ssize_t n = write_bytes(socket, iov->iov_base, iov->iov_len, flags & MSG_MORE);
+
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n < iov->iov_len)
+			break;
+	}
+	return total;
+}
+
+/* --- reading --- */
+
+/* Open the window for data that was read or thrown away. lwIP counts in 16 bits. */
+static void opened(struct socket *socket, size_t size)
+{
+	while (socket->pcb && size) {
+		u16_t part = size > 0xffff ? 0xffff : (u16_t)size;
+
+		tcp_recved(socket->pcb, part);
+		size -= part;
+	}
+}
+
+static void drop_first(struct socket *socket)
+{
+	struct pbuf *first = socket->first;
+
+	socket->first = first->next;
+	socket->offset = 0;
+	first->next = NULL;
+	first->tot_len = first->len;
+	pbuf_free(first);
+}
+
+void stream_discard(struct socket *socket)
+{
+	while (socket->first)
+		drop_first(socket);
+}
+
+static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool truncate)
+{
+	size_t done = 0;
+
+	while (done < size && socket->first) {
+		size_t part = socket->first->len - socket->offset;
+
+		if (part > size - done)
+			part = size - done;
+		if (!truncate)
+			copy_bytes(bytes + done, (char *)socket->first->payload + socket->offset, part);
+		done += part;
+		socket->offset += (uint32_t)part;
+		if (socket->offset == socket->first->len)
+			drop_first(socket);
+	}
+	return done;
+}
+
+static size_t peek_bytes(const struct socket *socket, char *bytes, size_t size, size_t skip)
+{
+	const struct pbuf *pbuf = socket->first;
+	size_t offset = socket->offset + skip, done = 0;
+
+	for (; pbuf && done < size; pbuf = pbuf->next) {
+		size_t part = pbuf->len > offset ? pbuf->len - offset : 0;
+
+		if (part > size - done)
+			part = size - done;
+		copy_bytes(bytes + done, (char *)pbuf->payload + offset, part);
+		done += part;
+		offset = offset > pbuf->len ? offset - pbuf->len : 0;
+	}
+	return done;
+}
+
+/* The answer to a read where no data is: 0 at the end, or negative. */
+static int nothing_to_read(struct socket *socket)
+{
+	if (socket->state == SOCKET_NEW || socket->state == SOCKET_LISTENING)
+		return -ENOTCONN;
+	if (socket->state == SOCKET_CONNECTING)
+		return -EAGAIN;
+	if (socket->error)
+		return socket_take_error(socket);
+	return socket->state == SOCKET_FAILED || socket->peer_closed || socket->read_shut ? 0 : -EAGAIN;
+}
+
+static void after_read(struct socket *socket, size_t size)
+{
+	opened(socket, size);
+	if (!socket->first)
+		socket_update(socket);
+}
+
+ssize_t stream_read(struct file *file, void *buffer, size_t size)
+{
+	struct socket *socket = socket_of(file);
+	size_t done;
+
+	if (!socket->first)
+		return nothing_to_read(socket);
+	done = read_bytes(socket, buffer, size, false);
+	after_read(socket, done);
+	return (ssize_t)done;
+}
+
+ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
+{
+	struct socket *socket = socket_of(file);
+	size_t total = 0;
+
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	message->msg_namelen = 0; /* connected sockets name nobody */
+	message->msg_controllen = 0;
+	message->msg_flags = 0;
+	if (!socket->first)
+		return nothing_to_read(socket);
+	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
+		struct iovec *iov = &message->msg_iov[i];
+
+		if (flags & MSG_PEEK)
+			total += peek_bytes(socket, iov->iov_base, iov->iov_len, total);
+		else
+			total += read_bytes(socket, iov->iov_base, iov->iov_len, flags & MSG_TRUNC);
+	}
+	if (!(flags & MSG_PEEK))
+		after_read(socket, total);
+	return (ssize_t)total;
+}
+
+/* --- ends --- */
+
+/* When both sides have closed there is nothing more to hear; lwIP acknowledges and waits alone. */
+static void detach_if_over(struct socket *socket)
+{
+	if (socket->peer_closed && socket->write_shut)
+		socket_detach(socket);
+}
+
+int stream_shutdown(struct file *file, int how)
+{
+	struct socket *socket = socket_of(file);
+
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	if (socket->state != SOCKET_CONNECTED)
+		return -ENOTCONN;
+	if (how != SHUT_WR && !socket->read_shut) {
+		size_t held = 0;
+
+		for (const struct pbuf *p = socket->first; p; p = p->next)
+			held += p->len;
+		held -= socket->offset;
+		socket->read_shut = true;
+		stream_discard(socket);
+		opened(socket, held);
+	}
+	if (how != SHUT_RD && !socket->write_shut) {
+		socket->write_shut = true;
+		if (socket->pcb)
+			tcp_shutdown(socket->pcb, 0, 1);
+		detach_if_over(socket);
+	}
+	socket_update(socket);
+	return 0;
+}
+
+/* --- what lwIP tells --- */
+
+static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t error)
+{
+	struct socket *socket = argument;
+
+	(void)pcb;
+	(void)error;
+	if (!data) {
+		socket->peer_closed = true;
+		detach_if_over(socket);
+	} else if (socket->read_shut) {
+		opened(socket, data->tot_len);
+		pbuf_free(data);
+	} else {
+		if (socket->first)
+			socket->last->next = data;
+		else
+			socket->first = data;
+		while (data->next)
+			data = data->next;
+		socket->last = data;
+	}
+	socket_update(socket);
+	return ERR_OK;
+}
+
+static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
+{
+	struct socket *socket = argument;
+
+	(void)pcb;
+	(void)size;
+	socket->starved = false;
+	socket_update(socket);
+	return ERR_OK;
+}
+
+static err_t on_poll(void *argument, struct tcp_pcb *pcb)
+{
+	return on_sent(argument, pcb, 0);
+}
+
+/* lwIP has freed the pcb. */
+static void on_error(void *argument, err_t error)
+{
+	struct socket *socket = argument;
+
+	stream_forget(socket);
+	socket->pcb = NULL;
+	if (error == ERR_CLSD) { /* both sides have closed */
+		socket->peer_closed = socket->write_shut = true;
+	} else {
+		socket->error = socket->state == SOCKET_CONNECTING && error == ERR_RST ? ECONNREFUSED
+										       : -socket_error_of(error);
+		socket->state = SOCKET_FAILED;
+	}
+	socket_update(socket);
+}
+
+void stream_attach(struct socket *socket)
+{
+	tcp_recv(socket->pcb, on_received);
+	tcp_sent(socket->pcb, on_sent);
+	tcp_err(socket->pcb, on_error);
+	tcp_poll(socket->pcb, on_poll, POLL_INTERVAL);
+}
