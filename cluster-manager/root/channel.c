@@ -7,6 +7,7 @@
 #include "root.h"
 #include "slots.h"
 #include "string.h"
+#include "timer.h"
 #include "vspace.h"
 
 enum {
@@ -26,6 +27,7 @@ struct channel {
 	uint64_t seen;         /* the peer's generation we talk with; 0: none yet */
 	uint64_t heartbeat;    /* as read last */
 	uint64_t alive_at;     /* our TSC when it last changed */
+	uint32_t silent_ticks; /* of our timer since then */
 	int doorbell;
 	struct fragment *queue;
 	uint32_t queue_head, queue_tail; /* free-running */
@@ -214,6 +216,7 @@ static void look_at_peer(struct channel *c)
 		start_rings(c);
 		c->seen = generation;
 		c->alive_at = read_tsc();
+		c->silent_ticks = 0;
 		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
 		notification_signal((uint64_t)c->doorbell);
 	}
@@ -223,28 +226,37 @@ static void look_at_peer(struct channel *c)
 		c->state = LINK_UP;
 }
 
-/* Judged by our own clock, so that a peer cannot claim a heartbeat from the future. */
+/*
+ * Judged by our own clock, so that a peer cannot claim a heartbeat from the
+ * future, and by our own timer ticks: where an emulator runs the cores in turn,
+ * time alone may pass while the peer has had none.
+ */
 static void check_alive(struct channel *c)
 {
 	uint64_t now = read_tsc();
 	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
+	uint32_t patience = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
 	if (heartbeat != c->heartbeat) {
 		c->heartbeat = heartbeat;
 		c->alive_at = now;
-		return;
-	}
-	uint64_t patience = milliseconds(c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS);
-	if (c->state != LINK_DEAD && now - c->alive_at > patience)
+		c->silent_ticks = 0;
+	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / TIMER_MS &&
+		   now - c->alive_at > milliseconds(patience)) {
 		lose(c, c->seen ? "its heartbeat stopped" : "it never started");
+	}
+}
+
+void channels_tick(void)
+{
+	for (uint32_t i = 0; i < channel_count; i++)
+		check_alive(&channel[i]);
 }
 
 void channels_work(void)
 {
 	bool more = true;
-	for (uint32_t i = 0; i < channel_count; i++) {
+	for (uint32_t i = 0; i < channel_count; i++)
 		look_at_peer(&channel[i]);
-		check_alive(&channel[i]);
-	}
 	while (more) {
 		more = false;
 		for (uint32_t i = 0; i < channel_count; i++) {

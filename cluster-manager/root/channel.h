@@ -17,8 +17,10 @@ int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
 /* The same to every cluster that a channel leads to and that is not dead. */
 void channel_broadcast(uint16_t type, const void *body, size_t size);
 
-/* Receives, sends what waits, and looks after the peers; at every wake-up and timer tick. */
+/* Receives, sends what waits, and notices peers that start; at every wake-up. */
 void channels_work(void);
+/* Looks for peers that are silent; at every tick of the timer. */
+void channels_tick(void);
 
 /* Signs of life, from the timer thread: no system call but the time. */
 void channels_heartbeat(void);

@@ -8,8 +8,10 @@
 #include "waiters.h"
 
 static enum application_fate fate[MAP_MAX_APPLICATIONS];
+static uint32_t released;
 
 enum application_fate application_fate(uint32_t application) { return fate[application]; }
+uint32_t barrier_released(void) { return released; }
 
 static bool start(uint32_t application)
 {
@@ -28,6 +30,7 @@ static void release(uint32_t barrier)
 {
 	static struct report_stats stats;
 	stats_take(barrier, &stats);
+	released = barrier;
 	waiters_wake(WAIT_BARRIER, barrier, SKERRY_OK);
 	stats_report(&stats);
 }

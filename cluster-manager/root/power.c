@@ -5,12 +5,15 @@
 #include "serial.h"
 
 /* QEMU's isa-debug-exit ends with status 2 * value + 1. */
-enum { DEBUG_EXIT_PORT = 0xf4, DEBUG_EXIT_SUCCESS = 0x10, DEBUG_EXIT_FAILURE = 0x11 };
+enum { DEBUG_EXIT_PORT = 0xf4, DEBUG_EXIT_SUCCESS = 0x10, DEBUG_EXIT_FAILURE = 0x11, EXIT_MS = 500 };
 
 void power_off(uint32_t status)
 {
 	serial_drain(SERIAL_RESULTS);
 	serial_drain(SERIAL_CONSOLE);
 	io_port_out(ROOT_SLOT_IO_PORT, DEBUG_EXIT_PORT, 1, status ? DEBUG_EXIT_FAILURE : DEBUG_EXIT_SUCCESS);
+	uint64_t patience = read_tsc() + milliseconds(EXIT_MS); /* the emulator ends a moment later */
+	while (read_tsc() < patience)
+		;
 	console_print("it is now safe to switch off");
 }

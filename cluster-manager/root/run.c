@@ -108,10 +108,12 @@ void run_step(void)
 			bool never = false;
 			if (run.application[i].state != APPLICATION_WAITING)
 				continue;
-			if (may_start(&map.application[i], &never) && !never)
+			if (may_start(&map.application[i], &never) && !never) {
 				start(i);
-			else if (never)
+			} else if (never) {
+				console_print("%s is not started: it awaits one that ended", map.application[i].name);
 				run_ended(i, "an application awaits one that ended");
+			}
 		}
 	}
 	busy = false;
@@ -199,7 +201,8 @@ void run_exited(uint32_t i, uint32_t status)
 
 void run_arrived(uint32_t i, uint32_t barrier)
 {
-	run.application[i].arrived = barrier;
+	if (barrier > run.application[i].arrived)
+		run.application[i].arrived = barrier;
 	check_barrier();
 }
 

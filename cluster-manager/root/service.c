@@ -71,6 +71,8 @@ static int barrier(struct request *r)
 	if (message_words(r->m.info) < 1 || number == 0 || number > 1000000 ||
 	    !map.application[r->application].barrier)
 		return -SKERRY_BAD_ARGUMENT;
+	if (number <= barrier_released())
+		return 0;
 	int error = wait_for(r, WAIT_BARRIER, (uint32_t)number);
 	if (!error)
 		report_about(REPORT_ARRIVED, r->application, (uint32_t)number);
@@ -174,6 +176,8 @@ _Noreturn void service_loop(void)
 			manager_panic("receive failed (error %d)", -error);
 		} else if (message_label(m.info) == RECV_NOTIFICATION) {
 			channels_work();
+			if (m.badge & WAKE_TIMER)
+				channels_tick();
 			if (is_primary())
 				run_tick();
 		} else {
