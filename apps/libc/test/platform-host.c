@@ -19,6 +19,7 @@ enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129, HEAP = 256 << 20 };
 
 static struct process_info info = { .magic = PROCESS_INFO_MAGIC, .size = sizeof(info), .heap_size = HEAP, .name = "host@0" };
 static _Atomic int word[PLATFORM_NET + 1]; /* 1: signalled */
+static uint64_t started;
 
 const struct process_info *platform_info(void) { return &info; }
 
@@ -41,12 +42,13 @@ void platform_start(void)
 {
 	struct timespec now;
 
+	started = clock_cycles();
 	linux_call(SYS_mmap, (long)PROCESS_HEAP_VADDR, HEAP, PROT_READ | PROT_WRITE,
 	           MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	info.tsc_hz = measure_tsc();
 	linux_call(SYS_clock_gettime, CLOCK_REALTIME, (long)&now, 0, 0, 0, 0);
 	info.epoch = (uint64_t)now.tv_sec;
-	info.epoch_tsc = clock_cycles();
+	info.epoch_tsc = clock_cycles() - (uint64_t)((unsigned __int128)(uint64_t)now.tv_nsec * info.tsc_hz / 1000000000);
 	linux_call(SYS_getrandom, (long)info.random, sizeof(info.random), 0, 0, 0, 0);
 }
 
@@ -79,7 +81,7 @@ void platform_signal(unsigned notification)
 
 void platform_yield(void) { linux_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
 int platform_set_tls(uintptr_t tls) { return (int)linux_call(SYS_arch_prctl, 0x1002, (long)tls, 0, 0, 0, 0); }
-uint64_t platform_thread_time(unsigned index) { return index ? 0 : clock_cycles() - info.epoch_tsc; }
+uint64_t platform_thread_time(unsigned index) { return index ? 0 : clock_cycles() - started; }
 
 /* The child pops its entry and arguments off its new stack. */
 __asm__(".text\n"
