@@ -142,6 +142,13 @@ static uint64_t tcb_unbind(struct thread *thread)
 	return SKERRY_OK;
 }
 
+/* Run time, the present turn included. */
+static uint64_t tcb_time(struct cpu *cpu, const struct thread *thread)
+{
+	const struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	return thread->time + (home->shared.current == thread ? arch_time() - home->own.switched : 0);
+}
+
 uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
 	struct thread *thread = (struct thread *)slot->cap.object;
@@ -158,7 +165,7 @@ uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case TCB_SUSPEND: thread_suspend(cpu, thread); return SKERRY_OK;
 	case TCB_SET_TLS: return tcb_set_tls(cpu, thread, info);
 	case TCB_BIND: return tcb_bind(cpu, thread, info);
-	case TCB_TIME: message_set_word(current(cpu), 0, thread->time); return SKERRY_OK;
+	case TCB_TIME: message_set_word(current(cpu), 0, tcb_time(cpu, thread)); return SKERRY_OK;
 	case TCB_UNBIND: return tcb_unbind(thread);
 	default: return SKERRY_BAD_LABEL;
 	}

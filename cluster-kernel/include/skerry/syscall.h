@@ -141,7 +141,7 @@ enum skerry_invocation {
 	TCB_SET_TLS,         /* m0 FS base */
 	TCB_BIND,            /* c0 notification */
 	TCB_UNBIND,
-	TCB_TIME,            /* r0 TSC cycles this thread has run, up to when it last left its core */
+	TCB_TIME,            /* r0 TSC cycles this thread has run */
 
 	/* frame: c0 VSpace, m0 address, m1 rights, m2 attributes */
 	FRAME_MAP = 64,
