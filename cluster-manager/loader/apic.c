@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The local APIC of the core that runs the loader (Intel SDM volume 3, chapter 11). */
+#include "cpu.h"
+#include "loader.h"
+
+enum { MSR_APIC_BASE = 0x1b, APIC_BASE_ENABLE = 1 << 11, APIC_BASE_X2 = 1 << 10, MSR_X2APIC = 0x800 };
+enum { ID = 0x20, SPURIOUS = 0xf0, ICR = 0x300, ICR_HIGH = 0x310, TIMER = 0x320, COUNT_FROM = 0x380, COUNT = 0x390, DIVIDER = 0x3e0 };
+enum { ICR_PENDING = 1 << 12, MASKED = 1 << 16, DIVIDE_BY_1 = 0xb, SOFTWARE_ENABLE = 1 << 8 };
+
+static volatile uint32_t *registers;
+static bool x2;
+
+static uint32_t read_register(uint32_t offset)
+{
+	return x2 ? (uint32_t)read_msr(MSR_X2APIC + offset / 16) : registers[offset / 4];
+}
+
+static void write_register(uint32_t offset, uint32_t value)
+{
+	if (x2)
+		write_msr(MSR_X2APIC + offset / 16, value);
+	else
+		registers[offset / 4] = value;
+}
+
+void apic_init(const struct machine *m)
+{
+	uint64_t base = read_msr(MSR_APIC_BASE);
+
+	registers = (volatile uint32_t *)(base & 0xffffffffff000);
+	x2 = m->x2apic;
+	write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE | (x2 ? APIC_BASE_X2 : 0));
+	write_register(SPURIOUS, SOFTWARE_ENABLE | 0xff);
+}
+
+uint32_t apic_id(void)
+{
+	return x2 ? read_register(ID) : read_register(ID) >> 24;
+}
+
+void apic_send(uint32_t apic, uint32_t command)
+{
+	if (x2) {
+		write_msr(MSR_X2APIC + ICR / 16, (uint64_t)apic << 32 | command);
+		return;
+	}
+	write_register(ICR_HIGH, apic << 24);
+	write_register(ICR, command);
+	while (read_register(ICR) & ICR_PENDING)
+		pause();
+}
+
+void apic_timer_start(void)
+{
+	write_register(TIMER, MASKED);
+	write_register(DIVIDER, DIVIDE_BY_1);
+	write_register(COUNT_FROM, UINT32_MAX);
+}
+
+uint32_t apic_timer_count(void)
+{
+	return read_register(COUNT);
+}

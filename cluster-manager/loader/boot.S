@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entry from GRUB (multiboot2) or QEMU -kernel (PVH), 32-bit, to loader_main in long mode. */
+
+#define MULTIBOOT2_MAGIC 0xe85250d6
+#define PVH_ENTRY_NOTE   18 /* XEN_ELFNOTE_PHYS32_ENTRY */
+
+	.section .multiboot2, "a"
+	.balign 8
+header:
+	.long MULTIBOOT2_MAGIC, 0, header_end - header, -(MULTIBOOT2_MAGIC + header_end - header)
+	.short 1, 1 /* wanted, not required: memory map, RSDP old and new, EFI memory map */
+	.long 8 + 4 * 4, 6, 14, 15, 17
+	.balign 8
+	.short 6, 0 /* modules on page boundaries */
+	.long 8
+	.short 0, 0
+	.long 8
+header_end:
+
+	.section .note.pvh, "a", @note
+	.balign 4
+	.long 4, 8, PVH_ENTRY_NOTE
+	.asciz "Xen"
+	.quad pvh_start
+
+	.text
+	.code32
+	.globl multiboot2_start
+multiboot2_start:
+	mov %eax, %edi
+	jmp start
+
+pvh_start:
+	xor %edi, %edi
+
+start:	/* edi: multiboot2's magic or 0 for PVH; ebx: its information */
+	cli
+	cld
+	mov %ebx, %esi
+
+	/* 0 .. 4 GiB at their own addresses, 2 MiB pages */
+	mov $boot_pd, %edx
+	mov $0x83, %eax
+	mov $2048, %ecx
+1:	mov %eax, (%edx)
+	movl $0, 4(%edx)
+	add $0x200000, %eax
+	add $8, %edx
+	loop 1b
+	mov $boot_pd + 3, %eax
+	mov $boot_pdpt, %edx
+	mov $4, %ecx
+1:	mov %eax, (%edx)
+	add $4096, %eax
+	add $8, %edx
+	loop 1b
+	movl $boot_pdpt + 3, boot_pml4
+
+	mov $0x620, %eax /* PAE; OSFXSR and OSXMMEXCPT because libfdt's compiler may use SSE */
+	mov %eax, %cr4
+	mov $boot_pml4, %eax
+	mov %eax, %cr3
+	mov $0xc0000080, %ecx /* EFER */
+	rdmsr
+	or $0x100, %eax /* LME; main.c adds NXE and SCE once CPUID allows them */
+	wrmsr
+	mov $0x80010033, %eax /* PG WP NE ET MP PE */
+	mov %eax, %cr0
+	lgdt boot_gdt_pointer
+	ljmp $0x08, $1f
+
+	.code64
+1:	mov $0x10, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	xor %eax, %eax
+	mov %eax, %fs
+	mov %eax, %gs
+	mov $boot_stack_top, %esp
+	mov %edi, %edi
+	mov %esi, %esi
+	call loader_main
+1:	hlt
+	jmp 1b
+
+/* enter_kernel(cr3, entry, boot_info, index): the last thing that the first core does here */
+	.globl enter_kernel
+enter_kernel:
+	mov %rdi, %cr3
+	mov %rsi, %rax
+	mov %rdx, %rdi
+	mov %ecx, %esi
+	xor %ebp, %ebp
+	cld
+	jmp *%rax
+
+	.section .rodata
+	.balign 8
+	.globl boot_gdt
+boot_gdt:
+	.quad 0, 0x00af9b000000ffff, 0x00cf93000000ffff
+boot_gdt_pointer:
+	.short 23
+	.long boot_gdt
+
+	.bss
+	.balign 4096
+	.globl boot_pdpt
+boot_pml4: .skip 4096
+boot_pdpt: .skip 4096
+boot_pd:   .skip 4 * 4096
+boot_stack: .skip 64 * 1024
+boot_stack_top:
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Placing: decides where in each cluster's memory its kernel, tables, root
+ * task and modules go. Everything is taken from the top of the cluster's
+ * memory, around what is still in use; nothing is written yet but boot_info,
+ * which records the places.
+ */
+#include <string.h>
+
+#include "loader.h"
+
+extern char loader_start[], loader_end[];
+
+static uint64_t take(struct cluster *c, uint64_t size, uint64_t align, const char *what)
+{
+	uint64_t base;
+
+	if (!ranges_find(&c->free, &memory_busy, size, align, &base))
+		die("%s: no room for its %s (%lu KiB in one piece)", c->map->name, what, size / 1024);
+	ranges_remove(&c->free, base, size);
+	return base;
+}
+
+/* The RAM among the cluster's memory, less what stays the loader's: parked cores run there. */
+static void own_ram(struct cluster *c, const struct machine *m)
+{
+	memset(&c->ram, 0, sizeof c->ram);
+	for (uint32_t i = 0; i < c->map->memory_count; i++) {
+		uint64_t low = c->map->memory[i].base, high = low + c->map->memory[i].size;
+
+		for (uint32_t j = 0; j < m->ram.count; j++) {
+			uint64_t from = m->ram.at[j].base, to = from + m->ram.at[j].size;
+
+			if (from < low)
+				from = low;
+			if (to > high)
+				to = high;
+			if (from < to)
+				ranges_add(&c->ram, from, to - from);
+		}
+	}
+	ranges_remove(&c->ram, 0, LOW_MEMORY_END);
+	ranges_remove(&c->ram, (uint64_t)loader_start, (uint64_t)(loader_end - loader_start));
+	ranges_keep_largest(&c->ram, BOOT_MAX_RANGES);
+	c->free = c->ram;
+}
+
+static void place_kernel(struct cluster *c, const struct machine *m)
+{
+	char name[BOOT_NAME_SIZE + 8] = "kernel-";
+	const struct machine_module *module;
+	struct refusal why;
+	uint64_t end = KERNEL_IMAGE_BASE;
+
+	strcpy(name + 7, c->map->kernel);
+	module = machine_module(m, name);
+	if (!elf_read(&c->kernel, module->data, module->size, name, &why))
+		die("%s", why.text);
+	for (uint32_t i = 0; i < c->kernel.count; i++)
+		if (end < c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size)
+			end = c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size;
+	c->info->image.size = round_up(end - KERNEL_IMAGE_BASE, PAGE_SIZE);
+	c->info->image.base = take(c, c->info->image.size, PAGE_SIZE, "kernel");
+	c->entry = c->kernel.entry;
+}
+
+static void place_root(struct cluster *c, const struct machine *m)
+{
+	const struct machine_module *module = machine_module(m, c->map->root);
+	struct refusal why;
+
+	if (!elf_read(&c->root, module->data, module->size, c->map->root, &why))
+		die("%s", why.text);
+	for (uint32_t i = 0; i < c->root.count; i++) {
+		const struct elf_segment *s = &c->root.segment[i];
+		struct boot_segment *to = &c->info->segment[i];
+
+		to->vaddr = s->vaddr & ~(PAGE_SIZE - 1ul);
+		to->size = round_up(s->vaddr + s->memory_size, PAGE_SIZE) - to->vaddr;
+		to->rights = s->rights; /* ELF_READ is BOOT_READ and so on */
+		to->paddr = take(c, to->size, PAGE_SIZE, "root task");
+	}
+	c->info->segment_count = c->root.count;
+	c->info->root_entry = c->root.entry;
+}
+_Static_assert((int)ELF_READ == (int)BOOT_READ && (int)ELF_WRITE == (int)BOOT_WRITE &&
+	       (int)ELF_EXECUTE == (int)BOOT_EXECUTE, "same bits");
+
+static void place_modules(struct cluster *c, const struct machine *m)
+{
+	struct boot_info *info = c->info;
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i <= c->map->module_count; i++) {
+		const char *name = i == 0 ? "map" : c->map->module[i - 1];
+		struct boot_module *module = &info->module[i];
+
+		strcpy(module->name, name);
+		module->offset = at;
+		module->size = machine_module(m, name)->size;
+		at = round_up(at + module->size, PAGE_SIZE);
+	}
+	info->module_count = c->map->module_count + 1;
+	info->modules.size = round_up(at, LARGE_PAGE_SIZE);
+	info->modules.base = take(c, info->modules.size, LARGE_PAGE_SIZE, "modules");
+}
+
+/* Whole pages of 2 MiB at the start of a channel's memory that are RAM; the firmware may keep its end. */
+static struct boot_range channel_ram(const struct map_channel *channel, const struct machine *m)
+{
+	struct boot_range r = channel->memory;
+
+	while (r.size > 0 && ranges_common(&m->ram, r.base, r.size) != r.size)
+		r.size -= LARGE_PAGE_SIZE;
+	if (r.size == 0)
+		die("%s: the firmware keeps memory in the first 2 MiB at 0x%lx", channel->name, r.base);
+	if (r.base < (uint64_t)loader_end)
+		die("%s: memory at 0x%lx is the loader's; put the channel above 0x%lx", channel->name, r.base,
+		    round_up((uint64_t)loader_end, LARGE_PAGE_SIZE) - 1);
+	if (r.size < channel->memory.size)
+		say("%s: the firmware keeps the end of its memory, %lu of %lu KiB are left", channel->name,
+		    r.size / 1024, channel->memory.size / 1024);
+	return r;
+}
+
+static void place_channel(struct cluster *clusters, const struct map *map, const struct map_channel *channel,
+			  const struct machine *m)
+{
+	struct boot_range memory = channel_ram(channel, m);
+	struct cluster *end[2];
+	struct boot_channel *record[2];
+
+	for (uint32_t side = 0; side < 2; side++) {
+		end[side] = &clusters[map_cluster(map, channel->end[side]) - map->cluster];
+		record[side] = &end[side]->info->channel[end[side]->info->channel_count++];
+	}
+	for (uint32_t side = 0; side < 2; side++) {
+		const struct map_cluster *peer = end[!side]->map;
+		struct boot_channel *r = record[side];
+
+		r->id = channel->id;
+		r->peer = peer->id;
+		r->side = side;
+		r->memory = memory;
+		r->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near those who hear */
+		record[!side]->ring = r->heard;
+		r->peer_cpu_count = peer->cpu_count;
+		for (uint32_t i = 0; i < peer->cpu_count; i++)
+			r->peer_apic[i] = map->cpu[peer->cpu[i]].apic;
+	}
+}
+
+void clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m)
+{
+	for (uint32_t i = 0; i < map->cluster_count; i++) {
+		struct cluster *c = &clusters[i];
+		uint64_t info;
+
+		c->map = &map->cluster[i];
+		own_ram(c, m);
+		info = take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
+		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
+		place_modules(c, m);
+		place_kernel(c, m);
+		place_root(c, m);
+	}
+	for (uint32_t i = 0; i < map->channel_count; i++)
+		place_channel(clusters, map, &map->channel[i], m);
+	for (uint32_t i = 0; i < map->cluster_count; i++) {
+		struct cluster *c = &clusters[i];
+		uint64_t pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count);
+
+		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
+		c->info->tables.size = pages * PAGE_SIZE;
+	}
+}

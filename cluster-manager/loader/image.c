@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Filling the places: kernel, root task, modules, page tables, boot_info. */
+#include <string.h>
+
+#include "loader.h"
+
+#include <skerry/doorbell.h>
+
+#define GIB (1ul << 30)
+enum { DEVICE_ALIGN = 16 << 20, IOAPIC_FIRST = 0xfec00000 };
+
+static void copy_segment(const struct elf_image *elf, const struct elf_segment *s, uint64_t to)
+{
+	memcpy((void *)to, elf->file + s->offset, s->file_size);
+}
+
+static void load_kernel(struct cluster *c)
+{
+	const struct boot_range image = c->info->image;
+
+	memset((void *)image.base, 0, image.size);
+	for (uint32_t i = 0; i < c->kernel.count; i++) {
+		const struct elf_segment *s = &c->kernel.segment[i];
+		uint64_t page = s->vaddr & ~(PAGE_SIZE - 1ul);
+		uint64_t paddr = image.base + (page - KERNEL_IMAGE_BASE);
+
+		copy_segment(&c->kernel, s, image.base + (s->vaddr - KERNEL_IMAGE_BASE));
+		tables_map(&c->tables, page, paddr, round_up(s->vaddr + s->memory_size, PAGE_SIZE) - page,
+			   (s->rights & ELF_WRITE ? MAP_WRITE : 0) |
+				   (s->rights & ELF_EXECUTE ? MAP_EXECUTE : 0));
+	}
+}
+
+static void load_root(struct cluster *c)
+{
+	for (uint32_t i = 0; i < c->root.count; i++) {
+		const struct boot_segment *to = &c->info->segment[i];
+
+		memset((void *)to->paddr, 0, to->size);
+		copy_segment(&c->root, &c->root.segment[i], to->paddr + (c->root.segment[i].vaddr - to->vaddr));
+	}
+}
+
+static void load_modules(struct cluster *c, const struct machine *m)
+{
+	const struct boot_info *info = c->info;
+	uint64_t filled = 0;
+
+	for (uint32_t i = 0; i < info->module_count; i++) {
+		const struct boot_module *module = &info->module[i];
+
+		/* the gap before it: other people's old memory must not show */
+		memset((void *)(info->modules.base + filled), 0, module->offset - filled);
+		memcpy((void *)(info->modules.base + module->offset), machine_module(m, module->name)->data,
+		       module->size);
+		filled = module->offset + module->size;
+	}
+	memset((void *)(info->modules.base + filled), 0, info->modules.size - filled);
+}
+
+static void load_doorbells(struct cluster *c)
+{
+	for (uint32_t i = 0; i < c->info->channel_count; i++) {
+		const struct boot_channel *channel = &c->info->channel[i];
+		struct doorbell_page *page = memset((void *)channel->heard, 0, PAGE_SIZE);
+
+		memset((void *)&page->route, DOORBELL_UNBOUND, sizeof page->route);
+		/* the peer's page is not in our direct map otherwise */
+		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring, PAGE_SIZE, MAP_WRITE);
+	}
+}
+
+static void list_devices(struct boot_info *info, const struct machine *m)
+{
+	uint64_t low = round_up(m->low_ram_end, DEVICE_ALIGN);
+	uint64_t high = 4 * GIB, top = m->address_limit < 1024 * GIB ? m->address_limit : 1024 * GIB;
+	struct ranges device = { 0 };
+
+	for (uint32_t i = 0; i < m->ram.count; i++)
+		if (m->ram.at[i].base + m->ram.at[i].size > high)
+			high = m->ram.at[i].base + m->ram.at[i].size;
+	high = round_up(high, GIB);
+	if (low < IOAPIC_FIRST)
+		ranges_add(&device, low, IOAPIC_FIRST - low);
+	if (high < top)
+		ranges_add(&device, high, top - high);
+	for (uint32_t i = 0; i < m->ioapic_count; i++)
+		ranges_remove(&device, m->ioapic[i].base & ~(PAGE_SIZE - 1ul), PAGE_SIZE);
+	ranges_remove(&device, m->lapic_base, PAGE_SIZE);
+	ranges_keep_largest(&device, BOOT_MAX_RANGES);
+
+	info->device_count = device.count;
+	memcpy(info->device, device.at, device.count * sizeof *info->device);
+	info->ioapic_count = m->ioapic_count;
+	memcpy(info->ioapic, m->ioapic, sizeof info->ioapic);
+}
+
+static void fill_info(struct cluster *c, const struct map *map, const struct machine *m)
+{
+	struct boot_info *info = c->info;
+
+	info->magic = BOOT_INFO_MAGIC;
+	info->size = sizeof *info;
+	info->cluster = c->map->id;
+	info->cluster_count = map->cluster_count;
+	info->x2apic = m->x2apic;
+	info->tsc_hz = machine_clock.tsc_hz;
+	info->lapic_hz = machine_clock.lapic_hz;
+	info->rsdp = m->rsdp;
+	info->epoch = machine_clock.epoch;
+	info->epoch_tsc = machine_clock.epoch_tsc;
+	info->cpu_count = c->map->cpu_count;
+	for (uint32_t i = 0; i < info->cpu_count; i++) {
+		info->cpu_number[i] = c->map->cpu[i];
+		info->apic[i] = map->cpu[c->map->cpu[i]].apic;
+	}
+	ranges_keep_largest(&c->free, BOOT_MAX_RANGES);
+	info->memory_count = c->free.count;
+	memcpy(info->memory, c->free.at, c->free.count * sizeof *info->memory);
+	strcpy(info->kernel_name, c->map->kernel);
+	memcpy(info->isa_gsi, m->isa_gsi, sizeof info->isa_gsi);
+	memcpy(info->isa_flags, m->isa_flags, sizeof info->isa_flags);
+	if (c->map->devices)
+		list_devices(info, m);
+}
+
+void cluster_load(struct cluster *c, const struct map *map, const struct machine *m)
+{
+	tables_init(&c->tables, c->info->tables.base, c->info->tables.size / PAGE_SIZE);
+	tables_map(&c->tables, 0, 0, 4 * GIB, MAP_WRITE | MAP_EXECUTE);
+	for (uint32_t i = 0; i < c->ram.count; i++)
+		tables_map(&c->tables, KERNEL_DIRECT_BASE + c->ram.at[i].base, c->ram.at[i].base, c->ram.at[i].size,
+			   MAP_WRITE);
+	load_kernel(c);
+	load_root(c);
+	load_modules(c, m);
+	load_doorbells(c);
+	fill_info(c, map, m);
+	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
+	    c->map->cpu_count, c->map->cpu_count == 1 ? "" : "s", ranges_total(&c->free) >> 20,
+	    c->info->module_count, c->info->channel_count, c->info->channel_count == 1 ? "" : "s");
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loader's parts, in the order in which main.c uses them. It runs on one
+ * core with interrupts off, all RAM mapped at its physical address.
+ */
+#pragma once
+
+#include "executable.h"
+#include "map.h"
+
+#define LOW_MEMORY_END 0x100000ul /* never given away */
+enum { PAGE_SIZE = 4096, LARGE_PAGE_SIZE = 2 << 20 };
+
+static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
+
+/* serial.c: lines on COM1, each after "skerry loader: " */
+void serial_init(void);
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* One line, then the end: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
+_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* memory.c */
+/* Maps physical addresses up to `end`; 0 .. 4 GiB are there from the start. */
+void identity_extend(uint64_t end);
+/* One entry of a firmware memory map; usable entries first become RAM when all are known. */
+void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, bool is_ram);
+void memory_settle(struct machine *m);
+/* What must not be overwritten before the clusters start, although it is RAM. */
+extern struct ranges memory_busy;
+
+/* multiboot2.c, pvh.c: fill memory, modules and the RSDP from what started us */
+void multiboot2_read(struct machine *m, const void *info);
+void pvh_read(struct machine *m, const void *info);
+void module_add(struct machine *m, const char *name, uint64_t name_size, const void *data, uint64_t size);
+
+/* acpi.c: cores, nodes, interrupt controllers */
+void acpi_read(struct machine *m);
+
+/* apic.c */
+void apic_init(const struct machine *m); /* x2APIC on this core when the machine has it */
+uint32_t apic_id(void);
+enum { APIC_ICR_INIT = 0x4500, APIC_ICR_STARTUP = 0x4600 };
+void apic_send(uint32_t apic, uint32_t command);
+void apic_timer_start(void); /* counts down from 2^32 - 1, divider 1, no interrupt */
+uint32_t apic_timer_count(void);
+
+/* clock.c */
+struct clock {
+	uint64_t tsc_hz, lapic_hz, epoch, epoch_tsc;
+};
+void clock_calibrate(const struct machine *m);
+extern struct clock machine_clock;
+void delay(uint64_t microseconds);
+
+/* tables.c: a cluster's kernel page table */
+struct tables {
+	uint64_t base, used, limit; /* pool of pages; the first is the PML4. In pages but for `base` */
+};
+enum { MAP_WRITE = 1 << 1, MAP_EXECUTE = 1 << 30 };
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells); /* pages */
+void tables_init(struct tables *t, uint64_t base, uint64_t pages);
+void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights);
+
+/* cluster.c: where everything of a cluster lies */
+struct cluster {
+	const struct map_cluster *map;
+	struct ranges ram;  /* all that the cluster owns, in its direct map */
+	struct ranges free; /* what of it nothing was put into */
+	struct elf_image kernel, root;
+	struct tables tables;
+	struct boot_info *info;
+	struct boot_range segments;
+	uint64_t entry;
+};
+void clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
+
+/* image.c: fills what clusters_place has placed */
+void cluster_load(struct cluster *c, const struct map *map, const struct machine *m);
+
+/* smp.c: starts every core; this one last */
+_Noreturn void clusters_start(struct cluster *clusters, const struct map *map, const struct machine *m);

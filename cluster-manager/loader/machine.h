@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the firmware and the boot loader before us say about this machine. */
+#pragma once
+
+#include "ranges.h"
+
+enum { MACHINE_MAX_CPUS = 1024, MACHINE_MAX_NODE_RANGES = 128, MACHINE_MAX_MODULES = 128, MODULE_NAME_MAX = 64 };
+
+struct machine_cpu { /* of the MADT */
+	uint32_t apic;
+	uint32_t node; /* of the SRAT, when has_node */
+	bool enabled;
+	bool has_node;
+};
+
+struct machine_node_range { /* of the SRAT */
+	struct boot_range range;
+	uint32_t node;
+};
+
+struct machine_module { /* a file, somewhere in memory */
+	char name[MODULE_NAME_MAX];
+	const void *data;
+	uint64_t size;
+};
+
+struct machine {
+	struct ranges ram;   /* usable, whole pages */
+	struct ranges known; /* everything the firmware's memory map names, of whatever type */
+	uint64_t low_ram_end; /* end of the last RAM below 4 GiB, the firmware's own included */
+
+	uint32_t cpu_count;
+	struct machine_cpu cpu[MACHINE_MAX_CPUS];
+	bool has_srat;
+	uint32_t node_range_count;
+	struct machine_node_range node_range[MACHINE_MAX_NODE_RANGES];
+
+	uint32_t module_count;
+	struct machine_module module[MACHINE_MAX_MODULES];
+
+	uint32_t ioapic_count;
+	struct boot_ioapic ioapic[BOOT_MAX_IOAPICS];
+	uint32_t isa_gsi[16], isa_flags[16];
+
+	uint64_t rsdp;         /* 0: none found */
+	uint32_t pm_timer;     /* I/O port; 0: none */
+	bool pm_timer_32;      /* its counter has 32 bits, not 24 */
+	uint64_t lapic_base;
+	bool x2apic;           /* CPUID has it */
+	uint64_t address_limit; /* 1 << physical address bits */
+};
+
+const struct machine_module *machine_module(const struct machine *m, const char *name);
+const struct machine_cpu *machine_cpu(const struct machine *m, uint32_t apic);

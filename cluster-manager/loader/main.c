@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The loader: one cluster map in, one running kernel per cluster out.
+ *
+ * Its own memory (1 MiB .. loader_end), the first 1 MiB and the firmware's
+ * tables are never given away; GRUB's modules are, once they are copied.
+ */
+#include <string.h>
+
+#include "cpu.h"
+#include "loader.h"
+
+enum { MULTIBOOT2_MAGIC = 0x36d76289, MSR_EFER = 0xc0000080, EFER_SCE = 1, EFER_NXE = 1 << 11 };
+
+void loader_main(uint32_t magic, const void *info);
+
+static struct machine machine;
+static struct map map;
+static struct cluster clusters[BOOT_MAX_CLUSTERS];
+static _Alignas(8) char map_blob[MAP_MAX_SIZE];
+
+/* What the kernels take for granted. */
+static void check_cpu(struct machine *m)
+{
+	uint32_t extended = cpuid(0x80000000).a;
+	struct cpuid features = cpuid(0x80000001);
+
+	if (!(features.d >> 20 & 1))
+		die("this CPU has no no-execute pages (NX)");
+	if (!(features.d >> 11 & 1))
+		die("this CPU has no SYSCALL");
+	if (!(cpuid(1).d >> 9 & 1))
+		die("this CPU has no local APIC");
+	m->x2apic = cpuid(1).c >> 21 & 1;
+	m->address_limit = 1ul << (extended >= 0x80000008 ? cpuid(0x80000008).a & 0xff : 36);
+	write_msr(MSR_EFER, read_msr(MSR_EFER) | EFER_NXE | EFER_SCE);
+}
+
+/* GRUB aligns modules, an archive does not; libfdt wants 8 bytes. */
+static void read_map(const struct machine *m)
+{
+	const struct machine_module *module = machine_module(m, "map");
+	struct refusal why;
+
+	if (module == NULL)
+		die("there is no module map");
+	if (module->size > sizeof map_blob)
+		die("map: %lu bytes are more than %u", module->size, MAP_MAX_SIZE);
+	memcpy(map_blob, module->data, module->size);
+	if (!map_parse(&map, map_blob, module->size, &why) || !map_check(&map, m, &why))
+		die("%s", why.text);
+}
+
+/* Both sides start from zeroes: a generation of 0 says that a side has not started. */
+static void clear_channels(void)
+{
+	for (uint32_t i = 0; i < map.cluster_count; i++)
+		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++)
+			if (clusters[i].info->channel[j].side == 0)
+				memset((void *)clusters[i].info->channel[j].memory.base, 0,
+				       clusters[i].info->channel[j].memory.size);
+}
+
+/* Nobody may be surprised by an interrupt of the firmware's; kernels use the I/O APICs. */
+static void mask_pic(void)
+{
+	out8(0x21, 0xff);
+	out8(0xa1, 0xff);
+}
+
+void loader_main(uint32_t magic, const void *info)
+{
+	serial_init();
+	check_cpu(&machine);
+	if (magic == MULTIBOOT2_MAGIC)
+		multiboot2_read(&machine, info);
+	else
+		pvh_read(&machine, info);
+	memory_settle(&machine);
+	acpi_read(&machine);
+	say("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
+	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
+	read_map(&machine);
+
+	mask_pic();
+	apic_init(&machine);
+	clock_calibrate(&machine);
+	say("TSC %lu kHz, APIC timer %lu kHz, epoch %lu", machine_clock.tsc_hz / 1000, machine_clock.lapic_hz / 1000,
+	    machine_clock.epoch);
+	clusters_place(clusters, &map, &machine);
+	for (uint32_t i = 0; i < map.cluster_count; i++)
+		cluster_load(&clusters[i], &map, &machine);
+	clear_channels();
+	clusters_start(clusters, &map, &machine);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a core runs from its start-up IPI to its kernel's entry point. Copied
+ * to a page below 1 MiB; struct trampoline of smp.c lies at its end.
+ */
+#include "trampoline.h"
+
+	.section .rodata
+	.globl trampoline_start, trampoline_long, trampoline_end
+	.code16
+trampoline_start:
+	cli
+	cld
+	mov %cs, %ax
+	mov %ax, %ds
+	xor %ebx, %ebx
+	mov %ax, %bx
+	shl $4, %ebx /* where this page lies */
+	lgdtl TRAMPOLINE_GDT_POINTER
+	mov $0x20, %eax /* PAE */
+	mov %eax, %cr4
+	mov TRAMPOLINE_LOADER_CR3, %eax
+	mov %eax, %cr3
+	mov $0xc0000080, %ecx /* EFER: NXE LME SCE */
+	xor %edx, %edx
+	mov $0x901, %eax
+	wrmsr
+	mov $0x80010033, %eax /* PG WP NE ET MP PE, caches on */
+	mov %eax, %cr0
+	ljmpl *TRAMPOLINE_FAR_POINTER
+
+	.code64
+trampoline_long:
+	mov $0x10, %eax
+	mov %eax, %ds
+	mov %eax, %es
+	mov %eax, %ss
+	xor %eax, %eax
+	mov %eax, %fs
+	mov %eax, %gs
+	mov %ebx, %ebx
+	cmpl $0, TRAMPOLINE_X2APIC(%rbx)
+	je 1f
+	mov $0x1b, %ecx /* IA32_APIC_BASE: EN, EXTD */
+	rdmsr
+	or $0xc00, %eax
+	wrmsr
+1:	mov TRAMPOLINE_BOOT_INFO(%rbx), %rdi
+	mov TRAMPOLINE_INDEX(%rbx), %esi
+	mov TRAMPOLINE_CR3(%rbx), %r8
+	mov TRAMPOLINE_ENTRY(%rbx), %r9
+	movl $1, TRAMPOLINE_ARRIVED(%rbx) /* the fields above may change from here on */
+1:	pause
+	cmpl $0, TRAMPOLINE_GO(%rbx)
+	je 1b
+	mov %r8, %cr3
+	xor %ebp, %ebp
+	jmp *%r9
+trampoline_end:
+
+	.section .note.GNU-stack, "", @progbits
