@@ -129,8 +129,8 @@ class Run:
                 path.touch()
             self.started = time.monotonic()
             self._process = process.start(self.command.arguments(), self.command.log)
-            # QEMU itself refuses its arguments within moments; a port may have been taken since.
-            while self._process.poll() is None and not self.command.monitor.exists():
+            # QEMU refuses its arguments within moments; a port may have been taken since it was chosen.
+            while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
             if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
                 return

@@ -42,8 +42,10 @@ def _check_elf(name: str, path: Path) -> None:
 
 def collect(cluster_map: ClusterMap, build: Path = BUILD) -> dict[str, Path]:
     """Files of every module that the map needs; an unknown or missing one is refused with its user's name."""
-    users = {f"kernel-{c.kernel}": c.name for c in cluster_map.clusters}
-    users |= {m: c.name for c in cluster_map.clusters for m in (c.root, *c.modules)}
+    users: dict[str, str] = {}
+    for cluster in cluster_map.clusters:
+        for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
+            users.setdefault(name, cluster.name)
     found = {}
     for name in images_of(cluster_map):
         try:

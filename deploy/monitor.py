@@ -2,6 +2,7 @@
 """QEMU's monitor: what the cores were doing when a machine hangs, and an orderly end."""
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,17 @@ async def _talk(path: Path, commands: Sequence[str]) -> list[str]:
         return answers
     finally:
         await client.disconnect()
+
+
+def is_up(path: Path) -> bool:
+    """Whether QEMU greets: it does so when the machine is complete, with all that its arguments ask for."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+            return probe.recv(1) == b"{"
+        except OSError:
+            return False
 
 
 def human(path: Path, *commands: str) -> list[str]:

@@ -53,13 +53,11 @@ TCG_COUNTED = Accel(
 )
 
 
-def tcg_for(cores: int, repeatable: bool = False) -> Accel:
-    """The emulator's mode for so many virtual cores: the host's scheduling must not decide the result."""
-    host = len(os.sched_getaffinity(0))
-    if cores <= host and not repeatable:
-        return replace(TCG_PARALLEL, description=f"{TCG_PARALLEL.description}; {cores} cores on {host} of the host")
-    mode = TCG_COUNTED if repeatable else TCG_TURNS
-    return replace(mode, description=f"{mode.description}; {cores} cores on {host} of the host")
+def tcg_for(cores: int, counted: bool = False) -> Accel:
+    """The emulator's mode for so many virtual cores; `counted`: repeatable to the instruction."""
+    here = len(os.sched_getaffinity(0))
+    mode = TCG_COUNTED if counted else TCG_PARALLEL if cores <= here else TCG_TURNS
+    return replace(mode, description=f"{mode.description}; {cores} cores on {here} of the host")
 
 
 @cache

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry compare`."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import comparison, options
+from deploy.comparison import Comparison
+from deploy.deployment import WORKLOADS, Deployment
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.output import Json, Output, Quiet
+from deploy.paths import BUILD
+from deploy.render import comparison_table, layout_table, pairs, ratio_json
+from deploy.results import Result, document, host_description
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.units import parse_size
+
+RESULTS = BUILD / "results"
+
+Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads, of a, b, c, f.")]
+Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.")]
+Records = Annotated[int, typer.Option("--records", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
+Operations = Annotated[int, typer.Option("--operations", min=1, help="Operations of each client.")]
+Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of each Redis, on its core.")]
+
+
+def compare(
+    workload: Workload = "c",
+    layout: Layouts = ",".join(comparison.LAYOUTS),
+    lock: options.Lock = "clh",
+    sockets: options.Sockets = None,
+    cores: options.Cores = None,
+    memory: options.Memory = None,
+    topology: options.Topology = None,
+    records: Records = 10_000,
+    operations: Operations = comparison.OPERATIONS,
+    clients: Clients = 2,
+    accel: options.Accel = "auto",
+    icount: options.Icount = False,
+    medium: options.Boot = "iso",
+    timeout: options.Timeout = 150.0,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Run one kernel per socket beside one kernel spanning the machine: Redis under YCSB.
+
+    Prints a table for each and their ratio, writes JSON and a plot. Fails if one operation is lost or wrong.
+    """
+    started = time.strftime("%Y%m%d-%H%M%S")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
+    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, None).shape
+    given = parse_size(memory, "--memory") if memory else None
+    job = Comparison(
+        shape=comparison.machine(shape.sockets, shape.cores, given, records, clients),
+        layouts=_split("--layout", layout, None),
+        workloads=_split("--workload", workload.lower(), WORKLOADS),
+        lock=lock or "clh",
+        records=records,
+        operations=operations,
+        clients=clients,
+        timeout=timeout,
+        medium=options.check_boot(medium),
+    )
+    _check(job)
+    ensure_built(output)
+    results, on = _run(job, accel, icount, output)
+    _publish(results, on, output, started)
+
+
+def _split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    for part in found:
+        if not part or (allowed and part not in allowed):
+            raise InputError(option, f"'{part}' is not one of {', '.join(allowed or ('a layout',))}")
+    return list(dict.fromkeys(found))
+
+
+def _check(job: Comparison) -> None:
+    """Everything that can be wrong with the request, before anything is built or booted."""
+    for layout, workload in comparison.steps(job):
+        plan(job.deployment(layout, workload))
+
+
+def _run(job: Comparison, accel: str, icount: bool, output: Output) -> tuple[list[Result], dict[str, Any]]:
+    load, outside = comparison.accelerators(job, accel, icount)
+    on = host_description(load, job.binary)
+    output.line(f"Machine: {job.shape}. Mode: {load.description}.")
+    if outside is not load:
+        output.line(f"Power-on to +PONG is timed with: {outside.description}.")
+    results = []
+    pongs: dict[str, float] = {}
+    for layout, workload in comparison.steps(job):
+        name = f"{layout}, workload {workload.upper()}"
+        with output.progress(f"{name}: booting", total=_milestones(job)) as update:
+            result = comparison.measure(job, load, layout, workload, _follow(name, update))
+        if layout not in pongs:
+            with output.progress(f"{layout}: from power-on to the first +PONG"):
+                pongs[layout] = comparison.boot_to_pong(job, layout, outside)
+        result.metrics["boot_to_pong_s"] = pongs[layout]
+        output.table(layout_table(result))
+        results.append(result)
+    return results, on
+
+
+def _milestones(job: Comparison) -> int:
+    """Events of one run: starts, serving instances, results."""
+    servers = max(1, job.shape.sockets * job.shape.cores - 1)
+    return 2 + servers * (2 + 2 * job.clients)
+
+
+def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
+    seen = 0
+
+    def follow(event: Event) -> None:
+        nonlocal seen
+        summary = event.kind == "result" and event.get("data", {}).get("event") == "ycsb"
+        seen += event.kind in ("started", "serving") or summary
+        doing = "measured" if summary else "loading and measuring" if event.kind == "started" else None
+        update(completed=seen, **({"description": f"{name}: {doing}"} if doing else {}))
+
+    return follow
+
+
+def _publish(results: list[Result], on: dict[str, Any], output: Output, started: str) -> None:
+    from deploy.plot import plot  # matplotlib takes long to load, and other commands load this module
+
+    beside = pairs(results)
+    for first, second in beside:
+        output.table(comparison_table(first, second))
+    data = document("compare", on, results)
+    data["ratios"] = [ratio_json(first, second) for first, second in beside]
+    output.results(data)
+    written = Path(output.json_to) if output.json_to not in (None, "-") else None
+    picture = written.with_suffix(".png") if written else RESULTS / f"compare-{started}.png"
+    plot(results, on["mode"], picture)
+    output.line(f"Results: {written}. Plot: {picture}." if written else f"Plot: {picture}.")

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The main job: the same instances and clients under several layouts, one boot after another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from deploy import kvm, qemu
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Load, Redis
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.pong import first_pong
+from deploy.results import Result, evaluate
+from topology.machine import Shape, default_memory
+from topology.units import MIB
+
+LAYOUTS = ("per-socket", "spanning")
+OPERATIONS = 5000  # of each client
+VALUE_SIZE = 1000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    shape: Shape
+    layouts: Sequence[str] = LAYOUTS
+    workloads: Sequence[str] = ("c",)
+    lock: str = "clh"
+    records: int = 10_000
+    operations: int = OPERATIONS
+    clients: int = 2
+    timeout: float = 150.0
+    medium: str = "iso"
+    binary: str = qemu.BINARY
+
+    def deployment(self, layout: str, workload: str) -> Deployment:
+        return Deployment(
+            name="compare",
+            shape=self.shape,
+            layout=layout,
+            lock=self.lock,
+            statistics=True,
+            redis=Redis(heap=heap_for(self.records)),
+            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE),
+        )
+
+
+def heap_for(records: int) -> int:
+    """Room for a Redis with so many records of 1 kB: about 3 kB each in its hash and its buffers, and 64 MiB."""
+    return (64 * MIB + records * 3072 + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
+
+
+def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape:
+    """Enough memory for every core's programs, whatever the layout takes for channels."""
+    wanted = cores * (heap_for(records) + clients * Load.heap) + 256 * MIB
+    rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
+    return Shape(sockets, cores, memory or max(default_memory(cores), rounded))
+
+
+def measure(
+    job: Comparison, accel: qemu.Accel, layout: str, workload: str, on_event: Callable[[Event], None]
+) -> Result:
+    """One boot, one result. A result that cannot be trusted is a failure."""
+    what = plan(job.deployment(layout, workload))
+    how = Options(accel, job.timeout, job.medium, binary=job.binary, on_event=on_event)
+    with boot(what, how) as machine:
+        machine.wait_done()
+        result = evaluate(what, machine.events, accel.emulated)
+        if result.problems:
+            more = f" (and {len(result.problems) - 1} more)" if len(result.problems) > 1 else ""
+            raise Failure(f"{layout}, workload {workload}: {result.problems[0]}{more}")
+        return result
+
+
+def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel) -> float:
+    """Seconds from power-on until the host hears the first +PONG. Not with a clock that counts instructions."""
+    what = plan(replace(job.deployment(layout, "c"), load=Load(), shutdown="never", statistics=False))
+    with boot(what, Options(accel, job.timeout, job.medium, binary=job.binary)) as machine:
+        first = what.forwards[0][0]
+        machine.wait_event("serving", app=first)
+        return first_pong(machine.address(first)) - machine.started
+
+
+def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
+    """For the load, and for what is timed from outside."""
+    cores = job.shape.sockets * job.shape.cores
+    load = kvm.choose(wanted, cores, repeatable=True, icount=icount)
+    return load, qemu.tcg_for(cores) if load.icount else load
+
+
+def steps(job: Comparison) -> Iterator[tuple[str, str]]:
+    for workload in job.workloads:
+        for layout in job.layouts:
+            yield layout, workload

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options that several commands share, and what they mean together."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import deployment as deployments
+from deploy.deployment import Deployment
+from deploy.expand import Plan, is_map, plan, plan_map
+from topology import hwloc
+from topology.errors import InputError
+from topology.layouts import NAMES
+from topology.machine import Machine, Shape, default_memory
+from topology.units import parse_size
+
+Accel = Annotated[str, typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.")]
+Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", help="Sockets of the emulated machine (2).")]
+Cores = Annotated[int | None, typer.Option("--cores", metavar="M", help="Cores of each socket (2).")]
+Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
+Topology = Annotated[
+    Path | None, typer.Option("--topology", metavar="FILE", help="Take sockets and cores from an hwloc XML file.")
+]
+Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.")]
+Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh or none.")]
+Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
+Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.")]
+Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
+
+
+def shape_of(machine: Machine, memory: int | None = None) -> Shape:
+    """An emulated machine with the sockets and cores of a real one; its memory does not have to fit into ours."""
+    if machine.shape:
+        return machine.shape
+    sizes = {socket: sum(c.socket == socket for c in machine.cores) for socket in machine.sockets}
+    cores = max(sizes.values())
+    if min(sizes.values()) != cores:
+        raise InputError(machine.name, f"sockets of different sizes ({sorted(sizes.values())}) cannot be emulated")
+    return Shape(len(sizes), cores, memory or default_memory(cores))
+
+
+def adapt(
+    given: Deployment,
+    sockets: int | None,
+    cores: int | None,
+    memory: str | None,
+    topology: Path | None,
+    layout: str | None,
+    lock: str | None,
+) -> Deployment:
+    """A deployment with what the command line says instead."""
+    size = parse_size(memory, "--memory") if memory else None
+    if topology:
+        if sockets or cores:
+            raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
+        given = replace(given, shape=shape_of(hwloc.read_xml(topology), size))
+    else:
+        given = given.with_machine(sockets, cores, size)
+    return replace(given, layout=layout or given.layout, lock=lock or given.lock)
+
+
+def load_plan(
+    path: Path,
+    sockets: int | None = None,
+    cores: int | None = None,
+    memory: str | None = None,
+    topology: Path | None = None,
+    layout: str | None = None,
+    lock: str | None = None,
+) -> Plan:
+    """A deployment file, or a cluster map, as something to boot."""
+    if not is_map(path):
+        return plan(adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock))
+    if layout or lock:
+        raise InputError(str(path), "is a cluster map: it says layout and lock itself")
+    if not (sockets or cores or memory or topology):
+        return plan_map(path)
+    return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None).shape)
+
+
+def check_boot(boot: str) -> str:
+    if boot not in ("iso", "kernel"):
+        raise InputError("--boot", f"'{boot}' is not one of iso, kernel")
+    return boot

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A comparison as tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+
+from deploy.results import Result
+
+PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio")
+
+# Metric, what people call it, format.
+FIGURES = (
+    ("ops_per_s", "operations/s", ",.0f"),
+    ("p50_us", "p50 latency, µs", ",.1f"),
+    ("p99_us", "p99 latency, µs", ",.1f"),
+    ("cpu_utilisation", "CPU utilisation", ".1%"),
+    ("kernel_entries_per_s", "kernel entries/s", ",.0f"),
+    ("kernel_entries_per_op", "kernel entries/operation", ",.2f"),
+    ("lock_conflict_ratio", "lock conflicts/grab", ".3%"),
+    ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
+    ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
+    ("boot_to_pong_s", "power-on to first +PONG, s", ".2f"),
+)
+_FORMAT = {metric: format for metric, _, format in FIGURES}
+
+
+def _text(metric: str, value: float | None) -> str:
+    return "-" if value is None else format(value, _FORMAT[metric])
+
+
+def layout_table(result: Result) -> Table:
+    """One layout: a row for each core, then all of them."""
+    emulated = "  (emulated)" if result.emulated else ""
+    kernels = f"{result.clusters} kernel{'s' * (result.clusters != 1)}"
+    table = Table(
+        title=f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}",
+        title_justify="left",
+        title_style="bold",
+    )
+    names = ["cluster", "core", "ops/s", "p50 µs", "p99 µs", "CPU", "kernel entries/s", "conflicts", "mean wait, cycles"]
+    for name in names:
+        table.add_column(name, justify="right")
+    for core in result.per_core:
+        table.add_row(
+            str(core["cluster"]),
+            str(core["core"]),
+            *[_text(m, core[m]) if core["ops_per_s"] or not m.startswith("p") else "-" for m in PER_CORE],
+            _text("lock_mean_wait_cycles", core["lock_mean_wait_cycles"]),
+        )
+    table.add_section()
+    total = result.metrics
+    table.add_row(
+        *["all", "", *[_text(m, total.get(m)) for m in PER_CORE]],
+        _text("lock_mean_wait_cycles", total["lock_mean_wait_cycles"]),
+        style="bold",
+    )
+    return table
+
+
+def ratios(first: Result, second: Result) -> dict[str, float]:
+    """first / second, where both have the metric and it is not 0."""
+    a, b = first.metrics, second.metrics
+    return {metric: a[metric] / b[metric] for metric, _, _ in FIGURES if a.get(metric) is not None and b.get(metric)}
+
+
+def comparison_table(first: Result, second: Result) -> Table:
+    emulated = "  (emulated)" if first.emulated else ""
+    table = Table(
+        title=f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}",
+        title_justify="left",
+        title_style="bold",
+    )
+    table.add_column("")
+    for name in (first.layout, second.layout, f"{first.layout} / {second.layout}"):
+        table.add_column(name, justify="right")
+    quotient = ratios(first, second)
+    for metric, name, _ in FIGURES:
+        if metric in first.metrics or metric in second.metrics:
+            ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
+            table.add_row(
+                name, _text(metric, first.metrics.get(metric)), _text(metric, second.metrics.get(metric)), ratio
+            )
+    return table
+
+
+def pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
+    """The two layouts of each workload."""
+    workloads = list(dict.fromkeys(r.workload for r in results))
+    found = []
+    for workload in workloads:
+        mine = [r for r in results if r.workload == workload]
+        if len(mine) == 2:
+            found.append((mine[0], mine[1]))
+    return found
+
+
+def ratio_json(first: Result, second: Result) -> dict[str, Any]:
+    found: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
+    if first.emulated:
+        found["emulated"] = True
+    return found | {"metrics": ratios(first, second)}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Events of a machine that was never booted."""
+
+import json
+from typing import Any
+
+from deploy.events import EventStream
+from deploy.expand import Plan
+from deploy.stats import COUNTERS
+
+HZ = 1_000_000_000
+
+
+def stream(*events: dict[str, Any]) -> EventStream:
+    made = EventStream()
+    made.feed("".join(json.dumps(e) + "\n" for e in events).encode())
+    return made
+
+
+def snapshot(cluster: int, cpus: list[int], when: str, tsc: int, scale: int) -> dict[str, Any]:
+    """Counters that grow with `scale`; every core is half idle."""
+    cores = []
+    for cpu in cpus:
+        core = {name: scale * 1000 for name in COUNTERS} | {"cpu": cpu, "tsc": tsc, "idle": tsc // 2}
+        core["lock_conflicts"] = scale * 10
+        cores.append(core)
+    return {"event": "stats", "when": when, "tsc": tsc, "tsc_hz": HZ, "cluster": cluster, "kernel": "clh+stat", "cores": cores}
+
+
+def ycsb(app: str, cpu: int, operations: int, loaded: int, **changed: Any) -> list[dict[str, Any]]:
+    """A client's result: half of the operations take 10 us, the others 20, in two parts."""
+    half = operations // 2
+    data = {
+        **{"event": "ycsb", "client": app, "operations": operations, "reads": operations, "updates": 0},
+        **{"errors": 0, "wrong": 0, "mean_us": 15.0, "max_us": 20.0, "histogram_parts": 2},
+        "load": {"records": loaded, "seconds": 1.0},
+    } | changed
+    parts = [{"event": "histogram", "part": 1, "pairs": [10.0, half]}]
+    parts.append({"event": "histogram", "part": 2, "pairs": [20.0, operations - half]})
+    return [{"event": "result", "app": app, "cluster": 0, "cpu": cpu, "data": d} for d in [*parts, data]]
+
+
+def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
+    assert plan.load
+    found: list[dict[str, Any]] = []
+    for cluster in plan.cluster_map.clusters:
+        found.append({"event": "boot", "cluster": cluster.number})
+    for app in plan.cluster_map.applications:
+        if app.program == "ycsb":
+            share = int(app.args[app.args.index("--load-count") + 1])
+            found += ycsb(app.name, app.cpu, plan.load.operations, share)
+            found.append({"event": "exit", "app": app.name, "status": 0})
+    for cluster in plan.cluster_map.clusters:
+        found.append(snapshot(cluster.number, cluster.cpus, "barrier-1", HZ, 1))
+        found.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
+    found.append({"event": "done", "status": 0})
+    return found

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Images and QEMU, with files that are no kernels: GRUB starts, refuses the loader, and the machine hangs."""
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy import boot as boots
+from deploy import image, modules, qemu
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Redis
+from deploy.errors import Failure
+from deploy.expand import plan
+from topology.errors import InputError
+from topology.machine import Shape
+
+ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 62) + bytes(44)
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build directory whose every image is an empty ELF file."""
+    for name in ("root", "switch", "virtio-net", "redis-server", "ycsb", "kernel-clh", "kernel-clh+stat"):
+        path = modules.module_path(name, tmp_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(ELF)
+    loader = tmp_path / modules.LOADER
+    loader.parent.mkdir(parents=True, exist_ok=True)
+    loader.write_bytes(ELF)
+    monkeypatch.setattr(image, "_stripped", lambda path, build: path.read_bytes())
+    monkeypatch.setattr(boots, "LOGS", tmp_path / "log")
+    return tmp_path
+
+
+def test_every_module_of_the_map_is_in_the_image(build: Path) -> None:
+    files = image.contents(plan(Deployment(redis=Redis())).cluster_map, build)
+    assert list(files) == ["map", "kernel-clh", "root", "switch", "virtio-net", "redis-server"]
+    assert files["map"][:4] == b"\xd0\x0d\xfe\xed"
+    config = image.grub_config(files, "t")
+    assert "multiboot2 /boot/loader" in config and "module2 /boot/kernel-clh kernel-clh" in config
+
+
+def test_missing_and_unknown_images_name_their_user(build: Path) -> None:
+    with pytest.raises(InputError, match=r"cluster@0: kernel-rtm: its image .* is missing"):
+        image.contents(plan(Deployment(lock="rtm")).cluster_map, build)
+    modules.module_path("root", build).write_bytes(b"#!/bin/sh\n")
+    with pytest.raises(InputError, match="not an ELF64"):
+        image.contents(plan(Deployment()).cluster_map, build)
+
+
+def test_cpio_unpacks_to_what_went_in(tmp_path: Path) -> None:
+    files = {"map": b"abc", "kernel-clh+stat": b"x" * 4097, "empty": b""}
+    (tmp_path / "a.cpio").write_bytes(image.cpio(files))
+    subprocess.run(["cpio", "-i", "--quiet", "-F", "a.cpio"], cwd=tmp_path, check=True)
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
+
+
+def test_iso_boots_by_bios_and_uefi(tmp_path: Path) -> None:
+    (tmp_path / "loader").write_bytes(ELF)
+    image.make_iso(tmp_path / "x.iso", {"map": b"abc"}, tmp_path / "loader")
+    report = subprocess.run(
+        ["xorriso", "-indev", tmp_path / "x.iso", "-report_el_torito", "plain", "-find", "/boot", "-type", "f"],
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert "BIOS" in report and "UEFI" in report and "/boot/map" in report
+
+
+def test_machine_arguments() -> None:
+    command = " ".join(qemu.topology_arguments(Shape(2, 3)))
+    assert "-smp cpus=6,sockets=2,cores=3,threads=1 -m 2048M" in command
+    assert "node,nodeid=1,memdev=memory1 -numa cpu,node-id=1,socket-id=1" in command
+    assert "dist,src=0,dst=1,val=21" in command
+
+
+def test_a_machine_that_hangs_is_stopped_and_its_registers_kept(build: Path) -> None:
+    options = Options(qemu.TCG_TURNS, timeout=4, build=build)
+    with pytest.raises(Failure, match=r"hang: not done within 4 s \(log: .*\.log\)"):
+        with boot(plan(Deployment(redis=Redis())), options) as run:
+            pid, directory = run.pid, run.directory
+            run.wait_done()
+    assert not Path(f"/proc/{pid}").exists()
+    assert not directory.exists()
+    log = next((build / "log").glob("*.log")).read_text()
+    assert len(re.findall(r"\b[ER]IP=", log)) == 4
+    assert "===== console =====" in log and "multiboot" in log
+
+
+def test_refused_arguments_of_qemu_are_said(build: Path) -> None:
+    options = Options(qemu.TCG_TURNS, build=build, extra=("-nonsense",))
+    with pytest.raises(Failure, match="QEMU: .*nonsense"):
+        with boot(plan(Deployment(redis=Redis())), options):
+            pass
+
+
+def test_host_ports_are_open_and_different(build: Path) -> None:
+    with boot(plan(Deployment(redis=Redis())), Options(qemu.TCG_TURNS, build=build)) as run:
+        ports = {f.host_port for f in run.forwards}
+        assert len(ports) == 3
+        assert run.address("redis@2")[0] == "127.0.0.1"
+        listening = Path("/proc/net/tcp").read_text()
+        assert all(f"0100007F:{port:04X}" in listening for port in ports)
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from deploy import process
+child = process.start(["sleep", "60"], Path(sys.argv[1]))
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path / "log")], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        os.kill(parent.pid, by)
+        parent.wait(5)
+    for _ in range(100):
+        state = Path(f"/proc/{child}/stat")
+        if not state.exists() or state.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail("the child lives on")

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from pathlib import Path
+
+import pytest
+
+from deploy import deployment
+from deploy.deployment import Deployment, Load, Program, Redis, parse
+from deploy.expand import plan, plan_map
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.machine import Shape
+from topology.reader import read_dts
+from topology.units import GIB, MIB
+
+EXAMPLES = sorted((Path(deployment.__file__).parent / "deployments").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
+def test_examples_expand_to_maps_that_survive_their_text(path: Path) -> None:
+    made = plan(deployment.read(path))
+    assert read_dts(write_dts(made.cluster_map)) == made.cluster_map
+    assert made.forwards
+
+
+def test_defaults() -> None:
+    made = parse("[redis]")
+    assert (made.shape, made.layout, made.kernel) == (Shape(2, 2, GIB), "per-socket", "clh")
+    assert made.redis and made.redis.heap == 256 * MIB and "--save" in made.redis.args
+
+
+REFUSED = [
+    ("redis = 3", "[redis]: is not a table"),
+    ("[redis]\nheep = '1G'", "unknown key 'heep'"),
+    ("[redis]\nheap = '1M'", "multiple of 2 MiB"),
+    ("[redis]\nheap = 'lots'", "is not a size"),
+    ("[redis]\ninstances = -1", "is not a number from 0"),
+    ("[redis]\ninstances = 'all'", "is not a number from 0"),
+    ("[redis]\nport = 70000", "is not a number from 1 to 65535"),
+    ("[redis]\nargs = 'x'", "is not a list of strings"),
+    ("[ycsb]\nclients = 2", "there is no [redis]"),
+    ("[redis]\n[ycsb]\nworkload = 'z'", "is not one of a, b, c, f"),
+    ("[redis]\n[ycsb]\nvalue-size = 1001", "does not divide"),
+    ("[machine]\nsockets = 0", "is not a number from 1"),
+    ("[machine]\nsockets = true", "is not a number from 1"),
+    ("[machine]\nmemory = '1T'", "is not a size"),
+    ("[clusters]\nlock = 3", "is not a string"),
+    ("shutdown = 'soon'", "is not one of"),
+    ("colour = 'red'", "unknown key 'colour'"),
+    ("[[program]]\ncpu = 1", "has no 'program'"),
+    ("[program]\nprogram = 'x'", "write [[program]]"),
+    ("[[program]]\nprogram = 'x'\nforward = [80]", "has no network"),
+    ("network = false\n[redis]", "something needs it"),
+    ("[machine", "deployment: "),
+]
+
+
+@pytest.mark.parametrize("text, expected", REFUSED)
+def test_wrong_files_are_refused_with_a_line(text: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_does_not_fit_the_machine_is_refused() -> None:
+    with pytest.raises(InputError, match="heaps of"):
+        plan(Deployment(redis=Redis(heap=2 * GIB)))
+    with pytest.raises(InputError, match="cpu 9"):
+        plan(Deployment(programs=(Program("posixtest", cpu=9),)))
+    with pytest.raises(InputError, match="runs on one core"):
+        plan(Deployment(lock="none"))
+    with pytest.raises(InputError, match="--layout"):
+        plan(Deployment(layout="per-planet"))
+
+
+def test_redis_is_on_every_core_but_the_networks_with_its_clients_beside_it() -> None:
+    made = plan(Deployment(shape=Shape(2, 4, 2 * GIB), redis=Redis(), load=Load(clients=2, records=1001)))
+    apps = made.cluster_map.applications
+    assert [a.cpu for a in apps if a.program == "redis-server"] == list(range(1, 8))
+    assert {a.cpu for a in apps if a.role} == {0}
+    for app in apps:
+        if app.program == "ycsb":
+            server = made.application(app.awaits[0])
+            assert server.cpu == app.cpu and app.args[1] == server.ipv4
+    shares = [int(a.args[a.args.index("--load-count") + 1]) for a in apps if a.program == "ycsb"][:2]
+    assert sum(shares) == 1001
+
+
+def test_one_core_has_everything() -> None:
+    made = plan(Deployment(shape=Shape(1, 1), redis=Redis()))
+    assert {a.cpu for a in made.cluster_map.applications} == {0}
+
+
+def test_many_instances_get_different_addresses() -> None:
+    made = plan(Deployment(shape=Shape(2, 20, 16 * GIB), redis=Redis(heap=16 * MIB), load=Load(clients=2)))
+    addresses = [a.ipv4 for a in made.cluster_map.applications if a.ipv4]
+    assert len(addresses) == 117 == len(set(addresses))
+
+
+def test_too_many_ports_for_one_switch_are_refused() -> None:
+    with pytest.raises(InputError, match="121 ports are more than 120"):
+        plan(Deployment(shape=Shape(2, 30, 16 * GIB), redis=Redis(instances=40, heap=2 * MIB), load=Load(clients=2)))
+
+
+def test_a_map_file_is_a_deployment_too(tmp_path: Path) -> None:
+    made = plan(Deployment(shape=Shape(2, 3, GIB), redis=Redis(heap=64 * MIB)))
+    path = tmp_path / "mine.dts"
+    path.write_text(write_dts(made.cluster_map))
+    read = plan_map(path)
+    assert read.shape == Shape(2, 3, GIB)
+    assert read.forwards == made.forwards
+    with pytest.raises(InputError, match="cpu@4: the machine"):
+        plan_map(path, Shape(1, 3, 3 * GIB))
+    assert plan(Deployment(layout=str(path), shape=Shape(2, 3, GIB))).cluster_map == made.cluster_map
