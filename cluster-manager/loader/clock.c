@@ -61,12 +61,34 @@ static struct reading take(const struct reference *r)
 	return best;
 }
 
+static void spin(uint32_t turns)
+{
+	__asm__ volatile("1: dec %0; jnz 1b" : "+r"(turns)::"cc");
+}
+
 static void pit_start(void)
 {
 	out8(PIT_GATE, (in8(PIT_GATE) & ~2) | 1);
 	out8(PIT_COMMAND, 0xb4); /* channel 2, both bytes, rate generator, from 2^16 */
 	out8(PIT_CHANNEL_2, 0);
 	out8(PIT_CHANNEL_2, 0);
+}
+
+bool clock_counts_instructions(void)
+{
+	uint64_t first = 0;
+
+	for (int i = 0; i < 5; i++) {
+		uint64_t before = read_tsc(), took;
+
+		spin(10000);
+		took = read_tsc() - before;
+		if (i == 1)
+			first = took;
+		if (i > 1 && took != first)
+			return false;
+	}
+	return true;
 }
 
 /* False when the reference does not run. Wraps twice a second (PM timer) or every 55 ms (PIT): more than the window. */
@@ -80,7 +102,7 @@ static bool measure(const struct reference *r)
 	for (uint32_t i = 0; elapsed(r, first.reference) < window; i++) {
 		if (i == 1000 && elapsed(r, first.reference) == 0)
 			return false;
-		pause();
+		spin(1000); /* port reads are dear, above all under an emulator */
 	}
 	last = take(r);
 	ticks = (last.reference - first.reference) & r->mask;

@@ -33,8 +33,8 @@ static bool check_shape(const struct grant *g, uint64_t align, struct refusal *w
 }
 
 /*
- * A range may hold holes that the firmware keeps, as long as three quarters of
- * it are RAM, but not addresses at which the firmware says there is nothing at
+ * A range may hold holes that the firmware keeps, as long as the greater
+ * part of it is RAM, but not addresses at which the firmware says there is nothing at
  * all: those are a map for a larger machine. 2 MiB of slack below the top of
  * RAM and the hole below 1 MiB go unremarked.
  */
@@ -55,7 +55,7 @@ static bool check_is_ram(const struct grant *g, const struct machine *machine, s
 		if (absent.at[i].size > 2 * MIB)
 			return refuse(why, "map: %s: memory 0x%lx .. 0x%lx: this machine has none at 0x%lx", g->to,
 				      r->base, r->base + r->size - 1, absent.at[i].base);
-	if (usable < r->size / 4 * 3)
+	if (usable < r->size / 2)
 		return refuse(why, "map: %s: of memory 0x%lx .. 0x%lx only %lu of %lu KiB are usable RAM", g->to,
 			      r->base, r->base + r->size - 1, usable / 1024, r->size / 1024);
 	return true;

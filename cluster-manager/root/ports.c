@@ -101,7 +101,7 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 	const struct application *a = &map.application[application];
 	const struct port *p = &port[application];
 	info->network = (struct process_network){
-		.present = a->ipv4 != 0, .ipv4 = a->ipv4, .netmask = map.netmask, .gateway = map.gateway, .mtu = map.mtu,
+		.present = 1, .ipv4 = a->ipv4, .netmask = map.netmask, .gateway = map.gateway, .mtu = map.mtu,
 	};
 	memcpy(info->network.mac, a->mac, sizeof(a->mac));
 	int error = vspace_map_range(process->vspace, p->frames, PORT_FRAMES, SIZE_4K, PROCESS_PORT_VADDR,

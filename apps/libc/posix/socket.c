@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
+#include <skerry/manager.h>
 #include "layer.h"
 
 __attribute__((weak)) int socket_create(int domain, int type, int protocol, struct file **out)
@@ -48,7 +49,10 @@ long sys_bind(const long *a)
 long sys_listen(const long *a)
 {
 	SOCKET(file, a[0], listen);
-	return file->ops->listen(file, (int)a[1]);
+	long error = file->ops->listen(file, (int)a[1]);
+	if (!error)
+		manager_serving_once();
+	return error;
 }
 
 static uint64_t receive_deadline(const struct file *file)

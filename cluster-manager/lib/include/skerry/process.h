@@ -57,8 +57,8 @@ enum {
 };
 
 struct process_network {
-	uint32_t present;
-	uint32_t ipv4;    /* network byte order, as are netmask and gateway */
+	uint32_t present; /* there is a port */
+	uint32_t ipv4;    /* network byte order, as are netmask and gateway; 0 for a NIC driver */
 	uint32_t netmask;
 	uint32_t gateway;
 	uint8_t mac[6];
