@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each header compiles alone, with the flags of the sources nearest to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from deploy.paths import BUILD, ROOT
+from tests.structure import tree
+
+KEPT = ("-I", "-D", "-U", "-f", "-m", "-std", "-isystem", "-nostdinc")
+CANDIDATES = 4  # a folder may hold sources of several programs with different flags
+
+
+@cache
+def commands() -> tuple[tuple[Path, tuple[str, ...]], ...]:
+    """Each compiled source of ours with the flags that decide how a header reads."""
+    found = []
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        source = Path(os.path.normpath(Path(entry["directory"], entry["file"])))
+        if not source.is_relative_to(ROOT) or source.is_relative_to(BUILD) or source.suffix != ".c":
+            continue
+        words = shlex.split(entry["command"])
+        flags: list[str] = [words[0]]
+        for index, word in enumerate(words):
+            if word in ("-isystem", "-I", "-include"):
+                flags += [word, words[index + 1]]
+            elif word.startswith(KEPT) and word != "-isystem":
+                flags.append(word)
+        found.append((source.relative_to(ROOT), tuple(flags)))
+    return tuple(found)
+
+
+def candidates(header: Path) -> list[tuple[str, ...]]:
+    """Flags of the sources that share most folders with the header, those first that name or include it."""
+
+    def score(entry: tuple[Path, tuple[str, ...]]) -> tuple[int, bool, bool]:
+        source, flags = entry
+        named = any(flag.endswith(f'{header.name}"') for flag in flags)  # a variant that Meson chose
+        return tree.shared_folders(source, header), named, header in tree.includes(source)
+
+    best = sorted(commands(), key=score, reverse=True)
+    return list(dict.fromkeys(flags for _, flags in best))[:CANDIDATES]
+
+
+def complaint(header: Path) -> str | None:
+    first = None
+    for flags in candidates(header):
+        command = [*flags, "-fdiagnostics-color=never", "-fsyntax-only", "-x", "c", "-"]
+        text = f'#include "{ROOT / header}"\n'
+        done = subprocess.run(command, cwd=BUILD, input=text, capture_output=True, text=True)
+        if done.returncode == 0:
+            return None
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        first = first or lines[0]
+    return f"{header}: {first}"
+
+
+@pytest.mark.limit(300)
+def test_alone() -> None:
+    """every header compiles alone"""
+    headers = tree.with_suffix(".h")
+    assert headers and commands()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [text for text in pool.map(complaint, headers) if text]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_once() -> None:
+    """every header guards itself against a second inclusion"""
+    wrong = [str(h) for h in tree.with_suffix(".h") if "#pragma once" not in tree.read(h) and "#ifndef" not in tree.read(h)]
+    assert not wrong, "\n".join(wrong)

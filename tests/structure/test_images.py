@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the linker made: the files that boot are what the loader and the managers take them for."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy import modules
+
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK = 1, 2, 3, 0x6474E551
+PF_X, PF_W = 1, 2
+KERNELS = [modules.module_path(f"kernel-{lock}{stat}") for lock in ("none", "clh") for stat in ("", "+stat")]
+PROGRAMS = [modules.module_path(name) for name in modules.PROGRAMS]
+VECTOR = re.compile(r"%[xyz]mm\d|%mm\d|%st\b")
+
+
+@dataclass(frozen=True)
+class Segment:
+    kind: int
+    flags: int
+    address: int
+    size: int
+
+
+def segments(path: Path) -> list[Segment]:
+    data = path.read_bytes()
+    assert data[:6] == b"\x7fELF\x02\x01", f"{path}: not a 64-bit little-endian ELF file"
+    assert struct.unpack_from("<HH", data, 16) == (2, 62), f"{path}: not an executable for x86-64"
+    offset, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+
+    def each() -> Iterator[Segment]:
+        for index in range(count):
+            kind, flags, _, address, _, _, memory, _ = struct.unpack_from("<IIQQQQQQ", data, offset + index * size)
+            yield Segment(kind, flags, address, memory)
+
+    return list(each())
+
+
+def problems(path: Path) -> Iterator[str]:
+    found = segments(path)
+    for segment in found:
+        if segment.kind in (PT_DYNAMIC, PT_INTERP):
+            yield f"{path.name}: is not static"
+        if segment.kind == PT_LOAD and segment.flags & PF_W and segment.flags & PF_X:
+            yield f"{path.name}: the segment at {segment.address:#x} is writable and executable"
+        if segment.kind == PT_GNU_STACK and segment.flags & PF_X:
+            yield f"{path.name}: wants an executable stack"
+    if not any(segment.kind == PT_LOAD for segment in found):
+        yield f"{path.name}: nothing to load"
+
+
+def test_kernels() -> None:
+    """kernel images are static and never writable and executable at once"""
+    wrong = [problem for path in KERNELS for problem in problems(path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_programs() -> None:
+    """programs are static and never writable and executable at once"""
+    wrong = [problem for path in PROGRAMS for problem in problems(path)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_kernel_registers() -> None:
+    """kernels use no vector or floating-point register, except to save and restore the user's"""
+    wrong = []
+    for path in KERNELS:
+        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if VECTOR.search(line)]
+    assert not wrong, "\n".join(wrong[:20])
