@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Debian's cloud kernel: fetched as a package, unpacked without installing it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.paths import THIRD_PARTY
+from deploy.setup import apt
+
+META_PACKAGE = "linux-image-cloud-amd64"
+NEEDED_MODULES = ("virtio_pci", "virtio_net")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    release: str  # 6.1.0-32-cloud-amd64
+    image: Path
+    modules: tuple[Path, ...]  # each after what it needs
+
+
+def fetch(folder: Path = THIRD_PARTY / "linux") -> Kernel:
+    """The kernel in `folder`; downloads it where there is none."""
+    found = _find(folder)
+    if found is None:
+        _download(folder)
+        found = _find(folder)
+    if found is None:
+        raise Failure(f"{folder}: Debian's kernel package holds no kernel")
+    return found
+
+
+def _package() -> str | None:
+    done = subprocess.run(["apt-cache", "depends", META_PACKAGE], capture_output=True, text=True)
+    match = re.search(r"^ *Depends: (linux-image-\S+)$", done.stdout, re.MULTILINE)
+    return match[1] if match else None
+
+
+def _download(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    package = _package()
+    if package is None:
+        apt.refresh()
+        package = _package()
+    if package is None:
+        raise Failure(f"apt knows no {META_PACKAGE}")
+    apt.run_apt(["download", package], as_root=False, cwd=folder)
+    debs = sorted(folder.glob(f"{package}_*.deb"), key=lambda path: path.stat().st_mtime)
+    if not debs:
+        raise Failure(f"apt-get download {package} left no file in {folder}")
+    done = subprocess.run(["dpkg-deb", "-x", str(debs[-1]), str(folder)], capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"{debs[-1]}: {done.stderr.strip()}")
+
+
+def _find(folder: Path) -> Kernel | None:
+    images = sorted((folder / "boot").glob("vmlinuz-*"))
+    if not images:
+        return None
+    image = images[-1]
+    release = image.name.removeprefix("vmlinuz-")
+    files = {path.stem.replace("-", "_"): path for path in (folder / "lib/modules" / release).rglob("*.ko")}
+    ordered: dict[str, Path] = {}
+    for name in NEEDED_MODULES:
+        _add_with_dependencies(name, files, ordered)
+    return Kernel(release, image, tuple(ordered.values()))
+
+
+def _add_with_dependencies(name: str, files: dict[str, Path], ordered: dict[str, Path]) -> None:
+    """A module that has no file is built into the kernel."""
+    if name in ordered or name not in files:
+        return
+    # .modinfo: strings that zero bytes separate, one of them "depends=a,b"
+    match = re.search(rb"\0depends=([^\0]*)\0", files[name].read_bytes())
+    for dependency in (match[1].decode().split(",") if match and match[1] else []):
+        _add_with_dependencies(dependency.replace("-", "_"), files, ordered)
+    ordered[name] = files[name]

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Boots the Linux guest in QEMU and follows its events."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from deploy import process, qemu
+from deploy.boot import choose_ports
+from deploy.deployment import Deployment
+from deploy.errors import Failure
+from deploy.events import Event, EventStream
+from deploy.image import DirectBoot
+from deploy.linux_guest.plan import guest_plan, with_plan
+
+GUEST_ADDRESS = "10.0.2.15"  # as in setup.c
+_POLL = 0.02
+
+# Where the emulator announces no invariant TSC, Linux reads the HPET or ACPI timer, many times slower; as Skerry does
+# not, neither shall Linux.
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 clocksource=tsc tsc=reliable"
+
+
+@dataclass(frozen=True)
+class Options:
+    accel: qemu.Accel
+    timeout: float = 300.0  # seconds from power-on to power-off
+    command_line: str = COMMAND_LINE
+    binary: str = qemu.BINARY
+    on_event: Callable[[Event], None] | None = None
+
+
+class LinuxRun:
+    """A running guest. Leaving the `with` block ends it."""
+
+    def __init__(self, guest: DirectBoot, deployment: Deployment, options: Options) -> None:
+        self.options = options
+        self.deployment = deployment
+        self.plan = guest_plan(deployment)
+        self.events = EventStream()
+        self.started = 0.0
+        self.status: int | None = None
+        self._read = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self.directory = Path(tempfile.mkdtemp(prefix="skerry-linux-"))
+        self.command = qemu.Command(
+            shape=deployment.shape,
+            accel=options.accel,
+            boot=with_plan(guest, self.plan, self.directory),
+            directory=self.directory,
+            forwards=[qemu.Forward(name, GUEST_ADDRESS, port) for name, port in self.plan.ports.items()],
+            binary=options.binary,
+            extra=("-append", options.command_line),
+        )
+
+    def __enter__(self) -> LinuxRun:
+        choose_ports(self.command.forwards)
+        for path in (self.command.console, self.command.events):
+            path.touch()
+        self.started = time.monotonic()
+        self._process = process.start(self.command.arguments(), self.command.log)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process:
+            process.stop(self._process)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def address(self, name: str) -> tuple[str, int]:
+        """Where the host reaches an instance."""
+        return "127.0.0.1", next(f.host_port for f in self.command.forwards if f.application == name)
+
+    def poll(self) -> None:
+        assert self._process
+        self.status = self._process.poll()  # before reading: what is read then is all of it
+        with self.command.events.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+        self._read += len(data)
+        for event in self.events.feed(data):
+            if self.options.on_event:
+                self.options.on_event(event)
+
+    def wait_for(self, condition: Callable[[], bool], what: str) -> None:
+        while True:
+            self.poll()
+            if condition():
+                return
+            if errors := self.events.of("error"):
+                raise Failure(f"the Linux guest failed: {errors[0]['what']}")
+            if self.status is not None:
+                raise Failure(f"the Linux guest ended before {what}: {self._last_words()}")
+            if time.monotonic() - self.started > self.options.timeout:
+                raise Failure(f"the Linux guest: no {what} within {self.options.timeout:g} s: {self._last_words()}")
+            time.sleep(_POLL)
+
+    def wait_serving(self) -> None:
+        """Until every Redis answers inside the guest, and its memory has been measured."""
+        self.wait_for(lambda: any("total" in e.data for e in self.events.of("memory", when="serving")), "serving")
+
+    def wait_done(self) -> None:
+        self.wait_for(lambda: self.status is not None and bool(self.events.of("done")), "done")
+        self.events.finish()
+
+    def _last_words(self) -> str:
+        for path in (self.command.log, self.command.console):
+            lines = path.read_text(errors="replace").strip().splitlines() if path.exists() else []
+            if lines:
+                return lines[-1]
+        return "no output"
