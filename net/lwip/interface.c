@@ -97,11 +97,11 @@ static err_t set_up(struct netif *netif)
 	return ERR_OK;
 }
 
-void interface_start(void *memory, const struct process_network *network)
+void interface_start(const struct process_network *network)
 {
 	ip4_addr_t ipv4 = { network->ipv4 }, netmask = { network->netmask }, gateway = { network->gateway };
 
-	interface.port = port_end(memory, PORT_TO_SWITCH);
+	interface.port = port_end(interface_memory(), PORT_TO_SWITCH);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);
 	netif_set_up(&interface.netif);

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <skerry/process.h>
 
-/* After lwip_init(). `memory` is the port's shared memory. */
-void interface_start(void *memory, const struct process_network *network);
+/* After lwip_init(). */
+void interface_start(const struct process_network *network);
 
 /* Give what the switch sent to lwIP, at most a ring full. */
 void interface_receive(void);
@@ -17,5 +17,6 @@ void interface_flush(void);
 /* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
 bool interface_arm(void);
 
-/* Wakes the far end of the port: a signal to PROCESS_SLOT_PEER. */
+/* machine.c: the port's shared memory, and how to wake the port's far end */
+void *interface_memory(void);
 void interface_wake_peer(void);

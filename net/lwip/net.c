@@ -14,7 +14,7 @@
 #include <lwip/netif.h>
 #include <lwip/sys.h>
 #include <lwip/timeouts.h>
-#include "../port.h"
+#include <skerry/process.h>
 #include "interface.h"
 #include "socket.h"
 
@@ -45,7 +45,7 @@ static int start(void)
 	if (!info || !info->network.present)
 		return -ENETDOWN;
 	lwip_init();
-	interface_start((void *)PROCESS_PORT_VADDR, &info->network);
+	interface_start(&info->network);
 	started = true;
 	return 0;
 }

@@ -17,7 +17,7 @@ static struct socket *unsent_first;
 
 bool stream_writable(const struct socket *socket)
 {
-	return socket->pcb && !socket->starved && tcp_sndbuf(socket->pcb) >= WRITE_LOW &&
+	return socket->pcb && !socket->starved && socket->pcb->snd_buf >= WRITE_LOW &&
 	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2;
 }
 
@@ -73,7 +73,7 @@ static ssize_t write_bytes(struct socket *socket, const char *bytes, size_t size
 	err_t error = ERR_OK;
 
 	while (done < size && error == ERR_OK) {
-		size_t part = size - done, room = tcp_sndbuf(pcb);
+		size_t part = size - done, room = pcb->snd_buf; /* tcp_sndbuf() says at most 65535 */
 
 		if (part > room)
 			part = room;

@@ -31,7 +31,7 @@
 /* A connect to somebody whose address is not yet known must not lose its first segments. */
 #define ARP_TABLE_SIZE 127
 #define ARP_QUEUEING 1
-#define ARP_QUEUE_LEN 64
+#define ARP_QUEUE_LEN 512
 #define LWIP_NETIF_HWADDRHINT 1
 
 #define LWIP_NETIF_LOOPBACK 1

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "ethernet.h"
-#include "switch/forward.h"
+#include "../ethernet.h"
+#include "../switch/forward.h"
 #include "test.h"
 
 enum { PORTS = 4, UPLINK = 0, PATIENCE = 1000000000 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The driver's checksums: against a slow model of RFC 1071, on every size and alignment, and with bits flipped. */
 #include <string.h>
-#include "ethernet.h"
+#include "../ethernet.h"
 #include "test.h"
-#include "virtio-net/checksum.h"
+#include "../virtio-net/checksum.h"
 
 static uint16_t model(const uint8_t *data, uint32_t size, uint32_t sum)
 {

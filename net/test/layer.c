@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+#include "../lwip/interface.h"
+#include "layer.h"
+#include "test.h"
+
+static struct network *network;
+static unsigned own_port;
+static struct process_info info;
+static size_t allocated;
+static uint64_t cycles_per_second;
+
+/* --- the switch process --- */
+
+static void wake_port(void *unused, unsigned port)
+{
+	(void)unused;
+	sem_post(&network->wake[port]);
+}
+
+static void wait_until(sem_t *sem, uint64_t deadline)
+{
+	uint64_t now = clock_cycles();
+	struct timespec until;
+	unsigned __int128 left = deadline > now ? deadline - now : 0;
+
+	if (!deadline) {
+		sem_wait(sem);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	left = left * 1000000000 / cycles_per_second + (uint64_t)until.tv_nsec;
+	until.tv_sec += (time_t)(left / 1000000000);
+	until.tv_nsec = (long)(left % 1000000000);
+	sem_timedwait(sem, &until);
+}
+
+static _Noreturn void run_switch(void)
+{
+	struct process_port table[NETWORK_PORTS];
+	struct forward *forward = &network->forward;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (unsigned i = 0; i < NETWORK_PORTS; i++)
+		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = layer_address(i) };
+	forward_init(forward, table, NETWORK_PORTS, network->port, cycles_per_second);
+	for (;;) {
+		while (forward_pass(forward, clock_cycles()))
+			forward_signal(forward, wake_port, NULL);
+		if (forward_last_pass(forward, clock_cycles()))
+			forward_signal(forward, wake_port, NULL);
+		else
+			wait_until(&network->switch_wake, forward->deadline);
+	}
+}
+
+static void measure_clock(void)
+{
+	struct timespec a, b;
+	uint64_t start = clock_cycles();
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	usleep(50000);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	cycles_per_second = (clock_cycles() - start) * 1000000000 /
+			    (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
+}
+
+struct network *network_start(void)
+{
+	measure_clock();
+	network = mmap(NULL, sizeof(*network), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(network != MAP_FAILED);
+	sem_init(&network->switch_wake, 1, 0);
+	for (unsigned i = 0; i < NETWORK_PORTS; i++)
+		sem_init(&network->wake[i], 1, 0);
+	if (!fork())
+		run_switch();
+	return network;
+}
+
+/* --- what the socket layer asks of the POSIX layer --- */
+
+uint32_t layer_address(unsigned port) { return htonl(0x0a000001 + port); }
+
+void layer_start(struct network *shared, unsigned port)
+{
+	network = shared;
+	own_port = port;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	info.network = (struct process_network){
+		.present = 1, .ipv4 = layer_address(port), .netmask = htonl(0xffffff00),
+		.mac = { 2, 0, 0, 0, 0, (uint8_t)port }, .mtu = 1500,
+	};
+}
+
+void *interface_memory(void) { return network->port[own_port]; }
+void interface_wake_peer(void) { sem_post(&network->switch_wake); }
+const struct process_info *process_info(void) { return &info; }
+uint64_t clock_cycles(void) { return __rdtsc(); }
+uint64_t clock_cycles_per_second(void) { return cycles_per_second; }
+uint64_t clock_milliseconds(void) { return clock_cycles() / (cycles_per_second / 1000); }
+size_t layer_allocated(void) { return allocated; }
+
+void random_bytes(void *to, size_t size) { CHECK(getentropy(to, size) == 0); }
+
+void console_log(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+}
+
+void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
+{
+	*file = (struct file){ .ops = ops, .references = 1, .flags = flags };
+}
+
+void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
+
+void *layer_allocate(size_t size)
+{
+	size_t *block = calloc(1, size + 16);
+
+	CHECK(block);
+	*block = size;
+	allocated += size;
+	return block + 2;
+}
+
+void layer_free(void *memory)
+{
+	if (!memory)
+		return;
+	allocated -= ((size_t *)memory)[-2];
+	free((size_t *)memory - 2);
+}
+
+/* --- blocking --- */
+
+bool layer_wait(uint64_t deadline)
+{
+	uint64_t until = deadline, timer;
+
+	if (net_poll())
+		return true;
+	if (deadline && clock_cycles() >= deadline)
+		return false;
+	if (!net_prepare_sleep())
+		return true;
+	timer = net_deadline();
+	if (timer && (!until || timer < until))
+		until = timer;
+	wait_until(&network->wake[own_port], until);
+	return true;
+}
+
+uint64_t layer_in(unsigned milliseconds) { return clock_cycles() + cycles_per_second / 1000 * milliseconds; }
+
+ssize_t read_some(struct file *file, void *buffer, size_t size)
+{
+	ssize_t n;
+
+	while ((n = file->ops->read(file, buffer, size)) == -EAGAIN)
+		while (!(file->ready & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+			layer_wait(0);
+	return n;
+}
+
+ssize_t read_all(struct file *file, void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = read_some(file, (char *)buffer + done, size - done);
+
+		if (n < 0)
+			return n;
+		if (!n)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+ssize_t write_all(struct file *file, const void *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = file->ops->write(file, (const char *)buffer + done, size - done);
+
+		if (n < 0 && n != -EAGAIN)
+			return n;
+		if (n > 0)
+			done += (size_t)n;
+		while (done < size && !(file->ready & (EPOLLOUT | EPOLLHUP | EPOLLERR)))
+			layer_wait(0);
+	}
+	return (ssize_t)done;
+}
+
+int pending_error(struct file *file)
+{
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	CHECK(file->ops->getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size) == 0);
+	return error;
+}
+
+struct file *connect_to(uint32_t ipv4, uint16_t port, int *error)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = ipv4 };
+	struct file *file;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &file) == 0);
+	*error = -file->ops->connect(file, (struct sockaddr *)&to, sizeof(to));
+	if (*error == EINPROGRESS) {
+		while (!(file->ready & EPOLLOUT))
+			layer_wait(0);
+		*error = pending_error(file);
+	}
+	if (!*error)
+		return file;
+	file->ops->close(file);
+	return NULL;
+}

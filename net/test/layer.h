@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A host process as a program on Skerry: as much of the POSIX layer as the
+ * socket layer needs, and a port in memory shared with a switch process.
+ * One thread; what blocks does it like the real layer.
+ */
+#pragma once
+
+#include <semaphore.h>
+#include <skerry/posix.h>
+#include <skerry/process.h>
+#include "../switch/forward.h"
+
+enum { NETWORK_PORTS = 16 };
+
+struct network {
+	struct forward forward; /* the switch process's; its counters are there for others to read */
+	sem_t switch_wake;
+	sem_t wake[NETWORK_PORTS];
+	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
+};
+
+/* Shared memory and a running switch, which patience takes a second. Before any process is started. */
+struct network *network_start(void);
+/* This process has port `port` from now on: address 10.0.0.(port + 1). */
+void layer_start(struct network *network, unsigned port);
+uint32_t layer_address(unsigned port); /* network byte order */
+size_t layer_allocated(void);          /* bytes that layer_allocate() gave and did not get back */
+
+/* Sleep until something is ready or `deadline` (TSC; 0: none) passes; then false. */
+bool layer_wait(uint64_t deadline);
+uint64_t layer_in(unsigned milliseconds); /* a deadline */
+
+/* The blocking calls; size moved, or negative. `read_all` ends early at the end of the stream. */
+ssize_t read_some(struct file *file, void *buffer, size_t size);
+ssize_t read_all(struct file *file, void *buffer, size_t size);
+ssize_t write_all(struct file *file, const void *buffer, size_t size);
+/* A connected socket, or null with `*error` set. */
+struct file *connect_to(uint32_t ipv4, uint16_t port, int *error);
+int pending_error(struct file *file); /* SO_ERROR */
