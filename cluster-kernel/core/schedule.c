@@ -130,7 +130,13 @@ out:
 	} else {
 		cpu->own.slice_end = 0;
 	}
-	if (timer_next(cpu) != cpu->own.timer_armed)
+	/*
+	 * Setting the timer is dear, and most deadlines are cancelled long before
+	 * they pass: a timer that is set too early is left alone. It fires once
+	 * for nothing and is then set anew.
+	 */
+	uint64_t next_entry = timer_next(cpu);
+	if (next_entry && (!cpu->own.timer_armed || next_entry < cpu->own.timer_armed))
 		cpu->own.pending |= PENDING_TIMER;
 }
 
