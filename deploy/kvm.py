@@ -46,7 +46,7 @@ def _try_both() -> tuple[bool, str]:
     except InputError as error:
         raise Failure(str(error)) from None
     except Failure as error:
-        why = str(error)
+        why = str(error).partition(" (log:")[0]
     _boot(qemu.TCG_TURNS)  # an image that boots nowhere says nothing about KVM
     return False, f"the image that TCG boots does not boot under KVM ({why})"
 

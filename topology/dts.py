@@ -142,11 +142,10 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
         out.line(f"mtu = <{net.mtu}>;")
         out.close()
 
-    if cluster_map.applications:
-        out.numbered("applications")
-        for app in cluster_map.applications:
-            _application(out, app)
-        out.close()
+    out.numbered("applications")
+    for app in cluster_map.applications:
+        _application(out, app)
+    out.close()
 
     if cluster_map.shutdown:
         out.open("run")
