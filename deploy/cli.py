@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import click
@@ -38,8 +37,6 @@ def make_app() -> typer.Typer:
     )
     app.callback()(lambda: None)  # a lone command would otherwise need no name
     for name in COMMANDS:
-        if not (Path(__file__).parent / "commands" / f"{name}.py").exists():
-            continue
         app.command(name)(getattr(command_module(name), name))
     return app
 

@@ -17,6 +17,7 @@ PROGRAMS = {
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),
+    "crash": Path("tests/programs/crash.elf"),
 }
 
 _ELF64_X86_64 = b"\x7fELF\x02\x01"
