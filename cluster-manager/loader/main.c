@@ -24,7 +24,7 @@ static bool is_tcg(void)
 {
 	struct cpuid id = cpuid(0x40000000);
 
-	return (cpuid(1).c >> 31 & 1) && id.b == 0x54474354 && id.c == id.d >> 0 && id.c == 0x43544743;
+	return (cpuid(1).c >> 31 & 1) && id.b == 0x54474354 && id.c == 0x43544743 && id.d == 0x47435447; /* TCGTCGTCGTCG */
 }
 
 /* What the kernels take for granted. */

@@ -11,7 +11,8 @@
 #include "loader.h"
 #include "trampoline.h"
 
-enum { INIT_WAIT_US = 10000, STARTUP_WAIT_US = 1000, CORE_TIMEOUT_US = 5000000 };
+/* The 10 ms of the MP specification are for processors older than x86-64. */
+enum { INIT_WAIT_US = 100, STARTUP_WAIT_US = 1000, CORE_TIMEOUT_US = 5000000 };
 
 extern const char trampoline_start[], trampoline_long[], trampoline_end[];
 extern const char boot_gdt[];
