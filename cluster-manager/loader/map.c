@@ -82,6 +82,9 @@ static bool read_cpu(struct reader *r, int node)
 		return refuse(r->why, "map: %s: more than %u cpus", name_of(r, node), MAP_MAX_CPUS);
 	cpu->name = name_of(r, node);
 	cpu->phandle = fdt_get_phandle(r->fdt, node);
+	if (map_cpu_by_phandle(r->map, cpu->phandle) != MAP_NONE)
+		return refuse(r->why, "map: %s and %s have the same phandle",
+			      r->map->cpu[map_cpu_by_phandle(r->map, cpu->phandle)].name, cpu->name);
 	if (!read_u32(r, node, "reg", &cpu->apic))
 		return false;
 	cpu->has_node = fdt_getprop(r->fdt, node, "numa-node-id", NULL) != NULL;

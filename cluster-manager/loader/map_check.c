@@ -12,13 +12,10 @@ static bool check_cpu(const struct map *map, uint32_t index, const struct machin
 	const struct map_cpu *cpu = &map->cpu[index];
 	const struct machine_cpu *real = machine_cpu(machine, cpu->apic);
 
-	for (uint32_t i = 0; i < index; i++) {
+	for (uint32_t i = 0; i < index; i++)
 		if (map->cpu[i].apic == cpu->apic)
 			return refuse(why, "map: %s and %s have the same local APIC id %u", map->cpu[i].name,
 				      cpu->name, cpu->apic);
-		if (cpu->phandle != 0 && map->cpu[i].phandle == cpu->phandle)
-			return refuse(why, "map: %s and %s have the same phandle", map->cpu[i].name, cpu->name);
-	}
 	if (real == NULL)
 		return refuse(why, "map: %s: this machine has no core with local APIC id %u", cpu->name, cpu->apic);
 	if (!real->enabled)

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Breaks a sound map (argv[1], compiled from test-map.dts) or its machine in
+ * one place at a time and expects a refusal that names the culprit.
+ */
+#include <elf.h>
+#include <libfdt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "map.h"
+
+enum { ROOM = 64 * 1024 };
+
+static struct machine machine;
+static _Alignas(8) char sound[ROOM], tree[ROOM];
+static uint64_t sound_size, tree_size; /* tree_size: what the loader is told */
+static _Alignas(8) unsigned char kernel_file[4096], program_file[4096];
+
+static int at(const char *path)
+{
+	int node = fdt_path_offset(tree, path);
+	if (node < 0) {
+		fprintf(stderr, "test-map.dts has no %s\n", path);
+		exit(2);
+	}
+	return node;
+}
+
+static void must(int error)
+{
+	if (error != 0) {
+		fprintf(stderr, "libfdt: %s\n", fdt_strerror(error));
+		exit(2);
+	}
+}
+
+static void set_cell(const char *path, const char *name, uint32_t value)
+{
+	must(fdt_setprop_u32(tree, at(path), name, value));
+}
+
+static void set_cells(const char *path, const char *name, uint32_t first, uint32_t second)
+{
+	must(fdt_setprop_u32(tree, at(path), name, first));
+	must(fdt_appendprop_u32(tree, at(path), name, second));
+}
+
+static void set_text(const char *path, const char *name, const char *value)
+{
+	must(fdt_setprop_string(tree, at(path), name, value));
+}
+
+static void set_memory(const char *path, uint64_t base, uint64_t size)
+{
+	must(fdt_setprop_u64(tree, at(path), "memory", base));
+	must(fdt_appendprop_u64(tree, at(path), "memory", size));
+}
+
+static void drop(const char *path, const char *name)
+{
+	must(fdt_delprop(tree, at(path), name));
+}
+
+static void drop_module(const char *name)
+{
+	struct machine_module *module = (struct machine_module *)machine_module(&machine, name);
+	module->name[0] = '\0';
+}
+
+static struct machine_module *module(const char *name)
+{
+	return (struct machine_module *)machine_module(&machine, name);
+}
+
+/* An executable with one segment of a page, whose contents do not matter. */
+static void make_elf(unsigned char *file, uint64_t vaddr)
+{
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			      .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			      .e_entry = vaddr, .e_phoff = sizeof header, .e_ehsize = sizeof header,
+			      .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
+	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = vaddr, .p_paddr = vaddr,
+			       .p_filesz = 4096, .p_memsz = 4096, .p_align = 4096 };
+
+	memset(file, 0, 4096);
+	memcpy(file, &header, sizeof header);
+	memcpy(file + sizeof header, &segment, sizeof segment);
+}
+
+static Elf64_Phdr *segment_of(unsigned char *file)
+{
+	return (Elf64_Phdr *)(void *)(file + sizeof(Elf64_Ehdr));
+}
+
+static void add_module(const char *name, const void *data)
+{
+	struct machine_module *m = &machine.module[machine.module_count++];
+	snprintf(m->name, sizeof m->name, "%s", name);
+	m->data = data;
+	m->size = 4096;
+}
+
+/* QEMU's q35 with two NUMA nodes of 1 GiB under SeaBIOS, as its firmware describes it. */
+static void make_machine(void)
+{
+	memset(&machine, 0, sizeof machine);
+	ranges_add(&machine.ram, 0, 0x9f000);
+	ranges_add(&machine.ram, 0x100000, 0x7ffdf000 - 0x100000);
+	ranges_add(&machine.known, 0, 0xa0000);
+	ranges_add(&machine.known, 0xf0000, 0x80000000 - 0xf0000);
+	ranges_add(&machine.known, 0xb0000000, 0x10000000);
+	machine.has_srat = true;
+	for (uint32_t i = 0; i < 4; i++)
+		machine.cpu[i] = (struct machine_cpu){ .apic = i, .node = i / 2, .enabled = true, .has_node = true };
+	machine.cpu_count = 4;
+	for (uint32_t i = 0; i < 2; i++)
+		machine.node_range[i] = (struct machine_node_range){ { i * 0x40000000ul, 0x40000000 }, i };
+	machine.node_range_count = 2;
+	make_elf(kernel_file, KERNEL_IMAGE_BASE);
+	make_elf(program_file, 0x400000);
+	add_module("kernel-clh+stat", kernel_file);
+	add_module("kernel-none", kernel_file);
+	add_module("root", program_file);
+	add_module("redis-server", program_file);
+	add_module("ycsb", program_file);
+	add_module("switch", program_file);
+	machine.x2apic = true;
+}
+
+#define C0 "/clusters/cluster@0"
+#define C1 "/clusters/cluster@1"
+#define CHANNEL "/channels/channel@0"
+#define REDIS "/applications/redis@2"
+#define YCSB "/applications/ycsb@3"
+
+/* X(what is broken, the line that breaks it, what the refusal must say) */
+#define BREAKAGES(X)                                                                                              \
+	X("not a devicetree", tree[0] = 0, "not a sound devicetree")                                              \
+	X("a devicetree cut short", tree_size = 1000, "not a sound devicetree")                                   \
+	X("another kind of devicetree", set_text("/", "compatible", "linux"), "skerry,cluster-map-v1")            \
+	X("32-bit addresses", set_cell("/", "#address-cells", 1), "#address-cells")                               \
+	X("no cpus", must(fdt_del_node(tree, at("/cpus"))), "/cpus")                                              \
+	X("no clusters", must(fdt_del_node(tree, at("/clusters"))), "/clusters")                                  \
+	X("an absent core", set_cell("/cpus/cpu@3", "reg", 9), "cpu@3")                                           \
+	X("a core twice in /cpus", set_cell("/cpus/cpu@3", "reg", 2), "cpu@3")                                    \
+	X("two cores of one phandle", set_cell("/cpus/cpu@3", "phandle", 3), "cpu@2 and cpu@3 have the same phandle") \
+	X("a core the firmware disabled", machine.cpu[3].enabled = false, "cpu@3")                                \
+	X("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1), "cpu@1")                        \
+	X("an APIC id beyond xAPIC",                                                                              \
+	  (set_cell("/cpus/cpu@3", "reg", 300), machine.cpu[3].apic = 300, machine.x2apic = false), "x2APIC")     \
+	X("a core twice in a cluster", set_cells(C0, "cpus", 1, 1), "cpu@0 is in cluster@0 twice")                \
+	X("a core in two clusters", set_cells(C1, "cpus", 2, 3), "cpu@1 is in cluster@0 and in cluster@1")        \
+	X("a phandle of nothing", set_cells(C1, "cpus", 3, 77), "cluster@1: entry 1")                             \
+	X("a phandle of another node", (set_cell(CHANNEL, "phandle", 78), set_cells(C1, "cpus", 3, 78)),          \
+	  "cluster@1: entry 1")                                                                                   \
+	X("no cores", drop(C1, "cpus"), "cluster@1 has no cpus")                                                  \
+	X("61 cores", must(fdt_setprop(tree, at(C1), "cpus", sound, 61 * 4)), "cluster@1 has more than 60")       \
+	X("half a phandle", must(fdt_setprop(tree, at(C1), "cpus", sound, 6)), "cluster@1")                       \
+	X("two clusters of one number", set_cell(C1, "reg", 0), "cluster@0 and cluster@1")                        \
+	X("cluster numbers with a gap", set_cell(C1, "reg", 5), "cluster@1")                                      \
+	X("a kernel without its module", set_text(C1, "kernel", "mcs"), "kernel-mcs")                             \
+	X("no kernel", drop(C1, "kernel"), "cluster@1 has no kernel")                                             \
+	X("a kernel name that does not end", must(fdt_setprop(tree, at(C1), "kernel", "clh", 3)), "cluster@1")    \
+	X("a kernel name too long", set_text(C1, "kernel", "a-name-much-longer-than-any-record-holds"), "longer") \
+	X("the lockless kernel on two cores", set_text(C1, "kernel", "none"), "cluster@1")                        \
+	X("a kernel for another machine", ((Elf64_Ehdr *)(void *)kernel_file)->e_machine = EM_AARCH64,            \
+	  "kernel-clh+stat")                                                                                      \
+	X("a kernel cut short", module("kernel-clh+stat")->size = 2000, "kernel-clh+stat")                        \
+	X("a kernel in the lower half", segment_of(kernel_file)->p_vaddr = 0x400000, "kernel-clh+stat")           \
+	X("a kernel writable and executable", segment_of(kernel_file)->p_flags |= PF_W, "kernel-clh+stat")        \
+	X("a root task without its module", set_text(C0, "root", "boot"), "boot")                                 \
+	X("a root task of text", memcpy(program_file, "#!/bin/sh", 9), "root")                                    \
+	X("a root task without entry", ((Elf64_Ehdr *)(void *)program_file)->e_entry = 4, "entry point 0x4")      \
+	X("a missing module", drop_module("ycsb"), "ycsb")                                                        \
+	X("a module loaded twice", strcpy(module("ycsb")->name, "switch"), "switch")                              \
+	X("a module named twice",                                                                                 \
+	  must(fdt_appendprop_string(tree, at(C1), "modules", "ycsb")), "cluster@1: module ycsb is named twice")  \
+	X("modules that do not end", must(fdt_setprop(tree, at(C1), "modules", "ycsb", 4)), "cluster@1")          \
+	X("no devices", drop(C0, "devices"), "no cluster has devices")                                            \
+	X("devices twice", must(fdt_setprop_empty(tree, at(C1), "devices")), "cluster@0 and cluster@1")           \
+	X("absent memory", set_memory(C1, 0x100000000, 0x40000000), "cluster@1")                                  \
+	X("memory beyond the machine's",                                                                          \
+	  (must(fdt_del_node(tree, at("/channels"))), set_memory(C1, 0x40000000, 0x60000000)),                    \
+	  "cluster@1: memory 0x40000000 .. 0x9fffffff: this machine has none at 0x80000000")                      \
+	X("memory that is mostly a device's", set_memory(C1, 0xafff0000, 0x1000000), "cluster@1")                 \
+	X("memory past the address space", set_memory(C1, 0xfffffffffffff000, 0x2000), "cluster@1")               \
+	X("overlapping clusters", set_memory(C1, 0x3f000000, 0x40000000), "cluster@0 overlaps")                   \
+	X("a cluster over a channel", set_memory(C1, 0x40000000, 0x40000000), "channel@0")                        \
+	X("memory not in pages", set_memory(C1, 0x40000800, 0x10000000), "cluster@1")                             \
+	X("empty memory", set_memory(C1, 0x40000000, 0), "cluster@1")                                             \
+	X("no memory", drop(C1, "memory"), "cluster@1 has no memory")                                             \
+	X("half a range", must(fdt_setprop(tree, at(C1), "memory", sound, 24)), "cluster@1")                      \
+	X("memory of the other node", (set_memory(C0, 0x40000000, 0x3f000000), set_memory(C1, 0, 0x40000000)),    \
+	  "cluster@0: memory 0x40000000 .. 0x7effffff is in NUMA node 1")                                         \
+	X("a channel in small pages", set_memory(CHANNEL, 0x7f001000, 0x200000), "channel@0")                     \
+	X("a channel in no RAM", set_memory(CHANNEL, 0xb0000000, 0x200000), "channel@0")                          \
+	X("a channel to nowhere", set_cells(CHANNEL, "ends", 0, 2), "channel@0: there is no cluster 2")           \
+	X("a channel to itself", set_cells(CHANNEL, "ends", 1, 1), "channel@0")                                   \
+	X("a channel with one end", set_cell(CHANNEL, "ends", 0), "channel@0")                                    \
+	X("a program the cluster lacks", set_text(YCSB, "program", "switch"), "ycsb@3: program switch")           \
+	X("an application on no core", set_cell(YCSB, "cpu", 99), "ycsb@3")                                       \
+	X("an application outside all clusters",                                                                  \
+	  (set_cell(C1, "cpus", 3), set_cell(YCSB, "cpu", 4)), "ycsb@3: cpu@3 is in no cluster")                  \
+	X("a heap not in large pages", must(fdt_setprop_u64(tree, at(REDIS), "heap", 0x1000)), "redis@2")         \
+	X("a heap larger than the cluster", must(fdt_setprop_u64(tree, at(REDIS), "heap", 1ul << 40)), "redis@2") \
+	X("an address twice", set_text(YCSB, "ipv4", "10.0.2.101"), "redis@2 and ycsb@3")                         \
+	X("an address of letters", set_text(YCSB, "ipv4", "10.0.2.x"), "ycsb@3")                                  \
+	X("an address of 256", set_text(YCSB, "ipv4", "10.0.2.256"), "ycsb@3")                                    \
+	X("a MAC twice", must(fdt_setprop(tree, at(YCSB), "mac", "\2SK\0\0\2", 6)), "redis@2 and ycsb@3")         \
+	X("a group MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\3SK\0\0\2", 6)), "ycsb@3")                     \
+	X("a short MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\2SK", 3)), "ycsb@3")                           \
+	X("waiting for nobody", set_text(YCSB, "await", "redis@9"), "redis@9")                                    \
+	X("waiting for itself", set_text(YCSB, "await", "ycsb@3"), "ycsb@3")
+
+/* X(what is unusual, the line that makes it so): these must pass */
+#define ACCEPTED(X)                                                                                   \
+	X("the sound map", (void)0)                                                                   \
+	X("no SRAT", (machine.has_srat = false, machine.node_range_count = 0))                        \
+	X("no channels", must(fdt_del_node(tree, at("/channels"))))                                   \
+	X("no applications", must(fdt_del_node(tree, at("/applications"))))                           \
+	X("the lockless kernel on one core",                                                          \
+	  (set_text(C0, "kernel", "none"), set_cell(C0, "cpus", 1), set_cell(REDIS, "cpu", 1)))       \
+	X("cores the map leaves out", (set_cell(C1, "cpus", 4), must(fdt_del_node(tree, at("/cpus/cpu@2")))))
+
+static int failures;
+
+static void fresh(void)
+{
+	make_machine();
+	must(fdt_open_into(sound, tree, ROOM));
+	tree_size = ROOM;
+}
+
+/* `culprit` NULL: must be accepted. */
+static void judge(const char *what, const char *culprit)
+{
+	static struct map map;
+	struct refusal why = { "" };
+	bool good = map_parse(&map, tree, tree_size, &why) && map_check(&map, &machine, &why);
+	bool expected = culprit == NULL ? good : !good && strstr(why.text, culprit) != NULL;
+
+	printf("%s %s: %s\n", expected ? "ok  " : "FAIL", what, good ? "accepted" : why.text);
+	failures += !expected;
+}
+
+/* Whatever single byte is wrong, the checks come to an end and stay inside the tree (with sanitizers: provably). */
+static void flip_every_byte(void)
+{
+	static struct map map;
+	struct refusal why;
+	uint64_t refused = 0;
+
+	for (uint64_t i = 0; i < sound_size; i++) {
+		fresh();
+		must(fdt_pack(tree));
+		tree_size = fdt_totalsize(tree);
+		tree[i] ^= 1 << i % 8;
+		refused += !(map_parse(&map, tree, tree_size, &why) && map_check(&map, &machine, &why));
+	}
+	printf("ok   %lu maps of one wrong bit: %lu refused\n", (unsigned long)sound_size, (unsigned long)refused);
+}
+
+int main(int argc, char **argv)
+{
+	FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+
+	if (file == NULL) {
+		fprintf(stderr, "usage: test-map SOUND-MAP.dtb\n");
+		return 2;
+	}
+	sound_size = fread(sound, 1, sizeof sound, file);
+	fclose(file);
+#define ACCEPT(what, line)   \
+	fresh();             \
+	line;                \
+	judge(what, NULL);
+#define BREAK(what, line, culprit) \
+	fresh();                   \
+	line;                      \
+	judge(what, culprit);
+	ACCEPTED(ACCEPT)
+	BREAKAGES(BREAK)
+	flip_every_byte();
+	return failures != 0;
+}
