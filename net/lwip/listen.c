@@ -94,7 +94,10 @@ static struct socket *queue_take(struct socket *listener)
 	return connection;
 }
 
-/* A connection whose handshake is done. Beyond the backlog it keeps its place among lwIP's half-open ones: these are limited. */
+/*
+ * A connection whose handshake is done. Beyond the backlog it keeps its place
+ * among lwIP's half-open ones, which are limited to 255.
+ */
 static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 {
 	struct socket *listener = argument;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket options. What has no effect here but harms nobody when asked for is accepted; what would be missed is refused. */
+/* Socket options. What has no effect here is accepted where nobody would miss it, and refused where somebody would. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>

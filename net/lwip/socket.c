@@ -100,7 +100,7 @@ void socket_free(struct socket *socket)
 	layer_free(socket);
 }
 
-/* The last descriptor is closed. What was written is still delivered; unread data makes it a reset (RFC 2525, 2.17). */
+/* The last descriptor is closed. What was written is delivered; unread data makes it a reset (RFC 2525, 2.17). */
 static void close_socket(struct file *file)
 {
 	struct socket *socket = socket_of(file);

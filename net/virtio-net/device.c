@@ -44,7 +44,9 @@ enum {
 	NO_VECTOR = 0xffff,
 };
 
-static volatile void *find_region(const struct process_device *device, unsigned type, uint32_t *length, unsigned *where)
+/* The registers of this type; `*where` is their capability's offset. */
+static volatile void *find_region(const struct process_device *device, unsigned type, uint32_t *length,
+				  unsigned *where)
 {
 	unsigned at = 0;
 
@@ -64,7 +66,10 @@ static volatile void *find_region(const struct process_device *device, unsigned 
 	return 0;
 }
 
-/* Takes VERSION_1 and, where offered, EVENT_IDX. Without control queue the device stays promiscuous, as a switch needs. */
+/*
+ * Takes VERSION_1 and, where offered, EVENT_IDX. Without a control queue the
+ * device stays promiscuous, as the stacks' many addresses need it.
+ */
 static const char *agree(volatile struct common_configuration *common, bool *event_index)
 {
 	uint64_t offered = 0, wanted = 1ull << FEATURE_VERSION_1;
