@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots a plan in QEMU and follows it: events, console, host ports, exit status, hangs."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -42,7 +43,7 @@ class Run:
         self.options = options
         self.events = EventStream()
         self.status: int | None = None
-        self.directory = Path(tempfile.mkdtemp(prefix="skerry-"))
+        self.directory = private_directory()
         self.started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._console_read = self._events_read = 0
@@ -265,6 +266,15 @@ class Run:
             self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def private_directory() -> Path:
+    """A new one that carries our process id; those of processes that were killed go."""
+    for old in Path(tempfile.gettempdir()).glob("skerry-run-*-*"):
+        owner = old.name.split("-")[2]
+        if owner.isdecimal() and not Path("/proc", owner).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-"))
 
 
 def choose_ports(forwards: Sequence[qemu.Forward]) -> None:

@@ -39,14 +39,15 @@ def _throughput(axes: Any, results: Sequence[Result]) -> None:
 def _bars(axes: Any, results: Sequence[Result], metric: str, title: str, scale: float, unit: str) -> None:
     values = [result.metrics[metric] * scale for result in results]
     bars = axes.bar(range(len(values)), values, width=0.6, color=_COLOURS[0])
-    axes.bar_label(bars, fmt="{:,.4g}", size=9)
+    axes.bar_label(bars, fmt="{:,.3g}", size=9)
     axes.set_title(title)
     axes.set_ylabel(unit)
 
 
 def plot(results: Sequence[Result], mode: str, output: Path) -> None:
     """One panel for each figure, one bar for each layout and workload."""
-    figure, panels = pyplot.subplots(1, 1 + len(_PANELS), figsize=(3.2 * (1 + len(_PANELS)), 4.2))
+    width = 0.9 + 1.05 * len(results)  # inches of a panel
+    figure, panels = pyplot.subplots(1, 1 + len(_PANELS), figsize=(width * (1 + len(_PANELS)), 4.2))
     names = [f"{r.layout}\n{r.workload.upper()}" for r in results]
     _throughput(panels[0], results)
     for axes, panel in zip(panels[1:], _PANELS):

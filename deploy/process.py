@@ -12,6 +12,15 @@ _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def heed_signals() -> None:
+    """Ctrl-C, hang-up and termination all end in KeyboardInterrupt, so that everything is cleaned up.
+
+    Even where the shell that started us in the background had Ctrl-C ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def _die_with_parent(parent: int) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent died before prctl

@@ -86,13 +86,11 @@ def comparison_table(first: Result, second: Result) -> Table:
 
 
 def pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
-    """The two layouts of each workload."""
-    workloads = list(dict.fromkeys(r.workload for r in results))
+    """The first layout beside each other one, for each workload."""
     found = []
-    for workload in workloads:
-        mine = [r for r in results if r.workload == workload]
-        if len(mine) == 2:
-            found.append((mine[0], mine[1]))
+    for workload in dict.fromkeys(r.workload for r in results):
+        first, *others = [r for r in results if r.workload == workload]
+        found += [(first, other) for other in others]
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import comparison, options
+from deploy import comparison, options, process
 from deploy.comparison import Comparison
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.events import Event
@@ -52,6 +52,7 @@ def compare(
 
     Prints a table for each and their ratio, writes JSON and a plot. Fails if one operation is lost or wrong.
     """
+    process.heed_signals()
     started = time.strftime("%Y%m%d-%H%M%S")
     RESULTS.mkdir(parents=True, exist_ok=True)
     output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))

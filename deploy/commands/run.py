@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deploy import kvm, options, qemu
+from deploy import kvm, options, process, qemu
 from deploy.boot import Options, Run, boot
 from deploy.events import Event
 from deploy.expand import Plan
@@ -41,6 +41,7 @@ def run(
 
     Without --keep: until every program that the deployment counts has ended, or all serve.
     """
+    process.heed_signals()
     output = Output(quiet, json)
     what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock)
     options.check_boot(medium)
