@@ -3,13 +3,6 @@
 
 #include <math.h>
 
-uint64_t random_mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
-	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
-	return x ^ x >> 31;
-}
-
 uint64_t random_next(struct random *r)
 {
 	return random_mix(r->state += 0x9e3779b97f4a7c15ull);

@@ -15,7 +15,14 @@ struct random {
 
 uint64_t random_next(struct random *r);
 double random_unit(struct random *r); /* uniform in [0, 1) */
-uint64_t random_mix(uint64_t x);      /* splitmix64's finalizer: a bijection */
+
+/* splitmix64's finalizer: a bijection. */
+static inline uint64_t random_mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
 
 /* FNV-1a over the eight bytes of `value`, least significant first; YCSB's hash() is its absolute value. */
 uint64_t fnv64(uint64_t value);

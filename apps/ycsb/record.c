@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "record.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "generator.h"
@@ -20,59 +19,104 @@ bool stamp_may_follow(uint64_t stamp, uint64_t seen)
 	return stamp >> WRITER_SHIFT != seen >> WRITER_SHIFT || stamp >= seen;
 }
 
+size_t decimal(char *to, uint64_t number)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	for (size_t i = at; i < sizeof(digits); i++)
+		*to++ = digits[i];
+	return sizeof(digits) - at;
+}
+
 size_t record_key(char key[KEY_SIZE], uint64_t record)
 {
-	return (size_t)snprintf(key, KEY_SIZE, "user%llu", (unsigned long long)ycsb_hash(record));
+	memcpy(key, "user", 4);
+	const size_t length = 4 + decimal(key + 4, ycsb_hash(record));
+	key[length] = '\0';
+	return length;
 }
 
-static struct random stream(uint64_t record, unsigned field, uint64_t stamp)
+/* The characters behind the stamp: eight from each step of a linear congruential generator (Knuth's MMIX). */
+static uint64_t stream(uint64_t record, unsigned field, uint64_t stamp)
 {
-	return (struct random){ random_mix(random_mix(record + 1) + field) ^ stamp };
+	return random_mix(random_mix(random_mix(record + 1) + field) ^ stamp);
 }
 
-/* Eight characters from '0' to 'o'. */
-static uint64_t printable(struct random *r)
+static inline uint64_t stream_next(uint64_t *state)
 {
-	return (random_next(r) & 0x3f3f3f3f3f3f3f3full) + 0x3030303030303030ull;
+	return *state = *state * 6364136223846793005ull + 1442695040888963407ull;
+}
+
+/* Each from '0' to 'o'. */
+static inline uint64_t printable(uint64_t word)
+{
+	return (word & 0x3f3f3f3f3f3f3f3full) + 0x3030303030303030ull;
+}
+
+static inline uint64_t load(const char *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return word;
 }
 
 void record_value(char *value, size_t length, uint64_t record, unsigned field, uint64_t stamp)
 {
-	struct random r = stream(record, field, stamp);
+	uint64_t state = stream(record, field, stamp);
 
 	for (int i = 0; i < STAMP_DIGITS; i++)
 		value[i] = "0123456789abcdef"[stamp >> (60 - 4 * i) & 15];
 	for (size_t at = STAMP_DIGITS; at < length; at += 8) {
-		uint64_t word = printable(&r);
+		uint64_t word = printable(stream_next(&state));
 		memcpy(value + at, &word, length - at < 8 ? length - at : 8);
 	}
+}
+
+/*
+ * Eight hexadecimal digits at once, one in each byte, the first lowest. The
+ * digits are made again from their values: what does not come out the same was
+ * no such digit.
+ */
+static inline bool parse_digits(uint64_t digits, uint64_t *number)
+{
+	const uint64_t ones = 0x0101010101010101ull;
+	uint64_t values = (digits & 0x0f * ones) + 9 * (digits >> 6 & ones);
+	uint64_t letters = (values + 6 * ones) >> 4 & ones;
+
+	if (values & 0xf0 * ones || values + '0' * ones + ('a' - '0' - 10) * letters != digits)
+		return false;
+	values = __builtin_bswap64(values);
+	values = (values | values >> 4) & 0x00ff00ff00ff00ffull;
+	values = (values | values >> 8) & 0x0000ffff0000ffffull;
+	*number = *number << 32 | (uint32_t)(values | values >> 16);
+	return true;
 }
 
 static bool parse_stamp(const char *value, uint64_t *stamp)
 {
 	*stamp = 0;
-	for (int i = 0; i < STAMP_DIGITS; i++) {
-		char c = value[i];
-		if (c >= '0' && c <= '9')
-			*stamp = *stamp << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			*stamp = *stamp << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return false;
-	}
-	return true;
+	return parse_digits(load(value), stamp) && parse_digits(load(value + 8), stamp);
 }
 
+/* Behind the last whole word `value` may have up to 7 characters: of the word that ends with it, the upper ones. */
 bool record_check(const char *value, size_t length, size_t expected_length, uint64_t record, unsigned field,
 		  uint64_t *stamp)
 {
-	if (length != expected_length || length < STAMP_DIGITS || !parse_stamp(value, stamp))
+	if (length != expected_length || length < STAMP_DIGITS + 8 || !parse_stamp(value, stamp))
 		return false;
-	struct random r = stream(record, field, *stamp);
-	for (size_t at = STAMP_DIGITS; at < length; at += 8) {
-		uint64_t word = printable(&r);
-		if (memcmp(value + at, &word, length - at < 8 ? length - at : 8) != 0)
-			return false;
+	uint64_t state = stream(record, field, *stamp), difference = 0;
+	const char *at = value + STAMP_DIGITS, *end = value + length;
+#pragma GCC unroll 4
+	for (; end - at >= 8; at += 8)
+		difference |= load(at) ^ printable(stream_next(&state));
+	if (at < end) {
+		unsigned missing = 8 * (unsigned)(8 - (end - at));
+		difference |= (load(end - 8) >> missing ^ printable(stream_next(&state))) << missing;
 	}
-	return true;
+	return !difference;
 }

@@ -23,6 +23,9 @@ enum { STAMP_DIGITS = 16, KEY_SIZE = 32, FIELD_NAME_SIZE = 16, WRITER_SHIFT = 52
 #define STAMP_UNSEEN UINT64_MAX
 uint64_t stamp_make(unsigned writer, uint64_t sequence);
 
+/* `number` in decimal digits; no terminating zero. Returns how many, at most 20. */
+size_t decimal(char *to, uint64_t number);
+
 /* "user" and YCSB's hash of the record's number. Returns the length. */
 size_t record_key(char key[KEY_SIZE], uint64_t record);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "redis.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,12 @@
 
 enum { COMPLAINTS = 5, RETRY_NS = 10000000 };
 
-static char field_names[MAX_FIELDS][FIELD_NAME_SIZE];
-static size_t field_name_lengths[MAX_FIELDS];
+/* A request's bytes beside its values: the command with the key; what goes around one value. */
+enum { HEAD_BYTES = 96, FIELD_BYTES = 64 };
+
+/* What precedes a field's value in a request: "$6\r\nfield0\r\n$100\r\n". */
+static char field_heads[MAX_FIELDS][FIELD_BYTES];
+static size_t field_head_lengths[MAX_FIELDS];
 
 static bool lose(struct client *c, const char *why)
 {
@@ -44,8 +49,10 @@ static bool connect_until(struct client *c, time_t patience_s)
 
 	for (;;) {
 		c->context = redisConnectWithTimeout(c->options->host, (int)c->options->port, one_try);
-		if (c->context && !c->context->err)
+		if (c->context && !c->context->err) {
+			answer_attach(&c->answer, c->context);
 			return true;
+		}
 		if (!c->context || time(NULL) >= deadline)
 			return lose(c, c->context ? c->context->errstr : "no memory");
 		redisFree(c->context);
@@ -60,10 +67,11 @@ bool client_open(struct client *c, const struct options *o)
 
 	*c = (struct client){ .options = o };
 	for (unsigned i = 0; i < o->fields; i++)
-		field_name_lengths[i] = (size_t)snprintf(field_names[i], FIELD_NAME_SIZE, "field%u", i);
-	c->values = malloc((size_t)o->fields * o->field_length);
+		field_head_lengths[i] = (size_t)snprintf(field_heads[i], FIELD_BYTES, "$%d\r\nfield%u\r\n$%u\r\n",
+							 i < 10 ? 6 : 7, i, o->field_length);
+	c->request = malloc(HEAD_BYTES + o->fields * (size_t)(o->field_length + FIELD_BYTES));
 	c->seen = malloc(stamps * sizeof(c->seen[0]));
-	if (!c->values || !c->seen)
+	if (!c->request || !c->seen)
 		return lose(c, "not enough memory for --records, --fields and --field-length");
 	for (size_t i = 0; i < stamps; i++)
 		c->seen[i] = STAMP_UNSEEN;
@@ -74,45 +82,60 @@ void client_close(struct client *c)
 {
 	if (c->context)
 		redisFree(c->context);
-	free(c->values);
+	free(c->request);
 	free(c->seen);
 }
 
-static bool queue(struct client *c, int argc, const char **argv, const size_t *lengths)
+static bool queue(struct client *c, size_t length)
 {
-	if (redisAppendCommandArgv(c->context, argc, argv, lengths) == REDIS_OK)
+	if (redisAppendFormattedCommand(c->context, c->request, length) == REDIS_OK)
 		return true;
 	return lose(c, c->context->errstr);
+}
+
+static char *put(char *at, const char *bytes, size_t length)
+{
+	memcpy(at, bytes, length);
+	return at + length;
+}
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
+/* "$23\r\nuser6284781860667377211\r\n" */
+static char *put_key(char *at, uint64_t record)
+{
+	char key[KEY_SIZE];
+	const size_t length = record_key(key, record);
+
+	at = PUT(at, "$");
+	at += decimal(at, length);
+	at = PUT(at, "\r\n");
+	at = put(at, key, length);
+	return PUT(at, "\r\n");
 }
 
 /* HSET key name value ..., of `count` fields from `first` on. */
 static bool queue_hset(struct client *c, const struct operation *op, unsigned first, unsigned count)
 {
 	const size_t length = c->options->field_length;
-	const char *argv[2 + 2 * MAX_FIELDS];
-	size_t lengths[2 + 2 * MAX_FIELDS];
-	char key[KEY_SIZE];
-	int argc = 0;
+	char *at = PUT(c->request, "*");
 
-	argv[argc] = "HSET", lengths[argc++] = 4;
-	argv[argc] = key, lengths[argc++] = record_key(key, op->record);
-	for (unsigned i = 0; i < count; i++) {
-		const unsigned field = first + i;
-		char *value = c->values + i * length;
-		record_value(value, length, op->record, field, op->stamp);
-		argv[argc] = field_names[field], lengths[argc++] = field_name_lengths[field];
-		argv[argc] = value, lengths[argc++] = length;
+	at += decimal(at, 2 + 2 * count);
+	at = PUT(at, "\r\n$4\r\nHSET\r\n");
+	at = put_key(at, op->record);
+	for (unsigned field = first; field < first + count; field++) {
+		at = put(at, field_heads[field], field_head_lengths[field]);
+		record_value(at, length, op->record, field, op->stamp);
+		at = PUT(at + length, "\r\n");
 	}
-	return queue(c, argc, argv, lengths);
+	return queue(c, (size_t)(at - c->request));
 }
 
 static bool queue_hgetall(struct client *c, uint64_t record)
 {
-	char key[KEY_SIZE];
-	const size_t lengths[] = { 7, record_key(key, record) };
-	const char *argv[] = { "HGETALL", key };
+	char *at = PUT(c->request, "*2\r\n$7\r\nHGETALL\r\n");
 
-	return queue(c, 2, argv, lengths);
+	at = put_key(at, record);
+	return queue(c, (size_t)(at - c->request));
 }
 
 bool client_send(struct client *c, const struct operation *op)
@@ -125,71 +148,92 @@ bool client_send(struct client *c, const struct operation *op)
 	       (!(op->parts & OPERATION_UPDATE) || queue_hset(c, op, op->field, 1));
 }
 
-/* The next answer; NULL when there is none, which is an error that has been counted. */
-static redisReply *next_reply(struct client *c, uint64_t record)
+/* The next answer into c->answer. False when there is none, which is an error that has been counted. */
+static bool next_answer(struct client *c, uint64_t record)
 {
-	void *reply = NULL;
-
-	if (redisGetReply(c->context, &reply) != REDIS_OK) {
-		lose(c, c->context->errstr);
-		return NULL;
-	}
-	redisReply *r = reply;
-	if (r->type != REDIS_REPLY_ERROR)
-		return r;
+	if (!answer_read(&c->answer, c->context))
+		return lose(c, c->context->errstr);
+	if (c->answer.kind != ANSWER_ERROR)
+		return true;
 	c->errors++;
-	complain(c, record, "the server says: ", r->str);
-	freeReplyObject(r);
-	return NULL;
+	complain(c, record, "the server says: ", c->answer.error);
+	return false;
 }
 
-static unsigned find_field(const struct client *c, const redisReply *name)
+/* The number in "field<number>", MAX_FIELDS for other text. */
+static unsigned field_of(const char *text, size_t length)
 {
-	for (unsigned i = 0; i < c->options->fields; i++)
-		if (name->len == field_name_lengths[i] && !memcmp(name->str, field_names[i], name->len))
-			return i;
-	return MAX_FIELDS;
+	unsigned field = 0;
+
+	if (length < 6 || length > 7 || memcmp(text, "fiel", 4) || text[4] != 'd' || (length == 7 && text[5] == '0'))
+		return MAX_FIELDS;
+	for (size_t i = 5; i < length; i++) {
+		const unsigned digit = (unsigned)(text[i] - '0');
+		if (digit > 9)
+			return MAX_FIELDS;
+		field = 10 * field + digit;
+	}
+	return field;
 }
 
-static void check_field(struct client *c, uint64_t record, unsigned field, const redisReply *value)
+static void check_value(struct client *c, uint64_t record, unsigned field, const char *text, size_t length)
 {
 	uint64_t *seen = &c->seen[record * c->options->fields + field];
+	char name[FIELD_NAME_SIZE];
 	uint64_t stamp;
+	bool genuine = text && record_check(text, length, c->options->field_length, record, field, &stamp);
 
-	if (value->type != REDIS_REPLY_STRING ||
-	    !record_check(value->str, value->len, c->options->field_length, record, field, &stamp))
-		wrong(c, record, "a value that nobody wrote in ", field_names[field]);
-	else if (!stamp_may_follow(stamp, *seen))
-		wrong(c, record, "an outdated value in ", field_names[field]);
-	else
+	if (genuine && stamp_may_follow(stamp, *seen)) {
 		*seen = stamp;
-}
-
-static void check_record(struct client *c, uint64_t record, const redisReply *r)
-{
-	uint64_t found = 0;
-
-	if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 * (size_t)c->options->fields) {
-		wrong(c, record, "is missing or has not all its fields", "");
 		return;
 	}
-	for (size_t i = 0; i < r->elements; i += 2) {
-		const unsigned field = r->element[i]->type == REDIS_REPLY_STRING ? find_field(c, r->element[i]) : MAX_FIELDS;
-		if (field == MAX_FIELDS || found >> field & 1) {
-			wrong(c, record, "has a field that it should not have", "");
-			return;
-		}
-		found |= 1ull << field;
-		check_field(c, record, field, r->element[i + 1]);
+	snprintf(name, sizeof(name), "field%u", field);
+	wrong(c, record, genuine ? "an outdated value in " : "a value that nobody wrote in ", name);
+}
+
+static bool is_whole(const struct client *c)
+{
+	return c->answer.kind == ANSWER_ARRAY && c->answer.number == 2 * (int64_t)c->options->fields;
+}
+
+/* A record arrives: field names and values by turns. Its first error ends the look at it. */
+static void check_element(struct answer *answer, size_t index, const char *text, size_t length)
+{
+	struct client *c = (struct client *)((char *)answer - offsetof(struct client, answer));
+	struct reading *r = &c->reading;
+
+	if (!is_whole(c) || r->field == MAX_FIELDS)
+		return;
+	if (index % 2) {
+		check_value(c, r->record, r->field, text, length);
+		return;
 	}
+	r->field = text ? field_of(text, length) : MAX_FIELDS;
+	if (r->field < c->options->fields && !(r->found >> r->field & 1)) {
+		r->found |= 1ull << r->field;
+		return;
+	}
+	r->field = MAX_FIELDS;
+	wrong(c, r->record, "has a field that it should not have", "");
+}
+
+static void finish_read(struct client *c, uint64_t record)
+{
+	c->reading = (struct reading){ .record = record };
+	c->answer.element = check_element;
+	if (next_answer(c, record) && !is_whole(c))
+		wrong(c, record, "is missing or has not all its fields", "");
+	c->answer.element = NULL;
 }
 
 /* HSET answers how many fields are new: none of an update's, any number of an insert's. */
-static void check_written(struct client *c, const struct operation *op, const redisReply *r)
+static void finish_write(struct client *c, const struct operation *op)
 {
-	const long long most = op->parts & OPERATION_INSERT ? c->options->fields : 0;
+	const int64_t most = op->parts & OPERATION_INSERT ? c->options->fields : 0;
 
-	if (r->type != REDIS_REPLY_INTEGER || r->integer < 0 || r->integer > most) {
+	if (!next_answer(c, op->record))
+		return;
+	if (c->answer.kind != ANSWER_INTEGER || c->answer.number < 0 || c->answer.number > most) {
 		wrong(c, op->record, "was not there when a field was written", "");
 		return;
 	}
@@ -199,30 +243,20 @@ static void check_written(struct client *c, const struct operation *op, const re
 
 bool client_finish(struct client *c, const struct operation *op)
 {
-	redisReply *r;
-
-	if (op->parts & OPERATION_READ && !c->lost && (r = next_reply(c, op->record))) {
-		check_record(c, op->record, r);
-		freeReplyObject(r);
-	}
-	if (op->parts & (OPERATION_UPDATE | OPERATION_INSERT) && !c->lost && (r = next_reply(c, op->record))) {
-		check_written(c, op, r);
-		freeReplyObject(r);
-	}
+	if (op->parts & OPERATION_READ && !c->lost)
+		finish_read(c, op->record);
+	if (op->parts & (OPERATION_UPDATE | OPERATION_INSERT) && !c->lost)
+		finish_write(c, op);
 	return !c->lost;
 }
 
 bool client_count_keys(struct client *c, uint64_t *keys)
 {
-	const char *argv[] = { "DBSIZE" };
-	const size_t lengths[] = { 6 };
-
-	if (c->lost || !queue(c, 1, argv, lengths))
+	if (c->lost)
 		return false;
-	redisReply *r = next_reply(c, 0);
-	if (!r)
+	char *end = PUT(c->request, "*1\r\n$6\r\nDBSIZE\r\n");
+	if (!queue(c, (size_t)(end - c->request)) || !next_answer(c, 0) || c->answer.kind != ANSWER_INTEGER)
 		return false;
-	*keys = (uint64_t)r->integer;
-	freeReplyObject(r);
+	*keys = (uint64_t)c->answer.number;
 	return true;
 }

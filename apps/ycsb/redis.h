@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answer.h"
 #include "options.h"
 
 struct redisContext;
@@ -26,11 +27,20 @@ struct operation {
 	unsigned parts;
 };
 
+/* How far the check of the record has come that is being read. */
+struct reading {
+	uint64_t record;
+	uint64_t found; /* fields, a bit each */
+	unsigned field; /* whose value comes next; MAX_FIELDS after an error */
+};
+
 struct client {
 	const struct options *options;
 	struct redisContext *context;
 	uint64_t *seen; /* [record * fields + field]: last stamp read or written, see record.h */
-	char *values;   /* room for one record */
+	char *request;  /* room for the longest one */
+	struct answer answer;
+	struct reading reading;
 	uint64_t errors; /* refusals by the server, and the loss of the connection */
 	uint64_t wrong;  /* answers that are not what was written */
 	bool lost;       /* the connection; every later call does nothing */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the server answered, taken apart while hiredis reads it: hiredis hands
+ * every element to functions of ours, straight from its buffer, so that
+ * nothing is allocated or copied.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct redisContext;
+
+enum answer_kind { ANSWER_OTHER, ANSWER_INTEGER, ANSWER_ARRAY, ANSWER_ERROR };
+
+struct answer {
+	enum answer_kind kind;
+	int64_t number;  /* the integer, or how many elements the array has */
+	char error[120]; /* what the server says */
+
+	/* For each element of an array; `text` is null when it is no string. */
+	void (*element)(struct answer *answer, size_t index, const char *text, size_t length);
+};
+
+/* From now on the replies that `context` reads are told to `answer`. */
+void answer_attach(struct answer *answer, struct redisContext *context);
+
+/* Reads the next reply into `answer`. False: there is none, and context->errstr says why. */
+bool answer_read(struct answer *answer, struct redisContext *context);
