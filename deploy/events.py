@@ -7,6 +7,8 @@ from typing import Any
 
 from deploy.errors import Failure
 
+_FIRST = b'{"event":'  # how every line of the managers begins
+
 
 @dataclass(frozen=True)
 class Event:
@@ -42,16 +44,25 @@ class EventStream:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._rest = b""
+        self._begun = False
 
     def feed(self, data: bytes) -> list[Event]:
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        data = self._rest + data
+        if not self._begun:  # UEFI firmware talks on every serial port that it finds, until the loader has the machine
+            start = data.find(_FIRST)
+            self._begun = start >= 0
+            data = data[start:] if self._begun else data[-len(_FIRST) :]
+            if not self._begun:
+                self._rest = data
+                return []
+        *lines, self._rest = data.split(b"\n")
         fresh = [parse_line(line.decode("utf-8", "replace")) for line in lines if line.strip(b"\r\0 ")]
         self.events += fresh
         return fresh
 
     def finish(self) -> None:
         """At the end nothing may be left over."""
-        if self._rest.strip(b"\r\0 "):
+        if self._begun and self._rest.strip(b"\r\0 "):
             raise Failure(f"events end in the middle of a line: {self._rest[:200]!r}")
 
     def of(self, kind: str, **wanted: Any) -> list[Event]:

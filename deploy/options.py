@@ -17,8 +17,8 @@ from topology.machine import Machine, Shape, default_memory
 from topology.units import parse_size
 
 Accel = Annotated[str, typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.")]
-Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", help="Sockets of the emulated machine (2).")]
-Cores = Annotated[int | None, typer.Option("--cores", metavar="M", help="Cores of each socket (2).")]
+Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, help="Sockets of the emulated machine (2).")]
+Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
 Topology = Annotated[
     Path | None, typer.Option("--topology", metavar="FILE", help="Take sockets and cores from an hwloc XML file.")

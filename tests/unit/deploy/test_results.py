@@ -162,3 +162,13 @@ def test_tables_and_ratio() -> None:
 def test_plot_is_a_picture(tmp_path: Path) -> None:
     plot(both(), "mode", tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_what_firmware_says_before_the_first_event_is_dropped(size: int) -> None:
+    events = EventStream()
+    data = b'\x1b[2J\x1b[01;01HBdsDxe: loading {"Boot0001"}\r{"event":"boot","cluster":0}\r\n{"event":"done"}\n'
+    for start in range(0, len(data), size):
+        events.feed(data[start : start + size])
+    events.finish()
+    assert [event.kind for event in events.events] == ["boot", "done"]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A little of gdb's remote protocol: stops QEMU's cores and breaks one, as no program inside could."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+
+# Places in gdb's x86-64 register list: 16 general registers, then rip, eflags (4 bytes), cs, ...
+RSP, RIP = 7, 16
+CS_OFFSET = 8 * 17 + 4
+KERNEL_HALF = 1 << 63
+NOWHERE = 0x10  # no kernel maps the first page
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Debugger:
+    """Attached to a machine that waits before its first instruction."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = self._connect(port)
+        self.socket.settimeout(10)
+        self.command("qSupported:multiprocess-")
+
+    def close(self) -> None:
+        self.socket.close()
+
+    @staticmethod
+    def _connect(port: int, patience: float = 10.0) -> socket.socket:
+        """QEMU opens this port last of all."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return socket.create_connection(("127.0.0.1", port), 10)
+            except ConnectionRefusedError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+    def _send(self, text: str) -> None:
+        self.socket.sendall(f"${text}#{sum(text.encode()) & 0xFF:02x}".encode())
+
+    def _byte(self) -> bytes:
+        byte = self.socket.recv(1)
+        if not byte:
+            raise ConnectionError("QEMU closed the debugger's connection")
+        return byte
+
+    def _answer(self) -> str:
+        while self._byte() != b"$":
+            pass
+        text = b""
+        while (byte := self._byte()) != b"#":
+            text += byte
+        self._byte(), self._byte()
+        self.socket.sendall(b"+")
+        return text.decode()
+
+    def command(self, text: str) -> str:
+        self._send(text)
+        return self._answer()
+
+    def go_on(self) -> None:
+        self._send("c")  # the answer comes when the machine stops
+
+    def stop(self) -> None:
+        self.socket.sendall(b"\x03")
+        self._answer()
+
+    def _program_counter(self) -> tuple[int, int]:
+        """rip and the privilege level."""
+        registers = bytes.fromhex(self.command("g").replace("x", "0"))
+        return struct.unpack_from("<Q", registers, 8 * RIP)[0], registers[CS_OFFSET] & 3
+
+    def make_kernel_fault(self, core: int, attempts: int = 200) -> None:
+        """Takes the stack away from a core that is in its kernel, and lets the machine go on.
+
+        Not its program counter: an idle core that is interrupted never returns to where it was.
+        """
+        for _ in range(attempts):
+            self.stop()
+            assert self.command(f"Hg{core + 1:x}") == "OK"
+            address, level = self._program_counter()
+            if level == 0 and address & KERNEL_HALF:
+                assert self.command(f"P{RSP:x}={struct.pack('<Q', NOWHERE).hex()}") == "OK"
+                self.go_on()
+                return
+            self.go_on()
+            time.sleep(0.05)
+        raise AssertionError(f"core {core} is never in its kernel")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machines for the tests: emulated, so that every machine gives the same verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import redis
+
+from deploy import qemu
+from deploy.boot import Options, Run, boot
+from deploy.deployment import Deployment, Program, Redis
+from deploy.expand import Plan, plan
+from topology.machine import Shape, default_memory
+from topology.units import MIB
+
+PATIENCE = 60.0  # seconds until a boot counts as hung: tens of times what it takes
+
+
+def deployment(sockets: int = 2, cores: int = 2, layout: str = "per-socket", **rest: Any) -> Deployment:
+    """Runs on until it is stopped, unless `rest` says otherwise."""
+    shape = Shape(sockets, cores, default_memory(cores))
+    return Deployment(**{"name": "test", "shape": shape, "layout": layout, "shutdown": "never"} | rest)
+
+
+def with_redis(sockets: int = 2, cores: int = 2, layout: str = "per-socket", **rest: Any) -> Deployment:
+    return replace(deployment(sockets, cores, layout, **rest), redis=Redis(heap=64 * MIB))
+
+
+def machine(what: Deployment | Plan, **options: Any) -> Run:
+    """Booted without GRUB unless `medium` says so: these tests are not about GRUB."""
+    target = what if isinstance(what, Plan) else plan(what)
+    accel = qemu.tcg_for(len(target.machine.cores))
+    return boot(target, Options(accel, **{"timeout": PATIENCE, "medium": "kernel"} | options))
+
+
+def servers(run: Run) -> list[str]:
+    return [app.name for app in run.plan.cluster_map.applications if app.program == "redis-server"]
+
+
+def client(run: Run, name: str, **options: Any) -> redis.Redis:
+    host, port = run.address(name)
+    return redis.Redis(host=host, port=port, **{"socket_timeout": 20, "socket_connect_timeout": 20} | options)
+
+
+def assert_no_fault(run: Run) -> None:
+    run.poll()
+    assert run.running, run.reason()
+    for kind in ("fault", "failed", "exit", "cluster-lost"):
+        assert not run.events.of(kind), run.events.of(kind)[0]
+
+
+def crash(way: str, cpu: int) -> Program:
+    return Program("crash", cpu, args=(way,), barrier=False, name=f"crash-{way}")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands that boot, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.paths import ROOT
+
+SKERRY = str(ROOT / "skerry")
+METRICS = {"ops_per_s", "p50_us", "p99_us", "errors", "kernel_entries_per_s", "lock_conflict_ratio", "cpu_utilisation"}
+
+
+def skerry(*words: str, cwd: Path, timeout: float = 200) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SKERRY, *words], cwd=cwd, capture_output=True, text=True, timeout=timeout)
+
+
+@pytest.mark.limit(300)
+def test_compare(tmp_path: Path) -> None:
+    """a small comparison of both layouts ends in results and a plot"""
+    done = skerry("compare", "--accel", "tcg", "--records", "500", "--operations", "500", "--json", "results.json", cwd=tmp_path, timeout=280)
+    assert done.returncode == 0, done.stderr
+    results: dict[str, Any] = json.loads((tmp_path / "results.json").read_text())
+    assert results["command"] == "compare"
+    by_layout = {row["layout"]: row for row in results["results"] if row["system"] == "skerry"}
+    assert {"per-socket", "spanning"} <= set(by_layout)
+    for layout, clusters in (("per-socket", 2), ("spanning", 1)):
+        row = by_layout[layout]
+        assert (row["clusters"], row["cores"], row["lock"]) == (clusters, 4, "clh")
+        assert METRICS <= set(row["metrics"])
+        assert row["metrics"]["errors"] == 0
+        assert row["metrics"]["ops_per_s"] > 0
+        assert row["metrics"]["kernel_entries_per_s"] > 0
+        assert len(row["per_core"]) == 4
+
+
+@pytest.mark.limit(120)
+def test_keep(tmp_path: Path) -> None:
+    """run --keep serves until Ctrl-C and leaves no process behind"""
+    command = [SKERRY, "run", str(ROOT / "deploy/deployments/redis.toml"), "--keep", "--accel", "tcg", "--boot", "kernel"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        printed = ""
+        assert process.stdout
+        while "Ctrl-C" not in printed:
+            line = process.stdout.readline()
+            assert line, printed
+            printed += line
+        addresses = re.findall(r"serves at 127\.0\.0\.1:(\d+)", printed)
+        assert len(addresses) == 3, printed
+        for port in addresses:
+            assert subprocess.run(["redis-cli", "-p", port, "ping"], capture_output=True, text=True, timeout=20).stdout == "PONG\n"
+        children = descendants(process.pid)
+        assert any("qemu" in name for name in children.values())
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+        time.sleep(0.2)
+        left = [name for pid, name in children.items() if Path(f"/proc/{pid}").exists()]
+        assert not left, left
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Processes below one, with their names."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, name, rest = re.fullmatch(r"(\d+) \((.*)\) (.*)\n", stat.read_text(), re.DOTALL).groups()
+        except (OSError, AttributeError):
+            continue
+        parents[int(number)] = (int(rest.split()[1]), name)
+    found: dict[int, str] = {}
+    growing = True
+    while growing:
+        fresh = {n: name for n, (parent, name) in parents.items() if (parent == pid or parent in found) and n not in found}
+        found |= fresh
+        growing = bool(fresh)
+    return found
+
+
+BAD_INPUT = {
+    "a file that is not there": (["run", "nowhere.toml"], "nowhere.toml"),
+    "an unknown key": (["run", "bad.toml"], "colour"),
+    "a core twice": (["run", "bad.dts"], "cpu"),
+    "an unknown layout": (["compare", "--layout", "sideways"], "sideways"),
+    "no sockets": (["compare", "--sockets", "0"], "--sockets"),
+    "an option that is none": (["topology", "--topology", "x"], "--topology"),
+    "no folder for results": (["doctor", "--json", "nowhere/x.json"], "nowhere/x.json"),
+    "a command that is none": (["fly"], "fly"),
+}
+
+
+@pytest.mark.parametrize("words,culprit", BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input(words: list[str], culprit: str, tmp_path: Path) -> None:
+    """bad input ends with status 2 and one line that names the culprit"""
+    (tmp_path / "bad.toml").write_text('colour = "red"\n')
+    good = (ROOT / "tests/unit/topology/good.dts").read_text()
+    (tmp_path / "bad.dts").write_text(good.replace("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>"))
+    done = skerry(*words, cwd=tmp_path)
+    lines = done.stderr.strip().splitlines()
+    assert done.returncode == 2, done.stderr
+    assert len(lines) == 1 and culprit in lines[0], done.stderr
+    assert "Traceback" not in done.stderr
