@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Our copying, comparing and searching, against the obvious loops, at all small sizes and alignments. */
+#include <string.h>
+#include "posixtest.h"
+
+enum { SIZE_MAX_TRIED = 300, ROOM = 1024 };
+
+static unsigned char buffer[ROOM], expected[ROOM];
+
+static void fill(void)
+{
+	for (unsigned i = 0; i < ROOM; i++)
+		buffer[i] = expected[i] = (unsigned char)(i * 167 + (i >> 8));
+}
+
+static bool moves(void *(*volatile move)(void *, const void *, size_t), size_t to, size_t from, size_t n)
+{
+	fill();
+	for (size_t i = 0; i < n; i++)
+		expected[to + i] = buffer[from + i]; /* from the original: `buffer` is still whole */
+	CHECK(move(buffer + to, buffer + from, n) == buffer + to);
+	for (unsigned i = 0; i < ROOM; i++)
+		CHECK(buffer[i] == expected[i]);
+	return true;
+}
+
+static bool test_move(void)
+{
+	static const int distances[] = { -300, -65, -64, -63, -33, -17, -16, -15, -8, -1, 0, 1, 7, 15, 16, 17, 31, 48, 63, 64, 65, 200 };
+
+	for (size_t n = 0; n < SIZE_MAX_TRIED; n++)
+		for (unsigned i = 0; i < sizeof(distances) / sizeof(distances[0]); i++)
+			CHECK(moves(memmove, (size_t)(350 + distances[i]), 350 + n % 3, n));
+	return true;
+}
+
+static bool test_copy(void)
+{
+	for (size_t n = 0; n < SIZE_MAX_TRIED; n++)
+		for (size_t offset = 0; offset < 17; offset++)
+			CHECK(moves((void *(*)(void *, const void *, size_t))memcpy, 512 + offset, n % 16, n));
+	return true;
+}
+
+static int sign(int x) { return (x > 0) - (x < 0); }
+
+static bool test_compare(void)
+{
+	int (*volatile compare)(const void *, const void *, size_t) = memcmp;
+	unsigned char *a = buffer + 3, *b = buffer + 512;
+
+	for (size_t n = 0; n < SIZE_MAX_TRIED; n++) {
+		memset(buffer, 'x', ROOM);
+		a[n] = 1; /* behind the end: does not count */
+		CHECK(compare(a, b, n) == 0);
+		for (size_t at = 0; at < n; at++)
+			for (int other = 0; other < 256; other += 85) {
+				b[at] = (unsigned char)other;
+				b[n - 1] ^= at + 1 < n; /* a later difference does not count */
+				CHECK(sign(compare(a, b, n)) == sign('x' - other));
+				CHECK(sign(compare(b, a, n)) == sign(other - 'x'));
+				b[at] = b[n - 1] = 'x';
+			}
+	}
+	return true;
+}
+
+
+static bool test_find(void)
+{
+	void *(*volatile find)(const void *, int, size_t) = memchr;
+
+	for (size_t start = 0; start < 17; start++)
+		for (size_t n = 0; n < 70; n++) {
+			memset(buffer, 'x', ROOM);
+			buffer[start + n] = '\n';
+			if (start)
+				buffer[start - 1] = '\n';
+			CHECK(find(buffer + start, '\n', n) == NULL);
+			for (size_t at = n; at-- > 0;) {
+				buffer[start + at] = '\n';
+				CHECK(find(buffer + start, '\n', n) == buffer + start + at);
+				CHECK(find(buffer + start, '\n' + 256, (size_t)-1) == buffer + start + at);
+			}
+		}
+	return true;
+}
+
+const struct test string_tests[] = {
+	{ "move", test_move },
+	{ "copy", test_copy },
+	{ "compare", test_compare },
+	{ "find", test_find },
+	{ 0 },
+};
