@@ -100,7 +100,11 @@ void socket_free(struct socket *socket)
 	layer_free(socket);
 }
 
-/* The last descriptor is closed. What was written is delivered; unread data makes it a reset (RFC 2525, 2.17). */
+/*
+ * The last descriptor is closed. What was written is delivered; unread data
+ * makes it a reset (RFC 2525, 2.17), behind what may still be sent: a server's
+ * last word on a request that it does not want to read.
+ */
 static void close_socket(struct file *file)
 {
 	struct socket *socket = socket_of(file);
@@ -109,6 +113,8 @@ static void close_socket(struct file *file)
 	socket_drop_queue(socket);
 	socket_detach(socket);
 	if (pcb) {
+		if (socket->state == SOCKET_CONNECTED)
+			tcp_output(pcb);
 		if (socket->linger.l_onoff && !socket->linger.l_linger && socket->state != SOCKET_LISTENING)
 			tcp_abort(pcb);
 		else if (tcp_close(pcb) != ERR_OK)

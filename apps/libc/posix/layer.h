@@ -57,6 +57,7 @@ int descriptor_open(struct file *, int lowest);          /* takes over the refer
 struct file *file_hold(struct file *);
 void file_put(struct file *);
 int descriptor_count_max(void);
+long sys_close(const long *a);                           /* the system call: a[0] is the descriptor */
 
 /* file.c: what blocks. DONT_WAIT as if the file were O_NONBLOCK. */
 ssize_t file_readv(struct file *, const struct iovec *, int count, bool dont_wait);

@@ -130,7 +130,6 @@ long sys_pipe2(const long *a)
 	}
 	int out = descriptor_open(writer, 0);
 	if (out < 0) {
-		long sys_close(const long *);
 		sys_close((const long[]){ in });
 		return out;
 	}

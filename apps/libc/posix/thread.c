@@ -131,7 +131,15 @@ _Noreturn void __unmapself(void *base, size_t size)
 	end(thread_self());
 }
 
-long sys_exit_group(const long *a) { platform_exit((int)a[0]); }
+/* What was written is still sent, and the peers of open connections hear that they end. */
+long sys_exit_group(const long *a)
+{
+	for (int fd = 0; fd < descriptor_count_max(); fd++)
+		if (descriptor_file(fd))
+			sys_close((const long[]){ fd });
+	net_poll();
+	platform_exit((int)a[0]);
+}
 long sys_gettid(const long *a) { (void)a; return thread_self()->tid; }
 long sys_getpid(const long *a) { (void)a; return PROCESS_ID; }
 
