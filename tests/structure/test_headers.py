@@ -72,9 +72,3 @@ def test_alone() -> None:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         wrong = [text for text in pool.map(complaint, headers) if text]
     assert not wrong, "\n".join(wrong)
-
-
-def test_once() -> None:
-    """every header guards itself against a second inclusion"""
-    wrong = [str(h) for h in tree.with_suffix(".h") if "#pragma once" not in tree.read(h) and "#ifndef" not in tree.read(h)]
-    assert not wrong, "\n".join(wrong)
