@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 from deploy import kvm, qemu
 from deploy.boot import Options, boot
@@ -11,6 +12,9 @@ from deploy.deployment import Deployment, Load, Redis
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan, plan
+from deploy.linux_guest.guest import build_guest
+from deploy.linux_guest.machine import Options as LinuxOptions
+from deploy.linux_guest.result import measure as measure_linux
 from deploy.pong import first_pong
 from deploy.results import Result, evaluate
 from topology.machine import Shape, default_memory
@@ -20,6 +24,7 @@ LAYOUTS = ("per-socket", "spanning")
 OPERATIONS = 5000  # of each client
 VALUE_SIZE = 1000
 PONG_BOOTS = 3
+LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ def measure(
     with boot(what, how) as machine:
         machine.wait_done()
         result = evaluate(what, machine.events, accel.emulated)
+        if accel.icount:  # one clock of 1 ns an instruction for all cores
+            result.metrics["instructions_per_op"] = result.metrics["seconds"] * 1e9 / result.metrics["operations"]
         if result.problems:
             more = f" (and {len(result.problems) - 1} more)" if len(result.problems) > 1 else ""
             raise Failure(f"{layout}, workload {workload}: {result.problems[0]}{more}")
@@ -88,6 +95,18 @@ def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
         return first_pong(machine.address(first)) - machine.started
+
+
+def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
+    """The same instances and clients on Linux, on the same machine; one entry of "results"."""
+    guest = build_guest()
+    deployment = job.deployment("spanning", workload)
+    result = measure_linux(deployment, LinuxOptions(accel, LINUX_PATIENCE * job.timeout, binary=job.binary), guest)
+    idle = replace(deployment, load=Load(), shutdown="never")
+    options = LinuxOptions(outside, job.timeout, binary=job.binary)
+    boots = [measure_linux(idle, options, guest, pong=True)["metrics"]["boot_to_pong_s"] for _ in range(PONG_BOOTS)]
+    result["metrics"]["boot_to_pong_s"] = median(boots)
+    return result
 
 
 def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:

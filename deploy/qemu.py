@@ -14,7 +14,7 @@ from deploy.errors import Failure
 from deploy.image import DirectBoot
 from topology.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Shape
 
-BINARY = "qemu-system-x86_64"
+BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
 
 # isa-debug-exit turns a written value v into the exit status v << 1 | 1.
 EXIT_SUCCESS = 33

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A comparison as tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -21,6 +21,7 @@ FIGURES = (
     ("lock_conflict_ratio", "lock conflicts/grab", ".3%"),
     ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
     ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
+    ("instructions_per_op", "instructions/operation", ",.0f"),
     ("boot_to_pong_s", "power-on to first +PONG, s", ".2f"),
 )
 _FORMAT = {metric: format for metric, _, format in FIGURES}
@@ -60,28 +61,40 @@ def layout_table(result: Result) -> Table:
 
 
 def ratios(first: Result, second: Result) -> dict[str, float]:
-    """first / second, where both have the metric and it is not 0."""
-    a, b = first.metrics, second.metrics
+    return _ratios(first.metrics, second.metrics)
+
+
+def _ratios(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
+    """a / b, where both have the metric and it is not 0."""
     return {metric: a[metric] / b[metric] for metric, _, _ in FIGURES if a.get(metric) is not None and b.get(metric)}
 
 
 def comparison_table(first: Result, second: Result) -> Table:
     emulated = "  (emulated)" if first.emulated else ""
-    table = Table(
-        title=f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}",
-        title_justify="left",
-        title_style="bold",
-    )
+    title = f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}"
+    return _beside(title, first.layout, first.metrics, second.layout, second.metrics)
+
+
+def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
+    """Skerry beside Linux, with what still differs between them."""
+    emulated = "  (emulated)" if first.emulated else ""
+    title = f"{first.layout} beside Linux {linux['kernel']}, YCSB {first.workload.upper()}{emulated}"
+    table = _beside(title, first.layout, first.metrics, "Linux", linux["metrics"])
+    table.caption = f"Linux's clients and servers speak over {linux['network']}, Skerry's over lwIP and a switch."
+    table.caption_justify = "left"
+    return table
+
+
+def _beside(title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("")
-    for name in (first.layout, second.layout, f"{first.layout} / {second.layout}"):
+    for name in (a, b, f"{a} / {b}"):
         table.add_column(name, justify="right")
-    quotient = ratios(first, second)
+    quotient = _ratios(of_a, of_b)
     for metric, name, _ in FIGURES:
-        if metric in first.metrics or metric in second.metrics:
+        if metric in of_a or metric in of_b:
             ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
-            table.add_row(
-                name, _text(metric, first.metrics.get(metric)), _text(metric, second.metrics.get(metric)), ratio
-            )
+            table.add_row(name, _text(metric, of_a.get(metric)), _text(metric, of_b.get(metric)), ratio)
     return table
 
 

@@ -139,6 +139,9 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
     }
 
 
-def document(command: str, on: dict[str, Any], results: Iterable[Result]) -> dict[str, Any]:
-    """The results file."""
-    return {"skerry": skerry_version(), "command": command, "host": on, "results": [r.to_json() for r in results]}
+def document(
+    command: str, on: dict[str, Any], results: Iterable[Result], others: Iterable[dict[str, Any]] = ()
+) -> dict[str, Any]:
+    """The results file; `others` are results of other systems."""
+    entries = [*(r.to_json() for r in results), *others]
+    return {"skerry": skerry_version(), "command": command, "host": on, "results": entries}

@@ -15,7 +15,8 @@ from deploy.events import Event
 from deploy.expand import plan
 from deploy.output import Json, Output, Quiet
 from deploy.paths import BUILD
-from deploy.render import comparison_table, layout_table, pairs, ratio_json
+from deploy.render import comparison_table, layout_table, linux_table, pairs, ratio_json
+from deploy.qemu import Accel
 from deploy.results import Result, document, host_description
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -29,6 +30,8 @@ Records = Annotated[int, typer.Option("--records", min=1, max=1 << 22, help="Rec
 Operations = Annotated[int, typer.Option("--operations", min=1, help="Operations of each client.")]
 Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of each Redis, on its core.")]
 
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.")]
+
 
 def compare(
     workload: Workload = "c",
@@ -41,6 +44,7 @@ def compare(
     records: Records = 10_000,
     operations: Operations = comparison.OPERATIONS,
     clients: Clients = 2,
+    baseline: Baseline = None,
     accel: options.Accel = "auto",
     icount: options.Icount = False,
     medium: options.Boot = "iso",
@@ -69,10 +73,15 @@ def compare(
         timeout=timeout,
         medium=options.check_boot(medium),
     )
+    if baseline not in (None, "linux"):
+        raise InputError("--baseline", f"'{baseline}' is not linux")
     _check(job)
     ensure_built(output)
-    results, on = _run(job, accel, icount, output)
-    _publish(results, on, output, started)
+    load, outside = comparison.accelerators(job, accel, icount)
+    _say_mode(job, load, outside, output)
+    results = _run(job, load, outside, output)
+    linux = [_linux(job, workload, load, outside, output) for workload in job.workloads if baseline]
+    _publish(results, linux, host_description(load, job.binary), output, started)
 
 
 def _split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
@@ -89,12 +98,15 @@ def _check(job: Comparison) -> None:
         plan(job.deployment(layout, workload))
 
 
-def _run(job: Comparison, accel: str, icount: bool, output: Output) -> tuple[list[Result], dict[str, Any]]:
-    load, outside = comparison.accelerators(job, accel, icount)
-    on = host_description(load, job.binary)
+def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> None:
     output.line(f"Machine: {job.shape}. Mode: {load.description}.")
+    if load.icount:
+        output.line("A core that waits for its turn counts as busy: CPU utilisation and lock waits are upper bounds.")
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
+
+
+def _run(job: Comparison, load: Accel, outside: Accel, output: Output) -> list[Result]:
     results = []
     pongs: dict[str, float] = {}
     for layout, workload in comparison.steps(job):
@@ -107,7 +119,12 @@ def _run(job: Comparison, accel: str, icount: bool, output: Output) -> tuple[lis
         result.metrics["boot_to_pong_s"] = pongs[layout]
         output.table(layout_table(result))
         results.append(result)
-    return results, on
+    return results
+
+
+def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, output: Output) -> dict[str, Any]:
+    with output.progress(f"Linux, workload {workload.upper()}"):
+        return comparison.linux(job, workload, load, outside)
 
 
 def _milestones(job: Comparison) -> int:
@@ -129,13 +146,17 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
     return follow
 
 
-def _publish(results: list[Result], on: dict[str, Any], output: Output, started: str) -> None:
+def _publish(
+    results: list[Result], linux: list[dict[str, Any]], on: dict[str, Any], output: Output, started: str
+) -> None:
     from deploy.plot import plot  # matplotlib takes long to load, and other commands load this module
 
     beside = pairs(results)
     for first, second in beside:
         output.table(comparison_table(first, second))
-    data = document("compare", on, results)
+    for other in linux:
+        output.table(linux_table(next(r for r in results if r.workload == other["workload"]), other))
+    data = document("compare", on, results, linux)
     data["ratios"] = [ratio_json(first, second) for first, second in beside]
     output.results(data)
     written = Path(output.json_to) if output.json_to not in (None, "-") else None

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from deploy.modules import LOADER, collect
 from deploy.options import Cores, Lock, Memory, Sockets, shape_of
 from deploy.output import Output
+from deploy.paths import BUILD
 from deploy.qemu import topology_arguments
 from topology import hwloc
 from topology.check import check_map
@@ -58,6 +60,8 @@ def topology(
         cluster_map = read_file(Path(layout))
         machine = _machine(source, sockets, cores, memory) or emulated(cluster_map.shape or Shape())
     check_map(cluster_map, machine)
+    if (BUILD / LOADER).exists():  # before the first build there are no images to look for
+        collect(cluster_map)
     _print(output, cluster_map, machine, format)
 
 

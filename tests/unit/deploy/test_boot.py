@@ -132,3 +132,15 @@ def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
             return
         time.sleep(0.05)
     pytest.fail("the child lives on")
+
+
+def test_directories_of_killed_runs_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boots.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(boots.tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    ours, theirs, other = (tmp_path / f"skerry-run-{x}" for x in (f"{os.getpid()}-a", f"{gone.pid}-b", "notes-c"))
+    for directory in (ours, theirs, other):
+        directory.mkdir()
+    made = boots.private_directory()
+    assert made.parent == tmp_path and ours.exists() and other.exists() and not theirs.exists()

@@ -172,3 +172,13 @@ def test_what_firmware_says_before_the_first_event_is_dropped(size: int) -> None
         events.feed(data[start : start + size])
     events.finish()
     assert [event.kind for event in events.events] == ["boot", "done"]
+
+
+def test_linux_stands_beside_the_first_layout() -> None:
+    first, second = both()
+    linux = {"kernel": "6.1", "network": "loopback", "metrics": {"ops_per_s": 3000.0, "p50_us": 20.0}}
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))
+    console.print(render.linux_table(first, linux))
+    text = console.export_text()
+    assert "per-socket beside Linux 6.1" in text and "2.000" in text and "0.500" in text and "loopback" in text
+    assert render.pairs([first, second, second]) == [(first, second), (first, second)]
