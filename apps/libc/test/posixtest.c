@@ -18,7 +18,7 @@ uint64_t now_ns(void)
 
 int main(void)
 {
-	const struct test *const groups[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests, string_tests };
+	const struct test *const groups[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests, string_tests, malloc_tests };
 	unsigned passed = 0, failed = 0;
 	char json[128];
 

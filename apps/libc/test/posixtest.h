@@ -19,6 +19,7 @@ struct test {
 	bool (*run)(void);
 };
 
-extern const struct test memory_tests[], thread_tests[], file_tests[], poll_tests[], clock_tests[], string_tests[];
+extern const struct test memory_tests[], thread_tests[], file_tests[], poll_tests[], clock_tests[], string_tests[],
+	malloc_tests[];
 
 uint64_t now_ns(void); /* CLOCK_MONOTONIC */

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * malloc() in place of musl's, which takes some 150 instructions for a block
+ * and its release; a server allocates a dozen times for a request.
+ *
+ * Blocks of one size class come from spans: a few pages cut into equal blocks.
+ * Larger blocks are spans of their own. A table says for each page of the heap
+ * which span it belongs to, so that blocks carry no header and power-of-two
+ * sizes are aligned to themselves. An empty span goes back to the heap, unless
+ * it is the only one of its class with room.
+ *
+ * The layer's lock is the lock here: the layer itself never calls malloc().
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <skerry/process.h>
+#include "layer.h"
+#include "platform.h"
+
+enum {
+	STEP = 16,          /* classes up to STEPPED: its multiples */
+	STEPPED = 128,
+	STEPPED_CLASSES = STEPPED / STEP,
+	CLASS_MAX = 4096,   /* above STEPPED: four to each doubling */
+	CLASSES = STEPPED_CLASSES + 4 * 5,
+	LARGE = CLASSES,
+};
+_Static_assert(STEPPED << 5 == CLASS_MAX, "five doublings");
+
+struct span {
+	struct span *next, *previous; /* of its class and with room */
+	char *base;
+	void *free;        /* blocks given back, chained by their first word */
+	uint32_t used;     /* blocks */
+	uint32_t capacity;
+	uint32_t touched;  /* blocks that were ever given out */
+	uint32_t pages;
+	uint32_t size;     /* of a block; LARGE: 0 */
+	uint32_t class;
+};
+
+static struct span *room[CLASSES]; /* the first span of each class that has some */
+static struct span *unused;        /* span structures, chained by `next` */
+static struct span **span_of_page; /* of each page of the heap */
+
+static unsigned class_of(size_t size) /* up to CLASS_MAX */
+{
+	if (size <= STEPPED)
+		return size ? (unsigned)((size - 1) / STEP) : 0;
+	unsigned doubling = 63 - (unsigned)__builtin_clzll(size - 1); /* 2^doubling < size <= 2^(doubling + 1) */
+	return STEPPED_CLASSES + 4 * (doubling - 7) + (unsigned)((size - 1) >> (doubling - 2) & 3);
+}
+
+static uint32_t size_of(unsigned class)
+{
+	if (class < STEPPED_CLASSES)
+		return (class + 1) * STEP;
+	class -= STEPPED_CLASSES;
+	return (5u + class % 4) << (5 + class / 4);
+}
+
+static uint32_t span_pages(uint32_t size) { return size <= STEPPED ? 1 : size <= 1024 ? 4 : 8; }
+
+static struct span **page_entry(const void *address)
+{
+	return &span_of_page[((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE];
+}
+
+static bool start(void)
+{
+	size_t bytes = platform_info()->heap_size / PAGE * sizeof(span_of_page[0]);
+
+	return (span_of_page = heap_map((bytes + PAGE - 1) / PAGE));
+}
+
+static struct span *span_structure(void)
+{
+	struct span *s = unused;
+
+	if (!s && (s = heap_map(1)))
+		for (unsigned i = 0; i < PAGE / sizeof(*s); i++, s++) {
+			s->next = unused;
+			unused = s;
+		}
+	s = unused;
+	if (s)
+		unused = s->next;
+	return s;
+}
+
+static struct span *span_make(size_t pages)
+{
+	if (!span_of_page && !start())
+		return NULL;
+	struct span *s = span_structure();
+	if (!s)
+		return NULL;
+	*s = (struct span){ .base = heap_map(pages), .pages = (uint32_t)pages, .class = LARGE };
+	if (s->base)
+		return s;
+	s->next = unused;
+	unused = s;
+	return NULL;
+}
+
+static void span_release(struct span *s)
+{
+	heap_unmap(s->base, s->pages);
+	s->next = unused;
+	unused = s;
+}
+
+static void list_add(struct span *s)
+{
+	struct span **head = &room[s->class];
+
+	s->previous = NULL;
+	s->next = *head;
+	if (s->next)
+		s->next->previous = s;
+	*head = s;
+}
+
+static void list_remove(struct span *s)
+{
+	*(s->previous ? &s->previous->next : &room[s->class]) = s->next;
+	if (s->next)
+		s->next->previous = s->previous;
+}
+
+static struct span *refill(unsigned class)
+{
+	uint32_t size = size_of(class), pages = span_pages(size);
+	struct span *s = span_make(pages);
+
+	if (!s)
+		return NULL;
+	s->class = class;
+	s->size = size;
+	s->capacity = pages * PAGE / size;
+	for (uint32_t i = 0; i < pages; i++)
+		*page_entry(s->base + i * PAGE) = s;
+	list_add(s);
+	return s;
+}
+
+static void *take_small(unsigned class)
+{
+	struct span *s = room[class];
+
+	if (!s && !(s = refill(class)))
+		return NULL;
+	void *block = s->free;
+	if (block)
+		s->free = *(void **)block;
+	else
+		block = s->base + (size_t)s->size * s->touched++;
+	if (++s->used == s->capacity)
+		list_remove(s);
+	return block;
+}
+
+/* Zeroed; `align` is a power of two. */
+static void *take_large(size_t size, size_t align)
+{
+	size_t slack = align > PAGE ? align - PAGE : 0;
+	struct span *s = size + slack < PTRDIFF_MAX ? span_make((size + slack + PAGE - 1) / PAGE) : NULL;
+
+	if (!s)
+		return NULL;
+	char *block = s->base + (slack ? -(uintptr_t)s->base & (align - 1) : 0);
+	*page_entry(block) = s;
+	return block;
+}
+
+static void give_back(void *block)
+{
+	struct span *s = *page_entry(block);
+
+	if (s->class == LARGE) {
+		span_release(s);
+		return;
+	}
+	*(void **)block = s->free;
+	s->free = block;
+	if (s->used-- == s->capacity)
+		list_add(s);
+	if (!s->used && (s->next || s->previous)) {
+		list_remove(s);
+		span_release(s);
+	}
+}
+
+static inline void *answer(void *block)
+{
+	if (__builtin_expect(!block, 0))
+		errno = ENOMEM;
+	return block;
+}
+
+static void *allocate(size_t size, size_t align)
+{
+	if (size > PTRDIFF_MAX - align)
+		return answer(NULL);
+	layer_lock();
+	void *block = size <= CLASS_MAX ? take_small(class_of(size)) : take_large(size, align);
+	layer_unlock();
+	return answer(block);
+}
+
+void *malloc(size_t size) { return allocate(size, STEP); }
+
+void free(void *block)
+{
+	if (!block)
+		return;
+	layer_lock();
+	give_back(block);
+	layer_unlock();
+}
+
+void *calloc(size_t count, size_t size)
+{
+	size_t whole;
+
+	if (__builtin_mul_overflow(count, size, &whole))
+		return answer(NULL);
+	void *block = malloc(whole);
+	if (block && whole <= CLASS_MAX) /* pages come zeroed */
+		memset(block, 0, whole);
+	return block;
+}
+
+size_t malloc_usable_size(void *block)
+{
+	if (!block)
+		return 0;
+	const struct span *s = *page_entry(block);
+	return s->class == LARGE ? (size_t)(s->base + (size_t)s->pages * PAGE - (char *)block) : s->size;
+}
+
+/* Stays where it is as long as it fits and would not waste more than half. */
+void *realloc(void *block, size_t size)
+{
+	size_t old = malloc_usable_size(block);
+
+	if (!block)
+		return malloc(size);
+	if (size <= old && size > old / 2)
+		return block;
+	void *moved = malloc(size);
+	if (moved) {
+		memcpy(moved, block, size < old ? size : old);
+		free(block);
+	}
+	return moved;
+}
+
+/* Classes that are powers of two are aligned to their size, up to a page. */
+void *aligned_alloc(size_t align, size_t size)
+{
+	if (!align || align & (align - 1)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (align <= STEP)
+		return malloc(size);
+	if (size < align)
+		size = align;
+	if (size <= CLASS_MAX)
+		size = (size_t)1 << (64 - __builtin_clzll(size - 1));
+	return allocate(align > PAGE && size <= CLASS_MAX ? align : size, align);
+}
