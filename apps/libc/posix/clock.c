@@ -41,8 +41,11 @@ uint64_t clock_milliseconds(void) { return clock_nanoseconds() / 1000000; }
 int64_t clock_realtime_offset(void)
 {
 	const struct process_info *info = platform_info();
+	static int64_t offset;
 
-	return (int64_t)(info->epoch * SECOND) - (int64_t)nanoseconds_of(info->epoch_tsc);
+	if (!offset)
+		offset = (int64_t)(info->epoch * SECOND) - (int64_t)nanoseconds_of(info->epoch_tsc);
+	return offset;
 }
 
 bool timespec_valid(const struct timespec *t)
@@ -106,6 +109,8 @@ static struct timeval to_timeval(uint64_t ns)
 	return (struct timeval){ .tv_sec = (time_t)(ns / SECOND), .tv_usec = (long)(ns % SECOND / 1000) };
 }
 
+long sys_gettimeofday(const long *a);
+
 long sys_clock_gettime(const long *a)
 {
 	uint64_t ns;
@@ -114,6 +119,22 @@ long sys_clock_gettime(const long *a)
 	if (!error)
 		*(struct timespec *)a[1] = to_timespec(ns);
 	return error;
+}
+
+/* In place of musl's: servers ask for the time several times for each request. */
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+	long error = sys_clock_gettime((const long[]){ clock, (long)t });
+
+	if (!error)
+		return 0;
+	errno = (int)-error;
+	return -1;
+}
+
+int gettimeofday(struct timeval *restrict t, void *restrict zone)
+{
+	return (int)sys_gettimeofday((const long[]){ (long)t, (long)zone });
 }
 
 long sys_clock_getres(const long *a)
