@@ -71,6 +71,16 @@ int socket_create(int domain, int type, int protocol, struct file **out)
 	return 0;
 }
 
+/* A connection to oneself goes through any interface, whichever has the address. */
+static void poll_loopback(void)
+{
+	struct netif *netif;
+
+	NETIF_FOREACH(netif)
+		if (netif->loop_first)
+			netif_poll(netif);
+}
+
 bool net_poll(void)
 {
 	if (!started)
@@ -79,7 +89,7 @@ bool net_poll(void)
 	sys_check_timeouts();
 	interface_receive();
 	stream_flush();
-	netif_poll_all(); /* loopback */
+	poll_loopback();
 	interface_flush();
 	return socket_readiness_changed;
 }
