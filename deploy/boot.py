@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots a plan in QEMU and follows it: events, console, host ports, exit status, hangs."""
 
+import math
 import os
 import shutil
 import socket
@@ -19,6 +20,7 @@ from deploy.expand import Plan
 from deploy.paths import BUILD, LOGS
 
 _POLL = 0.02  # seconds between looks at what the machine wrote
+_QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Options:
     on_console: Callable[[str], None] | None = None
     on_event: Callable[[Event], None] | None = None
     extra: tuple[str, ...] = ()
+    keep_time: bool = False  # the machine's clock agrees with the host's, at the price of a second's wait
 
 
 class Run:
@@ -128,11 +131,16 @@ class Run:
             choose_ports(self.command.forwards)
             for path in (self.command.console, self.command.events):
                 path.touch()
+            if self.options.keep_time:
+                self.command.power_on = math.ceil(time.time() + _QEMU_START)
             self.started = time.monotonic()
-            self._process = process.start(self.command.arguments(), self.command.log)
+            self._process = process.start(self.command.arguments(), self.command.log, qemu.PRELOAD)
             # QEMU refuses its arguments within moments; a port may have been taken since it was chosen.
             while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
+            if self.command.power_on and self._process.poll() is None:
+                monitor.power_on(self.command.monitor, self.command.power_on)
+                self.started = time.monotonic()
             if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
                 return
             if "host forwarding rule" not in self._qemu_log() or attempt == 2:

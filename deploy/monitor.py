@@ -3,6 +3,7 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from qemu.qmp import QMPClient
 
 POST_MORTEM = ("info cpus", "info registers -a", "info pic")
 _PATIENCE = 10.0  # seconds
+_CONT_TAKES = 0.004  # seconds until QEMU has started the machine
 
 
 async def _talk(path: Path, commands: Sequence[str]) -> list[str]:
@@ -22,6 +24,21 @@ async def _talk(path: Path, commands: Sequence[str]) -> list[str]:
         return answers
     finally:
         await client.disconnect()
+
+
+async def _power_on(path: Path, when: float) -> None:
+    client = QMPClient("skerry")
+    await client.connect(str(path))
+    try:
+        await asyncio.sleep(max(0.0, when - _CONT_TAKES - time.time()))
+        await client.execute("cont")
+    finally:
+        await client.disconnect()
+
+
+def power_on(path: Path, when: float) -> None:
+    """Starts a stopped machine at that second of the host's clock, at which its own clock was set."""
+    asyncio.run(_power_on(path, when))
 
 
 def is_up(path: Path) -> bool:

@@ -27,8 +27,10 @@ def _die_with_parent(parent: int) -> None:
         os._exit(127)
 
 
-def start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+def start(command: Sequence[str], log: Path, preload: Path | None = None) -> subprocess.Popen[bytes]:
     """Starts a process in a session of its own (Ctrl-C reaches only us), which the kernel kills when we die.
+
+    `preload` is a library put in front of the process's others.
 
     Call from the main thread: the kernel watches the thread that starts it.
     """
@@ -36,6 +38,7 @@ def start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as file:
         return subprocess.Popen(
             list(command),
+            env=os.environ | ({"LD_PRELOAD": str(preload)} if preload and preload.exists() else {}),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,

@@ -7,14 +7,19 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from deploy.errors import Failure
 from deploy.image import DirectBoot
+from deploy.paths import BUILD
 from topology.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Shape
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
+
+# In front of QEMU's libraries, so that bursts of connections to forwarded ports are accepted (listen_backlog.c).
+PRELOAD = BUILD / "deploy" / "listen-backlog.so"
 
 # isa-debug-exit turns a written value v into the exit status v << 1 | 1.
 EXIT_SUCCESS = 33
@@ -89,6 +94,10 @@ class Forward:
         return f"127.0.0.1:{self.host_port}"
 
 
+def _rtc(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
 @dataclass
 class Command:
     """What a machine is made of; `arguments` is its command line."""
@@ -102,6 +111,7 @@ class Command:
     uefi: bool = False
     gdb_port: int | None = None
     extra: Sequence[str] = field(default_factory=list)
+    power_on: int | None = None  # seconds since 1970 at which the machine is started, by the monitor
 
     @property
     def console(self) -> Path:
@@ -130,6 +140,7 @@ class Command:
             *["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"],
             *["-qmp", f"unix:{self.monitor},server=on,wait=off"],
             *["-display", "none", "-no-reboot"],
+            *(["-S", "-rtc", f"clock=vm,base={_rtc(self.power_on)}"] if self.power_on else []),
             *(["-gdb", f"tcp:127.0.0.1:{self.gdb_port}", "-S"] if self.gdb_port else []),
             *self.extra,
         ]

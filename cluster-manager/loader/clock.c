@@ -133,6 +133,13 @@ static void ask_cpuid(void)
 		refine((uint64_t)cpuid(0x40000010).a * 1000);
 }
 
+bool is_tcg(void)
+{
+	struct cpuid id = cpuid(0x40000000);
+
+	return (cpuid(1).c >> 31 & 1) && id.b == 0x54474354 && id.c == 0x43544743 && id.d == 0x47435447; /* TCGTCGTCGTCG */
+}
+
 static uint8_t rtc_register(uint8_t index)
 {
 	out8(RTC_INDEX, index);
@@ -160,15 +167,16 @@ static uint64_t days(uint32_t year, uint32_t month, uint32_t day)
 	return (uint64_t)y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
 }
 
-static void read_date(void)
+/* Seconds since 1970, at TSC *when; 0 when the clock cannot be read. */
+static uint64_t read_date(uint64_t *when)
 {
 	uint8_t f[6], again[6], status = rtc_register(11);
 	bool same = false, afternoon;
 
 	for (int tries = 0; tries < 5 && !same; tries++) {
 		if (!rtc_read(f) || !rtc_read(again))
-			return;
-		machine_clock.epoch_tsc = read_tsc();
+			return 0;
+		*when = read_tsc();
 		same = true;
 		for (int i = 0; i < 6; i++)
 			same &= f[i] == again[i];
@@ -180,8 +188,28 @@ static void read_date(void)
 	if (!(status & RTC_24_HOURS))
 		f[2] = (uint8_t)(f[2] % 12 + (afternoon ? 12 : 0));
 	if (!same || f[4] < 1 || f[4] > 12 || f[3] < 1 || f[3] > 31 || f[2] > 23)
+		return 0;
+	return days(2000u + f[5], f[4], f[3]) * 86400 + f[2] * 3600u + f[1] * 60u + f[0];
+}
+
+/*
+ * The clock tells whole seconds. In QEMU's emulator it and the TSC start with
+ * the machine, so the TSC knows when the present second began; elsewhere the
+ * time is up to a second late.
+ */
+static void read_time(void)
+{
+	uint64_t second = machine_clock.tsc_hz, guard = second / 500, when;
+
+	machine_clock.epoch = read_date(&when);
+	machine_clock.epoch_tsc = when;
+	if (!machine_clock.epoch || !is_tcg())
 		return;
-	machine_clock.epoch = days(2000u + f[5], f[4], f[3]) * 86400 + f[2] * 3600u + f[1] * 60u + f[0];
+	while (when % second < guard || when % second > second - guard) { /* about to change: ask again */
+		delay(1000);
+		machine_clock.epoch = read_date(&when);
+	}
+	machine_clock.epoch_tsc = when - when % second;
 }
 
 void clock_calibrate(const struct machine *m)
@@ -197,7 +225,7 @@ void clock_calibrate(const struct machine *m)
 	if (machine_clock.tsc_hz < 1000000)
 		die("the time stamp counter does not run");
 	ask_cpuid();
-	read_date();
+	read_time();
 }
 
 void delay(uint64_t microseconds)

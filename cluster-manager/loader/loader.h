@@ -53,6 +53,8 @@ extern struct clock machine_clock;
 void delay(uint64_t microseconds);
 /* The TSC advances by the same amount for the same code, to the cycle: an emulator counts instructions. */
 bool clock_counts_instructions(void);
+/* QEMU's emulator? */
+bool is_tcg(void);
 
 /* tables.c: a cluster's kernel page table */
 struct tables {

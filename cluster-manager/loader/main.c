@@ -19,14 +19,6 @@ static struct map map;
 static struct cluster clusters[BOOT_MAX_CLUSTERS];
 static _Alignas(8) char map_blob[MAP_MAX_SIZE];
 
-/* QEMU's emulator. With -icount it ends with "Bad icount read" at an access to x2APIC's timer. */
-static bool is_tcg(void)
-{
-	struct cpuid id = cpuid(0x40000000);
-
-	return (cpuid(1).c >> 31 & 1) && id.b == 0x54474354 && id.c == 0x43544743 && id.d == 0x47435447; /* TCGTCGTCGTCG */
-}
-
 /* What the kernels take for granted. */
 static void check_cpu(struct machine *m)
 {
@@ -39,6 +31,7 @@ static void check_cpu(struct machine *m)
 		die("this CPU has no SYSCALL");
 	if (!(cpuid(1).d >> 9 & 1))
 		die("this CPU has no local APIC");
+	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
 	m->x2apic = (cpuid(1).c >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
 	m->address_limit = 1ul << (extended >= 0x80000008 ? cpuid(0x80000008).a & 0xff : 36);
 	write_msr(MSR_EFER, read_msr(MSR_EFER) | EFER_NXE | EFER_SCE);

@@ -56,6 +56,7 @@ def run(
         medium=medium,
         uefi=uefi,
         gdb_port=port,
+        keep_time=not (mode.icount or gdb),
         on_event=narrate.event,
         on_console=(lambda text: output.out.print(text, end="", markup=False)) if verbose or keep else None,
     )

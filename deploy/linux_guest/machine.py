@@ -65,7 +65,7 @@ class LinuxRun:
         for path in (self.command.console, self.command.events):
             path.touch()
         self.started = time.monotonic()
-        self._process = process.start(self.command.arguments(), self.command.log)
+        self._process = process.start(self.command.arguments(), self.command.log, qemu.PRELOAD)
         return self
 
     def __exit__(
