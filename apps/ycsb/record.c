@@ -97,13 +97,25 @@ static inline bool parse_digits(uint64_t digits, uint64_t *number)
 	return true;
 }
 
+/* Values that were written together have the same stamp: the last one is remembered. */
 static bool parse_stamp(const char *value, uint64_t *stamp)
 {
-	*stamp = 0;
-	return parse_digits(load(value), stamp) && parse_digits(load(value + 8), stamp);
+	static uint64_t last_high = UINT64_MAX, last_low, last_stamp; /* at first no text of a stamp */
+	const uint64_t high = load(value), low = load(value + 8);
+
+	if (high != last_high || low != last_low) {
+		*stamp = 0;
+		if (!parse_digits(high, stamp) || !parse_digits(low, stamp))
+			return false;
+		last_high = high;
+		last_low = low;
+		last_stamp = *stamp;
+	}
+	*stamp = last_stamp;
+	return true;
 }
 
-/* Behind the last whole word `value` may have up to 7 characters: of the word that ends with it, the upper ones. */
+/* What follows the last whole word is compared as the upper characters of the word that ends where the value does. */
 bool record_check(const char *value, size_t length, size_t expected_length, uint64_t record, unsigned field,
 		  uint64_t *stamp)
 {

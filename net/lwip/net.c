@@ -106,7 +106,12 @@ uint64_t net_deadline(void)
 
 bool net_prepare_sleep(void)
 {
+	struct netif *netif;
+
 	if (!started)
 		return true;
-	return !net_poll() && interface_arm();
+	NETIF_FOREACH(netif)
+		if (netif->loop_first)
+			return false;
+	return interface_arm();
 }

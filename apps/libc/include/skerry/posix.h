@@ -112,5 +112,5 @@ bool net_poll(void);
 /* TSC at which the next timer is due, 0 for none. */
 uint64_t net_deadline(void);
 
-/* Called right before the wait on PROCESS_SLOT_WAKE: arm the rings. False if work arrived meanwhile. */
+/* Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the rings. False if work arrived meanwhile. */
 bool net_prepare_sleep(void);
