@@ -35,7 +35,8 @@ def test_load(guest: DirectBoot) -> None:
     assert metrics["boot_to_pong_s"] > 0
     assert [core["ops_per_s"] > 0 for core in result["per_core"]] == [False, True]
     memory = result["memory"]
-    assert memory["end"]["redis"]["redis@2"]["resident"] > memory["serving"]["redis"]["redis@2"]["resident"] > 1 << 20
+    serving, end = (memory[when]["redis"]["redis@2"]["resident"] for when in ("serving", "end"))
+    assert end >= serving > 1 << 20  # so few records may fit into what it has already
 
 
 def test_one_core(guest: DirectBoot) -> None:
