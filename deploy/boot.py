@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from deploy import image, modules, monitor, process, qemu
+from deploy import backtrace, image, modules, monitor, process, qemu
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from deploy.expand import Plan
@@ -251,8 +251,16 @@ class Run:
         if self.command.events.exists():
             parts.append(("events", self.command.events.read_text(errors="replace")))
         parts.append(("qemu", self._qemu_log()))
+        if panics := self.panics():
+            parts.append(("panics", "\n".join(panics)))
         path.write_text("".join(f"===== {title} =====\n{text.rstrip()}\n" for title, text in parts))
         return path
+
+    def panics(self) -> list[str]:
+        """Reports of kernels that gave up, their backtraces in words."""
+        clusters = self.plan.cluster_map.clusters
+        kernels = {c.number: modules.module_path(f"kernel-{c.kernel}", self.options.build) for c in clusters}
+        return backtrace.explain(self.console, kernels)
 
     def stop(self) -> int | None:
         """Ends QEMU, if it still runs."""

@@ -63,7 +63,11 @@ def run(
     with boot(what, how) as machine:
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
-        _follow(machine, keep, waits=port is None, output=output)
+        try:
+            _follow(machine, keep, waits=port is None, output=output)
+        finally:
+            for line in machine.panics():
+                output.line(line)
         output.results({
             "skerry": version(),
             "command": "run",

@@ -52,5 +52,8 @@ def test_kernel() -> None:
             for number in range(100):
                 assert server.incr("after") == number + 1
         assert "kernel panic: cluster 0" not in run.console
+        told = run.panics()
+        assert told and "cluster 1" in told[0]
+        assert any(".c:" in line or ".S:" in line for line in told[1:]), told
         assert run.running
         debugger.close()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kernel addresses in a panic's report, or in a dump of registers, as functions and source lines."""
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+_PANIC = re.compile(r"kernel panic: cluster (\d+) core (\d+): (.*)")
+_BACKTRACE = re.compile(r"backtrace:((?: 0x[0-9a-f]{16})+)")
+_KERNEL_BASE = 0xFFFFFFFF80000000  # KERNEL_IMAGE_BASE of skerry/boot.h
+
+
+def lines_of(addresses: list[int], kernel: Path) -> list[str]:
+    """`function at file:line` for each address, as the image's debug information has it."""
+    command = ["addr2line", "-f", "-s", "-e", str(kernel), *(hex(a) for a in addresses)]
+    try:
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        return [hex(a) for a in addresses]
+    return [f"{a:#x} {name} at {place}" for a, name, place in zip(addresses, out[::2], out[1::2])]
+
+
+def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
+    """Every panic in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
+    told = []
+    cluster = None
+    for line in console.splitlines():
+        if panic := _PANIC.search(line):
+            cluster = int(panic[1])
+            told.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
+        elif (trace := _BACKTRACE.search(line)) and cluster in kernels:
+            addresses = [int(word, 16) for word in trace[1].split()]
+            # return addresses point behind the call
+            calls = [addresses[0], *(a - 1 for a in addresses[1:])]
+            told += [f"  {text}" for text in lines_of([a for a in calls if a >= _KERNEL_BASE], kernels[cluster])]
+    return told
