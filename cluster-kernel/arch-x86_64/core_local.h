@@ -32,6 +32,7 @@ struct core_local {
 	uint64_t stack_top;
 	uint32_t apic_id;
 	uint32_t index;
+	uint32_t fsgsbase; /* the processor has WRFSBASE and it is enabled */
 	_Alignas(8) uint8_t tss_padding[4]; /* so that tss.rsp is naturally aligned */
 	struct tss tss;
 	_Alignas(16) uint64_t gdt[GDT_ENTRIES];

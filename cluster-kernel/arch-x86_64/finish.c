@@ -33,6 +33,17 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 		atomic_fetch_and_explicit(&old->cores, ~(1ull << cpu->own.index), memory_order_release);
 }
 
+/* GS is the kernel's here; the user's waits behind SWAPGS. */
+static void load_user_bases(uint64_t fs, uint64_t gs)
+{
+	if (this_core()->fsgsbase) {
+		asm volatile("wrfsbase %0; swapgs; wrgsbase %1; swapgs" ::"r"(fs), "r"(gs) : "memory");
+	} else {
+		write_msr(MSR_FS_BASE, fs);
+		write_msr(MSR_KERNEL_GS_BASE, gs);
+	}
+}
+
 static void load_thread(struct cpu *cpu, struct thread *thread)
 {
 	if (cpu->own.loaded_thread != thread) {
@@ -45,8 +56,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 	}
 	set_vspace(cpu, thread_vspace(thread));
 	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
-	write_msr(MSR_FS_BASE, thread->context.fs_base);
-	write_msr(MSR_KERNEL_GS_BASE, thread->context.gs_base);
+	load_user_bases(thread->context.fs_base, thread->context.gs_base);
 	this_core()->context_end = (uint64_t)&thread->context + __builtin_offsetof(struct context, fs_base);
 	this_core()->tss.rsp[0] = this_core()->context_end;
 }

@@ -21,7 +21,7 @@ static _Atomic uint32_t kernel_built, cores_entered;
 
 _Noreturn void trap_start(struct cpu *cpu);
 
-static void enable_protection(void)
+static void enable_protection(struct core_local *local)
 {
 	struct cpuid features = cpuid(7, 0);
 	uint64_t cr4 = read_cr4();
@@ -30,6 +30,7 @@ static void enable_protection(void)
 	cr4 |= features.ebx >> 20 & 1 ? CR4_SMAP : 0;
 	cr4 |= features.ecx >> 2 & 1 ? CR4_UMIP : 0;
 	write_cr4(cr4);
+	local->fsgsbase = !!(cr4 & CR4_FSGSBASE);
 	/* entries 0-3 as at reset, 4: write combining */
 	write_msr(MSR_PAT, (read_msr(MSR_PAT) & ~(0xffull << 32)) | 1ull << 32);
 }
@@ -40,7 +41,7 @@ static void init_core(unsigned index)
 	local->index = index;
 	local->stack_top = (uint64_t)core_stack[index + 1];
 	descriptors_init(local);
-	enable_protection();
+	enable_protection(local);
 	fpu_enable();
 }
 
