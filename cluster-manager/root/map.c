@@ -212,6 +212,8 @@ static const char *parse_applications(struct map *m, const void *dtb, const char
 	int applications = fdt_path_offset(dtb, "/applications");
 	int node;
 	m->switch_index = -1;
+	if (applications < 0)
+		return NULL; /* a map that runs nothing */
 	fdt_for_each_subnode(node, dtb, applications) {
 		*culprit = fdt_get_name(dtb, node, NULL);
 		if (m->application_count == MAP_MAX_APPLICATIONS)
