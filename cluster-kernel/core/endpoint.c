@@ -18,6 +18,7 @@ static void sent(struct cpu *cpu, struct thread *sender, struct thread *receiver
 		sender->reply = reply;
 		sender->state = THREAD_REPLY;
 	} else if (calling) { /* nobody can ever answer */
+		sender->faulting = 0;
 		sender->state = THREAD_INACTIVE;
 	}
 }
@@ -94,6 +95,7 @@ void endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 		struct thread *thread = endpoint->queue.head;
 		endpoint_cancel(thread);
 		if (thread->faulting) {
+			thread->faulting = 0;
 			thread->state = THREAD_INACTIVE;
 		} else {
 			thread_result(thread, SKERRY_DELETED);

@@ -37,6 +37,7 @@ void reply_destroy(struct cpu *cpu, struct reply *reply)
 	struct thread *caller = reply->caller;
 	reply_cancel(caller);
 	if (caller->faulting) {
+		caller->faulting = 0;
 		caller->state = THREAD_INACTIVE;
 	} else {
 		thread_result(caller, SKERRY_DELETED);
