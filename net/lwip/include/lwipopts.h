@@ -50,7 +50,7 @@
 #define LWIP_WND_SCALE 1
 #define TCP_RCV_SCALE 3
 #define TCP_WND (256 * 1024)
-#define TCP_WND_UPDATE_THRESHOLD (TCP_WND / 4)
+#define TCP_WND_UPDATE_THRESHOLD (16 * 1024) /* well below the 64 KiB window of peers that do not scale */
 #define TCP_SND_BUF (256 * 1024)
 #define TCP_SND_QUEUELEN 4096 /* pbufs: small writes make one each */
 #define TCP_SNDLOWAT 16384 /* for lwIP's own sockets, which are not used; its checks want it */
