@@ -4,8 +4,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/boot.h>
 #include <skerry/syscall.h>
 #include "x86.h"
+
+static inline uint64_t arch_direct_base(void) { return KERNEL_DIRECT_BASE; }
 
 static inline uint64_t arch_time(void)
 {

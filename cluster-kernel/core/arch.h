@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port contract: all that core/ asks of the machine. Two ports fulfil it,
- * arch-x86_64 (the machine) and arch-hosted (threads and an arena). The port
+ * arch-x86_64 (the machine) and arch-hosted (a process, memory an arena). The port
  * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE).
  *
  * "This core" is the calling core. Interrupts are off in all of these.
@@ -10,13 +10,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "arch_inline.h" /* arch_time, arch_relax, arch_flush_tlb, arch_pte_*, as inline functions */
+#include "arch_inline.h" /* the inline functions listed below */
 
 struct cpu;
 struct kernel;
 struct thread;
 
-/* inline: uint64_t arch_time(void)             TSC, the same on all cores
+/* inline: uint64_t arch_direct_base(void)      kernel address of physical address 0
+ *         uint64_t arch_time(void)             TSC, the same on all cores
  *         void arch_relax(void)                one turn of a waiting loop
  *         void arch_flush_tlb(void)            all user translations of this core
  *         bool arch_pte_present(uint64_t)      the entry maps or leads somewhere

@@ -7,7 +7,7 @@
 #include "schedule.h"
 
 /* `sender`'s message has gone to `receiver`: who runs now, who waits for what. */
-static void sent(struct cpu *cpu, struct thread *sender, struct thread *receiver, bool calling)
+static void sent(struct thread *sender, struct thread *receiver, bool calling)
 {
 	struct reply *reply = receiver->reply;
 	receiver->reply = 0;
@@ -33,7 +33,7 @@ void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap
 		object_lock_pair(&sender->lock, &receiver->lock);
 		receiver->endpoint = 0;
 		message_transfer(sender, receiver, info, cap->badge);
-		sent(cpu, sender, receiver, kind == SEND_CALL);
+		sent(sender, receiver, kind == SEND_CALL);
 		schedule_wake(cpu, receiver);
 		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (kind != SEND_POLL) {
@@ -61,7 +61,7 @@ void endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *
 		sender->endpoint = 0;
 		message_transfer(sender, receiver, sender->info, sender->badge);
 		receiver->reply = reply;
-		sent(cpu, sender, receiver, sender->calling);
+		sent(sender, receiver, sender->calling);
 		if (!sender->calling)
 			schedule_wake(cpu, sender);
 		object_unlock_pair(&sender->lock, &receiver->lock);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <skerry/boot.h>
+#include "arch.h"
 #include "boot_memory.h"
 #include "cpu.h"
 
@@ -59,5 +60,5 @@ static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 
 /* kernel physical memory, through the direct map; `paddr` in this cluster's memory */
-static inline void *direct(uint64_t paddr) { return (void *)(paddr + KERNEL_DIRECT_BASE); }
-static inline uint64_t physical(const void *address) { return (uint64_t)address - KERNEL_DIRECT_BASE; }
+static inline void *direct(uint64_t paddr) { return (void *)(paddr + arch_direct_base()); }
+static inline uint64_t physical(const void *address) { return (uint64_t)address - arch_direct_base(); }

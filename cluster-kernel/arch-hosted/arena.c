@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "arena.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include "arch_inline.h"
+
+#define ARENA_SIZE ((ARENA_CLUSTERS + 1ull) << ARENA_PART_BITS)
+#define ARENA_ALIGN (1ull << 30) /* so that physical alignment is alignment */
+
+uint64_t hosted_direct_base;
+
+static _Noreturn void fail(const char *what)
+{
+	perror(what);
+	abort();
+}
+
+static void reserve(void)
+{
+	void *start = mmap(0, ARENA_SIZE + ARENA_ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (start == MAP_FAILED)
+		fail("reserving the arena");
+	hosted_direct_base = ((uint64_t)start + ARENA_ALIGN - 1) & -ARENA_ALIGN;
+}
+
+static void map(uint64_t base, uint64_t size, int protection)
+{
+	void *address = (void *)(hosted_direct_base + base);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	if (mmap(address, size, protection, flags, -1, 0) == MAP_FAILED)
+		fail("mapping physical memory");
+}
+
+void arena_take(uint64_t base, uint64_t size)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, reserve);
+	map(base, size, PROT_READ | PROT_WRITE);
+}
+
+void arena_drop(uint64_t base, uint64_t size) { map(base, size, PROT_NONE); }

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The devices of a hosted machine: interrupt pins, MSI, I/O ports, console; and its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "arch.h"
+#include "hosted.h"
+
+static struct hosted *machine_of(const struct kernel *kernel)
+{
+	return (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
+}
+
+bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi) { return gsi < machine_of(kernel)->config.gsis; }
+
+/* Level-triggered: what is raised while masked arrives when it is unmasked. */
+static void deliver(struct hosted *machine, struct hosted_pin *pin)
+{
+	if (!pin->routed || pin->masked || !pin->raised)
+		return;
+	pin->raised = false;
+	hosted_interrupt(&machine->core[pin->core], HOSTED_VECTOR_IRQ + pin->number);
+}
+
+void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
+{
+	(void)level, (void)low;
+	struct hosted_pin *pin = &machine_of(kernel)->pin[gsi];
+	*pin = (struct hosted_pin){ .core = core, .number = number, .routed = true, .raised = pin->raised };
+	deliver(machine_of(kernel), pin);
+}
+
+void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
+{
+	struct hosted *machine = machine_of(kernel);
+	if (gsi >= machine->config.gsis)
+		return;
+	machine->pin[gsi].masked = masked;
+	deliver(machine, &machine->pin[gsi]);
+}
+
+void hosted_raise_pin(struct hosted *machine, unsigned gsi)
+{
+	machine->pin[gsi].raised = true;
+	deliver(machine, &machine->pin[gsi]);
+}
+
+enum { MSI_CORE_SHIFT = 12 };
+
+void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned number, uint64_t *address, uint64_t *data)
+{
+	(void)kernel;
+	*address = 0xfee00000ull | (uint64_t)core << MSI_CORE_SHIFT;
+	*data = HOSTED_VECTOR_IRQ + number;
+}
+
+void hosted_write_msi(struct hosted *machine, uint64_t address, uint64_t data)
+{
+	hosted_interrupt(&machine->core[address >> MSI_CORE_SHIFT & 0xff], data & 0xff);
+}
+
+uint64_t arch_port_in(uint16_t port, unsigned size)
+{
+	uint64_t value = 0;
+	for (unsigned i = 0; i < size; i++)
+		value |= (uint64_t)hosted_self->machine->port[port + i] << 8 * i;
+	return value;
+}
+
+void arch_port_out(uint16_t port, unsigned size, uint64_t value)
+{
+	for (unsigned i = 0; i < size; i++)
+		hosted_self->machine->port[port + i] = value >> 8 * i;
+}
+
+void arch_console_put(char c)
+{
+	struct hosted *machine = hosted_self->machine;
+	machine->console[machine->console_size++ % HOSTED_CONSOLE] = c;
+}
+
+static void show_console(const struct hosted *machine)
+{
+	uint32_t end = machine->console_size, start = end > HOSTED_CONSOLE ? end - HOSTED_CONSOLE : 0;
+	for (uint32_t i = start; i < end; i++)
+		fputc(machine->console[i % HOSTED_CONSOLE], stderr);
+}
+
+_Noreturn void arch_panic(const char *reason)
+{
+	if (hosted_self) {
+		show_console(hosted_self->machine);
+		fprintf(stderr, "kernel panic: cluster %u core %u: %s (seed %llu)\n", hosted_self->machine->config.cluster,
+		        (unsigned)(hosted_self - hosted_self->machine->core), reason,
+		        (unsigned long long)hosted_self->machine->config.seed);
+	}
+	abort();
+}

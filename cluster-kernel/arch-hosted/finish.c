@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hardware work after the lock, done to a model of the hardware: compare arch-x86_64/finish.c. */
+#include "arch.h"
+#include "hosted.h"
+#include "schedule.h"
+#include "vspace.h"
+
+/* The first word of a thread's FPU area is its address; what a core holds must be the loaded thread's. */
+static uint64_t *fpu_stamp(struct thread *thread) { return (uint64_t *)thread->fpu; }
+
+void arch_fpu_init(uint8_t *fpu) { *(uint64_t *)fpu = (uint64_t)fpu; }
+
+static void save_thread(struct cpu *cpu)
+{
+	struct thread *thread = cpu->own.loaded_thread;
+	if (!thread)
+		return;
+	if (!atomic_load_explicit(&thread->loaded, memory_order_relaxed) || *fpu_stamp(thread))
+		arch_panic("a thread is saved that was not loaded, or its memory was taken while it was");
+	*fpu_stamp(thread) = (uint64_t)thread->fpu;
+	cpu->own.loaded_thread = 0;
+	atomic_store_explicit(&thread->loaded, 0, memory_order_release);
+}
+
+static void set_vspace(struct cpu *cpu, struct vspace *vspace)
+{
+	struct vspace *old = cpu->own.loaded_vspace;
+	if (old == vspace)
+		return;
+	cpu->own.loaded_vspace = vspace;
+	hosted_flush_tlb();
+	hosted_pause();
+	if (old)
+		atomic_fetch_and_explicit(&old->cores, ~(1ull << cpu->own.index), memory_order_release);
+}
+
+static void load_thread(struct cpu *cpu, struct thread *thread)
+{
+	if (cpu->own.loaded_thread != thread) {
+		save_thread(cpu);
+		while (atomic_load_explicit(&thread->loaded, memory_order_acquire))
+			arch_relax();
+		if (*fpu_stamp(thread) != (uint64_t)thread->fpu)
+			arch_panic("a thread is loaded whose FPU state was never saved");
+		*fpu_stamp(thread) = 0;
+		atomic_store_explicit(&thread->loaded, 1, memory_order_relaxed);
+		cpu->own.loaded_thread = thread;
+	}
+	set_vspace(cpu, thread_vspace(thread));
+}
+
+void arch_finish(struct cpu *cpu)
+{
+	uint32_t pending = cpu->own.pending;
+	cpu->own.pending = 0;
+	if (pending & PENDING_INTERRUPT) {
+		arch_interrupt_cores(cpu, cpu->own.interrupt_cores);
+		cpu->own.interrupt_cores = 0;
+	}
+	if (pending & PENDING_DOORBELL) {
+		struct hosted_core *peer = hosted_core_by_apic(cpu->own.doorbell_apic);
+		if (peer) /* else: the other cluster has gone */
+			hosted_interrupt(peer, HOSTED_VECTOR_DOORBELL);
+	}
+	hosted_pause();
+	if (pending & PENDING_SWITCH) {
+		if (cpu->shared.current == &cpu->shared.idle)
+			save_thread(cpu);
+		else
+			load_thread(cpu, cpu->shared.current);
+	}
+	if (pending & PENDING_TIMER)
+		hosted_self->timer = cpu->own.timer_armed = timer_next(cpu);
+}
+
+void arch_unload(struct cpu *cpu)
+{
+	save_thread(cpu);
+	set_vspace(cpu, 0);
+}
+
+void arch_unload_vspace(struct cpu *cpu)
+{
+	set_vspace(cpu, 0);
+	cpu->own.pending |= PENDING_SWITCH;
+}
+
+void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
+{
+	(void)cpu;
+	for (; cores; cores &= cores - 1)
+		hosted_interrupt(&hosted_self->machine->core[__builtin_ctzll(cores)], HOSTED_VECTOR_POKE);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Machines in a process: each has its own kernel instance, cores, memory,
+ * clock and console. There are no programs; whoever uses a machine says which
+ * system calls the current thread of a core makes and which interrupts arrive.
+ *
+ * The cores of a machine are contexts of one thread. They change over only at
+ * marked places (before and after the lock, wherever a core waits), in an order
+ * drawn from the machine's seed, so that every run can be repeated.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "core_state.h"
+#include "kernel.h"
+
+struct hosted_config {
+	unsigned cluster; /* < ARENA_CLUSTERS, of no other machine alive */
+	unsigned cores;
+	uint64_t memory;  /* bytes, below 128 MiB; 0: 16 MiB */
+	uint64_t seed;
+	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
+	unsigned channel_count;
+	const struct hosted_link *channel;
+	/* Which of `count` cores goes on next; null: a generator seeded with `seed`. */
+	unsigned (*choose)(void *argument, unsigned count);
+	void *choose_argument;
+};
+
+/* One end of a channel. */
+struct hosted_link {
+	unsigned id;         /* < HOSTED_CHANNELS, of no other channel between machines alive */
+	unsigned side;       /* 0 or 1; side 0 is to be created first */
+	unsigned peer;       /* cluster */
+	unsigned peer_cores;
+};
+enum { HOSTED_CHANNELS = 16 };
+
+struct hosted {
+	struct kernel kernel;
+	struct boot_info info;
+	struct hosted_config config;
+	uint64_t time; /* grows by one with every reading */
+	uint64_t random;
+	struct thread *root;     /* the root task's thread and CNode, as boot made them */
+	struct slot *root_cnode;
+	struct hosted_core core[BOOT_MAX_CPUS];
+	struct hosted_pin {
+		uint32_t core;
+		unsigned number;
+		bool routed, masked, raised;
+	} pin[HOSTED_PINS];
+	uint8_t port[65536 + 3]; /* what was last written to each I/O port */
+	char console[HOSTED_CONSOLE];
+	uint32_t console_size; /* all that was ever written; the buffer holds the last of it */
+};
+
+/* Boots; the root task is current on core 0 then, with everything in its hands that boot.c gives it. */
+struct hosted *hosted_create(const struct hosted_config *config);
+void hosted_destroy(struct hosted *machine);
+
+/* The registers of a system call (skerry/syscall.h). */
+struct hosted_call {
+	uint64_t number, cptr, info, word[MESSAGE_REGISTERS], reply;
+};
+
+/* The core's current thread makes a system call as soon as the core runs; there must be one, and nothing posted. */
+void hosted_post_call(struct hosted *machine, unsigned core, const struct hosted_call *call);
+/* Its current thread raises a fault. */
+void hosted_post_fault(struct hosted *machine, unsigned core, unsigned fault, unsigned count, const uint64_t *words);
+/* Interrupts; they arrive when the core next has interrupts on, before anything posted. */
+void hosted_raise_pin(struct hosted *machine, unsigned gsi);
+void hosted_write_msi(struct hosted *machine, uint64_t address, uint64_t data);
+/* Lets the clock advance; timers that are due then interrupt. */
+void hosted_advance(struct hosted *machine, uint64_t cycles);
+
+/*
+ * Lets the cores run until none has anything left to do. What was posted is
+ * dropped where its thread is not current any more when its turn comes (it was
+ * preempted): then hosted_done() is false.
+ */
+void hosted_run(struct hosted *machine);
+/* The same for several machines that ring each other. */
+void hosted_run_all(struct hosted *const *machines, unsigned count);
+bool hosted_done(const struct hosted *machine, unsigned core);
+
+/*
+ * A program on this core uses an address: the translation is remembered as a
+ * TLB would. Returns the entry used, 0 when nothing is mapped there.
+ */
+uint64_t hosted_touch(struct hosted *machine, unsigned core, uint64_t vaddr);
+/* Something a core's TLB remembers is not so any more: the kernel forgot to flush. */
+bool hosted_tlb_stale(const struct hosted *machine);

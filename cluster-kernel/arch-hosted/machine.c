@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A machine's memory map, its boot_info as a loader would write it, and its birth and end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <skerry/doorbell.h>
+#include "arena.h"
+#include "boot.h"
+#include "hosted.h"
+
+/* Offsets into a cluster's part of the arena. Only RAM and IMAGE exist: what is not the kernel's to touch faults. */
+#define RAM_OFFSET     0x0000000ull
+#define RAM_DEFAULT    0x1000000ull
+#define IMAGE_OFFSET   0x8000000ull
+#define IMAGE_SIZE     0x4000ull
+#define MODULES_OFFSET 0xa000000ull
+#define MODULES_SIZE   0x400000ull
+#define DEVICE_OFFSET  0xc000000ull
+#define DEVICE_SIZE    0x10000ull
+#define ROOT_VADDR     0x400000ull
+#define CHANNEL_SIZE   0x200000ull
+
+/* Channels live in part 0: doorbell page of side 0, of side 1, and at 2 MiB the memory. */
+static uint64_t channel_base(unsigned id) { return (id + 1) * 2 * CHANNEL_SIZE; }
+
+static void make_channel(struct boot_info *info, const struct hosted_link *link)
+{
+	uint64_t base = channel_base(link->id);
+	struct boot_channel *channel = &info->channel[info->channel_count++];
+	if (link->side == 0) {
+		arena_take(base, 2 * sizeof(struct doorbell_page));
+		for (unsigned side = 0; side < 2; side++) {
+			struct doorbell_page *page = direct(base + side * sizeof(*page));
+			for (unsigned i = 0; i < DOORBELL_COUNT; i++)
+				page->route[i] = DOORBELL_UNBOUND;
+		}
+	}
+	*channel = (struct boot_channel){
+		.id = link->id, .peer = link->peer, .side = link->side,
+		.memory = { base + CHANNEL_SIZE, CHANNEL_SIZE },
+		.ring = base + link->side * sizeof(struct doorbell_page),
+		.heard = base + !link->side * sizeof(struct doorbell_page),
+		.peer_cpu_count = link->peer_cores,
+	};
+	for (unsigned i = 0; i < link->peer_cores; i++)
+		channel->peer_apic[i] = hosted_apic(link->peer, i);
+}
+
+static void make_info(struct boot_info *info, const struct hosted_config *config)
+{
+	uint64_t part = arena_part(config->cluster);
+	*info = (struct boot_info){
+		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster, .cluster_count = ARENA_CLUSTERS,
+		.tsc_hz = 1000000000, .lapic_hz = 1000000000, .cpu_count = config->cores,
+		.memory_count = 1, .memory = { { part + RAM_OFFSET, config->memory } },
+		.modules = { part + MODULES_OFFSET, MODULES_SIZE },
+		.segment_count = 1,
+		.segment = { { ROOT_VADDR, part + IMAGE_OFFSET, IMAGE_SIZE, BOOT_READ | BOOT_EXECUTE, 0 } },
+		.root_entry = ROOT_VADDR, .kernel_name = "hosted",
+	};
+	if (config->gsis) {
+		info->device_count = 1;
+		info->device[0] = (struct boot_range){ part + DEVICE_OFFSET, DEVICE_SIZE };
+	}
+	for (unsigned i = 0; i < config->cores; i++) {
+		info->apic[i] = hosted_apic(config->cluster, i);
+		info->cpu_number[i] = i;
+	}
+	for (unsigned i = 0; i < config->channel_count; i++)
+		make_channel(info, &config->channel[i]);
+}
+
+static struct hosted *machines[ARENA_CLUSTERS];
+
+uint32_t hosted_apic(unsigned cluster, unsigned core) { return cluster * BOOT_MAX_CPUS + core; }
+
+struct hosted_core *hosted_core_by_apic(uint32_t apic)
+{
+	struct hosted *machine = machines[apic / BOOT_MAX_CPUS];
+	return machine && apic % BOOT_MAX_CPUS < machine->config.cores ? &machine->core[apic % BOOT_MAX_CPUS] : 0;
+}
+
+struct hosted *hosted_create(const struct hosted_config *config)
+{
+	struct hosted *machine = calloc(1, sizeof(*machine));
+	if (!machine || config->cluster >= ARENA_CLUSTERS || machines[config->cluster] || config->gsis > HOSTED_PINS) {
+		fprintf(stderr, "no machine can be made of this configuration\n");
+		abort();
+	}
+	machines[config->cluster] = machine;
+	machine->config = *config;
+	machine->config.memory = config->memory ? config->memory : RAM_DEFAULT;
+	machine->time = 1;
+	machine->random = config->seed * 2 + 1;
+	uint64_t part = arena_part(config->cluster);
+	arena_take(part + RAM_OFFSET, machine->config.memory);
+	arena_take(part + IMAGE_OFFSET, IMAGE_SIZE);
+	make_info(&machine->info, &machine->config);
+
+	hosted_self = &machine->core[0];
+	hosted_self->machine = machine;
+	boot_kernel(&machine->kernel, &machine->info);
+	boot_root_task(&machine->kernel);
+	hosted_self = 0;
+	for (unsigned i = 0; i < config->cores; i++)
+		hosted_core_init(machine, i);
+	hosted_run(machine);
+	machine->root = current(machine->core[0].cpu);
+	machine->root_cnode = (struct slot *)machine->root->slot[THREAD_CSPACE].cap.object;
+	return machine;
+}
+
+void hosted_destroy(struct hosted *machine)
+{
+	uint64_t part = arena_part(machine->config.cluster);
+	for (unsigned i = 0; i < machine->config.cores; i++)
+		fiber_free(&machine->core[i].fiber);
+	arena_drop(part + RAM_OFFSET, machine->config.memory);
+	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);
+	machines[machine->config.cluster] = 0;
+	free(machine);
+}
