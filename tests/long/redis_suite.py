@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Redis's own test suite against an instance in each cluster: `build/venv/bin/python -m tests.long.redis_suite`.
+
+Takes about a quarter of an hour. Left out are the tags for what an external server without files cannot do
+(persistence, replication, rewriting the configuration) and two tests that suppose a server on the same host:
+one takes a port there and expects the server to find it taken, one sends on two connections and expects the
+server to hear in that order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from deploy import process, qemu
+from deploy.boot import Options, boot
+from deploy.deployment import Redis
+from deploy.expand import plan
+from deploy.paths import BUILD
+from tests.boot.machine import deployment, servers
+from topology.units import MIB
+
+SOURCE = BUILD / "third-party" / "redis"
+TAGS = "-needs:repl -needs:save -needs:config-maxmemory -needs:debug -large-memory -slow"
+SKIPPED = ("CONFIG SET rollback on apply error", "BRPOPLPUSH with multiple blocked clients")
+FIRST_PORT = 21000  # of the suite's own conversations
+PORTS_EACH = 4000
+
+
+def _tree(folder: Path) -> Path:
+    """The suite, which expects the programs beside it."""
+    shutil.copytree(SOURCE / "tests", folder / "tests")
+    shutil.copy2(SOURCE / "runtest", folder)
+    (folder / "src").mkdir()
+    for program in ("redis-cli", "redis-benchmark", "redis-server"):
+        if found := shutil.which(program):
+            (folder / "src" / program).symlink_to(found)
+    return folder
+
+
+def _start(folder: Path, address: tuple[str, int], place: int) -> subprocess.Popen[bytes]:
+    host, port = address
+    command = ["./runtest", "--host", host, "--port", str(port), "--baseport", str(FIRST_PORT + place * PORTS_EACH)]
+    command += ["--clients", "1", "--tags", TAGS]
+    for name in SKIPPED:
+        command += ["--skiptest", name]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+
+
+def _verdict(folder: Path) -> tuple[int, list[str]]:
+    text = re.sub(r"\x1b\[[0-9;]*m", "", (folder / "log").read_text(errors="replace"))
+    bad = [line for line in text.splitlines() if line.startswith(("[err]", "[exception]"))]
+    if not bad and "All tests passed without errors" not in text:
+        bad = ["the suite did not finish"]
+    return len(re.findall(r"^\[ok\]", text, re.MULTILINE)), bad
+
+
+def main() -> int:
+    process.heed_signals()
+    what = plan(replace(deployment(name="suite"), redis=Redis(heap=256 * MIB)))
+    options = Options(qemu.tcg_for(len(what.machine.cores)), medium="kernel", keep_time=True)
+    failed = 0
+    with boot(what, options) as machine, tempfile.TemporaryDirectory(prefix="redis-suite-") as private:
+        machine.wait_serving()
+        names = servers(machine)
+        running = []
+        for place, name in enumerate((names[0], names[-1])):  # one in each cluster
+            folder = Path(private, name)
+            folder.mkdir()
+            running.append((name, _tree(folder), _start(folder, machine.address(name), place)))
+        for name, folder, suite in running:
+            suite.wait()
+            passed, bad = _verdict(folder)
+            print(f"{name}: {passed} passed, {len(bad)} failed", *bad, sep="\n  ", flush=True)
+            failed += len(bad)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    sys.exit(main())
