@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <skerry/process.h>
@@ -89,52 +88,13 @@ struct file *console_file(uint32_t flags)
 	return file;
 }
 
-static char *put_number(char *end, unsigned long value, unsigned base)
-{
-	do
-		*--end = "0123456789abcdef"[value % base];
-	while (value /= base);
-	return end;
-}
-
 void console_log(const char *format, ...)
 {
-	char line[256], digits[24];
-	size_t length = 0;
+	char line[256];
 	va_list args;
 
 	va_start(args, format);
-	for (const char *f = format; *f; f++) {
-		const char *piece = f;
-		size_t size = 1;
-		if (*f == '%') {
-			char *end = digits + sizeof(digits);
-			bool wide = f[1] == 'l';
-			f += wide ? 2 : 1;
-			if (*f == 's') {
-				piece = va_arg(args, const char *);
-				size = strlen(piece);
-			} else if (*f == 'c') {
-				*--end = (char)va_arg(args, int);
-			} else if (*f == 'd') {
-				long value = wide ? va_arg(args, long) : va_arg(args, int);
-				end = put_number(end, value < 0 ? 0ul - (unsigned long)value : (unsigned long)value, 10);
-				if (value < 0)
-					*--end = '-';
-			} else {
-				unsigned long value = wide ? va_arg(args, unsigned long) : va_arg(args, unsigned);
-				end = put_number(end, value, *f == 'x' ? 16 : 10);
-			}
-			if (*f != 's') {
-				piece = end;
-				size = (size_t)(digits + sizeof(digits) - end);
-			}
-		}
-		if (size > sizeof(line) - 1 - length)
-			size = sizeof(line) - 1 - length;
-		memcpy(line + length, piece, size);
-		length += size;
-	}
+	size_t length = format_text(line, sizeof(line) - 1, format, args);
 	va_end(args);
 	line[length++] = '\n';
 	console_write(line, length);

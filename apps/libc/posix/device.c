@@ -52,5 +52,5 @@ int device_open(const char *path, int flags, struct file **out)
 		}
 		return *out ? 0 : -ENOMEM;
 	}
-	return -ENOENT;
+	return proc_open(path, flags, out);
 }

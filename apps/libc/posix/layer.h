@@ -6,6 +6,7 @@
 #pragma once
 
 #include <skerry/posix.h>
+#include <stdarg.h>
 #include <time.h>
 
 enum { PAGE = 4096, THREADS_MAX = 4 /* as many as there are IPC buffers */ };
@@ -69,11 +70,15 @@ int file_wait(struct file *, uint32_t events, uint64_t deadline);
 void watch_changed(struct watch *, uint32_t ready, uint32_t fresh);
 void watch_drop_all(struct file *);
 
-/* ramfs.c, device.c, console.c: each returns 0 and a file, or an error. */
+/* ramfs.c, device.c, proc.c, console.c: each returns 0 and a file, or an error. */
 int ramfs_open(const char *path, int flags, unsigned mode, struct file **);
-int device_open(const char *path, int flags, struct file **); /* -ENOENT: no such device */
+int device_open(const char *path, int flags, struct file **); /* -ENOENT: neither a device nor in /proc */
+int proc_open(const char *path, int flags, struct file **);
 struct file *console_file(uint32_t flags);
 void console_write(const char *text, size_t size);
+
+/* format.c: %s %d %u %x %c, with l for 64-bit; cut at `room`, no zero at the end. Returns the length. */
+size_t format_text(char *to, size_t room, const char *format, va_list);
 
 /* Files whose readiness never changes. */
 enum { ALWAYS_READY = 0x5 }; /* EPOLLIN | EPOLLOUT */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 #include "posixtest.h"
 
 static unsigned long free_pages(void)
@@ -133,6 +135,63 @@ static bool big_blocks_come_back(void)
 	return true;
 }
 
+/* The whole of a file of /proc/self. */
+static const char *proc_text(const char *path)
+{
+	static char text[4096];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return text;
+}
+
+/* Field `number` (1 ..) of /proc/self/stat, found from the end of the name as Redis and ps do; ~0: there is none. */
+static unsigned long stat_field(int number)
+{
+	const char *at = strrchr(proc_text("/proc/self/stat"), ')');
+
+	for (; at && number > 2; number--)
+		at = strchr(at + 1, ' ');
+	return at ? strtoul(at, 0, 10) : ~0ul;
+}
+
+static bool proc_stat_counts_resident_pages(void)
+{
+	enum { RESIDENT = 24, SIZE = 23, LAST = 52, STACK = 256, REST_MAX = 300 /* a port, and what segments round up */ };
+	extern const char __executable_start[], _end[];
+	const unsigned long image = (unsigned long)(_end - __executable_start) / 4096;
+	unsigned long before = stat_field(RESIDENT), size = stat_field(SIZE), resident, total;
+	struct sysinfo s;
+
+	sysinfo(&s);
+	unsigned long outside = before - (s.totalram - s.freeram);
+	CHECK(outside >= image + STACK && outside <= image + STACK + REST_MAX);
+	CHECK(size == (outside + s.totalram) * 4096);
+	char *p = mmap(0, 300 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(p != MAP_FAILED && stat_field(RESIDENT) == before + 300);
+	CHECK(sscanf(proc_text("/proc/self/statm"), "%lu %lu", &total, &resident) == 2);
+	CHECK(total * 4096 == size && resident == before + 300);
+	CHECK(munmap(p, 300 * 4096) == 0 && stat_field(RESIDENT) == before && stat_field(SIZE) == size);
+	CHECK(stat_field(20) >= 1 && stat_field(LAST) == 0 && stat_field(LAST + 1) == ~0ul);
+	return true;
+}
+
+static bool proc_files_are_made_when_read(void)
+{
+	char c[2], first[64] = "", again[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	CHECK(fd >= 0 && read(fd, first, sizeof(first) - 1) > 0 && read(fd, c, 1) == 0);
+	char *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(lseek(fd, 0, SEEK_SET) == 0 && read(fd, again, sizeof(again) - 1) > 0 && strcmp(first, again));
+	CHECK(pread(fd, c, 2, 1) == 2 && !memcmp(c, again + 1, 2));
+	CHECK(close(fd) == 0 && munmap(p, 4096) == 0);
+	CHECK(open("/proc/self/stat", O_RDWR) == -1 && open("/proc/self/nothing", O_RDONLY) == -1);
+	return true;
+}
+
 const struct test memory_tests[] = {
 	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
 	{ "mremap keeps content", mremap_keeps_content },
@@ -141,5 +200,7 @@ const struct test memory_tests[] = {
 	{ "too much memory is refused", too_much_is_refused },
 	{ "malloc stress", malloc_stress },
 	{ "big blocks come back", big_blocks_come_back },
+	{ "/proc/self/stat counts resident pages", proc_stat_counts_resident_pages },
+	{ "files of /proc are made when read", proc_files_are_made_when_read },
 	{ 0 },
 };
