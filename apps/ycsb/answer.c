@@ -32,6 +32,10 @@ static void *on_string(const redisReadTask *task, char *text, size_t length)
 		memcpy(answer->error, text, length);
 		answer->error[length] = '\0';
 		answer->kind = ANSWER_ERROR;
+	} else if (task->type == REDIS_REPLY_STRING) {
+		answer->kind = ANSWER_STRING;
+		if (answer->string)
+			answer->string(answer, text, length);
 	}
 	return answer;
 }

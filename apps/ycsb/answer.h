@@ -12,7 +12,7 @@
 
 struct redisContext;
 
-enum answer_kind { ANSWER_OTHER, ANSWER_INTEGER, ANSWER_ARRAY, ANSWER_ERROR };
+enum answer_kind { ANSWER_OTHER, ANSWER_INTEGER, ANSWER_STRING, ANSWER_ARRAY, ANSWER_ERROR };
 
 struct answer {
 	enum answer_kind kind;
@@ -21,6 +21,8 @@ struct answer {
 
 	/* For each element of an array; `text` is null when it is no string. */
 	void (*element)(struct answer *answer, size_t index, const char *text, size_t length);
+	/* For an answer that is one string. */
+	void (*string)(struct answer *answer, const char *text, size_t length);
 };
 
 /* From now on the replies that `context` reads are told to `answer`. */

@@ -38,6 +38,7 @@ int main(int argc, char **argv)
 		phase_run(&client, &measurement);
 	status |= platform_barrier(&options, BARRIER_DONE);
 	phase_expect(&client);
+	phase_memory(&client);
 	status |= report(&client, &measurement);
 	if (measurement.operations != options.operations || client.errors || client.wrong)
 		status = 1;

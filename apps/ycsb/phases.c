@@ -141,3 +141,11 @@ void phase_expect(struct client *c)
 	fprintf(stderr, "ycsb: %s: the server holds %llu keys, not %llu\n", c->options->name, (unsigned long long)keys,
 		(unsigned long long)c->options->expect);
 }
+
+void phase_memory(struct client *c)
+{
+	if (client_ask_memory(c) || c->lost)
+		return;
+	c->errors++;
+	fprintf(stderr, "ycsb: %s: the server does not say how much memory it uses\n", c->options->name);
+}

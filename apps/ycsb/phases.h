@@ -29,3 +29,4 @@ bool measurement_init(struct measurement *m);
 void phase_load(struct client *c, struct measurement *m);
 void phase_run(struct client *c, struct measurement *m);
 void phase_expect(struct client *c);
+void phase_memory(struct client *c);

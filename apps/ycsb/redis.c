@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE /* memmem() */
 #include "redis.h"
 
 #include <stddef.h>
@@ -259,4 +260,35 @@ bool client_count_keys(struct client *c, uint64_t *keys)
 		return false;
 	*keys = (uint64_t)c->answer.number;
 	return true;
+}
+
+/* The number in the line "key:number" of an INFO; 0 when there is no such line. */
+static uint64_t info_number(const char *text, size_t length, const char *key)
+{
+	const char *at = memmem(text, length, key, strlen(key)), *const end = text + length;
+	uint64_t number = 0;
+
+	if (at)
+		for (at += strlen(key); at < end && *at >= '0' && *at <= '9'; at++)
+			number = 10 * number + (uint64_t)(*at - '0');
+	return number;
+}
+
+static void take_memory(struct answer *answer, const char *text, size_t length)
+{
+	struct client *c = (struct client *)((char *)answer - offsetof(struct client, answer));
+
+	c->memory.used = info_number(text, length, "\nused_memory:");
+	c->memory.resident = info_number(text, length, "\nused_memory_rss:");
+}
+
+bool client_ask_memory(struct client *c)
+{
+	if (c->lost)
+		return false;
+	char *end = PUT(c->request, "*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
+	c->answer.string = take_memory;
+	const bool answered = queue(c, (size_t)(end - c->request)) && next_answer(c, 0);
+	c->answer.string = NULL;
+	return answered && c->memory.used && c->memory.resident;
 }

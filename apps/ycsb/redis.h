@@ -34,6 +34,12 @@ struct reading {
 	unsigned field; /* whose value comes next; MAX_FIELDS after an error */
 };
 
+/* Bytes, as the server's INFO has them; 0: not known. */
+struct server_memory {
+	uint64_t used;     /* by its data and buffers */
+	uint64_t resident; /* by the process */
+};
+
 struct client {
 	const struct options *options;
 	struct redisContext *context;
@@ -41,6 +47,7 @@ struct client {
 	char *request;  /* room for the longest one */
 	struct answer answer;
 	struct reading reading;
+	struct server_memory memory;
 	uint64_t errors; /* refusals by the server, and the loss of the connection */
 	uint64_t wrong;  /* answers that are not what was written */
 	bool lost;       /* the connection; every later call does nothing */
@@ -51,4 +58,5 @@ bool client_open(struct client *c, const struct options *options);
 bool client_send(struct client *c, const struct operation *op);
 bool client_finish(struct client *c, const struct operation *op);
 bool client_count_keys(struct client *c, uint64_t *keys);
+bool client_ask_memory(struct client *c); /* into c->memory */
 void client_close(struct client *c);

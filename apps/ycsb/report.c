@@ -92,6 +92,8 @@ int report(const struct client *c, const struct measurement *m)
 	add(&line, "\"max_us\":%.1f,\"mean_us\":%.1f,", (double)m->max_ns / 1e3,
 	    m->operations ? (double)m->sum_ns / (double)m->operations / 1e3 : 0);
 	add(&line, "\"start_ns\":%llu,\"end_ns\":%llu,", (unsigned long long)m->start_ns, (unsigned long long)m->end_ns);
+	add(&line, "\"memory\":{\"used\":%llu,\"resident\":%llu},", (unsigned long long)c->memory.used,
+	    (unsigned long long)c->memory.resident);
 	add(&line, "\"load\":{\"records\":%llu,\"seconds\":%.6f},\"histogram_parts\":%u}",
 	    (unsigned long long)m->load_records, (double)m->load_ns / 1e9, parts);
 	return status | send(&line);

@@ -90,6 +90,9 @@ class Client(unittest.TestCase):
             self.assertEqual(result[name], values[int(3000 * percentile / 100 + 0.5) - 1])
         self.assertLessEqual(result["p50_us"], result["p99_us"])
         self.assertGreater(result["ops_per_s"], 0)
+        memory = dict(line.split(":", 1) for line in redis(self.port, "INFO", "memory").decode().split("\r\n") if ":" in line)
+        for name, key in (("used", "used_memory"), ("resident", "used_memory_rss")):
+            self.assertAlmostEqual(result["memory"][name] / int(memory[key]), 1, delta=0.3)
 
     def test_two_clients_update_the_same_records(self) -> None:
         meet = Path(self.directory.name) / self.id()
