@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.results import Result
+from topology.units import MIB
 
 PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio")
 
@@ -22,13 +23,16 @@ FIGURES = (
     ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
     ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
     ("instructions_per_op", "instructions/operation", ",.0f"),
+    ("memory_per_instance", "memory per instance, MiB", ",.1f"),
+    ("memory_reserved", "memory reserved per instance, MiB", ",.1f"),
     ("boot_to_pong_s", "power-on to first +PONG, s", ".2f"),
 )
+_UNIT = {"memory_per_instance": MIB, "memory_reserved": MIB}
 _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 
 def _text(metric: str, value: float | None) -> str:
-    return "-" if value is None else format(value, _FORMAT[metric])
+    return "-" if value is None else format(value / _UNIT.get(metric, 1), _FORMAT[metric])
 
 
 def layout_table(result: Result) -> Table:
@@ -80,7 +84,11 @@ def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
     emulated = "  (emulated)" if first.emulated else ""
     title = f"{first.layout} beside Linux {linux['kernel']}, YCSB {first.workload.upper()}{emulated}"
     table = _beside(title, first.layout, first.metrics, "Linux", linux["metrics"])
-    table.caption = f"Linux's clients and servers speak over {linux['network']}, Skerry's over lwIP and a switch."
+    table.caption = (
+        f"Linux's clients and servers speak over {linux['network']}, Skerry's over lwIP and a switch.\n"
+        "Memory per instance: used_memory_rss after the run. Skerry counts pages when they are handed out, Linux when\n"
+        "they are first touched; for Skerry the whole heap of an instance is reserved (`heap` of the deployment)."
+    )
     table.caption_justify = "left"
     return table
 

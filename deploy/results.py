@@ -2,7 +2,7 @@
 """A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
 
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,8 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
     cores = [core for cluster in plan.cluster_map.clusters for core in stats.between(events, cluster.number)]
     bad += [problem for core in cores for problem in core.problems()]
     missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores}
+    reserved = _reserved(plan, events)
+    bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
     bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
     seconds = max((core.seconds for core in cores), default=0.0)
     return Result(
@@ -73,7 +75,7 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
         emulated=emulated,
-        metrics=_metrics(clients, cores, seconds),
+        metrics=_metrics(clients, cores, seconds) | _memory(clients, reserved),
         per_core=[_core(core, clients, seconds) for core in cores],
         problems=bad,
     )
@@ -110,6 +112,20 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[stats.CoreInterval]
         "kernel_entries_per_s": stats.ratio(_sum(cores, "entries"), seconds),
         "kernel_entries_per_op": stats.ratio(_sum(cores, "entries"), operations),
         **_locks(cores),
+    }
+
+
+def _reserved(plan: Plan, events: EventStream) -> dict[str, int]:
+    """Bytes that its manager gave each Redis, most of them its heap; 0: not said."""
+    given = {name: size for event in events.of("memory") for name, size in event["per_app"].items()}
+    return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
+
+
+def _memory(clients: Sequence[ycsb.Client], reserved: Mapping[str, int]) -> dict[str, float]:
+    """Bytes, the mean of all instances."""
+    return {
+        "memory_per_instance": stats.mean(ycsb.resident(clients).values()),
+        "memory_reserved": stats.mean(reserved.values()),
     }
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Kernel counters: snapshots that the managers take, and what passed between two of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,10 @@ class CoreInterval:
 
 def ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
+
+
+def mean(values: Collection[float]) -> float:
+    return ratio(sum(values), len(values))
 
 
 def _cores(event: Event) -> dict[int, Mapping[str, Any]]:

@@ -72,6 +72,17 @@ def percentile(histogram: list[tuple[float, int]], percent: float) -> float:
     return 0.0
 
 
+def resident(clients: Iterable[Client]) -> dict[str, int]:
+    """Bytes of memory that each server held when its clients were done, by its address; see apps/libc/posix/proc.c."""
+    found: dict[str, int] = {}
+    for client in clients:
+        server, memory = client.data.get("server"), client.data.get("memory", {}).get("resident")
+        if not isinstance(server, str) or not isinstance(memory, int) or memory <= 0:
+            raise Failure(f"{client.app}: its result does not say how much memory its server uses")
+        found[server] = max(memory, found.get(server, 0))
+    return found
+
+
 def problems(client: Client, load: Load, first_load: int) -> list[str]:
     """What is wrong with one client's counts; `first_load` is how many records it had to write."""
     number, found = client.number, []

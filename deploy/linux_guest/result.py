@@ -14,7 +14,7 @@ from deploy.image import DirectBoot
 from deploy.linux_guest.guest import build_guest, redis_version
 from deploy.linux_guest.machine import LinuxRun, Options
 from deploy.pong import first_pong
-from deploy.stats import ratio
+from deploy.stats import mean, ratio
 
 
 def measure(
@@ -62,6 +62,7 @@ def _loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
     utilisation = _utilisation(run.events)
     metrics |= _figures(clients, seconds)
     metrics["cpu_utilisation"] = sum(utilisation.values()) / len(utilisation)
+    metrics["memory_per_instance"] = mean(ycsb.resident(clients).values())
     if run.options.accel.icount:  # one clock of 1 ns an instruction for all cores
         metrics["instructions_per_op"] = ratio(seconds * 1e9, metrics["operations"])
     found = _idle(run, metrics)

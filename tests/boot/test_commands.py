@@ -17,7 +17,10 @@ import pytest
 from deploy.paths import ROOT
 
 SKERRY = str(ROOT / "skerry")
-METRICS = {"ops_per_s", "p50_us", "p99_us", "errors", "kernel_entries_per_s", "lock_conflict_ratio", "cpu_utilisation"}
+METRICS = {
+    *("ops_per_s", "p50_us", "p99_us", "errors", "kernel_entries_per_s", "lock_conflict_ratio", "cpu_utilisation"),
+    *("memory_per_instance", "memory_reserved"),
+}
 
 
 def skerry(*words: str, cwd: Path, timeout: float = 200) -> subprocess.CompletedProcess[str]:

@@ -36,6 +36,7 @@ def test_load(guest: DirectBoot) -> None:
     assert [core["ops_per_s"] > 0 for core in result["per_core"]] == [False, True]
     memory = result["memory"]
     serving, end = (memory[when]["redis"]["redis@2"]["resident"] for when in ("serving", "end"))
+    assert metrics["memory_per_instance"] == pytest.approx(end, rel=0.1)  # Redis's own word beside the guest's
     assert end >= serving > 1 << 20  # so few records may fit into what it has already
 
 

@@ -27,13 +27,15 @@ def snapshot(cluster: int, cpus: list[int], when: str, tsc: int, scale: int) -> 
     return {"event": "stats", "when": when, "tsc": tsc, "tsc_hz": HZ, "cluster": cluster, "kernel": "clh+stat", "cores": cores}
 
 
-def ycsb(app: str, cpu: int, operations: int, loaded: int, **changed: Any) -> list[dict[str, Any]]:
+def ycsb(app: str, cpu: int, operations: int, loaded: int, server: str = "a:1", **changed: Any) -> list[dict[str, Any]]:
     """A client's result: half of the operations take 10 us, the others 20, in two parts."""
     half = operations // 2
     data = {
         **{"event": "ycsb", "client": app, "operations": operations, "reads": operations, "updates": 0},
         **{"errors": 0, "wrong": 0, "mean_us": 15.0, "max_us": 20.0, "histogram_parts": 2},
         "load": {"records": loaded, "seconds": 1.0},
+        "server": server,
+        "memory": {"used": 20 << 20, "resident": 40 << 20},
     } | changed
     parts = [{"event": "histogram", "part": 1, "pairs": [10.0, half]}]
     parts.append({"event": "histogram", "part": 2, "pairs": [20.0, operations - half]})
@@ -48,10 +50,15 @@ def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
     for app in plan.cluster_map.applications:
         if app.program == "ycsb":
             share = int(app.args[app.args.index("--load-count") + 1])
-            found += ycsb(app.name, app.cpu, plan.load.operations, share)
+            server = app.args[app.args.index("--host") + 1] + ":6379"
+            found += ycsb(app.name, app.cpu, plan.load.operations, share, server)
             found.append({"event": "exit", "app": app.name, "status": 0})
     for cluster in plan.cluster_map.clusters:
         found.append(snapshot(cluster.number, cluster.cpus, "barrier-1", HZ, 1))
         found.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
+    for cluster in plan.cluster_map.clusters:
+        given = {a.name: a.heap for a in plan.cluster_map.applications if a.cpu in cluster.cpus}
+        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given}
+        found.append({"event": "memory", "cluster": cluster.number} | memory)
     found.append({"event": "done", "status": 0})
     return found

@@ -71,6 +71,7 @@ BREAKS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "a read-only load updates": (change("ycsb", lambda d: d.update(reads=500, updates=500)), "no updates"),
     "the histogram is short": (change("histogram", lambda d: d["pairs"].__setitem__(1, 7)), "histogram holds"),
     "a record is not written": (change("ycsb", lambda d: d["load"].update(records=4999)), "wrote 4999 of 5000"),
+    "memory is not told": (change("memory", lambda d: d["per_app"].clear()), "no report of the memory"),
     "a client fails": (change("exit", lambda d: d.update(status=1)), "ended with status 1"),
     "a client does not report": (drop("ycsb"), "no result"),
     "a program faults": (lambda e: e.append({"event": "fault", "app": "redis@2", "cause": "page fault"}), "page fault"),
@@ -116,6 +117,23 @@ def test_a_result_that_comes_twice_fails(what: Plan, kind: str) -> None:
     events = good_run(what)
     events.append(next(e for e in events if e.get("data", {}).get("event") == kind))
     with pytest.raises(Failure, match="twice"):
+        evaluate(what, stream(*events), emulated=True)
+
+
+def test_memory_counts_each_instance_once(what: Plan) -> None:
+    assert what.load
+    events = good_run(what)
+    results = [e["data"] for e in events if e.get("data", {}).get("event") == "ycsb"]
+    servers = sorted({r["server"] for r in results})
+    assert len(results) == 6 and len(servers) == 3
+    for result in results[::2]:  # of one instance's two clients
+        result["memory"]["resident"] = (50 + 10 * servers.index(result["server"])) << 20
+    metrics = evaluate(what, stream(*events), emulated=True).metrics
+    assert metrics["memory_per_instance"] == 60 << 20
+    assert metrics["memory_reserved"] == Redis().heap
+    assert "60.0" in render._text("memory_per_instance", metrics["memory_per_instance"])
+    results[0]["memory"]["resident"] = 0
+    with pytest.raises(Failure, match="how much memory"):
         evaluate(what, stream(*events), emulated=True)
 
 
