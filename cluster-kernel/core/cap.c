@@ -22,13 +22,6 @@ static uint32_t *cap_references(const struct cap *cap)
 	}
 }
 
-void cap_retain(const struct cap *cap)
-{
-	uint32_t *references = cap_references(cap);
-	if (references)
-		++*references;
-}
-
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 {
 	slot->cap = *cap;
@@ -39,7 +32,9 @@ void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 		slot->next->previous = slot;
 	if (parent)
 		parent->next = slot;
-	cap_retain(cap);
+	uint32_t *references = cap_references(cap);
+	if (references)
+		++*references;
 }
 
 void slot_move(struct slot *to, struct slot *from)

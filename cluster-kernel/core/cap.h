@@ -58,6 +58,3 @@ void slot_move(struct slot *to, struct slot *from);
 void slot_delete(struct cpu *cpu, struct slot *slot);
 /* Deletes all descendants. */
 void slot_revoke(struct cpu *cpu, struct slot *slot);
-
-/* Counts a new capability to the object, where the object counts them. */
-void cap_retain(const struct cap *cap);

@@ -29,11 +29,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 		return SKERRY_NO_RIGHTS;
 
 	struct listener *listener = &end->listener[number];
-	if (listener->notification)
-		notification_release(cpu, listener->notification);
-	cap_retain(&slot->cap);
-	listener->notification = (struct notification *)slot->cap.object;
-	listener->badge = slot->cap.badge;
+	slot_delete(cpu, &listener->notification);
+	slot_insert(&listener->notification, &slot->cap, slot);
 	atomic_store_explicit(&end->heard->route[number], core, memory_order_release);
 	return SKERRY_OK;
 }
@@ -72,8 +69,7 @@ void doorbell_heard(struct cpu *cpu)
 			uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
 			for (; bits; bits &= bits - 1) {
 				struct listener *listener = &end->listener[w * 64 + __builtin_ctzll(bits)];
-				if (listener->notification)
-					notification_signal(cpu, listener->notification, listener->badge);
+				notification_signal_cap(cpu, &listener->notification.cap);
 			}
 		}
 	}

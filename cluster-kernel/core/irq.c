@@ -62,11 +62,8 @@ static uint64_t set_notification(struct cpu *cpu, struct irq *irq, uint64_t info
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	if (irq->notification)
-		notification_release(cpu, irq->notification);
-	cap_retain(&slot->cap);
-	irq->notification = (struct notification *)slot->cap.object;
-	irq->badge = slot->cap.badge;
+	slot_delete(cpu, &irq->notification);
+	slot_insert(&irq->notification, &slot->cap, slot);
 	return SKERRY_OK;
 }
 
@@ -88,8 +85,7 @@ void irq_arrived(struct cpu *cpu, unsigned number)
 	struct irq *irq = &kernel_of(cpu)->irq[number];
 	if (irq->used && irq->level)
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
-	if (irq->notification)
-		notification_signal(cpu, irq->notification, irq->badge);
+	notification_signal_cap(cpu, &irq->notification.cap);
 }
 
 void irq_release(struct cpu *cpu, const struct cap *cap)
@@ -97,7 +93,6 @@ void irq_release(struct cpu *cpu, const struct cap *cap)
 	struct irq *irq = &kernel_of(cpu)->irq[cap->object];
 	if (irq->gsi != IRQ_MSI)
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
-	if (irq->notification)
-		notification_release(cpu, irq->notification);
+	slot_delete(cpu, &irq->notification);
 	*irq = (struct irq){ 0 };
 }

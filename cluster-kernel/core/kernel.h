@@ -18,8 +18,7 @@ enum {
 };
 
 struct irq {
-	struct notification *notification; /* counted in its references */
-	uint64_t badge;
+	struct slot notification; /* a capability of its own: revoking what it derives from ends it, too */
 	uint32_t core;
 	uint32_t gsi;  /* IRQ_MSI: message-signalled */
 	uint8_t used;
@@ -29,8 +28,7 @@ enum { IRQ_MSI = 0xffffffff };
 
 /* A doorbell that this cluster hears. */
 struct listener {
-	struct notification *notification;
-	uint64_t badge;
+	struct slot notification; /* as in struct irq */
 };
 
 struct channel_end {

@@ -72,10 +72,10 @@ void notification_cancel(struct thread *thread)
 	thread->notification = 0;
 }
 
-void notification_release(struct cpu *cpu, struct notification *notification)
+void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
 {
-	if (--notification->references == 0)
-		notification_destroy(cpu, notification);
+	if (cap->type == OBJECT_NOTIFICATION)
+		notification_signal(cpu, (struct notification *)cap->object, cap->badge);
 }
 
 void notification_destroy(struct cpu *cpu, struct notification *notification)

@@ -7,11 +7,12 @@
 #include "lock.h"
 #include "thread_queue.h"
 
+struct cap;
 struct cpu;
 
 struct notification {
 	struct object_lock lock;
-	uint32_t references; /* capabilities, and the interrupts and doorbells that signal it */
+	uint32_t references;
 	uint64_t word;
 	struct thread_queue waiters;
 	struct thread *bound; /* its receives are ended by a signal */
@@ -28,6 +29,6 @@ void notification_poll(struct cpu *cpu, struct notification *notification);
 bool notification_take(struct notification *notification, struct thread *thread);
 /* A thread that waits leaves the queue. */
 void notification_cancel(struct thread *thread);
-/* One reference less; the last destroys. */
-void notification_release(struct cpu *cpu, struct notification *notification);
+/* For an interrupt or a doorbell: the capability may be null. */
+void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
 void notification_destroy(struct cpu *cpu, struct notification *notification);
