@@ -60,7 +60,7 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 	case OBJECT_NOTIFICATION: notification_destroy(cpu, (struct notification *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;
 	case OBJECT_VSPACE: vspace_destroy(cpu, (struct vspace *)cap->object); break;
-	case OBJECT_CNODE: cnode_destroy(cpu, (struct slot *)cap->object, cap->size_bits); break;
+	case OBJECT_CNODE: cnode_doom(cpu, (struct slot *)cap->object, cap->size_bits); break;
 	}
 }
 
@@ -85,6 +85,7 @@ void slot_delete(struct cpu *cpu, struct slot *slot)
 	uint32_t *references = cap_references(&cap);
 	if (references && --*references == 0)
 		destroy(cpu, &cap);
+	cnode_destroy_doomed(cpu);
 }
 
 void slot_revoke(struct cpu *cpu, struct slot *slot)

@@ -125,8 +125,23 @@ uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 	}
 }
 
-void cnode_destroy(struct cpu *cpu, struct slot *slots, unsigned size_bits)
+void cnode_doom(struct cpu *cpu, struct slot *slots, unsigned size_bits)
 {
-	for (uint64_t i = 1; i < 1ull << size_bits; i++)
-		slot_delete(cpu, &slots[i]);
+	slots->cap.size_bits = size_bits;
+	slots->next = cpu->own.doomed;
+	cpu->own.doomed = slots;
+}
+
+void cnode_destroy_doomed(struct cpu *cpu)
+{
+	if (cpu->own.destroying)
+		return;
+	cpu->own.destroying = true;
+	while (cpu->own.doomed) {
+		struct slot *slots = cpu->own.doomed;
+		cpu->own.doomed = slots->next;
+		for (uint64_t i = 1; i < 1ull << slots->cap.size_bits; i++)
+			slot_delete(cpu, &slots[i]);
+	}
+	cpu->own.destroying = false;
 }

@@ -16,4 +16,10 @@ struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr);
 /* Slot `index` of the CNode that `cap` names, null when out of range or 0. */
 struct slot *cnode_slot(const struct cap *cap, uint64_t index);
 uint64_t invoke_cnode(struct cpu *cpu, struct slot *slot, uint64_t info);
-void cnode_destroy(struct cpu *cpu, struct slot *slots, unsigned size_bits);
+/*
+ * The last capability to the CNode is gone. Its content is deleted at the end
+ * of the outermost deletion, not here: users nest CNodes as deep as they like,
+ * and the kernel's stack is small.
+ */
+void cnode_doom(struct cpu *cpu, struct slot *slots, unsigned size_bits);
+void cnode_destroy_doomed(struct cpu *cpu);

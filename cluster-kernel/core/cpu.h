@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <skerry/stat.h>
 #include "lock.h"
@@ -46,6 +47,8 @@ struct cpu_private {
 	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	struct core_stat *stat;
+	struct slot *doomed; /* CNodes whose content is to be deleted, linked in their slots 0 */
+	bool destroying;     /* somebody further up is doing that */
 	struct lock_cpu lock;
 	struct trace trace;
 };
