@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deployment files: what to run on which machine, in TOML (docs/deployment.md)."""
 
+import re
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -123,6 +124,13 @@ def _string(value: Any, where: str) -> str:
     return value
 
 
+def _name(value: Any, where: str) -> str:
+    """Part of the names of files and of GRUB's menu."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", _string(value, where)):
+        raise InputError(where, f"{value!r} is not made of letters, digits, '.', '_' and '-'")
+    return str(value)
+
+
 def _choice(*choices: str) -> Callable[[Any, str], str]:
     def convert(value: Any, where: str) -> str:
         if value not in choices:
@@ -196,7 +204,7 @@ def parse(text: str, source: str = "deployment") -> Deployment:
     if not isinstance(programs, list):
         raise InputError(f"{source}: program", "is a table; write [[program]]")
     deployment = Deployment(
-        name=top.take("name", _string, Path(source).stem),
+        name=top.take("name", _name, re.sub(r"[^A-Za-z0-9._-]", "-", Path(source).stem)),
         shape=shape,
         layout=layout,
         lock=lock,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy import modules
 from deploy.deployment import EVERY_CORE, Deployment, Load, Program
 from topology.check import check_map
 from topology.clustermap import Application, ClusterMap, Network
@@ -159,8 +160,10 @@ def plan(deployment: Deployment) -> Plan:
         cluster.modules = list(dict.fromkeys(a.program for a in mine))
     cluster_map.network = NETWORK if deployment.network else None
     cluster_map.applications = apps
-    cluster_map.shutdown = deployment.shutdown if deployment.shutdown == "when-done" else None
+    if any(a.barrier for a in apps) and deployment.shutdown == "when-done":
+        cluster_map.shutdown = "when-done"
     check_map(cluster_map, machine)
+    modules.check_names(cluster_map)
     return Plan(
         name=deployment.name,
         cluster_map=cluster_map,
@@ -180,6 +183,7 @@ def plan_map(path: Path, shape: Shape | None = None) -> Plan:
     cluster_map = read_file(path)
     machine = emulated(shape or cluster_map.shape or Shape())
     check_map(cluster_map, machine)
+    modules.check_names(cluster_map)
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
     found = []
     for app in cluster_map.applications:

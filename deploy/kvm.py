@@ -60,10 +60,16 @@ def _boot(accel: qemu.Accel) -> float:
         return time.monotonic() - run.started
 
 
-def choose(wanted: str, cores: int, repeatable: bool = False, icount: bool = False) -> qemu.Accel:
-    """The accelerator for --accel auto|kvm|tcg. `repeatable`: where emulated, the host must not decide the result."""
+def check_choice(wanted: str, icount: bool) -> None:
+    if wanted not in ("auto", "kvm", "tcg"):
+        raise InputError("--accel", f"'{wanted}' is not one of auto, kvm, tcg")
     if icount and wanted == "kvm":
         raise InputError("--icount", "counts instructions of the emulator only; not with --accel kvm")
+
+
+def choose(wanted: str, cores: int, repeatable: bool = False, icount: bool = False) -> qemu.Accel:
+    """The accelerator for --accel auto|kvm|tcg. `repeatable`: where emulated, the host must not decide the result."""
+    check_choice(wanted, icount)
     if wanted == "kvm":
         works, why = probe_kvm()
         if not works:
@@ -71,6 +77,4 @@ def choose(wanted: str, cores: int, repeatable: bool = False, icount: bool = Fal
         return qemu.KVM
     if wanted == "auto" and not icount and probe_kvm()[0]:
         return qemu.KVM
-    if wanted not in ("auto", "tcg"):
-        raise InputError("--accel", f"'{wanted}' is not one of auto, kvm, tcg")
     return qemu.tcg_for(cores, counted=icount or (repeatable and cores > host.cpu().cores))

@@ -10,6 +10,7 @@ from topology.errors import InputError
 
 LOADER = Path("cluster-manager/loader/loader.elf")
 KERNELS = Path("cluster-kernel")
+REGIMES = ("clh", "none")  # each also as REGIME+stat, which counts
 PROGRAMS = {
     "root": Path("cluster-manager/root/root.elf"),
     "switch": Path("net/switch"),
@@ -25,6 +26,9 @@ _ELF64_X86_64 = b"\x7fELF\x02\x01"
 
 def module_path(name: str, build: Path = BUILD) -> Path:
     if name.startswith("kernel-"):
+        regime = name.removeprefix("kernel-").removesuffix("+stat")
+        if regime not in REGIMES:
+            raise InputError(name, f"no such kernel; the lock regimes are {', '.join(REGIMES)}")
         return build / KERNELS / f"{name}.elf"
     if name in PROGRAMS:
         return build / PROGRAMS[name]
@@ -39,6 +43,16 @@ def _check_elf(name: str, path: Path) -> None:
         raise InputError(name, f"its image {path} is missing; ./skerry build makes it") from None
     if header[:6] != _ELF64_X86_64 or header[18:20] != b"\x3e\x00":
         raise InputError(name, f"{path} is not an ELF64 file for x86-64")
+
+
+def check_names(cluster_map: ClusterMap) -> None:
+    """Refuses modules that no build makes, before there is one."""
+    for cluster in cluster_map.clusters:
+        for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
+            try:
+                module_path(name)
+            except InputError as error:
+                raise InputError(cluster.name, str(error)) from None
 
 
 def collect(cluster_map: ClusterMap, build: Path = BUILD) -> dict[str, Path]:

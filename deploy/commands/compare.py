@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import comparison, options, process
+from deploy import comparison, kvm, options, process
 from deploy.comparison import Comparison
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.events import Event
@@ -75,6 +75,7 @@ def compare(
     )
     if baseline not in (None, "linux"):
         raise InputError("--baseline", f"'{baseline}' is not linux")
+    kvm.check_choice(accel, icount)
     _check(job)
     ensure_built(output)
     load, outside = comparison.accelerators(job, accel, icount)

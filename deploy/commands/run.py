@@ -45,6 +45,7 @@ def run(
     output = Output(quiet, json)
     what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock)
     options.check_boot(medium)
+    kvm.check_choice(accel, icount)
     ensure_built(output)
     mode = kvm.choose(accel, len(what.machine.cores), icount=icount)
     output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
@@ -122,7 +123,8 @@ def _follow(machine: Run, keep: bool, waits: bool, output: Output) -> None:
         announce()
         return {f.application for f in machine.forwards} <= announced
 
-    ends = machine.plan.cluster_map.shutdown == "when-done"
+    cluster_map = machine.plan.cluster_map
+    ends = cluster_map.shutdown == "when-done" and any(a.barrier for a in cluster_map.applications)
     if not keep and ends:
         machine.wait_for(lambda: all_serve() or machine.status is not None, "serving", limit)
         machine.wait_done(limit)

@@ -20,6 +20,7 @@ from deploy.errors import Failure
 from deploy.expand import plan
 from topology.errors import InputError
 from topology.machine import Shape
+from topology.units import GIB
 
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 62) + bytes(44)
 
@@ -48,8 +49,8 @@ def test_every_module_of_the_map_is_in_the_image(build: Path) -> None:
 
 
 def test_missing_and_unknown_images_name_their_user(build: Path) -> None:
-    with pytest.raises(InputError, match=r"cluster@0: kernel-rtm: its image .* is missing"):
-        image.contents(plan(Deployment(lock="rtm")).cluster_map, build)
+    with pytest.raises(InputError, match=r"cluster@0: kernel-none: its image .* is missing"):
+        image.contents(plan(Deployment(lock="none", shape=Shape(2, 1, GIB))).cluster_map, build)
     modules.module_path("root", build).write_bytes(b"#!/bin/sh\n")
     with pytest.raises(InputError, match="not an ELF64"):
         image.contents(plan(Deployment()).cluster_map, build)

@@ -45,6 +45,7 @@ REFUSED = [
     ("[machine]\nmemory = '1T'", "is not a size"),
     ("[clusters]\nlock = 3", "is not a string"),
     ("shutdown = 'soon'", "is not one of"),
+    ("name = '../up'", "is not made of letters"),
     ("colour = 'red'", "unknown key 'colour'"),
     ("[[program]]\ncpu = 1", "has no 'program'"),
     ("[program]\nprogram = 'x'", "write [[program]]"),
@@ -112,3 +113,14 @@ def test_a_map_file_is_a_deployment_too(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cpu@4: the machine"):
         plan_map(path, Shape(1, 3, 3 * GIB))
     assert plan(Deployment(layout=str(path), shape=Shape(2, 3, GIB))).cluster_map == made.cluster_map
+
+
+def test_what_no_build_makes_is_refused_before_one() -> None:
+    for wrong in (Deployment(lock="mutex", network=False), Deployment(programs=(Program("nosuch", 1),))):
+        with pytest.raises(InputError, match="cluster@0: .*no such"):
+            plan(wrong)
+
+
+def test_a_machine_is_done_only_when_something_counts() -> None:
+    assert plan(parse("[redis]")).cluster_map.shutdown is None
+    assert plan(parse("[redis]\n[ycsb]\nclients = 1")).cluster_map.shutdown == "when-done"
