@@ -9,13 +9,31 @@
 #include "schedule.h"
 #include "thread.h"
 
-/* Replaces the capability in one of the thread's own slots by a copy of `from`. */
-static void set_slot(struct cpu *cpu, struct thread *thread, unsigned index, struct slot *from)
+static void copy_slot(struct slot *to, struct slot *from)
 {
 	struct cap copy = from->cap;
 	copy.flags &= ~CAP_MAPPED;
-	slot_delete(cpu, &thread->slot[index]);
-	slot_insert(&thread->slot[index], &copy, from);
+	slot_insert(to, &copy, from);
+}
+
+/*
+ * The thread lives by copies of `from` (null: none) now. What its old
+ * capabilities kept alive may include the slots of `from` and the thread itself.
+ */
+static void replace_slots(struct cpu *cpu, struct thread *thread, struct slot *const from[THREAD_SLOTS])
+{
+	struct slot fresh[THREAD_SLOTS] = { 0 };
+	thread->references++;
+	for (unsigned i = 0; i < THREAD_SLOTS; i++)
+		if (from[i])
+			copy_slot(&fresh[i], from[i]);
+	for (unsigned i = 0; i < THREAD_SLOTS; i++) {
+		slot_delete(cpu, &thread->slot[i]);
+		if (from[i])
+			slot_move(&thread->slot[i], &fresh[i]);
+	}
+	if (--thread->references == 0)
+		thread_destroy(cpu, thread);
 }
 
 static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t info)
@@ -33,21 +51,20 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	if (address) {
 		if (!buffer || buffer->cap.type < OBJECT_FRAME_4K || buffer->cap.type > OBJECT_FRAME_1G)
 			return SKERRY_BAD_CAP;
+		if ((buffer->cap.rights & (RIGHT_READ | RIGHT_WRITE)) != (RIGHT_READ | RIGHT_WRITE))
+			return SKERRY_NO_RIGHTS;
 		if (buffer->cap.flags & CAP_DEVICE)
 			return SKERRY_BAD_ARGUMENT;
 	}
 	if (thread->state != THREAD_INACTIVE)
 		return SKERRY_BUSY;
 
-	set_slot(cpu, thread, THREAD_CSPACE, cspace);
-	set_slot(cpu, thread, THREAD_VSPACE, vspace);
-	slot_delete(cpu, &thread->slot[THREAD_IPC_BUFFER]);
 	if (address) {
 		uint64_t offset = address & ((1ull << frame_bits(buffer->cap.type)) - 1);
 		thread->ipc_buffer_address = direct(buffer->cap.object + offset);
-		set_slot(cpu, thread, THREAD_IPC_BUFFER, buffer);
 	}
 	thread->fault_cptr = fault;
+	replace_slots(cpu, thread, (struct slot *const[THREAD_SLOTS]){ cspace, vspace, address ? buffer : 0 });
 	return SKERRY_OK;
 }
 
