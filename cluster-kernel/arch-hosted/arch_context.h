@@ -24,6 +24,15 @@ static inline void context_set_badge(struct context *c, uint64_t badge) { c->reg
 static inline void context_set_info(struct context *c, uint64_t info) { c->registers.rsi = info; }
 static inline void context_set_tls(struct context *c, uint64_t base) { c->registers.fs_base = base; }
 
+/* By how much a system call moves RIP. */
+enum { SYSCALL_SIZE = 2 };
+
+static inline void context_restart(struct context *c)
+{
+	if (c->syscall)
+		c->registers.rip -= SYSCALL_SIZE;
+}
+
 /* index < MESSAGE_REGISTERS */
 static inline uint64_t *context_word_place(struct context *c, unsigned index)
 {

@@ -71,7 +71,7 @@ static void obey(struct hosted_core *core)
 		struct thread_registers *r = &context->registers;
 		r->rax = w[0], r->rdi = w[1], r->rsi = w[2], r->rdx = w[3], r->r10 = w[4], r->r8 = w[5], r->r9 = w[6];
 		r->r12 = w[7];
-		r->rip += HOSTED_SYSCALL_SIZE;
+		r->rip += SYSCALL_SIZE;
 		hosted_pause();
 		kernel_syscall(cpu);
 	} else {

@@ -38,9 +38,6 @@ struct hosted_core {
 /* The core whose kernel entry this thread of the host is in; null outside. */
 extern _Thread_local struct hosted_core *hosted_self;
 
-/* By how much a system call moves RIP. */
-enum { HOSTED_SYSCALL_SIZE = 2 };
-
 /* Makes core `index` of a machine whose kernel is built. */
 void hosted_core_init(struct hosted *machine, unsigned index);
 /* A place where another core may go on. */

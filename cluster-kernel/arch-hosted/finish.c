@@ -2,7 +2,6 @@
 /* The hardware work after the lock, done to a model of the hardware: compare arch-x86_64/finish.c. */
 #include "arch.h"
 #include "hosted.h"
-#include "schedule.h"
 #include "vspace.h"
 
 /* The first word of a thread's FPU area is its address; what a core holds must be the loaded thread's. */
@@ -70,7 +69,7 @@ void arch_finish(struct cpu *cpu)
 			load_thread(cpu, cpu->shared.current);
 	}
 	if (pending & PENDING_TIMER)
-		hosted_self->timer = cpu->own.timer_armed = timer_next(cpu);
+		hosted_self->timer = cpu->own.timer_armed = cpu->own.timer_wanted;
 }
 
 void arch_unload(struct cpu *cpu)

@@ -36,6 +36,14 @@ static inline void context_set_badge(struct context *c, uint64_t badge) { c->rdi
 static inline void context_set_info(struct context *c, uint64_t info) { c->rsi = info; }
 static inline void context_set_tls(struct context *c, uint64_t base) { c->fs_base = base; }
 
+enum { SYSCALL_SIZE = 2 };
+
+static inline void context_restart(struct context *c)
+{
+	if (c->vector == VECTOR_SYSCALL)
+		c->rip -= SYSCALL_SIZE;
+}
+
 /* index < MESSAGE_REGISTERS */
 static inline uint64_t context_word(const struct context *c, unsigned index)
 {

@@ -6,7 +6,6 @@
 #include "kernel.h"
 #include "local_apic.h"
 #include "paging.h"
-#include "schedule.h"
 #include "vspace.h"
 
 static void save_thread(struct cpu *cpu)
@@ -83,7 +82,7 @@ void arch_finish(struct cpu *cpu)
 			load_thread(cpu, thread);
 	}
 	if (pending & PENDING_TIMER) {
-		cpu->own.timer_armed = timer_next(cpu);
+		cpu->own.timer_armed = cpu->own.timer_wanted;
 		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
 	}
 }

@@ -2,7 +2,9 @@
 /*
  * The port contract: all that core/ asks of the machine. Two ports fulfil it,
  * arch-x86_64 (the machine) and arch-hosted (a process, memory an arena). The port
- * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE).
+ * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE);
+ * context_restart() there makes a thread that has entered by a system call,
+ * which nobody has looked at yet, make that call again when it next runs.
  *
  * "This core" is the calling core. Interrupts are off in all of these.
  */
@@ -36,7 +38,7 @@ void arch_fpu_init(uint8_t *fpu);
 /*
  * The work recorded in cpu->own.pending, after the lock: loads the current
  * thread's address space, FPU state and segment bases (waiting until another
- * core has saved them, if one still does), sets the timer to timer_next(),
+ * core has saved them, if one still does), sets the timer to timer_wanted,
  * interrupts other cores and other clusters.
  */
 void arch_finish(struct cpu *cpu);

@@ -33,6 +33,7 @@ enum cpu_pending {
 enum cpu_request {
 	REQUEST_STALL = 1, /* leave the current thread and its address space */
 	REQUEST_FLUSH = 2, /* flush the TLB */
+	REQUEST_LEAVE = 4, /* leave an address space that is gone; the current thread may live in another already */
 };
 
 struct cpu_private {
@@ -46,6 +47,7 @@ struct cpu_private {
 	uint64_t slice_end;      /* TSC */
 	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
+	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	struct core_stat *stat;
 	struct slot *doomed; /* CNodes whose content is to be deleted, linked in their slots 0 */
 	bool destroying;     /* somebody further up is doing that */

@@ -2,6 +2,8 @@
 #include "remote.h"
 #include "arch.h"
 #include "kernel.h"
+#include "schedule.h"
+#include "vspace.h"
 
 /*
  * Leaving the current thread: its state is saved, the kernel's own address
@@ -10,13 +12,18 @@
  */
 static void stall(struct cpu *cpu)
 {
-	struct thread *idle = &cpu->shared.idle;
 	arch_unload(cpu);
-	if (cpu->shared.current != idle) {
-		cpu->shared.current = idle;
-		cpu->own.stat->idle_since = cpu->own.switched = arch_time();
-	}
+	context_restart(&current(cpu)->context);
+	schedule_idle(cpu);
 	cpu->own.pending |= PENDING_SWITCH;
+}
+
+/* The thread goes on, in the address space it still has; without one it faults at its first instruction. */
+static void leave_vspace(struct cpu *cpu)
+{
+	arch_unload_vspace(cpu);
+	if (current(cpu) != &cpu->shared.idle)
+		vspace_retain_core(thread_vspace(current(cpu)), cpu->own.index);
 }
 
 void remote_serve(struct cpu *cpu)
@@ -26,6 +33,8 @@ void remote_serve(struct cpu *cpu)
 		return;
 	if (requests & REQUEST_STALL)
 		stall(cpu);
+	if (requests & REQUEST_LEAVE)
+		leave_vspace(cpu);
 	if (requests & REQUEST_FLUSH)
 		arch_flush_tlb();
 	atomic_store_explicit(&cpu->shared.requests, 0, memory_order_release);
@@ -42,8 +51,8 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request)
 		arch_interrupt_cores(cpu, others);
 	if ((cores & self) && request == REQUEST_FLUSH)
 		arch_flush_tlb();
-	if ((cores & self) && request == REQUEST_STALL)
-		arch_unload_vspace(cpu); /* the kernel goes on; the thread is looked at on the way out */
+	if ((cores & self) && request == REQUEST_LEAVE)
+		leave_vspace(cpu);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.requests, memory_order_acquire))
 			arch_relax();

@@ -13,7 +13,7 @@
 
 struct cpu;
 
-/* Serves `request` (enum cpu_request) on every core of the mask, this one included, and waits for all. */
+/* Serves `request` (enum cpu_request) on every core of the mask and waits for all; on this one, too, but for STALL. */
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request);
 /* Does what others have asked of this core. Called without the lock, interrupts off. */
 void remote_serve(struct cpu *cpu);

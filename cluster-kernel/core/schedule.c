@@ -93,6 +93,15 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	count_switch(cpu, next);
 }
 
+void schedule_idle(struct cpu *cpu)
+{
+	struct thread *idle = &cpu->shared.idle;
+	if (current(cpu) == idle)
+		return;
+	account(cpu, current(cpu), idle);
+	cpu->shared.current = idle;
+}
+
 void schedule(struct cpu *cpu)
 {
 	struct thread *thread = current(cpu);
@@ -136,8 +145,10 @@ out:
 	 * for nothing and is then set anew.
 	 */
 	uint64_t next_entry = timer_next(cpu);
-	if (next_entry && (!cpu->own.timer_armed || next_entry < cpu->own.timer_armed))
+	if (next_entry && (!cpu->own.timer_armed || next_entry < cpu->own.timer_armed)) {
+		cpu->own.timer_wanted = next_entry;
 		cpu->own.pending |= PENDING_TIMER;
+	}
 }
 
 void schedule_yield(struct cpu *cpu)

@@ -13,6 +13,8 @@ void schedule_wake(struct cpu *cpu, struct thread *thread);
 void schedule_unready(struct cpu *cpu, struct thread *thread);
 /* At the end of every kernel entry: decides what this core runs next. */
 void schedule(struct cpu *cpu);
+/* The current thread leaves the core at once, whatever its state; the core idles until it next schedules. */
+void schedule_idle(struct cpu *cpu);
 /* The current thread goes behind the others of its priority. */
 void schedule_yield(struct cpu *cpu);
 

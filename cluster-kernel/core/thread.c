@@ -22,8 +22,8 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
 		remote_request(cpu, 1ull << thread->core, REQUEST_STALL);
-	/* a core that has left it may still be saving its state */
-	while (home != cpu && atomic_load_explicit(&thread->loaded, memory_order_acquire))
+	/* a core that has left it may still be saving its state; it need not be the one it is to run on now */
+	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire))
 		arch_relax();
 }
 
@@ -57,7 +57,7 @@ void thread_destroy(struct cpu *cpu, struct thread *thread)
 	thread_suspend(cpu, thread);
 	leave_core(cpu, thread);
 	if (thread == current(cpu))
-		cpu->shared.current = &cpu->shared.idle; /* it deleted itself */
+		schedule_idle(cpu); /* it deleted itself */
 	if (cpu->own.loaded_thread == thread)
 		arch_unload(cpu);
 	if (thread->bound)

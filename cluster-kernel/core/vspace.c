@@ -31,7 +31,7 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 
 void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 {
-	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_STALL);
+	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_LEAVE);
 	kernel_of(cpu)->vspace[vspace->id % KERNEL_VSPACES] = 0;
 }
 
