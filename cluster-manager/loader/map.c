@@ -220,8 +220,30 @@ static bool read_application(struct reader *r, int node)
 	application->mac = fdt_getprop(r->fdt, node, "mac", &size);
 	if (application->mac != NULL && size != 6)
 		return refuse(r->why, "map: %s: mac is not six bytes", application->name);
+	if (fdt_getprop(r->fdt, node, "role", NULL) != NULL && !read_string(r, node, "role", &application->role))
+		return false;
+	application->has_pci_id = fdt_getprop(r->fdt, node, "pci-id", NULL) != NULL;
 	r->map->application_count++;
 	return true;
+}
+
+static bool read_network(struct reader *r)
+{
+	struct map_network *network = &r->map->network;
+	int node = fdt_subnode_offset(r->fdt, 0, "network");
+
+	network->present = node >= 0;
+	return node < 0 || (read_ipv4(r, node, "netmask", &network->netmask) &&
+			    read_ipv4(r, node, "gateway", &network->gateway) &&
+			    read_u32(r, node, "mtu", &network->mtu));
+}
+
+static bool read_run(struct reader *r)
+{
+	int node = fdt_subnode_offset(r->fdt, 0, "run");
+
+	return node < 0 || fdt_getprop(r->fdt, node, "shutdown", NULL) == NULL ||
+	       read_string(r, node, "shutdown", &r->map->shutdown);
 }
 
 /* Every child of /`parent`; the parent itself may be missing unless `required`. */
@@ -256,7 +278,7 @@ bool map_parse(struct map *map, const void *blob, uint64_t size, struct refusal 
 		return refuse(why, "map: / needs #address-cells and #size-cells of 2");
 	return read_children(&r, "cpus", true, read_cpu) && read_children(&r, "clusters", true, read_cluster) &&
 	       read_children(&r, "channels", false, read_channel) &&
-	       read_children(&r, "applications", false, read_application);
+	       read_children(&r, "applications", false, read_application) && read_network(&r) && read_run(&r);
 }
 
 const struct map_cluster *map_cluster(const struct map *map, uint32_t id)

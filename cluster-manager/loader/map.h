@@ -51,6 +51,13 @@ struct map_application {
 	uint64_t heap;
 	uint32_t ipv4;    /* 0: none */
 	const uint8_t *mac; /* six bytes, NULL: none */
+	const char *role; /* NULL: none */
+	bool has_pci_id;
+};
+
+struct map_network {
+	bool present;
+	uint32_t netmask, gateway, mtu;
 };
 
 struct map {
@@ -60,6 +67,8 @@ struct map {
 	struct map_cluster cluster[BOOT_MAX_CLUSTERS];
 	struct map_channel channel[MAP_MAX_CHANNELS];
 	struct map_application application[MAP_MAX_APPLICATIONS];
+	struct map_network network;
+	const char *shutdown; /* NULL: not said */
 };
 
 /* `blob` is aligned to 8 bytes and stays in place. False: `why` names the culprit. */
@@ -70,6 +79,7 @@ bool map_check(const struct map *map, const struct machine *machine, struct refu
 bool map_check_clusters(const struct map *map, const struct machine *machine, struct refusal *why);
 bool map_check_memory(const struct map *map, const struct machine *machine, struct refusal *why);
 bool map_check_applications(const struct map *map, const struct machine *machine, struct refusal *why);
+bool map_check_network(const struct map *map, struct refusal *why);
 
 const struct map_cluster *map_cluster(const struct map *map, uint32_t id);
 

@@ -153,8 +153,15 @@ bool map_check_clusters(const struct map *map, const struct machine *machine, st
 	return check_devices(map, why);
 }
 
+static bool check_run(const struct map *map, struct refusal *why)
+{
+	if (map->shutdown == NULL || strcmp(map->shutdown, "when-done") == 0 || strcmp(map->shutdown, "never") == 0)
+		return true;
+	return refuse(why, "map: run: shutdown \"%s\" is neither when-done nor never", map->shutdown);
+}
+
 bool map_check(const struct map *map, const struct machine *machine, struct refusal *why)
 {
 	return map_check_clusters(map, machine, why) && map_check_memory(map, machine, why) &&
-	       map_check_applications(map, machine, why);
+	       map_check_applications(map, machine, why) && map_check_network(map, why) && check_run(map, why);
 }

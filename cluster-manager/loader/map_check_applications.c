@@ -64,6 +64,41 @@ static bool check_await(const struct map *map, const struct map_application *a, 
 	return true;
 }
 
+/* Whether all that `a` awaits are among the `started`. */
+static bool can_start(const struct map *map, const struct map_application *a, const bool *started)
+{
+	int size;
+
+	for (int i = 0;; i++) {
+		const char *name = fdt_stringlist_get(map->fdt, a->node, "await", i, &size);
+
+		if (name == NULL)
+			return true;
+		for (uint32_t j = 0; j < map->application_count; j++)
+			if (!started[j] && strcmp(map->application[j].name, name) == 0)
+				return false;
+	}
+}
+
+/* Starts all that can be started until nothing more can; who is left awaits itself through others. */
+static bool check_circles(const struct map *map, struct refusal *why)
+{
+	static bool started[MAP_MAX_APPLICATIONS];
+	bool more = true;
+
+	memset(started, 0, sizeof started);
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < map->application_count; i++)
+			if (!started[i] && can_start(map, &map->application[i], started))
+				more = started[i] = true;
+	}
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (!started[i])
+			return refuse(why, "map: %s can never start: what it awaits awaits it", map->application[i].name);
+	return true;
+}
+
 static bool check_unique(const struct map_application *a, const struct map_application *other, struct refusal *why)
 {
 	if (strcmp(a->name, other->name) == 0)
@@ -104,13 +139,13 @@ bool map_check_applications(const struct map *map, const struct machine *machine
 		for (uint32_t j = 0; j < i; j++)
 			if (!check_unique(a, &map->application[j], why))
 				return false;
-		if (a->heap % HEAP_ALIGN != 0)
+		if (a->heap == 0 || a->heap % HEAP_ALIGN != 0)
 			return refuse(why, "map: %s: heap 0x%lx is not a multiple of 2 MiB", a->name, a->heap);
-		if (a->mac != NULL && (a->mac[0] & 1))
-			return refuse(why, "map: %s: mac is a group address", a->name);
 		if (!check_place(map, a, machine, why) || !check_await(map, a, why))
 			return false;
 	}
+	if (!check_circles(map, why))
+		return false;
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (!check_heaps(map, &map->cluster[i], why))
 			return false;

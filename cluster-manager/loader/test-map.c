@@ -132,6 +132,7 @@ static void make_machine(void)
 #define C0 "/clusters/cluster@0"
 #define C1 "/clusters/cluster@1"
 #define CHANNEL "/channels/channel@0"
+#define SWITCH "/applications/switch@0"
 #define REDIS "/applications/redis@2"
 #define YCSB "/applications/ycsb@3"
 
@@ -212,14 +213,39 @@ static void make_machine(void)
 	X("a group MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\3SK\0\0\2", 6)), "ycsb@3")                     \
 	X("a short MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\2SK", 3)), "ycsb@3")                           \
 	X("waiting for nobody", set_text(YCSB, "await", "redis@9"), "redis@9")                                    \
-	X("waiting for itself", set_text(YCSB, "await", "ycsb@3"), "ycsb@3")
+	X("waiting for itself", set_text(YCSB, "await", "ycsb@3"), "ycsb@3")                                      \
+	X("waiting in a circle", set_text(REDIS, "await", "ycsb@3"), "redis@2")                                   \
+	X("no heap", drop(REDIS, "heap"), "redis@2")                                                              \
+	X("a MAC of zeros", must(fdt_setprop(tree, at(YCSB), "mac", "\0\0\0\0\0\0", 6)), "ycsb@3")                \
+	X("an address without a MAC", drop(YCSB, "mac"), "ycsb@3")                                                \
+	X("a MAC without an address", drop(YCSB, "ipv4"), "ycsb@3")                                               \
+	X("an address outside the network", set_text(YCSB, "ipv4", "10.0.3.151"), "ycsb@3")                       \
+	X("the gateway's address", set_text(YCSB, "ipv4", "10.0.2.2"), "ycsb@3")                                  \
+	X("the broadcast address", set_text(YCSB, "ipv4", "10.0.2.255"), "ycsb@3")                                \
+	X("a gateway elsewhere", set_text("/network", "gateway", "10.9.9.9"), "redis@2")                          \
+	X("a netmask with holes", set_text("/network", "netmask", "255.0.255.0"), "netmask")                      \
+	X("no netmask", drop("/network", "netmask"), "netmask")                                                   \
+	X("frames of no size", set_cell("/network", "mtu", 0), "mtu 0")                                           \
+	X("frames too large", set_cell("/network", "mtu", 9000), "mtu 9000")                                      \
+	X("no network", must(fdt_del_node(tree, at("/network"))), "/network")                                     \
+	X("no switch", must(fdt_del_node(tree, at(SWITCH))), "redis@2 needs a network")                           \
+	X("another role", set_text(SWITCH, "role", "router"), "router")                                           \
+	X("a switch with an address", set_text(REDIS, "role", "switch"), "switch@0 and redis@2")                  \
+	X("a NIC driver that drives nothing", set_text(SWITCH, "role", "nic"), "switch@0")                        \
+	X("a NIC driver away from the devices",                                                                   \
+	  (drop(YCSB, "ipv4"), drop(YCSB, "mac"), set_text(YCSB, "role", "nic"),                                  \
+	   set_cells(YCSB, "pci-id", 0x1af4, 0x1041)), "ycsb@3 drives the NIC, but cluster@1")                    \
+	X("no channel to the switch", must(fdt_del_node(tree, at("/channels"))), "ycsb@3: no channel")            \
+	X("a channel without room", set_memory(CHANNEL, 0x7f000000, 0x200000), "channel@0 has no room")           \
+	X("an end of another kind", set_text("/run", "shutdown", "now"), "shutdown")
 
 /* X(what is unusual, the line that makes it so): these must pass */
 #define ACCEPTED(X)                                                                                   \
 	X("the sound map", (void)0)                                                                   \
 	X("no SRAT", (machine.has_srat = false, machine.node_range_count = 0))                        \
-	X("no channels", must(fdt_del_node(tree, at("/channels"))))                                   \
 	X("no applications", must(fdt_del_node(tree, at("/applications"))))                           \
+	X("no channels, no network",                                                                  \
+	  (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications"))))) \
 	X("the lockless kernel on one core",                                                          \
 	  (set_text(C0, "kernel", "none"), set_cell(C0, "cpus", 1), set_cell(REDIS, "cpu", 1)))       \
 	X("cores the map leaves out", (set_cell(C1, "cpus", 4), must(fdt_del_node(tree, at("/cpus/cpu@2")))))
