@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include "endpoint.h"
+#include "frame.h"
+#include "notification.h"
+#include "reply.h"
+#include "schedule.h"
+#include "vspace.h"
+
+static bool in_queue(const struct thread_queue *queue, const struct thread *thread)
+{
+	const struct thread *t = queue->head;
+	while (t && t != thread)
+		t = t->next;
+	return t != 0;
+}
+
+static void check_queue(const struct thread_queue *queue)
+{
+	const struct thread *previous = 0;
+	for (const struct thread *t = queue->head; t; previous = t, t = t->next)
+		CHECK(t->previous == previous, "a queue is not doubly linked", t, t->previous);
+	CHECK(queue->tail == previous, "a queue's tail is not its last thread", queue->tail, previous);
+}
+
+static void check_timer(const struct world *world, const struct thread *thread)
+{
+	const struct thread *t = world->kernel->cpu[thread->core]->shared.timers;
+	while (t && t != thread)
+		t = t->timer_next;
+	CHECK((t != 0) == thread->in_timers, "a thread's deadline is not where it says", thread, thread->in_timers);
+	CHECK(!t || thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
+}
+
+static void check_ready(const struct world *world, const struct thread *thread)
+{
+	unsigned runs = 0;
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		runs += world->kernel->cpu[c]->shared.current == thread;
+	if (thread->state == THREAD_READY) {
+		CHECK(runs + thread->queued == 1, "a ready thread is not in exactly one place", runs, thread->queued);
+		CHECK(!runs || world->kernel->cpu[thread->core]->shared.current == thread, "a thread runs on a core not its own",
+		      thread, thread->core);
+	} else {
+		CHECK(!runs && !thread->queued, "a thread that is not ready runs, or is queued to", thread->state, thread->queued);
+	}
+}
+
+static void check_waiting(const struct world *world, const struct thread *t)
+{
+	bool in_endpoint = t->state == THREAD_SENDING || t->state == THREAD_RECEIVING;
+	bool has_reply = t->state == THREAD_REPLY;
+	CHECK((t->endpoint != 0) == in_endpoint, "a thread's endpoint and its state disagree", t->state, t->endpoint);
+	CHECK((t->notification != 0) == (t->state == THREAD_WAITING), "a thread's notification and its state disagree",
+	      t->state, t->notification);
+	CHECK(has_reply || t->state == THREAD_RECEIVING || !t->reply, "a thread keeps a reply object it has no use for",
+	      t->state, t->reply);
+	if (in_endpoint) {
+		CHECK(world_find(world, OBJECT_ENDPOINT, (uint64_t)t->endpoint), "a thread waits for a dead endpoint", t, 0);
+		CHECK(in_queue(&t->endpoint->queue, t), "a thread is not in its endpoint's queue", t, t->endpoint);
+		CHECK(t->endpoint->receiving == (t->state == THREAD_RECEIVING), "senders and receivers share a queue", t, t->state);
+	}
+	if (t->state == THREAD_WAITING) {
+		CHECK(world_find(world, OBJECT_NOTIFICATION, (uint64_t)t->notification), "a thread waits for a dead notification",
+		      t, 0);
+		CHECK(in_queue(&t->notification->waiters, t), "a thread is not in its notification's queue", t, t->notification);
+	}
+	if (t->reply)
+		CHECK(world_find(world, OBJECT_REPLY, (uint64_t)t->reply), "a thread hangs on a dead reply object", t, t->reply);
+	if (has_reply)
+		CHECK(t->reply && t->reply->caller == t, "a caller's reply object does not hold it", t, t->reply);
+	else if (t->reply)
+		CHECK(t->reply->receiver == t, "a receiver's reply object does not know it", t, t->reply);
+	CHECK(!t->faulting || has_reply || (t->state == THREAD_SENDING && t->calling), "a fault outlives its message",
+	      t->state, t->calling);
+}
+
+static void check_thread(const struct world *world, const struct thread *t)
+{
+	const struct slot *buffer = &t->slot[THREAD_IPC_BUFFER];
+	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count, "a thread has no core", t, t->core);
+	check_ready(world, t);
+	check_timer(world, t);
+	check_waiting(world, t);
+	if (t->bound) {
+		CHECK(world_find(world, OBJECT_NOTIFICATION, (uint64_t)t->bound), "a thread is bound to a dead notification", t, 0);
+		CHECK(t->bound->bound == t, "a binding is one-sided", t, t->bound);
+	}
+	bool held = false;
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		held |= world->kernel->cpu[c]->own.loaded_thread == t;
+	CHECK(held == t->loaded, "a thread's state is not where it says", t, t->loaded);
+	if (!slot_empty(buffer)) {
+		uint64_t offset = physical(t->ipc_buffer_address) - buffer->cap.object;
+		CHECK(offset + sizeof(struct ipc_buffer) <= 1ull << frame_bits(buffer->cap.type), "an IPC buffer is outside its frame",
+		      t, offset);
+		CHECK(buffer->cap.rights & RIGHT_WRITE, "an IPC buffer is in a frame that may only be read", t, buffer->cap.rights);
+		CHECK(!(buffer->cap.flags & CAP_DEVICE), "an IPC buffer is in memory that is not the kernel's to touch", t, 0);
+	}
+}
+
+static void check_run_queue(const struct cpu *cpu)
+{
+	const struct run_queue *queue = &cpu->shared.ready;
+	for (unsigned p = 0; p < PRIORITIES; p++) {
+		const struct thread *previous = 0;
+		for (const struct thread *t = queue->level[p].head; t; previous = t, t = t->next) {
+			CHECK(t->queued && t->state == THREAD_READY && t->priority == p && t->core == cpu->own.index,
+			      "a thread is in the wrong run queue", t, p);
+			CHECK(t->previous == previous, "a run queue is not doubly linked", t, p);
+		}
+		CHECK(queue->level[p].tail == previous, "a run queue's tail is not its last thread", p, previous);
+		CHECK((queue->bitmap[p / 64] >> p % 64 & 1) == (previous != 0), "the bitmap of a run queue is wrong", p, previous);
+	}
+}
+
+static void check_core(const struct world *world, const struct cpu *cpu)
+{
+	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
+	const struct hosted_core *core = &world->machine->core[cpu->own.index];
+	check_run_queue(cpu);
+	CHECK(!cpu->own.pending && !cpu->shared.requests, "work is left on a core at rest", cpu->own.pending, cpu->shared.requests);
+	CHECK(run_queue_highest(&cpu->shared.ready) <= (current == idle ? -1 : (int)current->priority),
+	      "a core runs less than it could", cpu->own.index, run_queue_highest(&cpu->shared.ready));
+	CHECK(current == idle || (current->state == THREAD_READY && !current->queued && current->core == current->next_core),
+	      "a core runs a thread that must not", current, current->state);
+	CHECK(cpu->own.loaded_thread == (current == idle ? 0 : current), "a core holds another thread's state", current,
+	      cpu->own.loaded_thread);
+	CHECK((cpu->own.stat->idle_since != 0) == (current == idle), "idleness is accounted wrongly", cpu->own.index,
+	      cpu->own.stat->idle_since);
+	CHECK(cpu->own.stat->idle_cycles <= world->machine->time, "a core idled longer than it exists", cpu->own.index,
+	      cpu->own.stat->idle_cycles);
+	uint64_t deadline = 0;
+	for (const struct thread *t = cpu->shared.timers; t; t = t->timer_next) {
+		CHECK(t->deadline >= deadline && t->in_timers && t->core == cpu->own.index, "a list of deadlines is out of order", t,
+		      t->deadline);
+		deadline = t->deadline;
+	}
+	uint64_t next = timer_next((struct cpu *)cpu);
+	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);
+	CHECK(!next || (core->timer && core->timer <= next), "a timer is set too late", core->timer, next);
+}
+
+static void check_object(const struct world *world, const struct cap *cap)
+{
+	const struct endpoint *endpoint = (const struct endpoint *)cap->object;
+	const struct notification *notification = (const struct notification *)cap->object;
+	const struct reply *reply = (const struct reply *)cap->object;
+	switch (cap->type) {
+	case OBJECT_TCB: check_thread(world, (const struct thread *)cap->object); break;
+	case OBJECT_ENDPOINT:
+		check_queue(&endpoint->queue);
+		for (const struct thread *t = endpoint->queue.head; t; t = t->next)
+			CHECK(t->endpoint == endpoint, "a thread is in a foreign endpoint's queue", t, endpoint);
+		break;
+	case OBJECT_NOTIFICATION:
+		check_queue(&notification->waiters);
+		for (const struct thread *t = notification->waiters.head; t; t = t->next)
+			CHECK(t->notification == notification, "a thread is in a foreign notification's queue", t, notification);
+		CHECK(!notification->word || !notification->waiters.head, "a thread waits for a word that is there", notification,
+		      notification->word);
+		CHECK(!notification->bound || notification->bound->bound == notification, "a binding is one-sided", notification,
+		      notification->bound);
+		break;
+	case OBJECT_REPLY:
+		CHECK(!reply->caller || !reply->receiver, "a reply object holds a caller and awaits one", reply, reply->caller);
+		CHECK(!reply->caller || (reply->caller->reply == reply && reply->caller->state == THREAD_REPLY),
+		      "a reply object holds a thread that is not its", reply, reply->caller);
+		CHECK(!reply->receiver || (reply->receiver->reply == reply && reply->receiver->state == THREAD_RECEIVING),
+		      "a reply object awaits a thread that does not receive", reply, reply->receiver);
+		break;
+	}
+}
+
+void check_threads(const struct world *world)
+{
+	for (size_t i = 0; i < world->founds; i++)
+		check_object(world, &world->found[i].slot->cap);
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		check_core(world, world->kernel->cpu[c]);
+}

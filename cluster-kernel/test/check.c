@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <skerry/doorbell.h>
+#include <skerry/root_info.h>
+
+/* Of CNodes larger than this only the first slots are looked at, and those that the tree leads to. */
+enum { SCAN_MAX = 512 };
+
+void check_failed(const char *file, int line, const char *sentence, uint64_t a, uint64_t b)
+{
+	fprintf(stderr, "%s:%d: kernel_check: %s (%#llx, %#llx)\n", file, line, sentence, (unsigned long long)a,
+	        (unsigned long long)b);
+	abort();
+}
+
+/* A set of slots, kept from one check to the next so as not to be allocated each time. */
+static _Thread_local struct {
+	const struct slot **slot, **table;
+	size_t count, room;
+} set;
+
+static size_t place_of(const struct slot *slot)
+{
+	size_t i = ((uint64_t)slot >> SLOT_BITS) * 0x9e3779b97f4a7c15ull & (set.room - 1);
+	while (set.table[i] && set.table[i] != slot)
+		i = (i + 1) & (set.room - 1);
+	return i;
+}
+
+static void grow(void)
+{
+	set.room = set.room ? 2 * set.room : 4096;
+	free(set.table);
+	set.slot = realloc(set.slot, set.room / 2 * sizeof(*set.slot));
+	set.table = calloc(set.room, sizeof(*set.table));
+	if (!set.slot || !set.table)
+		abort();
+	for (size_t i = 0; i < set.count; i++)
+		set.table[place_of(set.slot[i])] = set.slot[i];
+}
+
+static void add(const struct slot *slot)
+{
+	if (!slot)
+		return;
+	if (slot_empty(slot)) {
+		CHECK(!slot->previous && !slot->next, "an empty slot is in the derivation tree", slot, slot->next);
+		return;
+	}
+	if (set.count >= set.room / 2)
+		grow();
+	size_t place = place_of(slot);
+	if (set.table[place])
+		return;
+	set.table[place] = slot;
+	set.slot[set.count++] = slot;
+}
+
+static void add_thread(const struct thread *thread)
+{
+	for (unsigned i = 0; thread && i < THREAD_SLOTS; i++)
+		add(&thread->slot[i]);
+}
+
+static void add_cnode(const struct slot *slots, unsigned bits)
+{
+	for (uint64_t i = 1; i < 1ull << bits && i < SCAN_MAX; i++)
+		add(&slots[i]);
+}
+
+static void add_contents(const struct cap *cap)
+{
+	if (cap->type == OBJECT_CNODE)
+		add_cnode((const struct slot *)cap->object, cap->size_bits);
+	if (cap->type == OBJECT_TCB)
+		add_thread((const struct thread *)cap->object);
+}
+
+static void find_slots(struct world *world)
+{
+	set.count = 0;
+	for (size_t i = 0; i < set.room; i++)
+		set.table[i] = 0;
+	add_cnode(world->machine->root_cnode, ROOT_CNODE_BITS);
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		add_thread(world->kernel->cpu[c]->shared.current);
+	for (unsigned i = 0; i < KERNEL_IRQS; i++)
+		add(&world->kernel->irq[i].notification);
+	for (unsigned c = 0; c < world->kernel->channel_count; c++)
+		for (unsigned i = 0; i < DOORBELL_COUNT; i++)
+			add(&world->kernel->channel[c].listener[i].notification);
+	for (size_t i = 0; i < set.count; i++) {
+		const struct slot *slot = set.slot[i];
+		add(slot->previous);
+		add(slot->next);
+		add_contents(&slot->cap);
+	}
+	world->slot = set.slot;
+	world->slots = set.count;
+}
+
+void kernel_check(const struct hosted *machine)
+{
+	struct world world = { .machine = machine, .kernel = &machine->kernel };
+	for (unsigned c = 0; c < machine->config.cores; c++)
+		CHECK(!machine->core[c].inside, "a core is in the kernel", c, 0);
+	find_slots(&world);
+	check_caps(&world);
+	check_threads(&world);
+	check_vspaces(&world);
+	free(world.found);
+}

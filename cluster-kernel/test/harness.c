@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "harness.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "check.h"
+#include "message.h"
+
+struct hosted *machine;
+static const char *name;
+
+void expect_failed(const char *file, int line, const char *expression, uint64_t got, uint64_t expected)
+{
+	fprintf(stderr, "%s: %s:%d: %s is %#llx, expected %#llx\n", name, file, line, expression, (unsigned long long)got,
+	        (unsigned long long)expected);
+	abort();
+}
+
+void settle(void)
+{
+	hosted_run(machine);
+	kernel_check(machine);
+}
+
+struct thread *running(unsigned core)
+{
+	struct cpu *cpu = machine->kernel.cpu[core];
+	return current(cpu) == &cpu->shared.idle ? 0 : current(cpu);
+}
+
+uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+                    const uint64_t *caps, unsigned cap_count, uint64_t reply)
+{
+	struct hosted_call order = { .number = number, .cptr = cptr, .reply = reply,
+		                     .info = message_info(label, cap_count, word_count) };
+	struct thread *thread = running(core);
+	EXPECT(thread != 0, true);
+	struct ipc_buffer *buffer = thread_ipc_buffer(thread);
+	for (unsigned i = 0; i < word_count && i < MESSAGE_REGISTERS; i++)
+		order.word[i] = words[i];
+	for (unsigned i = MESSAGE_REGISTERS; buffer && i < word_count; i++)
+		buffer->words[i] = words[i];
+	for (unsigned i = 0; buffer && i < cap_count; i++)
+		buffer->caps[i] = caps[i];
+	hosted_post_call(machine, core, &order);
+	settle();
+	EXPECT(hosted_done(machine, core), true);
+	return result(thread);
+}
+
+uint64_t call(uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count, const uint64_t *caps,
+              unsigned cap_count)
+{
+	return syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
+}
+
+uint64_t simple(unsigned core, unsigned number, uint64_t cptr) { return syscall_on(core, number, cptr, 0, W(0), NONE, 0); }
+
+void make(uint64_t object, uint64_t size_bits, uint64_t slot, uint64_t count)
+{
+	uint64_t untyped = U;
+	while (machine->root_cnode[untyped].cap.size_bits < 22) /* the pieces before are small */
+		untyped++;
+	EXPECT(call(untyped, UNTYPED_RETYPE, W(object, size_bits, slot, count), W(CNODE)), 0);
+}
+
+void copy(uint64_t to, uint64_t from, uint64_t rights, uint64_t badge)
+{
+	EXPECT(call(CNODE, badge ? CNODE_MINT : CNODE_COPY, W(to, from, rights, badge), W(CNODE)), 0);
+}
+
+void delete(uint64_t slot) { EXPECT(call(CNODE, CNODE_DELETE, W(slot), NONE), 0); }
+void revoke(uint64_t slot) { EXPECT(call(CNODE, CNODE_REVOKE, W(slot), NONE), 0); }
+const struct slot *slot_of(uint64_t slot) { return &machine->root_cnode[slot]; }
+
+struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core)
+{
+	uint64_t start[21] = { 1, 0x1000 * slot, 0x2000 * slot }; /* resume, RIP, RSP */
+	make(OBJECT_TCB, 0, slot, 1);
+	make(OBJECT_FRAME_4K, 0, slot + 1, 1);
+	EXPECT(call(slot, TCB_CONFIGURE, W(1024, 0), W(CNODE, VSPACE, slot + 1)), 0);
+	EXPECT(call(slot, TCB_SCHEDULE, W(priority, core), NONE), 0);
+	EXPECT(call(slot, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+	return (struct thread *)slot_of(slot)->cap.object;
+}
+
+uint64_t result(const struct thread *thread) { return thread->context.registers.rax; }
+uint64_t badge(const struct thread *thread) { return thread->context.registers.rdi; }
+uint64_t word(const struct thread *thread, unsigned index) { return message_word(thread, index); }
+
+int main(int argc, char **argv)
+{
+	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	for (const struct test *test = tests; test->name; test++) {
+		struct hosted_config config = { .cores = test->cores, .gsis = HOSTED_PINS, .seed = 1 };
+		if (test->cores > cores_max || (argc > 1 && !strstr(test->name, argv[1])))
+			continue;
+		name = test->name;
+		for (; config.seed <= (test->cores > 1 ? 20 : 1); config.seed++) { /* other interleavings */
+			machine = hosted_create(&config);
+			kernel_check(machine);
+			test->run();
+			hosted_destroy(machine);
+		}
+		printf("ok %s\n", name);
+	}
+	return 0;
+}

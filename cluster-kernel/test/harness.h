@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unit tests of kernel objects. Each test has a fresh machine whose root task
+ * runs on core 0; kernel_check() runs after each step. All threads share the
+ * root task's capability and address space, so a capability pointer is a slot.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/root_info.h>
+#include "hosted.h"
+
+extern struct hosted *machine;
+
+enum { U = ROOT_SLOT_UNTYPED, CNODE = ROOT_SLOT_CNODE, VSPACE = ROOT_SLOT_VSPACE };
+
+/* A list of words or capability pointers as two arguments: pointer and count. */
+#define W(...) (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8
+#define NONE   0, 0
+
+/*
+ * The current thread of `core` makes a system call; what it finds in RAX, at
+ * once or (for a call that waits) so far. words beyond the fourth and
+ * capability pointers go through its IPC buffer.
+ */
+uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+                    const uint64_t *caps, unsigned cap_count, uint64_t reply);
+/* Call on core 0, an invocation. */
+uint64_t call(uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count, const uint64_t *caps,
+              unsigned cap_count);
+/* A system call without message. */
+uint64_t simple(unsigned core, unsigned number, uint64_t cptr);
+
+/* Makes `count` objects in the root CNode, from slot `slot`. */
+void make(uint64_t object, uint64_t size_bits, uint64_t slot, uint64_t count);
+/* A copy in `to` with these rights; `badge` 0: copy, else mint. */
+void copy(uint64_t to, uint64_t from, uint64_t rights, uint64_t badge);
+void delete(uint64_t slot);
+void revoke(uint64_t slot);
+const struct slot *slot_of(uint64_t slot);
+
+/* A thread in `slot` (its IPC buffer's frame in slot + 1), running. */
+struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core);
+struct thread *running(unsigned core); /* null when the core idles */
+/* Lets everything run, then checks. */
+void settle(void);
+uint64_t result(const struct thread *thread);
+uint64_t badge(const struct thread *thread);
+uint64_t word(const struct thread *thread, unsigned index);
+
+_Noreturn void expect_failed(const char *file, int line, const char *expression, uint64_t got, uint64_t expected);
+#define EXPECT(got, expected)                                                                  \
+	do {                                                                                   \
+		uint64_t got_ = (uint64_t)(got), expected_ = (uint64_t)(expected);             \
+		if (got_ != expected_)                                                         \
+			expect_failed(__FILE__, __LINE__, #got, got_, expected_);              \
+	} while (0)
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	unsigned cores; /* not run where the regime is for fewer */
+};
+/* Each file's own, ended by a null name; harness.c has main(). */
+extern const struct test tests[];

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two kernels in this process, joined by a channel. */
+#include <skerry/doorbell.h>
+#include "check.h"
+#include "harness.h"
+
+enum { NOTE = 1000, BADGED = 1001, BELL = 1002, NUMBER = 70 };
+
+static struct hosted *pair[2];
+
+static void begin(unsigned cores)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores };
+		struct hosted_config config = { .cluster = 10 + side, .cores = cores, .seed = machine->config.seed,
+			                        .channel_count = 1, .channel = &link };
+		pair[side] = hosted_create(&config);
+	}
+}
+
+static void end(void)
+{
+	for (unsigned side = 0; side < 2; side++)
+		hosted_destroy(pair[side]);
+}
+
+static void run_both(void)
+{
+	hosted_run_all(pair, 2);
+	kernel_check(pair[0]);
+	kernel_check(pair[1]);
+}
+
+/* Side 1 listens on `core`, side 0 has the bell. */
+static void listen(unsigned core)
+{
+	struct hosted *saved = machine;
+	machine = pair[1];
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	copy(BADGED, NOTE, RIGHT_WRITE, 8);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(DOORBELL_COUNT, core), W(BADGED)), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, 60), W(BADGED)), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), NONE), SKERRY_BAD_CAP);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
+	machine = pair[0];
+	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, DOORBELL_COUNT), W(CNODE)), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER), W(CNODE)), 0);
+	copy(BELL + 1, BELL, RIGHT_READ, 0);
+	machine = saved;
+}
+
+static uint64_t ring(uint64_t bell)
+{
+	struct hosted *saved = machine;
+	machine = pair[0];
+	uint64_t error = simple(0, SYS_SIGNAL, bell);
+	run_both();
+	machine = saved;
+	return error;
+}
+
+static uint64_t heard(void)
+{
+	struct hosted *saved = machine;
+	machine = pair[1];
+	EXPECT(simple(0, SYS_POLL, NOTE), 0);
+	uint64_t word = badge(running(0));
+	machine = saved;
+	return word;
+}
+
+static void a_bell_is_heard(void)
+{
+	begin(1);
+	listen(0);
+	EXPECT(ring(BELL), 0);
+	EXPECT(ring(BELL), 0);
+	EXPECT(heard(), 8);
+	EXPECT(heard(), 0);
+	EXPECT(ring(BELL + 1), SKERRY_NO_RIGHTS);
+	EXPECT(heard(), 0);
+	end();
+}
+
+static void it_wakes_on_the_listening_core(void)
+{
+	begin(2);
+	listen(1);
+	struct hosted *saved = machine;
+	machine = pair[1];
+	struct thread *waiter = make_thread(1010, 100, 1);
+	simple(1, SYS_WAIT, NOTE);
+	EXPECT(running(1), 0);
+	machine = saved;
+	EXPECT(ring(BELL), 0);
+	EXPECT(pair[1]->kernel.cpu[1]->shared.current == waiter, true);
+	EXPECT(badge(waiter), 8);
+	end();
+}
+
+static void a_revoked_listener_hears_nothing(void)
+{
+	begin(1);
+	listen(0);
+	struct hosted *saved = machine;
+	machine = pair[1];
+	revoke(NOTE);
+	delete(NOTE);
+	machine = saved;
+	EXPECT(ring(BELL), 0);
+	end();
+}
+
+/* The peer's half of the page holds whatever a hostile kernel may write. */
+static void a_hostile_peer(void)
+{
+	begin(1);
+	listen(0);
+	struct doorbell_page *heard_page = pair[1]->kernel.channel[0].heard, *ring_page = pair[0]->kernel.channel[0].ring;
+	EXPECT(heard_page, ring_page);
+	for (unsigned core = 0; core < BOOT_MAX_CPUS; core++)
+		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
+			heard_page->core[core].pending[i] = ~0ull;
+	hosted_interrupt(&pair[1]->core[0], HOSTED_VECTOR_DOORBELL);
+	run_both();
+	EXPECT(heard(), 8); /* only what was bound */
+	for (unsigned i = 0; i < DOORBELL_COUNT; i++)
+		ring_page->route[i] = 200; /* a core that is not there */
+	EXPECT(ring(BELL), 0);
+	EXPECT(heard(), 0);
+	end();
+}
+
+static void the_peer_has_gone(void)
+{
+	begin(1);
+	listen(0);
+	hosted_destroy(pair[1]);
+	struct hosted *saved = machine;
+	machine = pair[0];
+	EXPECT(simple(0, SYS_SIGNAL, BELL), 0);
+	machine = saved;
+	hosted_destroy(pair[0]);
+}
+
+const struct test tests[] = {
+	{ "a bell is heard", a_bell_is_heard, 1 },
+	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
+	{ "a revoked listener hears nothing", a_revoked_listener_hears_nothing, 1 },
+	{ "a hostile peer", a_hostile_peer, 1 },
+	{ "the peer has gone", the_peer_has_gone, 1 },
+	{ 0 },
+};

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "harness.h"
+
+enum { A = 1000, B = 1010, C = 1020 };
+
+static void lower(unsigned priority) { EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), NONE), 0); }
+
+static void the_highest_runs(void)
+{
+	struct thread *root = running(0), *a = make_thread(A, 100, 0), *b = make_thread(B, 200, 0);
+	EXPECT(running(0), root);
+	lower(50);
+	EXPECT(running(0), b);
+	EXPECT(simple(0, SYS_YIELD, 0), 0); /* nobody else of its priority */
+	EXPECT(running(0), b);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SUSPEND, NONE, NONE, 0), 0);
+	EXPECT(running(0), a);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_RESUME, NONE, NONE, 0), 0);
+	EXPECT(running(0), b);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(256, 0), NONE, 0), SKERRY_BAD_ARGUMENT);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(1, 1), NONE, 0), SKERRY_BAD_ARGUMENT);
+}
+
+static void slices_go_round(void)
+{
+	struct thread *order[3] = { running(0), make_thread(A, 255, 0), make_thread(B, 255, 0) };
+	unsigned turns[3] = { 0 };
+	for (unsigned i = 0; i < 9; i++) {
+		hosted_advance(machine, machine->kernel.slice + 10);
+		settle();
+		for (unsigned t = 0; t < 3; t++)
+			turns[t] += running(0) == order[t];
+	}
+	for (unsigned t = 0; t < 3; t++)
+		EXPECT(turns[t], 3);
+}
+
+static void a_thread_deletes_itself(void)
+{
+	struct thread *a = make_thread(A, 255, 0), *root = running(0);
+	uint64_t idle = machine->kernel.cpu[0]->own.stat->idle_cycles;
+	simple(0, SYS_YIELD, 0);
+	EXPECT(running(0), a);
+	EXPECT(call(CNODE, CNODE_DELETE, W(A), NONE), 0);
+	EXPECT(running(0), root);
+	EXPECT(machine->kernel.cpu[0]->own.stat->idle_cycles - idle < 100, true);
+}
+
+static void threads_move(void)
+{
+	struct thread *a = make_thread(A, 100, 0);
+	lower(50);
+	EXPECT(running(0), a);
+	EXPECT(syscall_on(0, SYS_CALL, A, TCB_SCHEDULE, W(100, 1), NONE, 0), 0); /* itself */
+	EXPECT(running(1), a);
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 0), NONE), 0); /* while it runs elsewhere */
+	EXPECT(running(1), 0);
+	EXPECT(running(0), a);
+}
+
+static void a_running_thread_is_stopped(void)
+{
+	struct thread *a = make_thread(A, 100, 1), *b = make_thread(B, 50, 1);
+	EXPECT(running(1), a);
+	EXPECT(call(A, TCB_READ_REGISTERS, NONE, NONE), SKERRY_BUSY);
+	EXPECT(call(A, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(running(1), b);
+	EXPECT(call(A, TCB_READ_REGISTERS, NONE, NONE), 0);
+	EXPECT(word(running(0), 0), 0x1000 * A);
+	delete(B);
+	EXPECT(running(1), 0);
+}
+
+/* The victim is about to make a system call while it is suspended: then or later, but once, and never half. */
+static void no_system_call_is_lost(void)
+{
+	enum { NOTE = 1050, SENDER = 1060 };
+	struct thread *victim = make_thread(A, 100, 1);
+	struct hosted_call signal = { .number = SYS_SIGNAL, .cptr = NOTE };
+	struct hosted_call suspend = { .number = SYS_CALL, .cptr = A, .info = message_info(TCB_SUSPEND, 0, 0) };
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	uint64_t before = victim->context.registers.rip;
+	hosted_post_call(machine, 1, &signal);
+	hosted_post_call(machine, 0, &suspend);
+	settle();
+	simple(0, SYS_POLL, NOTE);
+	bool made = badge(running(0)) == 1;
+	EXPECT(victim->state, THREAD_INACTIVE);
+	EXPECT(victim->context.registers.rip, made ? before + SYSCALL_SIZE : before);
+	if (made)
+		EXPECT(result(victim), 0);
+}
+
+/* An address space goes while other cores have it loaded: their threads in other spaces go on. */
+static void an_address_space_goes_under_others(void)
+{
+	enum { SPACE = 1050 };
+	make(OBJECT_VSPACE, 0, SPACE, 1);
+	struct thread *a = make_thread(A, 100, 1), *b = make_thread(B, 100, 1);
+	EXPECT(call(A, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(A, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, A + 1)), 0);
+	EXPECT(call(A, TCB_RESUME, NONE, NONE), 0);
+	while (running(1) != a)
+		syscall_on(1, SYS_YIELD, 0, 0, NONE, NONE, 0);
+	struct hosted_call yield = { .number = SYS_YIELD };
+	struct hosted_call revoke_space = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1), .word = { SPACE } };
+	struct hosted_call delete_space = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { SPACE } };
+	hosted_post_call(machine, 0, &revoke_space);
+	settle();
+	hosted_post_call(machine, 1, &yield);
+	hosted_post_call(machine, 0, &delete_space);
+	settle();
+	EXPECT(a->state, THREAD_READY);
+	EXPECT(b->state, THREAD_READY);
+	EXPECT(running(1) == a || running(1) == b, true);
+}
+
+const struct test tests[] = {
+	{ "the highest runs", the_highest_runs, 1 },
+	{ "slices go round", slices_go_round, 1 },
+	{ "a thread deletes itself", a_thread_deletes_itself, 1 },
+	{ "threads move", threads_move, 2 },
+	{ "a running thread is stopped", a_running_thread_is_stopped, 2 },
+	{ "no system call is lost", no_system_call_is_lost, 2 },
+	{ "an address space goes under others", an_address_space_goes_under_others, 2 },
+	{ 0 },
+};
