@@ -58,7 +58,8 @@ static void check_waiting(const struct world *world, const struct thread *t)
 	if (in_endpoint) {
 		CHECK(world_find(world, OBJECT_ENDPOINT, (uint64_t)t->endpoint), "a thread waits for a dead endpoint", t, 0);
 		CHECK(in_queue(&t->endpoint->queue, t), "a thread is not in its endpoint's queue", t, t->endpoint);
-		CHECK(t->endpoint->receiving == (t->state == THREAD_RECEIVING), "senders and receivers share a queue", t, t->state);
+		CHECK(t->endpoint->receiving == (t->state == THREAD_RECEIVING), "senders and receivers share a queue", t,
+		      t->state);
 	}
 	if (t->state == THREAD_WAITING) {
 		CHECK(world_find(world, OBJECT_NOTIFICATION, (uint64_t)t->notification), "a thread waits for a dead notification",
@@ -78,7 +79,8 @@ static void check_waiting(const struct world *world, const struct thread *t)
 static void check_thread(const struct world *world, const struct thread *t)
 {
 	const struct slot *buffer = &t->slot[THREAD_IPC_BUFFER];
-	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count, "a thread has no core", t, t->core);
+	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count, "a thread has no core", t,
+	      t->core);
 	check_ready(world, t);
 	check_timer(world, t);
 	check_waiting(world, t);
@@ -92,8 +94,8 @@ static void check_thread(const struct world *world, const struct thread *t)
 	CHECK(held == t->loaded, "a thread's state is not where it says", t, t->loaded);
 	if (!slot_empty(buffer)) {
 		uint64_t offset = physical(t->ipc_buffer_address) - buffer->cap.object;
-		CHECK(offset + sizeof(struct ipc_buffer) <= 1ull << frame_bits(buffer->cap.type), "an IPC buffer is outside its frame",
-		      t, offset);
+		CHECK(offset + sizeof(struct ipc_buffer) <= 1ull << frame_bits(buffer->cap.type),
+		      "an IPC buffer is outside its frame", t, offset);
 		CHECK(buffer->cap.rights & RIGHT_WRITE, "an IPC buffer is in a frame that may only be read", t, buffer->cap.rights);
 		CHECK(!(buffer->cap.flags & CAP_DEVICE), "an IPC buffer is in memory that is not the kernel's to touch", t, 0);
 	}
@@ -119,7 +121,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
 	const struct hosted_core *core = &world->machine->core[cpu->own.index];
 	check_run_queue(cpu);
-	CHECK(!cpu->own.pending && !cpu->shared.requests, "work is left on a core at rest", cpu->own.pending, cpu->shared.requests);
+	CHECK(!cpu->own.pending && !cpu->shared.requests, "work is left on a core at rest", cpu->own.pending,
+	      cpu->shared.requests);
 	CHECK(run_queue_highest(&cpu->shared.ready) <= (current == idle ? -1 : (int)current->priority),
 	      "a core runs less than it could", cpu->own.index, run_queue_highest(&cpu->shared.ready));
 	CHECK(current == idle || (current->state == THREAD_READY && !current->queued && current->core == current->next_core),
@@ -132,13 +135,18 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      cpu->own.stat->idle_cycles);
 	uint64_t deadline = 0;
 	for (const struct thread *t = cpu->shared.timers; t; t = t->timer_next) {
-		CHECK(t->deadline >= deadline && t->in_timers && t->core == cpu->own.index, "a list of deadlines is out of order", t,
-		      t->deadline);
+		CHECK(t->deadline >= deadline && t->in_timers && t->core == cpu->own.index,
+		      "a list of deadlines is out of order", t, t->deadline);
 		deadline = t->deadline;
 	}
 	uint64_t next = timer_next((struct cpu *)cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);
 	CHECK(!next || (core->timer && core->timer <= next), "a timer is set too late", core->timer, next);
+}
+
+static void check_alive(const struct world *world, const struct thread *thread)
+{
+	CHECK(world_find(world, OBJECT_TCB, (uint64_t)thread), "an object knows a dead thread", thread, 0);
 }
 
 static void check_object(const struct world *world, const struct cap *cap)
@@ -150,19 +158,27 @@ static void check_object(const struct world *world, const struct cap *cap)
 	case OBJECT_TCB: check_thread(world, (const struct thread *)cap->object); break;
 	case OBJECT_ENDPOINT:
 		check_queue(&endpoint->queue);
-		for (const struct thread *t = endpoint->queue.head; t; t = t->next)
+		for (const struct thread *t = endpoint->queue.head; t; t = t->next) {
+			check_alive(world, t);
 			CHECK(t->endpoint == endpoint, "a thread is in a foreign endpoint's queue", t, endpoint);
+		}
 		break;
 	case OBJECT_NOTIFICATION:
 		check_queue(&notification->waiters);
-		for (const struct thread *t = notification->waiters.head; t; t = t->next)
+		for (const struct thread *t = notification->waiters.head; t; t = t->next) {
+			check_alive(world, t);
 			CHECK(t->notification == notification, "a thread is in a foreign notification's queue", t, notification);
+		}
 		CHECK(!notification->word || !notification->waiters.head, "a thread waits for a word that is there", notification,
 		      notification->word);
-		CHECK(!notification->bound || notification->bound->bound == notification, "a binding is one-sided", notification,
-		      notification->bound);
+		if (notification->bound) {
+			check_alive(world, notification->bound);
+			CHECK(notification->bound->bound == notification, "a binding is one-sided", notification, notification->bound);
+		}
 		break;
 	case OBJECT_REPLY:
+		if (reply->caller || reply->receiver)
+			check_alive(world, reply->caller ? reply->caller : reply->receiver);
 		CHECK(!reply->caller || !reply->receiver, "a reply object holds a caller and awaits one", reply, reply->caller);
 		CHECK(!reply->caller || (reply->caller->reply == reply && reply->caller->state == THREAD_REPLY),
 		      "a reply object holds a thread that is not its", reply, reply->caller);

@@ -66,7 +66,8 @@ static void check_table(const struct world *world, const struct vspace *vspace, 
 		}
 	}
 	for (unsigned i = count; i < ENTRIES; i++)
-		CHECK(table[i] == ((uint64_t)i << 12 | PTE_KERNEL), "the kernel's half of an address space has changed", i, table[i]);
+		CHECK(table[i] == ((uint64_t)i << 12 | PTE_KERNEL), "the kernel's half of an address space has changed", i,
+		      table[i]);
 }
 
 static void check_vspace(const struct world *world, const struct vspace *vspace)
@@ -91,7 +92,8 @@ void check_vspaces(const struct world *world)
 	for (unsigned c = 0; c < kernel->cpu_count; c++) {
 		const struct cpu *cpu = kernel->cpu[c];
 		const struct vspace *loaded = cpu->own.loaded_vspace;
-		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded), "a core has loaded a dead address space", c, loaded);
+		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded), "a core has loaded a dead address space", c,
+		      loaded);
 		CHECK(!loaded || loaded->cores >> c & 1, "an address space does not know a core that has loaded it", c, loaded->cores);
 		/* a thread whose capability was revoked stays where it is until it next leaves the core */
 		const struct thread *thread = cpu->shared.current;

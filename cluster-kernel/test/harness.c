@@ -28,8 +28,8 @@ struct thread *running(unsigned core)
 	return current(cpu) == &cpu->shared.idle ? 0 : current(cpu);
 }
 
-uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
-                    const uint64_t *caps, unsigned cap_count, uint64_t reply)
+uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words,
+                    unsigned word_count, const uint64_t *caps, unsigned cap_count, uint64_t reply)
 {
 	struct hosted_call order = { .number = number, .cptr = cptr, .reply = reply,
 		                     .info = message_info(label, cap_count, word_count) };

@@ -23,8 +23,8 @@ enum { U = ROOT_SLOT_UNTYPED, CNODE = ROOT_SLOT_CNODE, VSPACE = ROOT_SLOT_VSPACE
  * once or (for a call that waits) so far. words beyond the fourth and
  * capability pointers go through its IPC buffer.
  */
-uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
-                    const uint64_t *caps, unsigned cap_count, uint64_t reply);
+uint64_t syscall_on(unsigned core, unsigned number, uint64_t cptr, uint64_t label, const uint64_t *words,
+                    unsigned word_count, const uint64_t *caps, unsigned cap_count, uint64_t reply);
 /* Call on core 0, an invocation. */
 uint64_t call(uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count, const uint64_t *caps,
               unsigned cap_count);

@@ -219,7 +219,9 @@ static void post(unsigned core)
 		memcpy(buffer->caps, s.cap, sizeof(s.cap));
 	}
 	if (random_verbose)
-		fprintf(stderr, "core %u thread %p: system call %llu on %llu, label %llu, words %#llx %#llx %#llx %#llx, caps %llu %llu %llu, reply %llu\n",
+		fprintf(stderr,
+		        "core %u thread %p: system call %llu on %llu, label %llu, words %#llx %#llx %#llx %#llx, "
+		        "caps %llu %llu %llu, reply %llu\n",
 		        core, (const void *)thread, (unsigned long long)s.call.number, (unsigned long long)s.call.cptr,
 		        (unsigned long long)s.label, (unsigned long long)s.word[0], (unsigned long long)s.word[1],
 		        (unsigned long long)s.word[2], (unsigned long long)s.word[3], (unsigned long long)s.cap[0],
@@ -251,7 +253,8 @@ static void step(void)
 }
 
 /* By the root task, so that there is something to play with. */
-static void call(uint64_t cptr, uint64_t label, unsigned words, const uint64_t *word, uint64_t cap0, uint64_t cap1, uint64_t cap2)
+static void call(uint64_t cptr, uint64_t label, unsigned words, const uint64_t *word, uint64_t cap0, uint64_t cap1,
+                 uint64_t cap2)
 {
 	struct hosted_call c = { .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 3, words) };
 	struct ipc_buffer *buffer = thread_ipc_buffer(machine->root);
@@ -281,7 +284,8 @@ static void prepare(void)
 	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY, OBJECT_CNODE,
 		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE };
 	for (unsigned i = 0; i < sizeof(objects); i++)
-		PREPARE(SMALL_UNTYPED, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i], objects[i] == OBJECT_CNODE ? 4 : 0, slot++, 1);
+		PREPARE(SMALL_UNTYPED, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i],
+		        objects[i] == OBJECT_CNODE ? 4 : 0, slot++, 1);
 	PREPARE(ROOT_SLOT_TCB, TCB_SCHEDULE, 0, 0, 0, 100, 0);
 }
 

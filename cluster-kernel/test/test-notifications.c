@@ -12,7 +12,10 @@ static void objects(void)
 	copy(READ_ONLY, NOTE, RIGHT_READ, 0);
 }
 
-static uint64_t wait_on(unsigned core, uint64_t deadline) { return syscall_on(core, SYS_WAIT, NOTE, 0, W(deadline), NONE, 0); }
+static uint64_t wait_on(unsigned core, uint64_t deadline)
+{
+	return syscall_on(core, SYS_WAIT, NOTE, 0, W(deadline), NONE, 0);
+}
 
 static void words_gather(void)
 {
@@ -110,6 +113,11 @@ static void a_bound_notification_ends_a_receive(void)
 	EXPECT(call(WAITER, TCB_UNBIND, NONE, NONE), 0);
 	EXPECT(call(WAITER, TCB_UNBIND, NONE, NONE), SKERRY_EMPTY_SLOT);
 	EXPECT(call(WAITER, TCB_BIND, NONE, W(NOTE)), 0);
+	make(OBJECT_TCB, 0, WAITER + 4, 1);
+	make(OBJECT_NOTIFICATION, 0, WAITER + 5, 1);
+	EXPECT(call(WAITER + 4, TCB_BIND, NONE, W(WAITER + 5)), 0);
+	delete(WAITER + 4);
+	simple(0, SYS_SIGNAL, WAITER + 5);
 	revoke(NOTE);
 	delete(NOTE);
 	EXPECT(waiter->bound, 0);

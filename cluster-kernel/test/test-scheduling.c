@@ -103,10 +103,9 @@ static void an_address_space_goes_under_others(void)
 	while (running(1) != a)
 		syscall_on(1, SYS_YIELD, 0, 0, NONE, NONE, 0);
 	struct hosted_call yield = { .number = SYS_YIELD };
-	struct hosted_call revoke_space = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1), .word = { SPACE } };
-	struct hosted_call delete_space = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { SPACE } };
-	hosted_post_call(machine, 0, &revoke_space);
-	settle();
+	struct hosted_call delete_space = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
+		                            .word = { SPACE } };
+	revoke(SPACE);
 	hosted_post_call(machine, 1, &yield);
 	hosted_post_call(machine, 0, &delete_space);
 	settle();
