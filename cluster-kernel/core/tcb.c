@@ -142,6 +142,8 @@ static uint64_t tcb_bind(struct cpu *cpu, struct thread *thread, uint64_t info)
 	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
 	if (!slot)
 		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_READ))
+		return SKERRY_NO_RIGHTS; /* the thread's receives will take its word */
 	struct notification *notification = (struct notification *)slot->cap.object;
 	if (thread->bound || notification->bound)
 		return SKERRY_BUSY;
