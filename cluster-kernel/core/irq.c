@@ -14,6 +14,14 @@ static int free_irq(const struct kernel *kernel)
 	return -1;
 }
 
+static bool gsi_used(const struct kernel *kernel, uint64_t gsi)
+{
+	for (unsigned i = 0; i < KERNEL_IRQS; i++)
+		if (kernel->irq[i].used && kernel->irq[i].gsi == gsi)
+			return true;
+	return false;
+}
+
 uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info)
 {
 	struct kernel *kernel = kernel_of(cpu);
@@ -34,6 +42,8 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 		return SKERRY_SLOT_FULL;
 	if (label == IRQ_GET_IOAPIC && !arch_gsi_exists(kernel, gsi))
 		return SKERRY_BAD_ARGUMENT;
+	if (label == IRQ_GET_IOAPIC && gsi_used(kernel, gsi))
+		return SKERRY_BUSY;
 	int number = free_irq(kernel);
 	if (number < 0)
 		return SKERRY_NO_RESOURCE;
