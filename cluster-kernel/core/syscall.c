@@ -127,7 +127,7 @@ static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
  * Returns an error for the thread, or SKERRY_OK when the result is in its
  * context already, or will be when it wakes.
  */
-static uint64_t dispatch(struct cpu *cpu, unsigned number, uint64_t cptr, uint64_t info)
+static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	struct thread *thread = current(cpu);
 	struct slot *slot = cspace_lookup(thread, cptr);
@@ -156,15 +156,17 @@ void kernel_syscall(struct cpu *cpu)
 	struct thread *thread = current(cpu);
 	if (thread != &cpu->shared.idle) { /* else: it was stalled while it waited for the lock */
 		struct context *context = &thread->context;
-		unsigned number = context_syscall(context);
+		uint64_t number = context_syscall(context);
 		count_syscall(cpu, number, context_cptr(context));
 		if (number == SYS_DEBUG_PUT) {
 			arch_console_put(context_cptr(context));
+			thread_result(thread, SKERRY_OK);
 		} else {
 			thread_result(thread, SKERRY_OK);
 			uint64_t error = dispatch(cpu, number, context_cptr(context), context_info(context));
 			if (error == SKERRY_BAD_SYSCALL) {
 				uint64_t words[4] = { context_rip(context), context_rsp(context), number };
+				thread_result(thread, number); /* its handler finds RAX as it was */
 				fault_raise(cpu, FAULT_SYSCALL, 3, words);
 			} else if (error) {
 				thread_result(thread, error);
