@@ -167,10 +167,12 @@ class Command:
         raise Failure("no UEFI firmware; install ovmf")
 
     def _network(self) -> list[str]:
+        # Frames leave when the machine's clock says so, not when another thread of QEMU comes to it.
+        transmit = ",ioeventfd=off,tx=timer" if self.accel.icount else ""
         rules = [f",hostfwd=tcp:127.0.0.1:{f.host_port}-{f.guest}:{f.guest_port}" for f in self.forwards]
         return [
             *["-netdev", "user,id=net,net=10.0.2.0/24,host=10.0.2.2,ipv6=off" + "".join(rules)],
-            *["-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="],
+            *["-device", f"virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile={transmit}"],
         ]
 
 

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the emulator counts instructions, the host decides nothing: the same comparison has the same figures."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy import qemu
+from deploy.comparison import Comparison, machine, measure
+
+RECORDS, OPERATIONS, CLIENTS = 200, 300, 2
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("layout", ["per-socket", "spanning"])
+def test_counted(layout: str) -> None:
+    """two counted runs agree in every figure"""
+    job = Comparison(
+        shape=machine(2, 2, None, RECORDS, CLIENTS), records=RECORDS, operations=OPERATIONS, clients=CLIENTS
+    )
+    first, second = (measure(job, qemu.tcg_for(4, counted=True), layout, "a", lambda event: None) for _ in range(2))
+    assert first.metrics == second.metrics
+    assert first.metrics["ops_per_s"] > 0
