@@ -10,6 +10,7 @@ from pathlib import Path
 from topology.errors import InputError
 
 FDT_MAGIC = 0xD00DFEED
+MAX_SIZE = 256 * 1024  # of a map, in bytes: MAP_MAX_SIZE of cluster-manager/loader/map.h
 _BEGIN_NODE, _END_NODE, _PROP, _NOP, _END = 1, 2, 3, 4, 9
 
 
@@ -36,6 +37,8 @@ def compile_dts(text: str, source: str = "cluster map") -> bytes:
         lines = done.stderr.decode(errors="replace").splitlines()
         errors = [line for line in lines if re.search(r"\bERROR\b|\b[Ee]rror:", line)] or lines or ["dtc failed"]
         raise InputError(source, re.sub(r"^(<std\w+>: )?ERROR ", "", errors[0]).replace("<stdin>:", "line "))
+    if len(done.stdout) > MAX_SIZE:
+        raise InputError(source, f"{len(done.stdout)} bytes are more than {MAX_SIZE}")
     return done.stdout
 
 
@@ -63,22 +66,31 @@ def parse(blob: bytes, source: str = "cluster map") -> Node:
 
 
 def _parse(blob: bytes) -> Node:
-    magic, total, off_struct, off_strings, _, version, compatible = struct.unpack_from(">7I", blob)
-    if magic != FDT_MAGIC or version < 16 or compatible > 17:
+    magic, total, off_struct, off_strings, _, version, compatible, _, strings_size, struct_size = struct.unpack_from(
+        ">10I", blob
+    )
+    if magic != FDT_MAGIC or version < 17 or compatible > 17:
         raise ValueError("wrong magic or version")
     if total > len(blob):
         raise ValueError(f"cut off, {len(blob)} of {total} bytes")
 
-    def string(offset: int) -> str:
-        return blob[offset : blob.index(b"\0", offset)].decode("ascii")
+    if max(off_strings + strings_size, off_struct + struct_size) > total:
+        raise ValueError("a block runs over the end")
+    blob = blob[:total]
+    end = off_struct + struct_size
+
+    def string(offset: int, limit: int) -> str:
+        return blob[offset : blob.index(b"\0", offset, limit)].decode("ascii")
 
     stack: list[Node] = []
     position = off_struct
     while True:
+        if position + 4 > end:
+            raise ValueError("ends early")
         (token,) = struct.unpack_from(">I", blob, position)
         position += 4
         if token == _BEGIN_NODE:
-            name = string(position)
+            name = string(position, end)
             position += (len(name) + 4) & ~3
             parent = stack[-1] if stack else None
             path = f"{parent.path.rstrip('/')}/{name}" if parent else "/"
@@ -89,13 +101,15 @@ def _parse(blob: bytes) -> Node:
         elif token == _END_NODE:
             node = stack.pop()
             if not stack:
+                if blob[position:end] != struct.pack(">I", _END):
+                    raise ValueError("does not end behind its root")
                 return node
         elif token == _PROP:
             length, name_offset = struct.unpack_from(">2I", blob, position)
             value = blob[position + 8 : position + 8 + length]
             if len(value) != length:
                 raise ValueError("property runs over the end")
-            stack[-1].properties[string(off_strings + name_offset)] = value
+            stack[-1].properties[string(off_strings + name_offset, off_strings + strings_size)] = value
             position += (8 + length + 3) & ~3
         elif token != _NOP:
             raise ValueError(f"unknown token {token}" if token != _END else "ends early")

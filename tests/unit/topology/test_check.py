@@ -122,6 +122,14 @@ def test_a_cut_blob_is_refused(cut: int) -> None:
         read_blob(compile_dts(GOOD)[:cut])
 
 
+@pytest.mark.parametrize("word, value", [(1, 60), (8, 0), (9, 8), (9, 1 << 30)], ids=str)
+def test_a_header_that_lies_is_refused(word: int, value: int) -> None:
+    blob = bytearray(compile_dts(GOOD))
+    blob[4 * word : 4 * word + 4] = value.to_bytes(4, "big")
+    with pytest.raises(InputError, match="not a devicetree blob"):
+        read_blob(bytes(blob))
+
+
 def test_a_blob_with_any_byte_changed_never_crashes_the_reader() -> None:
     blob = compile_dts(GOOD)
     for position in range(0, len(blob), 7):
