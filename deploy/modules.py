@@ -18,6 +18,7 @@ PROGRAMS = {
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),
+    "ktest": Path("apps/ktest/ktest.elf"),
     "crash": Path("tests/programs/crash.elf"),
 }
 
@@ -53,6 +54,8 @@ def check_names(cluster_map: ClusterMap) -> None:
                 module_path(name)
             except InputError as error:
                 raise InputError(cluster.name, str(error)) from None
+        if cluster.root not in PROGRAMS:
+            raise InputError(cluster.name, f"root {cluster.root} is not a program")
 
 
 def collect(cluster_map: ClusterMap, build: Path = BUILD) -> dict[str, Path]:
