@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ktest.h"
+#include "harness.h"
+#include "output.h"
+#include "peer.h"
+
+_Noreturn void ktest_main(void);
+
+bool has_devices(void)
+{
+	uint32_t value;
+	return io_port_in(ROOT_SLOT_IO_PORT, 0x80, 1, &value) == 0;
+}
+
+static void emit_results(const struct text *line) { output_results(line->bytes, line->length); }
+
+static void emit_meeting(const struct text *line)
+{
+	for (unsigned i = 0; i < line->length && meeting->length < MEETING_RESULTS; i++)
+		meeting->results[meeting->length++] = line->bytes[i];
+}
+
+static _Noreturn void first(void)
+{
+	struct tally tally = harness_run(emit_results);
+	if (has_peer()) {
+		meeting->turn = TURN_SECOND;
+		peer_serve(TURN_SECOND);
+		output_results(meeting->results, meeting->length);
+		tally.passed += meeting->second.passed;
+		tally.failed += meeting->second.failed;
+		tally.skipped += meeting->second.skipped;
+	}
+	struct text line = { 0 };
+	text_string(&line, "{\"event\":\"ktest\",\"passed\":");
+	text_number(&line, tally.passed);
+	text_string(&line, ",\"failed\":");
+	text_number(&line, tally.failed);
+	text_string(&line, ",\"skipped\":");
+	text_number(&line, tally.skipped);
+	text_string(&line, "}\n");
+	emit_results(&line);
+	output_exit(tally.failed ? EXIT_BAD : EXIT_GOOD);
+}
+
+static _Noreturn void second(void)
+{
+	while (meeting->turn != TURN_FIRST)
+		sleep_ms(1);
+	peer_serve(TURN_FIRST);
+	meeting->length = 0;
+	meeting->second = harness_run(emit_meeting);
+	meeting->turn = TURN_OVER;
+	for (;;)
+		sleep_ms(1000);
+}
+
+_Noreturn void ktest_main(void)
+{
+	tcb_schedule(ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
+	output_init();
+	harness_init();
+	peer_init();
+	memory_reset();
+	if (has_devices())
+		first();
+	second();
+}

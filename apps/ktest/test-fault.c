@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ktest.h"
+
+struct patient {
+	uint64_t endpoint, reply;
+	struct worker *worker;
+};
+
+static struct patient patient(void (*run)(struct worker *), unsigned core)
+{
+	struct patient p = { object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0), 0 };
+	p.worker = worker_make(run, 50, core);
+	worker_fault_to(p.worker, badged(p.endpoint, 0xfa, RIGHT_WRITE));
+	return p;
+}
+
+/* Its next fault. */
+static struct message fault(struct patient *p)
+{
+	struct message m = { 0 };
+	int error;
+	uint64_t patience = deadline_ms(2000);
+	while ((error = ipc_nb_receive(p->endpoint, p->reply, &m)) == -SKERRY_WOULD_BLOCK && !passed(patience))
+		pause_main();
+	check_ok(error);
+	return m;
+}
+
+static struct message first_fault(struct patient *p)
+{
+	check_ok(tcb_resume(p->worker->tcb));
+	return fault(p);
+}
+
+static void answer(struct patient *p, uint64_t label)
+{
+	struct message m = { .info = message_info(label, 0, 0) };
+	check_ok(ipc_reply(p->reply, &m));
+}
+
+static void touch(struct worker *self)
+{
+	self->out[0] = *(volatile uint64_t *)WINDOW;
+	self->count++;
+}
+
+static void undefined(struct worker *self) { __asm__ volatile("ud2"); }
+static void divide(struct worker *self) { __asm__ volatile("xor %%ecx, %%ecx; div %%ecx" ::: "eax", "ecx", "edx"); }
+static void privileged(struct worker *self) { __asm__ volatile("hlt"); }
+static void breakpoint(struct worker *self) { __asm__ volatile("int3"); self->count++; }
+static void software_interrupt(struct worker *self) { __asm__ volatile("int $0x80"); }
+static void step(struct worker *self) { __asm__ volatile("pushf; orl $0x100, (%rsp); popf; nop"); }
+static void port(struct worker *self) { __asm__ volatile("outb %%al, $0x80" ::"a"(0)); }
+static void non_canonical(struct worker *self) { *(volatile uint64_t *)0x8000000000000000 = 1; }
+
+static void check_exception(void (*run)(struct worker *), unsigned vector, uint64_t error)
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		struct patient p = patient(run, core);
+		struct message m = first_fault(&p);
+		check_eq(m.info, message_info(FAULT_EXCEPTION, 0, 5));
+		check_eq(m.badge, 0xfa);
+		check(m.word[0] >= 0x400000 && m.word[0] < 0x500000);
+		check(m.word[1]);
+		check_eq(m.word[2] & 0x200, 0x200);
+		check_eq(m.word[3], vector);
+		check_eq(IPC->words[4], error);
+		check_eq(p.worker->done, false);
+	}
+}
+
+TEST(ud, 1, 0, "fault: an undefined instruction is exception 6") { check_exception(undefined, 6, 0); }
+TEST(de, 1, 0, "fault: a division by zero is exception 0") { check_exception(divide, 0, 0); }
+TEST(gp, 1, 0, "fault: a privileged instruction is exception 13") { check_exception(privileged, 13, 0); }
+TEST(bp, 1, 0, "fault: a breakpoint is exception 3") { check_exception(breakpoint, 3, 0); }
+TEST(db, 1, 0, "fault: a single step is exception 1") { check_exception(step, 1, 0); }
+TEST(soft, 1, 0, "fault: a software interrupt is exception 13 with its vector") { check_exception(software_interrupt, 13, 0x80 * 8 + 2); }
+TEST(io, 1, 0, "fault: a port instruction is exception 13") { check_exception(port, 13, 0); }
+TEST(wild, 1, 0, "fault: a non-canonical address is exception 13") { check_exception(non_canonical, 13, 0); }
+
+TEST(page, 1, 0, "fault: a page fault tells instruction, stack, address and error code")
+{
+	struct patient p = patient(touch, 0);
+	struct message m = first_fault(&p);
+	check_eq(m.info, message_info(FAULT_PAGE, 0, 4));
+	check_eq(m.badge, 0xfa);
+	check(m.word[0] >= (uint64_t)touch && m.word[0] < (uint64_t)touch + 64);
+	check_eq(m.word[2], WINDOW);
+	check_eq(m.word[3], 4); /* a read, by user mode, of what is not there */
+}
+
+static void repaired(unsigned core)
+{
+	struct patient p = patient(touch, core);
+	first_fault(&p);
+	map_page(0, RIGHT_READ | RIGHT_WRITE);
+	*(volatile uint64_t *)WINDOW = 4711;
+	answer(&p, 0);
+	until(p.worker->done);
+	check_eq(p.worker->out[0], 4711);
+}
+
+TEST(repair, 1, 0, "fault: a repaired thread goes on where it was") { repaired(0); }
+TEST(repair_remote, 2, 0, "fault: a thread repaired from another core goes on where it was") { repaired(last_core()); }
+
+TEST(not_repaired, 1, 0, "fault: a thread that was not repaired faults again")
+{
+	struct patient p = patient(touch, 0);
+	struct message a = first_fault(&p);
+	for (unsigned i = 0; i < 10; i++) {
+		answer(&p, 0);
+		struct message b = fault(&p);
+		check_eq(a.word[0], b.word[0]);
+		check_eq(a.word[1], b.word[1]);
+	}
+}
+
+TEST(refused, 1, 0, "fault: an answer with another label leaves the thread suspended")
+{
+	struct patient p = patient(breakpoint, 0);
+	first_fault(&p);
+	answer(&p, 1);
+	sleep_ms(2);
+	check_eq(p.worker->count, 0);
+	struct thread_registers r;
+	check_ok(tcb_read_registers(IPC, p.worker->tcb, &r));
+	check_ok(tcb_resume(p.worker->tcb));
+	until(p.worker->done);
+}
+
+static __attribute__((naked)) void all_registers(struct worker *self)
+{
+	__asm__ volatile("mov $1, %eax; mov $2, %ebx; mov $3, %ecx; mov $4, %edx; mov $5, %esi; mov $6, %ebp; mov $8, %r8d\n\t"
+			 "mov $9, %r9d; mov $10, %r10d; mov $11, %r11d; mov $12, %r12d; mov $13, %r13d; mov $14, %r14d\n\t"
+			 "mov $15, %r15d; int3\n\t"
+			 "xor %r15, %r14; xor %r13, %r12; xor %r11, %r10; xor %r9, %r8; xor %rsi, %rbp; xor %rdx, %rcx; xor %rbx, %rax\n\t"
+			 "mov %rax, %fs:0; mov %rcx, %fs:8; mov %rbp, %fs:16; mov %r8, %fs:24; mov %r10, %fs:32; mov %r12, %fs:40\n\t"
+			 "mov %r14, %fs:48; 1: pause; jmp 1b");
+}
+
+TEST(registers, 1, 0, "fault: no register changes between the fault and the answer")
+{
+	static volatile uint64_t seen[8];
+	struct patient p = patient(all_registers, last_core());
+	seen[6] = 0;
+	check_ok(tcb_set_tls(p.worker->tcb, (uint64_t)seen));
+	first_fault(&p);
+	answer(&p, 0);
+	until(seen[6]);
+	check_eq(seen[0], 1 ^ 2);
+	check_eq(seen[1], 3 ^ 4);
+	check_eq(seen[2], 5 ^ 6);
+	check_eq(seen[3], 8 ^ 9);
+	check_eq(seen[4], 10 ^ 11);
+	check_eq(seen[5], 12 ^ 13);
+	check_eq(seen[6], 14 ^ 15);
+}
+
+TEST(skipped, 1, 0, "fault: a handler may change the registers before it answers")
+{
+	struct patient p = patient(undefined, 0);
+	struct thread_registers r;
+	first_fault(&p);
+	check_ok(tcb_read_registers(IPC, p.worker->tcb, &r));
+	r.rip += 2; /* behind UD2 */
+	check_ok(tcb_write_registers(IPC, p.worker->tcb, 0, &r));
+	answer(&p, 0);
+	until(p.worker->done);
+}
+
+static uint64_t raw_system_call(uint64_t number, uint64_t cap)
+{
+	uint64_t info = 0;
+	__asm__ volatile("syscall" : "+a"(number), "+D"(cap), "+S"(info) : : "rcx", "r11", "memory");
+	return number;
+}
+
+static void unknown_call(struct worker *self)
+{
+	self->out[0] = raw_system_call(self->arg[0], self->arg[1]);
+	self->count++;
+}
+
+TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole number")
+{
+	static const uint64_t number[] = { 0, SYS_DEBUG_PUT + 1, 255, 1ull << 31, 1ull << 32, ~0ull, 1ull << 32 | SYS_SIGNAL };
+	for (unsigned i = 0; i < 7; i++) {
+		struct patient p = patient(unknown_call, 0);
+		p.worker->arg[0] = number[i];
+		p.worker->arg[1] = object(OBJECT_NOTIFICATION, 0);
+		struct message m = first_fault(&p);
+		check_eq(m.info, message_info(FAULT_SYSCALL, 0, 3));
+		check_eq(m.word[2], number[i]);
+		struct thread_registers r;
+		check_ok(tcb_read_registers(IPC, p.worker->tcb, &r));
+		check_eq(r.rax, number[i]);
+		answer(&p, 0);
+		until(p.worker->done);
+		check_eq(p.worker->out[0], number[i]);
+	}
+}
+
+TEST(no_handler, 1, 0, "fault: without a handler the thread stops, and no other")
+{
+	struct worker *w = worker_start(undefined, 50, last_core(), 0, 0);
+	struct thread_registers r;
+	until(waits(w));
+	check_ok(tcb_read_registers(IPC, w->tcb, &r));
+	check(!w->done);
+	r.rip += 2;
+	check_ok(tcb_write_registers(IPC, w->tcb, 1, &r));
+	until(w->done);
+}
+
+TEST(no_right, 1, 0, "fault: a handler's endpoint that may not be sent to is none")
+{
+	struct patient p = patient(undefined, 0);
+	worker_fault_to(p.worker, copy_of(p.endpoint, RIGHT_READ));
+	check_ok(tcb_resume(p.worker->tcb));
+	until(waits(p.worker));
+	struct message m = { 0 };
+	check_error(ipc_nb_receive(p.endpoint, p.reply, &m), WOULD_BLOCK);
+}
+
+static void then_call(struct worker *self)
+{
+	__asm__ volatile("int3");
+	struct message m = { .info = message_info(33, 0, 1), .word = { 44 } };
+	self->out[0] = (uint64_t)(int64_t)ipc_call(self->arg[0], &m);
+	self->out[1] = m.word[0];
+}
+
+/* It stopped in a fault that was never answered; afterwards its messages must be its own again. */
+static void check_sane(struct patient *p)
+{
+	check_ok(tcb_resume(p->worker->tcb));
+	uint64_t reply = object(OBJECT_REPLY, 0);
+	struct message m = { 0 };
+	int error;
+	uint64_t patience = deadline_ms(1000);
+	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !passed(patience))
+		pause_main();
+	check_ok(error);
+	check_eq(m.info, message_info(33, 0, 1));
+	check_eq(m.word[0], 44);
+	m.word[0] = 55;
+	check_ok(ipc_reply(reply, &m));
+	until(p->worker->done);
+	check_eq(p->worker->out[1], 55);
+}
+
+TEST(reply_gone, 1, 0, "fault: a thread whose fault's reply object ends is suspended, and sane when resumed")
+{
+	struct patient p = patient(then_call, 0);
+	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
+	first_fault(&p);
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, p.reply));
+	check_sane(&p);
+}
+
+TEST(endpoint_gone, 1, 0, "fault: a thread whose fault's endpoint ends is suspended, and sane when resumed")
+{
+	struct patient p = patient(then_call, 0);
+	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
+	check_ok(tcb_resume(p.worker->tcb));
+	until(waits(p.worker));
+	check_ok(cnode_revoke(ROOT_SLOT_CNODE, p.endpoint));
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, p.endpoint));
+	check_sane(&p);
+}
+
+TEST(unanswerable, 1, 0, "fault: a thread whose fault nobody can answer is suspended, and sane when resumed")
+{
+	struct patient p = patient(then_call, 0);
+	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
+	uint64_t reply = p.reply;
+	p.reply = 0;
+	first_fault(&p);
+	p.reply = reply;
+	check_sane(&p);
+}
+
+TEST(suspended, 1, 0, "fault: a thread suspended in its fault is sane when resumed")
+{
+	struct patient p = patient(then_call, 0);
+	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
+	first_fault(&p);
+	check_ok(tcb_suspend(p.worker->tcb));
+	check_sane(&p);
+}
+
+TEST(deleted, 1, 0, "fault: a thread that ends in its fault leaves endpoint and reply object usable")
+{
+	struct patient p = patient(breakpoint, 0), q = patient(breakpoint, 0);
+	first_fault(&p);
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, p.worker->tcb));
+	worker_fault_to(q.worker, p.endpoint);
+	q.endpoint = p.endpoint, q.reply = p.reply;
+	first_fault(&q);
+	answer(&q, 0);
+	until(q.worker->done);
+}
+
+TEST(no_space, 1, 0, "fault: a thread without a mapping at its instruction faults there")
+{
+	struct patient p = patient(breakpoint, last_core());
+	struct thread_registers r = { .rip = NO_TABLES, .rsp = NO_TABLES };
+	check_ok(tcb_write_registers(IPC, p.worker->tcb, 0, &r));
+	struct message m = first_fault(&p);
+	check_eq(message_label(m.info), FAULT_PAGE);
+	check_eq(m.word[0], NO_TABLES);
+	check_eq(m.word[2], NO_TABLES);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ktest.h"
+
+static void spinner(struct worker *self)
+{
+	for (;;)
+		self->count++;
+}
+
+/* Whether it gets on within two milliseconds. */
+static bool runs(struct worker *worker)
+{
+	uint64_t before = worker->count;
+	sleep_ms(2);
+	return worker->count != before;
+}
+
+static int configure(uint64_t tcb, uint64_t cnode, uint64_t vspace, uint64_t frame, uint64_t buffer)
+{
+	return tcb_configure(IPC, tcb, cnode, vspace, frame, buffer, 0);
+}
+
+TEST(resume, 1, 0, "tcb: RESUME starts, SUSPEND stops, RESUME goes on")
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		struct worker *w = worker_make(spinner, 50, core);
+		check(!runs(w));
+		for (unsigned i = 0; i < 5; i++) {
+			check_ok(tcb_resume(w->tcb));
+			until(runs(w));
+			check_ok(tcb_suspend(w->tcb));
+			check(!runs(w));
+		}
+	}
+}
+
+TEST(idempotent, 1, 0, "tcb: a second RESUME or SUSPEND changes nothing")
+{
+	struct worker *w = worker_start(spinner, 50, last_core(), 0, 0);
+	check_ok(tcb_resume(w->tcb));
+	until(runs(w));
+	check_ok(tcb_suspend(w->tcb));
+	check_ok(tcb_suspend(w->tcb));
+	check(!runs(w));
+	check_ok(tcb_resume(w->tcb));
+	until(runs(w));
+}
+
+TEST(fresh, 1, 0, "tcb: BAD_ARGUMENT for starting what was never configured")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0);
+	struct thread_registers registers = { 0 };
+	check_error(tcb_resume(tcb), BAD_ARGUMENT);
+	check_error(tcb_write_registers(IPC, tcb, 1, &registers), BAD_ARGUMENT);
+	check_ok(tcb_write_registers(IPC, tcb, 0, &registers));
+	check_ok(tcb_suspend(tcb));
+}
+
+TEST(configure_caps, 1, 0, "tcb: CONFIGURE is BAD_CAP without CSpace, VSpace, or the buffer's frame")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0), endpoint = object(OBJECT_ENDPOINT, 0), frame = object(OBJECT_FRAME_4K, 0);
+	check_error(configure(tcb, endpoint, ROOT_SLOT_VSPACE, frame, WINDOW), BAD_CAP);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, endpoint, frame, WINDOW), BAD_CAP);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, endpoint, WINDOW), BAD_CAP);
+	check_error(configure(tcb, slot(), ROOT_SLOT_VSPACE, frame, WINDOW), BAD_CAP);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot(), WINDOW), BAD_CAP);
+	for (unsigned caps = 0; caps < 3; caps++) {
+		struct message m = { .word = { WINDOW, 0 } };
+		IPC->caps[0] = ROOT_SLOT_CNODE, IPC->caps[1] = ROOT_SLOT_VSPACE, IPC->caps[2] = frame;
+		check_error(invoke(tcb, TCB_CONFIGURE, caps, 2, &m), BAD_CAP);
+	}
+}
+
+TEST(configure_short, 1, 0, "tcb: CONFIGURE is TRUNCATED with fewer than two words")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0);
+	for (unsigned words = 0; words < 2; words++) {
+		struct message m = { 0 };
+		IPC->caps[0] = ROOT_SLOT_CNODE, IPC->caps[1] = ROOT_SLOT_VSPACE;
+		check_error(invoke(tcb, TCB_CONFIGURE, 2, words, &m), TRUNCATED);
+	}
+}
+
+TEST(configure_alignment, 1, 0, "tcb: CONFIGURE is ALIGNMENT for a buffer that is not on 1 KiB")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0), frame = object(OBJECT_FRAME_4K, 0);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW + 512), ALIGNMENT);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW + 1), ALIGNMENT);
+	check_ok(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW + 1024));
+}
+
+TEST(configure_rights, 1, 0, "tcb: CONFIGURE is NO_RIGHTS for a buffer that may not be written")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0), frame = copy_of(object(OBJECT_FRAME_4K, 0), RIGHT_READ);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW), NO_RIGHTS);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, ROOT_SLOT_STAT, WINDOW), NO_RIGHTS);
+}
+
+TEST(configure_device, 1, 0, "tcb: CONFIGURE is BAD_ARGUMENT for a buffer in memory that the kernel does not touch")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0), frame = slot(), memory = 0;
+	for (unsigned i = 0; i < ROOT->untyped_count; i++)
+		if (ROOT->untyped[i].kind == ROOT_UNTYPED_MODULES)
+			memory = ROOT_SLOT_UNTYPED + i;
+	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, ROOT_SLOT_CNODE, frame, 1));
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW), BAD_ARGUMENT);
+}
+
+TEST(configure_busy, 1, 0, "tcb: CONFIGURE is BUSY unless the thread is suspended")
+{
+	struct worker *w = worker_start(spinner, 50, last_core(), 0, 0);
+	check_error(configure(w->tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0), BUSY);
+	check_error(configure(ROOT_SLOT_TCB, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0), BUSY);
+	check_ok(tcb_suspend(w->tcb));
+	check_ok(configure(w->tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0));
+}
+
+TEST(schedule_arguments, 1, 0, "tcb: SCHEDULE is BAD_ARGUMENT for priorities and cores that do not exist")
+{
+	uint64_t tcb = object(OBJECT_TCB, 0);
+	check_error(tcb_schedule(tcb, 256, 0), BAD_ARGUMENT);
+	check_error(tcb_schedule(tcb, ~0u, 0), BAD_ARGUMENT);
+	check_error(tcb_schedule(tcb, 1, cores()), BAD_ARGUMENT);
+	check_error(tcb_schedule(tcb, 1, ~0u), BAD_ARGUMENT);
+	check_ok(tcb_schedule(tcb, 255, last_core()));
+	check_ok(tcb_schedule(tcb, 0, 0));
+	for (unsigned words = 0; words < 2; words++) {
+		struct message m = { 0 };
+		check_error(invoke(tcb, TCB_SCHEDULE, 0, words, &m), TRUNCATED);
+	}
+}
+
+TEST(label, 1, 0, "tcb: BAD_LABEL for other invocations")
+{
+	struct message m = { 0 };
+	check_error(invoke(ROOT_SLOT_TCB, TCB_TIME + 1, 0, 4, &m), BAD_LABEL);
+	check_error(invoke(ROOT_SLOT_TCB, TCB_CONFIGURE - 1, 0, 4, &m), BAD_LABEL);
+}
+
+TEST(time_runs, 1, 0, "tcb: TIME grows while the thread runs and only then")
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		struct worker *w = worker_start(spinner, 50, core, 0, 0);
+		uint64_t before, after, later;
+		until(w->count);
+		check_ok(tcb_time(w->tcb, &before));
+		sleep_ms(4);
+		check_ok(tcb_suspend(w->tcb));
+		check_ok(tcb_time(w->tcb, &after));
+		sleep_ms(4);
+		check_ok(tcb_time(w->tcb, &later));
+		check(after > before);
+		check_eq(later, after);
+	}
+}
+
+TEST(time_suspended, 2, 0, "tcb: TIME counts the turn that SUSPEND from another core ended")
+{
+	struct worker *w = worker_start(spinner, 50, last_core(), 0, 0);
+	until(w->count);
+	uint64_t begin = read_tsc(), time;
+	spin_ms(20);
+	check_ok(tcb_suspend(w->tcb));
+	check_ok(tcb_time(w->tcb, &time));
+	check(time >= (read_tsc() - begin) / 4); /* a host that is busy may take turns away */
+}
+
+TEST(time_self, 1, 0, "tcb: TIME of the caller goes on")
+{
+	uint64_t before, after, begin = read_tsc();
+	check_ok(tcb_time(ROOT_SLOT_TCB, &before));
+	spin_ms(2);
+	check_ok(tcb_time(ROOT_SLOT_TCB, &after));
+	check(after > before && after - before <= read_tsc() - begin);
+}
+
+static void suspend_itself(struct worker *self)
+{
+	self->count++;
+	check_ok(tcb_suspend(self->tcb));
+	self->count++;
+}
+
+TEST(suspend_self, 1, 0, "tcb: a thread can suspend itself and be resumed behind it")
+{
+	struct worker *w = worker_start(suspend_itself, 200, 0, 0, 0);
+	until(waits(w));
+	check_eq(w->count, 1);
+	check_ok(tcb_resume(w->tcb));
+	until(w->done);
+	check_eq(w->count, 2);
+}
