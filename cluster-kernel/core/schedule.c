@@ -112,9 +112,11 @@ void schedule(struct cpu *cpu)
 	if (runs && thread->core == thread->next_core) {
 		if (highest < (int)thread->priority)
 			goto out; /* most entries end here */
-		bool over = arch_time() >= cpu->own.slice_end && cpu->own.slice_end;
+		uint64_t now = arch_time(), end = cpu->own.slice_end;
+		bool over = now >= end && end;
 		if (highest == (int)thread->priority && !over)
 			goto out;
+		thread->slice_left = end && !over ? end - now : 0; /* else it would starve its equals */
 		requeue_current(cpu, !over);
 	} else if (runs) {
 		requeue_current(cpu, false);
@@ -134,8 +136,11 @@ void schedule(struct cpu *cpu)
 out:
 	/* A slice runs only while somebody waits for its end. */
 	if (highest >= 0 && highest == running_priority(cpu)) {
-		if (!cpu->own.slice_end)
-			cpu->own.slice_end = arch_time() + kernel_of(cpu)->slice;
+		if (!cpu->own.slice_end) {
+			thread = current(cpu);
+			cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
+			thread->slice_left = 0;
+		}
 	} else {
 		cpu->own.slice_end = 0;
 	}

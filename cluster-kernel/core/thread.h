@@ -45,6 +45,7 @@ struct thread {
 	struct thread *timer_next;
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run, up to the last switch */
+	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
 	struct endpoint *endpoint;         /* SENDING, RECEIVING */
 	struct notification *notification; /* WAITING */
 	struct reply *reply;               /* RECEIVING: will hold the caller; REPLY: holds this thread */
