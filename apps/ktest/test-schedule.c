@@ -179,6 +179,15 @@ TEST(after_preemption, 1, 0, "schedule: a preempted thread goes on before its eq
 	check(changes < PREEMPTIONS / 2);
 }
 
+TEST(no_starving, 1, 0, "schedule: equals share the core however often a higher priority interrupts them")
+{
+	struct worker *w[3];
+	for (unsigned i = 0; i < 3; i++)
+		w[i] = worker_start(spinner, 50, 0, 0, 0);
+	for (unsigned i = 0; i < 3; i++)
+		until(w[i]->count);
+}
+
 TEST(idle, 1, 0, "schedule: a core with nothing to run counts idle time")
 {
 	uint64_t before = STAT[0].idle_cycles;
