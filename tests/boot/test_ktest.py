@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from deploy.boot import Run
+from deploy.errors import Failure
 from deploy.expand import Plan, plan
 from tests.boot.machine import deployment, machine
 
@@ -46,7 +47,11 @@ def failures(run: Run) -> list[str]:
 def test_ktest(clusters: int, cores: int, kernel: str) -> None:
     """every test of the kernel inside the machine passes"""
     with machine(ktest(clusters, cores, kernel)) as run:
-        run.wait_for(lambda: bool(run.events.of("ktest")), "the summary")
+        try:
+            run.wait_for(lambda: bool(run.events.of("ktest")), "the summary")
+        except Failure as failure:
+            done = [str(e["name"]) for e in run.events.of("test")]
+            raise Failure("\n".join([f"{failure}, after '{done[-1] if done else 'nothing'}'", *failures(run)])) from None
         summary = run.events.of("ktest")[0]
         assert not failures(run), "\n".join(failures(run))
         assert summary["failed"] == 0
