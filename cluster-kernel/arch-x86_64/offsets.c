@@ -11,12 +11,10 @@ void offsets(void)
 	OFFSET(LOCAL_CONTEXT_END, __builtin_offsetof(struct core_local, context_end));
 	OFFSET(LOCAL_USER_RSP, __builtin_offsetof(struct core_local, user_rsp));
 	OFFSET(LOCAL_STACK_TOP, __builtin_offsetof(struct core_local, stack_top));
-	OFFSET(LOCAL_SIZE, sizeof(struct core_local));
 	OFFSET(CONTEXT_VECTOR, __builtin_offsetof(struct context, vector));
 	OFFSET(CONTEXT_RIP, __builtin_offsetof(struct context, rip));
 	OFFSET(CONTEXT_CS, __builtin_offsetof(struct context, cs));
 	OFFSET(CONTEXT_RFLAGS, __builtin_offsetof(struct context, rflags));
-	OFFSET(CONTEXT_RSP, __builtin_offsetof(struct context, rsp));
 	OFFSET(ENTRY_VECTOR_SYSCALL, VECTOR_SYSCALL);
 	OFFSET(ENTRY_USER_CODE, SELECTOR_USER_CODE);
 	OFFSET(ENTRY_USER_DATA, SELECTOR_USER_DATA);
