@@ -57,7 +57,7 @@ static _Noreturn void second(void)
 
 _Noreturn void ktest_main(void)
 {
-	tcb_schedule(ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
+	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
 	output_init();
 	harness_init();
 	peer_init();

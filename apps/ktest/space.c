@@ -30,7 +30,7 @@ struct space space_make(const void *entry, unsigned priority, unsigned core, uin
 	check_ok(frame_map(IPC, code_there, space.vspace, FOREIGN_CODE, RIGHT_ALL, CACHE_WRITE_BACK));
 	check_ok(frame_map(IPC, space.data_frame, space.vspace, FOREIGN_DATA, RIGHT_ALL, CACHE_WRITE_BACK));
 	check_ok(tcb_configure(IPC, space.tcb, ROOT_SLOT_CNODE, space.vspace, 0, 0, 0));
-	check_ok(tcb_schedule(space.tcb, priority, core));
+	check_ok(tcb_schedule(IPC, space.tcb, ROOT_SLOT_TCB, priority, core));
 	struct thread_registers registers = {
 		.rip = FOREIGN_CODE + (uint64_t)((const char *)entry - foreign_start),
 		.rbx = FOREIGN_DATA, .rdi = arg0, .rsi = arg1,

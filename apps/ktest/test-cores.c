@@ -43,7 +43,7 @@ TEST(moved, 2, 0, "cores: a running thread moves when it is told to")
 	check_ok(tcb_suspend(still->tcb));
 	for (unsigned i = 0; i < 20; i++) {
 		check_eq(core_of(w), i % 2 ? last : first);
-		check_ok(tcb_schedule(w->tcb, 50, i % 2 ? 0 : last_core()));
+		check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 50, i % 2 ? 0 : last_core()));
 	}
 }
 
@@ -57,7 +57,7 @@ TEST(moved_waiting, 2, 0, "cores: a waiting thread wakes up on its new core")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
 	struct worker *w = worker_start(wait_and_tell, 200, 0, notification, 0);
-	check_ok(tcb_schedule(w->tcb, 200, last_core()));
+	check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 200, last_core()));
 	check_ok(notification_signal(notification));
 	until(w->done);
 	check(w->out[0] != here());
@@ -120,10 +120,10 @@ TEST(raised, 2, 0, "cores: priorities that change on another core count at once"
 	until(a->count);
 	for (unsigned i = 0; i < 10; i++) {
 		uint64_t count = b->count;
-		check_ok(tcb_schedule(b->tcb, 60, last_core()));
+		check_ok(tcb_schedule(IPC, b->tcb, ROOT_SLOT_TCB, 60, last_core()));
 		until(b->count > count);
 		count = a->count;
-		check_ok(tcb_schedule(b->tcb, 40, last_core()));
+		check_ok(tcb_schedule(IPC, b->tcb, ROOT_SLOT_TCB, 40, last_core()));
 		until(a->count > count);
 	}
 }
@@ -181,7 +181,7 @@ TEST(churn_everywhere, 1, 0, "cores: retype and revoke in tight loops on all cor
 static void mover(struct worker *self)
 {
 	for (uint64_t i = 0; i < 500; i++) {
-		check_ok(tcb_schedule(self->tcb, 50, i % cores()));
+		check_ok(tcb_schedule(self->ipc, self->tcb, ROOT_SLOT_TCB, 50, i % cores()));
 		self->count++;
 	}
 }

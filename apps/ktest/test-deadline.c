@@ -132,7 +132,7 @@ TEST(deleted, 1, 0, "deadline: a deleted waiter's is forgotten")
 TEST(moved, 2, 0, "deadline: a waiter that is told to move wakes up on its new core")
 {
 	struct worker *w = waiter(object(OBJECT_NOTIFICATION, 0), 0);
-	check_ok(tcb_schedule(w->tcb, 200, last_core()));
+	check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 200, last_core()));
 	until(w->done);
 	check_eq(w->out[0], -SKERRY_TIMED_OUT);
 	check(w->out[1] >= w->arg[1]);

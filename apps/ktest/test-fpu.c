@@ -25,7 +25,8 @@ static __attribute__((target("general-regs-only"))) void holder(struct worker *s
 	__asm__ volatile("ldmxcsr %0; fldcw %1" ::"m"(mxcsr), "m"(control));
 	load_vectors(value);
 	for (unsigned i = 0; i < 200; i++) {
-		struct message m = { .info = message_info(TCB_SCHEDULE, 0, 2), .word = { 50, i % cores() } };
+		struct message m = { .info = message_info(TCB_SCHEDULE, 1, 2), .word = { 50, i % cores() } };
+		self->ipc->caps[0] = ROOT_SLOT_TCB;
 		if (self->arg[1] == BY_YIELD)
 			system_call(SYS_YIELD, 0, 0, &m);
 		else if (self->arg[1] == BY_MOVING)

@@ -54,7 +54,7 @@ TEST(moved, 2, 0, "registers: all of them survive moves between cores")
 	struct thread_registers out = pattern(), in;
 	check_ok(tcb_write_registers(IPC, w->tcb, 1, &out));
 	for (unsigned i = 0; i < 50; i++) {
-		check_ok(tcb_schedule(w->tcb, 50, i % cores()));
+		check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 50, i % cores()));
 		pause_main();
 	}
 	check_ok(tcb_suspend(w->tcb));

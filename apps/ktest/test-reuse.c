@@ -108,7 +108,7 @@ TEST(thread, 1, 0, "reuse: a TCB whose thread runs, on every core")
 		struct thread_registers r;
 		check_ok(tcb_read_registers(IPC, w->tcb, &r));
 		check_ok(tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, w->frame, (uint64_t)w->ipc, 0));
-		check_ok(tcb_schedule(tcb, 50, i % cores()));
+		check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 50, i % cores()));
 		check_ok(tcb_write_registers(IPC, tcb, 1, &r));
 		until(w->count);
 		check_untouched(memory);

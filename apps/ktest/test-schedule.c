@@ -120,7 +120,7 @@ TEST(raised, 1, 0, "schedule: a thread whose priority is raised runs at once")
 {
 	struct worker *w = worker_start(note_turn, 50, 0, 0, 0);
 	check(!w->done);
-	check_ok(tcb_schedule(w->tcb, MAIN_PRIORITY + 1, 0));
+	check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, MAIN_PRIORITY + 1, 0));
 	check(w->done);
 }
 
@@ -128,7 +128,7 @@ TEST(lowered, 1, 0, "schedule: a thread whose priority is lowered makes way")
 {
 	struct worker *a = worker_start(spinner, 60, 0, 0, 0), *b = worker_start(spinner, 50, 0, 0, 0);
 	until(a->count);
-	check_ok(tcb_schedule(a->tcb, 40, 0));
+	check_ok(tcb_schedule(IPC, a->tcb, ROOT_SLOT_TCB, 40, 0));
 	until(b->count);
 	check(!runs(a, 10));
 }
@@ -136,9 +136,9 @@ TEST(lowered, 1, 0, "schedule: a thread whose priority is lowered makes way")
 TEST(own_priority, 1, 0, "schedule: a thread that lowers its own priority makes way")
 {
 	struct worker *w = worker_start(note_turn, 50, 0, 0, 0);
-	check_ok(tcb_schedule(ROOT_SLOT_TCB, 40, 0));
+	check_ok(tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, 40, 0));
 	bool done = w->done;
-	check_ok(tcb_schedule(ROOT_SLOT_TCB, MAIN_PRIORITY, 0));
+	check_ok(tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0));
 	check(done);
 }
 

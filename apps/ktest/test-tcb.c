@@ -118,12 +118,12 @@ TEST(configure_busy, 1, 0, "tcb: CONFIGURE is BUSY unless the thread is suspende
 TEST(schedule_arguments, 1, 0, "tcb: SCHEDULE is BAD_ARGUMENT for priorities and cores that do not exist")
 {
 	uint64_t tcb = object(OBJECT_TCB, 0);
-	check_error(tcb_schedule(tcb, 256, 0), BAD_ARGUMENT);
-	check_error(tcb_schedule(tcb, ~0u, 0), BAD_ARGUMENT);
-	check_error(tcb_schedule(tcb, 1, cores()), BAD_ARGUMENT);
-	check_error(tcb_schedule(tcb, 1, ~0u), BAD_ARGUMENT);
-	check_ok(tcb_schedule(tcb, 255, last_core()));
-	check_ok(tcb_schedule(tcb, 0, 0));
+	check_error(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 256, 0), BAD_ARGUMENT);
+	check_error(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, ~0u, 0), BAD_ARGUMENT);
+	check_error(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 1, cores()), BAD_ARGUMENT);
+	check_error(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 1, ~0u), BAD_ARGUMENT);
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 255, last_core()));
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 0, 0));
 	for (unsigned words = 0; words < 2; words++) {
 		struct message m = { 0 };
 		check_error(invoke(tcb, TCB_SCHEDULE, 0, words, &m), TRUNCATED);
@@ -133,7 +133,7 @@ TEST(schedule_arguments, 1, 0, "tcb: SCHEDULE is BAD_ARGUMENT for priorities and
 TEST(label, 1, 0, "tcb: BAD_LABEL for other invocations")
 {
 	struct message m = { 0 };
-	check_error(invoke(ROOT_SLOT_TCB, TCB_TIME + 1, 0, 4, &m), BAD_LABEL);
+	check_error(invoke(ROOT_SLOT_TCB, TCB_SET_MCP + 1, 0, 4, &m), BAD_LABEL);
 	check_error(invoke(ROOT_SLOT_TCB, TCB_CONFIGURE - 1, 0, 4, &m), BAD_LABEL);
 }
 

@@ -190,7 +190,7 @@ TEST(all_at_once, 1, 0, "thread's end: revoke of the memory under twenty threads
 			static uint8_t stack[20][1024] __attribute__((aligned(16)));
 			r.rsp = (uint64_t)stack[i + 1];
 			check_ok(tcb_configure(IPC, tcb + i, NODE, ROOT_SLOT_VSPACE, 0, 0, 0));
-			check_ok(tcb_schedule(tcb + i, 50 + i % 3, i % cores()));
+			check_ok(tcb_schedule(IPC, tcb + i, ROOT_SLOT_TCB, 50 + i % 3, i % cores()));
 			check_ok(tcb_write_registers(IPC, tcb + i, 1, &r));
 		}
 		sleep_ms(5);

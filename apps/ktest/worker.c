@@ -57,7 +57,7 @@ struct worker *worker_make(void (*run)(struct worker *), unsigned priority, unsi
 	worker->frame = object(OBJECT_FRAME_4K, 0);
 	check_ok(frame_map(IPC, worker->frame, ROOT_SLOT_VSPACE, buffer, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 	worker_fault_to(worker, 0);
-	check_ok(tcb_schedule(worker->tcb, priority, core));
+	check_ok(tcb_schedule(IPC, worker->tcb, ROOT_SLOT_TCB, priority, core));
 	worker_restart(worker, false);
 	return worker;
 }

@@ -172,7 +172,7 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
 		                              .rdi = ROOT_INFO_VADDR, .rsi = ROOT_IPC_BUFFER_VADDR };
 	thread_init(thread);
 	context_write(&thread->context, &registers);
-	thread->priority = 255;
+	thread->priority = thread->mcp = 255;
 	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
 	put_cap(cnode, ROOT_SLOT_CNODE,
 	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = ROOT_CNODE_BITS,

@@ -68,6 +68,29 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	return SKERRY_OK;
 }
 
+/* May the invocation's authority, its first capability, give this priority? */
+static uint64_t check_authority(struct cpu *cpu, uint64_t info, uint64_t priority)
+{
+	const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_TCB);
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	return priority <= ((const struct thread *)slot->cap.object)->mcp ? SKERRY_OK : SKERRY_NO_RIGHTS;
+}
+
+static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	if (message_words(info) < 1)
+		return SKERRY_TRUNCATED;
+	uint64_t priority = message_word(current(cpu), 0);
+	if (priority >= PRIORITIES)
+		return SKERRY_BAD_ARGUMENT;
+	uint64_t error = check_authority(cpu, info, priority);
+	if (error)
+		return error;
+	thread->mcp = priority;
+	return SKERRY_OK;
+}
+
 static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
 	if (message_words(info) < 2)
@@ -75,6 +98,9 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	uint64_t priority = message_word(current(cpu), 0), core = message_word(current(cpu), 1);
 	if (priority >= PRIORITIES || core >= kernel_of(cpu)->cpu_count)
 		return SKERRY_BAD_ARGUMENT;
+	uint64_t error = check_authority(cpu, info, priority);
+	if (error)
+		return error;
 
 	bool queued = thread->queued;
 	schedule_unready(cpu, thread);
@@ -171,8 +197,13 @@ static uint64_t tcb_time(struct cpu *cpu, const struct thread *thread)
 uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
 	struct thread *thread = (struct thread *)slot->cap.object;
-	switch (message_label(info)) {
+	uint64_t label = message_label(info);
+	bool looks = label == TCB_READ_REGISTERS || label == TCB_TIME;
+	if (!(slot->cap.rights & (looks ? RIGHT_READ : RIGHT_WRITE)))
+		return label >= TCB_CONFIGURE && label <= TCB_SET_MCP ? SKERRY_NO_RIGHTS : SKERRY_BAD_LABEL;
+	switch (label) {
 	case TCB_CONFIGURE: return tcb_configure(cpu, thread, info);
+	case TCB_SET_MCP: return tcb_set_mcp(cpu, thread, info);
 	case TCB_SCHEDULE: return tcb_schedule(cpu, thread, info);
 	case TCB_WRITE_REGISTERS: return tcb_write_registers(cpu, thread, info);
 	case TCB_READ_REGISTERS: return tcb_read_registers(cpu, thread);

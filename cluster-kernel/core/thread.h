@@ -33,6 +33,7 @@ struct thread {
 	uint32_t references;
 	uint8_t state;
 	uint8_t priority;
+	uint8_t mcp; /* maximum controlled priority: what may be set by this TCB's authority */
 	uint8_t calling;   /* of a sender: waits for the reply, too */
 	uint8_t faulting;  /* the message is a fault: registers stay as they are */
 	uint8_t queued;    /* is in its core's run queue */

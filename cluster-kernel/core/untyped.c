@@ -9,7 +9,7 @@
 #include "thread.h"
 #include "vspace.h"
 
-enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, RETYPE_COUNT_MAX = 1024 };
+enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32 };
 
 /* log2 of the object's size, 0 for what cannot be made from untyped memory. */
 static unsigned object_bits(uint64_t object, uint64_t size_bits)

@@ -79,7 +79,7 @@ struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core)
 	make(OBJECT_TCB, 0, slot, 1);
 	make(OBJECT_FRAME_4K, 0, slot + 1, 1);
 	EXPECT(call(slot, TCB_CONFIGURE, W(1024, 0), W(CNODE, VSPACE, slot + 1)), 0);
-	EXPECT(call(slot, TCB_SCHEDULE, W(priority, core), NONE), 0);
+	EXPECT(call(slot, TCB_SCHEDULE, W(priority, core), W(ROOT_SLOT_TCB)), 0);
 	EXPECT(call(slot, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
 	return (struct thread *)slot_of(slot)->cap.object;
 }

@@ -113,14 +113,18 @@ static void cnode(struct step *s)
 static void tcb(struct step *s)
 {
 	s->call.cptr = one_in(12) ? ROOT_SLOT_TCB : slot_of_type(OBJECT_TCB);
-	s->label = TCB_CONFIGURE + pick(TCB_TIME - TCB_CONFIGURE + 1);
+	s->label = TCB_CONFIGURE + pick(TCB_SET_MCP - TCB_CONFIGURE + 1);
 	switch (s->label) {
 	case TCB_CONFIGURE:
 		WORDS(s, pick(2) ? (uint64_t)pick(5) << 10 : 0, pick(2) ? slot_of_type(OBJECT_ENDPOINT) : 0);
 		set_caps(s, 2 + pick(2), one_in(10) ? slot_of_type(OBJECT_CNODE) : ROOT_SLOT_CNODE,
 		         pick(2) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE), slot_of_type(OBJECT_FRAME_4K));
 		break;
-	case TCB_SCHEDULE: WORDS(s, pick(4) + 100, pick(machine->config.cores + one_in(20))); break;
+	case TCB_SCHEDULE:
+	case TCB_SET_MCP:
+		WORDS(s, pick(4) + 100, pick(machine->config.cores + one_in(20)));
+		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
+		break;
 	case TCB_WRITE_REGISTERS:
 		WORDS(s, pick(2), pick(1 << 16), one_in(20) ? any_word() : 0);
 		s->words = one_in(20) ? pick(21) : 21;
@@ -278,7 +282,7 @@ static void prepare(void)
 		PREPARE(SMALL_UNTYPED, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_TCB, 0, slot, 1);
 		PREPARE(SMALL_UNTYPED, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_FRAME_4K, 0, slot + 1, 1);
 		PREPARE(slot, TCB_CONFIGURE, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot + 1, 1024, 0);
-		PREPARE(slot, TCB_SCHEDULE, 0, 0, 0, 100 + i % 2, i % machine->config.cores);
+		PREPARE(slot, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100 + i % 2, i % machine->config.cores);
 		PREPARE(slot, TCB_RESUME, 0, 0, 0, 0);
 	}
 	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY, OBJECT_CNODE,
@@ -286,7 +290,7 @@ static void prepare(void)
 	for (unsigned i = 0; i < sizeof(objects); i++)
 		PREPARE(SMALL_UNTYPED, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, objects[i],
 		        objects[i] == OBJECT_CNODE ? 4 : 0, slot++, 1);
-	PREPARE(ROOT_SLOT_TCB, TCB_SCHEDULE, 0, 0, 0, 100, 0);
+	PREPARE(ROOT_SLOT_TCB, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100, 0);
 }
 
 /* Each core in turn once the bytes have ended: always the first would be for ever where it waits for another. */

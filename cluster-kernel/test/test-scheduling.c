@@ -3,7 +3,7 @@
 
 enum { A = 1000, B = 1010, C = 1020 };
 
-static void lower(unsigned priority) { EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), NONE), 0); }
+static void lower(unsigned priority) { EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), W(ROOT_SLOT_TCB)), 0); }
 
 static void the_highest_runs(void)
 {
@@ -17,8 +17,8 @@ static void the_highest_runs(void)
 	EXPECT(running(0), a);
 	EXPECT(syscall_on(0, SYS_CALL, B, TCB_RESUME, NONE, NONE, 0), 0);
 	EXPECT(running(0), b);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(256, 0), NONE, 0), SKERRY_BAD_ARGUMENT);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(1, 1), NONE, 0), SKERRY_BAD_ARGUMENT);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(256, 0), W(ROOT_SLOT_TCB), 0), SKERRY_BAD_ARGUMENT);
+	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(1, 1), W(ROOT_SLOT_TCB), 0), SKERRY_BAD_ARGUMENT);
 }
 
 static void slices_go_round(void)
@@ -51,9 +51,9 @@ static void threads_move(void)
 	struct thread *a = make_thread(A, 100, 0);
 	lower(50);
 	EXPECT(running(0), a);
-	EXPECT(syscall_on(0, SYS_CALL, A, TCB_SCHEDULE, W(100, 1), NONE, 0), 0); /* itself */
+	EXPECT(syscall_on(0, SYS_CALL, A, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB), 0), 0); /* itself */
 	EXPECT(running(1), a);
-	EXPECT(call(A, TCB_SCHEDULE, W(100, 0), NONE), 0); /* while it runs elsewhere */
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0); /* while it runs elsewhere */
 	EXPECT(running(1), 0);
 	EXPECT(running(0), a);
 }

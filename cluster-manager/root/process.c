@@ -167,7 +167,9 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	error = tcb_configure(IPC, (uint64_t)p->tcb, (uint64_t)p->cnode, (uint64_t)p->vspace, (uint64_t)ipc_frame,
 			      PROCESS_IPC_VADDR, PROCESS_SLOT_FAULT);
 	if (!error)
-		error = tcb_schedule((uint64_t)p->tcb, PROCESS_PRIORITY, a->core);
+		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, a->core);
+	if (!error) /* what its own threads may have */
+		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
 	registers->rip = image.entry;
 	registers->rflags = 0x202;
 	return error;

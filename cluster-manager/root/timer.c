@@ -36,7 +36,7 @@ void timer_init(int wake_with_timer_badge)
 	wake = (uint64_t)wake_with_timer_badge;
 	int error = tcb_configure(IPC, (uint64_t)tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0);
 	if (!error)
-		error = tcb_schedule((uint64_t)tcb, MANAGER_PRIORITY, 0);
+		error = tcb_schedule(IPC, (uint64_t)tcb, ROOT_SLOT_TCB, MANAGER_PRIORITY, 0);
 	if (!error)
 		error = tcb_write_registers(IPC, (uint64_t)tcb, 1, &registers);
 	if (error)

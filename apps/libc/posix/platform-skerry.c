@@ -64,7 +64,7 @@ static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 		error = tcb_configure(ipc, tcb_of(index), PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE,
 		                      PROCESS_SLOT_IPC_FRAME, (uint64_t)buffer_of(index), PROCESS_SLOT_FAULT);
 	if (!error)
-		error = tcb_schedule(tcb_of(index), PROCESS_PRIORITY, platform_info()->core);
+		error = tcb_schedule(ipc, tcb_of(index), PROCESS_SLOT_TCB, PROCESS_PRIORITY, platform_info()->core);
 	return error;
 }
 

@@ -11,7 +11,20 @@
  *           R12 capability pointer of a reply object (RECV, REPLY_RECV, REPLY)
  *
  * RCX and R11 are lost; all other registers keep their values. Message words
- * 4 .. 119 and capability pointers travel in the thread's IPC buffer.
+ * 4 .. 119 and capability pointers travel in the thread's IPC buffer. Of the
+ * registers for words only those within the message's length are sent; the
+ * receiver's others stay as they were.
+ *
+ * Capabilities travel where the sender's endpoint capability has RIGHT_GRANT
+ * (an answer: where the capability it was received through had it): copies of
+ * those that `caps[]` names go to the receiver's `receive_slot` and the slots
+ * after it. The first that cannot be copied or put there ends the transfer; the
+ * message info says how many arrived.
+ *
+ * A system call that has much to do (revocation, deletion, zeroing) stops now
+ * and then and is made again by itself: interrupts and other cores get their
+ * turn, the caller sees one call. A thread that is suspended while it waits
+ * makes its call again when it is resumed.
  *
  *     CALL        endpoint: send and wait for the reply. Any other object:
  *                 invoke it (the labels below).
@@ -70,8 +83,8 @@ static inline unsigned message_words(uint64_t info) { return (unsigned)info & 12
 struct ipc_buffer {
 	uint64_t words[MESSAGE_WORDS_MAX]; /* 0-3 travel in registers and are not read here */
 	uint64_t caps[MESSAGE_CAPS_MAX];   /* capability pointers: sent, or extra arguments of an invocation */
-	uint64_t receive_cnode;            /* where a received capability goes: CNode, slot */
-	uint64_t receive_slot;
+	uint64_t receive_cnode;            /* where received capabilities go: CNode, 0: none are wanted */
+	uint64_t receive_slot;             /* the first of MESSAGE_CAPS_MAX slots there */
 	uint64_t reserved[3];
 };
 _Static_assert(sizeof(struct ipc_buffer) == 1024, "fits a quarter frame");
@@ -96,6 +109,8 @@ enum skerry_object {
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
 };
 
+enum { RETYPE_COUNT_MAX = 256 };
+
 enum {
 	TCB_BITS = 11,
 	ENDPOINT_BITS = 6,
@@ -106,7 +121,22 @@ enum {
 	PAGE_TABLE_BITS = 12,
 };
 
-/* Rights of a capability; for endpoints READ is receive, WRITE is send. */
+/*
+ * Rights of a capability. Without the right an operation needs it ends with
+ * NO_RIGHTS. A copy never has more rights than its source.
+ *
+ *                    READ                      WRITE                       GRANT
+ *     endpoint       receive                   send, call                  send capabilities
+ *     notification   wait, poll, be bound to   signal
+ *     doorbell                                 signal
+ *     frame          map                       map writable
+ *     TCB            READ_REGISTERS, TIME      everything else
+ *     CNode          copy from                 change its slots
+ *     VSpace                                   map into it
+ *     I/O port       in                        out
+ *
+ * EXECUTE is a frame's: map executable. Objects that are not named ask for none.
+ */
 enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_GRANT = 4, RIGHT_EXECUTE = 8, RIGHT_ALL = 15 };
 
 /* FRAME_MAP attributes */
@@ -118,23 +148,30 @@ enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
  * an index into the CNode named just before it.
  */
 enum skerry_invocation {
-	/* untyped: m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count; c0 CNode */
+	/* untyped: m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count
+	 * (1 .. RETYPE_COUNT_MAX); c0 CNode. All but untypeds and device memory is zeroed. */
 	UNTYPED_RETYPE = 1,
 	/* forget all derived objects: CNODE_REVOKE on the untyped does this; then room is whole again */
 
 	/* CNode: m0 slot, c0 source CNode, m1 source slot, m2 rights (copy keeps source & m2) */
 	CNODE_COPY = 16,
-	CNODE_MINT,   /* as COPY, m3 badge (of an endpoint or notification: only on an unbadged one) */
+	/* as COPY, m3 badge (endpoint, notification: only of an unbadged one; I/O ports; channel: of a
+	 * doorbell). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots) */
+	CNODE_MINT,
 	CNODE_MOVE,   /* m0 slot, c0 source CNode, m1 source slot */
-	CNODE_DELETE, /* m0 slot */
+	CNODE_DELETE, /* m0 slot; an empty one is no error */
 	CNODE_REVOKE, /* m0 slot: delete all that was derived from it */
+	CNODE_MUTATE, /* as MINT, but the capability itself goes there, with what was derived from it */
 
 	/* TCB: c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer;
 	 * m0 address of the IPC buffer (0: none, c2 absent), m1 capability pointer
 	 * (in that CSpace) of the fault endpoint, 0: none */
 	TCB_CONFIGURE = 32,
-	TCB_SCHEDULE,        /* m0 priority 0..255, m1 core; the thread moves when it next leaves its core */
-	TCB_WRITE_REGISTERS, /* m0 resume (0/1), m1.. struct thread_registers */
+	/* m0 priority 0..255, m1 core; c0 the TCB by whose maximum controlled priority (MCP) it is set:
+	 * NO_RIGHTS above that. The thread moves when it next leaves its core. */
+	TCB_SCHEDULE,
+	/* m0 resume (0/1), m1.. struct thread_registers; the thread is suspended or waits for its fault handler */
+	TCB_WRITE_REGISTERS,
 	TCB_READ_REGISTERS,  /* r0.. struct thread_registers; the thread must not be running */
 	TCB_RESUME,
 	TCB_SUSPEND,
@@ -142,6 +179,7 @@ enum skerry_invocation {
 	TCB_BIND,            /* c0 notification */
 	TCB_UNBIND,
 	TCB_TIME,            /* r0 TSC cycles this thread has run */
+	TCB_SET_MCP,         /* m0 maximum controlled priority 0..255 (at first 0), c0 as for TCB_SCHEDULE */
 
 	/* frame: c0 VSpace, m0 address, m1 rights, m2 attributes */
 	FRAME_MAP = 64,

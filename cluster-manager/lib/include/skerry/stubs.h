@@ -135,6 +135,25 @@ static inline int cnode_mint(struct ipc_buffer *ipc, uint64_t cnode, uint64_t sl
 	return invoke(cnode, CNODE_MINT, 1, 4, &m);
 }
 
+/* The copy's guard (CNode only): the next `bits` bits of a capability pointer must be `guard`. */
+static inline int cnode_mint_guard(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+				   uint64_t source_slot, unsigned rights, uint64_t guard, unsigned bits)
+{
+	struct message m = { .word = { slot, source_slot, rights, guard } };
+	ipc->caps[0] = source_cnode;
+	ipc->words[MESSAGE_REGISTERS] = bits;
+	return invoke(cnode, CNODE_MINT, 1, 5, &m);
+}
+
+/* As cnode_mint(), of the capability itself: what was derived from it stays so. */
+static inline int cnode_mutate(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+			       uint64_t source_slot, unsigned rights, uint64_t badge)
+{
+	struct message m = { .word = { slot, source_slot, rights, badge } };
+	ipc->caps[0] = source_cnode;
+	return invoke(cnode, CNODE_MUTATE, 1, 4, &m);
+}
+
 static inline int cnode_move(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
 			     uint64_t source_slot)
 {
@@ -166,10 +185,20 @@ static inline int tcb_configure(struct ipc_buffer *ipc, uint64_t tcb, uint64_t c
 	return invoke(tcb, TCB_CONFIGURE, buffer ? 3 : 2, 2, &m);
 }
 
-static inline int tcb_schedule(uint64_t tcb, unsigned priority, unsigned core)
+/* `authority`: the TCB by whose maximum controlled priority it is done. */
+static inline int tcb_schedule(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned priority,
+			       unsigned core)
 {
 	struct message m = { .word = { priority, core } };
-	return invoke(tcb, TCB_SCHEDULE, 0, 2, &m);
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SCHEDULE, 1, 2, &m);
+}
+
+static inline int tcb_set_mcp(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned priority)
+{
+	struct message m = { .word = { priority } };
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SET_MCP, 1, 1, &m);
 }
 
 enum { THREAD_REGISTER_WORDS = sizeof(struct thread_registers) / 8 };
