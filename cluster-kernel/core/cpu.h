@@ -44,6 +44,7 @@ struct cpu_private {
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
+	int32_t work_left; /* of this entry's quantum, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Preemption points. An operation whose length a user chooses takes what it
+ * does from the quantum of its kernel entry; when that is spent it leaves things
+ * in order and returns KERNEL_AGAIN, and the thread makes its system call again,
+ * with the registers it made it with. In between interrupts arrive and other
+ * cores enter. Each entry does one unit at least, so that there is progress.
+ *
+ * Units are instructions, roughly.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cpu.h"
+
+/* For the thread: not an error of errors.h but "make the call again". */
+#define KERNEL_AGAIN (~0ull)
+
+enum {
+	WORK_QUANTUM = 6000,
+	WORK_EMPTY_SLOT = 5,
+	WORK_ZERO = 10, /* 64 bytes */
+	WORK_OBJECT = 100,
+	WORK_WAKE = 150,
+	WORK_DELETE = 250,
+};
+
+static inline void work_begin(struct cpu *cpu) { cpu->own.work_left = WORK_QUANTUM; }
+/* Takes a unit; the caller does it in any case. */
+static inline void work_done(struct cpu *cpu, int cost) { cpu->own.work_left -= cost; }
+/* Time to stop: only after something was done. */
+static inline bool work_over(const struct cpu *cpu) { return cpu->own.work_left <= 0; }
