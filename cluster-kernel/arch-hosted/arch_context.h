@@ -20,6 +20,7 @@ static inline uint64_t context_reply_cptr(const struct context *c) { return c->r
 static inline uint64_t context_rip(const struct context *c) { return c->registers.rip; }
 static inline uint64_t context_rsp(const struct context *c) { return c->registers.rsp; }
 static inline void context_set_result(struct context *c, uint64_t error) { c->registers.rax = error; }
+static inline void context_set_syscall(struct context *c, uint64_t number) { c->registers.rax = number; }
 static inline void context_set_badge(struct context *c, uint64_t badge) { c->registers.rdi = badge; }
 static inline void context_set_info(struct context *c, uint64_t info) { c->registers.rsi = info; }
 static inline void context_set_tls(struct context *c, uint64_t base) { c->registers.fs_base = base; }

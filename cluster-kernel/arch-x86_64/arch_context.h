@@ -32,6 +32,7 @@ static inline uint64_t context_reply_cptr(const struct context *c) { return c->r
 static inline uint64_t context_rip(const struct context *c) { return c->rip; }
 static inline uint64_t context_rsp(const struct context *c) { return c->rsp; }
 static inline void context_set_result(struct context *c, uint64_t error) { c->rax = error; }
+static inline void context_set_syscall(struct context *c, uint64_t number) { c->rax = number; }
 static inline void context_set_badge(struct context *c, uint64_t badge) { c->rdi = badge; }
 static inline void context_set_info(struct context *c, uint64_t info) { c->rsi = info; }
 static inline void context_set_tls(struct context *c, uint64_t base) { c->fs_base = base; }

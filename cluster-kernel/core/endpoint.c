@@ -6,15 +6,13 @@
 #include "reply.h"
 #include "schedule.h"
 
-/* `sender`'s message has gone to `receiver`: who runs now, who waits for what. */
-static void sent(struct thread *sender, struct thread *receiver, bool calling)
+/* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
+static void sent(struct thread *sender, struct reply *reply, bool calling)
 {
-	struct reply *reply = receiver->reply;
-	receiver->reply = 0;
 	if (reply)
-		reply->receiver = 0;
+		reply->thread = 0;
 	if (calling && reply) {
-		reply->caller = sender;
+		reply->thread = sender;
 		sender->reply = reply;
 		sender->state = THREAD_REPLY;
 	} else if (calling) { /* nobody can ever answer */
@@ -27,13 +25,12 @@ void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap
 {
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	object_lock(&endpoint->lock);
-	struct thread *receiver = endpoint->receiving ? endpoint->queue.head : 0;
+	struct thread *receiver = endpoint->receivers.head;
 	if (receiver) {
-		thread_queue_remove(&endpoint->queue, receiver);
+		thread_queue_remove(&endpoint->receivers, receiver);
 		object_lock_pair(&sender->lock, &receiver->lock);
-		receiver->endpoint = 0;
 		message_transfer(sender, receiver, info, cap->badge);
-		sent(sender, receiver, kind == SEND_CALL);
+		sent(sender, receiver->reply, kind == SEND_CALL);
 		schedule_wake(cpu, receiver);
 		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (kind != SEND_POLL) {
@@ -42,57 +39,53 @@ void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap
 		sender->badge = cap->badge;
 		sender->info = info;
 		sender->endpoint = endpoint;
-		endpoint->receiving = 0;
-		thread_queue_append(&endpoint->queue, sender);
+		thread_queue_append(&endpoint->senders, sender);
 	}
 	object_unlock(&endpoint->lock);
 }
 
-void endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, bool block)
+uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, bool block)
 {
 	struct thread *receiver = current(cpu);
+	uint64_t result = SKERRY_OK;
 	if (receiver->bound && notification_take(receiver->bound, receiver))
-		return;
+		return result;
 	object_lock(&endpoint->lock);
-	struct thread *sender = endpoint->receiving ? 0 : endpoint->queue.head;
+	struct thread *sender = endpoint->senders.head;
 	if (sender) {
-		thread_queue_remove(&endpoint->queue, sender);
+		thread_queue_remove(&endpoint->senders, sender);
 		object_lock_pair(&sender->lock, &receiver->lock);
-		sender->endpoint = 0;
 		message_transfer(sender, receiver, sender->info, sender->badge);
-		receiver->reply = reply;
-		sent(sender, receiver, sender->calling);
+		sent(sender, reply, sender->calling);
 		if (!sender->calling)
 			schedule_wake(cpu, sender);
 		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (!block) {
-		thread_result(receiver, SKERRY_WOULD_BLOCK);
+		result = SKERRY_WOULD_BLOCK;
 	} else {
 		receiver->state = THREAD_RECEIVING;
 		receiver->endpoint = endpoint;
 		receiver->reply = reply;
 		if (reply)
-			reply->receiver = receiver;
-		endpoint->receiving = 1;
-		thread_queue_append(&endpoint->queue, receiver);
+			reply->thread = receiver;
+		thread_queue_append(&endpoint->receivers, receiver);
 	}
 	object_unlock(&endpoint->lock);
+	return result;
 }
 
 void endpoint_cancel(struct thread *thread)
 {
-	thread_queue_remove(&thread->endpoint->queue, thread);
-	thread->endpoint = 0;
-	if (thread->reply) {
-		thread->reply->receiver = 0;
-		thread->reply = 0;
-	}
+	bool sending = thread->state == THREAD_SENDING;
+	thread_queue_remove(sending ? &thread->endpoint->senders : &thread->endpoint->receivers, thread);
+	if (!sending && thread->reply)
+		thread->reply->thread = 0;
 }
 
 void endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 {
-	while (endpoint->queue.head) {
-		struct thread *thread = endpoint->queue.head;
+	struct thread *thread;
+	while ((thread = endpoint->senders.head ? endpoint->senders.head : endpoint->receivers.head)) {
 		endpoint_cancel(thread);
 		if (thread->faulting) {
 			thread->faulting = 0;

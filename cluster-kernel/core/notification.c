@@ -41,14 +41,15 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 	object_unlock(&notification->lock);
 }
 
-void notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
+uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
 {
 	struct thread *thread = current(cpu);
+	uint64_t result = SKERRY_OK;
 	object_lock(&notification->lock);
 	if (notification->word) {
 		deliver(notification, thread, 0);
 	} else if (deadline && deadline <= arch_time()) {
-		thread_result(thread, SKERRY_TIMED_OUT);
+		result = SKERRY_TIMED_OUT;
 	} else {
 		thread->state = THREAD_WAITING;
 		thread->notification = notification;
@@ -57,6 +58,7 @@ void notification_wait(struct cpu *cpu, struct notification *notification, uint6
 			timer_add(cpu, thread, deadline);
 	}
 	object_unlock(&notification->lock);
+	return result;
 }
 
 void notification_poll(struct cpu *cpu, struct notification *notification)

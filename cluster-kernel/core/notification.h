@@ -21,8 +21,8 @@ _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI'
 
 /* An unbadged capability (badge 0) signals bit 0. */
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
-/* The current thread waits; `deadline` in TSC cycles, 0: none. */
-void notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
+/* The current thread waits; `deadline` in TSC cycles, 0: none. Returns OK or TIMED_OUT. */
+uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
 /* Takes the word for the current thread's Poll. */
 void notification_poll(struct cpu *cpu, struct notification *notification);
 /* For a receive of `thread`, its bound thread: delivers a pending word, if there is one. */

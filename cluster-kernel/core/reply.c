@@ -6,14 +6,13 @@
 
 void reply_cancel(struct thread *caller)
 {
-	caller->reply->caller = 0;
-	caller->reply = 0;
+	caller->reply->thread = 0;
 }
 
 void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 {
 	struct thread *sender = current(cpu);
-	struct thread *caller = reply->caller;
+	struct thread *caller = reply->thread;
 	object_lock_pair(&sender->lock, &caller->lock);
 	reply_cancel(caller);
 	if (!caller->faulting) {
@@ -30,11 +29,12 @@ void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 
 void reply_destroy(struct cpu *cpu, struct reply *reply)
 {
-	if (reply->receiver)
-		reply->receiver->reply = 0;
-	if (!reply->caller)
+	struct thread *caller = reply_caller(reply);
+	if (!caller) {
+		if (reply->thread)
+			reply->thread->reply = 0;
 		return;
-	struct thread *caller = reply->caller;
+	}
 	reply_cancel(caller);
 	if (caller->faulting) {
 		caller->faulting = 0;

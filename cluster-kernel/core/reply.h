@@ -9,9 +9,14 @@
 struct reply {
 	struct object_lock lock;
 	uint32_t references;
-	struct thread *caller;   /* state REPLY */
-	struct thread *receiver; /* state RECEIVING, with this reply object */
+	struct thread *thread; /* RECEIVING with this reply object, or the caller in state REPLY */
 };
+
+/* Who is to be answered, or null. */
+static inline struct thread *reply_caller(const struct reply *reply)
+{
+	return reply->thread && reply->thread->state == THREAD_REPLY ? reply->thread : 0;
+}
 _Static_assert(sizeof(struct reply) <= 1u << REPLY_BITS, "the ABI's reply size");
 
 /* The current thread's message goes to the caller, which there is; it runs again. */

@@ -12,6 +12,7 @@
 #include "notification.h"
 #include "reply.h"
 #include "schedule.h"
+#include "work.h"
 #include REGIME_HEADER
 
 /* How the trace names interrupts that are not a device's. */
@@ -64,11 +65,9 @@ static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
-	if (reply && (reply->caller || reply->receiver))
+	if (reply && reply->thread)
 		return SKERRY_BUSY;
-	thread_result(current(cpu), SKERRY_OK);
-	endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
-	return SKERRY_OK;
+	return endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
 }
 
 static uint64_t do_reply(struct cpu *cpu, uint64_t info)
@@ -79,7 +78,7 @@ static uint64_t do_reply(struct cpu *cpu, uint64_t info)
 		return error;
 	if (!reply)
 		return SKERRY_BAD_CAP;
-	if (!reply->caller)
+	if (!reply_caller(reply))
 		return SKERRY_NO_REPLY;
 	reply_send(cpu, reply, info);
 	return SKERRY_OK;
@@ -93,7 +92,10 @@ static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint6
 	if (!(slot->cap.rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
 	uint64_t error = do_reply(cpu, info);
-	return error ? error : do_receive(cpu, slot, true);
+	if (error)
+		return error;
+	context_set_syscall(&current(cpu)->context, SYS_RECV); /* if it is made again, then without the reply */
+	return do_receive(cpu, slot, true);
 }
 
 static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
@@ -115,18 +117,14 @@ static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
-	uint64_t deadline = context_word(&thread->context, 0);
+	struct notification *notification = (struct notification *)slot->cap.object;
 	if (block)
-		notification_wait(cpu, (struct notification *)slot->cap.object, deadline);
-	else
-		notification_poll(cpu, (struct notification *)slot->cap.object);
+		return notification_wait(cpu, notification, context_word(&thread->context, 0));
+	notification_poll(cpu, notification);
 	return SKERRY_OK;
 }
 
-/*
- * Returns an error for the thread, or SKERRY_OK when the result is in its
- * context already, or will be when it wakes.
- */
+/* Returns the thread's result, or KERNEL_AGAIN. A thread that waits then gets its result from who wakes it. */
 static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	struct thread *thread = current(cpu);
@@ -146,7 +144,30 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 	case SYS_WAIT: return do_wait(cpu, slot, true);
 	case SYS_POLL: return do_wait(cpu, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
+	case SYS_DEBUG_PUT: arch_console_put(cptr); return SKERRY_OK;
 	default: return SKERRY_BAD_SYSCALL;
+	}
+}
+
+/*
+ * Until a call is over, the thread's registers are those it made it with: it
+ * may have to make it again, after a preemption point (KERNEL_AGAIN) or after
+ * it was suspended while it waited.
+ */
+static void serve(struct cpu *cpu, struct thread *thread)
+{
+	struct context *context = &thread->context;
+	uint64_t number = context_syscall(context);
+	count_syscall(cpu, number, context_cptr(context));
+	work_begin(cpu);
+	uint64_t result = dispatch(cpu, number, context_cptr(context), context_info(context));
+	if (result == KERNEL_AGAIN) {
+		context_restart(context);
+	} else if (result == SKERRY_BAD_SYSCALL) {
+		uint64_t words[4] = { context_rip(context), context_rsp(context), number };
+		fault_raise(cpu, FAULT_SYSCALL, 3, words);
+	} else if (!thread_waits(thread)) {
+		thread_result(thread, result);
 	}
 }
 
@@ -154,25 +175,8 @@ void kernel_syscall(struct cpu *cpu)
 {
 	kernel_enter(cpu);
 	struct thread *thread = current(cpu);
-	if (thread != &cpu->shared.idle) { /* else: it was stalled while it waited for the lock */
-		struct context *context = &thread->context;
-		uint64_t number = context_syscall(context);
-		count_syscall(cpu, number, context_cptr(context));
-		if (number == SYS_DEBUG_PUT) {
-			arch_console_put(context_cptr(context));
-			thread_result(thread, SKERRY_OK);
-		} else {
-			thread_result(thread, SKERRY_OK);
-			uint64_t error = dispatch(cpu, number, context_cptr(context), context_info(context));
-			if (error == SKERRY_BAD_SYSCALL) {
-				uint64_t words[4] = { context_rip(context), context_rsp(context), number };
-				thread_result(thread, number); /* its handler finds RAX as it was */
-				fault_raise(cpu, FAULT_SYSCALL, 3, words);
-			} else if (error) {
-				thread_result(thread, error);
-			}
-		}
-	}
+	if (thread != &cpu->shared.idle) /* else: it was stalled while it waited for the lock */
+		serve(cpu, thread);
 	schedule(cpu);
 	kernel_exit(cpu);
 }

@@ -29,6 +29,8 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 
 void thread_suspend(struct cpu *cpu, struct thread *thread)
 {
+	if (thread_waits(thread))
+		context_restart(&thread->context);
 	switch (thread->state) {
 	case THREAD_READY:
 		schedule_unready(cpu, thread);

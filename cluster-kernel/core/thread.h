@@ -47,9 +47,9 @@ struct thread {
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run, up to the last switch */
 	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
-	struct endpoint *endpoint;         /* SENDING, RECEIVING */
+	struct endpoint *endpoint;         /* SENDING, RECEIVING; stale otherwise, as `reply` */
 	struct notification *notification; /* WAITING */
-	struct reply *reply;               /* RECEIVING: will hold the caller; REPLY: holds this thread */
+	struct reply *reply;               /* RECEIVING: will hold the caller, may be null; REPLY: holds this thread */
 	struct notification *bound;
 	uint64_t badge;        /* SENDING: of the capability it sends through */
 	uint64_t info;         /* SENDING: message info */
@@ -74,10 +74,19 @@ static inline struct vspace *thread_vspace(const struct thread *thread)
 	return slot_empty(slot) ? 0 : (struct vspace *)slot->cap.object;
 }
 
+/* It has made a system call that is not over. (Or a fault for which it waits: `faulting`.) */
+static inline bool thread_waits(const struct thread *thread)
+{
+	return thread->state >= THREAD_SENDING && thread->state <= THREAD_WAITING;
+}
+
 /* An empty thread on core 0 in zeroed memory. */
 void thread_init(struct thread *thread);
 void thread_destroy(struct cpu *cpu, struct thread *thread);
-/* Takes the thread out of whatever it waits for or runs in; it is INACTIVE then, on no core. */
+/*
+ * Takes the thread out of whatever it waits for or runs in; it is INACTIVE then,
+ * on no core. A system call it waited in is made again when it is resumed.
+ */
 void thread_suspend(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */
 void thread_resume(struct cpu *cpu, struct thread *thread);

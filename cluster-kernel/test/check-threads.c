@@ -50,28 +50,22 @@ static void check_waiting(const struct world *world, const struct thread *t)
 {
 	bool in_endpoint = t->state == THREAD_SENDING || t->state == THREAD_RECEIVING;
 	bool has_reply = t->state == THREAD_REPLY;
-	CHECK((t->endpoint != 0) == in_endpoint, "a thread's endpoint and its state disagree", t->state, t->endpoint);
 	CHECK((t->notification != 0) == (t->state == THREAD_WAITING), "a thread's notification and its state disagree",
 	      t->state, t->notification);
-	CHECK(has_reply || t->state == THREAD_RECEIVING || !t->reply, "a thread keeps a reply object it has no use for",
-	      t->state, t->reply);
 	if (in_endpoint) {
 		CHECK(world_find(world, OBJECT_ENDPOINT, (uint64_t)t->endpoint), "a thread waits for a dead endpoint", t, 0);
-		CHECK(in_queue(&t->endpoint->queue, t), "a thread is not in its endpoint's queue", t, t->endpoint);
-		CHECK(t->endpoint->receiving == (t->state == THREAD_RECEIVING), "senders and receivers share a queue", t,
-		      t->state);
+		CHECK(in_queue(t->state == THREAD_SENDING ? &t->endpoint->senders : &t->endpoint->receivers, t),
+		      "a thread is not in its endpoint's queue", t, t->endpoint);
 	}
 	if (t->state == THREAD_WAITING) {
 		CHECK(world_find(world, OBJECT_NOTIFICATION, (uint64_t)t->notification), "a thread waits for a dead notification",
 		      t, 0);
 		CHECK(in_queue(&t->notification->waiters, t), "a thread is not in its notification's queue", t, t->notification);
 	}
-	if (t->reply)
+	if (has_reply || (t->state == THREAD_RECEIVING && t->reply)) {
 		CHECK(world_find(world, OBJECT_REPLY, (uint64_t)t->reply), "a thread hangs on a dead reply object", t, t->reply);
-	if (has_reply)
-		CHECK(t->reply && t->reply->caller == t, "a caller's reply object does not hold it", t, t->reply);
-	else if (t->reply)
-		CHECK(t->reply->receiver == t, "a receiver's reply object does not know it", t, t->reply);
+		CHECK(t->reply->thread == t, "a thread's reply object does not know it", t, t->reply);
+	}
 	CHECK(!t->faulting || has_reply || (t->state == THREAD_SENDING && t->calling), "a fault outlives its message",
 	      t->state, t->calling);
 }
@@ -149,6 +143,16 @@ static void check_alive(const struct world *world, const struct thread *thread)
 	CHECK(world_find(world, OBJECT_TCB, (uint64_t)thread), "an object knows a dead thread", thread, 0);
 }
 
+static void check_endpoint_queue(const struct world *world, const struct endpoint *endpoint,
+                                 const struct thread_queue *queue, enum thread_state state)
+{
+	check_queue(queue);
+	for (const struct thread *t = queue->head; t; t = t->next) {
+		check_alive(world, t);
+		CHECK(t->endpoint == endpoint && t->state == state, "a thread is in a foreign endpoint's queue", t, endpoint);
+	}
+}
+
 static void check_object(const struct world *world, const struct cap *cap)
 {
 	const struct endpoint *endpoint = (const struct endpoint *)cap->object;
@@ -157,11 +161,10 @@ static void check_object(const struct world *world, const struct cap *cap)
 	switch (cap->type) {
 	case OBJECT_TCB: check_thread(world, (const struct thread *)cap->object); break;
 	case OBJECT_ENDPOINT:
-		check_queue(&endpoint->queue);
-		for (const struct thread *t = endpoint->queue.head; t; t = t->next) {
-			check_alive(world, t);
-			CHECK(t->endpoint == endpoint, "a thread is in a foreign endpoint's queue", t, endpoint);
-		}
+		CHECK(!endpoint->senders.head || !endpoint->receivers.head, "senders and receivers wait for each other",
+		      endpoint, 0);
+		check_endpoint_queue(world, endpoint, &endpoint->senders, THREAD_SENDING);
+		check_endpoint_queue(world, endpoint, &endpoint->receivers, THREAD_RECEIVING);
 		break;
 	case OBJECT_NOTIFICATION:
 		check_queue(&notification->waiters);
@@ -177,13 +180,12 @@ static void check_object(const struct world *world, const struct cap *cap)
 		}
 		break;
 	case OBJECT_REPLY:
-		if (reply->caller || reply->receiver)
-			check_alive(world, reply->caller ? reply->caller : reply->receiver);
-		CHECK(!reply->caller || !reply->receiver, "a reply object holds a caller and awaits one", reply, reply->caller);
-		CHECK(!reply->caller || (reply->caller->reply == reply && reply->caller->state == THREAD_REPLY),
-		      "a reply object holds a thread that is not its", reply, reply->caller);
-		CHECK(!reply->receiver || (reply->receiver->reply == reply && reply->receiver->state == THREAD_RECEIVING),
-		      "a reply object awaits a thread that does not receive", reply, reply->receiver);
+		if (!reply->thread)
+			break;
+		check_alive(world, reply->thread);
+		CHECK(reply->thread->reply == reply &&
+		          (reply->thread->state == THREAD_REPLY || reply->thread->state == THREAD_RECEIVING),
+		      "a reply object holds a thread that is not its", reply, reply->thread);
 		break;
 	}
 }

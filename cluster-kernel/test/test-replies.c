@@ -49,7 +49,7 @@ static void the_caller_goes(void)
 	called();
 	const struct reply *object = (const struct reply *)slot_of(REPLY)->cap.object;
 	delete(CLIENT);
-	EXPECT(object->caller, 0);
+	EXPECT(object->thread, 0);
 	EXPECT(reply(0, 0), SKERRY_NO_REPLY);
 }
 
