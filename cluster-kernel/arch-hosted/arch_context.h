@@ -11,6 +11,7 @@ enum { ARCH_FPU_SIZE = 64 };
 struct context {
 	struct thread_registers registers;
 	bool syscall; /* the kernel was entered by a system call */
+	bool again;   /* that call is the next thing the thread does */
 };
 
 static inline uint64_t context_syscall(const struct context *c) { return c->registers.rax; }
@@ -30,8 +31,10 @@ enum { SYSCALL_SIZE = 2 };
 
 static inline void context_restart(struct context *c)
 {
-	if (c->syscall)
-		c->registers.rip -= SYSCALL_SIZE;
+	if (!c->syscall)
+		return;
+	c->registers.rip -= SYSCALL_SIZE;
+	c->again = true;
 }
 
 /* index < MESSAGE_REGISTERS */
@@ -60,6 +63,6 @@ static inline bool context_acceptable(const struct thread_registers *r)
 static inline void context_write(struct context *c, const struct thread_registers *r)
 {
 	c->registers = *r;
-	c->syscall = false;
+	c->syscall = c->again = false;
 }
 static inline void context_read(const struct context *c, struct thread_registers *r) { *r = c->registers; }

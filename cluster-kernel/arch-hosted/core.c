@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Cores as contexts: kernel entries as arch-x86_64/trap.c makes them, and whose turn it is. */
+/* What a core does: kernel entries as arch-x86_64/trap.c makes them. Whose turn it is: turns.c, threads.c. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <x86intrin.h>
 #include "arch.h"
 #include "hosted.h"
 #include "remote.h"
 #include "syscall.h"
-
-enum { STEPS_MAX = 4000000 }; /* of one hosted_run(): more means that cores wait for each other */
 
 _Thread_local struct hosted_core *hosted_self;
 
@@ -15,27 +14,51 @@ static bool has_vector(const struct hosted_core *core)
 {
 	uint64_t any = 0;
 	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
-		any |= core->vectors[i];
+		any |= atomic_load_explicit(&core->vectors[i], memory_order_relaxed);
 	return any;
 }
 
-static bool timer_due(const struct hosted_core *core) { return core->timer && core->timer <= core->machine->time; }
-
-static bool runnable(const struct hosted_core *core)
+static uint64_t now(const struct hosted *machine)
 {
-	return core->inside || core->order != ORDER_NONE || has_vector(core) || timer_due(core);
+	uint64_t time = atomic_load_explicit(&machine->time, memory_order_relaxed);
+	return machine->config.tsc ? time + __rdtsc() - machine->tsc_start : time;
 }
 
-void hosted_interrupt(struct hosted_core *core, unsigned vector) { core->vectors[vector / 64] |= 1ull << vector % 64; }
+bool hosted_timer_due(const struct hosted_core *core)
+{
+	uint64_t timer = atomic_load_explicit(&core->timer, memory_order_relaxed);
+	return timer && timer <= now(core->machine);
+}
 
-/* The highest goes first, as local APICs have it. */
+/* The current thread is about to execute its system call once more (context_restart()). */
+static bool again(const struct hosted_core *core) { return current(core->cpu)->context.again; }
+
+static bool programmed(const struct hosted_core *core)
+{
+	return core->machine->config.program && !core->quiet && current(core->cpu) != &core->cpu->shared.idle;
+}
+
+bool hosted_core_busy(const struct hosted_core *core)
+{
+	return core->inside || core->order != ORDER_NONE || has_vector(core) || hosted_timer_due(core) || again(core) ||
+	       programmed(core);
+}
+
+void hosted_interrupt(struct hosted_core *core, unsigned vector)
+{
+	atomic_fetch_or_explicit(&core->vectors[vector / 64], 1ull << vector % 64, memory_order_release);
+	if (core->machine->config.threads)
+		threads_wake(core);
+}
+
+/* The highest goes first, as local APICs have it. Only the core itself takes any. */
 static unsigned take_vector(struct hosted_core *core)
 {
 	unsigned i = HOSTED_VECTORS / 64 - 1;
-	while (!core->vectors[i])
+	while (!atomic_load_explicit(&core->vectors[i], memory_order_relaxed))
 		i--;
-	unsigned bit = 63 - __builtin_clzll(core->vectors[i]);
-	core->vectors[i] &= ~(1ull << bit);
+	unsigned bit = 63 - __builtin_clzll(atomic_load_explicit(&core->vectors[i], memory_order_relaxed));
+	atomic_fetch_and_explicit(&core->vectors[i], ~(1ull << bit), memory_order_acquire);
 	return i * 64 + bit;
 }
 
@@ -56,55 +79,77 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 	}
 }
 
-static void obey(struct hosted_core *core)
+/* With the arguments that the thread has in its registers. */
+static void system_call(struct hosted_core *core)
+{
+	struct context *context = &current(core->cpu)->context;
+	context->again = false;
+	context->syscall = true;
+	context->registers.rip += SYSCALL_SIZE;
+	hosted_pause();
+	kernel_syscall(core->cpu);
+}
+
+static bool obey(struct hosted_core *core)
 {
 	struct cpu *cpu = core->cpu;
 	enum hosted_order order = core->order;
 	core->order = ORDER_NONE;
 	if (current(cpu) != core->thread)
-		return; /* preempted: its program will come to this again */
-	struct context *context = &current(cpu)->context;
+		return false; /* preempted: its program will come to this again */
 	core->done = true;
-	context->syscall = order == ORDER_CALL;
 	if (order == ORDER_CALL) {
 		const uint64_t *w = core->words;
-		struct thread_registers *r = &context->registers;
+		struct thread_registers *r = &current(cpu)->context.registers;
 		r->rax = w[0], r->rdi = w[1], r->rsi = w[2], r->rdx = w[3], r->r10 = w[4], r->r8 = w[5], r->r9 = w[6];
 		r->r12 = w[7];
-		r->rip += SYSCALL_SIZE;
-		hosted_pause();
-		kernel_syscall(cpu);
+		system_call(core);
 	} else {
+		current(cpu)->context.syscall = false;
 		hosted_pause();
 		kernel_fault(cpu, core->fault, core->fault_count, core->words);
 	}
+	return true;
 }
 
-static void enter(struct hosted_core *core)
+/* The program posts what it does next, which then is done before any interrupt. */
+static bool ask_program(struct hosted_core *core)
+{
+	const struct hosted_config *config = &core->machine->config;
+	if (!programmed(core))
+		return false;
+	core->quiet = !config->program(config->program_argument, core->machine, core - core->machine->core);
+	return !core->quiet && core->order != ORDER_NONE;
+}
+
+static bool enter(struct hosted_core *core)
 {
 	if (has_vector(core)) {
 		interrupt(core, take_vector(core));
-	} else if (timer_due(core)) {
+	} else if (hosted_timer_due(core)) {
 		core->timer = 0;
 		interrupt(core, HOSTED_VECTOR_TIMER);
-	} else if (core->order != ORDER_NONE) {
-		obey(core);
+	} else if (again(core)) {
+		system_call(core);
+	} else if (core->order != ORDER_NONE || ask_program(core)) {
+		return obey(core);
 	} else {
-		return;
+		return false;
 	}
-	hosted_pause(); /* others may get the lock before the hardware work is done */
-	arch_finish(core->cpu);
+	return true;
 }
 
-static void core_main(void *argument)
+void hosted_core_enter(struct hosted_core *core)
 {
-	struct hosted_core *core = argument;
-	for (;;) {
-		core->inside = true;
-		enter(core);
-		core->inside = false;
-		fiber_yield(&core->fiber);
+	core->inside = true;
+	core->spins = 0;
+	bool entered = enter(core);
+	if (entered) {
+		core->quiet = false;
+		hosted_pause(); /* others may get the lock before the hardware work is done */
+		arch_finish(core->cpu);
 	}
+	core->inside = false;
 }
 
 void hosted_core_init(struct hosted *machine, unsigned index)
@@ -112,67 +157,45 @@ void hosted_core_init(struct hosted *machine, unsigned index)
 	struct hosted_core *core = &machine->core[index];
 	core->machine = machine;
 	core->cpu = machine->kernel.cpu[index];
-	core->cpu->own.stat->started = core->cpu->own.stat->updated = core->cpu->own.stat->idle_since = machine->time;
-	fiber_init(&core->fiber, core_main, core);
+	core->random = machine->config.seed * 2654435761u + index + 1;
+	core->cpu->own.stat->started = core->cpu->own.stat->updated = core->cpu->own.stat->idle_since = now(machine);
+	if (!machine->config.threads)
+		turns_init(core);
 	hosted_interrupt(core, HOSTED_VECTOR_POKE); /* as trap_start() does */
 }
 
-/* A turn of the waiting machine: may it go on? */
 void hosted_pause(void)
 {
-	if (hosted_self->machine->config.cores > 1)
-		fiber_yield(&hosted_self->fiber);
+	if (hosted_self->machine->config.threads)
+		threads_pause(hosted_self);
+	else
+		turns_pause(hosted_self);
 }
 
 void hosted_relax(void)
 {
 	if (hosted_self->machine->config.cores == 1)
 		arch_panic("a core waits for another, and there is none");
-	hosted_pause();
+	if (hosted_self->machine->config.threads)
+		threads_relax(hosted_self);
+	else
+		turns_pause(hosted_self);
 }
 
-uint64_t hosted_time(void) { return hosted_self->machine->time++; }
-
-static unsigned choose(struct hosted *machine, unsigned count)
+uint64_t hosted_time(void)
 {
-	if (count == 1)
-		return 0;
-	if (machine->config.choose)
-		return machine->config.choose(machine->config.choose_argument, count) % count;
-	machine->random ^= machine->random << 13;
-	machine->random ^= machine->random >> 7;
-	machine->random ^= machine->random << 17;
-	return (machine->random >> 33) % count;
+	struct hosted *machine = hosted_self->machine;
+	if (machine->config.tsc)
+		return now(machine);
+	return atomic_fetch_add_explicit(&machine->time, 1, memory_order_relaxed);
 }
 
-static bool step(struct hosted *machine)
+void hosted_run_all(struct hosted *const *machines, unsigned count)
 {
-	struct hosted_core *candidate[BOOT_MAX_CPUS];
-	unsigned count = 0;
-	for (unsigned i = 0; i < machine->config.cores; i++)
-		if (runnable(&machine->core[i]))
-			candidate[count++] = &machine->core[i];
-	if (!count)
-		return false;
-	hosted_self = candidate[choose(machine, count)];
-	fiber_resume(&hosted_self->fiber);
-	hosted_self = 0;
-	return true;
-}
-
-void hosted_run_all(struct hosted *const *list, unsigned count)
-{
-	unsigned steps = 0;
-	for (bool any = true; any;) {
-		any = false;
-		for (unsigned i = 0; i < count; i++)
-			any |= step(list[i]);
-		if (++steps > STEPS_MAX) {
-			fprintf(stderr, "hosted machine: no end in sight (seed %llu)\n",
-			        (unsigned long long)list[0]->config.seed);
-			abort();
-		}
-	}
+	if (machines[0]->config.threads)
+		threads_run(machines, count);
+	else
+		turns_run(machines, count);
 }
 
 void hosted_run(struct hosted *machine) { hosted_run_all(&machine, 1); }
@@ -209,4 +232,8 @@ void hosted_post_fault(struct hosted *machine, unsigned index, unsigned fault, u
 }
 
 bool hosted_done(const struct hosted *machine, unsigned core) { return machine->core[core].done; }
-void hosted_advance(struct hosted *machine, uint64_t cycles) { machine->time += cycles; }
+
+void hosted_advance(struct hosted *machine, uint64_t cycles)
+{
+	atomic_fetch_add_explicit(&machine->time, cycles, memory_order_relaxed);
+}

@@ -2,6 +2,7 @@
 /* What one core of a hosted machine has beside struct cpu. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "fiber.h"
@@ -19,18 +20,23 @@ enum hosted_order { ORDER_NONE, ORDER_CALL, ORDER_FAULT };
 struct hosted_core {
 	struct hosted *machine;
 	struct cpu *cpu;
-	struct fiber fiber;
+	struct fiber fiber;       /* a core that takes turns */
+	_Atomic uint32_t sleep;   /* a core that is a thread: threads.c */
+	uint32_t random;          /* the same: where it dawdles */
+	unsigned spins;           /* the same: turns of the present waiting loop, and of those before it in this entry */
 	bool inside;     /* between the beginning of a kernel entry and its end */
 	bool done;       /* what was posted last has been done */
-	uint64_t timer;  /* TSC at which the timer interrupts, 0: off */
-	uint64_t vectors[HOSTED_VECTORS / 64]; /* interrupts that have arrived */
+	bool quiet;      /* its program has nothing to do until something arrives */
+	_Atomic uint64_t timer; /* TSC at which the timer interrupts, 0: off */
+	_Atomic uint64_t vectors[HOSTED_VECTORS / 64]; /* interrupts that have arrived */
 	enum hosted_order order;
 	struct thread *thread; /* who is to do it */
 	uint64_t words[9];     /* of the order */
 	unsigned fault, fault_count;
-	struct {
+	struct hosted_translation {
 		const struct vspace *vspace;
 		uint64_t vaddr, entry;
+		unsigned level; /* at which the entry is */
 	} tlb[HOSTED_TLB];
 	unsigned tlb_next;
 };
@@ -40,8 +46,25 @@ extern _Thread_local struct hosted_core *hosted_self;
 
 /* Makes core `index` of a machine whose kernel is built. */
 void hosted_core_init(struct hosted *machine, unsigned index);
-/* A place where another core may go on. */
-void hosted_pause(void);
+/* Something is there for the core to do. */
+bool hosted_core_busy(const struct hosted_core *core);
+/* The core does one thing: an interrupt, or what its current thread does next. */
+void hosted_core_enter(struct hosted_core *core);
+bool hosted_timer_due(const struct hosted_core *core);
 void hosted_interrupt(struct hosted_core *core, unsigned vector);
 struct hosted_core *hosted_core_by_apic(uint32_t apic);
 uint32_t hosted_apic(unsigned cluster, unsigned core);
+
+/* A place where another core may go on. */
+void hosted_pause(void);
+
+/* Cores that take turns (turns.c). */
+void turns_init(struct hosted_core *core);
+void turns_run(struct hosted *const *machines, unsigned count);
+void turns_pause(struct hosted_core *core);
+/* Cores that are threads of the host (threads.c). */
+void threads_run(struct hosted *const *machines, unsigned count);
+void threads_pause(struct hosted_core *core);
+void threads_relax(struct hosted_core *core);
+/* Something has arrived at the core. */
+void threads_wake(struct hosted_core *core);

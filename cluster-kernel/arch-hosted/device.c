@@ -24,9 +24,12 @@ static void deliver(struct hosted *machine, struct hosted_pin *pin)
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
 {
 	(void)level, (void)low;
-	struct hosted_pin *pin = &machine_of(kernel)->pin[gsi];
+	struct hosted *machine = machine_of(kernel);
+	struct hosted_pin *pin = &machine->pin[gsi];
+	pthread_mutex_lock(&machine->pins);
 	*pin = (struct hosted_pin){ .core = core, .number = number, .routed = true, .raised = pin->raised };
-	deliver(machine_of(kernel), pin);
+	deliver(machine, pin);
+	pthread_mutex_unlock(&machine->pins);
 }
 
 void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
@@ -34,14 +37,18 @@ void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
 	struct hosted *machine = machine_of(kernel);
 	if (gsi >= machine->config.gsis)
 		return;
+	pthread_mutex_lock(&machine->pins);
 	machine->pin[gsi].masked = masked;
 	deliver(machine, &machine->pin[gsi]);
+	pthread_mutex_unlock(&machine->pins);
 }
 
 void hosted_raise_pin(struct hosted *machine, unsigned gsi)
 {
+	pthread_mutex_lock(&machine->pins);
 	machine->pin[gsi].raised = true;
 	deliver(machine, &machine->pin[gsi]);
+	pthread_mutex_unlock(&machine->pins);
 }
 
 enum { MSI_CORE_SHIFT = 12 };
@@ -62,20 +69,21 @@ uint64_t arch_port_in(uint16_t port, unsigned size)
 {
 	uint64_t value = 0;
 	for (unsigned i = 0; i < size; i++)
-		value |= (uint64_t)hosted_self->machine->port[port + i] << 8 * i;
+		value |= (uint64_t)atomic_load_explicit(&hosted_self->machine->port[port + i], memory_order_relaxed) << 8 * i;
 	return value;
 }
 
 void arch_port_out(uint16_t port, unsigned size, uint64_t value)
 {
 	for (unsigned i = 0; i < size; i++)
-		hosted_self->machine->port[port + i] = value >> 8 * i;
+		atomic_store_explicit(&hosted_self->machine->port[port + i], value >> 8 * i, memory_order_relaxed);
 }
 
 void arch_console_put(char c)
 {
 	struct hosted *machine = hosted_self->machine;
-	machine->console[machine->console_size++ % HOSTED_CONSOLE] = c;
+	uint32_t place = atomic_fetch_add_explicit(&machine->console_size, 1, memory_order_relaxed);
+	atomic_store_explicit(&machine->console[place % HOSTED_CONSOLE], c, memory_order_relaxed);
 }
 
 static void show_console(const struct hosted *machine)

@@ -6,10 +6,13 @@
  *
  * The cores of a machine are contexts of one thread. They change over only at
  * marked places (before and after the lock, wherever a core waits), in an order
- * drawn from the machine's seed, so that every run can be repeated.
+ * drawn from the machine's seed, so that every run can be repeated. Or each is a
+ * thread of the host, and they really meet in the kernel; interrupts then arrive
+ * where the core is outside the kernel.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "core_state.h"
@@ -20,12 +23,21 @@ struct hosted_config {
 	unsigned cores;
 	uint64_t memory;  /* bytes, below 128 MiB; 0: 16 MiB */
 	uint64_t seed;
+	bool threads;     /* cores are threads of the host */
+	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
 	unsigned channel_count;
 	const struct hosted_link *channel;
 	/* Which of `count` cores goes on next; null: a generator seeded with `seed`. */
 	unsigned (*choose)(void *argument, unsigned count);
 	void *choose_argument;
+	/*
+	 * What the programs do. Asked, where nothing is posted, each time a core leaves the kernel to its current
+	 * thread: posts what that thread does next and returns true; or false, and is asked again when something
+	 * has arrived at the core. Cores that are threads ask at the same time.
+	 */
+	bool (*program)(void *argument, struct hosted *machine, unsigned core);
+	void *program_argument;
 };
 
 /* One end of a channel. */
@@ -35,13 +47,15 @@ struct hosted_link {
 	unsigned peer;       /* cluster */
 	unsigned peer_cores;
 };
-enum { HOSTED_CHANNELS = 16 };
+enum { HOSTED_CHANNELS = 16, HOSTED_THREADS_MAX = 64 };
 
 struct hosted {
 	struct kernel kernel;
 	struct boot_info info;
 	struct hosted_config config;
-	uint64_t time; /* grows by one with every reading */
+	_Atomic uint64_t time; /* grows by one with every reading */
+	uint64_t tsc_start;
+	struct hosted_threads *threads; /* while they run */
 	uint64_t random;
 	struct thread *root;     /* the root task's thread and CNode, as boot made them */
 	struct slot *root_cnode;
@@ -51,9 +65,10 @@ struct hosted {
 		unsigned number;
 		bool routed, masked, raised;
 	} pin[HOSTED_PINS];
-	uint8_t port[65536 + 3]; /* what was last written to each I/O port */
-	char console[HOSTED_CONSOLE];
-	uint32_t console_size; /* all that was ever written; the buffer holds the last of it */
+	pthread_mutex_t pins;
+	_Atomic uint8_t port[65536 + 3]; /* what was last written to each I/O port */
+	_Atomic char console[HOSTED_CONSOLE];
+	_Atomic uint32_t console_size; /* all that was ever written; the buffer holds the last of it */
 };
 
 /* Boots; the root task is current on core 0 then, with everything in its hands that boot.c gives it. */
@@ -90,5 +105,12 @@ bool hosted_done(const struct hosted *machine, unsigned core);
  * TLB would. Returns the entry used, 0 when nothing is mapped there.
  */
 uint64_t hosted_touch(struct hosted *machine, unsigned core, uint64_t vaddr);
+/*
+ * A program on this core loads or stores the aligned word there, by what its TLB says. False where that is not
+ * ordinary memory mapped with the right to do so: the program would fault. A core that is a thread may do this in
+ * its own `program` only.
+ */
+bool hosted_load(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t *value);
+bool hosted_store(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t value);
 /* Something a core's TLB remembers is not so any more: the kernel forgot to flush. */
 bool hosted_tlb_stale(const struct hosted *machine);

@@ -2,6 +2,7 @@
 /* A machine's memory map, its boot_info as a loader would write it, and its birth and end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <x86intrin.h>
 #include <skerry/doorbell.h>
 #include "arena.h"
 #include "boot.h"
@@ -90,6 +91,8 @@ struct hosted *hosted_create(const struct hosted_config *config)
 	machine->config = *config;
 	machine->config.memory = config->memory ? config->memory : RAM_DEFAULT;
 	machine->time = 1;
+	machine->tsc_start = __rdtsc();
+	pthread_mutex_init(&machine->pins, 0);
 	machine->random = config->seed * 2 + 1;
 	uint64_t part = arena_part(config->cluster);
 	arena_take(part + RAM_OFFSET, machine->config.memory);
@@ -112,8 +115,9 @@ struct hosted *hosted_create(const struct hosted_config *config)
 void hosted_destroy(struct hosted *machine)
 {
 	uint64_t part = arena_part(machine->config.cluster);
-	for (unsigned i = 0; i < machine->config.cores; i++)
+	for (unsigned i = 0; i < machine->config.cores && !machine->config.threads; i++)
 		fiber_free(&machine->core[i].fiber);
+	pthread_mutex_destroy(&machine->pins);
 	arena_drop(part + RAM_OFFSET, machine->config.memory);
 	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);
 	machines[machine->config.cluster] = 0;

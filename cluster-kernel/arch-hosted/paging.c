@@ -12,11 +12,18 @@ void arch_vspace_init(uint64_t *root)
 		root[i] = (uint64_t)i << 12 | PTE_KERNEL;
 }
 
-/* The entry that maps the address, 0 where there is none. */
-static uint64_t walk(const struct vspace *vspace, uint64_t vaddr)
+/*
+ * What the processor and programs do to memory is no business of the thread sanitizer's: they read and write
+ * without asking, and the kernel's only means against it is to unmap and to wait until all TLBs have been flushed.
+ */
+#define NO_SANITIZE_THREAD __attribute__((no_sanitize("thread")))
+
+/* The entry that maps the address and the level it is at, 0 where there is none. */
+NO_SANITIZE_THREAD static uint64_t walk(const struct vspace *vspace, uint64_t vaddr, unsigned *at)
 {
-	const uint64_t *table = vspace->root;
+	const volatile uint64_t *table = vspace->root;
 	for (unsigned level = LEVEL_ROOT;; level--) {
+		*at = level;
 		uint64_t entry = table[vaddr >> (12 + 9 * level) & (ENTRIES - 1)];
 		if (!arch_pte_present(entry))
 			return 0;
@@ -26,24 +33,55 @@ static uint64_t walk(const struct vspace *vspace, uint64_t vaddr)
 	}
 }
 
-uint64_t hosted_touch(struct hosted *machine, unsigned index, uint64_t vaddr)
+/* What the core's TLB says, filled where it says nothing; null where nothing is mapped. */
+static const struct hosted_translation *translate(struct hosted_core *core, uint64_t vaddr)
 {
-	struct hosted_core *core = &machine->core[index];
 	const struct vspace *vspace = core->cpu->own.loaded_vspace;
-	vaddr &= ~4095ull;
+	struct hosted_translation new = { .vspace = vspace, .vaddr = vaddr & ~4095ull };
 	if (!vspace)
 		return 0;
 	for (unsigned i = 0; i < HOSTED_TLB; i++)
-		if (core->tlb[i].vspace == vspace && core->tlb[i].vaddr == vaddr)
-			return core->tlb[i].entry;
-	uint64_t entry = walk(vspace, vaddr);
-	if (entry) {
-		unsigned i = core->tlb_next++ % HOSTED_TLB;
-		core->tlb[i].vspace = vspace;
-		core->tlb[i].vaddr = vaddr;
-		core->tlb[i].entry = entry;
-	}
-	return entry;
+		if (core->tlb[i].vspace == vspace && core->tlb[i].vaddr == new.vaddr)
+			return &core->tlb[i];
+	new.entry = walk(vspace, new.vaddr, &new.level);
+	if (!new.entry)
+		return 0;
+	core->tlb[core->tlb_next % HOSTED_TLB] = new;
+	return &core->tlb[core->tlb_next++ % HOSTED_TLB];
+}
+
+uint64_t hosted_touch(struct hosted *machine, unsigned core, uint64_t vaddr)
+{
+	const struct hosted_translation *translation = translate(&machine->core[core], vaddr);
+	return translation ? translation->entry : 0;
+}
+
+/* The memory that a program may use so, null where it would fault or it is not memory. */
+static volatile uint64_t *user_word(struct hosted *machine, unsigned core, uint64_t vaddr, unsigned right)
+{
+	const struct hosted_translation *t = translate(&machine->core[core], vaddr);
+	if (!t || vaddr % 8 || !(t->entry >> PTE_RIGHTS & right))
+		return 0;
+	uint64_t size = 1ull << (12 + 9 * t->level);
+	uint64_t paddr = arch_pte_address(t->entry, t->level) + (vaddr & (size - 1));
+	const struct boot_range *memory = &machine->info.memory[0];
+	return paddr - memory->base < memory->size ? direct(paddr) : 0;
+}
+
+NO_SANITIZE_THREAD bool hosted_load(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t *value)
+{
+	const volatile uint64_t *word = user_word(machine, core, vaddr, RIGHT_READ);
+	if (word)
+		*value = *word;
+	return word;
+}
+
+NO_SANITIZE_THREAD bool hosted_store(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t value)
+{
+	volatile uint64_t *word = user_word(machine, core, vaddr, RIGHT_WRITE);
+	if (word)
+		*word = value;
+	return word;
 }
 
 void hosted_flush_tlb(void)
@@ -54,10 +92,11 @@ void hosted_flush_tlb(void)
 
 bool hosted_tlb_stale(const struct hosted *machine)
 {
+	unsigned level;
 	for (unsigned c = 0; c < machine->config.cores; c++) {
 		const struct hosted_core *core = &machine->core[c];
 		for (unsigned i = 0; i < HOSTED_TLB; i++)
-			if (core->tlb[i].vspace && walk(core->tlb[i].vspace, core->tlb[i].vaddr) != core->tlb[i].entry)
+			if (core->tlb[i].vspace && walk(core->tlb[i].vspace, core->tlb[i].vaddr, &level) != core->tlb[i].entry)
 				return true;
 	}
 	return false;

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Cores that are threads of the host. What they share here is atomic and, but
+ * for interrupts (an interrupt's sender comes before its receiver), relaxed: the
+ * host must not order what the kernel's own lock is there to order, or the
+ * thread sanitizer would see no races.
+ *
+ * A core without anything to do sleeps. The run is over when all sleep: `busy`
+ * counts those that do not, and a core that wakes another is one of them.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <x86intrin.h>
+#include "arch.h"
+#include "hosted.h"
+
+enum { AWAKE, ASLEEP = 1, ARRIVED = 2 }; /* hosted_core.sleep, bits */
+enum {
+	STACK_SIZE = 512 << 10,
+	SPINS_YIELD = 64,      /* turns of a waiting loop after which the host may run somebody else */
+	SPINS_MAX = 1u << 28,  /* of one kernel entry: more means that cores wait for each other */
+	DOZE_NS = 200000,      /* how often a sleeping core looks at its timer */
+};
+
+struct hosted_threads {
+	struct hosted *const *machine;
+	unsigned count;
+	_Atomic uint32_t busy;
+	_Atomic bool over;
+};
+
+void threads_pause(struct hosted_core *core)
+{
+	if (core->machine->config.tsc || core->machine->config.cores == 1)
+		return;
+	core->random = core->random * 1664525u + 1013904223u;
+	unsigned dice = core->random >> 16;
+	if (dice % 32 == 0)
+		sched_yield();
+	else if (dice % 4 == 0)
+		for (unsigned i = 0; i < dice >> 8; i++)
+			_mm_pause();
+}
+
+void threads_relax(struct hosted_core *core)
+{
+	_mm_pause();
+	if (++core->spins % SPINS_YIELD == 0)
+		sched_yield();
+	if (core->spins > SPINS_MAX)
+		arch_panic("a core waits for another for ever");
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, const struct timespec *timeout)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, 0, 0);
+}
+
+static void arrive(struct hosted_core *core, struct hosted_threads *run)
+{
+	uint32_t before = atomic_fetch_or_explicit(&core->sleep, ARRIVED, memory_order_release);
+	if (before != ASLEEP)
+		return; /* it will look before it sleeps, or somebody else has woken it */
+	atomic_fetch_add_explicit(&run->busy, 1, memory_order_relaxed);
+	syscall(SYS_futex, &core->sleep, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+void threads_wake(struct hosted_core *core)
+{
+	if (core->machine->threads)
+		arrive(core, core->machine->threads);
+}
+
+/* All sleep, so time stands still: whose timer is due goes on; when there is none, the run is over. */
+static void end(struct hosted_threads *run)
+{
+	for (unsigned m = 0; m < run->count; m++)
+		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
+			if (hosted_timer_due(&run->machine[m]->core[c])) {
+				arrive(&run->machine[m]->core[c], run);
+				return;
+			}
+	atomic_store_explicit(&run->over, true, memory_order_relaxed);
+	for (unsigned m = 0; m < run->count; m++)
+		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
+			arrive(&run->machine[m]->core[c], run);
+}
+
+/* A core whose timer has gone off counts as busy again, unless the run is over. */
+static bool rouse(struct hosted_core *core, struct hosted_threads *run)
+{
+	uint32_t busy = atomic_load_explicit(&run->busy, memory_order_relaxed), asleep = ASLEEP;
+	do {
+		if (busy == 0)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(&run->busy, &busy, busy + 1, memory_order_relaxed,
+	                                                memory_order_relaxed));
+	if (!atomic_compare_exchange_strong_explicit(&core->sleep, &asleep, AWAKE, memory_order_acquire,
+	                                             memory_order_relaxed))
+		atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed); /* who woke it has counted it, too */
+	return true;
+}
+
+/* Returns false when the run is over. */
+static bool sleep_until_something(struct hosted_core *core, struct hosted_threads *run)
+{
+	static const struct timespec doze = { .tv_nsec = DOZE_NS };
+	uint32_t awake = AWAKE;
+	if (atomic_compare_exchange_strong_explicit(&core->sleep, &awake, ASLEEP, memory_order_relaxed,
+	                                            memory_order_relaxed)) {
+		if (atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed) == 1)
+			end(run);
+		while (atomic_load_explicit(&core->sleep, memory_order_relaxed) == ASLEEP) {
+			futex_wait(&core->sleep, ASLEEP, core->timer ? &doze : 0);
+			if (hosted_timer_due(core) && rouse(core, run))
+				break;
+		}
+	}
+	atomic_exchange_explicit(&core->sleep, AWAKE, memory_order_acquire);
+	return !atomic_load_explicit(&run->over, memory_order_relaxed);
+}
+
+static void *core_main(void *argument)
+{
+	struct hosted_core *core = argument;
+	hosted_self = core;
+	do
+		while (hosted_core_busy(core))
+			hosted_core_enter(core);
+	while (sleep_until_something(core, core->machine->threads));
+	return 0;
+}
+
+static pthread_t start(struct hosted_core *core)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_SIZE);
+	errno = pthread_create(&thread, &attributes, core_main, core);
+	if (errno) {
+		perror("starting a core");
+		abort();
+	}
+	pthread_attr_destroy(&attributes);
+	return thread;
+}
+
+void threads_run(struct hosted *const *list, unsigned count)
+{
+	struct hosted_threads run = { .machine = list, .count = count };
+	pthread_t thread[HOSTED_THREADS_MAX];
+	unsigned cores = 0, started = 0;
+	for (unsigned m = 0; m < count; m++) {
+		cores += list[m]->config.cores;
+		list[m]->threads = &run;
+	}
+	if (cores > HOSTED_THREADS_MAX) {
+		fprintf(stderr, "hosted machine: more than %u cores that are threads\n", HOSTED_THREADS_MAX);
+		abort();
+	}
+	run.busy = cores;
+	for (unsigned m = 0; m < count; m++)
+		for (unsigned c = 0; c < list[m]->config.cores; c++)
+			thread[started++] = start(&list[m]->core[c]);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(thread[i], 0);
+	for (unsigned m = 0; m < count; m++)
+		list[m]->threads = 0;
+}
