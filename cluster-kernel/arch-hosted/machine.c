@@ -2,6 +2,7 @@
 /* A machine's memory map, its boot_info as a loader would write it, and its birth and end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <x86intrin.h>
 #include <skerry/doorbell.h>
 #include "arena.h"
@@ -82,11 +83,12 @@ struct hosted_core *hosted_core_by_apic(uint32_t apic)
 
 struct hosted *hosted_create(const struct hosted_config *config)
 {
-	struct hosted *machine = calloc(1, sizeof(*machine));
+	struct hosted *machine = aligned_alloc(_Alignof(struct hosted), sizeof(*machine));
 	if (!machine || config->cluster >= ARENA_CLUSTERS || machines[config->cluster] || config->gsis > HOSTED_PINS) {
 		fprintf(stderr, "no machine can be made of this configuration\n");
 		abort();
 	}
+	memset(machine, 0, sizeof(*machine));
 	machines[config->cluster] = machine;
 	machine->config = *config;
 	machine->config.memory = config->memory ? config->memory : RAM_DEFAULT;

@@ -51,6 +51,8 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->boot = info;
 	kernel->cpu_count = info->cpu_count;
 	kernel->tsc_hz = info->tsc_hz;
+	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
+		kernel->vspace_free[i] = i;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
 	kernel->stat = boot_memory_take(memory, ROOT_STAT_FRAMES * 4096, 4096);
 	lock_kernel_init(kernel);
@@ -176,11 +178,11 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
 	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
 	put_cap(cnode, ROOT_SLOT_CNODE,
 	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = ROOT_CNODE_BITS,
-	                      .guard_bits = 64 - ROOT_CNODE_BITS });
+	                      .guard_bits = 64 - ROOT_CNODE_BITS, .limit = 1u << ROOT_CNODE_BITS });
 	put_cap(cnode, ROOT_SLOT_VSPACE, (struct cap){ .type = OBJECT_VSPACE, .object = (uint64_t)vspace });
-	slot_insert(&thread->slot[THREAD_CSPACE], &cnode[ROOT_SLOT_CNODE].cap, &cnode[ROOT_SLOT_CNODE]);
-	slot_insert(&thread->slot[THREAD_VSPACE], &cnode[ROOT_SLOT_VSPACE].cap, &cnode[ROOT_SLOT_VSPACE]);
-	slot_insert(&thread->slot[THREAD_IPC_BUFFER], &cnode[ROOT_SLOT_IPC_BUFFER].cap, &cnode[ROOT_SLOT_IPC_BUFFER]);
+	thread_set_slot(thread, THREAD_CSPACE, &cnode[ROOT_SLOT_CNODE]);
+	thread_set_slot(thread, THREAD_VSPACE, &cnode[ROOT_SLOT_VSPACE]);
+	thread_set_slot(thread, THREAD_IPC_BUFFER, &cnode[ROOT_SLOT_IPC_BUFFER]);
 	thread->ipc_buffer_address = ipc_buffer;
 	return thread;
 }

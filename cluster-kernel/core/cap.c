@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cap.h"
-#include "cnode.h"
 #include "endpoint.h"
-#include "frame.h"
 #include "irq.h"
+#include "kernel.h"
 #include "notification.h"
 #include "reply.h"
 #include "thread.h"
 #include "vspace.h"
+#include "work.h"
+#include "zombie.h"
 
+/* Where an object counts its capabilities; null for what does not. */
 static uint32_t *cap_references(const struct cap *cap)
 {
 	switch (cap->type) {
@@ -17,21 +19,21 @@ static uint32_t *cap_references(const struct cap *cap)
 	case OBJECT_NOTIFICATION: return &((struct notification *)cap->object)->references;
 	case OBJECT_REPLY: return &((struct reply *)cap->object)->references;
 	case OBJECT_VSPACE: return &((struct vspace *)cap->object)->references;
-	case OBJECT_CNODE: return &((struct slot *)cap->object)->references;
+	case OBJECT_CNODE: return &((struct slot *)cap->object)->cap.references;
 	default: return 0;
 	}
 }
 
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 {
+	struct link *before = parent ? &parent->open : 0;
 	slot->cap = *cap;
-	slot->previous = parent;
-	slot->depth = parent ? parent->depth + 1 : 0;
-	slot->next = parent ? parent->next : 0;
-	if (slot->next)
-		slot->next->previous = slot;
-	if (parent)
-		parent->next = slot;
+	slot->open = (struct link){ before, &slot->close };
+	slot->close = (struct link){ &slot->open, parent ? before->next : 0 };
+	if (parent) {
+		before->next->previous = &slot->close;
+		before->next = &slot->open;
+	}
 	uint32_t *references = cap_references(cap);
 	if (references)
 		++*references;
@@ -39,16 +41,49 @@ void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 
 void slot_move(struct slot *to, struct slot *from)
 {
-	to->cap = from->cap;
-	to->previous = from->previous;
-	to->next = from->next;
-	to->depth = from->depth;
-	if (to->previous)
-		to->previous->next = to;
-	if (to->next)
-		to->next->previous = to;
-	from->cap = (struct cap){ 0 };
-	from->previous = from->next = 0;
+	bool leaf = from->open.next == &from->close;
+	*to = *from;
+	if (leaf) {
+		to->open.next = &to->close;
+		to->close.previous = &to->open;
+	}
+	to->open.next->previous = &to->open;
+	to->close.previous->next = &to->close;
+	if (to->open.previous)
+		to->open.previous->next = &to->open;
+	if (to->close.next)
+		to->close.next->previous = &to->close;
+	*from = (struct slot){ 0 };
+}
+
+static void link_remove(const struct link *link)
+{
+	if (link->previous)
+		link->previous->next = link->next;
+	if (link->next)
+		link->next->previous = link->previous;
+}
+
+void slot_remove(struct slot *slot)
+{
+	link_remove(&slot->open);
+	link_remove(&slot->close);
+	*slot = (struct slot){ 0 };
+}
+
+/*
+ * What may take long is done while the capability still stands in its slot,
+ * without rights if it is the last: nobody new can wait for the object.
+ */
+static bool dismiss(struct cpu *cpu, struct cap *cap, bool last)
+{
+	if (cap->type == OBJECT_IRQ_HANDLER)
+		return irq_release(cpu, cap);
+	if (!last || (cap->type != OBJECT_ENDPOINT && cap->type != OBJECT_NOTIFICATION))
+		return true;
+	cap->rights = 0;
+	return cap->type == OBJECT_ENDPOINT ? endpoint_destroy(cpu, (struct endpoint *)cap->object)
+	                                    : notification_destroy(cpu, (struct notification *)cap->object);
 }
 
 /* The last capability to an object is gone. */
@@ -56,40 +91,45 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 {
 	switch (cap->type) {
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
-	case OBJECT_ENDPOINT: endpoint_destroy(cpu, (struct endpoint *)cap->object); break;
-	case OBJECT_NOTIFICATION: notification_destroy(cpu, (struct notification *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;
 	case OBJECT_VSPACE: vspace_destroy(cpu, (struct vspace *)cap->object); break;
-	case OBJECT_CNODE: cnode_doom(cpu, (struct slot *)cap->object, cap->size_bits); break;
 	}
 }
 
-void slot_delete(struct cpu *cpu, struct slot *slot)
+bool slot_delete(struct cpu *cpu, struct slot *slot)
 {
+	if (slot_empty(slot)) {
+		work_done(cpu, WORK_EMPTY_SLOT);
+		return true;
+	}
+	uint32_t *references = cap_references(&slot->cap);
+	bool last = references && *references == 1;
+	work_done(cpu, WORK_DELETE);
+	if (!dismiss(cpu, &slot->cap, last))
+		return false;
+	if (slot->cap.type == OBJECT_CNODE && last) {
+		zombie_make(kernel_of(cpu), slot);
+		return true;
+	}
 	struct cap cap = slot->cap;
-	if (cap.type == CAP_NULL)
-		return;
-	for (struct slot *s = slot->next; s && s->depth > slot->depth; s = s->next)
-		s->depth--; /* children become the parent's */
-	if (slot->previous)
-		slot->previous->next = slot->next;
-	if (slot->next)
-		slot->next->previous = slot->previous;
-	slot->cap = (struct cap){ 0 };
-	slot->previous = slot->next = 0;
-
+	slot_remove(slot);
 	if (cap.flags & CAP_MAPPED)
 		vspace_unmap_cap(cpu, &cap);
-	if (cap.type == OBJECT_IRQ_HANDLER)
-		irq_release(cpu, &cap);
-	uint32_t *references = cap_references(&cap);
+	if ((cap.flags & CAP_THREAD) && cap.type == OBJECT_VSPACE)
+		thread_leave_vspace(cpu, slot);
 	if (references && --*references == 0)
 		destroy(cpu, &cap);
-	cnode_destroy_doomed(cpu);
+	return true;
 }
 
-void slot_revoke(struct cpu *cpu, struct slot *slot)
+bool slot_revoke(struct cpu *cpu, struct slot *slot)
 {
-	while (slot_has_children(slot))
-		slot_delete(cpu, slot->next);
+	while (slot_has_children(slot)) {
+		struct slot *child = link_slot(slot->open.next);
+		if (work_over(cpu))
+			return false;
+		if (!(child->cap.type == CAP_ZOMBIE ? zombies_bury(cpu) : slot_delete(cpu, child)))
+			return false;
+	}
+	return true;
 }

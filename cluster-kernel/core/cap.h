@@ -2,8 +2,10 @@
 /*
  * Capabilities, the slots that hold them, and the derivation tree.
  *
- * The tree is a doubly linked list in preorder; a slot's descendants are the
- * slots after it with a greater depth, up to the first that is not deeper.
+ * The tree is written as brackets: each capability has an opening and a closing
+ * one in a doubly linked list, and what stands between them was derived from
+ * it. So a capability goes without a word to its descendants, however many,
+ * and they are its parent's then. Roots stand in lists of their own.
  */
 #pragma once
 
@@ -14,10 +16,11 @@
 struct kernel;
 struct cpu;
 
-enum { CAP_NULL = 0 }; /* other types: enum skerry_object */
+enum { CAP_NULL = 0, CAP_ZOMBIE = 255 }; /* other types: enum skerry_object; zombie.h */
 enum {
 	CAP_DEVICE = 1, /* untyped, frame: content is kept, the kernel never touches it */
-	CAP_MAPPED = 2, /* frame, page table: `mapped_*` are valid */
+	CAP_MAPPED = 2, /* frame, page table: `vaddr` and `vspace` are valid */
+	CAP_THREAD = 4, /* in a slot of a TCB: a thread lives by it */
 };
 
 struct cap {
@@ -25,36 +28,60 @@ struct cap {
 	uint8_t rights;
 	uint8_t size_bits; /* untyped, CNode (log2 of slots), frame */
 	uint8_t flags;
-	uint32_t guard_bits; /* CNode */
-	uint64_t object;     /* kernel address; of untypeds and frames the physical address */
 	union {
-		uint64_t badge;  /* endpoint, notification, I/O ports, doorbell; guard of a CNode */
-		uint64_t used;   /* untyped: bytes handed out */
-		uint64_t vaddr;  /* frame, page table: where it is mapped */
+		uint32_t guard_bits; /* CNode */
+		uint32_t references; /* in slot 0 of a CNode: capabilities to that CNode */
 	};
-	uint64_t vspace; /* frame, page table: id of the VSpace it is mapped in */
+	uint64_t object; /* kernel address; of untypeds and frames the physical address */
+	union {
+		uint64_t badge;    /* endpoint, notification, I/O ports, doorbell; guard of a CNode */
+		uint64_t used;     /* untyped: bytes handed out */
+		uint64_t vaddr;    /* frame, page table: where it is mapped */
+		struct slot *next; /* zombie: the next of kernel->doomed */
+	};
+	union {
+		uint64_t vspace; /* frame, page table: id of the VSpace it is mapped in */
+		uint64_t limit;  /* CNode: its slots, if a capability pointer is an index into it; else 0 */
+		uint64_t zeroed; /* untyped: memory from `used` up to here is known to be zero */
+		uint64_t cursor; /* zombie: slots before this are empty */
+	};
+};
+
+struct link {
+	struct link *previous, *next;
 };
 
 struct slot {
-	struct cap cap;
-	struct slot *previous, *next;
-	uint32_t depth;
-	uint32_t references; /* slot 0 of a CNode only: capabilities to that CNode */
-	uint64_t reserved;
+	_Alignas(1u << SLOT_BITS) struct cap cap;
+	struct link open, close;
 };
 _Static_assert(sizeof(struct slot) == 1u << SLOT_BITS, "the ABI's slot size");
+
+static inline struct slot *link_slot(const struct link *link)
+{
+	return (struct slot *)((uint64_t)link & -(uint64_t)sizeof(struct slot));
+}
+static inline bool link_opens(const struct link *link) { return link == &link_slot(link)->open; }
 
 static inline bool slot_empty(const struct slot *slot) { return slot->cap.type == CAP_NULL; }
 static inline bool slot_has_children(const struct slot *slot)
 {
-	return slot->next && slot->next->depth > slot->depth;
+	return slot->open.next != &slot->close && !slot_empty(slot);
 }
 
 /* Puts `cap` into the empty `slot` as a child of `parent` (null: a root of the tree). */
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent);
 /* Moves the capability to the empty `to`, keeping its place in the tree. */
 void slot_move(struct slot *to, struct slot *from);
-/* Empties the slot; the last capability of an object destroys the object. */
-void slot_delete(struct cpu *cpu, struct slot *slot);
+/* Empties the slot, without a thought for its object. */
+void slot_remove(struct slot *slot);
+
+/*
+ * Deletion, which can stop anywhere (work.h): false when the quantum is over
+ * first; then it is to be called again. The last capability of an object ends
+ * the object; of a CNode, it makes a zombie. What else is deleted on the way
+ * may include the caller's capabilities, its slots, and the thread itself.
+ */
+bool slot_delete(struct cpu *cpu, struct slot *slot);
 /* Deletes all descendants. */
-void slot_revoke(struct cpu *cpu, struct slot *slot);
+bool slot_revoke(struct cpu *cpu, struct slot *slot);

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "work.h"
 
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 {
@@ -29,7 +30,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 		return SKERRY_NO_RIGHTS;
 
 	struct listener *listener = &end->listener[number];
-	slot_delete(cpu, &listener->notification);
+	if (!slot_delete(cpu, &listener->notification))
+		return KERNEL_AGAIN;
 	slot_insert(&listener->notification, &slot->cap, slot);
 	atomic_store_explicit(&end->heard->route[number], core, memory_order_release);
 	return SKERRY_OK;

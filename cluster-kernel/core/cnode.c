@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cnode.h"
-#include "channel.h"
-#include "io_port.h"
+#include "derive.h"
 #include "kernel.h"
 #include "message.h"
+#include "work.h"
+#include "zombie.h"
 
 /* The n highest bits of a capability pointer of which `bits` are left. */
 static uint64_t take_bits(uint64_t cptr, unsigned bits, unsigned n)
@@ -35,113 +36,98 @@ struct slot *cnode_slot(const struct cap *cap, uint64_t index)
 	return (struct slot *)cap->object + index;
 }
 
-/* What a copy of `source` becomes; an error when it may not be copied so. */
-static uint64_t derive(const struct cap *source, uint64_t rights, bool mint, uint64_t badge, struct cap *copy)
+/* The slot that COPY, MINT, MOVE or MUTATE takes from; `rights` on its CNode. */
+static uint64_t find_source(struct cpu *cpu, uint64_t info, unsigned rights, struct slot **from)
 {
-	*copy = *source;
-	copy->rights &= rights;
-	switch (source->type) {
-	case OBJECT_UNTYPED:
-	case OBJECT_PAGE_TABLE:
-	case OBJECT_IRQ_HANDLER:
-		return SKERRY_BAD_ARGUMENT; /* these have one owner; they can be moved */
-	case OBJECT_FRAME_4K:
-	case OBJECT_FRAME_2M:
-	case OBJECT_FRAME_1G:
-		copy->flags &= ~CAP_MAPPED;
-		copy->vaddr = copy->vspace = 0;
+	const struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
+	if (!node)
+		return SKERRY_BAD_CAP;
+	if ((node->cap.rights & rights) != rights)
+		return SKERRY_NO_RIGHTS;
+	*from = cnode_slot(&node->cap, message_word(current(cpu), 1));
+	return *from && !slot_empty(*from) ? SKERRY_OK : SKERRY_EMPTY_SLOT;
+}
+
+/* Bits of the guard that a message gives a copy of `cap`, in *bits. */
+static uint64_t find_guard(struct cpu *cpu, const struct cap *cap, uint64_t info, uint64_t *bits)
+{
+	*bits = 0;
+	if (cap->type != OBJECT_CNODE)
 		return SKERRY_OK;
-	case OBJECT_ENDPOINT:
-	case OBJECT_NOTIFICATION:
-		if (mint && source->badge)
-			return SKERRY_BAD_ARGUMENT;
-		if (mint)
-			copy->badge = badge;
-		return SKERRY_OK;
-	case OBJECT_CNODE:
-		if (mint)
-			return SKERRY_BAD_ARGUMENT;
-		return SKERRY_OK;
-	case OBJECT_IO_PORT:
-		return mint ? io_port_narrow(copy, badge) : SKERRY_OK;
-	case OBJECT_CHANNEL:
-		return mint ? channel_mint_doorbell(copy, badge) : SKERRY_OK;
-	default:
-		return mint ? SKERRY_BAD_ARGUMENT : SKERRY_OK;
-	}
+	if (message_words(info) < 5 || !thread_ipc_buffer(current(cpu)))
+		return SKERRY_TRUNCATED;
+	*bits = message_word(current(cpu), 4);
+	return SKERRY_OK;
 }
 
 static uint64_t invoke_copy(struct cpu *cpu, struct slot *to, uint64_t info, bool mint)
 {
-	struct thread *thread = current(cpu);
-	struct slot *from_node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
+	const struct thread *thread = current(cpu);
+	struct slot *from;
 	struct cap copy;
+	uint64_t guard_bits;
 	if (message_words(info) < (mint ? 4u : 3u))
 		return SKERRY_TRUNCATED;
-	if (!from_node)
-		return SKERRY_BAD_CAP;
-	struct slot *from = cnode_slot(&from_node->cap, message_word(thread, 1));
-	if (!from || slot_empty(from))
-		return SKERRY_EMPTY_SLOT;
-	if (!slot_empty(to))
-		return SKERRY_SLOT_FULL;
-	uint64_t error = derive(&from->cap, message_word(thread, 2), mint, mint ? message_word(thread, 3) : 0, &copy);
+	uint64_t error = find_source(cpu, info, RIGHT_READ, &from);
 	if (error)
 		return error;
+	if (!slot_empty(to))
+		return SKERRY_SLOT_FULL;
+	error = cap_copy(&from->cap, message_word(thread, 2), &copy);
+	if (!error && mint)
+		error = find_guard(cpu, &copy, info, &guard_bits);
+	if (!error && mint)
+		error = cap_mint(&copy, message_word(thread, 3), guard_bits);
+	if (error)
+		return error;
+
 	slot_insert(to, &copy, from);
 	return SKERRY_OK;
 }
 
-static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info)
+static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info, bool mutate)
 {
-	struct slot *from_node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
-	if (message_words(info) < 2)
+	const struct thread *thread = current(cpu);
+	struct slot *from;
+	uint64_t guard_bits;
+	if (message_words(info) < (mutate ? 4u : 2u))
 		return SKERRY_TRUNCATED;
-	if (!from_node)
-		return SKERRY_BAD_CAP;
-	struct slot *from = cnode_slot(&from_node->cap, message_word(current(cpu), 1));
-	if (!from || slot_empty(from))
-		return SKERRY_EMPTY_SLOT;
+	uint64_t error = find_source(cpu, info, RIGHT_READ | RIGHT_WRITE, &from);
+	if (error)
+		return error;
 	if (!slot_empty(to))
 		return SKERRY_SLOT_FULL;
+	struct cap mutant = from->cap;
+	if (mutate)
+		error = find_guard(cpu, &from->cap, info, &guard_bits);
+	if (mutate && !error)
+		error = cap_mutate(from, message_word(thread, 2), message_word(thread, 3), guard_bits, &mutant);
+	if (error)
+		return error;
+
 	slot_move(to, from);
+	to->cap = mutant;
 	return SKERRY_OK;
 }
 
 uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 {
+	uint64_t label = message_label(info);
+	if (label < CNODE_COPY || label > CNODE_MUTATE)
+		return SKERRY_BAD_LABEL;
 	if (message_words(info) < 1)
 		return SKERRY_TRUNCATED;
+	if (!(node->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
 	struct slot *slot = cnode_slot(&node->cap, message_word(current(cpu), 0));
 	if (!slot)
 		return SKERRY_BAD_ARGUMENT;
-	switch (message_label(info)) {
+	switch (label) {
 	case CNODE_COPY: return invoke_copy(cpu, slot, info, false);
 	case CNODE_MINT: return invoke_copy(cpu, slot, info, true);
-	case CNODE_MOVE: return invoke_move(cpu, slot, info);
-	case CNODE_DELETE: slot_delete(cpu, slot); return SKERRY_OK;
-	case CNODE_REVOKE: slot_revoke(cpu, slot); return SKERRY_OK;
-	default: return SKERRY_BAD_LABEL;
+	case CNODE_MOVE: return invoke_move(cpu, slot, info, false);
+	case CNODE_MUTATE: return invoke_move(cpu, slot, info, true);
+	case CNODE_DELETE: return slot_delete(cpu, slot) && zombies_bury(cpu) ? SKERRY_OK : KERNEL_AGAIN;
+	default: return slot_revoke(cpu, slot) && zombies_bury(cpu) ? SKERRY_OK : KERNEL_AGAIN;
 	}
-}
-
-void cnode_doom(struct cpu *cpu, struct slot *slots, unsigned size_bits)
-{
-	slots->cap.size_bits = size_bits;
-	slots->next = cpu->own.doomed;
-	cpu->own.doomed = slots;
-}
-
-void cnode_destroy_doomed(struct cpu *cpu)
-{
-	if (cpu->own.destroying)
-		return;
-	cpu->own.destroying = true;
-	while (cpu->own.doomed) {
-		struct slot *slots = cpu->own.doomed;
-		cpu->own.doomed = slots->next;
-		for (uint64_t i = 1; i < 1ull << slots->cap.size_bits; i++)
-			slot_delete(cpu, &slots[i]);
-	}
-	cpu->own.destroying = false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * CNodes: arrays of slots, the nodes of a capability space. Slot 0 is never
- * used for a capability (pointer 0 is null everywhere); the kernel counts
- * references to the CNode there.
+ * used for a capability (pointer 0 is null everywhere); the kernel counts the
+ * CNode's capabilities there, and a zombie (zombie.h) stands there at its end.
  */
 #pragma once
 
@@ -16,10 +16,3 @@ struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr);
 /* Slot `index` of the CNode that `cap` names, null when out of range or 0. */
 struct slot *cnode_slot(const struct cap *cap, uint64_t index);
 uint64_t invoke_cnode(struct cpu *cpu, struct slot *slot, uint64_t info);
-/*
- * The last capability to the CNode is gone. Its content is deleted at the end
- * of the outermost deletion, not here: users nest CNodes as deep as they like,
- * and the kernel's stack is small.
- */
-void cnode_doom(struct cpu *cpu, struct slot *slots, unsigned size_bits);
-void cnode_destroy_doomed(struct cpu *cpu);

@@ -50,8 +50,6 @@ struct cpu_private {
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	struct core_stat *stat;
-	struct slot *doomed; /* CNodes whose content is to be deleted, linked in their slots 0 */
-	bool destroying;     /* somebody further up is doing that */
 	struct lock_cpu lock;
 	struct trace trace;
 };

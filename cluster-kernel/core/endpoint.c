@@ -5,6 +5,7 @@
 #include "notification.h"
 #include "reply.h"
 #include "schedule.h"
+#include "work.h"
 
 /* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
 static void sent(struct thread *sender, struct reply *reply, bool calling)
@@ -82,10 +83,13 @@ void endpoint_cancel(struct thread *thread)
 		thread->reply->thread = 0;
 }
 
-void endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
+bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 {
 	struct thread *thread;
 	while ((thread = endpoint->senders.head ? endpoint->senders.head : endpoint->receivers.head)) {
+		if (work_over(cpu))
+			return false;
+		work_done(cpu, WORK_WAKE);
 		endpoint_cancel(thread);
 		if (thread->faulting) {
 			thread->faulting = 0;
@@ -95,4 +99,5 @@ void endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 			schedule_wake(cpu, thread);
 		}
 	}
+	return true;
 }

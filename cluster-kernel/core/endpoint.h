@@ -26,4 +26,5 @@ void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap
 uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, bool block);
 /* A thread that sends or receives leaves the queue. */
 void endpoint_cancel(struct thread *thread);
-void endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);
+/* Wakes all that wait; false when the quantum is over first. */
+bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);

@@ -14,6 +14,8 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 		return SKERRY_TRUNCATED;
 	if (!slot)
 		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
 	if (cap->flags & CAP_MAPPED)
 		return SKERRY_MAPPED;
 	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1), attributes = message_word(thread, 2);

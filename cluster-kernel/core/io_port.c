@@ -25,6 +25,8 @@ uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < (label == IO_PORT_IN ? 2u : 3u))
 		return SKERRY_TRUNCATED;
+	if (!(slot->cap.rights & (label == IO_PORT_IN ? RIGHT_READ : RIGHT_WRITE)))
+		return SKERRY_NO_RIGHTS;
 	uint64_t port = message_word(thread, 0), size = message_word(thread, 1);
 	if (size != 1 && size != 2 && size != 4)
 		return SKERRY_BAD_ARGUMENT;

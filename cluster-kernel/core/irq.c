@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "work.h"
 
 static int free_irq(const struct kernel *kernel)
 {
@@ -34,6 +35,8 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 		return SKERRY_TRUNCATED;
 	if (!node)
 		return SKERRY_BAD_CAP;
+	if (!(node->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
 	struct slot *slot = cnode_slot(&node->cap, message_word(thread, 0));
 	uint64_t core = message_word(thread, 1), gsi = message_word(thread, 2), flags = message_word(thread, 3);
 	if (!slot || core >= kernel->cpu_count)
@@ -72,7 +75,8 @@ static uint64_t set_notification(struct cpu *cpu, struct irq *irq, uint64_t info
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	slot_delete(cpu, &irq->notification);
+	if (!slot_delete(cpu, &irq->notification))
+		return KERNEL_AGAIN;
 	slot_insert(&irq->notification, &slot->cap, slot);
 	return SKERRY_OK;
 }
@@ -98,11 +102,13 @@ void irq_arrived(struct cpu *cpu, unsigned number)
 	notification_signal_cap(cpu, &irq->notification.cap);
 }
 
-void irq_release(struct cpu *cpu, const struct cap *cap)
+bool irq_release(struct cpu *cpu, const struct cap *cap)
 {
 	struct irq *irq = &kernel_of(cpu)->irq[cap->object];
 	if (irq->gsi != IRQ_MSI)
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
-	slot_delete(cpu, &irq->notification);
+	if (!slot_delete(cpu, &irq->notification))
+		return false;
 	*irq = (struct irq){ 0 };
+	return true;
 }

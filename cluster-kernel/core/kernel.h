@@ -44,8 +44,11 @@ struct kernel {
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
-	uint64_t next_vspace;  /* id of the next VSpace */
+	uint64_t vspaces_made; /* ever */
+	uint32_t vspace_count; /* alive */
+	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */
 	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
+	struct slot *doomed;   /* zombies, linked by cap.next; zombie.h */
 	struct irq irq[KERNEL_IRQS];
 	struct channel_end channel[BOOT_MAX_CHANNELS];
 	struct core_stat *stat; /* one per core, in frames that the root task reads */

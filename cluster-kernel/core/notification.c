@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "schedule.h"
+#include "work.h"
 
 static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
 {
@@ -80,15 +81,20 @@ void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
 		notification_signal(cpu, (struct notification *)cap->object, cap->badge);
 }
 
-void notification_destroy(struct cpu *cpu, struct notification *notification)
+bool notification_destroy(struct cpu *cpu, struct notification *notification)
 {
-	if (notification->bound)
-		notification->bound->bound = 0;
 	while (notification->waiters.head) {
 		struct thread *thread = notification->waiters.head;
+		if (work_over(cpu))
+			return false;
+		work_done(cpu, WORK_WAKE);
 		notification_cancel(thread);
 		timer_cancel(cpu, thread);
 		thread_result(thread, SKERRY_DELETED);
 		schedule_wake(cpu, thread);
 	}
+	if (notification->bound)
+		notification->bound->bound = 0;
+	notification->bound = 0;
+	return true;
 }

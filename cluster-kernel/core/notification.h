@@ -31,4 +31,5 @@ bool notification_take(struct notification *notification, struct thread *thread)
 void notification_cancel(struct thread *thread);
 /* For an interrupt or a doorbell: the capability may be null. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
-void notification_destroy(struct cpu *cpu, struct notification *notification);
+/* Wakes all that wait; false when the quantum is over first. */
+bool notification_destroy(struct cpu *cpu, struct notification *notification);

@@ -8,33 +8,8 @@
 #include "notification.h"
 #include "schedule.h"
 #include "thread.h"
-
-static void copy_slot(struct slot *to, struct slot *from)
-{
-	struct cap copy = from->cap;
-	copy.flags &= ~CAP_MAPPED;
-	slot_insert(to, &copy, from);
-}
-
-/*
- * The thread lives by copies of `from` (null: none) now. What its old
- * capabilities kept alive may include the slots of `from` and the thread itself.
- */
-static void replace_slots(struct cpu *cpu, struct thread *thread, struct slot *const from[THREAD_SLOTS])
-{
-	struct slot fresh[THREAD_SLOTS] = { 0 };
-	thread->references++;
-	for (unsigned i = 0; i < THREAD_SLOTS; i++)
-		if (from[i])
-			copy_slot(&fresh[i], from[i]);
-	for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-		slot_delete(cpu, &thread->slot[i]);
-		if (from[i])
-			slot_move(&thread->slot[i], &fresh[i]);
-	}
-	if (--thread->references == 0)
-		thread_destroy(cpu, thread);
-}
+#include "work.h"
+#include "zombie.h"
 
 static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
@@ -58,13 +33,28 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	}
 	if (thread->state != THREAD_INACTIVE)
 		return SKERRY_BUSY;
+	/*
+	 * What the old capabilities kept alive goes first, and may include the new
+	 * ones, the caller's, and this thread: look at everything again after that.
+	 */
+	if (thread_has_slots(thread)) {
+		thread_clear_slots(cpu, thread);
+		return KERNEL_AGAIN;
+	}
+	if (kernel_of(cpu)->doomed) {
+		zombies_bury(cpu);
+		return KERNEL_AGAIN;
+	}
 
 	if (address) {
 		uint64_t offset = address & ((1ull << frame_bits(buffer->cap.type)) - 1);
 		thread->ipc_buffer_address = direct(buffer->cap.object + offset);
 	}
 	thread->fault_cptr = fault;
-	replace_slots(cpu, thread, (struct slot *const[THREAD_SLOTS]){ cspace, vspace, address ? buffer : 0 });
+	thread_set_slot(thread, THREAD_CSPACE, cspace);
+	thread_set_slot(thread, THREAD_VSPACE, vspace);
+	if (address)
+		thread_set_slot(thread, THREAD_IPC_BUFFER, buffer);
 	return SKERRY_OK;
 }
 

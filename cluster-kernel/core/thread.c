@@ -64,6 +64,31 @@ void thread_destroy(struct cpu *cpu, struct thread *thread)
 		arch_unload(cpu);
 	if (thread->bound)
 		thread->bound->bound = 0;
+	thread_clear_slots(cpu, thread);
+}
+
+bool thread_has_slots(const struct thread *thread)
+{
+	return !slot_empty(&thread->slot[THREAD_CSPACE]) || !slot_empty(&thread->slot[THREAD_VSPACE]) ||
+	       !slot_empty(&thread->slot[THREAD_IPC_BUFFER]);
+}
+
+void thread_clear_slots(struct cpu *cpu, struct thread *thread)
+{
 	for (unsigned i = 0; i < THREAD_SLOTS; i++)
-		slot_delete(cpu, &thread->slot[i]);
+		slot_delete(cpu, &thread->slot[i]); /* of these types none stops half-way */
+}
+
+void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
+{
+	struct cap copy = from->cap;
+	copy.flags = (copy.flags & ~CAP_MAPPED) | CAP_THREAD;
+	slot_insert(&thread->slot[index], &copy, from);
+}
+
+void thread_leave_vspace(struct cpu *cpu, struct slot *slot)
+{
+	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
+	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
+		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE);
 }

@@ -83,6 +83,13 @@ static inline bool thread_waits(const struct thread *thread)
 /* An empty thread on core 0 in zeroed memory. */
 void thread_init(struct thread *thread);
 void thread_destroy(struct cpu *cpu, struct thread *thread);
+bool thread_has_slots(const struct thread *thread);
+/* Deletes the capabilities it lives by. */
+void thread_clear_slots(struct cpu *cpu, struct thread *thread);
+/* Fills one that is empty with a copy. */
+void thread_set_slot(struct thread *thread, unsigned index, struct slot *from);
+/* Its THREAD_VSPACE slot has been emptied: where it runs, it faults at its next instruction. */
+void thread_leave_vspace(struct cpu *cpu, struct slot *slot);
 /*
  * Takes the thread out of whatever it waits for or runs in; it is INACTIVE then,
  * on no core. A system call it waited in is made again when it is resumed.

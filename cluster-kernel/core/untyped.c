@@ -2,21 +2,27 @@
 #include "untyped.h"
 #include "cap.h"
 #include "cnode.h"
+#include "derive.h"
 #include "frame.h"
 #include "kernel.h"
 #include "memory.h"
 #include "message.h"
 #include "thread.h"
 #include "vspace.h"
+#include "work.h"
 
-enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32 };
+enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, ZERO_STEP = 512 };
 
-/* log2 of the object's size, 0 for what cannot be made from untyped memory. */
+/* log2 of the object's size, 0 for what cannot be made from untyped memory, or not of this size. */
 static unsigned object_bits(uint64_t object, uint64_t size_bits)
 {
 	switch (object) {
 	case OBJECT_UNTYPED: return size_bits >= UNTYPED_BITS_MIN && size_bits <= UNTYPED_BITS_MAX ? size_bits : 0;
 	case OBJECT_CNODE: return size_bits >= 1 && size_bits <= CNODE_BITS_MAX ? size_bits + SLOT_BITS : 0;
+	}
+	if (size_bits)
+		return 0;
+	switch (object) {
 	case OBJECT_TCB: return TCB_BITS;
 	case OBJECT_ENDPOINT: return ENDPOINT_BITS;
 	case OBJECT_NOTIFICATION: return NOTIFICATION_BITS;
@@ -35,61 +41,111 @@ static bool is_physical(uint64_t object)
 	return object == OBJECT_UNTYPED || (object >= OBJECT_FRAME_4K && object <= OBJECT_FRAME_1G);
 }
 
-static void make_object(struct cpu *cpu, struct slot *slot, struct slot *untyped, uint64_t object, unsigned size_bits,
-                        unsigned bits, uint64_t paddr)
+struct retype {
+	struct slot *untyped, *node;
+	uint64_t object, size_bits, first, count;
+	unsigned bits;  /* log2 of an object's size */
+	uint64_t start; /* of the first, from the untyped's beginning */
+};
+
+static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t info, struct retype *r)
 {
-	bool device = untyped->cap.flags & CAP_DEVICE;
-	struct cap cap = { .type = object, .rights = RIGHT_ALL, .size_bits = size_bits, .flags = device ? CAP_DEVICE : 0 };
-	cap.object = is_physical(object) ? paddr : (uint64_t)direct(paddr);
-	if (!device && object != OBJECT_UNTYPED)
-		memory_zero(direct(paddr), 1ull << bits);
-	switch (object) {
-	case OBJECT_CNODE: cap.guard_bits = 64 - size_bits; break;
-	case OBJECT_TCB: thread_init(direct(paddr)); break;
-	case OBJECT_VSPACE: vspace_init(kernel_of(cpu), direct(paddr)); break;
+	const struct thread *thread = current(cpu);
+	const struct cap *cap = &untyped->cap;
+	*r = (struct retype){ .untyped = untyped, .object = message_word(thread, 0), .size_bits = message_word(thread, 1),
+		              .first = message_word(thread, 2), .count = message_word(thread, 3) };
+	r->bits = object_bits(r->object, r->size_bits);
+	r->node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
+	if (!r->bits || r->count == 0 || r->count > RETYPE_COUNT_MAX)
+		return SKERRY_BAD_ARGUMENT;
+	if ((cap->flags & CAP_DEVICE) && !is_physical(r->object))
+		return SKERRY_BAD_ARGUMENT;
+	if (!r->node)
+		return SKERRY_BAD_CAP;
+	if (!(r->node->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+	uint64_t slots = 1ull << r->node->cap.size_bits;
+	if (r->first == 0 || r->first >= slots || r->count > slots - r->first)
+		return SKERRY_BAD_ARGUMENT;
+	work_done(cpu, r->count * WORK_EMPTY_SLOT);
+	for (uint64_t i = 0; i < r->count; i++)
+		if (!slot_empty(cnode_slot(&r->node->cap, r->first + i)))
+			return SKERRY_SLOT_FULL;
+	if (r->object == OBJECT_VSPACE && !vspace_room(kernel_of(cpu), r->count))
+		return SKERRY_NO_RESOURCE;
+	uint64_t size = 1ull << cap->size_bits;
+	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
+	r->start = (used + (1ull << r->bits) - 1) & -(1ull << r->bits);
+	if (r->start > size || r->count > (size - r->start) >> r->bits)
+		return SKERRY_NO_MEMORY;
+	return SKERRY_OK;
+}
+
+/* Zeroes on from where the last call stopped; false when the quantum is over before all is. */
+static bool zero_memory(struct cpu *cpu, const struct retype *r)
+{
+	struct cap *cap = &r->untyped->cap;
+	uint64_t end = r->start + (r->count << r->bits);
+	if (cap->zeroed < r->start)
+		cap->zeroed = r->start;
+	while (cap->zeroed < end) {
+		uint64_t left = end - cap->zeroed, step = left < ZERO_STEP ? left : ZERO_STEP;
+		if (work_over(cpu))
+			return false;
+		memory_zero(direct(cap->object + cap->zeroed), step);
+		cap->zeroed += step;
+		work_done(cpu, step / 64 * WORK_ZERO);
 	}
-	slot_insert(slot, &cap, untyped);
+	return true;
+}
+
+/* The first of those that are still to be made. */
+static void make_object(struct cpu *cpu, const struct retype *r)
+{
+	const struct cap *untyped = &r->untyped->cap;
+	uint64_t paddr = untyped->object + r->start;
+	struct cap cap = { .type = r->object, .rights = RIGHT_ALL, .size_bits = r->size_bits,
+		           .flags = untyped->flags & CAP_DEVICE };
+	cap.object = is_physical(r->object) ? paddr : (uint64_t)direct(paddr);
+	work_done(cpu, WORK_OBJECT);
+	switch (r->object) {
+	case OBJECT_CNODE: cap_set_guard(&cap, 0, 64 - r->size_bits); break;
+	case OBJECT_TCB: thread_init(direct(paddr)); break;
+	case OBJECT_VSPACE:
+		vspace_init(kernel_of(cpu), direct(paddr));
+		work_done(cpu, WORK_VSPACE);
+		break;
+	}
+	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 
 uint64_t invoke_untyped(struct cpu *cpu, struct slot *untyped, uint64_t info)
 {
-	const struct thread *thread = current(cpu);
 	struct cap *cap = &untyped->cap;
+	struct retype r;
 	if (message_label(info) != UNTYPED_RETYPE)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < 4)
 		return SKERRY_TRUNCATED;
-	uint64_t object = message_word(thread, 0), size_bits = message_word(thread, 1);
-	uint64_t first = message_word(thread, 2), count = message_word(thread, 3);
-	unsigned bits = object_bits(object, size_bits);
-	struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
-	if (!bits || count == 0 || count > RETYPE_COUNT_MAX)
-		return SKERRY_BAD_ARGUMENT;
-	if ((cap->flags & CAP_DEVICE) && !is_physical(object))
-		return SKERRY_BAD_ARGUMENT;
-	if (!node)
-		return SKERRY_BAD_CAP;
-	if (first >= 1ull << node->cap.size_bits || count > (1ull << node->cap.size_bits) - first)
-		return SKERRY_BAD_ARGUMENT;
-	for (uint64_t i = 0; i < count; i++) {
-		struct slot *slot = cnode_slot(&node->cap, first + i);
-		if (!slot)
-			return SKERRY_BAD_ARGUMENT;
-		if (!slot_empty(slot))
-			return SKERRY_SLOT_FULL;
-	}
-	if (object == OBJECT_VSPACE && !vspace_room(kernel_of(cpu), count))
-		return SKERRY_NO_RESOURCE;
-	uint64_t size = 1ull << cap->size_bits;
-	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
-	uint64_t start = (used + (1ull << bits) - 1) & -(1ull << bits);
-	if (start > size || count > (size - start) >> bits)
-		return SKERRY_NO_MEMORY;
+	uint64_t error = decode_retype(cpu, untyped, info, &r);
+	if (error)
+		return error;
 
-	/* commit */
-	cap->used = start + (count << bits);
-	for (uint64_t i = 0; i < count; i++)
-		make_object(cpu, cnode_slot(&node->cap, first + i), untyped, object, size_bits, bits,
-		            cap->object + start + (i << bits));
-	return SKERRY_OK;
+	if (!slot_has_children(untyped) && cap->used)
+		cap->used = cap->zeroed = 0; /* whoever had it may have left something */
+	if (!(cap->flags & CAP_DEVICE) && r.object != OBJECT_UNTYPED && !zero_memory(cpu, &r))
+		return KERNEL_AGAIN;
+	for (;;) {
+		make_object(cpu, &r);
+		r.start += 1ull << r.bits;
+		r.first++;
+		cap->used = r.start;
+		if (--r.count == 0)
+			return SKERRY_OK;
+		if (work_over(cpu)) { /* the call that is made again is for what is left */
+			message_set_word(current(cpu), 2, r.first);
+			message_set_word(current(cpu), 3, r.count);
+			return KERNEL_AGAIN;
+		}
+	}
 }

@@ -6,20 +6,18 @@
 #include "memory.h"
 #include "message.h"
 #include "remote.h"
+#include "work.h"
 
 bool vspace_room(const struct kernel *kernel, uint64_t count)
 {
-	for (unsigned i = 0; i < KERNEL_VSPACES && count; i++)
-		count -= !kernel->vspace[i];
-	return count == 0;
+	return count <= KERNEL_VSPACES - kernel->vspace_count;
 }
 
 void vspace_init(struct kernel *kernel, struct vspace *vspace)
 {
-	do
-		vspace->id = ++kernel->next_vspace;
-	while (kernel->vspace[vspace->id % KERNEL_VSPACES]);
-	kernel->vspace[vspace->id % KERNEL_VSPACES] = vspace;
+	unsigned place = kernel->vspace_free[kernel->vspace_count++];
+	vspace->id = ++kernel->vspaces_made * KERNEL_VSPACES + place;
+	kernel->vspace[place] = vspace;
 	arch_vspace_init(vspace->root);
 }
 
@@ -31,8 +29,12 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 
 void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 {
+	struct kernel *kernel = kernel_of(cpu);
+	unsigned place = vspace->id % KERNEL_VSPACES;
 	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_LEAVE);
-	kernel_of(cpu)->vspace[vspace->id % KERNEL_VSPACES] = 0;
+	kernel->vspace[place] = 0;
+	kernel->vspace_free[--kernel->vspace_count] = place;
+	work_done(cpu, WORK_UNMAP);
 }
 
 static unsigned index_at(uint64_t vaddr, unsigned level) { return vaddr >> (12 + 9 * level) & 511; }
@@ -84,6 +86,7 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 		return;
 	*entry = 0;
 	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_FLUSH);
+	work_done(cpu, WORK_UNMAP);
 }
 
 static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
@@ -94,6 +97,8 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 		return SKERRY_TRUNCATED;
 	if (!slot)
 		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
 	if (cap->flags & CAP_MAPPED)
 		return SKERRY_MAPPED;
 	uint64_t vaddr = message_word(current(cpu), 0);

@@ -22,8 +22,10 @@ enum {
 	WORK_EMPTY_SLOT = 5,
 	WORK_ZERO = 10, /* 64 bytes */
 	WORK_OBJECT = 100,
+	WORK_VSPACE = 500, /* its kernel half */
 	WORK_WAKE = 150,
 	WORK_DELETE = 250,
+	WORK_UNMAP = 250,
 };
 
 static inline void work_begin(struct cpu *cpu) { cpu->own.work_left = WORK_QUANTUM; }

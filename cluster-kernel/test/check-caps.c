@@ -7,6 +7,8 @@
 #include "reply.h"
 #include "vspace.h"
 
+enum { ZEROED_MAX = 16384 }; /* bytes behind an untyped's `used` that are looked at */
+
 static bool is_frame(unsigned type) { return type >= OBJECT_FRAME_4K && type <= OBJECT_FRAME_1G; }
 
 /* Bytes of memory, 0 for what is made of none. */
@@ -18,7 +20,8 @@ static uint64_t size_of(const struct cap *cap)
 	case OBJECT_ENDPOINT: return 1ull << ENDPOINT_BITS;
 	case OBJECT_NOTIFICATION: return 1ull << NOTIFICATION_BITS;
 	case OBJECT_REPLY: return 1ull << REPLY_BITS;
-	case OBJECT_CNODE: return 1ull << (cap->size_bits + SLOT_BITS);
+	case OBJECT_CNODE:
+	case CAP_ZOMBIE: return 1ull << (cap->size_bits + SLOT_BITS);
 	case OBJECT_VSPACE: return 1ull << VSPACE_BITS;
 	case OBJECT_PAGE_TABLE: return 1ull << PAGE_TABLE_BITS;
 	case OBJECT_FRAME_4K:
@@ -42,7 +45,7 @@ static bool counts(const struct cap *cap, uint32_t *references)
 	case OBJECT_NOTIFICATION: *references = ((const struct notification *)cap->object)->references; return true;
 	case OBJECT_REPLY: *references = ((const struct reply *)cap->object)->references; return true;
 	case OBJECT_VSPACE: *references = ((const struct vspace *)cap->object)->references; return true;
-	case OBJECT_CNODE: *references = ((const struct slot *)cap->object)->references; return true;
+	case OBJECT_CNODE: *references = ((const struct slot *)cap->object)->cap.references; return true;
 	default: return false;
 	}
 }
@@ -65,7 +68,7 @@ static bool may_derive(const struct cap *parent, const struct cap *child)
 		return false;
 	if (parent->type == OBJECT_IO_PORT)
 		return (child->badge & 0xffff) >= (parent->badge & 0xffff) && child->badge >> 16 <= parent->badge >> 16;
-	return is_frame(parent->type) || !parent->badge || parent->badge == child->badge;
+	return is_frame(parent->type) || parent->type == OBJECT_CNODE || !parent->badge || parent->badge == child->badge;
 }
 
 /* By address; of two that begin at the same, the one that can hold the other first. */
@@ -77,7 +80,7 @@ static int compare(const void *a, const void *b)
 	if (x->size != y->size)
 		return x->size > y->size ? -1 : 1;
 	int order = (y->slot->cap.type == OBJECT_UNTYPED) - (x->slot->cap.type == OBJECT_UNTYPED);
-	return order ? order : (int)x->slot->depth - (int)y->slot->depth;
+	return order ? order : (int)x->depth - (int)y->depth;
 }
 
 static bool same_object(const struct cap *a, const struct cap *b)
@@ -85,35 +88,81 @@ static bool same_object(const struct cap *a, const struct cap *b)
 	return a->type == b->type && a->object == b->object && a->type != OBJECT_UNTYPED;
 }
 
-/* One preorder list of the tree, from its head: order, depths, what derives from what. */
-static void walk_list(struct world *world, const struct slot *head)
+/* Below `above[depth - 1]` in the tree, which is as it must be so far. */
+static void visit(struct world *world, const struct slot *const *above, size_t depth, const struct slot *slot)
+{
+	CHECK(!slot_empty(slot), "the derivation tree leads to an empty slot", slot, depth);
+	if (depth)
+		CHECK(may_derive(&above[depth - 1]->cap, &slot->cap), "a capability has more than the one it derives from",
+		      above[depth - 1]->cap.type, slot->cap.type);
+	if (!size_of(&slot->cap))
+		return;
+	const struct slot *untyped = 0;
+	for (size_t d = depth; d-- && !untyped;)
+		untyped = above[d]->cap.type == OBJECT_UNTYPED ? above[d] : 0;
+	world->found[world->founds++] = (struct found){ .slot = slot, .untyped = untyped, .references = 1, .depth = depth,
+		                                        .base = base_of(&slot->cap), .size = size_of(&slot->cap) };
+}
+
+/* One list of the tree, from its head: each bracket that opens is closed, inside the one that opened before. */
+static size_t walk_list(struct world *world, const struct link *head)
 {
 	const struct slot **above = 0;
-	size_t room = 0;
-	CHECK(head->depth == 0, "the head of a derivation list is not a root", head, head->depth);
-	for (const struct slot *slot = head; slot; slot = slot->next) {
-		const struct slot *previous = slot->previous;
-		CHECK(!slot_empty(slot), "the derivation tree leads to an empty slot", slot, slot->depth);
-		CHECK(!previous || previous->next == slot, "the derivation list is not doubly linked", slot, previous);
-		CHECK(!previous || slot->depth <= previous->depth + 1, "a capability is too deep for its place in the tree",
-		      slot->depth, previous->depth);
-		if (slot->depth >= room) {
-			room = 2 * slot->depth + 16;
+	size_t depth = 0, room = 0, count = 0;
+	for (const struct link *link = head, *previous = 0; link; previous = link, link = link->next) {
+		const struct slot *slot = link_slot(link);
+		CHECK(link->previous == previous, "the derivation list is not doubly linked", link, previous);
+		if (!link_opens(link)) {
+			CHECK(depth && above[depth - 1] == slot, "the brackets of the derivation tree are not balanced", slot, depth);
+			depth--;
+			continue;
+		}
+		visit(world, above, depth, slot);
+		if (depth == room) {
+			room = 2 * room + 16;
 			above = realloc(above, room * sizeof(*above));
 		}
-		above[slot->depth] = slot;
-		if (slot->depth)
-			CHECK(may_derive(&above[slot->depth - 1]->cap, &slot->cap),
-			      "a capability has more than the one it derives from", above[slot->depth - 1]->cap.type, slot->cap.type);
-		if (!size_of(&slot->cap))
-			continue;
-		const struct slot *untyped = 0;
-		for (unsigned d = slot->depth; d-- && !untyped;)
-			untyped = above[d]->cap.type == OBJECT_UNTYPED ? above[d] : 0;
-		world->found[world->founds++] = (struct found){ .slot = slot, .untyped = untyped, .references = 1,
-			                                        .base = base_of(&slot->cap), .size = size_of(&slot->cap) };
+		above[depth++] = slot;
+		count++;
 	}
+	CHECK(depth == 0, "a bracket of the derivation tree is never closed", head, depth);
 	free(above);
+	return count;
+}
+
+/* What the slots say beside the tree. */
+static void check_slot(const struct slot *slot)
+{
+	const struct cap *cap = &slot->cap;
+	if (cap->type == OBJECT_CNODE) {
+		bool flat = !cap->badge && cap->guard_bits + cap->size_bits == 64;
+		CHECK(cap->limit == (flat ? 1ull << cap->size_bits : 0), "a CNode's limit is wrong", slot, cap->limit);
+		CHECK(cap->guard_bits + cap->size_bits <= 64, "a guard is too long", slot, cap->guard_bits);
+	}
+	if (cap->type == OBJECT_UNTYPED && (slot_has_children(slot) || !cap->used)) {
+		CHECK(!(cap->flags & CAP_DEVICE) || !cap->zeroed, "device memory was zeroed", slot, cap->zeroed);
+		for (uint64_t at = (cap->used + 7) & ~7ull; at < cap->zeroed && at < cap->used + ZEROED_MAX; at += 8)
+			CHECK(!*(uint64_t *)direct(cap->object + at), "memory is not zero that should be", cap->object + at, slot);
+	}
+}
+
+/* Zombies are all in the kernel's list, and empty up to their cursors. */
+static void check_zombies(const struct world *world)
+{
+	size_t zombies = 0, doomed = 0;
+	for (size_t i = 0; i < world->slots; i++)
+		zombies += world->slot[i]->cap.type == CAP_ZOMBIE;
+	for (const struct slot *grave = world->kernel->doomed; grave; grave = grave->cap.next) {
+		const struct cap *zombie = &grave->cap;
+		CHECK(zombie->type == CAP_ZOMBIE && zombie->object == (uint64_t)grave, "a doomed CNode is none", grave, zombie->type);
+		CHECK(!slot_has_children(grave), "something derives from a zombie", grave, grave->open.next);
+		CHECK(zombie->cursor >= 1 && zombie->cursor <= 1ull << zombie->size_bits, "a zombie's cursor is out of range", grave,
+		      zombie->cursor);
+		for (uint64_t i = 1; i < zombie->cursor; i++)
+			CHECK(slot_empty(&grave[i]), "a zombie left a slot behind that is not empty", grave, i);
+		doomed++;
+	}
+	CHECK(zombies == doomed, "a zombie is not in the list of doomed CNodes", zombies, doomed);
 }
 
 /* Capabilities to the same object become one entry. */
@@ -147,7 +196,7 @@ static void check_memory(const struct world *world)
 		CHECK(!outer || f->base + f->size <= outer->base + outer->size, "two objects overlap", f->base, outer->base);
 		CHECK(!outer || outer->slot->cap.type == OBJECT_UNTYPED, "an object lies in another's memory", f->base, outer->base);
 		CHECK(f->untyped == (outer ? outer->slot : 0), "an object lies in memory it was not made of", f->base, f->slot);
-		CHECK(f->base % f->size == 0 || f->slot->cap.type == OBJECT_CNODE || !f->untyped, "an object is not aligned",
+		CHECK(f->base % f->size == 0 || !f->untyped, "an object is not aligned",
 		      f->base, f->size);
 		around[depth++] = f;
 	}
@@ -158,9 +207,14 @@ void check_caps(struct world *world)
 {
 	world->found = malloc((world->slots + 1) * sizeof(*world->found));
 	world->founds = 0;
-	for (size_t i = 0; i < world->slots; i++)
-		if (!world->slot[i]->previous)
-			walk_list(world, world->slot[i]);
+	size_t in_tree = 0;
+	for (size_t i = 0; i < world->slots; i++) {
+		check_slot(world->slot[i]);
+		if (!world->slot[i]->open.previous)
+			in_tree += walk_list(world, &world->slot[i]->open);
+	}
+	CHECK(in_tree == world->slots, "a capability is not in the derivation tree", in_tree, world->slots);
+	check_zombies(world);
 	merge(world);
 	check_memory(world);
 	for (size_t i = 0; i < world->founds; i++) {

@@ -46,7 +46,8 @@ static void add(const struct slot *slot)
 	if (!slot)
 		return;
 	if (slot_empty(slot)) {
-		CHECK(!slot->previous && !slot->next, "an empty slot is in the derivation tree", slot, slot->next);
+		CHECK(!slot->open.previous && !slot->open.next && !slot->close.previous && !slot->close.next,
+		      "an empty slot is in the derivation tree", slot, slot->open.next);
 		return;
 	}
 	if (set.count >= set.room / 2)
@@ -60,19 +61,32 @@ static void add(const struct slot *slot)
 
 static void add_thread(const struct thread *thread)
 {
-	for (unsigned i = 0; thread && i < THREAD_SLOTS; i++)
-		add(&thread->slot[i]);
+	for (unsigned i = 0; thread && i < THREAD_SLOTS; i++) {
+		const struct slot *slot = &thread->slot[i];
+		CHECK(slot_empty(slot) || (slot->cap.flags & CAP_THREAD), "a thread's capability does not know that it is one",
+		      slot, slot->cap.type);
+		add(slot);
+	}
 }
 
 static void add_cnode(const struct slot *slots, unsigned bits)
 {
-	for (uint64_t i = 1; i < 1ull << bits && i < SCAN_MAX; i++)
+	for (uint64_t i = 1; i < 1ull << bits && i < SCAN_MAX; i++) {
+		CHECK(!(slots[i].cap.flags & CAP_THREAD), "a capability thinks that it is a thread's", &slots[i],
+		      slots[i].cap.type);
 		add(&slots[i]);
+	}
+}
+
+static void add_link(const struct link *link)
+{
+	if (link)
+		add(link_slot(link));
 }
 
 static void add_contents(const struct cap *cap)
 {
-	if (cap->type == OBJECT_CNODE)
+	if (cap->type == OBJECT_CNODE || cap->type == CAP_ZOMBIE)
 		add_cnode((const struct slot *)cap->object, cap->size_bits);
 	if (cap->type == OBJECT_TCB)
 		add_thread((const struct thread *)cap->object);
@@ -91,10 +105,14 @@ static void find_slots(struct world *world)
 	for (unsigned c = 0; c < world->kernel->channel_count; c++)
 		for (unsigned i = 0; i < DOORBELL_COUNT; i++)
 			add(&world->kernel->channel[c].listener[i].notification);
+	for (const struct slot *grave = world->kernel->doomed; grave; grave = grave->cap.next)
+		add(grave);
 	for (size_t i = 0; i < set.count; i++) {
 		const struct slot *slot = set.slot[i];
-		add(slot->previous);
-		add(slot->next);
+		add_link(slot->open.previous);
+		add_link(slot->open.next);
+		add_link(slot->close.previous);
+		add_link(slot->close.next);
 		add_contents(&slot->cap);
 	}
 	world->slot = set.slot;

@@ -27,6 +27,7 @@ struct found {
 	const struct slot *untyped; /* nearest above it in the tree */
 	uint64_t base, size;        /* physical */
 	uint32_t references;        /* capabilities found */
+	uint32_t depth;             /* of the first in the tree */
 };
 
 struct world {

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CNodes that nobody can name any more, but whose content is still to be
+ * deleted. Their last capability becomes a zombie in their own slot 0. It keeps
+ * its place in the derivation tree, so that the memory stays taken, and stands
+ * in the list kernel->doomed, to which CNodes found on the way are added:
+ * however they are nested, no stack is needed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include "cap.h"
+
+/* `slot` holds the last capability of a CNode; it is empty then. */
+void zombie_make(struct kernel *kernel, struct slot *slot);
+/* Deletes what the doomed CNodes hold, then the zombies; false when the quantum is over first. */
+bool zombies_bury(struct cpu *cpu);
