@@ -116,7 +116,7 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 	if (cap.flags & CAP_MAPPED)
 		vspace_unmap_cap(cpu, &cap);
 	if ((cap.flags & CAP_THREAD) && cap.type == OBJECT_VSPACE)
-		thread_leave_vspace(cpu, slot);
+		thread_leave_vspace(cpu, slot, (struct vspace *)cap.object);
 	if (references && --*references == 0)
 		destroy(cpu, &cap);
 	return true;

@@ -86,9 +86,10 @@ void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
 	slot_insert(&thread->slot[index], &copy, from);
 }
 
-void thread_leave_vspace(struct cpu *cpu, struct slot *slot)
+void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace)
 {
 	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
+	(void)vspace;
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
 		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE);
 }

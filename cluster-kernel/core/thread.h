@@ -89,7 +89,7 @@ void thread_clear_slots(struct cpu *cpu, struct thread *thread);
 /* Fills one that is empty with a copy. */
 void thread_set_slot(struct thread *thread, unsigned index, struct slot *from);
 /* Its THREAD_VSPACE slot has been emptied: where it runs, it faults at its next instruction. */
-void thread_leave_vspace(struct cpu *cpu, struct slot *slot);
+void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace);
 /*
  * Takes the thread out of whatever it waits for or runs in; it is INACTIVE then,
  * on no core. A system call it waited in is made again when it is resumed.
