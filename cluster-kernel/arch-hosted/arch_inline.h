@@ -15,7 +15,8 @@ extern uint64_t hosted_direct_base;
 
 uint64_t hosted_time(void);
 void hosted_relax(void);
-void hosted_flush_tlb(void);
+void hosted_flush_tlb(void);         /* what is under the loaded address space's tag */
+void hosted_flush_tag(uint64_t tag);
 
 static inline uint64_t arch_direct_base(void) { return hosted_direct_base; }
 static inline uint64_t arch_time(void) { return hosted_time(); }

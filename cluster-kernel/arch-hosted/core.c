@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <x86intrin.h>
 #include "arch.h"
+#include "fastpath.h"
 #include "hosted.h"
 #include "remote.h"
 #include "syscall.h"
@@ -79,6 +80,21 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 	}
 }
 
+/* As entry.S does. */
+static void serve_call(struct cpu *cpu, const struct context *context)
+{
+	const struct context *fast;
+	switch (context_syscall(context)) {
+	case SYS_CALL: fast = fastpath_call(context_cptr(context), context_info(context), cpu); break;
+	case SYS_REPLY_RECV:
+		fast = fastpath_reply_receive(context_cptr(context), context_info(context), cpu, context_reply_cptr(context));
+		break;
+	default: kernel_syscall(cpu); return;
+	}
+	if (!fast)
+		kernel_syscall_entered(cpu);
+}
+
 /* With the arguments that the thread has in its registers. */
 static void system_call(struct hosted_core *core)
 {
@@ -87,7 +103,7 @@ static void system_call(struct hosted_core *core)
 	context->syscall = true;
 	context->registers.rip += SYSCALL_SIZE;
 	hosted_pause();
-	kernel_syscall(core->cpu);
+	serve_call(core->cpu, context);
 }
 
 static bool obey(struct hosted_core *core)

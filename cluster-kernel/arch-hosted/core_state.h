@@ -34,7 +34,7 @@ struct hosted_core {
 	uint64_t words[9];     /* of the order */
 	unsigned fault, fault_count;
 	struct hosted_translation {
-		const struct vspace *vspace;
+		uint64_t tag; /* of the address space, 0: empty */
 		uint64_t vaddr, entry;
 		unsigned level; /* at which the entry is */
 	} tlb[HOSTED_TLB];

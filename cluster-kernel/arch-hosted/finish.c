@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The hardware work after the lock, done to a model of the hardware: compare arch-x86_64/finish.c. */
 #include "arch.h"
+#include "arch_switch.h"
 #include "hosted.h"
 #include "vspace.h"
 
@@ -23,14 +24,12 @@ static void save_thread(struct cpu *cpu)
 
 static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 {
-	struct vspace *old = cpu->own.loaded_vspace;
-	if (old == vspace)
+	if (cpu->own.loaded_vspace == vspace)
 		return;
 	cpu->own.loaded_vspace = vspace;
-	hosted_flush_tlb();
+	if (vspace && !vspace_refresh(vspace, cpu->own.index))
+		hosted_flush_tag(vspace->loads);
 	hosted_pause();
-	if (old)
-		atomic_fetch_and_explicit(&old->cores, ~(1ull << cpu->own.index), memory_order_release);
 }
 
 static void load_thread(struct cpu *cpu, struct thread *thread)
@@ -46,6 +45,14 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 		cpu->own.loaded_thread = thread;
 	}
 	set_vspace(cpu, thread_vspace(thread));
+}
+
+void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
+{
+	if (cpu->own.loaded_thread != from || atomic_load_explicit(&to->loaded, memory_order_relaxed) ||
+	    thread_vspace(to) != vspace || !vspace_is_fresh(vspace, cpu->own.index))
+		arch_panic("the fast path goes where it may not");
+	load_thread(cpu, to);
 }
 
 void arch_finish(struct cpu *cpu)

@@ -6,10 +6,11 @@
 
 enum { KERNEL_HALF = 256, ENTRIES = 512 };
 
-void arch_vspace_init(uint64_t *root)
+uint64_t arch_vspace_init(uint64_t *root, uint64_t id)
 {
 	for (unsigned i = KERNEL_HALF; i < ENTRIES; i++)
 		root[i] = (uint64_t)i << 12 | PTE_KERNEL;
+	return id % KERNEL_VSPACES + 1; /* the tag; 0 marks an empty entry of a TLB */
 }
 
 /*
@@ -37,11 +38,11 @@ NO_SANITIZE_THREAD static uint64_t walk(const struct vspace *vspace, uint64_t va
 static const struct hosted_translation *translate(struct hosted_core *core, uint64_t vaddr)
 {
 	const struct vspace *vspace = core->cpu->own.loaded_vspace;
-	struct hosted_translation new = { .vspace = vspace, .vaddr = vaddr & ~4095ull };
+	struct hosted_translation new = { .tag = vspace ? vspace->loads : 0, .vaddr = vaddr & ~4095ull };
 	if (!vspace)
 		return 0;
 	for (unsigned i = 0; i < HOSTED_TLB; i++)
-		if (core->tlb[i].vspace == vspace && core->tlb[i].vaddr == new.vaddr)
+		if (core->tlb[i].tag == new.tag && core->tlb[i].vaddr == new.vaddr)
 			return &core->tlb[i];
 	new.entry = walk(vspace, new.vaddr, &new.level);
 	if (!new.entry)
@@ -84,10 +85,24 @@ NO_SANITIZE_THREAD bool hosted_store(struct hosted *machine, unsigned core, uint
 	return word;
 }
 
-void hosted_flush_tlb(void)
+void hosted_flush_tag(uint64_t tag)
 {
 	for (unsigned i = 0; i < HOSTED_TLB; i++)
-		hosted_self->tlb[i].vspace = 0;
+		if (hosted_self->tlb[i].tag == tag)
+			hosted_self->tlb[i].tag = 0;
+}
+
+void hosted_flush_tlb(void)
+{
+	const struct vspace *loaded = hosted_self->cpu->own.loaded_vspace;
+	hosted_flush_tag(loaded ? loaded->loads : 0);
+}
+
+/* The live address space with this tag that the core may use without a flush, null when there is none. */
+static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)
+{
+	const struct vspace *vspace = tag ? core->machine->kernel.vspace[tag - 1] : 0;
+	return vspace && vspace_is_fresh(vspace, core->cpu->own.index) ? vspace : 0;
 }
 
 bool hosted_tlb_stale(const struct hosted *machine)
@@ -95,9 +110,11 @@ bool hosted_tlb_stale(const struct hosted *machine)
 	unsigned level;
 	for (unsigned c = 0; c < machine->config.cores; c++) {
 		const struct hosted_core *core = &machine->core[c];
-		for (unsigned i = 0; i < HOSTED_TLB; i++)
-			if (core->tlb[i].vspace && walk(core->tlb[i].vspace, core->tlb[i].vaddr, &level) != core->tlb[i].entry)
+		for (unsigned i = 0; i < HOSTED_TLB; i++) {
+			const struct vspace *vspace = usable(core, core->tlb[i].tag);
+			if (vspace && walk(vspace, core->tlb[i].vaddr, &level) != core->tlb[i].entry)
 				return true;
+		}
 	}
 	return false;
 }

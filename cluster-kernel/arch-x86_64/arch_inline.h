@@ -17,7 +17,7 @@ static inline uint64_t arch_time(void)
 	return (uint64_t)high << 32 | low;
 }
 static inline void arch_relax(void) { asm volatile("pause" ::: "memory"); }
-static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* no user page is global */
+static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* of the loaded tag; no user page is global */
 
 /* Page-table entries (Intel SDM volume 3, 4.5) */
 #define PTE_PRESENT  0x001ull

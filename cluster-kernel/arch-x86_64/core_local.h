@@ -3,6 +3,9 @@
  * What one core keeps for itself beside struct cpu; GS points here while the
  * core is in the kernel.
  *
+ * tss.rsp[0] is where an entry from user mode stores registers: the end of
+ * `ss` in the current thread's struct context.
+ *
  *     stack        guard page, then 12 KiB; all entries run here
  *     fault_stack  for NMI, double fault and machine check (IST 1 to 3)
  */
@@ -27,7 +30,6 @@ _Static_assert(sizeof(struct tss) == 104, "Intel SDM volume 3, figure 8-11");
 
 struct core_local {
 	struct cpu *cpu;
-	uint64_t context_end;  /* where the entry code pushes the current thread's registers */
 	uint64_t user_rsp;     /* scratch of the system-call entry */
 	uint64_t stack_top;
 	uint32_t apic_id;
@@ -41,6 +43,10 @@ struct core_local {
 extern struct core_local core_local[BOOT_MAX_CPUS];
 extern uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096];
 extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096];
+
+/* Sets a 64-bit field of this core's. */
+#define this_core_write(field, value) \
+	asm volatile("mov %0, %%gs:%c1" ::"r"((uint64_t)(value)), "i"(__builtin_offsetof(struct core_local, field)) : "memory")
 
 /* Valid once GS is loaded. */
 static inline struct core_local *this_core(void)

@@ -22,7 +22,7 @@ struct __attribute__((packed)) table_register {
 
 static struct gate idt[256];
 extern uint8_t entry_stubs[][16];
-extern void entry_syscall(void);
+extern void entry_syscall(void), entry_syscall_slow_only(void);
 
 static void fill_idt(void)
 {
@@ -67,6 +67,7 @@ void descriptors_init(struct core_local *local)
 	write_msr(MSR_GS_BASE, (uint64_t)local);
 	write_msr(MSR_KERNEL_GS_BASE, 0);
 	write_msr(MSR_STAR, (uint64_t)(SELECTOR_USER_DATA - 8) << 48 | (uint64_t)SELECTOR_KERNEL_CODE << 32);
-	write_msr(MSR_LSTAR, (uint64_t)entry_syscall);
+	/* the fast path sets segment bases by instruction */
+	write_msr(MSR_LSTAR, (uint64_t)(cpuid(7, 0).ebx & 1 ? entry_syscall : entry_syscall_slow_only));
 	write_msr(MSR_FMASK, RFLAGS_IF | RFLAGS_TF | RFLAGS_DF | RFLAGS_AC | RFLAGS_NT | RFLAGS_IOPL);
 }

@@ -25,12 +25,39 @@
 	push %r15
 	.endm
 
-	.macro pop_registers_but_rcx_r11
+	/* What SYSCALL and the calling convention leave to save: all but RCX (the user's RIP) and R11 (RFLAGS). */
+	.macro save_syscall
+	swapgs
+	mov %rsp, %gs:LOCAL_USER_RSP
+	mov %gs:LOCAL_CONTEXT_END, %rsp
+	mov %rcx, CONTEXT_RIP - CONTEXT_END(%rsp)
+	mov %r11, CONTEXT_RFLAGS - CONTEXT_END(%rsp)
+	mov %gs:LOCAL_USER_RSP, %rcx
+	mov %rcx, CONTEXT_RSP - CONTEXT_END(%rsp)
+	movq $ENTRY_VECTOR_SYSCALL, CONTEXT_VECTOR - CONTEXT_END(%rsp)
+	.irp register, rax, rbx, rdx, rsi, rdi, rbp, r8, r9, r10, r12, r13, r14, r15
+	mov %\register, CONTEXT_\register - CONTEXT_END(%rsp)
+	.endr
+	mov %gs:LOCAL_STACK_TOP, %rsp
+	.endm
+
+	/* RSP: the struct context of a thread that entered by SYSCALL; it goes on behind it. */
+	.macro resume_syscall
+	mov CONTEXT_RIP(%rsp), %rcx
+	mov CONTEXT_RFLAGS(%rsp), %r11
+	.irp register, rax, rbx, rdx, rsi, rdi, rbp, r8, r9, r10, r12, r13, r14, r15
+	mov CONTEXT_\register(%rsp), %\register
+	.endr
+	mov CONTEXT_RSP(%rsp), %rsp
+	sysretq
+	.endm
+
+	.macro pop_registers
 	pop %r15
 	pop %r14
 	pop %r13
 	pop %r12
-	add $8, %rsp
+	pop %r11
 	pop %r10
 	pop %r9
 	pop %r8
@@ -38,7 +65,7 @@
 	pop %rdi
 	pop %rsi
 	pop %rdx
-	add $8, %rsp
+	pop %rcx
 	pop %rbx
 	pop %rax
 	.endm
@@ -59,22 +86,47 @@ entry_start:
 /* SYSCALL: RCX user RIP, R11 user RFLAGS, interrupts off (FMASK). */
 	.global entry_syscall
 entry_syscall:
-	swapgs
-	mov %rsp, %gs:LOCAL_USER_RSP
-	mov %gs:LOCAL_CONTEXT_END, %rsp
-	push $ENTRY_USER_DATA
-	push %gs:LOCAL_USER_RSP
-	push %r11
-	push $ENTRY_USER_CODE
-	push %rcx
-	push $0
-	push $ENTRY_VECTOR_SYSCALL
-	push_registers
-	mov %gs:LOCAL_STACK_TOP, %rsp
+	save_syscall
+	cmp $ENTRY_SYS_CALL, %rax
+	je 1f
+	cmp $ENTRY_SYS_REPLY_RECV, %rax
+	je 2f
+
+slow:
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
 	call trap_syscall
 	ud2
+
+1:	mov %gs:LOCAL_CPU, %rdx
+	call fastpath_call /* RDI, RSI: as the program set them */
+	test %rax, %rax
+	jz declined
+	/* RAX: the registers to leave through; all but the GS base is done */
+fast_exit:
+	mov %rax, %rsp
+	mov CONTEXT_GS_BASE(%rsp), %rcx
+	swapgs
+	wrgsbase %rcx
+	resume_syscall
+
+2:	mov %gs:LOCAL_CPU, %rdx
+	mov %r12, %rcx
+	call fastpath_reply_receive
+	test %rax, %rax
+	jnz fast_exit
+
+declined: /* the lock is held */
+	mov %gs:LOCAL_CPU, %rdi
+	xor %ebp, %ebp
+	call trap_syscall_entered
+	ud2
+
+/* Where the fast path cannot be used: no WRGSBASE. */
+	.global entry_syscall_slow_only
+entry_syscall_slow_only:
+	save_syscall
+	jmp slow
 
 /* Every vector's stub pushes an error code (if the processor did not) and its number. */
 entry_interrupt:
@@ -112,15 +164,9 @@ entry_resume:
 	mov %rdi, %rsp
 	cmpl $ENTRY_VECTOR_SYSCALL, CONTEXT_VECTOR(%rsp)
 	jne 1f
-	mov CONTEXT_RIP(%rsp), %rcx
-	mov CONTEXT_RFLAGS(%rsp), %r11
-	pop_registers_but_rcx_r11
-	mov 40(%rsp), %rsp /* vector, error, rip, cs, rflags, rsp */
 	swapgs
-	sysretq
-1:	mov 32(%rsp), %r11
-	mov 96(%rsp), %rcx
-	pop_registers_but_rcx_r11
+	resume_syscall
+1:	pop_registers
 	add $16, %rsp
 	swapgs
 	iretq

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The hardware work of a kernel entry, after the lock (core/arch.h: arch_finish). */
 #include "arch.h"
+#include "arch_switch.h"
 #include "core_local.h"
 #include "fpu.h"
 #include "kernel.h"
@@ -20,16 +21,13 @@ static void save_thread(struct cpu *cpu)
 
 static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 {
-	struct vspace *old = cpu->own.loaded_vspace;
-	if (old == vspace)
+	if (cpu->own.loaded_vspace == vspace)
 		return;
 	cpu->own.loaded_vspace = vspace;
 	if (vspace)
-		write_cr3(physical(vspace->root));
+		write_cr3(vspace_refresh(vspace, cpu->own.index) ? vspace->loads : vspace->loads & ~CR3_KEEP);
 	else
 		paging_load_kernel();
-	if (old)
-		atomic_fetch_and_explicit(&old->cores, ~(1ull << cpu->own.index), memory_order_release);
 }
 
 /* GS is the kernel's here; the user's waits behind SWAPGS. */
@@ -56,8 +54,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 	set_vspace(cpu, thread_vspace(thread));
 	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
 	load_user_bases(thread->context.fs_base, thread->context.gs_base);
-	this_core()->context_end = (uint64_t)&thread->context + __builtin_offsetof(struct context, fs_base);
-	this_core()->tss.rsp[0] = this_core()->context_end;
+	set_entry_context(thread);
 }
 
 static void send_interrupts(struct cpu *cpu)

@@ -6,5 +6,13 @@
 
 /* On each core; panics where there is no XSAVE. */
 void fpu_enable(void);
-void fpu_save(uint8_t *area);
-void fpu_load(const uint8_t *area);
+
+extern uint32_t fpu_components;
+static inline void fpu_save(uint8_t *area)
+{
+	asm volatile("xsave64 (%0)" ::"r"(area), "a"(fpu_components), "d"(0) : "memory");
+}
+static inline void fpu_load(const uint8_t *area)
+{
+	asm volatile("xrstor64 (%0)" ::"r"(area), "a"(fpu_components), "d"(0) : "memory");
+}

@@ -12,6 +12,8 @@ static uint64_t *root_table;
 static uint64_t device_directory[512] __attribute__((aligned(4096)));
 static uint64_t device_table[512] __attribute__((aligned(4096)));
 static unsigned device_pages;
+static bool tags; /* process-context identifiers (SDM 3, 4.10.1) */
+_Static_assert(KERNEL_VSPACES < 4096, "a tag has 12 bits");
 
 static uint64_t *entry_of(uint64_t vaddr)
 {
@@ -64,8 +66,12 @@ void *map_device(uint64_t paddr)
 
 void paging_load_kernel(void) { write_cr3(physical(root_table)); }
 
-void arch_vspace_init(uint64_t *root)
+uint64_t arch_vspace_init(uint64_t *root, uint64_t id)
 {
 	for (unsigned i = 256; i < 512; i++)
 		root[i] = root_table[i];
+	/* tag 0 is the kernel's own table's */
+	return physical(root) | (tags ? CR3_KEEP | (id % KERNEL_VSPACES + 1) : 0);
 }
+
+void paging_use_tags(bool use) { tags = use; }

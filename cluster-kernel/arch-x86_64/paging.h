@@ -2,6 +2,7 @@
 /* The kernel's own page table, which the loader built (skerry/boot.h). */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <skerry/boot.h>
 
@@ -9,6 +10,8 @@
 void paging_init(const struct boot_info *info);
 /* Forgets the identity mapping. When all cores have entered the kernel. */
 void paging_drop_identity(void);
+/* Before the first address space: each core has CR4.PCIDE set. */
+void paging_use_tags(bool use);
 /* Makes the page at a kernel address unmapped: a guard. */
 void paging_guard(const void *page);
 /* Maps one 4 KiB page of device registers, uncached; the same page twice gives the same address. */

@@ -47,8 +47,8 @@ static void report_cores(const struct kernel *kernel)
 		const struct cpu *cpu = kernel->cpu[i];
 		const struct thread *thread = cpu->shared.current;
 		bool idle = thread == &cpu->shared.idle;
-		print("  core %u: %s thread %p rip %p pending %u requests %u\n", i, idle ? "idle" : "runs", (uint64_t)thread,
-		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.requests);
+		print("  core %u: %s thread %p rip %p pending %u request %u\n", i, idle ? "idle" : "runs", (uint64_t)thread,
+		      idle ? 0ull : thread->context.rip, cpu->own.pending, (unsigned)cpu->shared.request);
 		report_trace(&cpu->own.trace);
 	}
 }

@@ -21,6 +21,8 @@ static _Atomic uint32_t kernel_built, cores_entered;
 
 _Noreturn void trap_start(struct cpu *cpu);
 
+static bool tags_usable(void) { return cpuid(1, 0).ecx >> 17 & 1; }
+
 static void enable_protection(struct core_local *local)
 {
 	struct cpuid features = cpuid(7, 0);
@@ -29,6 +31,7 @@ static void enable_protection(struct core_local *local)
 	cr4 |= features.ebx >> 7 & 1 ? CR4_SMEP : 0;
 	cr4 |= features.ebx >> 20 & 1 ? CR4_SMAP : 0;
 	cr4 |= features.ecx >> 2 & 1 ? CR4_UMIP : 0;
+	cr4 |= tags_usable() ? CR4_PCIDE : 0;
 	write_cr4(cr4);
 	local->fsgsbase = !!(cr4 & CR4_FSGSBASE);
 	/* entries 0-3 as at reset, 4: write combining */
@@ -51,6 +54,7 @@ static void build(const struct boot_info *info)
 	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
 		arch_panic("the loader speaks another version of boot.h");
 	paging_init(info);
+	paging_use_tags(tags_usable());
 	local_apic_setup(info->x2apic, info->lapic_hz);
 	boot_kernel(&kernel, info);
 	if (info->ioapic_count)

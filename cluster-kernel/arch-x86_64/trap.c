@@ -28,6 +28,12 @@ _Noreturn void trap_syscall(struct cpu *cpu)
 	leave(cpu);
 }
 
+_Noreturn void trap_syscall_entered(struct cpu *cpu)
+{
+	kernel_syscall_entered(cpu);
+	leave(cpu);
+}
+
 static void interrupt(struct cpu *cpu, unsigned vector)
 {
 	if (vector == VECTOR_SPURIOUS)

@@ -19,8 +19,11 @@ enum {
 
 enum {
 	CR4_OSFXSR = 1 << 9, CR4_OSXMMEXCPT = 1 << 10, CR4_UMIP = 1 << 11, CR4_FSGSBASE = 1 << 16,
-	CR4_OSXSAVE = 1 << 18, CR4_SMEP = 1 << 20, CR4_SMAP = 1 << 21,
+	CR4_PCIDE = 1 << 17, CR4_OSXSAVE = 1 << 18, CR4_SMEP = 1 << 20, CR4_SMAP = 1 << 21,
 };
+
+/* Loading CR3 leaves the translations of the tag it names (SDM 3, 4.10.4.1). */
+#define CR3_KEEP (1ull << 63)
 
 enum { RFLAGS_TF = 1 << 8, RFLAGS_IF = 1 << 9, RFLAGS_DF = 1 << 10, RFLAGS_IOPL = 3 << 12, RFLAGS_NT = 1 << 14,
        RFLAGS_AC = 1 << 18 };

@@ -29,8 +29,11 @@ struct thread;
  *         uint64_t arch_pte_frame(paddr, level, rights, attributes)
  */
 
-/* Gives a new root table the kernel's half. */
-void arch_vspace_init(uint64_t *root);
+/*
+ * Gives a new root table the kernel's half. Returns vspace->loads. TLB tags, where there are some, are `id`
+ * modulo KERNEL_VSPACES: no two live spaces share one.
+ */
+uint64_t arch_vspace_init(uint64_t *root, uint64_t id);
 
 /* Fresh FPU state, ARCH_FPU_SIZE bytes, 64-byte aligned, zeroed before. */
 void arch_fpu_init(uint8_t *fpu);

@@ -29,11 +29,11 @@ enum cpu_pending {
 	PENDING_DOORBELL = 8,  /* the foreign core `doorbell_apic`; one entry rings at most one */
 };
 
-/* What one core may ask of another at once, without the lock; see remote.h. */
+/* What the holder of the lock may ask of another core, which need not enter for it; see remote.h. One at a time. */
 enum cpu_request {
 	REQUEST_STALL = 1, /* leave the current thread and its address space */
-	REQUEST_FLUSH = 2, /* flush the TLB */
-	REQUEST_LEAVE = 4, /* leave an address space that is gone; the current thread may live in another already */
+	REQUEST_FLUSH,     /* forget the translations of `request_vspace` */
+	REQUEST_LEAVE,     /* and leave it, it is gone; the current thread may live in another already */
 };
 
 struct cpu_private {
@@ -57,7 +57,8 @@ struct cpu_private {
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
 	struct thread *timers;               /* threads that wait for a deadline, soonest first */
-	_Alignas(64) _Atomic uint32_t requests;
+	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
+	struct vspace *request_vspace;
 	struct run_queue ready;
 	struct thread idle;
 };

@@ -58,8 +58,10 @@ uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct rep
 		object_lock_pair(&sender->lock, &receiver->lock);
 		message_transfer(sender, receiver, sender->info, sender->badge);
 		sent(sender, reply, sender->calling);
-		if (!sender->calling)
+		if (!sender->calling) {
+			thread_result(sender, SKERRY_OK);
 			schedule_wake(cpu, sender);
+		}
 		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (!block) {
 		result = SKERRY_WOULD_BLOCK;

@@ -18,43 +18,34 @@ static void stall(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
-/* The thread goes on, in the address space it still has; without one it faults at its first instruction. */
-static void leave_vspace(struct cpu *cpu)
-{
-	arch_unload_vspace(cpu);
-	if (current(cpu) != &cpu->shared.idle)
-		vspace_retain_core(thread_vspace(current(cpu)), cpu->own.index);
-}
-
 void remote_serve(struct cpu *cpu)
 {
-	uint32_t requests = atomic_load_explicit(&cpu->shared.requests, memory_order_acquire);
-	if (!requests)
+	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
+	if (!request)
 		return;
-	if (requests & REQUEST_STALL)
+	if (request == REQUEST_STALL)
 		stall(cpu);
-	if (requests & REQUEST_LEAVE)
-		leave_vspace(cpu);
-	if (requests & REQUEST_FLUSH)
-		arch_flush_tlb();
-	atomic_store_explicit(&cpu->shared.requests, 0, memory_order_release);
+	else
+		vspace_forget_here(cpu, cpu->shared.request_vspace, request);
+	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
 }
 
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request)
+void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vspace *vspace)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
-		if (others >> i & 1)
-			atomic_fetch_or_explicit(&kernel->cpu[i]->shared.requests, request, memory_order_release);
+		if (others >> i & 1) {
+			struct cpu *other = kernel->cpu[i];
+			other->shared.request_vspace = vspace;
+			atomic_store_explicit(&other->shared.request, request, memory_order_release);
+		}
 	if (others)
 		arch_interrupt_cores(cpu, others);
-	if ((cores & self) && request == REQUEST_FLUSH)
-		arch_flush_tlb();
-	if ((cores & self) && request == REQUEST_LEAVE)
-		leave_vspace(cpu);
+	if ((cores & self) && request != REQUEST_STALL)
+		vspace_forget_here(cpu, vspace, request);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
-		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.requests, memory_order_acquire))
+		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))
 			arch_relax();
 }
 

@@ -12,8 +12,12 @@
 #include <stdint.h>
 
 struct cpu;
+struct vspace;
 
-/* Serves `request` (enum cpu_request) on every core of the mask and waits for all; on this one, too, but for STALL. */
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request);
+/*
+ * Serves `request` (enum cpu_request) on every core of the mask and waits for all; on this one, too, but for STALL.
+ * LEAVE and FLUSH are about the address space `vspace`.
+ */
+void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vspace *vspace);
 /* Does what others have asked of this core. Called without the lock, interrupts off. */
 void remote_serve(struct cpu *cpu);

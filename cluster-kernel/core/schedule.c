@@ -68,9 +68,7 @@ static void requeue_current(struct cpu *cpu, bool front)
 static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
 	struct core_stat *stat = cpu->own.stat;
-	uint64_t now = arch_time();
-	previous->time += now - cpu->own.switched;
-	cpu->own.switched = now;
+	uint64_t now = schedule_charge(cpu, previous);
 	if (next == &cpu->shared.idle) {
 		stat->idle_since = now;
 	} else if (previous == &cpu->shared.idle) {

@@ -4,8 +4,16 @@
 
 #include <stdint.h>
 
-struct cpu;
-struct thread;
+#include "arch.h"
+#include "cpu.h"
+
+/* Charges the time since the last switch to the thread that ran; returns the time. */
+static inline uint64_t schedule_charge(struct cpu *cpu, struct thread *previous)
+{
+	uint64_t now = arch_time();
+	previous->time += now - cpu->own.switched;
+	return cpu->own.switched = now;
+}
 
 /* Makes a thread that waits for nothing ready on its core, and interrupts that core if it must. */
 void schedule_wake(struct cpu *cpu, struct thread *thread);

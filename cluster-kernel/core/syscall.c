@@ -174,6 +174,11 @@ static void serve(struct cpu *cpu, struct thread *thread)
 void kernel_syscall(struct cpu *cpu)
 {
 	kernel_enter(cpu);
+	kernel_syscall_entered(cpu);
+}
+
+void kernel_syscall_entered(struct cpu *cpu)
+{
 	struct thread *thread = current(cpu);
 	if (thread != &cpu->shared.idle) /* else: it was stalled while it waited for the lock */
 		serve(cpu, thread);

@@ -21,7 +21,7 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
-		remote_request(cpu, 1ull << thread->core, REQUEST_STALL);
+		remote_request(cpu, 1ull << thread->core, REQUEST_STALL, 0);
 	/* a core that has left it may still be saving its state; it need not be the one it is to run on now */
 	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire))
 		arch_relax();
@@ -89,7 +89,6 @@ void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
 void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace)
 {
 	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
-	(void)vspace;
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
-		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE);
+		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE, vspace);
 }

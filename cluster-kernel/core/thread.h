@@ -67,17 +67,22 @@ static inline struct ipc_buffer *thread_ipc_buffer(const struct thread *thread)
 	return slot_empty(&thread->slot[THREAD_IPC_BUFFER]) ? 0 : thread->ipc_buffer_address;
 }
 
-/* Null when it is gone: the thread then faults at its first instruction. */
+/* Null when it is gone (an empty slot is all zeroes): the thread then faults at its first instruction. */
 static inline struct vspace *thread_vspace(const struct thread *thread)
 {
-	const struct slot *slot = &thread->slot[THREAD_VSPACE];
-	return slot_empty(slot) ? 0 : (struct vspace *)slot->cap.object;
+	return (struct vspace *)thread->slot[THREAD_VSPACE].cap.object;
 }
 
 /* It has made a system call that is not over. (Or a fault for which it waits: `faulting`.) */
 static inline bool thread_waits(const struct thread *thread)
 {
 	return thread->state >= THREAD_SENDING && thread->state <= THREAD_WAITING;
+}
+
+/* It is on this core, and not about to leave it. */
+static inline bool thread_stays_on(const struct thread *thread, uint32_t core)
+{
+	return thread->core == core && thread->next_core == core;
 }
 
 /* An empty thread on core 0 in zeroed memory. */

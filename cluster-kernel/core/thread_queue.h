@@ -19,6 +19,17 @@ static inline void thread_queue_append(struct thread_queue *queue, struct thread
 	queue->tail = thread;
 }
 
+/* Removes the first, which there is. */
+static inline void thread_queue_take(struct thread_queue *queue)
+{
+	struct thread *next = queue->head->next;
+	queue->head = next;
+	if (next)
+		next->previous = 0;
+	else
+		queue->tail = 0;
+}
+
 static inline void thread_queue_remove(struct thread_queue *queue, struct thread *thread)
 {
 	if (thread->previous)

@@ -18,7 +18,7 @@ void vspace_init(struct kernel *kernel, struct vspace *vspace)
 	unsigned place = kernel->vspace_free[kernel->vspace_count++];
 	vspace->id = ++kernel->vspaces_made * KERNEL_VSPACES + place;
 	kernel->vspace[place] = vspace;
-	arch_vspace_init(vspace->root);
+	vspace->loads = arch_vspace_init(vspace->root, vspace->id);
 }
 
 struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
@@ -27,11 +27,43 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 	return vspace && vspace->id == id ? vspace : 0;
 }
 
+bool vspace_refresh(struct vspace *vspace, unsigned core)
+{
+	bool fresh = vspace_is_fresh(vspace, core);
+	if (!fresh)
+		atomic_fetch_or_explicit(&vspace->fresh, 1ull << core, memory_order_relaxed);
+	return fresh;
+}
+
+void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request)
+{
+	remote_request(cpu, atomic_load(&vspace->cores), request, vspace);
+}
+
+void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
+{
+	uint64_t others = ~(1ull << cpu->own.index);
+	bool loaded = cpu->own.loaded_vspace == vspace;
+	struct vspace *needed = current(cpu) == &cpu->shared.idle ? 0 : thread_vspace(current(cpu));
+	if (loaded && request == REQUEST_FLUSH) {
+		arch_flush_tlb();
+		return;
+	}
+	atomic_fetch_and_explicit(&vspace->fresh, others, memory_order_relaxed);
+	if (needed != vspace)
+		atomic_fetch_and_explicit(&vspace->cores, others, memory_order_relaxed);
+	if (loaded) {
+		/* the thread goes on in the space it has now; without one it faults at its first instruction */
+		arch_unload_vspace(cpu);
+		vspace_retain_core(needed, cpu->own.index);
+	}
+}
+
 void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	unsigned place = vspace->id % KERNEL_VSPACES;
-	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_LEAVE);
+	vspace_forget(cpu, vspace, REQUEST_LEAVE);
 	kernel->vspace[place] = 0;
 	kernel->vspace_free[--kernel->vspace_count] = place;
 	work_done(cpu, WORK_UNMAP);
@@ -85,7 +117,7 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 	if (!entry)
 		return;
 	*entry = 0;
-	remote_request(cpu, atomic_load(&vspace->cores), REQUEST_FLUSH);
+	vspace_forget(cpu, vspace, REQUEST_FLUSH);
 	work_done(cpu, WORK_UNMAP);
 }
 

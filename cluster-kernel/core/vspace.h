@@ -15,21 +15,38 @@
 struct vspace {
 	uint64_t root[512];
 	uint64_t id;
+	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
+	_Atomic uint64_t cores; /* that may hold translations of it: only these are interrupted when it changes */
+	_Atomic uint64_t fresh; /* of these, those that may use what they hold; each core's bit is its own */
 	uint32_t references;
-	_Atomic uint64_t cores; /* that have loaded it: only these are interrupted when it changes */
-	uint8_t reserved[4096 - 24];
+	uint8_t reserved[4096 - 36];
 };
 _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
 
 /* Highest user address + 1: the last page stays empty, so that SYSRET never sees a non-canonical address. */
 #define USER_TOP 0x00007ffffffff000ull
 
-/* From now on the core is asked before the space changes or goes. Null is allowed. */
+/*
+ * A core's bit in `cores` is set, under the lock, before it loads the space, and
+ * cleared when it is asked to forget translations of a space it does not use
+ * then. In between its TLB may keep them, tagged. In `fresh` it is set when the
+ * space is loaded; where it was clear, what is held under the tag is dropped.
+ */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
 	if (vspace && !(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1))
 		atomic_fetch_or_explicit(&vspace->cores, 1ull << core, memory_order_relaxed);
 }
+static inline bool vspace_is_fresh(const struct vspace *vspace, unsigned core)
+{
+	return atomic_load_explicit(&vspace->fresh, memory_order_relaxed) >> core & 1;
+}
+/* When this core loads it: returns whether it was fresh. */
+bool vspace_refresh(struct vspace *vspace, unsigned core);
+/* Every core that may hold translations forgets them: all (REQUEST_LEAVE: and does not use the space any more). */
+void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request);
+/* This core's part of that. */
+void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request);
 
 enum { LEVEL_4K = 0, LEVEL_2M = 1, LEVEL_1G = 2, LEVEL_ROOT = 3 };
 

@@ -115,8 +115,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
 	const struct hosted_core *core = &world->machine->core[cpu->own.index];
 	check_run_queue(cpu);
-	CHECK(!cpu->own.pending && !cpu->shared.requests, "work is left on a core at rest", cpu->own.pending,
-	      cpu->shared.requests);
+	CHECK(!cpu->own.pending && !cpu->shared.request, "work is left on a core at rest", cpu->own.pending,
+	      cpu->shared.request);
 	CHECK(run_queue_highest(&cpu->shared.ready) <= (current == idle ? -1 : (int)current->priority),
 	      "a core runs less than it could", cpu->own.index, run_queue_highest(&cpu->shared.ready));
 	CHECK(current == idle || (current->state == THREAD_READY && !current->queued && current->core == current->next_core),

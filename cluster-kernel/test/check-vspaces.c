@@ -94,7 +94,8 @@ void check_vspaces(const struct world *world)
 		const struct vspace *loaded = cpu->own.loaded_vspace;
 		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded), "a core has loaded a dead address space", c,
 		      loaded);
-		CHECK(!loaded || loaded->cores >> c & 1, "an address space does not know a core that has loaded it", c, loaded->cores);
+		CHECK(!loaded || (loaded->cores & loaded->fresh) >> c & 1, "an address space does not know a core that has loaded it",
+		      c, loaded->cores);
 		/* a thread whose capability was revoked stays where it is until it next leaves the core */
 		const struct thread *thread = cpu->shared.current;
 		CHECK(thread == &cpu->shared.idle || !thread_vspace(thread) || loaded == thread_vspace(thread),

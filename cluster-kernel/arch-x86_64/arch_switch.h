@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From one user thread to another at once, for the fast path (core/fastpath.c);
+ * finish.c does the same step by step, and where one of them is the idle thread.
+ *
+ * The user's GS base is entry.S's, which passes it with the last SWAPGS.
+ */
+#pragma once
+
+#include "core_local.h"
+#include "fpu.h"
+#include "kernel.h"
+#include "thread.h"
+#include "vspace.h"
+
+/* Entries from user mode store the thread's registers from here on down. */
+static inline void set_entry_context(struct thread *thread)
+{
+	this_core_write(tss.rsp[0], (uint64_t)&thread->context + __builtin_offsetof(struct context, fs_base));
+}
+
+/*
+ * `from` runs on this core, `to` on none and no core holds its state; `vspace` is
+ * `to`'s and has not been told to leave this core since it last was loaded here.
+ */
+static inline void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
+{
+	fpu_save(from->fpu);
+	fpu_load(to->fpu);
+	atomic_store_explicit(&from->loaded, 0, memory_order_release);
+	atomic_store_explicit(&to->loaded, 1, memory_order_relaxed);
+	cpu->own.loaded_thread = to;
+	if (cpu->own.loaded_vspace != vspace) {
+		cpu->own.loaded_vspace = vspace;
+		write_cr3(vspace->loads);
+	}
+	asm volatile("wrfsbase %0" ::"r"(to->context.fs_base) : "memory");
+	set_entry_context(to);
+}
