@@ -61,6 +61,18 @@ static bool check_is_ram(const struct grant *g, const struct machine *machine, s
 	return true;
 }
 
+/* Whether the node has cores that the map uses. High-bandwidth memory and memory expanders are nodes without. */
+static bool has_cores(const struct map *map, const struct machine *machine, uint32_t node)
+{
+	for (uint32_t i = 0; i < map->cpu_count; i++) {
+		const struct machine_cpu *cpu = machine_cpu(machine, map->cpu[i].apic);
+
+		if (cpu != NULL && cpu->has_node && cpu->node == node)
+			return true;
+	}
+	return false;
+}
+
 /* Whether a core of this cluster is in the node; nodes as the firmware has them. */
 static bool has_node(const struct map *map, const struct map_cluster *cluster, const struct machine *machine,
 		     uint32_t node)
@@ -80,7 +92,7 @@ static bool check_near(const struct map *map, const struct map_cluster *cluster,
 	for (uint32_t i = 0; i < machine->node_range_count; i++) {
 		const struct machine_node_range *n = &machine->node_range[i];
 
-		if (overlap(r, &n->range) && !has_node(map, cluster, machine, n->node))
+		if (overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
 			return refuse(why, "map: %s: memory 0x%lx .. 0x%lx is in NUMA node %u, its cores are not",
 				      cluster->name, r->base, r->base + r->size - 1, n->node);
 	}

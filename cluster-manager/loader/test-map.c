@@ -243,6 +243,9 @@ static void make_machine(void)
 #define ACCEPTED(X)                                                                                   \
 	X("the sound map", (void)0)                                                                   \
 	X("no SRAT", (machine.has_srat = false, machine.node_range_count = 0))                        \
+	X("memory of a node without cores",                                                           \
+	  (machine.node_range[1].range.size = 0x20000000, machine.node_range_count = 3,               \
+	   machine.node_range[2] = (struct machine_node_range){ { 0x60000000, 0x20000000 }, 2 }))     \
 	X("no applications", must(fdt_del_node(tree, at("/applications"))))                           \
 	X("no channels, no network",                                                                  \
 	  (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications"))))) \
