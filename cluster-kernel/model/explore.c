@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Depth-first search over executions, each run from the start. The threads are
+ * fibers that stop before each access at which a choice is to be made.
+ *
+ * Sleep sets (Godefroid 1996) keep two executions from differing only in the
+ * order of accesses that commute, so that each execution in the sense of C11
+ * (who read what from whom, the order of writes to each place) is seen once.
+ * Those that are given up as another's twin are counted as redundant.
+ */
+#include "explore.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "engine.h"
+#include "fiber.h"
+#include "plain.h"
+#include "report.h"
+
+enum { READS = 64, DEPTH = 100000 };
+
+struct reading {
+	uint64_t address;
+	write_name write;
+};
+
+/* What a thread read in one turn of a waiting loop. */
+struct turn {
+	struct reading read[READS];
+	unsigned count;
+	bool wrote;
+};
+
+static struct strand {
+	struct fiber fiber, fresh;
+	bool finished, stopped; /* has done all; stands before an access */
+	struct op op;
+	const void *code;
+	bool waits; /* until a place that the last turn read is written */
+	struct turn turn, last;
+} strand[EXPLORE_THREADS];
+
+/* A choice: `todo` from `first`, of which `at` is being explored; those that sleep are behind them. */
+struct node {
+	unsigned first, count, at, asleep;
+};
+
+static const struct explore_case *now;
+static int self = NOBODY;
+static bool running, failed, redundant;
+static char failure[512];
+static jmp_buf outside;
+static struct action *actions;
+static unsigned action_room;
+static struct node *nodes;
+static unsigned node_count, node_room;
+static struct {
+	void *memory, *copy;
+	uint64_t size;
+} kept[16];
+static unsigned kept_count;
+static struct {
+	uint64_t *set, room, count;
+} seen; /* executions, by identity */
+static struct engine_count count;
+
+int engine_self(void) { return self; }
+unsigned explore_self(void) { return self; }
+bool engine_running(void) { return running; }
+
+/* Back to the explorer, until it resumes this thread. */
+static void stop(void)
+{
+	fiber_yield(&strand[self].fiber);
+}
+
+void explore_fail(const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	vsnprintf(failure, sizeof(failure), format, list);
+	va_end(list);
+	failed = true;
+	if (!running) {
+		fprintf(stderr, "%s\n", failure);
+		exit(1);
+	}
+	if (self == NOBODY)
+		longjmp(outside, 1);
+	for (;;)
+		stop();
+}
+
+void explore_keep(void *memory, uint64_t size)
+{
+	kept[kept_count].memory = memory;
+	kept[kept_count].copy = malloc(size);
+	kept[kept_count].size = size;
+	memcpy(kept[kept_count++].copy, memory, size);
+}
+
+void explore_outcome(uint64_t outcome)
+{
+	for (unsigned i = 0; i < count.outcomes; i++)
+		if (count.outcome[i] == outcome)
+			return;
+	if (count.outcomes == sizeof(count.outcome) / sizeof(count.outcome[0]))
+		explore_fail("too many outcomes");
+	count.outcome[count.outcomes++] = outcome;
+}
+
+static void note_reading(struct strand *s, const struct op *op)
+{
+	if (op->kind == OP_STORE || op->kind == OP_RMW || (op->kind == OP_CAS && op->exchanged))
+		s->turn.wrote = true;
+	else if (s->turn.count < READS)
+		s->turn.read[s->turn.count++] = (struct reading){ op->address, memory_last_seen(s - strand, op->address) };
+	else
+		s->turn.wrote = true; /* too much to remember: never the same */
+}
+
+static void perform(unsigned thread, struct op *op, write_name choice, const void *code)
+{
+	plain_access(thread, op->address, op->size, op_writes(op), true, code);
+	memory_apply(thread, op, choice);
+	note_reading(&strand[thread], op);
+	report_step(thread, op, choice, code);
+}
+
+void engine_access(struct op *op, const void *code)
+{
+	if (!running || self == NOBODY) {
+		memory_apply_alone(op);
+		return;
+	}
+	struct strand *s = &strand[self];
+	s->op = *op;
+	s->code = code;
+	if (shared_note(self, op) || s->waits) {
+		s->stopped = true;
+		stop();
+		s->stopped = false;
+	} else {
+		write_name choice[CHOICES];
+		if (memory_choices(self, op, choice) != 1) {
+			/* a place that has become another's; the exploration begins anew */
+			redundant = true;
+			stop();
+		}
+		perform(self, &s->op, choice[0], code);
+	}
+	*op = s->op;
+	s->waits = false;
+}
+
+static bool newer(const struct turn *turn)
+{
+	for (unsigned i = 0; i < turn->count; i++)
+		if (memory_newer(turn->read[i].address, turn->read[i].write))
+			return true;
+	return false;
+}
+
+/* Did this turn read just what the one before it read? */
+static bool same(const struct turn *turn, const struct turn *last)
+{
+	for (unsigned i = 0; i < turn->count; i++) {
+		unsigned j = 0;
+		while (j < last->count && (last->read[j].address != turn->read[i].address ||
+		                           last->read[j].write != turn->read[i].write))
+			j++;
+		if (j == last->count)
+			return false;
+	}
+	return !turn->wrote;
+}
+
+void explore_relax(void)
+{
+	if (!running || self == NOBODY)
+		explore_fail("a wait with nobody to wait for");
+	struct strand *s = &strand[self];
+	if (same(&s->turn, &s->last) && newer(&s->turn)) {
+		/* it could have waited for what it did not look at: that is another execution */
+		redundant = true;
+		stop();
+	}
+	s->waits = !s->turn.wrote;
+	s->last = s->turn;
+	s->turn.count = 0;
+	s->turn.wrote = false;
+}
+
+static void thread_main(void *argument)
+{
+	struct strand *s = argument;
+	now->thread(s - strand);
+	s->finished = true;
+	for (;;)
+		stop();
+}
+
+static void resume(unsigned thread)
+{
+	self = thread;
+	if (now->resume)
+		now->resume(thread);
+	fiber_resume(&strand[thread].fiber);
+	self = NOBODY;
+}
+
+static struct action *add_action(unsigned at)
+{
+	if (at == action_room) {
+		action_room = action_room ? 2 * action_room : 4096;
+		actions = realloc(actions, action_room * sizeof(*actions));
+		if (!actions)
+			abort();
+	}
+	return &actions[at];
+}
+
+static bool same_action(const struct action *a, const struct action *b)
+{
+	return a->thread == b->thread && a->choice == b->choice;
+}
+
+static bool commute(const struct action *a, const struct action *b)
+{
+	if (a->thread == b->thread)
+		return false;
+	return a->address != b->address || !((a->writes && b->writes) || (a->sequential && b->sequential));
+}
+
+/* All that the threads may do now, behind the sleeping ones at `first`; how many in all, sleeping or not. */
+static unsigned collect(struct node *node)
+{
+	unsigned all = 0;
+	node->count = 0;
+	for (unsigned t = 0; t < now->threads; t++) {
+		const struct strand *s = &strand[t];
+		write_name choice[CHOICES];
+		if (s->finished || (s->waits && !newer(&s->last)) || (s->op.ready && !s->op.ready(s->op.argument)))
+			continue;
+		unsigned choices = memory_choices(t, &s->op, choice);
+		for (unsigned i = 0; i < choices; i++, all++) {
+			struct action a = { t, op_writes(&s->op), s->op.sequential, choice[i], s->op.address };
+			unsigned z = 0;
+			while (z < node->asleep && !same_action(&actions[node->first + z], &a))
+				z++;
+			if (z == node->asleep)
+				*add_action(node->first + node->asleep + node->count++) = a;
+		}
+	}
+	return all;
+}
+
+/* What sleeps after the parent's present action: what slept or was explored before it, and commutes with it. */
+static void inherit_sleep(struct node *node, const struct node *parent)
+{
+	const struct action chosen = actions[parent->first + parent->asleep + parent->at];
+	node->first = parent->first + parent->asleep + parent->count;
+	node->asleep = 0;
+	for (unsigned i = 0; i < parent->asleep + parent->at; i++) {
+		const struct action a = actions[parent->first + i];
+		if (commute(&a, &chosen))
+			*add_action(node->first + node->asleep++) = a;
+	}
+}
+
+static bool all_rest(void)
+{
+	for (unsigned t = 0; t < now->threads; t++)
+		if (!strand[t].finished && !strand[t].op.ready)
+			return false;
+	return true;
+}
+
+/* A new choice; false: there is none, the execution has come to its end. */
+static bool push_node(void)
+{
+	if (node_count == node_room) {
+		node_room = node_room ? 2 * node_room : 1024;
+		nodes = realloc(nodes, node_room * sizeof(*nodes));
+		if (!nodes)
+			abort();
+	}
+	struct node *node = &nodes[node_count];
+	*node = (struct node){ 0 };
+	if (node_count)
+		inherit_sleep(node, node - 1);
+	unsigned all = collect(node);
+	if (!all && !all_rest())
+		explore_fail("the threads wait for each other for ever");
+	if (node->count) {
+		node_count++;
+		count.states++;
+		return true;
+	}
+	redundant = all != 0;
+	return false;
+}
+
+static void start(void)
+{
+	memory_start();
+	plain_start();
+	report_start();
+	failed = redundant = false;
+	running = true;
+	if (now->begin)
+		now->begin();
+	for (unsigned t = 0; t < now->threads; t++) {
+		struct strand *s = &strand[t];
+		struct fiber fresh = s->fresh;
+		*s = (struct strand){ .fresh = fresh, .fiber = fresh };
+	}
+	memory_start();
+	for (unsigned t = 0; t < now->threads && !failed && !redundant; t++)
+		resume(t);
+}
+
+static void run(void)
+{
+	start();
+	for (unsigned depth = 0; !failed && !redundant; depth++) {
+		if (depth == DEPTH)
+			explore_fail("no end in sight");
+		if (depth == node_count && !push_node())
+			break;
+		const struct node *node = &nodes[depth];
+		const struct action a = actions[node->first + node->asleep + node->at];
+		struct strand *s = &strand[a.thread];
+		perform(a.thread, &s->op, a.choice, s->code);
+		resume(a.thread);
+		if (depth > count.longest)
+			count.longest = depth;
+	}
+	if (!failed && !redundant && now->end)
+		now->end();
+}
+
+static void undo_all(void)
+{
+	running = false;
+	plain_undo();
+	for (unsigned i = 0; i < kept_count; i++)
+		memcpy(kept[i].memory, kept[i].copy, kept[i].size);
+}
+
+/* To the next branch that is not explored; false: none is left. */
+static bool backtrack(void)
+{
+	while (node_count) {
+		struct node *node = &nodes[node_count - 1];
+		if (++node->at < node->count)
+			return true;
+		node_count--;
+	}
+	return false;
+}
+
+/* A set of numbers, by open addressing. */
+static bool remember(uint64_t identity)
+{
+	if (2 * seen.count >= seen.room) {
+		uint64_t *old = seen.set, room = seen.room;
+		seen.room = room ? 2 * room : 1 << 12;
+		seen.set = calloc(seen.room, sizeof(*seen.set));
+		seen.count = 0;
+		if (!seen.set)
+			abort();
+		for (uint64_t i = 0; i < room; i++)
+			if (old[i])
+				remember(old[i]);
+		free(old);
+	}
+	uint64_t i = identity % seen.room;
+	for (; seen.set[i]; i = (i + 1) % seen.room)
+		if (seen.set[i] == identity)
+			return false;
+	seen.set[i] = identity;
+	seen.count++;
+	return true;
+}
+
+static void explore(void)
+{
+	shared_start();
+	memset(&count, 0, sizeof(count));
+	node_count = 0;
+	free(seen.set);
+	memset(&seen, 0, sizeof(seen));
+	do {
+		if (!setjmp(outside))
+			run();
+		self = NOBODY;
+		undo_all();
+		if (failed || shared_was_wrong())
+			return;
+		bool new = !redundant && remember(memory_identity());
+		*(new ? &count.executions : &count.redundant) += 1;
+	} while (backtrack());
+}
+
+const char *engine_explore(const struct explore_case *c, struct engine_count *result)
+{
+	now = c;
+	shared_forget_all();
+	kept_count = 0;
+	if (c->set_up)
+		c->set_up();
+	for (unsigned t = 0; t < c->threads; t++) {
+		fiber_init(&strand[t].fiber, thread_main, &strand[t]);
+		strand[t].fresh = strand[t].fiber;
+	}
+	do
+		explore();
+	while (!failed && shared_was_wrong());
+	for (unsigned t = 0; t < c->threads; t++)
+		fiber_free(&strand[t].fresh);
+	if (c->tear_down)
+		c->tear_down();
+	*result = count;
+	return failed ? failure : 0;
+}

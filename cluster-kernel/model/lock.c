@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One lock regime (REGIME_HEADER), as the kernel compiles it: mutual exclusion
+ * (what it guards is plain memory, so that a hole is a data race), progress,
+ * exclusive entries, object locks in pairs, and first come first served.
+ */
+#include <stdatomic.h>
+#include "explore.h"
+#include REGIME_HEADER
+
+enum { CORES = 3 };
+
+static struct kernel kernel;
+static struct cpu cpu[CORES];
+static struct object_lock object[2];
+static struct core_stat stat[CORES];
+
+/* Guarded by the kernel's lock and, in regimes that have them, the object's lock. */
+static uint64_t guarded[2];
+
+/* Who waits in which entry, for fairness. */
+static _Atomic uint32_t waits_in[CORES];
+static uint32_t entry[CORES];   /* each core's own */
+static uint32_t entered[CORES]; /* guarded */
+
+void kernel_relax(struct cpu *c)
+{
+	unsigned self = c - cpu;
+	if (entry[self] && atomic_load_explicit(&waits_in[self], memory_order_relaxed) != entry[self])
+		atomic_store_explicit(&waits_in[self], entry[self], memory_order_release);
+	explore_relax();
+}
+
+static void set_up(void)
+{
+	for (unsigned i = 0; i < CORES; i++) {
+		cpu[i].own.kernel = &kernel;
+		cpu[i].own.index = i;
+		cpu[i].own.stat = &stat[i];
+		kernel.cpu[i] = &cpu[i];
+		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock), i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
+	}
+	kernel.cpu_count = CORES;
+	explore_name(&kernel.lock, sizeof(kernel.lock), "the kernel's lock");
+	explore_name(guarded, sizeof(guarded), "what the lock guards");
+}
+
+static void begin(void)
+{
+	lock_kernel_init(&kernel);
+	for (unsigned i = 0; i < CORES; i++)
+		lock_cpu_init(&cpu[i]);
+}
+
+static void count(unsigned self, unsigned which)
+{
+	kernel_enter(&cpu[self]);
+	object_lock(&object[which]);
+	guarded[which]++;
+	object_unlock(&object[which]);
+	kernel_exit(&cpu[self]);
+}
+
+static void enter_once(unsigned self) { count(self, 0); }
+
+static void enter_twice(unsigned self)
+{
+	count(self, 0);
+	count(self, 0);
+}
+
+static void enter_thrice(unsigned self)
+{
+	enter_twice(self);
+	count(self, 0);
+}
+
+static void all_counted(uint64_t expected)
+{
+	EXPLORE_CHECK(guarded[0] == expected, "%llu entries left a trace of %llu", (unsigned long long)guarded[0],
+	              (unsigned long long)expected);
+}
+static void three(void) { all_counted(3); }
+static void six(void) { all_counted(6); }
+
+/* Core 0 destroys: no object locks, everybody else out. */
+static void exclusively(unsigned self)
+{
+	if (self) {
+		enter_twice(self);
+		return;
+	}
+	kernel_enter_exclusive(&cpu[self]);
+	guarded[0]++;
+	guarded[1]++;
+	kernel_exit(&cpu[self]);
+	count(self, 0);
+}
+
+static void pairs(unsigned self)
+{
+	kernel_enter(&cpu[self]);
+	object_lock_pair(&object[self & 1], &object[!(self & 1)]);
+	guarded[0]++;
+	guarded[1]++;
+	object_unlock_pair(&object[self & 1], &object[!(self & 1)]);
+	kernel_exit(&cpu[self]);
+	count(self, 1);
+}
+
+/* Who is seen to wait before one asks is served before one. */
+static void in_turn(unsigned self)
+{
+	uint32_t before[CORES];
+	for (unsigned i = 0; i < CORES; i++)
+		before[i] = i == self ? 0 : atomic_load_explicit(&waits_in[i], memory_order_acquire);
+	entry[self]++;
+	kernel_enter_exclusive(&cpu[self]);
+	for (unsigned i = 0; i < CORES; i++)
+		EXPLORE_CHECK(entered[i] >= before[i], "core %u overtook core %u", self, i);
+	entered[self]++;
+	kernel_exit(&cpu[self]);
+}
+
+#define ALWAYS .set_up = set_up, .begin = begin
+static const struct explore_case cases[] = {
+	{ .name = "2 cores, 3 entries each", .threads = 2, .thread = enter_thrice, .end = six, ALWAYS },
+	{ .name = "3 cores, 1 entry each", .threads = 3, .thread = enter_once, .end = three, ALWAYS },
+	{ .name = "3 cores, 2 entries each", .threads = 3, .thread = enter_twice, .end = six, ALWAYS },
+	{ .name = "an exclusive entry beside 2 cores", .threads = 3, .thread = exclusively, ALWAYS },
+	{ .name = "pairs of objects", .threads = 2, .thread = pairs, ALWAYS },
+	{ .name = "first come, first served", .threads = 3, .thread = in_turn, ALWAYS },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program's arguments and what it prints: PROGRAM [CASE] [--finds TEXT]. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "engine.h"
+#include "report.h"
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static const char *run(const struct explore_case *c)
+{
+	struct engine_count count;
+	double start = seconds();
+	const char *failure = engine_explore(c, &count);
+	printf("%s: %s: %llu executions, %llu redundant, %llu states, at most %llu choices in one, %.1f s\n",
+	       failure ? "FAIL" : "ok", c->name, (unsigned long long)count.executions, (unsigned long long)count.redundant,
+	       (unsigned long long)count.states, (unsigned long long)count.longest, seconds() - start);
+	if (failure) {
+		report_print();
+		printf("  %s\n", failure);
+	}
+	fflush(stdout);
+	return failure;
+}
+
+int explore_main(int argc, char **argv, const struct explore_case *cases)
+{
+	const char *word = "", *finds = 0;
+	bool any = false, failed = false;
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--finds") && i + 1 < argc)
+			finds = argv[++i];
+		else
+			word = argv[i];
+	for (const struct explore_case *c = cases; c->name; c++) {
+		if (!strstr(c->name, word))
+			continue;
+		any = true;
+		const char *failure = run(c);
+		if (failure && finds && strstr(failure, finds))
+			return 0;
+		failed |= failure != 0;
+	}
+	if (!any)
+		fprintf(stderr, "no case has \"%s\" in its name\n", word);
+	if (finds)
+		fprintf(stderr, "nothing found that says \"%s\": is the planted mistake still one?\n", finds);
+	return !any || failed || finds;
+}
