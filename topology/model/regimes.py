@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which model stands for which lock regime."""
+
+from dataclasses import dataclass
+
+from topology.errors import InputError
+from topology.model import repairman, ticket
+from topology.model.closed import Steady
+from topology.model.published import TABLE_1
+
+NAMES = {"clh": "machine-repairman", "mcs": "machine-repairman", "ticket": "non-scalable lock"}
+WHY_NOT = {
+    "rtm": "transactions do not queue: `skerry model simulate --lock rtm`",
+    "fine": "entries on different objects do not meet: measure it",
+    "none": "there is no lock to wait for",
+    "dynamic": "what it does depends on the objects: measure it",
+}
+TRANSFER = float(TABLE_1["x86"]["L1"].same_socket)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    lock: str
+    service: float
+    transfer: float = TRANSFER  # ticket only: one waiter's reload of the lock's cache line
+
+    def __post_init__(self) -> None:
+        check(self.lock)
+
+    @property
+    def model(self) -> str:
+        return NAMES[self.lock]
+
+    def steady(self, delay: float, cores: int) -> Steady:
+        if self.lock == "ticket":
+            return ticket.steady(self.service, self.transfer, delay, cores)
+        return repairman.steady(self.service, delay, cores)
+
+
+def check(lock: str, also: tuple[str, ...] = ()) -> None:
+    """Refuses regimes without a closed form; `also` are taken as well."""
+    if lock in NAMES or lock in also:
+        return
+    known = ", ".join([*NAMES, *also])
+    why = f"; {WHY_NOT[lock]}" if lock in WHY_NOT else ""
+    raise InputError("--lock", f"'{lock}' is not one of {known}{why}")
