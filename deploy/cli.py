@@ -18,7 +18,7 @@ from deploy.errors import Failure
 from topology.errors import InputError
 
 # In the order of the help page.
-COMMANDS = ["doctor", "build", "test", "compare", "run", "topology", "image"]
+COMMANDS = ["doctor", "build", "test", "compare", "run", "topology", "image", "model", "plan"]
 
 
 def command_module(name: str) -> ModuleType:
@@ -37,7 +37,11 @@ def make_app() -> typer.Typer:
     )
     app.callback()(lambda: None)  # a lone command would otherwise need no name
     for name in COMMANDS:
-        app.command(name)(getattr(command_module(name), name))
+        command = getattr(command_module(name), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
     return app
 
 
