@@ -59,9 +59,20 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
+/* Signals those of `bits`, from doorbell `first` on; returns those for which there was no time. */
+static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
+{
+	for (; bits && !work_over(cpu); bits &= bits - 1) {
+		notification_signal_cap(cpu, &end->listener[first + __builtin_ctzll(bits)].notification.cap);
+		work_done(cpu, WORK_WAKE);
+	}
+	return bits;
+}
+
 void doorbell_heard(struct cpu *cpu)
 {
 	struct kernel *kernel = kernel_of(cpu);
+	work_begin(cpu);
 	for (unsigned c = 0; c < kernel->channel_count; c++) {
 		struct channel_end *end = &kernel->channel[c];
 		struct doorbell_line *line = &end->heard->core[cpu->own.index];
@@ -69,10 +80,14 @@ void doorbell_heard(struct cpu *cpu)
 			if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
 				continue;
 			uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
-			for (; bits; bits &= bits - 1) {
-				struct listener *listener = &end->listener[w * 64 + __builtin_ctzll(bits)];
-				notification_signal_cap(cpu, &listener->notification.cap);
-			}
+			uint64_t left = signal_heard(cpu, end, w * 64, bits);
+			if (!left)
+				continue;
+			/* the rest as if it were rung just now */
+			atomic_fetch_or_explicit(&line->pending[w], left, memory_order_seq_cst);
+			cpu->own.doorbell_apic = kernel->boot->apic[cpu->own.index];
+			cpu->own.pending |= PENDING_DOORBELL;
+			return;
 		}
 	}
 }

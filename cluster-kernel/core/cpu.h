@@ -49,6 +49,7 @@ struct cpu_private {
 	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
+	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;

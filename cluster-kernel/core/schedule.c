@@ -193,11 +193,10 @@ void timer_expire(struct cpu *cpu)
 	}
 }
 
+static uint64_t sooner(uint64_t a, uint64_t b) { return !a || (b && b < a) ? b : a; }
+
 uint64_t timer_next(struct cpu *cpu)
 {
-	uint64_t slice = cpu->own.slice_end;
 	uint64_t deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;
-	if (!slice || (deadline && deadline < slice))
-		return deadline;
-	return slice;
+	return sooner(sooner(cpu->own.slice_end, deadline), cpu->own.bury_at);
 }

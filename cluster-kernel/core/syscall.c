@@ -13,6 +13,7 @@
 #include "reply.h"
 #include "schedule.h"
 #include "work.h"
+#include "zombie.h"
 #include REGIME_HEADER
 
 /* How the trace names interrupts that are not a device's. */
@@ -169,6 +170,7 @@ static void serve(struct cpu *cpu, struct thread *thread)
 	} else if (!thread_waits(thread)) {
 		thread_result(thread, result);
 	}
+	zombies_watch(cpu);
 }
 
 void kernel_syscall(struct cpu *cpu)
@@ -201,6 +203,7 @@ void kernel_timer(struct cpu *cpu)
 	count_interrupt(cpu, INTERRUPT_TIMER);
 	cpu->own.timer_armed = 0;
 	timer_expire(cpu);
+	zombies_timer(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
 }

@@ -115,7 +115,7 @@ static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint
 		return SKERRY_TRUNCATED;
 	for (unsigned i = 0; i < COUNT; i++)
 		registers[i] = message_word(current(cpu), 1 + i);
-	if (thread == current(cpu) || thread->state == THREAD_READY)
+	if (thread->state != THREAD_INACTIVE && !thread->faulting)
 		return SKERRY_BUSY;
 	bool resume = message_word(current(cpu), 0) & 1;
 	if (!context_acceptable((struct thread_registers *)registers))
@@ -132,7 +132,7 @@ static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint
 static uint64_t tcb_read_registers(struct cpu *cpu, struct thread *thread)
 {
 	uint64_t registers[sizeof(struct thread_registers) / 8];
-	if (thread == current(cpu) || thread->state == THREAD_READY)
+	if (thread->state == THREAD_READY)
 		return SKERRY_BUSY;
 	context_read(&thread->context, (struct thread_registers *)registers);
 	for (unsigned i = 0; i < sizeof(registers) / 8; i++)
@@ -147,6 +147,8 @@ static uint64_t tcb_set_tls(struct cpu *cpu, struct thread *thread, uint64_t inf
 	uint64_t base = message_word(current(cpu), 0);
 	if (!context_canonical(base))
 		return SKERRY_BAD_ARGUMENT;
+	if (thread != current(cpu) && kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
+		return SKERRY_BUSY; /* another core holds it in a register */
 	context_set_tls(&thread->context, base);
 	if (thread == current(cpu))
 		cpu->own.pending |= PENDING_SWITCH;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "zombie.h"
+#include "arch.h"
 #include "kernel.h"
 #include "work.h"
+
+/* Parts of a second: until a core looks after what others should have done, and between its quanta then. */
+enum { WATCH = 1000, QUANTA = 10000 };
 
 void zombie_make(struct kernel *kernel, struct slot *slot)
 {
@@ -41,4 +45,18 @@ bool zombies_bury(struct cpu *cpu)
 		work_done(cpu, WORK_DELETE);
 	}
 	return true;
+}
+
+void zombies_watch(struct cpu *cpu)
+{
+	if (kernel_of(cpu)->doomed && !cpu->own.bury_at)
+		cpu->own.bury_at = arch_time() + kernel_of(cpu)->tsc_hz / WATCH;
+}
+
+void zombies_timer(struct cpu *cpu)
+{
+	if (!cpu->own.bury_at || cpu->own.bury_at > arch_time())
+		return;
+	work_begin(cpu);
+	cpu->own.bury_at = zombies_bury(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / QUANTA;
 }

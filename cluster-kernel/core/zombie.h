@@ -15,3 +15,12 @@
 void zombie_make(struct kernel *kernel, struct slot *slot);
 /* Deletes what the doomed CNodes hold, then the zombies; false when the quantum is over first. */
 bool zombies_bury(struct cpu *cpu);
+
+/*
+ * Who dooms CNodes buries them, if it can: it may have been among the dead, or
+ * have lost the capability with which to make its call again. So a system call
+ * that leaves any behind has its core look after them some time later.
+ */
+void zombies_watch(struct cpu *cpu);
+/* The core's timer: goes on where nobody does, a quantum at a time. */
+void zombies_timer(struct cpu *cpu);

@@ -162,6 +162,10 @@ static void check_zombies(const struct world *world)
 			CHECK(slot_empty(&grave[i]), "a zombie left a slot behind that is not empty", grave, i);
 		doomed++;
 	}
+	uint64_t watched = 0;
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		watched |= world->kernel->cpu[c]->own.bury_at;
+	CHECK(!doomed || watched, "nobody looks after the doomed CNodes", doomed, 0);
 	CHECK(zombies == doomed, "a zombie is not in the list of doomed CNodes", zombies, doomed);
 }
 

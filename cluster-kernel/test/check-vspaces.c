@@ -96,9 +96,8 @@ void check_vspaces(const struct world *world)
 		      loaded);
 		CHECK(!loaded || (loaded->cores & loaded->fresh) >> c & 1, "an address space does not know a core that has loaded it",
 		      c, loaded->cores);
-		/* a thread whose capability was revoked stays where it is until it next leaves the core */
 		const struct thread *thread = cpu->shared.current;
-		CHECK(thread == &cpu->shared.idle || !thread_vspace(thread) || loaded == thread_vspace(thread),
+		CHECK(thread == &cpu->shared.idle || loaded == thread_vspace(thread),
 		      "a core runs a thread in a foreign address space", c, loaded);
 	}
 	CHECK(!hosted_tlb_stale(world->machine), "a TLB remembers what is no longer mapped", 0, 0);
