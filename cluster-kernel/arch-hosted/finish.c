@@ -32,7 +32,7 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 	hosted_pause();
 }
 
-static void load_thread(struct cpu *cpu, struct thread *thread)
+static void load_thread(struct cpu *cpu, struct thread *thread, struct vspace *vspace)
 {
 	if (cpu->own.loaded_thread != thread) {
 		save_thread(cpu);
@@ -44,15 +44,15 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 		atomic_store_explicit(&thread->loaded, 1, memory_order_relaxed);
 		cpu->own.loaded_thread = thread;
 	}
-	set_vspace(cpu, thread_vspace(thread));
+	set_vspace(cpu, vspace);
 }
 
 void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
 {
 	if (cpu->own.loaded_thread != from || atomic_load_explicit(&to->loaded, memory_order_relaxed) ||
-	    thread_vspace(to) != vspace || !vspace_is_fresh(vspace, cpu->own.index))
+	    !vspace_is_fresh(vspace, cpu->own.index))
 		arch_panic("the fast path goes where it may not");
-	load_thread(cpu, to);
+	load_thread(cpu, to, vspace);
 }
 
 void arch_finish(struct cpu *cpu)
@@ -73,7 +73,7 @@ void arch_finish(struct cpu *cpu)
 		if (cpu->shared.current == &cpu->shared.idle)
 			save_thread(cpu);
 		else
-			load_thread(cpu, cpu->shared.current);
+			load_thread(cpu, cpu->shared.current, cpu->own.vspace_wanted);
 	}
 	if (pending & PENDING_TIMER)
 		hosted_self->timer = cpu->own.timer_armed = cpu->own.timer_wanted;

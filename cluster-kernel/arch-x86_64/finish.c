@@ -51,7 +51,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 		cpu->own.loaded_thread = thread;
 		fpu_load(thread->fpu);
 	}
-	set_vspace(cpu, thread_vspace(thread));
+	set_vspace(cpu, cpu->own.vspace_wanted);
 	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
 	load_user_bases(thread->context.fs_base, thread->context.gs_base);
 	set_entry_context(thread);

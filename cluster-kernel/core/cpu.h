@@ -39,6 +39,7 @@ enum cpu_request {
 struct cpu_private {
 	struct kernel *kernel;
 	struct vspace *loaded_vspace; /* null: the kernel's own */
+	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
 	uint32_t pending;

@@ -84,8 +84,11 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	if (next == previous)
 		return;
 	account(cpu, previous, next);
-	if (next != &cpu->shared.idle) /* whoever destroys the address space from now on must ask this core */
-		vspace_retain_core(thread_vspace(next), cpu->own.index);
+	if (next != &cpu->shared.idle) {
+		cpu->own.vspace_wanted = thread_vspace(next);
+		/* whoever destroys it from now on must ask this core */
+		vspace_retain_core(cpu->own.vspace_wanted, cpu->own.index);
+	}
 	cpu->shared.current = next;
 	cpu->own.pending |= PENDING_SWITCH;
 	count_switch(cpu, next);

@@ -150,8 +150,10 @@ static uint64_t tcb_set_tls(struct cpu *cpu, struct thread *thread, uint64_t inf
 	if (thread != current(cpu) && kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
 		return SKERRY_BUSY; /* another core holds it in a register */
 	context_set_tls(&thread->context, base);
-	if (thread == current(cpu))
+	if (thread == current(cpu)) {
+		cpu->own.vspace_wanted = thread_vspace(thread);
 		cpu->own.pending |= PENDING_SWITCH;
+	}
 	return SKERRY_OK;
 }
 

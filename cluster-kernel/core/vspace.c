@@ -55,6 +55,7 @@ void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request
 	if (loaded) {
 		/* the thread goes on in the space it has now; without one it faults at its first instruction */
 		arch_unload_vspace(cpu);
+		cpu->own.vspace_wanted = needed;
 		vspace_retain_core(needed, cpu->own.index);
 	}
 }
