@@ -30,13 +30,14 @@ void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap
 	if (receiver) {
 		thread_queue_remove(&endpoint->receivers, receiver);
 		object_lock_pair(&sender->lock, &receiver->lock);
-		message_transfer(sender, receiver, info, cap->badge);
+		message_transfer(sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
 		sent(sender, receiver->reply, kind == SEND_CALL);
 		schedule_wake(cpu, receiver);
 		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (kind != SEND_POLL) {
 		sender->state = THREAD_SENDING;
 		sender->calling = kind == SEND_CALL;
+		sender->grant = cap->rights & RIGHT_GRANT;
 		sender->badge = cap->badge;
 		sender->info = info;
 		sender->endpoint = endpoint;
@@ -56,7 +57,7 @@ uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct rep
 	if (sender) {
 		thread_queue_remove(&endpoint->senders, sender);
 		object_lock_pair(&sender->lock, &receiver->lock);
-		message_transfer(sender, receiver, sender->info, sender->badge);
+		message_transfer(sender, receiver, sender->info, sender->badge, sender->grant);
 		sent(sender, reply, sender->calling);
 		if (!sender->calling) {
 			thread_result(sender, SKERRY_OK);

@@ -18,8 +18,7 @@ static inline bool plain(uint64_t info) { return (info & 0x1ff) <= MESSAGE_REGIS
 static inline const struct cap *flat_lookup(const struct thread *thread, uint64_t cptr)
 {
 	const struct cap *root = &thread->slot[THREAD_CSPACE].cap;
-	uint64_t limit = root->type == OBJECT_CNODE && !root->badge && root->guard_bits + root->size_bits == 64 ? 1ull << root->size_bits : 0;
-	return cptr < limit ? &((const struct slot *)root->object)[cptr].cap : 0;
+	return cptr < root->limit ? &((const struct slot *)root->object)[cptr].cap : 0;
 }
 
 static inline bool is_endpoint(const struct cap *cap, uint8_t right)
@@ -108,6 +107,7 @@ const struct context *fastpath_reply_receive(uint64_t cptr, uint64_t info, struc
 	count_syscall(cpu, SYS_REPLY_RECV, cptr);
 	context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
 	reply->thread = server;
+	reply->grant = cap->rights & RIGHT_GRANT;
 	server->reply = reply;
 	server->endpoint = endpoint;
 	server->state = THREAD_RECEIVING;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "message.h"
 #include "cnode.h"
+#include "derive.h"
 #include "kernel.h"
 
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
@@ -12,27 +13,48 @@ static unsigned sendable(const struct thread *thread, uint64_t info)
 	return thread_ipc_buffer(thread) ? words : min(words, MESSAGE_REGISTERS);
 }
 
-void message_transfer(struct thread *from, struct thread *to, uint64_t info, uint64_t badge)
+/*
+ * Copies of what the sender's capability pointers name go to the receiver's
+ * slots. Returns how many did: the first that cannot ends it. Programs may
+ * write to either buffer meanwhile, so each word is read once.
+ */
+static unsigned transfer_caps(const struct thread *from, struct thread *to, unsigned count)
+{
+	const volatile struct ipc_buffer *sent = thread_ipc_buffer(from), *buffer = thread_ipc_buffer(to);
+	if (!sent || !buffer)
+		return 0;
+	const struct slot *node = cspace_lookup(to, buffer->receive_cnode);
+	if (!node || node->cap.type != OBJECT_CNODE || !(node->cap.rights & RIGHT_WRITE))
+		return 0;
+	uint64_t first = buffer->receive_slot;
+	for (unsigned i = 0; i < count; i++) {
+		struct slot *source = cspace_lookup(from, sent->caps[i]), *slot = cnode_slot(&node->cap, first + i);
+		struct cap copy;
+		if (!source || slot_empty(source) || !slot || !slot_empty(slot) || cap_copy(&source->cap, RIGHT_ALL, &copy))
+			return i;
+		slot_insert(slot, &copy, source);
+	}
+	return count;
+}
+
+/* The words of a fault, or of the sender's registers and buffer. Returns how many there are. */
+static unsigned transfer_words(const struct thread *from, struct thread *to, uint64_t info)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
-	unsigned words;
-	if (from->faulting) {
-		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
-			context_set_word(&to->context, i, from->fault_words[i]);
-		words = message_words(info);
-		if (buffer && words > MESSAGE_REGISTERS)
-			buffer->words[4] = from->fault_words[4];
-	} else {
-		words = sendable(from, info);
-		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
-			context_set_word(&to->context, i, context_word(&from->context, i));
-		if (buffer)
-			for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
-				buffer->words[i] = from->ipc_buffer_address->words[i];
-	}
-	if (!buffer)
-		words = min(words, MESSAGE_REGISTERS);
-	context_set_info(&to->context, message_info(message_label(info), 0, words));
+	unsigned words = from->faulting ? message_words(info) : sendable(from, info);
+	words = buffer ? words : min(words, MESSAGE_REGISTERS);
+	for (unsigned i = 0; i < min(words, MESSAGE_REGISTERS); i++)
+		context_set_word(&to->context, i, from->faulting ? from->fault_words[i] : context_word(&from->context, i));
+	for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
+		buffer->words[i] = from->faulting ? from->fault_words[i] : from->ipc_buffer_address->words[i];
+	return words;
+}
+
+void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant)
+{
+	unsigned words = transfer_words(from, to, info);
+	unsigned caps = grant && message_caps(info) ? transfer_caps(from, to, message_caps(info)) : 0;
+	context_set_info(&to->context, message_info(message_label(info), caps, words));
 	context_set_badge(&to->context, badge);
 	thread_result(to, SKERRY_OK);
 }

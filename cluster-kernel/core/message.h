@@ -8,8 +8,8 @@
 /* Where a thread's system call finds its arguments and leaves its results. */
 static inline void thread_result(struct thread *thread, uint64_t error) { context_set_result(&thread->context, error); }
 
-/* Gives `to` the sender's message: words, info, badge, result 0. */
-void message_transfer(struct thread *from, struct thread *to, uint64_t info, uint64_t badge);
+/* Gives `to` the sender's message: words, capabilities if `grant`, info, badge, result 0. */
+void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant);
 
 /* Word `index` of the current invocation; the caller has checked the length. */
 uint64_t message_word(const struct thread *thread, unsigned index);

@@ -9,6 +9,7 @@
 struct reply {
 	struct object_lock lock;
 	uint32_t references;
+	uint32_t grant; /* the endpoint capability of the receive may pass capabilities on: so may the answer */
 	struct thread *thread; /* RECEIVING with this reply object, or the caller in state REPLY */
 };
 

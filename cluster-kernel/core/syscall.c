@@ -68,6 +68,8 @@ static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
 		return SKERRY_NO_RIGHTS;
 	if (reply && reply->thread)
 		return SKERRY_BUSY;
+	if (reply)
+		reply->grant = slot->cap.rights & RIGHT_GRANT;
 	return endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
 }
 

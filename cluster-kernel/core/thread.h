@@ -35,6 +35,7 @@ struct thread {
 	uint8_t priority;
 	uint8_t mcp; /* maximum controlled priority: what may be set by this TCB's authority */
 	uint8_t calling;   /* of a sender: waits for the reply, too */
+	uint8_t grant;     /* of a sender: its capability may pass capabilities on */
 	uint8_t faulting;  /* the message is a fault: registers stay as they are */
 	uint8_t queued;    /* is in its core's run queue */
 	uint8_t in_timers; /* is in its core's list of deadlines */
