@@ -58,10 +58,15 @@ def heap_for(records: int) -> int:
 
 
 def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape:
-    """Enough memory for every core's programs, whatever the layout takes for channels."""
+    return with_room(Shape(sockets, cores), memory, records, clients)
+
+
+def with_room(shape: Shape, memory: int | None, records: int, clients: int) -> Shape:
+    """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
+    cores = shape.cpus // (shape.sockets * shape.nodes)
     wanted = cores * (heap_for(records) + clients * Load.heap) + 256 * MIB
     rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
-    return Shape(sockets, cores, memory or max(default_memory(cores), rounded))
+    return replace(shape, memory=memory or max(default_memory(cores), rounded))
 
 
 def measure(
@@ -112,7 +117,7 @@ def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel
 
 def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
     """For the load, and for what is timed from outside."""
-    cores = job.shape.sockets * job.shape.cores
+    cores = job.shape.cpus
     load = kvm.choose(wanted, cores, repeatable=True, icount=icount)
     return load, qemu.tcg_for(cores) if load.icount else load
 

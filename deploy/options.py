@@ -10,10 +10,10 @@ import typer
 from deploy import deployment as deployments
 from deploy.deployment import Deployment
 from deploy.expand import Plan, is_map, plan, plan_map
-from topology import hwloc
 from topology.errors import InputError
 from topology.layouts import NAMES
-from topology.machine import Machine, Shape, default_memory
+from topology.machine import shape_of
+from topology.sources import read_machine
 from topology.units import parse_size
 
 Accel = Annotated[str, typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.")]
@@ -21,7 +21,8 @@ Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, he
 Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
 Topology = Annotated[
-    Path | None, typer.Option("--topology", metavar="FILE", help="Take sockets and cores from an hwloc XML file.")
+    Path | None,
+    typer.Option("--topology", metavar="FILE", help="The machine's cores, caches and nodes, from hwloc or libvirt XML."),
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.")]
 Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh or none.")]
@@ -29,17 +30,6 @@ Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: ever
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.")]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
-
-
-def shape_of(machine: Machine, memory: int | None = None) -> Shape:
-    """An emulated machine with the sockets and cores of a real one; its memory does not have to fit into ours."""
-    if machine.shape:
-        return machine.shape
-    sizes = {socket: sum(c.socket == socket for c in machine.cores) for socket in machine.sockets}
-    cores = max(sizes.values())
-    if min(sizes.values()) != cores:
-        raise InputError(machine.name, f"sockets of different sizes ({sorted(sizes.values())}) cannot be emulated")
-    return Shape(len(sizes), cores, memory or default_memory(cores))
 
 
 def adapt(
@@ -56,7 +46,7 @@ def adapt(
     if topology:
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        given = replace(given, shape=shape_of(hwloc.read_xml(topology), size))
+        given = replace(given, shape=shape_of(read_machine(str(topology)), size))
     else:
         given = given.with_machine(sockets, cores, size)
     return replace(given, layout=layout or given.layout, lock=lock or given.lock)

@@ -14,7 +14,8 @@ from pathlib import Path
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
-from topology.machine import LOCAL_DISTANCE, REMOTE_DISTANCE, Shape
+from topology.machine import Shape, emulated
+from topology.qemu import arguments
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
 
@@ -177,17 +178,5 @@ class Command:
 
 
 def topology_arguments(shape: Shape) -> list[str]:
-    """Sockets, cores, one NUMA node for each socket with its own memory, distances."""
-    mib = shape.memory >> 20
-    found = ["-smp", f"cpus={shape.sockets * shape.cores},sockets={shape.sockets},cores={shape.cores},threads=1"]
-    found += ["-m", f"{mib * shape.sockets}M"]
-    for node in range(shape.sockets):
-        found += ["-object", f"memory-backend-ram,id=memory{node},size={mib}M"]
-        found += ["-numa", f"node,nodeid={node},memdev=memory{node}"]
-        found += ["-numa", f"cpu,node-id={node},socket-id={node}"]
-    for a in range(shape.sockets):
-        for b in range(shape.sockets):
-            if shape.sockets > 1:
-                distance = LOCAL_DISTANCE if a == b else REMOTE_DISTANCE
-                found += ["-numa", f"dist,src={a},dst={b},val={distance}"]
-    return found
+    """Sockets, cores, NUMA nodes with their own memory, distances."""
+    return arguments(emulated(shape))

@@ -9,18 +9,21 @@ from collections.abc import Iterable
 
 from topology.clustermap import Application, Cluster, ClusterMap, Range
 from topology.errors import InputError
-from topology.layouts import CHANNEL_PORTS, PORT_SIZE
+from topology.limits import (
+    CHANNEL_PORTS,
+    MAX_CHANNELS,
+    MAX_CLUSTERS,
+    MAX_CPUS,
+    MAX_MAP_CPUS,
+    MAX_MODULES,
+    MAX_RANGES,
+    NAME_SIZE,
+    PORT_SIZE,
+)
 from topology.machine import Machine, MemoryRange
 from topology.network_check import check_network
 from topology.units import LARGE_PAGE, PAGE, format_size
 
-# cluster-kernel/include/skerry/boot.h, cluster-manager/lib/include/skerry/process.h
-MAX_CPUS = 60
-MAX_CLUSTERS = 64
-MAX_RANGES = 32
-MAX_MODULES = 31  # the map is one more
-MAX_CHANNELS = 64
-NAME_SIZE = 32
 ONE_CORE_KERNELS = ("none", "none+stat")
 
 
@@ -70,6 +73,8 @@ def _covered(wanted: Range, ranges: Iterable[MemoryRange]) -> bool:
 def _check_cpus(cluster_map: ClusterMap) -> None:
     if not cluster_map.cpus:
         raise InputError("cpus", "the map names no core")
+    if len(cluster_map.cpus) > MAX_MAP_CPUS:
+        raise InputError("cpus", f"{len(cluster_map.cpus)} are more than {MAX_MAP_CPUS}")
 
 
 def _check_memory_nodes(cluster_map: ClusterMap) -> None:
@@ -142,6 +147,7 @@ def _check_cluster(cluster: Cluster, cluster_map: ClusterMap) -> None:
     if len(cluster.memory) > MAX_RANGES:
         raise InputError(cluster.name, f"{len(cluster.memory)} memory ranges are more than {MAX_RANGES}")
     nodes = {cluster_map.cpus[cpu].node for cpu in cluster.cpus}
+    nodes |= {m.node for m in cluster_map.memory} - {cpu.node for cpu in cluster_map.cpus}  # anybody may have these
     for r in cluster.memory:
         if r.base % PAGE or r.size % PAGE:
             raise InputError(cluster.name, f"memory {r} is not made of 4 KiB pages")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The map as people like to see it, and as JSON."""
 
+from itertools import groupby
 from typing import Any
 
 from rich.console import Group
@@ -8,24 +9,56 @@ from rich.panel import Panel
 from rich.text import Text
 
 from topology.clustermap import Cluster, ClusterMap
+from topology.machine import Core, Machine
+from topology.spans import format_spans
 from topology.units import format_size
 
 
-def _cores(cluster_map: ClusterMap, cluster: Cluster) -> list[Text]:
-    lines = []
-    for place in cluster.cpus:
-        cpu = cluster_map.cpus[place]
-        apps = ", ".join(a.name for a in cluster_map.applications if a.cpu == place)
-        lines.append(Text(f"cpu {place:<3} APIC {cpu.apic:<4} node {cpu.node:<3} {apps}".rstrip()))
+def _places(cluster_map: ClusterMap, cluster: Cluster, machine: Machine | None) -> list[Text]:
+    """Cores that share socket, cache and node in one line, unless programs run on them."""
+    cores = {core.apic: core for core in machine.cores} if machine else {}
+    lines: list[Text] = []
+    for where, places in groupby(cluster.cpus, lambda i: _where(cluster_map, i, cores)):
+        group = list(places)
+        apps = {i: ", ".join(a.name for a in cluster_map.applications if a.cpu == i) for i in group}
+        for run in [[i] for i in group] if any(apps.values()) else [group]:
+            apics = format_spans(cluster_map.cpus[i].apic for i in run)
+            text = f"cpu {format_spans(run):<7} APIC {apics:<7} {where} {apps[run[0]]}"
+            lines.append(Text(text.rstrip()))
     return lines
 
 
-def draw(cluster_map: ClusterMap) -> Group:
+def _where(cluster_map: ClusterMap, place: int, cores: dict[int, Core]) -> str:
+    cpu = cluster_map.cpus[place]
+    core = cores.get(cpu.apic)
+    if core is None:
+        return f"node {cpu.node:<3}"
+    cache = "no L3" if core.l3 is None else f"L3 {core.l3}"
+    return f"socket {core.socket:<3} node {cpu.node:<3} {cache:<6} {core.kind}".rstrip()
+
+
+def _machine(machine: Machine) -> list[Text]:
+    physical = len({core.physical for core in machine.cores})
+    caches = len({core.l3 for core in machine.cores} - {None})
+    parts = [f"{len(machine.sockets)} socket", f"{len({c.node for c in machine.cores})} node"]
+    parts += [f"{caches} L3 cache", f"{physical} core"]
+    parts += [f"{len(machine.cores)} thread"] if machine.has_smt else []
+    counted = [part + "s" * (not part.startswith("1 ")) for part in parts]
+    counted.append(format_size(sum(r.size for r in machine.memory)))
+    lines = [Text(f"{machine.name}: {', '.join(counted)}")]
+    return lines + [Text(f"note: {note}", style="dim") for note in machine.notes]
+
+
+def draw(cluster_map: ClusterMap, machine: Machine | None = None) -> Group:
     """A box for each cluster, a line for each channel."""
-    parts: list[Any] = []
+    nodes = {(r.base, r.end): r.node for r in cluster_map.memory}
+    parts: list[Any] = _machine(machine) if machine else []
     for cluster in cluster_map.clusters:
-        lines = _cores(cluster_map, cluster)
-        lines += [Text(f"memory   {r}  {format_size(r.size)}", style="dim") for r in cluster.memory]
+        lines = _places(cluster_map, cluster, machine)
+        for r in cluster.memory:
+            of = {node for (base, end), node in nodes.items() if base < r.end and r.base < end}
+            where = f"{r}  {format_size(r.size)}"
+            lines.append(Text(f"memory   {where:<36} node {format_spans(of)}", style="dim"))
         title = f"cluster {cluster.number}  kernel {cluster.kernel}" + ("  devices" if cluster.devices else "")
         parts.append(Panel(Group(*lines), title=title, title_align="left", expand=False, padding=(0, 1)))
     for channel in cluster_map.channels:
@@ -36,11 +69,24 @@ def draw(cluster_map: ClusterMap) -> Group:
     return Group(*parts)
 
 
-def to_json(cluster_map: ClusterMap) -> dict[str, Any]:
+def _cpus(cluster_map: ClusterMap, machine: Machine | None) -> list[dict[str, Any]]:
+    cores = {core.apic: core for core in machine.cores} if machine else {}
+    found: list[dict[str, Any]] = []
+    for i, cpu in enumerate(cluster_map.cpus):
+        entry: dict[str, Any] = {"cpu": i, "apic": cpu.apic, "node": cpu.node}
+        if core := cores.get(cpu.apic):
+            entry |= {"socket": core.socket, "l3": core.l3, "core": core.physical}
+            entry |= {"kind": core.kind} if core.kind else {}
+        found.append(entry)
+    return found
+
+
+def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str, Any]:
     m = cluster_map
     return {
         "machine": vars(m.shape) if m.shape else None,
-        "cpus": [{"cpu": i, "apic": c.apic, "node": c.node} for i, c in enumerate(m.cpus)],
+        "notes": list(machine.notes) if machine else [],
+        "cpus": _cpus(m, machine),
         "memory": [{"base": r.base, "size": r.size, "node": r.node} for r in m.memory],
         "distances": [{"from": a, "to": b, "distance": d} for (a, b), d in sorted(m.distances.items())],
         "clusters": [

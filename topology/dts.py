@@ -99,6 +99,10 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
         out.line(f"sockets = <{shape.sockets}>;")
         out.line(f"cores-per-socket = <{shape.cores}>;")
         out.line(f"memory-per-node = <{cells64(shape.memory)}>;")
+        optional = (("l3-caches-per-socket", shape.caches), ("nodes-per-socket", shape.nodes))
+        for name, count in (*optional, ("threads-per-core", shape.threads)):
+            if count != 1:
+                out.line(f"{name} = <{count}>;")
         out.close()
 
     out.numbered("cpus")

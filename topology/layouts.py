@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Layouts: which cores form a cluster, and which memory each cluster and channel gets."""
+"""Layouts: which cores form a cluster. The threads of a core are never parted."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate, groupby
 
-from topology.clustermap import Channel, Cluster, ClusterMap, Cpu, Range
+from topology.clustermap import Channel, Cluster, ClusterMap, Cpu
 from topology.errors import InputError
+from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machine import Core, Machine
-from topology.units import LARGE_PAGE, MIB, align_down, align_up, format_size
+from topology.memory import carve, channel_size, shares
+from topology.spans import format_spans
 
 NAMES = "per-socket, per-l3, per-numa, spanning, size=N or a map file"
 
-# cluster-manager/lib/include/skerry/channel.h and net/port.h
-CHANNEL_PORTS = 0x200000
-PORT_SIZE = 0x120000
-CHANNEL_MINIMUM = 16 * MIB
-
-_KEYS: dict[str, Callable[[Core], int]] = {
+_KEYS: dict[str, Callable[[Core], Hashable]] = {
     "per-socket": lambda core: core.socket,
     "per-l3": lambda core: core.l3,
     "per-numa": lambda core: core.node,
@@ -30,53 +28,57 @@ def is_layout_name(layout: str) -> bool:
 
 def group(machine: Machine, layout: str) -> list[list[int]]:
     """Places of cores in machine.cores, one list for each cluster."""
-    if match := re.fullmatch(r"size=([1-9]\d*)", layout):
-        size, everything = int(match[1]), list(range(len(machine.cores)))
-        return [everything[i : i + size] for i in range(0, len(everything), size)]
+    if match := re.fullmatch(r"size=([1-9]\d{0,5})", layout):
+        return _by_size(machine, int(match[1]))
+    if layout.startswith("size="):
+        raise InputError("--layout", f"'{layout}': the size is not a number of cores")
     if layout not in _KEYS:
         raise InputError("--layout", f"'{layout}' is not one of {NAMES}")
-    groups: dict[int, list[int]] = {}
+    if layout == "per-l3":
+        _check_caches(machine)
+    groups: dict[Hashable, list[int]] = {}
     for place, core in enumerate(machine.cores):
         groups.setdefault(_KEYS[layout](core), []).append(place)
-    return [groups[key] for key in sorted(groups)]
+    return list(groups.values())
 
 
-def channel_size(ports: int) -> int:
-    """Memory of a channel that carries so many network ports."""
-    return max(CHANNEL_MINIMUM, align_up(CHANNEL_PORTS + ports * PORT_SIZE, LARGE_PAGE))
+def _check_caches(machine: Machine) -> None:
+    without = [place for place, core in enumerate(machine.cores) if core.l3 is None]
+    if not without:
+        return
+    which = "this machine has" if len(without) == len(machine.cores) else f"cpus {format_spans(without)} have"
+    raise InputError("--layout per-l3", f"{which} no L3 cache; take per-socket, per-numa or size=N")
 
 
-def _shares(machine: Machine, groups: Sequence[Sequence[int]]) -> list[list[Range]]:
-    """Each node's memory goes to the clusters that have cores on it, by the number of these cores.
-
-    Nodes without cores are left out: a cluster has memory of its own cores' nodes only.
-    """
-    shares: list[list[Range]] = [[] for _ in groups]
-    for memory in machine.memory:
-        weights = [sum(machine.cores[c].node == memory.node for c in members) for members in groups]
-        if not any(weights):
-            continue
-        takers = [i for i, weight in enumerate(weights) if weight]
-        base, total = memory.base, sum(weights)
-        for i in takers:
-            size = align_down(memory.size * weights[i] // total, LARGE_PAGE)
-            end = memory.end if i == takers[-1] else base + size
-            if end > base:
-                shares[i].append(Range(base, end - base))
-            base = end
-    return shares
+def _by_size(machine: Machine, size: int) -> list[list[int]]:
+    """Clusters of `size` cores each, all alike, in each socket; or of several whole sockets."""
+    threads: dict[int, list[int]] = {}
+    for place, core in enumerate(machine.cores):
+        threads.setdefault(core.physical, []).append(place)
+    sockets = _cores_of_sockets(machine)
+    cores, possible = list(threads.values()), possible_sizes(sockets)
+    if size not in possible:
+        runs = [(count, len(list(alike))) for count, alike in groupby(sockets)]
+        has = " and ".join(f"{times} of {count} core{'s' * (count > 1)}" for count, times in runs)
+        raise InputError(
+            f"--layout size={size}",
+            f"this machine's sockets ({has}) do not divide into clusters of {size}; "
+            f"possible: {', '.join(map(str, possible))}",
+        )
+    return [[place for core in cores[i : i + size] for place in core] for i in range(0, len(cores), size)]
 
 
-def _carve(share: list[Range], size: int) -> Range:
-    """Takes a channel from the start of a cluster's share: away from what firmware keeps at RAM's ends."""
-    for i, r in enumerate(share):
-        base = align_up(r.base, LARGE_PAGE)
-        if base + size <= r.end:
-            share[i] = Range(base + size, r.end - base - size)
-            if share[i].size == 0:
-                del share[i]
-            return Range(base, size)
-    raise InputError("channel", f"no memory left for {format_size(size)} of it")
+def _cores_of_sockets(machine: Machine) -> list[int]:
+    """How many cores each socket has, threads of a core counted once."""
+    return [len({core.physical for core in machine.cores if core.socket == socket}) for socket in machine.sockets]
+
+
+def possible_sizes(sockets: Sequence[int]) -> list[int]:
+    """Of equal clusters, given each socket's number of cores: none lies across a socket's border without filling it."""
+    total, borders = sum(sockets), list(accumulate(sockets))
+    inside = [n for n in range(1, max(sockets) + 1) if all(count % n == 0 for count in sockets)]
+    whole = [n for n in borders if total % n == 0 and all(cut in borders for cut in range(n, total + 1, n))]
+    return sorted({*inside, *whole})
 
 
 def make_map(
@@ -90,23 +92,49 @@ def make_map(
     `ports(cores)` says how many network ports the programs on these cores will need.
     """
     groups = group(machine, layout)
-    shares = _shares(machine, groups)
+    _check_limits(machine, groups, layout)
+    given = shares(machine, groups, layout)
     channels = []
     for number, members in enumerate(groups[1:], start=1):
         wanted = ports(members) if ports else 3 * len(members)
-        channels.append(Channel(number - 1, (0, number), _carve(shares[number], channel_size(wanted))))
-    clusters = [
-        Cluster(number, kernel, list(members), shares[number], devices=number == 0)
-        for number, members in enumerate(groups)
-    ]
-    for cluster in clusters:
-        if not cluster.memory:
-            raise InputError(cluster.name, "its cores' NUMA node has no memory")
+        memory = carve(given[number], channel_size(wanted), layout, number)
+        channels.append(Channel(number - 1, (0, number), memory))
     return ClusterMap(
         cpus=[Cpu(core.apic, core.node) for core in machine.cores],
         memory=list(machine.memory),
-        clusters=clusters,
+        clusters=[
+            Cluster(number, kernel, list(members), given[number], devices=number == 0)
+            for number, members in enumerate(groups)
+        ],
         channels=channels,
         distances=dict(machine.distances),
         shape=machine.shape,
     )
+
+
+def _check_limits(machine: Machine, groups: list[list[int]], layout: str) -> None:
+    largest = max(len(members) for members in groups)
+    if largest > MAX_CPUS:
+        problem = f"a cluster would have {largest} cpus and a kernel runs on {MAX_CPUS} at most"
+    elif len(groups) > MAX_CLUSTERS:
+        problem = f"{len(groups)} clusters are more than {MAX_CLUSTERS}"
+    else:
+        return
+    advice = f"; {', '.join(fitting)} would fit" if (fitting := _fitting(machine)) else ""
+    if machine.has_smt:
+        advice += ", or try --smt off" if advice else "; try --smt off"
+    raise InputError(f"--layout {layout}", problem + advice)
+
+
+def _fitting(machine: Machine) -> list[str]:
+    """Layouts that keep within the limits; of sizes the largest."""
+
+    def fits(layout: str) -> bool:
+        try:
+            groups = group(machine, layout)
+        except InputError:
+            return False
+        return len(groups) <= MAX_CLUSTERS and max(len(members) for members in groups) <= MAX_CPUS
+
+    sizes = [f"size={size}" for size in reversed(possible_sizes(_cores_of_sockets(machine)))]
+    return [layout for layout in _KEYS if fits(layout)] + [layout for layout in sizes if fits(layout)][:1]

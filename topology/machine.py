@@ -1,69 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a machine has: cores by their local APIC ids, memory by NUMA node, distances between nodes."""
+"""Machines: what they are made of (parts.py), and the emulated ones, which have a shape."""
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import replace
 
 from topology.errors import InputError
+from topology.parts import Core, Machine, MemoryRange, Shape
+from topology.q35 import place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
+
+__all__ = ["Core", "Machine", "MemoryRange", "Shape", "default_memory", "emulated", "shape_of"]
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 21
-FOUR_GIB = 4 * GIB
-
-# QEMU's q35 board: RAM below 4 GiB ends at LOW_MEMORY_SPLIT as soon as there is LOW_MEMORY_MAX of it or more.
-LOW_MEMORY_MAX = 0xB0000000
-LOW_MEMORY_SPLIT = 0x80000000
-
-
-@dataclass(frozen=True)
-class Core:
-    apic: int
-    socket: int
-    node: int
-    l3: int  # cores with the same number share a last-level cache
-
-
-@dataclass(frozen=True)
-class MemoryRange:
-    base: int
-    size: int
-    node: int
-
-    @property
-    def end(self) -> int:
-        return self.base + self.size
-
-    def __str__(self) -> str:
-        return f"{self.base:#x}..{self.end:#x}"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """An emulated machine: as many sockets, cores in each, and one NUMA node for each socket."""
-
-    sockets: int = 2
-    cores: int = 2
-    memory: int = GIB  # of each node
-
-    def __str__(self) -> str:
-        return f"{self.sockets} x {self.cores} cores, {format_size(self.memory)} a node"
-
-
-@dataclass(frozen=True)
-class Machine:
-    name: str
-    cores: tuple[Core, ...]
-    memory: tuple[MemoryRange, ...]
-    distances: dict[tuple[int, int], int] = field(default_factory=dict, hash=False)
-    shape: Shape | None = None  # what QEMU is to emulate
-
-    @property
-    def nodes(self) -> list[int]:
-        return sorted({r.node for r in self.memory} | {c.node for c in self.cores})
-
-    @property
-    def sockets(self) -> list[int]:
-        return sorted({c.socket for c in self.cores})
 
 
 def default_memory(cores: int) -> int:
@@ -71,51 +20,91 @@ def default_memory(cores: int) -> int:
     return max(GIB, cores * 512 * MIB)
 
 
-def apic_ids(sockets: int, cores: int) -> list[list[int]]:
-    """Local APIC ids as QEMU gives them: the core's bits are as wide as the largest core number needs."""
-    shift = (cores - 1).bit_length()
-    return [[socket << shift | core for core in range(cores)] for socket in range(sockets)]
-
-
-def q35_memory(sizes: list[int]) -> list[MemoryRange]:
-    """Physical ranges of the NUMA nodes of a q35 board: nodes fill RAM in order, around the hole below 4 GiB."""
-    total = sum(sizes)
-    low = total if total < LOW_MEMORY_MAX else LOW_MEMORY_SPLIT
-    ranges = []
-    offset = 0
-    for node, size in enumerate(sizes):
-        below = max(0, min(size, low - offset))
-        if below:
-            ranges.append(MemoryRange(offset, below, node))
-        if size > below:
-            start = FOUR_GIB + max(0, offset - low)
-            ranges.append(MemoryRange(start, size - below, node))
-        offset += size
-    return ranges
-
-
 def uniform_distances(nodes: list[int]) -> dict[tuple[int, int], int]:
     return {(a, b): LOCAL_DISTANCE if a == b else REMOTE_DISTANCE for a in nodes for b in nodes}
 
 
-def emulated(shape: Shape) -> Machine:
-    """The machine that QEMU makes of `-smp sockets=S,cores=M` with one NUMA node for each socket."""
+def _check(shape: Shape) -> None:
     if not 1 <= shape.sockets <= 16:
         raise InputError("--sockets", f"{shape.sockets} is not between 1 and 16")
     if not 1 <= shape.cores <= 64:
         raise InputError("--cores", f"{shape.cores} is not between 1 and 64")
     if shape.memory % LARGE_PAGE or shape.memory < 256 * MIB:
         raise InputError("--memory", f"{format_size(shape.memory)} is not a multiple of 2 MiB from 256 MiB on")
-    cores = [
-        Core(apic, socket, socket, socket)
-        for socket, ids in enumerate(apic_ids(shape.sockets, shape.cores))
-        for apic in ids
-    ]
-    nodes = list(range(shape.sockets))
-    return Machine(
+    for what, parts in (("L3 caches", shape.caches), ("NUMA nodes", shape.nodes)):
+        if parts < 0 or shape.cores % max(1, parts):
+            raise InputError("machine", f"{shape.cores} cores of a socket cannot be in {parts} {what}")
+    if shape.nodes < 1 or not 1 <= shape.threads <= 8:
+        raise InputError("machine", f"{shape} cannot be")
+
+
+def emulated(shape: Shape) -> Machine:
+    """The machine of a shape, with what QEMU makes of it."""
+    _check(shape)
+    cores = []
+    for number in range(shape.cpus):
+        physical = number // shape.threads
+        socket, core = divmod(physical, shape.cores)
+        node = socket * shape.nodes + core * shape.nodes // shape.cores
+        l3 = socket * shape.caches + core * shape.caches // shape.cores if shape.caches else None
+        cores.append(Core(number, socket, node, l3, physical, number))
+    nodes = list(range(shape.sockets * shape.nodes))
+    found = Machine(
         name=f"emulated, {shape}",
         cores=tuple(cores),
-        memory=tuple(q35_memory([shape.memory] * shape.sockets)),
+        memory=tuple(MemoryRange(node * shape.memory, shape.memory, node) for node in nodes),
         distances=uniform_distances(nodes),
         shape=shape,
     )
+    return place(found)
+
+
+def shape_of(machine: Machine, memory: int | None = None) -> Shape:
+    """The shape of a regular machine, or why it has none.
+
+    Its memory does not have to fit into ours: each node with cores has `memory`, other nodes do not count.
+    """
+    if machine.shape:
+        return machine.shape
+    sizes = Counter(socket for socket, _ in {(core.socket, core.physical) for core in machine.cores})
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(str(count) for count in sorted(sizes.values()))
+        raise InputError(machine.name, f"sockets of different sizes ({counts} cores) cannot be emulated in a run")
+    first = [core for core in machine.cores if core.socket == machine.cores[0].socket]
+    physical = len({core.physical for core in first})
+    caches = {core.l3 for core in first}
+    shape = Shape(
+        sockets=len(sizes),
+        cores=physical,
+        memory=memory or default_memory(max(Counter(core.node for core in machine.cores).values())),
+        caches=0 if caches == {None} else len(caches),
+        nodes=len({core.node for core in first}),
+        threads=max(Counter(core.physical for core in first).values()),
+    )
+    alike = len(first) == physical * shape.threads and physical % max(1, shape.caches) == 0 == physical % shape.nodes
+    if not alike or _pattern(emulated(shape)) != _pattern(machine):
+        raise InputError(machine.name, "its cores, L3 caches or NUMA nodes are not alike: cannot be emulated in a run")
+    return shape
+
+
+def with_shape(machine: Machine) -> Machine:
+    """The machine with its shape, where emulating that shape gives the same cores and memory: such a map can be run."""
+    sizes = {machine.memory_of(core.node) for core in machine.cores}
+    try:
+        shape = shape_of(machine, sizes.pop())
+        same = emulated(shape)
+    except InputError:
+        return machine
+    cores = [(core.apic, core.node) for core in machine.cores]
+    if cores != [(core.apic, core.node) for core in same.cores] or machine.memory != same.memory:
+        return machine
+    return replace(machine, shape=shape)
+
+
+def _pattern(machine: Machine) -> list[tuple[int, ...]]:
+    """Who shares what with whom, whatever the numbers are."""
+    numbers: list[dict[object, int]] = [{}, {}, {}, {}]
+    return [
+        tuple(known.setdefault(key, len(known)) for known, key in zip(numbers, (c.socket, c.node, c.l3, c.physical)))
+        for c in machine.cores
+    ]

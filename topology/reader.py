@@ -273,7 +273,13 @@ class _MapReader:
         if node is None:
             return None
         reader = _Reader(node)
-        found = Shape(reader.cell("sockets"), reader.cell("cores-per-socket"), reader.wide("memory-per-node"))
+        optional = {"caches": "l3-caches-per-socket", "nodes": "nodes-per-socket", "threads": "threads-per-core"}
+        found = Shape(
+            reader.cell("sockets"),
+            reader.cell("cores-per-socket"),
+            reader.wide("memory-per-node"),
+            **{key: reader.cell(name) for key, name in optional.items() if reader.has(name)},
+        )
         reader.finish()
         return found
 

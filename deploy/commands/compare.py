@@ -63,7 +63,7 @@ def compare(
     shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, None).shape
     given = parse_size(memory, "--memory") if memory else None
     job = Comparison(
-        shape=comparison.machine(shape.sockets, shape.cores, given, records, clients),
+        shape=comparison.with_room(shape, given, records, clients),
         layouts=_split("--layout", layout, None),
         workloads=_split("--workload", workload.lower(), WORKLOADS),
         lock=lock or "clh",
@@ -130,7 +130,7 @@ def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, output: 
 
 def _milestones(job: Comparison) -> int:
     """Events of one run: starts, serving instances, results."""
-    servers = max(1, job.shape.sockets * job.shape.cores - 1)
+    servers = max(1, job.shape.cpus - 1)
     return 2 + servers * (2 + 2 * job.clients)
 
 

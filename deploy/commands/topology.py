@@ -9,27 +9,37 @@ from typing import Annotated
 import typer
 
 from deploy.modules import LOADER, collect
-from deploy.options import Cores, Lock, Memory, Sockets, shape_of
+from deploy.options import Cores, Lock, Memory, Sockets
 from deploy.output import Output
 from deploy.paths import BUILD
-from deploy.qemu import topology_arguments
-from topology import hwloc
 from topology.check import check_map
 from topology.clustermap import ClusterMap
 from topology.draw import draw, to_json
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.layouts import NAMES, is_layout_name, make_map
-from topology.machine import Machine, Shape, default_memory, emulated
+from topology.libvirt_domain import domain
+from topology.machine import Machine, Shape, default_memory, emulated, with_shape
+from topology.q35 import place
+from topology.qemu import arguments, cpu_argument
 from topology.reader import read_file
-from topology.units import parse_size
+from topology.sources import LIVE, read_machine
+from topology.units import LARGE_PAGE, format_size, parse_size
 
 FORMATS = ("draw", "dts", "json", "qemu", "libvirt")
 
 From = Annotated[
-    str | None, typer.Option("--from", metavar="live|FILE", help="A machine: this one, or hwloc's XML of another.")
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="live|FILE|URI",
+        help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
+    ),
 ]
 Layout = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES} (.dts, .dtb) to read and check.")]
+Smt = Annotated[
+    str | None, typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one. With --from.")
+]
 Format = Annotated[str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.")]
 
 
@@ -39,26 +49,29 @@ def topology(
     cores: Cores = None,
     memory: Memory = None,
     layout: Layout = "per-socket",
+    smt: Smt = None,
     lock: Lock = None,
     format: Format = "draw",
 ) -> None:
     """Turn a machine into a cluster map, or check a map that somebody wrote.
 
-    The machine is the emulated one (two sockets of two cores, unless told otherwise), this one, or hwloc's XML.
+    The machine is the emulated one (two sockets of two cores, unless told otherwise), or one from --from. With --from
+    and --memory it is an emulated machine like that one, with so much memory in each node that has any.
     """
     if format not in FORMATS:
         raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
-    if format == "libvirt":
-        raise InputError("--format", "libvirt is not there yet")
+    if smt not in (None, "on", "off"):
+        raise InputError("--smt", f"'{smt}' is neither on nor off")
     output = Output()
+    machine = _machine(source, sockets, cores, memory, smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
-        machine = _machine(source, sockets, cores, memory) or emulated(Shape())
+        machine = machine or emulated(Shape())
         cluster_map = make_map(machine, layout, lock or "clh")
     else:
-        if lock:
-            raise InputError("--lock", f"{layout} is a map: it says its kernels itself")
+        if lock or smt:
+            raise InputError("--lock" if lock else "--smt", f"{layout} is a map: it says its kernels and cores itself")
         cluster_map = read_file(Path(layout))
-        machine = _machine(source, sockets, cores, memory) or emulated(cluster_map.shape or Shape())
+        machine = machine or emulated(cluster_map.shape or Shape())
     check_map(cluster_map, machine)
     if (BUILD / LOADER).exists():  # before the first build there are no images to look for
         collect(cluster_map)
@@ -69,24 +82,35 @@ def _looks_like_file(layout: str) -> bool:
     return Path(layout).suffix in (".dts", ".dtb") or "/" in layout or Path(layout).is_file()
 
 
-def _machine(source: str | None, sockets: int | None, cores: int | None, memory: str | None) -> Machine | None:
+def _machine(
+    source: str | None, sockets: int | None, cores: int | None, memory: str | None, smt: str | None
+) -> Machine | None:
     """What the command line says; None when it says nothing."""
+    size = parse_size(memory, "--memory") if memory else None
     if source is None:
-        if sockets is None and cores is None and memory is None:
+        if smt:
+            raise InputError("--smt", "is for a machine that --from names")
+        if sockets is None and cores is None and size is None:
             return None
-        size = parse_size(memory, "--memory") if memory else default_memory(cores or Shape.cores)
-        return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores, size))
-    if sockets or cores or memory:
-        raise InputError("--from", "is a machine already; not with --sockets, --cores or --memory")
-    return hwloc.live() if source == "live" else hwloc.read_xml(Path(source))
+        return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores, size or default_memory(cores or Shape.cores)))
+    if sockets or cores:
+        raise InputError("--from", "is a machine already; not with --sockets or --cores")
+    if size and size % LARGE_PAGE:
+        raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
+    found = read_machine(source, smt != "off")
+    if source == LIVE and not size:
+        return found
+    return with_shape(place(found, size))
 
 
 def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: str) -> None:
     if format == "draw":
-        output.table(draw(cluster_map))
+        output.table(draw(cluster_map, machine))
     elif format == "dts":
         print(write_dts(cluster_map), end="")
     elif format == "json":
-        print(json_text.dumps(to_json(cluster_map), indent=2))
+        print(json_text.dumps(to_json(cluster_map, machine), indent=2))
+    elif format == "libvirt":
+        print(domain(machine, cluster_map), end="")
     else:
-        print(shlex.join(["-machine", "q35", *topology_arguments(shape_of(machine))]))
+        print(shlex.join(["-machine", "q35", "-cpu", cpu_argument(machine), *arguments(machine)]))

@@ -28,7 +28,7 @@ class GuestPlan:
 
 def guest_plan(deployment: Deployment) -> GuestPlan:
     assert deployment.redis
-    apps = expand(deployment, deployment.shape.sockets * deployment.shape.cores)
+    apps = expand(deployment, deployment.shape.cpus)
     servers = [app for app in apps if app.program == "redis-server"]
     clients = [app for app in apps if app.program == "ycsb"]
     ports = {app.name: deployment.redis.port + i for i, app in enumerate(servers)}

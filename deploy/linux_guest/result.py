@@ -43,7 +43,7 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
         "system": "linux",
         "layout": "spanning",
         "clusters": 1,
-        "cores": run.deployment.shape.sockets * run.deployment.shape.cores,
+        "cores": run.deployment.shape.cpus,
         "emulated": accel.emulated,
         "mode": accel.description,
         "kernel": boot["kernel"],

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from topology.check import check_map
+from topology.clustermap import Range
 from topology.dts import write_dts
 from topology.errors import InputError
-from topology.layouts import channel_size, group, make_map
-from topology.machine import Shape, emulated
+from topology.layouts import group, make_map, possible_sizes
+from topology.machine import MemoryRange, Shape, emulated, uniform_distances
+from topology.memory import carve, channel_size
 from topology.reader import read_dts
 from topology.units import GIB, LARGE_PAGE, MIB
 
@@ -17,7 +20,69 @@ def test_groups() -> None:
     assert group(machine, "per-socket") == [[0, 1, 2], [3, 4, 5]]
     assert group(machine, "per-numa") == group(machine, "per-l3") == group(machine, "per-socket")
     assert group(machine, "spanning") == [[0, 1, 2, 3, 4, 5]]
-    assert group(machine, "size=4") == [[0, 1, 2, 3], [4, 5]]
+    assert group(machine, "size=1") == [[0], [1], [2], [3], [4], [5]]
+    assert group(machine, "size=3") == group(machine, "per-socket")
+    assert group(machine, "size=6") == group(machine, "spanning")
+
+
+def test_the_threads_of_a_core_count_once() -> None:
+    machine = emulated(Shape(2, 2, threads=2))
+    assert group(machine, "size=1") == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert group(machine, "size=2") == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+@pytest.mark.parametrize("sockets, expected", [
+    ([6, 6], [1, 2, 3, 6, 12]), ([8, 4], [1, 2, 4, 12]), ([5], [1, 5]), ([1, 1, 1, 1], [1, 2, 4]), ([8, 1], [1, 9]), ([4] * 6, [1, 2, 4, 8, 12, 24]),
+])  # fmt: skip
+def test_sizes_that_a_machine_divides_into(sockets: list[int], expected: list[int]) -> None:
+    assert possible_sizes(sockets) == expected
+
+
+@pytest.mark.parametrize("size", [2, 4, 5, 7, 99, 10**5])
+def test_other_sizes_are_refused_with_those_that_are_possible(size: int) -> None:
+    with pytest.raises(InputError, match=f"size={size}: .*2 of 3 cores.* possible: 1, 3, 6$"):
+        group(emulated(Shape(2, 3)), f"size={size}")
+
+
+def test_a_machine_without_l3_has_no_such_layout() -> None:
+    with pytest.raises(InputError, match="per-l3: this machine has no L3 cache; take per-socket"):
+        group(emulated(Shape(2, 2, caches=0)), "per-l3")
+
+
+def test_what_is_too_large_for_a_kernel_is_refused_with_what_is_not() -> None:
+    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*; per-socket, .*size=15 would fit, or try --smt"):
+        make_map(emulated(Shape(2, 15, caches=3, threads=4)), "spanning")
+    with pytest.raises(InputError, match="80 clusters are more than 64; per-socket"):
+        make_map(emulated(Shape(2, 40, 16 * GIB)), "size=1")
+
+
+def test_a_cluster_without_memory_is_refused() -> None:
+    machine = emulated(Shape(1, 4, nodes=2))
+    bare = replace(machine, memory=machine.memory[:1])
+    with pytest.raises(InputError, match="cluster 1 would have no memory: its cores are in NUMA node 1, which has none"):
+        make_map(bare, "per-numa")
+    check_map(make_map(bare, "per-socket"), bare)
+
+
+def test_memory_of_a_node_without_cores_goes_to_the_nodes_beside_it() -> None:
+    machine = emulated(Shape(2, 2))
+    expander = MemoryRange(4 * GIB, GIB, 2)
+    machine = replace(
+        machine, memory=(*machine.memory, expander), distances=uniform_distances([0, 1, 2]), near={2: frozenset({1})}
+    )
+    made = make_map(machine, "per-socket")
+    check_map(made, machine)
+    assert Range(expander.base, GIB) in made.clusters[1].memory
+    assert not any(r.overlaps(expander) for r in made.clusters[0].memory)
+
+
+def test_a_channel_leaves_what_it_does_not_need() -> None:
+    share = [Range(0x1000, 64 * MIB), Range(GIB, GIB)]
+    taken = carve(share, 16 * MIB, "spanning", 1)
+    assert taken == Range(2 * MIB, 16 * MIB)
+    assert share == [Range(0x1000, 2 * MIB - 0x1000), Range(18 * MIB, 46 * MIB + 0x1000), Range(GIB, GIB)]
+    with pytest.raises(InputError, match="cluster 1 would have 16 MiB of memory"):
+        carve([Range(GIB, 16 * MIB)], 16 * MIB, "size=1", 1)
 
 
 @pytest.mark.parametrize("layout", ["per-sock", "size=0", "size=", "size=-1", "size=two", ""])
@@ -26,8 +91,8 @@ def test_unknown_layouts_are_refused(layout: str) -> None:
         group(emulated(Shape()), layout)
 
 
-SHAPES = [Shape(1, 1), Shape(2, 2), Shape(2, 3), Shape(4, 2, GIB), Shape(2, 4, 2 * GIB), Shape(2, 2, 3 * GIB // 2)]
-LAYOUTS = ["per-socket", "spanning", "size=1", "size=3"]
+SHAPES = [Shape(1, 1), Shape(2, 4, GIB, caches=2, nodes=2, threads=2), Shape(2, 2), Shape(2, 3), Shape(4, 2, GIB), Shape(2, 4, 2 * GIB), Shape(2, 2, 3 * GIB // 2)]
+LAYOUTS = ["per-socket", "spanning", "size=1", "per-l3"]
 
 
 @pytest.mark.parametrize("shape, layout", list(itertools.product(SHAPES, LAYOUTS)))
@@ -43,7 +108,7 @@ def test_every_map_passes_its_own_checks_and_survives_its_text(shape: Shape, lay
 def test_all_memory_is_given_away_once(shape: Shape, layout: str) -> None:
     made = make_map(emulated(shape), layout)
     given = sum(r.size for c in made.clusters for r in c.memory) + sum(c.memory.size for c in made.channels)
-    assert given == shape.sockets * shape.memory
+    assert given == shape.sockets * shape.nodes * shape.memory
 
 
 def test_first_cluster_owns_the_devices_and_has_a_channel_to_each() -> None:

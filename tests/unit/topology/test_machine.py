@@ -1,43 +1,50 @@
 # SPDX-License-Identifier: BSD-2-Clause
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from topology import hwloc
 from topology.errors import InputError
-from topology.machine import MemoryRange, Shape, apic_ids, emulated, q35_memory
+from topology.machine import MemoryRange, Shape, emulated, shape_of, with_shape
+from topology.q35 import q35_memory
 from topology.units import GIB, MIB, format_size, parse_size
-
-TWO_SOCKETS_XML = """<?xml version="1.0"?><topology version="2.0">
-<object type="Machine" os_index="0" cpuset="0x000000ff">
- <object type="Package" os_index="0" gp_index="3" cpuset="0x0000000f">
-  <object type="NUMANode" os_index="0" cpuset="0x0000000f" local_memory="4294967296"/>
-  <object type="L3Cache" gp_index="7" depth="3">
-   <object type="Core" os_index="0"><object type="PU" os_index="0"/><object type="PU" os_index="2"/></object>
-   <object type="Core" os_index="1"><object type="PU" os_index="1"/><object type="PU" os_index="3"/></object>
-  </object>
- </object>
- <object type="Package" os_index="1" gp_index="4" cpuset="0x000000f0">
-  <object type="NUMANode" os_index="1" cpuset="0x000000f0" local_memory="2147483648"/>
-  <object type="L3Cache" gp_index="8" depth="3">
-   <object type="Core" os_index="0"><object type="PU" os_index="4"/><object type="PU" os_index="6"/></object>
-  </object>
-  <object type="L3Cache" gp_index="9" depth="3">
-   <object type="Core" os_index="1"><object type="PU" os_index="5"/><object type="PU" os_index="7"/></object>
-  </object>
- </object>
-</object>
-<distances2 type="NUMANode" nbobjs="2" kind="5" indexing="os">
- <indexes length="4">0 1 </indexes><u64values length="12">10 17 17 10 </u64values></distances2>
-</topology>"""
-
 
 @pytest.mark.parametrize(
     "sockets, cores, expected",
     [(2, 2, [[0, 1], [2, 3]]), (2, 3, [[0, 1, 2], [4, 5, 6]]), (3, 1, [[0], [1], [2]]), (1, 5, [[0, 1, 2, 3, 4]])],
 )
 def test_apic_ids_follow_the_topology_bits(sockets: int, cores: int, expected: list[list[int]]) -> None:
-    assert apic_ids(sockets, cores) == expected
+    found = emulated(Shape(sockets, cores))
+    assert [[core.apic for core in found.cores if core.socket == socket] for socket in found.sockets] == expected
+
+
+def test_every_part_of_an_apic_id_has_its_own_bits() -> None:
+    found = emulated(Shape(sockets=2, cores=6, caches=2, nodes=2, threads=2))
+    assert [core.apic for core in found.cores[:12]] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
+    assert found.cores[12].apic == 16
+    assert [core.node for core in found.cores[::6]] == [0, 1, 2, 3]
+    assert len({core.l3 for core in found.cores}) == 4
+
+
+@pytest.mark.parametrize(
+    "shape", [Shape(2, 6, caches=2), Shape(2, 6, nodes=3, threads=2), Shape(3, 5), Shape(1, 4, caches=0), Shape(2, 4, GIB, 4, 2)]
+)
+def test_a_regular_machine_has_its_shape(shape: Shape) -> None:
+    made = replace(emulated(shape), shape=None)
+    assert shape_of(made, shape.memory) == shape
+    assert with_shape(made).shape == shape
+
+
+def test_a_shape_takes_other_memory_than_the_machine_has() -> None:
+    made = replace(emulated(Shape(2, 4, 64 * GIB)), shape=None)
+    assert shape_of(made) == Shape(2, 4, 2 * GIB)
+    assert with_shape(replace(made, memory=made.memory[:1])).shape is None
+
+
+@pytest.mark.parametrize("first, why", [(2, "sockets of different sizes"), (1, "not alike")])
+def test_an_irregular_machine_has_none(first: int, why: str) -> None:
+    made = emulated(Shape(2, 2, threads=2))
+    with pytest.raises(InputError, match=why):
+        shape_of(replace(made, shape=None, cores=made.cores[first:]))
 
 
 def test_small_memory_is_all_low() -> None:
@@ -60,25 +67,6 @@ def test_nodes_after_the_split_start_at_four_gib() -> None:
 def test_impossible_shapes_are_refused(shape: Shape) -> None:
     with pytest.raises(InputError):
         emulated(shape)
-
-
-def test_hwloc_file_gives_cores_nodes_caches_and_distances() -> None:
-    machine = hwloc.parse_xml(TWO_SOCKETS_XML, "file")
-    assert [(c.apic, c.socket, c.node) for c in machine.cores] == [(0, 0, 0), (1, 0, 0), (2, 1, 1), (3, 1, 1)]
-    assert len({c.l3 for c in machine.cores}) == 3
-    assert [(r.size, r.node) for r in machine.memory] == [(2 * GIB, 0), (2 * GIB, 0), (2 * GIB, 1)]
-    assert machine.distances[0, 1] == 17
-
-
-@pytest.mark.parametrize("text", ["", "<html/>", "<topology/>"])
-def test_other_files_are_not_topologies(text: str) -> None:
-    with pytest.raises(InputError):
-        hwloc.parse_xml(text, "file")
-
-
-def test_missing_file_is_named() -> None:
-    with pytest.raises(InputError, match="/nowhere.xml: No such file"):
-        hwloc.read_xml(Path("/nowhere.xml"))
 
 
 def test_sizes() -> None:

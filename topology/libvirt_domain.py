@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A machine as a libvirt domain: processors, NUMA cells, and what each is bound to on the host."""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+
+from topology.clustermap import ClusterMap
+from topology.machine import Machine
+from topology.q35 import Grid, Place, grid, place
+from topology.qemu import nodes_of_places
+from topology.spans import format_spans
+from topology.units import KIB
+
+Element = ElementTree.Element
+
+
+def domain(machine: Machine, cluster_map: ClusterMap, name: str = "skerry", kind: str = "kvm") -> str:
+    """A domain without disks, network or console, as text: what a machine is made of, and nothing else.
+
+    On the host that the machine was read from, the processors of a cluster run on those of the host that it was
+    made for, and its memory comes from their nodes.
+    """
+    root = ElementTree.Element("domain", type=kind)
+    _text(root, "name", name)
+    for element in machine_elements(machine, [c.cpus for c in cluster_map.clusters] if machine.host_nodes else None):
+        root.append(element)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = None) -> list[Element]:
+    """The children of <domain> that say which machine it is, in the schema's order.
+
+    `pinned`: each cluster's places in machine.cores; its virtual processors are kept on the host's that these were.
+    Only for a machine that is a host's.
+    """
+    on_board = place(machine)
+    board = grid(on_board.cores)
+    everywhere = board.all_places()
+    number = {where: i for i, where in enumerate(everywhere)}
+    found = [_memory(on_board), *_vcpus(board, everywhere)]
+    if pinned is not None:
+        found += [_cputune(machine, board, number, pinned), _numatune(on_board)]
+    system = ElementTree.Element("os")
+    _text(system, "type", "hvm", arch="x86_64", machine="q35")
+    features = ElementTree.Element("features")
+    ElementTree.SubElement(features, "acpi")
+    ElementTree.SubElement(features, "apic")
+    return [*found, system, features, _cpu(on_board, board, number)]
+
+
+def _text(parent: Element, tag: str, text: object, **attributes: str) -> Element:
+    child = ElementTree.SubElement(parent, tag, attributes)
+    child.text = str(text)
+    return child
+
+
+def _memory(machine: Machine) -> Element:
+    element = ElementTree.Element("memory", unit="KiB")
+    element.text = str(sum(r.size for r in machine.memory) // KIB)
+    return element
+
+
+def _vcpus(board: Grid, everywhere: list[Place]) -> list[Element]:
+    """Places that stay empty are processors that are not enabled."""
+    present = set(board.places)
+    count = ElementTree.Element("vcpu", placement="static")
+    count.text = str(len(everywhere))
+    if len(present) == len(everywhere):
+        return [count]
+    count.set("current", str(len(present)))
+    each = ElementTree.Element("vcpus")
+    for i, where in enumerate(everywhere):
+        enabled = "yes" if where in present else "no"
+        ElementTree.SubElement(each, "vcpu", id=str(i), enabled=enabled, hotpluggable="no" if i == 0 else "yes")
+    return [count, each]
+
+
+def _cputune(machine: Machine, board: Grid, number: dict[Place, int], pinned: Sequence[Sequence[int]]) -> Element:
+    element = ElementTree.Element("cputune")
+    for members in pinned:
+        here = format_spans(machine.cores[i].number for i in members)
+        for i in members:
+            ElementTree.SubElement(element, "vcpupin", vcpu=str(number[board.places[i]]), cpuset=here)
+    return element
+
+
+def _numatune(machine: Machine) -> Element:
+    """Each cell's memory comes from the node that it stands for."""
+    element = ElementTree.Element("numatune")
+    cells = [(cell, node) for cell, node in zip(machine.nodes, machine.host_nodes) if machine.memory_of(cell)]
+    everywhere = format_spans(node for _, node in cells)
+    ElementTree.SubElement(element, "memory", mode="strict", nodeset=everywhere)
+    for cell, node in cells:
+        ElementTree.SubElement(element, "memnode", cellid=str(cell), mode="strict", nodeset=str(node))
+    return element
+
+
+def _cpu(machine: Machine, board: Grid, number: dict[Place, int]) -> Element:
+    cpu = ElementTree.Element("cpu", mode="maximum")
+    widths = {"sockets": board.sockets, "dies": board.dies, "cores": board.cores, "threads": board.threads}
+    ElementTree.SubElement(cpu, "topology", {name: str(width) for name, width in widths.items()})
+    numa = ElementTree.SubElement(cpu, "numa")
+    nodes = nodes_of_places(machine, board)
+    for node in machine.nodes:
+        cell = ElementTree.SubElement(numa, "cell", id=str(node))
+        if cpus := [number[where] for where in nodes if nodes[where] == node]:
+            cell.set("cpus", format_spans(cpus))
+        cell.set("memory", str(machine.memory_of(node) // KIB))
+        cell.set("unit", "KiB")
+        distances = ElementTree.SubElement(cell, "distances")
+        for other in machine.nodes:
+            ElementTree.SubElement(distances, "sibling", id=str(other), value=str(machine.distances[node, other]))
+    return cpu

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machines as libvirt describes its hosts: the capabilities of a connection, or a file of them.
+
+`virsh` asks the connection, so that nothing here needs libvirt's library: a file is read without any of it.
+"""
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+
+from topology.errors import InputError
+from topology.spans import format_spans, parse_spans
+from topology.survey import Processor, Survey
+from topology.units import KIB
+
+TIMEOUT = 60  # seconds
+_UNITS = {"KiB": KIB, "MiB": KIB**2, "GiB": KIB**3, "bytes": 1, "b": 1}
+
+
+def connect(uri: str) -> Survey:
+    try:
+        done = subprocess.run(
+            ["virsh", "--quiet", "--readonly", "--connect", uri, "capabilities"],
+            capture_output=True, text=True, errors="replace", timeout=TIMEOUT, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise InputError("virsh", "not found; install libvirt-clients") from None
+    except subprocess.TimeoutExpired:
+        raise InputError(uri, f"no answer within {TIMEOUT} s") from None
+    if done.returncode:
+        said = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.strip()]
+        raise InputError(uri, (said or ["virsh failed"])[-1])
+    return parse(done.stdout, uri)
+
+
+def parse(text: str, name: str) -> Survey:
+    try:
+        return _survey(ElementTree.fromstring(text), name)
+    except (ElementTree.ParseError, ValueError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(name, f"not a host's capabilities as libvirt writes them ({error})") from None
+
+
+def _survey(root: ElementTree.Element, name: str) -> Survey:
+    arch = root.findtext("host/cpu/arch")
+    if root.tag != "capabilities" or arch is None:
+        raise InputError(name, "not a host's capabilities as libvirt writes them")
+    if arch != "x86_64":
+        raise InputError(name, f"is a machine of architecture {arch}; Skerry runs on x86-64")
+    caches = _caches(root)
+    found = Survey(name, is_host=True)
+    offline: set[int] = set()
+    for cell in root.iterfind("host/topology/cells/cell"):
+        node = int(cell.attrib["id"])
+        found.sizes[node] = _bytes(cell.find("memory"))
+        for sibling in cell.iterfind("distances/sibling"):
+            found.distances[node, int(sibling.attrib["id"])] = int(sibling.attrib["value"])
+        for cpu in cell.iterfind("cpus/cpu"):
+            number = int(cpu.attrib["id"])
+            if "socket_id" not in cpu.attrib:
+                offline.add(number)
+                continue
+            threads = frozenset(parse_spans(cpu.attrib.get("siblings", str(number)))) | {number}
+            found.processors.append(Processor(number, cpu.attrib["socket_id"], threads, caches.get(number), node))
+    if offline:
+        found.notes.append(f"{len(offline)} processors are offline, and left out: {format_spans(offline)}")
+    return found
+
+
+def _caches(root: ElementTree.Element) -> dict[int, int]:
+    """The L3 of each processor."""
+    found = {}
+    for index, bank in enumerate(root.iterfind("host/cache/bank")):
+        if bank.get("level") == "3":
+            found |= {number: index for number in parse_spans(bank.attrib["cpus"])}
+    return found
+
+
+def _bytes(memory: ElementTree.Element | None) -> int:
+    """A node without memory may have no such element."""
+    return 0 if memory is None else int(memory.text or "0") * _UNITS[memory.get("unit", "KiB")]
+

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a machine can come from: this one, a file of hwloc's or libvirt's, a libvirt connection."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from topology import hwloc, libvirt_host, linux
+from topology.errors import InputError
+from topology.machine import Machine
+from topology.survey import Survey
+from topology.xml_file import read_root
+
+LIVE = "live"
+
+
+def read_machine(source: str, smt: bool = True) -> Machine:
+    """`source`: live, FILE.xml or a libvirt URI. Without `smt`, one thread of each core.
+
+    Only of this machine are APIC ids and addresses known; the others have those of QEMU's q35 board.
+    """
+    survey = _survey(source)
+    if not smt:
+        survey = survey.one_thread_per_core()
+    if source != LIVE:
+        return survey.machine()
+    ranges = linux.memory()
+    if ranges is None:
+        survey.notes.append("this Linux does not show where memory lies: addresses are those of QEMU's q35 board")
+    return survey.machine(linux.apic_ids(), ranges)
+
+
+def _survey(source: str) -> Survey:
+    if source == LIVE:
+        return hwloc.survey_live()
+    if re.match(r"[a-z][a-z0-9+.-]*://", source):
+        return libvirt_host.connect(source)
+    root = read_root(Path(source))
+    if root.tag == "topology":
+        return hwloc.survey_file(Path(source))
+    if root.tag == "capabilities":
+        return libvirt_host.parse(ElementTree.tostring(root, encoding="unicode"), source)
+    raise InputError(source, f"is neither hwloc's XML nor a libvirt host's capabilities: it starts with <{root.tag}>")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a source says about a machine, whoever the source is, and how a machine is made of it."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from topology.errors import InputError
+from topology.machine import LOCAL_DISTANCE, Core, Machine, MemoryRange, uniform_distances
+from topology.q35 import place, q35_memory
+from topology.units import LARGE_PAGE, align_down
+
+
+@dataclass(frozen=True)
+class Processor:
+    """A hardware thread. Keys say what it shares with others; they need not be numbers."""
+
+    number: int  # the operating system's
+    socket: Hashable
+    core: Hashable
+    l3: Hashable | None
+    node: int
+    kind: str = ""
+
+
+@dataclass
+class Survey:
+    name: str
+    processors: list[Processor] = field(default_factory=list)  # those that may be used, neighbours together
+    sizes: dict[int, int] = field(default_factory=dict)  # bytes of each NUMA node
+    local: dict[int, set[int]] = field(default_factory=dict)  # processors that are nearest to a node
+    distances: dict[tuple[int, int], int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    is_host: bool = False
+
+    def one_thread_per_core(self) -> "Survey":
+        first: dict[Hashable, Processor] = {}
+        for p in sorted(self.processors, key=lambda p: p.number):
+            first.setdefault(p.core, p)
+        return replace(self, processors=[p for p in self.processors if first[p.core] is p])
+
+    def machine(
+        self, apics: Mapping[int, int] | None = None, ranges: Iterable[MemoryRange] | None = None
+    ) -> Machine:
+        """`apics` are the APIC ids of processors, `ranges` the physical memory, where the source knows them.
+
+        Elsewhere they are those of QEMU's q35 board.
+        """
+        cores = self._cores(apics)
+        with_cores = {core.node for core in cores}
+        sizes = {n: align_down(s, LARGE_PAGE) for n, s in self.sizes.items()}
+        nodes = sorted(with_cores | {n for n, size in sizes.items() if size})
+        if ranges is None:
+            ranges = [replace(r, node=nodes[r.node]) for r in q35_memory([sizes.get(n, 0) for n in nodes])]
+        memory = tuple(r for r in ranges if r.node in nodes)
+        if not memory:
+            raise InputError(self.name, "has no memory that may be used")
+        notes = list(self.notes)
+        if kinds := sorted({core.kind for core in cores} - {""}):
+            counts = (f"{sum(c.kind == kind for c in cores)} {kind}" for kind in kinds)
+            notes.append(f"cores of several kinds ({', '.join(counts)}): a cluster may hold both")
+        distances, note = self._distances(nodes)
+        found = Machine(
+            name=self.name,
+            cores=tuple(cores),
+            memory=memory,
+            distances=distances,
+            near={n: self._beside(n, with_cores) for n in nodes if n not in with_cores},
+            notes=tuple(notes + note),
+            host_nodes=tuple(nodes) if self.is_host else (),
+        )
+        return found if apics is not None else place(found)
+
+    def _cores(self, apics: Mapping[int, int] | None) -> list[Core]:
+        if not self.processors:
+            raise InputError(self.name, "has no core that may be used")
+        keys = {what: _ranks(self.processors, what) for what in ("socket", "l3", "node", "core")}
+        ordered = sorted(self.processors, key=lambda p: (*(rank(p) for rank in keys.values()), p.number))
+        kinds = {p.kind for p in ordered}
+        cores = []
+        for p in ordered:
+            if apics is not None and p.number not in apics:
+                raise InputError(self.name, f"the APIC id of processor {p.number} is not known")
+            cores.append(
+                Core(
+                    apic=apics[p.number] if apics is not None else p.number,
+                    socket=keys["socket"](p),
+                    node=p.node,
+                    l3=None if p.l3 is None else keys["l3"](p),
+                    physical=keys["core"](p),
+                    number=p.number,
+                    kind=p.kind if len(kinds) > 1 else "",
+                )
+            )
+        return cores
+
+    def _beside(self, node: int, with_cores: set[int]) -> frozenset[int]:
+        """The nodes that share the memory of a node without cores: those it is attached to, else the nearest, else all."""
+        attached = {p.node for p in self.processors if p.number in self.local.get(node, set())}
+        if attached and attached != with_cores:
+            return frozenset(attached)
+        known = {n: self.distances[n, node] for n in with_cores if (n, node) in self.distances}
+        return frozenset(n for n in with_cores if known.get(n, 0) == min(known.values(), default=0))
+
+    def _distances(self, nodes: list[int]) -> tuple[dict[tuple[int, int], int], list[str]]:
+        """As the source has them, where a map may say so: 10 to itself, 11 to 255 to others."""
+        if len(nodes) == 1:
+            return {(nodes[0], nodes[0]): LOCAL_DISTANCE}, []
+        wanted = {(a, b): self.distances.get((a, b), 0) for a in nodes for b in nodes}
+        if all((d == LOCAL_DISTANCE) if a == b else (LOCAL_DISTANCE < d <= 255) for (a, b), d in wanted.items()):
+            return wanted, []
+        return uniform_distances(nodes), ["distances between NUMA nodes are not known: taken as uniform"]
+
+
+def _ranks(processors: list[Processor], what: str) -> Callable[[Processor], int]:
+    """Numbers the values of an attribute in the order in which they appear."""
+    known: dict[Hashable, int] = {}
+    for p in processors:
+        known.setdefault(getattr(p, what), len(known))
+    return lambda p: known[getattr(p, what)]
