@@ -19,6 +19,7 @@ PROGRAMS = {
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),
     "ktest": Path("apps/ktest/ktest.elf"),
+    "pingpong": Path("apps/pingpong/pingpong.elf"),
     "crash": Path("tests/programs/crash.elf"),
 }
 

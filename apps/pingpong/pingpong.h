@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The way into the kernel and out of it, measured: the root task of a cluster
+ * of one core. Threads of threads.S make system calls; their clock readings
+ * come back in a frame they share with the main thread.
+ */
+#pragma once
+
+#include "ktest.h"
+#include "shared.h"
+
+struct shared {
+	uint32_t stamp[2];
+	uint64_t rounds;
+	uint64_t done_call, done_cap;
+	uint64_t index;
+	uint64_t prepare_call, prepare_cap;
+	uint32_t errors;
+};
+_Static_assert(offsetof(struct shared, rounds) == SHARED_ROUNDS, "as threads.S has it");
+_Static_assert(offsetof(struct shared, done_call) == SHARED_DONE, "as threads.S has it");
+_Static_assert(offsetof(struct shared, index) == SHARED_INDEX, "as threads.S has it");
+_Static_assert(offsetof(struct shared, errors) == SHARED_ERRORS, "as threads.S has it");
+_Static_assert(offsetof(struct shared, prepare_call) == SHARED_PREPARE, "as threads.S has it");
+
+extern const char threads_start[], threads_end[], thread_empty[], thread_single[], thread_prepared[], thread_client[],
+	thread_server[], thread_yield_switch[];
+
+enum { WARM_UP = 16 }; /* rounds before those that count: page tables, TLB tags, caches */
+
+/* One kind of system call, or two that belong together. */
+struct measure {
+	const char *name[2]; /* what log A and log B hold; the second may be null */
+	void (*run)(const struct measure *measure);
+	uint64_t call;       /* enum skerry_syscall */
+	uint64_t info;       /* of the message, both ways */
+	unsigned spaces;     /* IPC: 2, or 1 where client and server share theirs */
+};
+
+/* --- setup.c: what one measure needs; all of it goes with the test memory --- */
+
+extern struct shared *shared;
+
+/* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
+void shared_make(uint64_t rounds);
+void shared_wait(void);
+/* An address space with the code and the shared frame in it. */
+uint64_t space_new(void);
+/* A thread in it; not started. `registers` but RIP and RBX are set. */
+uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers);
