@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ktest.h"
+#include "bare.h"
 #include "output.h"
 
 _Noreturn void fail(const char *file, int line, const char *what)

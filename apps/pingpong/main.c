@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "harness.h"
 #include "output.h"
 #include "pingpong.h"
 
 enum { ROUNDS = 1000 };
-
-_Noreturn void pingpong_main(void);
-
-bool has_devices(void) { return true; } /* cluster 0 */
 
 static uint64_t notification(void) { return badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL); }
 
@@ -125,7 +120,7 @@ static void measure(const struct measure *m)
 	memory_reset();
 }
 
-_Noreturn void pingpong_main(void)
+_Noreturn void bare_main(void)
 {
 	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
 	output_init();

@@ -6,8 +6,10 @@
  */
 #pragma once
 
-#include "ktest.h"
+#include "bare.h"
 #include "shared.h"
+
+enum { MAIN_PRIORITY = 100 }; /* of the thread that starts the others and waits */
 
 struct shared {
 	uint32_t stamp[2];

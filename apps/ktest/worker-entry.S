@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 	.text
-	.globl _start
-_start:
-	xorl %ebp, %ebp
-	call ktest_main
-	ud2
-
 /* A worker's entry: RDI its struct worker, RSP its stack. */
 	.globl worker_entry
 worker_entry:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "ktest.h"
+#include "bare.h"
 
 enum { TEST_MEMORY_BITS = 25, OWN_MEMORY_BITS = 20 };
 

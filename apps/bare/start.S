@@ -3,7 +3,7 @@
 	.globl _start
 _start:
 	xorl %ebp, %ebp
-	call pingpong_main
+	call bare_main
 	ud2
 
 	.section .note.GNU-stack, "", @progbits

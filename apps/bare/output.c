@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "output.h"
-#include "ktest.h"
+#include "bare.h"
 
 enum { COM1 = 0x3f8, COM2 = 0x2f8, LINE_CONTROL = 3, LINE_STATUS = 5, STATUS_ROOM = 0x20, STATUS_IDLE = 0x40 };
 enum { EXIT_PORT = 0xf4 };
+
+bool has_devices(void)
+{
+	uint32_t value;
+	return io_port_in(ROOT_SLOT_IO_PORT, 0x80, 1, &value) == 0;
+}
 
 static void put(uint16_t port, uint32_t value) { io_port_out(ROOT_SLOT_IO_PORT, port, 1, value); }
 

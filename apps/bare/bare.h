@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * For programs that take the root task's place (root_info.h) and make kernel
+ * objects by hand: start.S calls bare_main(). What they make after the first
+ * memory_reset() comes from one piece of untyped memory, which each further
+ * reset revokes, so that what comes next runs on memory that held the objects
+ * of others before.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/root_info.h>
+#include <skerry/stat.h>
+#include <skerry/stubs.h>
+
+_Noreturn void bare_main(void);
+
+#define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
+#define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
+#define STAT ((const volatile struct core_stat *)ROOT_STAT_VADDR)
+
+/* Checks. What one does that does not hold is the program's: fail() and the two after it are. */
+#define check(condition) ((condition) ? (void)0 : fail(__FILE_NAME__, __LINE__, #condition))
+#define check_eq(value, expected) check_equal(__FILE_NAME__, __LINE__, #value, (uint64_t)(value), (uint64_t)(expected))
+#define check_ok(call) check_code(__FILE_NAME__, __LINE__, #call, (call), 0)
+#define check_error(call, name) check_code(__FILE_NAME__, __LINE__, #call, (call), SKERRY_##name)
+
+_Noreturn void fail(const char *file, int line, const char *what);
+void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected);
+void check_code(const char *file, int line, const char *what, int result, unsigned expected);
+
+/* --- memory.c: capability pointers are slots of the root CNode --- */
+
+/* So many new slots, all empty, the first of them; the memory's reset empties them again. */
+uint64_t slots(unsigned count);
+static inline uint64_t slot(void) { return slots(1); }
+/* New objects from the test memory, in consecutive slots. */
+uint64_t objects(enum skerry_object type, unsigned size_bits, unsigned count);
+static inline uint64_t object(enum skerry_object type, unsigned size_bits) { return objects(type, size_bits, 1); }
+uint64_t badged(uint64_t cap, uint64_t badge, unsigned rights); /* a minted copy */
+uint64_t copy_of(uint64_t cap, unsigned rights);
+bool is_empty(uint64_t slot);
+/* The untyped that a test's objects come from, 32 MiB. */
+uint64_t test_memory(void);
+
+/* Addresses of the main address space that are for tests; tables exist already. */
+#define WINDOW       0x1000000000ull /* 4 KiB pages, 2 MiB of them */
+#define LARGE_WINDOW 0x1040000000ull /* 2 MiB pages, 1 GiB of them */
+#define NO_TABLES    0x10000000000ull /* nothing there, no tables either */
+/* Maps new zeroed memory at WINDOW + page * 4096; its frame. */
+uint64_t map_page(unsigned page, unsigned rights);
+void memory_init(void);
+void memory_reset(void);
+
+/* --- output.c --- */
+
+/* This cluster has the I/O ports: only it writes results and ends the machine. */
+bool has_devices(void);
