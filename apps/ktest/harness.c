@@ -137,7 +137,7 @@ static __attribute__((noinline)) bool run(const struct test *test)
 static bool possible(const struct test *test)
 {
 	return cores() >= test->cores && (!(test->needs & NEEDS_DEVICES) || has_devices()) &&
-	       (!(test->needs & NEEDS_PEER) || has_peer());
+	       (!(test->needs & NEEDS_PEER) || has_peer()) && (!(test->needs & NEEDS_GIGABYTE) || has_gigabyte());
 }
 
 static void report(const struct test *test, bool good, void (*emit)(const struct text *line))

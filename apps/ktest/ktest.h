@@ -9,12 +9,21 @@
 #pragma once
 
 #include <stdatomic.h>
-#include "bare.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/root_info.h>
+#include <skerry/stat.h>
+#include <skerry/stubs.h>
+
+#define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
+#define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
+#define STAT ((const volatile struct core_stat *)ROOT_STAT_VADDR)
 
 enum { MAIN_PRIORITY = 100 }; /* of the thread that runs the tests, on core 0 */
 
 /* What a test needs that not every machine has: it is skipped without. */
-enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2 };
+enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4 };
 
 struct test {
 	const char *name;
@@ -28,6 +37,16 @@ struct test {
 	static const struct test entry_##id = { name, test_##id, cores, needs };                           \
 	static const struct test *const pointer_##id __attribute__((section("ktest_tests"), used)) = &entry_##id; \
 	static void test_##id(void)
+
+/* Checks. In a worker, too: the test then fails and the worker stops. */
+#define check(condition) ((condition) ? (void)0 : fail(__FILE_NAME__, __LINE__, #condition))
+#define check_eq(value, expected) check_equal(__FILE_NAME__, __LINE__, #value, (uint64_t)(value), (uint64_t)(expected))
+#define check_ok(call) check_code(__FILE_NAME__, __LINE__, #call, (call), 0)
+#define check_error(call, name) check_code(__FILE_NAME__, __LINE__, #call, (call), SKERRY_##name)
+
+_Noreturn void fail(const char *file, int line, const char *what);
+void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected);
+void check_code(const char *file, int line, const char *what, int result, unsigned expected);
 
 /* Main thread only: until the condition holds; two seconds without it fail. Others run meanwhile. */
 #define until(condition)                                                    \
@@ -45,8 +64,35 @@ static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_
 /* Spins until then, without the kernel. */
 void spin_ms(unsigned ms);
 
+bool has_devices(void);
+bool has_gigabyte(void); /* an untyped of 1 GiB beside the tests' memory */
 static inline unsigned cores(void) { return ROOT->cpu_count; }
 static inline unsigned last_core(void) { return cores() - 1; }
+
+/* --- memory.c: capability pointers are slots of the root CNode --- */
+
+/* So many new slots, all empty, the first of them; the test's end empties them again. */
+uint64_t slots(unsigned count);
+static inline uint64_t slot(void) { return slots(1); }
+/* New objects from the test's memory, in consecutive slots. */
+uint64_t objects(enum skerry_object type, unsigned size_bits, unsigned count);
+static inline uint64_t object(enum skerry_object type, unsigned size_bits) { return objects(type, size_bits, 1); }
+uint64_t badged(uint64_t cap, uint64_t badge, unsigned rights); /* a minted copy */
+uint64_t copy_of(uint64_t cap, unsigned rights);
+bool is_empty(uint64_t slot);
+/* The untyped that a test's objects come from, 32 MiB. */
+uint64_t test_memory(void);
+/* The smallest ordinary untyped of the root task with room for 1 << bits bytes, nothing made of it; 0: there is none. */
+uint64_t spare_memory(unsigned bits);
+
+/* Addresses of the main address space that are for tests; tables exist already. */
+#define WINDOW       0x1000000000ull /* 4 KiB pages, 2 MiB of them */
+#define LARGE_WINDOW 0x1040000000ull /* 2 MiB pages, 1 GiB of them */
+#define NO_TABLES    0x10000000000ull /* nothing there, no tables either */
+/* Maps new zeroed memory at WINDOW + page * 4096; its frame. */
+uint64_t map_page(unsigned page, unsigned rights);
+void memory_init(void);
+void memory_reset(void);
 
 /* --- worker.c: threads --- */
 
@@ -75,6 +121,41 @@ void worker_init(void);
 void worker_reset(void);
 bool in_worker(void);
 _Noreturn void worker_stop(void);
+
+/* --- trial.c: a thread whose faults are looked at --- */
+
+struct trial {
+	uint64_t endpoint, reply;
+	struct worker *worker;
+};
+
+enum { TRIAL_BADGE = 0xfa };
+
+/* A worker whose fault handler is the main thread; not started. */
+struct trial trial_make(void (*run)(struct worker *), unsigned priority, unsigned core);
+/* Its next fault, which must come; it is to be answered. */
+struct message trial_fault(const struct trial *trial);
+/* The same, or false once the worker is done. */
+bool trial_faults(const struct trial *trial, struct message *fault);
+/* Starts it with these registers and ends it by its first fault, which must come; it is suspended then. */
+struct message trial_run(const struct trial *trial, const struct thread_registers *registers);
+/* 0: it goes on where it was. */
+void trial_answer(const struct trial *trial, uint64_t label);
+
+/* --- registers.S: a system call, and what it does to the registers --- */
+
+struct registers {
+	uint64_t rax, rbx, rdx, rsi, rdi, rbp, r8, r9, r10, r12, r13, r14, r15;
+	uint64_t rflags; /* set are those flags a program may change */
+};
+
+/* SYSCALL with these registers, which are then as it left them. */
+void system_call_raw(struct registers *registers);
+
+/* --- random.c --- */
+
+/* xorshift; *seed is not 0. */
+uint64_t random_next(uint64_t *seed);
 
 /* --- space.c: other address spaces --- */
 

@@ -2,25 +2,17 @@
 /* Programs that mean harm. What they get back does not matter; the kernel must stay whole. */
 #include "ktest.h"
 
-static uint64_t next(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
 /* Mostly capability pointers, small numbers and edges: what gets past the first check. */
 static uint64_t word(uint64_t *seed, uint64_t slots_end)
 {
 	static const uint64_t edge[] = { 0, 1, ~0ull, 1ull << 63, 1ull << 47, 1ull << 32, 0xfff, 0x1000, 64, 65536,
 		                         WINDOW, 0x7ffffffff000, 0xffffffff80000000, 127, 128, 255, 256 };
-	uint64_t r = next(seed);
+	uint64_t r = random_next(seed);
 	switch (r % 5) {
-	case 0: return next(seed);
-	case 1: return edge[next(seed) % (sizeof(edge) / sizeof(edge[0]))];
-	case 2: return next(seed) % slots_end;
-	default: return next(seed) % 40;
+	case 0: return random_next(seed);
+	case 1: return edge[random_next(seed) % (sizeof(edge) / sizeof(edge[0]))];
+	case 2: return random_next(seed) % slots_end;
+	default: return random_next(seed) % 40;
 	}
 }
 
@@ -28,9 +20,9 @@ static void invoke_at_random(struct worker *self)
 {
 	uint64_t seed = self->arg[0] * 0x9e3779b97f4a7c15 + 1, end = self->arg[1];
 	for (;;) {
-		uint64_t number = 1 + next(&seed) % SYS_YIELD, cap = word(&seed, end);
-		struct message m = { .info = message_info(word(&seed, 100), next(&seed) % 4, next(&seed) % 128) };
-		if (next(&seed) % 2)
+		uint64_t number = 1 + random_next(&seed) % SYS_YIELD, cap = word(&seed, end);
+		struct message m = { .info = message_info(word(&seed, 100), random_next(&seed) % 4, random_next(&seed) % 128) };
+		if (random_next(&seed) % 2)
 			number = SYS_CALL;
 		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
 			m.word[i] = word(&seed, end);
@@ -106,10 +98,10 @@ TEST(every_label, 1, 0, "hostile: every label on every kind of capability, with 
 			if (s == ENDPOINT_A || s == ENDPOINT_B || cnode_copy(IPC, ROOT_SLOT_CNODE, cap, node, s, RIGHT_ALL))
 				continue; /* a Call that nobody answers; or it cannot be copied */
 			for (unsigned i = 0; i < MESSAGE_CAPS_MAX; i++)
-				IPC->caps[i] = next(&seed) % 200;
+				IPC->caps[i] = random_next(&seed) % 200;
 			struct message m = { .info = message_info(label, 3, 30) };
 			for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
-				m.word[i] = next(&seed);
+				m.word[i] = random_next(&seed);
 			system_call(SYS_CALL, cap, 0, &m);
 			check_ok(cnode_delete(ROOT_SLOT_CNODE, cap));
 		}
