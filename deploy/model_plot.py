@@ -49,7 +49,9 @@ def plot_predictions(
     figure, grid = pyplot.subplots(1, 2 if bounds else 1, figsize=(14 if bounds else 7, 4.6), squeeze=False)
     panels = list(grid[0])
     for delay in delays:
-        panels[0].plot(cores, _curve(form, delay, cores), label=f"delay {delay:g}", marker="." if len(cores) < 3 else None)
+        panels[0].plot(
+            cores, _curve(form, delay, cores), label=f"delay {delay:g}", marker="." if len(cores) < 3 else None
+        )
     panels[0].set_title(f"service {form.service:g} cycles")
     if bounds:
         chosen = [delay for delay in delays if delay in BOUNDED] or [delays[0], delays[len(delays) // 2]]
@@ -81,6 +83,6 @@ def plot_plan(advice: Advice, limit: float, title: str, output: Path) -> None:
     axes.plot(sizes, [UNIT * p.throughput for p in advice.curve], marker=".", label="with the lock")
     ideal = [UNIT * p.throughput / (1 - p.loss) for p in advice.curve]
     axes.plot(sizes, ideal, ":", color="#555555", label="nobody waits")
-    axes.plot(sizes, [x * (1 - limit) for x in ideal], "--", color="#d97925", label=f"{limit:.3%} of it lost")
+    axes.plot(sizes, [x * (1 - limit) for x in ideal], "--", color="#d97925", label=f"{100 * limit:g} % of it lost")
     axes.axvline(advice.largest, color="#5a9e4b", linewidth=1, label=f"largest cluster: {advice.largest}")
     _finish(figure, [axes], title, output)

@@ -74,7 +74,9 @@ def simulations(lock: str, entries: Sequence[Mapping[str, Any]]) -> Table:
             table.add_section()
         last = m["delay_cycles"]
         done, closed = m["throughput_per_cycle"], m["closed_form_per_cycle"]
-        counts = [f"{m[name]:.4f}" for name in ("conflicts_per_entry", "lock_aborts_per_entry", "fallback_ratio") if counted]
+        counts = [
+            f"{m[name]:.4f}" for name in ("conflicts_per_entry", "lock_aborts_per_entry", "fallback_ratio") if counted
+        ]
         table.add_row(
             f"{m['delay_cycles']:g}",
             str(item["cores"]),
@@ -90,7 +92,11 @@ def simulations(lock: str, entries: Sequence[Mapping[str, Any]]) -> Table:
 def plan_curve(advice: Advice, limit: float) -> Table:
     table = _table(
         "One kernel over so many cores, socket after socket",
-        "cores", "shared cache", f"entries in {UNIT:,} cycles", "lost to the lock", "",
+        "cores",
+        "shared cache",
+        f"entries in {UNIT:,} cycles",
+        "lost to the lock",
+        "",
     )
     for point in advice.curve:
         table.add_row(

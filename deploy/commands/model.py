@@ -11,7 +11,7 @@ from deploy.commands.model_simulate import simulate
 from deploy.output import Json, Output, Quiet
 from topology.errors import InputError
 from topology.model import fit as fitting
-from topology.model import measured, published, ranges, regimes
+from topology.model import measured, published, ranges
 from topology.model.regimes import ClosedForm
 
 model = typer.Typer(
@@ -21,9 +21,13 @@ model = typer.Typer(
 )
 
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="Mean time from hand-over to hand-over.")]
-Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")]
+Delay = Annotated[
+    str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
+]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
-Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh and mcs: machine repairman; ticket: Boyd-Wickizer.")]
+Lock = Annotated[
+    str, typer.Option("--lock", metavar="REGIME", help="clh and mcs: machine repairman; ticket: Boyd-Wickizer.")
+]
 Transfer = Annotated[
     float, typer.Option("--transfer", metavar="CYCLES", help="ticket: until one waiter has reloaded the lock's line.")
 ]
@@ -58,7 +62,7 @@ def predict(
     delay: Delay = published.DELAYS,
     cores: Cores = published.CORES,
     lock: Lock = "clh",
-    transfer: Transfer = regimes.TRANSFER,
+    transfer: Transfer = published.LINE_SAME_SOCKET,
     bounds: Bounds = None,
     plot: Plot = None,
     quiet: Quiet = False,

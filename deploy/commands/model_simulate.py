@@ -19,23 +19,26 @@ from topology.model.simulation.transactions import Elision, Transactions
 Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles between entries, as for predict.")]
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel, as for predict.")]
 Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh, mcs, ticket or rtm.")]
-PerSocket = Annotated[int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")]
+PerSocket = Annotated[
+    int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
+]
 Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
 Lines = Annotated[float, typer.Option("--lines", metavar="N", min=0, help="Lines that each hand-over moves.")]
 Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", min=0, help="To move a line in a socket.")]
 Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", min=0, help="To move a line between sockets.")]
 Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", min=0, help="ticket: one waiter's reload.")]
 Conflict = Annotated[
-    float, typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict.")
+    float,
+    typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict."),
 ]
-Attempts = Annotated[int, typer.Option("--attempts", metavar="N", min=1, help="rtm: conflicts until the lock is taken.")]
+Attempts = Annotated[
+    int, typer.Option("--attempts", metavar="N", min=1, help="rtm: conflicts until the lock is taken.")
+]
 Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", min=0, help="rtm: to begin and commit.")]
 Check = Annotated[bool, typer.Option("--markov", help="Simulate what the closed form assumes, to check it.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
 Entries = Annotated[int, typer.Option("--entries", min=1000, max=10_000_000, help="Kernel entries of each point.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same figures.")]
-
-_NEAR, _FAR = published.TABLE_1["x86"]["L1"].same_socket, published.TABLE_1["x86"]["L1"].other_socket
 
 
 def simulate(
@@ -45,9 +48,9 @@ def simulate(
     per_socket: PerSocket = published.SOCKET,
     hold: Hold = published.HOLD_ALONE,
     lines: Lines = 2.0,
-    same_socket: Near = float(_NEAR or 0),
-    other_socket: Far = float(_FAR or 0),
-    transfer: Reload = regimes.TRANSFER,
+    same_socket: Near = published.LINE_SAME_SOCKET,
+    other_socket: Far = published.LINE_OTHER_SOCKET,
+    transfer: Reload = published.LINE_SAME_SOCKET,
     conflict: Conflict = 0.0,
     attempts: Attempts = 3,
     overhead: Overhead = 0.0,

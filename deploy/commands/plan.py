@@ -10,21 +10,22 @@ import typer
 from deploy import model_results, model_tables
 from deploy.commands.model import Lock, Transfer, check_plot
 from deploy.commands.model_simulate import Attempts
+from deploy.commands.topology import From, Smt
 from deploy.options import Cores, Sockets
 from deploy.output import Json, Output, Quiet
 from topology.errors import InputError
-from topology.machine import Machine, Shape
-from topology.model import published, ranges, regimes
-from topology.model.plan import Advice, Planner, Throughput
+from topology.limits import MAX_CPUS
+from topology.machine import Machine, Shape, emulated
+from topology.model import cluster, published, ranges, regimes
+from topology.model.plan import Advice, Planner
 from topology.model.regimes import ClosedForm
-from topology.model.simulation.holding import Transfers
-from topology.model.simulation.transactions import Elision, Transactions
+from topology.sources import LIVE, read_machine
 
-From = Annotated[
-    str | None, typer.Option("--from", metavar="live|FILE", help="The machine: this one, or hwloc's XML of another.")
-]
 Service = Annotated[
-    float, typer.Option("--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry.")
+    float,
+    typer.Option(
+        "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
+    ),
 ]
 Remote = Annotated[
     float | None,
@@ -32,14 +33,16 @@ Remote = Annotated[
 ]
 Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
 Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
-Delay = Annotated[float | None, typer.Option("--delay", metavar="CYCLES", help="In place of --rate: between two entries.")]
+Delay = Annotated[
+    float | None, typer.Option("--delay", metavar="CYCLES", help="In place of --rate: between two entries.")
+]
 Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
 Conflict = Annotated[
-    float | None, typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict.")
+    float | None,
+    typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict."),
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")]
 
-ENTRIES = 6_000  # simulated for each cluster size: good for about a per cent
 REMOTE = published.BOUNDS[1] / published.SERVICE
 
 
@@ -47,10 +50,11 @@ def plan(
     source: From = None,
     sockets: Sockets = None,
     cores: Cores = None,
+    smt: Smt = None,
     lock: Lock = "clh",
     service: Service = published.SERVICE,
     remote_service: Remote = None,
-    transfer: Transfer = regimes.TRANSFER,
+    transfer: Transfer = published.LINE_SAME_SOCKET,
     conflict: Conflict = None,
     attempts: Attempts = 3,
     rate: Rate = None,
@@ -63,8 +67,8 @@ def plan(
 ) -> None:
     """How large may a cluster be before its lock costs more than --loss per cent, and which layout is that?
 
-    The machine is this one, hwloc's XML of another (--from), or --sockets of --cores. Takes clh, mcs and ticket
-    by their closed forms, and rtm by simulation (needs --conflict).
+    The machine is this one, another one that --from names, or --sockets of --cores. Takes clh, mcs and ticket by
+    their closed forms, and rtm by simulation (needs --conflict).
     """
     output = Output(quiet, json)
     check_plot(plot)
@@ -75,15 +79,16 @@ def plan(
     far = ranges.positive(remote_service, "--remote-service") if remote_service is not None else near * REMOTE
     if far < near:
         raise InputError("--remote-service", f"{far:g} is below --service, {near:g}")
-    pause = _delay(rate, ghz, delay, near, source in (None, "live") and not (sockets or cores))
-    machine = _machine(source, sockets, cores)
+    pause = _delay(rate, ghz, delay, near, source in (None, LIVE) and not (sockets or cores))
+    machine = _machine(source, sockets, cores, smt)
     if lock == "rtm":
         if conflict is None:
             raise InputError("--lock rtm", "needs --conflict: no closed form tells how often entries conflict")
-        done = _elided(machine, near, far, pause, conflict, attempts)
+        throughput = cluster.elided(near, far / near, pause, conflict, attempts)
     else:
-        done = _queued(ClosedForm(lock, near, ranges.cycles(str(transfer), "--transfer")), far / near, pause)
-    planner = Planner(machine, pause + near, done)
+        form = ClosedForm(lock, near, ranges.cycles(str(transfer), "--transfer"))
+        throughput = cluster.queued(form, far / near, pause)
+    planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
     with output.progress("Planning"):
         advice = planner.advise(loss / 100)
     _print(output, machine, lock, near, far, pause, loss, advice)
@@ -106,15 +111,14 @@ def plan(
     output.results(document)
 
 
-def _machine(source: str | None, sockets: int | None, cores: int | None) -> Machine:
-    from topology import hwloc
-    from topology.machine import emulated
-
-    if sockets or cores:
-        if source:
-            raise InputError("--from", "is a machine already; not with --sockets or --cores")
-        return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores))
-    return hwloc.live() if source in (None, "live") else hwloc.read_xml(Path(source))
+def _machine(source: str | None, sockets: int | None, cores: int | None, smt: str | None) -> Machine:
+    if smt not in (None, "on", "off"):
+        raise InputError("--smt", f"'{smt}' is neither on nor off")
+    if not (sockets or cores):
+        return read_machine(source or LIVE, smt != "off")
+    if source or smt:
+        raise InputError("--from" if source else "--smt", "is for a real machine; not with --sockets or --cores")
+    return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores))
 
 
 def _delay(rate: float | None, ghz: float | None, delay: float | None, service: float, live: bool) -> float:
@@ -132,7 +136,9 @@ def _delay(rate: float | None, ghz: float | None, delay: float | None, service: 
     between = hertz / ranges.positive(rate, "--rate") - service
     if between < 0:
         most = hertz / service
-        raise InputError("--rate", f"{rate:g}: a core with a service time of {service:g} cycles enters {most:,.0f} times at most")
+        raise InputError(
+            "--rate", f"{rate:g}: a core with a service time of {service:g} cycles enters {most:,.0f} times at most"
+        )
     return between
 
 
@@ -142,35 +148,28 @@ def _clock() -> float | None:
     return float(found[1]) / 2 * 1e6 if found and float(found[1]) else None
 
 
-def _queued(form: ClosedForm, factor: float, pause: float) -> Throughput:
-    """Beyond a shared cache everything costs `factor` times as much."""
-    beyond = ClosedForm(form.lock, form.service * factor, form.transfer * factor)
-    return lambda n, crosses: (beyond if crosses else form).steady(pause, n).throughput
-
-
-def _elided(machine: Machine, near: float, far: float, pause: float, conflict: float, attempts: int) -> Throughput:
-    """Transactions of `near` cycles; an entry that falls back to the lock moves its lines as well."""
-
-    def throughput(n: int, crosses: bool) -> float:
-        line = far / near * published.TABLE_1["x86"]["L1"].same_socket if crosses else None
-        fallback = Transfers(hold=near, per_socket=n) if line is None else Transfers(near, same_socket=line, per_socket=n)
-        return Transactions(n, pause, Elision(conflict, attempts, fallback=fallback), seed=1).run(ENTRIES).throughput.mean
-
-    return throughput
+def _cores(count: int) -> str:
+    return f"{count} core{'s' * (count > 1)}"
 
 
 def _print(
     output: Output, machine: Machine, lock: str, near: float, far: float, pause: float, loss: float, advice: Advice
 ) -> None:
     output.table(model_tables.plan_curve(advice, loss / 100))
-    sizes = ", ".join(f"{advice.sizes.count(s)} x {s}" for s in dict.fromkeys(advice.sizes))
+    sizes = ", ".join(f"{advice.sizes.count(s)} x {_cores(s)}" for s in dict.fromkeys(advice.sizes))
     whole = " (all of this machine)" if advice.largest == len(machine.cores) else ""
-    output.line(f"Largest cluster: {advice.largest} cores{whole} lose no more than {loss:g} % to {lock}.")
-    output.line(f"Layout: {advice.layout}, clusters of {sizes} cores, the worst of which loses {advice.loss:.2%}.")
-    if near == published.SERVICE:
-        output.line(f"The service time, {near:g} cycles, is Elphinstone's Xeon, not this machine: `skerry model fit` finds yours.")
+    most = " (the most that a kernel runs on)" if not whole and advice.largest == MAX_CPUS else ""
+    output.line(f"Largest cluster that loses {loss:g} % or less to {lock}: {_cores(advice.largest)}{whole}{most}.")
+    output.line(f"Layout: {advice.layout}, {sizes}, the worst of which loses {advice.loss:.2%}.")
+    if advice.loss > loss / 100:
+        output.line("No layout of this machine stays within the limit; this is the one of the smallest clusters.")
+    for note in machine.notes:
+        output.line(f"Note: {note}.")
+    what = "a transaction takes" if lock == "rtm" else "a hand-over costs"
     output.line(
-        f"Assumed: every core enters at random, {pause:,.0f} cycles apart on average, and all alike; a hand-over costs "
-        f"{near:g} cycles where all cores share a last-level cache and {far:g} in any larger cluster. "
+        f"Assumed: every core enters at random, {pause:,.0f} cycles apart on average, and all alike; {what} {near:g} "
+        f"cycles, and where cores share no last-level cache lines move {far / near:.2f} times as long. "
         "A layout along the caches is preferred to size=N. What clusters cost each other in messages is not counted."
     )
+    if near == published.SERVICE:
+        output.line(f"{near:g} cycles is Elphinstone's Xeon, not this machine: `skerry model fit` finds yours.")

@@ -31,7 +31,7 @@ class Fit:
     delay: Parameter
     transfer: Parameter | None  # ticket only
     r_squared: float  # nan when every measured throughput is the same
-    worst: float      # largest relative deviation of a point
+    worst: float  # largest relative deviation of a point
 
     @property
     def form(self) -> ClosedForm:

@@ -86,7 +86,9 @@ def _scale(data: dict[str, Any], metric: str, ghz: float | None, name: str) -> f
     if metric.endswith("_per_cycle"):
         return 1.0
     if not metric.endswith("_per_s"):
-        raise InputError("--metric", f"'{metric}' is a throughput neither per cycle nor per second (_per_cycle, _per_s)")
+        raise InputError(
+            "--metric", f"'{metric}' is a throughput neither per cycle nor per second (_per_cycle, _per_s)"
+        )
     host = data.get("host")
     told = host.get("tsc_hz") if isinstance(host, dict) else None
     if ghz is None and told is None:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How large a cluster may be on a given machine before its lock costs more than a given share of the work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
 from topology.errors import InputError
 from topology.layouts import group
+from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machine import Machine
+from topology.model.cluster import Throughput
 
-# Throughput of n cores, which share a last-level cache or do not.
-Throughput = Callable[[int, bool], float]
 LAYOUTS = ("spanning", "per-socket", "per-numa", "per-l3")  # largest clusters first, as machines are built
 NOISE = 1e-9  # of floating point
 
@@ -20,24 +20,28 @@ class Point:
     cores: int
     crosses: bool  # the cluster is larger than what shares a last-level cache
     throughput: float
-    loss: float    # share of the throughput that the same cores would have without waiting, next to each other
+    loss: float  # share of the throughput that the same cores would have without waiting, next to each other
 
 
 @dataclass(frozen=True)
 class Advice:
     layout: str
     sizes: tuple[int, ...]  # of its clusters
-    loss: float             # of its worst cluster
-    largest: int            # cores, taken in the machine's order, that stay within the limit
+    loss: float  # of its worst cluster
+    largest: int  # cores, taken in the machine's order, that stay within the limit
     curve: tuple[Point, ...]
 
 
 class Planner:
-    def __init__(self, machine: Machine, entry: float, throughput: Throughput) -> None:
-        """`entry`: cycles from one kernel entry of a core to its next when it never waits."""
+    def __init__(self, machine: Machine, entry: float, throughput: Throughput, end: float = 1.0) -> None:
+        """`entry`: cycles from one kernel entry of a core to its next when it never waits.
+
+        `end`: the curve stops at the first size that loses more.
+        """
         self.machine = machine
         self.entry = entry
         self.throughput = throughput
+        self.end = end
         self.known: dict[tuple[int, bool], Point] = {}
 
     def point(self, members: Sequence[int]) -> Point:
@@ -50,26 +54,39 @@ class Planner:
         return self.known[key]
 
     def curve(self) -> tuple[Point, ...]:
-        """Clusters that take 1, 2, ... all cores in the machine's order: socket after socket, cache after cache."""
-        return tuple(self.point(range(n)) for n in range(1, len(self.machine.cores) + 1))
+        """Clusters that take 1, 2, ... cores in the machine's order: socket after socket, cache after cache."""
+        found: list[Point] = []
+        most = min(len(self.machine.cores), MAX_CPUS)
+        while len(found) < most and not (found and found[-1].loss > self.end):
+            found.append(self.point(range(len(found) + 1)))
+        return tuple(found)
 
-    def worst(self, layout: str) -> tuple[tuple[int, ...], float] | None:
-        """Sizes of a layout's clusters, and the loss of the worst; None where the machine cannot have the layout."""
+    def clusters(self, layout: str) -> list[list[int]] | None:
+        """None where the machine cannot have the layout."""
         try:
-            clusters = group(self.machine, layout)
+            found = group(self.machine, layout)
         except InputError:
             return None
-        return tuple(len(c) for c in clusters), max(self.point(c).loss for c in clusters)
+        return found if len(found) <= MAX_CLUSTERS and max(map(len, found)) <= MAX_CPUS else None
 
     def advise(self, limit: float) -> Advice:
         """The first layout, from large clusters to small, all clusters of which stay within `limit`.
 
-        Layouts along the machine's caches come before those of a mere size.
+        Layouts along the machine's caches come before those of a mere size. Where nothing stays within the limit, it
+        is the layout of the smallest clusters.
         """
         curve = self.curve()
         largest = max(1, sum(1 for _ in takewhile(lambda p: p.loss <= limit + NOISE, curve)))
-        for layout in [*LAYOUTS, *(f"size={n}" for n in range(len(curve), 1, -1))]:
-            found = self.worst(layout)
-            if found and found[1] <= limit + NOISE:
-                return Advice(layout, *found, largest, curve)
-        return Advice("size=1", (1,) * len(curve), curve[0].loss, largest, curve)
+        layouts = [*LAYOUTS, *(f"size={n}" for n in range(len(curve), 0, -1))]
+        possible = [(layout, found) for layout in layouts if (found := self.clusters(layout))]
+        if not possible:
+            raise InputError(self.machine.name, f"no layout has at most {MAX_CLUSTERS} clusters of {MAX_CPUS} cores")
+        for layout, found in possible:
+            if max(map(len, found)) <= largest and self.worst(found) <= limit + NOISE:
+                break
+        else:
+            layout, found = min(possible, key=lambda item: max(map(len, item[1])))
+        return Advice(layout, tuple(map(len, found)), self.worst(found), largest, curve)
+
+    def worst(self, clusters: Sequence[Sequence[int]]) -> float:
+        return max(self.point(members).loss for members in clusters)

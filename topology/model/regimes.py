@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from topology.errors import InputError
 from topology.model import repairman, ticket
 from topology.model.closed import Steady
-from topology.model.published import TABLE_1
+from topology.model.published import LINE_SAME_SOCKET
 
 NAMES = {"clh": "machine-repairman", "mcs": "machine-repairman", "ticket": "non-scalable lock"}
 WHY_NOT = {
@@ -15,14 +15,13 @@ WHY_NOT = {
     "none": "there is no lock to wait for",
     "dynamic": "what it does depends on the objects: measure it",
 }
-TRANSFER = float(TABLE_1["x86"]["L1"].same_socket)
 
 
 @dataclass(frozen=True)
 class ClosedForm:
     lock: str
     service: float
-    transfer: float = TRANSFER  # ticket only: one waiter's reload of the lock's cache line
+    transfer: float = LINE_SAME_SOCKET  # ticket only: one waiter's reload of the lock's cache line
 
     def __post_init__(self) -> None:
         check(self.lock)

@@ -47,8 +47,12 @@ def test_predict_shows_the_knees_and_the_collapse(capsys: pytest.CaptureFixture[
 
 def test_bounds_are_for_service_times_within_them(capsys: pytest.CaptureFixture[str]) -> None:
     given = "model", "predict", "--cores", "2", "--delay", "500"
-    assert "throughput_lower_bound_per_cycle" not in results(capsys, *given, "--service", "100")["results"][0]["metrics"]
-    assert "throughput_lower_bound_per_cycle" not in results(capsys, *given, "--bounds", "none")["results"][0]["metrics"]
+    assert (
+        "throughput_lower_bound_per_cycle" not in results(capsys, *given, "--service", "100")["results"][0]["metrics"]
+    )
+    assert (
+        "throughput_lower_bound_per_cycle" not in results(capsys, *given, "--bounds", "none")["results"][0]["metrics"]
+    )
     other = results(capsys, *given, "--service", "100", "--bounds", "90,200")["results"][0]["metrics"]
     assert other["throughput_upper_bound_per_cycle"] == pytest.approx(repairman.steady(90, 500, 2).throughput)
 
@@ -81,7 +85,10 @@ def test_fit_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.parametrize("name", ["a.png", "a.svg", "a.pdf"])
 def test_plots(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    for command in (["model", "predict", "--cores", "1..4"], ["plan", "--sockets", "2", "--cores", "2", "--delay", "900"]):
+    for command in (
+        ["model", "predict", "--cores", "1..4"],
+        ["plan", "--sockets", "2", "--cores", "2", "--delay", "900"],
+    ):
         file = tmp_path / name
         assert run(capsys, *command, "--plot", file)[0] == 0
         assert file.stat().st_size > 2000
@@ -126,7 +133,8 @@ def test_plan_for_transactions(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 XML = """<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x000000ff" complete_cpuset="0x000000ff"
- allowed_cpuset="0x000000ff" nodeset="0x00000001" complete_nodeset="0x00000001" allowed_nodeset="0x00000001" gp_index="1">
+ allowed_cpuset="0x000000ff" nodeset="0x00000001" complete_nodeset="0x00000001" allowed_nodeset="0x00000001"
+ gp_index="1">
 <object type="Package" os_index="0" cpuset="0x000000ff" complete_cpuset="0x000000ff" nodeset="0x00000001"
  complete_nodeset="0x00000001" gp_index="2">
 <object type="NUMANode" os_index="0" cpuset="0x000000ff" complete_cpuset="0x000000ff" nodeset="0x00000001"
@@ -135,6 +143,7 @@ XML = """<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x0
 
 def xml(cores: int, caches: int) -> str:
     """A socket of L3 caches of as many cores."""
+
     def sets(bits: int) -> str:
         nodes = 'nodeset="0x00000001" complete_nodeset="0x00000001"'
         return f'cpuset="0x{bits:08x}" complete_cpuset="0x{bits:08x}" {nodes}'
@@ -145,9 +154,10 @@ def xml(cores: int, caches: int) -> str:
 
     def cache(i: int) -> str:
         inside = range(i * cores, (i + 1) * cores)
-        attributes = 'cache_size="16777216" depth="3" cache_linesize="64" cache_associativity="16" cache_type="0"'
-        bits = sets(sum(1 << n for n in inside))
-        return f'<object type="L3Cache" os_index="{i}" {bits} gp_index="{50 + i}" {attributes}>{"".join(map(core, inside))}</object>'
+        kind = f'type="L3Cache" os_index="{i}" gp_index="{50 + i}" cache_size="16777216" depth="3" cache_type="0"'
+        line = 'cache_linesize="64" cache_associativity="16"'
+        content = "".join(core(n) for n in inside)
+        return f"<object {kind} {line} {sets(sum(1 << n for n in inside))}>{content}</object>"
 
     return XML.format(caches="".join(cache(i) for i in range(caches)))
 
@@ -195,7 +205,9 @@ WRONG = {
     "plan --delay 9 --lock none": "--lock: 'none'",
     "plan --delay 9 --sockets 1 --lock rtm": "--lock rtm: needs --conflict",
     "plan --delay 9 --remote-service 100": "--remote-service: 100 is below",
-    "plan --delay 9 --from live --sockets 2": "--from: is a machine already",
+    "plan --delay 9 --from live --sockets 2": "--from: is for a real machine",
+    "plan --delay 9 --smt maybe": "--smt: 'maybe'",
+    "plan --delay 9 --sockets 1 --smt off": "--smt: is for a real machine",
     "plan --delay 9 --from /nowhere.xml": "/nowhere.xml: No such file",
 }
 

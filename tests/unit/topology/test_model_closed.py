@@ -44,7 +44,9 @@ def generator(service: float, transfer: float, delay: float, cores: int) -> Stea
     return Steady(tuple(solved), float(throughput))
 
 
-@pytest.mark.parametrize("service, transfer, delay, cores", [(100, 115, 4000, 20), (358, 44, 500, 8), (358, 115, 16000, 48)])
+@pytest.mark.parametrize(
+    "service, transfer, delay, cores", [(100, 115, 4000, 20), (358, 44, 500, 8), (358, 115, 16000, 48)]
+)
 def test_ticket_is_what_its_generator_matrix_says(service: float, transfer: float, delay: float, cores: int) -> None:
     found, expected = ticket.steady(service, transfer, delay, cores), generator(service, transfer, delay, cores)
     assert found.throughput == pytest.approx(expected.throughput, rel=1e-6)
@@ -109,7 +111,7 @@ def test_the_paper_s_curve_at_2000_cycles() -> None:
 
 
 def test_a_ticket_lock_collapses_where_its_sections_are_short() -> None:
-    """Boyd-Wickizer 2012: with 2 % of the time in the section, 48 cores collapse if it is short, and do not if it is long."""
+    """Boyd-Wickizer 2012: 48 cores with 2 % of their time in the section collapse if it is short, not if it is long."""
     peaks = {s: ticket.collapse(s, 115, 49 * s, 48) for s in (50, 100, 400, 1600, 100_000)}
     cores = [peak.cores if peak else 48 for peak in peaks.values()]
     assert cores == sorted(cores) and cores[0] < 15 and cores[2] < 30

@@ -15,7 +15,9 @@ from topology.model.fit import can_fit, fit
 from topology.model.measured import Curve, read
 
 
-def curve(service: float, delay: float, cores: range, noise: float = 0.0, lock: str = "clh", transfer: float = 0.0) -> Curve:
+def curve(
+    service: float, delay: float, cores: range, noise: float = 0.0, lock: str = "clh", transfer: float = 0.0
+) -> Curve:
     random = Random(7)
     points = [(n, ticket.steady(service, transfer, delay, n).throughput * random.gauss(1, noise)) for n in cores]
     return Curve(lock, None, points=points)
@@ -77,7 +79,14 @@ def test_needs_different_core_counts() -> None:
 
 def result(n: int, **change: Any) -> dict[str, Any]:
     metrics = {"throughput_per_cycle": repairman.steady(358, 2000, n).throughput}
-    return {"layout": "spanning", "lock": "clh", "system": "skerry", "clusters": 1, "cores": n, "metrics": metrics} | change
+    return {
+        "layout": "spanning",
+        "lock": "clh",
+        "system": "skerry",
+        "clusters": 1,
+        "cores": n,
+        "metrics": metrics,
+    } | change
 
 
 def write(folder: Path, data: Any) -> Path:
@@ -91,18 +100,27 @@ def test_reads_results_by_lock_and_delay(tmp_path: Path) -> None:
     results = [result(1 + i % 3, metrics=m) for i, m in enumerate(metrics)]
     results += [result(4, lock="ticket"), result(2, system="linux", metrics={}), result(2, metrics={"ops_per_s": 3.0})]
     found = read(write(tmp_path, {"results": results}))
-    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [("clh", 500, 3), ("clh", 4000, 3), ("ticket", None, 1)]
+    assert [(c.lock, c.nominal_delay, c.sizes) for c in found] == [
+        ("clh", 500, 3),
+        ("clh", 4000, 3),
+        ("ticket", None, 1),
+    ]
     assert [c.sizes for c in read(write(tmp_path, {"results": results}), most=2)] == [2, 2]
 
 
 def test_clusters_are_taken_one_by_one(tmp_path: Path) -> None:
-    halves = [result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput}) for n in range(1, 9)]
+    halves = [
+        result(2 * n, clusters=2, metrics={measured.METRIC: 2 * repairman.steady(358, 2000, n).throughput})
+        for n in range(1, 9)
+    ]
     found = fit(read(write(tmp_path, {"results": halves}))[0])
     assert found.service.value == pytest.approx(358, rel=1e-4)
 
 
 def test_throughput_per_second(tmp_path: Path) -> None:
-    results = [result(n, metrics={"entries_per_s": 2e9 * repairman.steady(358, 2000, n).throughput}) for n in range(1, 9)]
+    results = [
+        result(n, metrics={"entries_per_s": 2e9 * repairman.steady(358, 2000, n).throughput}) for n in range(1, 9)
+    ]
     path = write(tmp_path, {"results": results})
     assert fit(read(path, "entries_per_s", ghz=2.0)[0]).service.value == pytest.approx(358, rel=1e-4)
     with pytest.raises(InputError, match="--ghz"):

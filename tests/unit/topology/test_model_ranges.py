@@ -20,7 +20,9 @@ def test_cores_are_counted() -> None:
     assert ranges.cores("28, 14,1..2,2") == [1, 2, 14, 28]
 
 
-@pytest.mark.parametrize("text", ["", "x", "1..", "..2", "0..100", "900..500", "-1", "nan", "inf", "1,,2", "1e-9..1e12"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "1..", "..2", "0..100", "900..500", "-1", "nan", "inf", "1,,2", "1e-9..1e12"]
+)
 def test_bad_delays_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--delay"):
         ranges.delays(text)

@@ -40,6 +40,14 @@ def test_non_scalable_lock(cores: int, delay: float) -> None:
     assert found.throughput.covers(ticket.steady(358.0, 115.0, delay, cores).throughput, T_999)
 
 
+def test_response_says_what_throughput_says() -> None:
+    """The interactive response time law: n = X (Z + R)."""
+    for found, delay in ((queue(14, 4000.0, Markovian(358.0)), 4000.0), (elided(14, Elision(0.5)), 4000.0)):
+        assert found.throughput.covers(14 / (delay + found.response), T_999)
+    exact = repairman.steady(358.0, 4000.0, 14)
+    assert queue(14, 4000.0, Markovian(358.0)).response == pytest.approx(exact.wait + 358.0, rel=0.1)
+
+
 def test_a_wrong_closed_form_is_found_out() -> None:
     """The interval is narrow enough to tell 358 cycles from 323, and a ticket lock from a scalable one."""
     found = queue(14, 4000.0, Markovian(358.0)).throughput

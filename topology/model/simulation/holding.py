@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from topology.model.published import HOLD_ALONE, SOCKET, TABLE_1
+from topology.model.published import HOLD_ALONE, LINE_OTHER_SOCKET, LINE_SAME_SOCKET, SOCKET
 
 
 class Holding(Protocol):
-    memoryless: bool  # depends on the queue at every moment: drawn anew when a core arrives
+    @property
+    def memoryless(self) -> bool:
+        """Depends on the queue at every moment: drawn anew when a core arrives."""
 
     def cycles(self, core: int, previous: int | None, waiting: int, random: Random) -> float:
         """`previous` had the lock last; `waiting` others queue behind `core`."""
@@ -40,10 +42,13 @@ class Transfers:
 
     hold: float = HOLD_ALONE
     lines: float = 2
-    same_socket: float = float(TABLE_1["x86"]["L1"].same_socket or 0)
-    other_socket: float = float(TABLE_1["x86"]["L1"].other_socket or 0)
+    same_socket: float = LINE_SAME_SOCKET
+    other_socket: float = LINE_OTHER_SOCKET
     per_socket: int = SOCKET  # cores, numbered socket after socket
-    memoryless: bool = False
+
+    @property
+    def memoryless(self) -> bool:
+        return False
 
     def line(self, core: int, previous: int | None) -> float:
         """Nothing for a core that takes the lock again: the line is still there."""
@@ -59,7 +64,7 @@ class Transfers:
 class TicketTransfers(Transfers):
     """A ticket lock: who waits reloads the same line, one after another, and the next holder has a random place."""
 
-    reload: float = float(TABLE_1["x86"]["L1"].same_socket or 0)
+    reload: float = LINE_SAME_SOCKET
 
     def cycles(self, core: int, previous: int | None, waiting: int, random: Random) -> float:
         return super().cycles(core, previous, waiting, random) + self.reload * random.randint(0, waiting)

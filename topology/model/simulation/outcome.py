@@ -21,6 +21,7 @@ class Outcome:
     cores: int
     throughput: Estimate
     service: float  # mean cycles for which the lock, or a transaction that committed, was held
+    response: float  # mean cycles of a kernel entry, with all waiting and all that was in vain
     counts: Counter[str] = field(default_factory=Counter)  # events while counting
 
 
@@ -33,7 +34,7 @@ class Cores:
         self.env = simpy.Environment()
         self.random = Random(f"{seed}/{cores}/{delay}")  # a point does not depend on those before it
         self.counts: Counter[str] = Counter()
-        self.held = 0.0
+        self.held = self.inside = 0.0
         self.processes: list[simpy.Process] = []  # [core]
 
     def enter(self, core: int) -> Steps:
@@ -51,12 +52,14 @@ class Cores:
             nonlocal left
             while True:
                 yield self.env.timeout(self.random.expovariate(1 / self.delay) if self.delay else 0.0)
+                since = self.env.now
                 yield from self.enter(core)
+                self.inside += self.env.now - since
                 left -= 1
                 if left == 0:
                     if not times:
                         self.counts.clear()
-                        self.held = 0.0
+                        self.held = self.inside = 0.0
                     times.append(self.env.now)
                     left = per_batch
                     if len(times) > BATCHES:
@@ -66,4 +69,5 @@ class Cores:
             self.processes.append(self.env.process(live(core)))
         self.env.run(done)
         counted = per_batch * BATCHES
-        return Outcome(self.cores, estimate.throughput(times, per_batch), self.held / counted, Counter(self.counts))
+        found = estimate.throughput(times, per_batch)
+        return Outcome(self.cores, found, self.held / counted, self.inside / counted, Counter(self.counts))

@@ -16,9 +16,9 @@ from topology.model.simulation.outcome import Cores, Steps
 
 @dataclass(frozen=True)
 class Elision:
-    conflict: float             # probability for each pair of overlapping entries
+    conflict: float  # probability for each pair of overlapping entries
     attempts: int = 3
-    overhead: float = 0.0       # cycles to begin and commit
+    overhead: float = 0.0  # cycles to begin and commit
     fallback: Transfers = Transfers()
 
     @property
