@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <skerry/root_info.h>
 #include <skerry/stat.h>
 #include <skerry/stubs.h>
@@ -53,6 +54,11 @@ uint64_t test_memory(void);
 uint64_t map_page(unsigned page, unsigned rights);
 void memory_init(void);
 void memory_reset(void);
+
+/* --- modules.c --- */
+
+/* Maps the modules the loader brought along, once; where the one of this name is, or null. */
+const void *modules_map(const char *name);
 
 /* --- output.c --- */
 

@@ -1,132 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include "arguments.h"
 #include "output.h"
 #include "pingpong.h"
 
 enum { ROUNDS = 1000 };
 
-static uint64_t notification(void) { return badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL); }
-
-static void alone(const char *entry, uint64_t call, uint64_t cap, uint64_t info)
-{
-	struct thread_registers registers = { .r13 = call, .r15 = cap, .rbp = info };
-	check_ok(tcb_resume(thread_new(space_new(), 0, entry, registers)));
-}
-
-static void run_empty(const struct measure *m) { alone(thread_empty, 0, 0, 0); }
-static void run_yield(const struct measure *m) { alone(thread_single, m->call, 0, 0); }
-static void run_notification(const struct measure *m) { alone(thread_single, m->call, notification(), 0); }
-static void run_endpoint(const struct measure *m) { alone(thread_single, m->call, object(OBJECT_ENDPOINT, 0), m->info); }
-
-/* The word is empty before each Signal: a Poll has taken it. */
-static void run_signal(const struct measure *m)
-{
-	uint64_t cap = notification();
-	shared->prepare_call = SYS_POLL;
-	shared->prepare_cap = cap;
-	alone(thread_prepared, m->call, cap, 0);
-}
-
-/* The word is set before each Wait: a Signal has. */
-static void run_wait(const struct measure *m)
-{
-	uint64_t cap = notification();
-	shared->prepare_call = SYS_SIGNAL;
-	shared->prepare_cap = cap;
-	alone(thread_prepared, m->call, cap, 0);
-}
-
-static void run_yield_switch(const struct measure *m)
-{
-	struct thread_registers registers = { .r13 = m->call };
-	uint64_t a = thread_new(space_new(), 0, thread_yield_switch, registers);
-	uint64_t b = thread_new(space_new(), 0, thread_yield_switch, registers);
-	check_ok(tcb_resume(a));
-	check_ok(tcb_resume(b));
-}
-
-static void run_ipc(const struct measure *m)
-{
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
-	uint64_t send = badged(endpoint, 1, RIGHT_WRITE);
-	uint64_t there = space_new(), here = m->spaces == 1 ? there : space_new();
-	struct thread_registers client = { .r13 = m->call, .r15 = send, .rbp = m->info };
-	struct thread_registers server = { .r13 = SYS_REPLY_RECV, .r15 = endpoint, .rbp = m->info,
-	                                   .rax = SYS_RECV, .rdi = endpoint, .r12 = reply };
-	check_ok(tcb_resume(thread_new(there, 0, thread_server, server)));
-	check_ok(tcb_resume(thread_new(here, 1, thread_client, client)));
-}
-
-/* One capability is to be sent, so the fast path declines; the client's may not grant, so none is. */
-enum { CAPABILITY = 1 << 7 };
-
-static const struct measure measures[] = {
-	{ { "empty" }, .run = run_empty },
-	{ { "call", "reply_recv" }, .run = run_ipc, .call = SYS_CALL, .info = 0, .spaces = 2 },
-	{ { "call_1", "reply_recv_1" }, .run = run_ipc, .call = SYS_CALL, .info = 1, .spaces = 2 },
-	{ { "call_2", "reply_recv_2" }, .run = run_ipc, .call = SYS_CALL, .info = 2, .spaces = 2 },
-	{ { "call_3", "reply_recv_3" }, .run = run_ipc, .call = SYS_CALL, .info = 3, .spaces = 2 },
-	{ { "call_4", "reply_recv_4" }, .run = run_ipc, .call = SYS_CALL, .info = 4, .spaces = 2 },
-	{ { "call_same_vspace", "reply_recv_same_vspace" }, .run = run_ipc, .call = SYS_CALL, .info = 0, .spaces = 1 },
-	{ { "slow_call_0", "slow_reply_recv_0" }, .run = run_ipc, .call = SYS_CALL, .info = CAPABILITY, .spaces = 2 },
-	{ { "slow_call", "slow_reply_recv" }, .run = run_ipc, .call = SYS_CALL, .info = 5, .spaces = 2 },
-	{ { "slow_call_10", "slow_reply_recv_10" }, .run = run_ipc, .call = SYS_CALL, .info = 10, .spaces = 2 },
-	{ { "slow_call_120", "slow_reply_recv_120" }, .run = run_ipc, .call = SYS_CALL, .info = 120, .spaces = 2 },
-	{ { "signal" }, .run = run_signal, .call = SYS_SIGNAL },
-	{ { "wait" }, .run = run_wait, .call = SYS_WAIT },
-	{ { "poll" }, .run = run_notification, .call = SYS_POLL },
-	{ { "nb_send" }, .run = run_endpoint, .call = SYS_NB_SEND },
-	{ { "yield" }, .run = run_yield, .call = SYS_YIELD },
-	{ { "yield_switch" }, .run = run_yield_switch, .call = SYS_YIELD },
-};
-
-static void sort(uint32_t *a, unsigned count)
-{
-	for (unsigned gap = count / 2; gap; gap /= 2)
-		for (unsigned i = gap; i < count; i++)
-			for (unsigned j = i; j >= gap && a[j - gap] > a[j]; j -= gap) {
-				uint32_t swapped = a[j];
-				a[j] = a[j - gap];
-				a[j - gap] = swapped;
-			}
-}
-
-static void report(const char *name, uint32_t *log, unsigned count)
-{
-	struct text line = { 0 };
-	sort(log, count);
-	text_string(&line, "{\"event\":\"pingpong\",\"name\":");
-	text_json(&line, name);
-	text_string(&line, ",\"rounds\":");
-	text_number(&line, count);
-	text_string(&line, ",\"min\":");
-	text_number(&line, log[0]);
-	text_string(&line, ",\"median\":");
-	text_number(&line, log[count / 2]);
-	text_string(&line, ",\"max\":");
-	text_number(&line, log[count - 1]);
-	text_string(&line, "}\n");
-	output_results(line.bytes, line.length);
-}
-
-static void measure(const struct measure *m)
-{
-	shared_make(WARM_UP + ROUNDS);
-	m->run(m);
-	shared_wait();
-	check_eq(shared->errors, 0);
-	report(m->name[0], (uint32_t *)((char *)shared + SHARED_LOG_A) + WARM_UP, ROUNDS);
-	if (m->name[1])
-		report(m->name[1], (uint32_t *)((char *)shared + SHARED_LOG_B) + WARM_UP, ROUNDS);
-	memory_reset();
-}
-
+/* Arguments: ipc [ROUNDS]. */
 _Noreturn void bare_main(void)
 {
 	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
 	output_init();
 	memory_init();
+	const void *map = modules_map("map");
 	memory_reset();
-	for (unsigned i = 0; i < sizeof(measures) / sizeof(measures[0]); i++)
-		measure(&measures[i]);
+	const char *what = argument(map, 0);
+	check(!what || !strcmp(what, "ipc"));
+	ipc_measure(argument_number(map, 1, ROUNDS));
 	output_exit(EXIT_GOOD);
 }

@@ -28,17 +28,6 @@ _Static_assert(offsetof(struct shared, prepare_call) == SHARED_PREPARE, "as thre
 extern const char threads_start[], threads_end[], thread_empty[], thread_single[], thread_prepared[], thread_client[],
 	thread_server[], thread_yield_switch[];
 
-enum { WARM_UP = 16 }; /* rounds before those that count: page tables, TLB tags, caches */
-
-/* One kind of system call, or two that belong together. */
-struct measure {
-	const char *name[2]; /* what log A and log B hold; the second may be null */
-	void (*run)(const struct measure *measure);
-	uint64_t call;       /* enum skerry_syscall */
-	uint64_t info;       /* of the message, both ways */
-	unsigned spaces;     /* IPC: 2, or 1 where client and server share theirs */
-};
-
 /* --- setup.c: what one measure needs; all of it goes with the test memory --- */
 
 extern struct shared *shared;
@@ -50,3 +39,8 @@ void shared_wait(void);
 uint64_t space_new(void);
 /* A thread in it; not started. `registers` but RIP and RBX are set. */
 uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers);
+
+/* --- ipc.c --- */
+
+/* Measures and reports everything, `rounds` times each. */
+void ipc_measure(unsigned rounds);

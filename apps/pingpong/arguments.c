@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <libfdt.h>
+#include <string.h>
+#include "arguments.h"
+
+const char *argument(const void *map, unsigned number)
+{
+	int node, applications = map ? fdt_path_offset(map, "/applications") : -1;
+	if (applications < 0)
+		return 0;
+	fdt_for_each_subnode(node, map, applications) {
+		const char *program = fdt_getprop(map, node, "program", 0);
+		if (program && !strcmp(program, "pingpong"))
+			return fdt_stringlist_get(map, node, "args", (int)number, 0);
+	}
+	return 0;
+}
+
+uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise)
+{
+	const char *text = argument(map, number);
+	uint64_t value = 0;
+	for (; text && *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (uint64_t)(*text - '0');
+	return value ? value : otherwise;
+}
