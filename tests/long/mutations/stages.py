@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tests that are to see a mutation, cheapest first."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from deploy.errors import Failure
+from tests.long.mutations.catalogue import Mutation
+from tests.long.mutations.workspace import Workspace
+
+LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
+BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (1, 1, "clh"), (2, 2, "clh"), (1, 4, "clh+stat")]
+HOSTED = {"unit": lambda name: "random" not in name and "sanitized" not in name,
+          "unit, sanitized": lambda name: "random" not in name and "sanitized" in name,
+          "random": lambda name: "random" in name}
+BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
+SLACK = 8  # times as long as without a mutation
+SHORTEST = 30.0  # seconds: other work on the machine must not look like a hang
+
+
+@dataclass
+class Stage:
+    """One step: what it needs built, and how it runs. `ignored` fails without any mutation."""
+
+    name: str
+    targets: list[str]
+    ignored: set[str] = field(default_factory=set)
+    took: dict[str, float] = field(default_factory=dict)
+
+    def sees(self, mutation: Mutation) -> bool:
+        return True
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
+        """What failed, a line each."""
+        raise NotImplementedError
+
+
+@dataclass
+class HostedStage(Stage):
+    commands: dict[str, list[str]] = field(default_factory=dict)
+
+    def sees(self, mutation: Mutation) -> bool:
+        return "arch-x86_64" not in mutation.file.parts
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
+        for name, command in self.commands.items():
+            if name in self.ignored:
+                continue
+            limit = 300.0 if calibrating else max(SHORTEST, SLACK * self.took.get(name, 0))
+            start = time.monotonic()
+            said = _run(command, limit)
+            if calibrating:
+                self.took[name] = time.monotonic() - start
+                if said is not None:
+                    self.ignored.add(name)
+            if said is not None:
+                yield f"{name}: {said}"
+
+
+@dataclass
+class BootStage(Stage):
+    clusters: int = 1
+    cores: int = 1
+    kernel: str = "none"
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
+        ignored = [] if calibrating else sorted(self.ignored) or ["-"]
+        command = [sys.executable, "-m", "tests.long.mutations.boot", str(self.clusters), str(self.cores), self.kernel]
+        done = subprocess.run([*command, *ignored], cwd=workspace.tree, capture_output=True, text=True,
+                              timeout=BOOT_LIMIT, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            raise Failure(f"{self.name}: {(done.stderr.strip() or 'no output').splitlines()[-1]}")
+        failed = json.loads(done.stdout)["failed"]
+        if calibrating:
+            self.ignored |= {text.partition(":")[0] for text in failed}
+        for text in failed:
+            yield f"{self.name}: {text}"
+
+
+def _run(command: list[str], limit: float) -> str | None:
+    """None when it passes, else the line that tells why not."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True, errors="replace", start_new_session=True)
+    try:
+        _, printed = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return f"hangs (more than {limit:.0f} s)"
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode == 0:
+        return None
+    lines = [line.strip() for line in printed.splitlines() if line.strip() and "WARNING" not in line]
+    telling = [line for line in lines if "ERROR" in line or "runtime error" in line] or lines
+    return telling[0] if telling else f"ends with status {process.returncode}"
+
+
+def stages(workspace: Workspace) -> list[Stage]:
+    done = subprocess.run(["meson", "introspect", "--tests", str(workspace.build)], capture_output=True, text=True)
+    tests = {t["name"]: t["cmd"] for t in json.loads(done.stdout) if any(s.endswith(":kernel") for s in t["suite"])}
+    if not tests:
+        raise Failure("the copy has no hosted tests of the kernel")
+    hosted: dict[str, Stage] = {}
+    for name, wanted in HOSTED.items():
+        chosen = {f"{name}: {test}" if name == "random" else test: command for test, command in tests.items() if wanted(test)}
+        targets = [os.path.relpath(command[0], workspace.build) for command in chosen.values()]
+        hosted[name] = HostedStage(name, targets, commands=chosen)
+    boots: list[Stage] = []
+    for clusters, cores, kernel in BOOTS:
+        name = f"ktest, {kernel}, {clusters} x {cores} cores"
+        boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
+                               clusters=clusters, cores=cores, kernel=kernel))
+    return [hosted["unit"], *boots[:1], hosted["unit, sanitized"], *boots[1:], hosted["random"]]
