@@ -74,7 +74,7 @@ def predict(
     """
     output = Output(quiet, json)
     check_plot(plot)
-    form = ClosedForm(lock, ranges.positive(service, "--service"), ranges.cycles(str(transfer), "--transfer"))
+    form = ClosedForm(lock, ranges.positive(service, "--service"), ranges.at_least_0(transfer, "--transfer"))
     sizes, pauses = ranges.cores(cores), ranges.delays(delay)
     between = _bounds(bounds, service)
     output.table(model_tables.predictions(form, pauses, sizes, between))

@@ -23,18 +23,18 @@ PerSocket = Annotated[
     int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
 ]
 Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
-Lines = Annotated[float, typer.Option("--lines", metavar="N", min=0, help="Lines that each hand-over moves.")]
-Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", min=0, help="To move a line in a socket.")]
-Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", min=0, help="To move a line between sockets.")]
-Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", min=0, help="ticket: one waiter's reload.")]
+Lines = Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")]
+Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="To move a line in a socket.")]
+Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="To move a line between sockets.")]
+Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: one waiter's reload.")]
 Conflict = Annotated[
     float,
-    typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict."),
+    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
 ]
 Attempts = Annotated[
-    int, typer.Option("--attempts", metavar="N", min=1, help="rtm: conflicts until the lock is taken.")
+    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts until the lock is taken.")
 ]
-Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", min=0, help="rtm: to begin and commit.")]
+Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: to begin and commit.")]
 Check = Annotated[bool, typer.Option("--markov", help="Simulate what the closed form assumes, to check it.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
 Entries = Annotated[int, typer.Option("--entries", min=1000, max=10_000_000, help="Kernel entries of each point.")]
@@ -69,19 +69,27 @@ def simulate(
     """
     output = Output(quiet, json)
     regimes.check(lock, also=() if markov else ("rtm",))
-    ranges.positive(hold, "--hold")
     sizes, pauses = ranges.cores(cores), ranges.delays(delay)
-    moves = hold, lines, same_socket, other_socket, per_socket
+    moves = (
+        ranges.positive(hold, "--hold"),
+        ranges.at_least_0(lines, "--lines"),
+        ranges.at_least_0(same_socket, "--same-socket"),
+        ranges.at_least_0(other_socket, "--other-socket"),
+        per_socket,
+    )
+    reload = ranges.at_least_0(transfer, "--transfer")
     fallback = Transfers(*moves)
-    elision = Elision(conflict, attempts, overhead, fallback)
-    form = ClosedForm(lock if lock != "rtm" else "clh", ranges.positive(service, "--service"), transfer)
+    elision = Elision(
+        ranges.probability(conflict, "--conflict"), attempts, ranges.at_least_0(overhead, "--overhead"), fallback
+    )
+    form = ClosedForm(lock if lock != "rtm" else "clh", ranges.positive(service, "--service"), reload)
 
     def make(n: int, pause: float) -> Simulation:
         if lock == "rtm":
             return Transactions(n, pause, elision, seed)
         if markov:
-            return QueueLock(n, pause, Markovian(form.service, transfer if lock == "ticket" else 0.0), seed)
-        return QueueLock(n, pause, TicketTransfers(*moves, reload=transfer) if lock == "ticket" else fallback, seed)
+            return QueueLock(n, pause, Markovian(form.service, reload if lock == "ticket" else 0.0), seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if lock == "ticket" else fallback, seed)
 
     def closed(n: int, pause: float, found: float) -> float:
         if markov:
@@ -89,7 +97,7 @@ def simulate(
         if lock == "rtm":
             return n / (pause + elision.length)
         if lock == "ticket":
-            return ClosedForm(lock, hold + lines * same_socket, transfer).steady(pause, n).throughput
+            return ClosedForm(lock, hold + lines * same_socket, reload).steady(pause, n).throughput
         return repairman.steady(found, pause, n).throughput
 
     results = _run(output, sizes, pauses, lock, entries, make, closed)

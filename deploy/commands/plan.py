@@ -39,7 +39,7 @@ Delay = Annotated[
 Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
 Conflict = Annotated[
     float | None,
-    typer.Option("--conflict", metavar="P", min=0, max=1, help="rtm: chance that two overlapping entries conflict."),
+    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")]
 
@@ -84,9 +84,9 @@ def plan(
     if lock == "rtm":
         if conflict is None:
             raise InputError("--lock rtm", "needs --conflict: no closed form tells how often entries conflict")
-        throughput = cluster.elided(near, far / near, pause, conflict, attempts)
+        throughput = cluster.elided(near, far / near, pause, ranges.probability(conflict, "--conflict"), attempts)
     else:
-        form = ClosedForm(lock, near, ranges.cycles(str(transfer), "--transfer"))
+        form = ClosedForm(lock, near, ranges.at_least_0(transfer, "--transfer"))
         throughput = cluster.queued(form, far / near, pause)
     planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
     with output.progress("Planning"):
@@ -128,7 +128,7 @@ def _delay(rate: float | None, ghz: float | None, delay: float | None, service: 
     if delay is not None:
         if ghz is not None:
             raise InputError("--ghz", "belongs to --rate; --delay is in cycles already")
-        return ranges.cycles(str(delay), "--delay")
+        return ranges.at_least_0(delay, "--delay")
     assert rate is not None
     hertz = 1e9 * ranges.positive(ghz, "--ghz") if ghz is not None else _clock() if live else None
     if hertz is None:

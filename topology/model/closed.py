@@ -21,12 +21,12 @@ class Steady:
     @property
     def utilisation(self) -> float:
         """Share of time in which somebody has the lock."""
-        return 1 - self.probabilities[0]
+        return math.fsum(self.probabilities[1:])
 
     @property
     def queue_length(self) -> float:
         """Mean number of cores that hold the lock or wait for it (Elphinstone 2016, equation 4)."""
-        return sum(k * p for k, p in enumerate(self.probabilities))
+        return math.fsum(k * p for k, p in enumerate(self.probabilities))
 
     @property
     def speedup(self) -> float:
@@ -36,7 +36,8 @@ class Steady:
     @property
     def wait(self) -> float:
         """Mean cycles from asking for the lock to getting it: Little's law on those who wait."""
-        return (self.queue_length - self.utilisation) / self.throughput if self.throughput else 0.0
+        waiting = math.fsum(k * p for k, p in enumerate(self.probabilities[1:]))
+        return waiting / self.throughput if self.throughput else 0.0
 
 
 def solve(cores: int, delay: float, service_of: ServiceOf) -> Steady:
@@ -51,7 +52,7 @@ def solve(cores: int, delay: float, service_of: ServiceOf) -> Steady:
         return Steady((1.0,) + (0.0,) * cores, 0.0)
     logs = [0.0]
     for k in range(1, cores + 1):
-        logs.append(logs[-1] + math.log((cores - k + 1) / delay * service_of(k - 1)))
+        logs.append(logs[-1] + math.log(cores - k + 1) - math.log(delay) + math.log(service_of(k - 1)))
     top = max(logs)
     weights = [math.exp(x - top) for x in logs]
     total = math.fsum(weights)

@@ -8,7 +8,7 @@ from topology.errors import InputError
 
 MOST_CORES = 1024
 MOST_DELAYS = 64
-MOST_CYCLES = 1e12
+LEAST_CYCLES, MOST_CYCLES = 1e-6, 1e12
 
 
 def cores(text: str, option: str = "--cores") -> list[int]:
@@ -49,14 +49,24 @@ def cycles(text: str, option: str) -> float:
         value = float(text)
     except ValueError:
         raise InputError(option, f"'{text.strip()}' is not a number of cycles") from None
-    if not 0 <= value <= MOST_CYCLES:  # refuses nan as well
-        raise InputError(option, f"'{text.strip()}' is not a number of cycles between 0 and {MOST_CYCLES:.0e}")
-    return value
+    return at_least_0(value, option)
 
 
 def positive(value: float, option: str) -> float:
-    if not 0 < value <= MOST_CYCLES:
-        raise InputError(option, f"{value:g} is not above 0" if not value > MOST_CYCLES else f"{value:g} is too large")
+    if not LEAST_CYCLES <= value <= MOST_CYCLES:
+        raise InputError(option, f"{value:g} is too large" if value > MOST_CYCLES else f"{value:g} is not above 0")
+    return value
+
+
+def at_least_0(value: float, option: str) -> float:
+    if not 0 <= value <= MOST_CYCLES:  # refuses nan as well
+        raise InputError(option, f"{value:g} is not between 0 and {MOST_CYCLES:.0e}")
+    return value
+
+
+def probability(value: float, option: str) -> float:
+    if not 0 <= value <= 1:  # refuses nan as well
+        raise InputError(option, f"{value:g} is not between 0 and 1")
     return value
 
 

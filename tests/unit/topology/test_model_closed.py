@@ -73,6 +73,13 @@ def test_limits(lock: str) -> None:
     assert form.steady(1000.0, 1024).throughput <= 1 / 358.0 * (1 + 1e-12)
 
 
+def test_extremes_do_not_overflow() -> None:
+    for service, delay in ((1e-6, 1e12), (1e12, 1e-300), (1e12, 1e12), (1e-6, 1e-300)):
+        for lock in NAMES:
+            found = ClosedForm(lock, service).steady(delay, 1024)
+            assert 0 < found.throughput <= 1.000001 / service and 0 <= found.wait < math.inf
+
+
 @pytest.mark.parametrize("lock", NAMES)
 def test_rates_balance_and_cores_are_all_somewhere(lock: str) -> None:
     found = ClosedForm(lock, 358.0).steady(2000.0, 14)
