@@ -25,44 +25,47 @@
  * and then and is made again by itself: interrupts and other cores get their
  * turn, the caller sees one call. A thread that is suspended while it waits
  * makes its call again when it is resumed.
- *
- *     CALL        endpoint: send and wait for the reply. Any other object:
- *                 invoke it (the labels below).
- *     SEND        endpoint: wait until it is received.
- *     NB_SEND     endpoint: drop the message if nobody waits.
- *     RECV        endpoint: wait for a message; a Call's caller is then held by
- *                 the reply object named in R12. A bound notification that is
- *                 signalled ends the wait too: RAX 0, RSI 0, RDI its word, with
- *                 RECV_NOTIFICATION set in the message info's label.
- *     NB_RECV     the same, or WOULD_BLOCK.
- *     REPLY       RDI unused: answer the caller held by the reply object R12.
- *     REPLY_RECV  REPLY through R12, then RECV from RDI with the same R12.
- *     SIGNAL      notification: or the capability's badge into its word, wake a
- *                 waiter. Doorbell: the same in another cluster.
- *     WAIT        notification: wait until its word is not 0, take it (RDI).
- *                 RDX is a deadline in TSC cycles, 0 for none: TIMED_OUT.
- *     POLL        notification: take its word, 0 if there is none.
- *     YIELD       to the next thread of this priority on this core.
- *     DEBUG_PUT   the byte RDI goes to the debug console (COM1), unless the
- *                 image was built without one. For panics and first light only.
  */
 #pragma once
 
 #include <stdint.h>
 #include <skerry/errors.h>
 
+/*
+ * System calls; any other number is a fault (FAULT_SYSCALL). What follows
+ * "Errors:" comes beside BAD_CAP, when a capability pointer names nothing or
+ * something of another type, and NO_RIGHTS (see RIGHT_READ).
+ */
 enum skerry_syscall {
+	/* Endpoint: send and wait for the reply. Any other object: invoke it (enum skerry_invocation).
+	 * Errors: DELETED (the endpoint, or the reply object that held the caller). */
 	SYS_CALL = 1,
+	/* Endpoint: wait until the message is received. Errors: DELETED. */
 	SYS_SEND,
+	/* Endpoint: drop the message if nobody waits. */
 	SYS_NB_SEND,
+	/* Endpoint: wait for a message; a Call's caller is then held by the reply object named in R12. A bound
+	 * notification that is signalled ends the wait too: RAX 0, RSI 0, RDI its word, with RECV_NOTIFICATION set in
+	 * the message info's label. Errors: BUSY (the reply object is in use), DELETED. */
 	SYS_RECV,
+	/* As RECV, without waiting. Errors: BUSY, WOULD_BLOCK. */
 	SYS_NB_RECV,
+	/* RDI unused: answer the caller held by the reply object R12. Errors: NO_REPLY. */
 	SYS_REPLY,
+	/* REPLY through R12, then RECV from RDI with the same R12. Errors: NO_REPLY, DELETED. */
 	SYS_REPLY_RECV,
+	/* Notification: or the capability's badge (1 if it has none) into its word, wake a waiter. Doorbell: the same
+	 * in another cluster. */
 	SYS_SIGNAL,
+	/* Notification: wait until its word is not 0, take it (RDI). RDX is a deadline in TSC cycles, 0 for none.
+	 * Errors: TIMED_OUT, DELETED. */
 	SYS_WAIT,
+	/* Notification: take its word, 0 if there is none. */
 	SYS_POLL,
+	/* To the next thread of this priority on this core. */
 	SYS_YIELD,
+	/* The byte RDI goes to the debug console (COM1), unless the image was built without one. For panics and first
+	 * light only. */
 	SYS_DEBUG_PUT,
 };
 
@@ -146,62 +149,96 @@ enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
  * Invocations: CALL on the object with this label. `m` are message words, `c`
  * capabilities of the IPC buffer (`caps[]`), `r` words of the answer. A slot is
  * an index into the CNode named just before it.
+ *
+ * What follows "Errors:" comes beside BAD_LABEL (this object has none such),
+ * TRUNCATED (fewer words than it reads), BAD_CAP (a `c` that is needed names
+ * nothing, or something of another type) and NO_RIGHTS (see RIGHT_READ).
  */
 enum skerry_invocation {
-	/* untyped: m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count
-	 * (1 .. RETYPE_COUNT_MAX); c0 CNode. All but untypeds and device memory is zeroed. */
+	/* m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode.
+	 * All but untypeds and device memory is zeroed. CNODE_REVOKE on the untyped makes its room whole again.
+	 * Errors: BAD_ARGUMENT (no such object or size, none such in device memory, slots outside the CNode),
+	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). */
 	UNTYPED_RETYPE = 1,
-	/* forget all derived objects: CNODE_REVOKE on the untyped does this; then room is whole again */
 
-	/* CNode: m0 slot, c0 source CNode, m1 source slot, m2 rights (copy keeps source & m2) */
+	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2).
+	 * Errors: BAD_ARGUMENT (m0; or an untyped, page table or IRQ handler, of which there is but one), EMPTY_SLOT,
+	 * SLOT_FULL. */
 	CNODE_COPY = 16,
-	/* as COPY, m3 badge (endpoint, notification: only of an unbadged one; I/O ports; channel: of a
-	 * doorbell). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots) */
+	/* As COPY, m3 badge (endpoint, notification: only of an unbadged one; I/O ports: the range; channel: number of
+	 * the doorbell it becomes). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots).
+	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL. Ports outside the range: NO_RIGHTS. */
 	CNODE_MINT,
-	CNODE_MOVE,   /* m0 slot, c0 source CNode, m1 source slot */
-	CNODE_DELETE, /* m0 slot; an empty one is no error */
-	CNODE_REVOKE, /* m0 slot: delete all that was derived from it */
-	CNODE_MUTATE, /* as MINT, but the capability itself goes there, with what was derived from it */
+	/* m0 slot, c0 source CNode, m1 source slot. Errors: BAD_ARGUMENT (m0), EMPTY_SLOT, SLOT_FULL. */
+	CNODE_MOVE,
+	/* m0 slot; an empty one is no error. Errors: BAD_ARGUMENT (m0). */
+	CNODE_DELETE,
+	/* m0 slot: delete all that was derived from it. Errors: BAD_ARGUMENT (m0). */
+	CNODE_REVOKE,
+	/* As MINT, but the capability itself goes there, with what was derived from it.
+	 * Errors: BAD_ARGUMENT, EMPTY_SLOT, SLOT_FULL, MAPPED (fewer rights while mapped), BUSY (what was derived from
+	 * it would not fit it). */
+	CNODE_MUTATE,
 
-	/* TCB: c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer;
-	 * m0 address of the IPC buffer (0: none, c2 absent), m1 capability pointer
-	 * (in that CSpace) of the fault endpoint, 0: none */
+	/* c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer; m0 address of the IPC buffer (0: none, c2
+	 * absent), m1 capability pointer (in that CSpace) of the fault endpoint, 0: none.
+	 * Errors: ALIGNMENT (m0), BAD_ARGUMENT (device memory), BUSY (not suspended). */
 	TCB_CONFIGURE = 32,
-	/* m0 priority 0..255, m1 core; c0 the TCB by whose maximum controlled priority (MCP) it is set:
-	 * NO_RIGHTS above that. The thread moves when it next leaves its core. */
+	/* m0 priority 0..255, m1 core; c0 the TCB by whose maximum controlled priority (MCP) it is set: NO_RIGHTS above
+	 * that. The thread moves when it next leaves its core. Errors: BAD_ARGUMENT. */
 	TCB_SCHEDULE,
-	/* m0 resume (0/1), m1.. struct thread_registers; the thread is suspended or waits for its fault handler */
+	/* m0 resume (0/1), m1.. struct thread_registers; the thread is suspended or waits for its fault handler. Flags
+	 * that are not a program's are left out. Errors: BUSY (it runs), BAD_ARGUMENT (an address outside the user's
+	 * half; resume of a thread that is not configured). */
 	TCB_WRITE_REGISTERS,
-	TCB_READ_REGISTERS,  /* r0.. struct thread_registers; the thread must not be running */
+	/* r0.. struct thread_registers; the thread must not be running. Errors: BUSY. */
+	TCB_READ_REGISTERS,
+	/* No effect on a thread that runs or waits. Errors: BAD_ARGUMENT (not configured). */
 	TCB_RESUME,
+	/* A system call it waits in is made again when it is resumed. */
 	TCB_SUSPEND,
-	TCB_SET_TLS,         /* m0 FS base */
-	TCB_BIND,            /* c0 notification */
+	/* m0 FS base. Errors: BAD_ARGUMENT, BUSY (it runs on another core). */
+	TCB_SET_TLS,
+	/* c0 notification, which may be read. Errors: BUSY (either is bound). */
+	TCB_BIND,
+	/* Errors: EMPTY_SLOT (not bound). */
 	TCB_UNBIND,
-	TCB_TIME,            /* r0 TSC cycles this thread has run */
-	TCB_SET_MCP,         /* m0 maximum controlled priority 0..255 (at first 0), c0 as for TCB_SCHEDULE */
+	/* r0 TSC cycles this thread has run. */
+	TCB_TIME,
+	/* m0 maximum controlled priority 0..255 (at first 0), c0 as for TCB_SCHEDULE. Errors: BAD_ARGUMENT. */
+	TCB_SET_MCP,
 
-	/* frame: c0 VSpace, m0 address, m1 rights, m2 attributes */
+	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*).
+	 * Errors: MAPPED (this capability; something there), ALIGNMENT, BAD_ARGUMENT, MISSING_TABLE. */
 	FRAME_MAP = 64,
+	/* Errors: NOT_MAPPED. */
 	FRAME_UNMAP,
-	FRAME_ADDRESS,       /* r0 physical address */
-	/* page table: c0 VSpace, m0 address: fills the highest missing level there */
+	/* r0 physical address. */
+	FRAME_ADDRESS,
+	/* c0 VSpace, m0 address: fills the highest missing level there.
+	 * Errors: MAPPED (this capability; none is missing; a large frame is there), BAD_ARGUMENT. */
 	PAGE_TABLE_MAP = 72,
+	/* Errors: NOT_MAPPED. */
 	PAGE_TABLE_UNMAP,
 
-	/* IRQ control: c0 destination CNode, m0 slot, m1 core; the handler's vector is on that core */
-	IRQ_GET_IOAPIC = 80, /* m2 GSI, m3 flags: 1 level-triggered, 2 active low */
-	IRQ_GET_MSI,         /* r0 message address, r1 message data */
-	/* IRQ handler */
-	IRQ_SET_NOTIFICATION = 84, /* c0 notification; its badge is signalled */
-	IRQ_ACK,                   /* unmask (level-triggered) */
+	/* c0 destination CNode, m0 slot, m1 core, on which the handler's vector is; m2 GSI, m3 flags: 1
+	 * level-triggered, 2 active low. Errors: BAD_ARGUMENT, SLOT_FULL, BUSY (the GSI has a handler), NO_RESOURCE. */
+	IRQ_GET_IOAPIC = 80,
+	/* c0 destination CNode, m0 slot, m1 core; r0 message address, r1 message data.
+	 * Errors: BAD_ARGUMENT, SLOT_FULL, NO_RESOURCE. */
+	IRQ_GET_MSI,
+	/* c0 notification, which may be signalled; its badge is. */
+	IRQ_SET_NOTIFICATION = 84,
+	/* Unmask (level-triggered). */
+	IRQ_ACK,
 
-	/* I/O ports: m0 port, m1 size in bytes (1, 2, 4) */
-	IO_PORT_IN = 88,     /* r0 value */
-	IO_PORT_OUT,         /* m2 value */
+	/* m0 port, m1 size in bytes (1, 2, 4); r0 value. Errors: BAD_ARGUMENT (m1). Outside the range: NO_RIGHTS. */
+	IO_PORT_IN = 88,
+	/* As IN, m2 value. */
+	IO_PORT_OUT,
 
-	/* channel: m0 doorbell number, m1 core on which to hear it, c0 notification; its badge is signalled.
-	 * Doorbells to ring are minted from the channel: CNODE_MINT with badge = number. */
+	/* m0 doorbell number, m1 core on which to hear it, c0 notification, which may be signalled; its badge is.
+	 * Doorbells to ring are minted from the channel: CNODE_MINT with badge = number. Errors: BAD_ARGUMENT. */
 	CHANNEL_LISTEN = 92,
 };
 
