@@ -121,7 +121,7 @@ def test_plan_advises(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_rate_is_turned_into_a_delay(capsys: pytest.CaptureFixture[str]) -> None:
-    """2 GHz and 100,000 entries a second: 20,000 cycles from one to the next, 358 of them under the lock."""
+    """a rate becomes a delay: 2 GHz and 100,000 entries a second are 20,000 cycles, 358 of them under the lock"""
     found = results(capsys, "plan", "--sockets", "2", "--cores", "4", "--rate", "100000", "--ghz", "2")
     assert found["results"][0]["metrics"]["delay_cycles"] == pytest.approx(20_000 - 358)
 

@@ -101,7 +101,7 @@ def test_a_scalable_lock_never_does_less_with_more_cores() -> None:
 
 
 def test_knees_are_where_the_paper_sees_them() -> None:
-    """Elphinstone 2016, 5.1.3: 4,000 cycles scale to 14 cores of one socket, 16,000 to the 28 of two."""
+    """knees are where Elphinstone 5.1.3 sees them: 4,000 cycles scale to 14 cores of one socket, 16,000 to the 28 of two."""
     within, across = published.BOUNDS
     assert math.ceil(repairman.knee(within, 4000)) == 14
     assert math.ceil(repairman.knee(across, 16000)) == 28
@@ -110,7 +110,7 @@ def test_knees_are_where_the_paper_sees_them() -> None:
 
 
 def test_the_paper_s_curve_at_2000_cycles() -> None:
-    """Elphinstone 2016, Figure 4(a): two cores by hand from equation 3, and saturated before the socket ends."""
+    """the curve at 2,000 cycles, Figure 4(a): two cores by hand from equation 3, and saturated before the socket ends."""
     ratio = published.SERVICE / 2000
     idle = 1 / (1 + 2 * ratio + 2 * ratio**2)
     assert repairman.steady(published.SERVICE, 2000, 2).throughput == pytest.approx((1 - idle) / published.SERVICE)
@@ -118,7 +118,7 @@ def test_the_paper_s_curve_at_2000_cycles() -> None:
 
 
 def test_a_ticket_lock_collapses_where_its_sections_are_short() -> None:
-    """Boyd-Wickizer 2012: 48 cores with 2 % of their time in the section collapse if it is short, not if it is long."""
+    """a ticket lock's collapse: 48 cores with 2 % of their time in the section collapse if it is short, not if it is long."""
     peaks = {s: ticket.collapse(s, 115, 49 * s, 48) for s in (50, 100, 400, 1600, 100_000)}
     cores = [peak.cores if peak else 48 for peak in peaks.values()]
     assert cores == sorted(cores) and cores[0] < 15 and cores[2] < 30
@@ -128,7 +128,7 @@ def test_a_ticket_lock_collapses_where_its_sections_are_short() -> None:
 
 
 def test_the_collapse_is_sudden() -> None:
-    """A few cores more than the best number, and most of the throughput is gone (slides: the snowball)."""
+    """a few cores more than the best number, and most of a ticket lock's throughput is gone"""
     peak = ticket.collapse(100, 115, 16000, 100)
     assert peak
     after = ticket.steady(100, 115, 16000, peak.cores + 8).throughput

@@ -32,7 +32,7 @@ def test_recovers_exact_data(service: float, delay: float) -> None:
 
 
 def test_recovers_noisy_data_within_its_own_errors() -> None:
-    """As in the paper: delay 2,000, one socket's 14 cores."""
+    """a fit recovers noisy data within its own errors: delay 2,000, one socket's 14 cores"""
     found = fit(curve(358, 2000, range(1, 15), noise=0.01))
     assert abs(found.service.value - 358) < 4 * found.service.error < 20
     assert abs(found.delay.value - 2000) < 4 * found.delay.error < 150
@@ -48,14 +48,14 @@ def test_recovers_a_ticket_lock() -> None:
 
 
 def test_says_when_the_lock_is_never_busy_enough() -> None:
-    """Two or three cores that hardly meet tell the sum of service and delay, not each."""
+    """a fit says that cores that hardly meet tell the sum of service and delay, not each"""
     found = fit(curve(358, 500_000, range(1, 4), noise=0.01))
     assert found.service.is_loose and not found.delay.is_loose
     assert found.delay.value + found.service.value == pytest.approx(500_358, rel=0.03)
 
 
 def test_a_model_that_does_not_fit_shows() -> None:
-    """A collapse is nothing that a scalable lock does."""
+    """a collapse fitted as a scalable lock shows in R²"""
     bad = curve(100, 4000, range(1, 29), transfer=115)
     found = fit(bad)
     assert found.r_squared < 0.8 and found.worst > 0.3

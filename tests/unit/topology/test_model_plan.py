@@ -51,7 +51,7 @@ def test_advice_keeps_its_promise() -> None:
 
 
 def test_threads_of_a_core_stay_together() -> None:
-    """The smallest cluster is one core, and its two threads meet at the lock."""
+    """the smallest cluster is one core, and its two threads meet at the lock"""
     found = advise(emulated(Shape(2, 4, threads=2)), 100, 0.01)
     assert (found.layout, found.sizes, found.largest) == ("size=1", (2,) * 8, 1)
     assert found.loss > 0.01

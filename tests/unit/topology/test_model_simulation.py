@@ -41,7 +41,7 @@ def test_non_scalable_lock(cores: int, delay: float) -> None:
 
 
 def test_response_says_what_throughput_says() -> None:
-    """The interactive response time law: n = X (Z + R)."""
+    """simulated response and throughput obey the interactive response time law, n = X (Z + R)"""
     for found, delay in ((queue(14, 4000.0, Markovian(358.0)), 4000.0), (elided(14, Elision(0.5)), 4000.0)):
         assert found.throughput.covers(14 / (delay + found.response), T_999)
     exact = repairman.steady(358.0, 4000.0, 14)
@@ -49,14 +49,14 @@ def test_response_says_what_throughput_says() -> None:
 
 
 def test_a_wrong_closed_form_is_found_out() -> None:
-    """The interval is narrow enough to tell 358 cycles from 323, and a ticket lock from a scalable one."""
+    """the interval is narrow enough to tell 358 cycles from 323, and a ticket lock from a scalable one"""
     found = queue(14, 4000.0, Markovian(358.0)).throughput
     assert not found.covers(repairman.steady(323.0, 4000.0, 14).throughput, T_999)
     assert not found.covers(ticket.steady(358.0, 20.0, 4000.0, 14).throughput, T_999)
 
 
 def test_the_interval_holds_as_often_as_it_says() -> None:
-    """95 % of 60 seeds, give or take four standard deviations."""
+    """the confidence interval holds as often as it says: 95 % of 60 seeds, less four standard deviations"""
     true = repairman.steady(358.0, 4000.0, 7).throughput
     covered = sum(QueueLock(7, 4000.0, Markovian(358.0), seed).run(2000).throughput.covers(true) for seed in range(60))
     assert 50 <= covered <= 60
@@ -75,7 +75,7 @@ def test_batch_means() -> None:
 @pytest.mark.parametrize("cores", [4, 7, 14, 21, 28])
 @pytest.mark.parametrize("delay", [500.0, 4000.0])
 def test_holding_times_lie_between_the_paper_s_bounds(cores: int, delay: float) -> None:
-    """Elphinstone 2016, 5.1.2: 323 to 613 cycles for four cores or more, 164 for one; from Table 1 alone."""
+    """holding times from Table 1 alone lie within 5.1.2's 323 to 613 cycles for four cores or more, 164 for one"""
     low, high = published.BOUNDS
     found = queue(cores, delay, Transfers())
     assert low < found.service < high
@@ -85,7 +85,7 @@ def test_holding_times_lie_between_the_paper_s_bounds(cores: int, delay: float) 
 
 
 def test_a_second_socket_makes_saturated_cores_do_less() -> None:
-    """What the closed form with one service time cannot do: Figure 4's drop after 14 cores."""
+    """a second socket makes saturated cores do less: Figure 4's drop after 14, which no closed form has"""
     done = {n: queue(n, 1000.0, Transfers()).throughput.mean for n in (7, 14, 15, 21, 28)}
     assert done[7] == pytest.approx(done[14], rel=0.01)
     assert done[14] > 1.05 * done[15] > done[21] * 1.1
@@ -94,7 +94,7 @@ def test_a_second_socket_makes_saturated_cores_do_less() -> None:
 
 
 def test_few_cores_take_the_lock_again_without_a_transfer() -> None:
-    """Two cores re-acquire often, so their mean holding time is below that of many (footnote 1 of 5.1.2)."""
+    """few cores take the lock again without a transfer, so they hold it shorter (footnote 1 of 5.1.2)"""
     services = [queue(n, 4000.0, Transfers()).service for n in (1, 2, 4, 14)]
     assert services == sorted(services)
     assert services[1] == pytest.approx(164 + 2 * 115 * 0.53, rel=0.05)  # previous entry was the other core's
@@ -136,7 +136,9 @@ def test_conflicts_cost_more_with_more_cores_and_fall_back_to_the_lock() -> None
 
 
 def test_two_that_always_conflict() -> None:
-    """With lengths of 1, f(x) conflicts follow when an entry begins beside one that has x left: the hit falls into it
+    """two transactions that always conflict abort as often as an integral equation says
+
+    With lengths of 1, f(x) conflicts follow when an entry begins beside one that has x left: the hit falls into it
     with probability x, and who was hit begins beside what the other has left. So f'(x) = 1 + f(1 - x), f(0) = 0."""
     found = elided(2, Elision(conflict=1.0, attempts=1000), entries=100_000)
     slope = math.cos(1) / (1 - math.sin(1))
@@ -147,7 +149,7 @@ def test_two_that_always_conflict() -> None:
 
 
 def test_saturated_conflicts_are_a_lock() -> None:
-    """Everybody conflicts with everybody: what is left is the throughput of the lock, less what was lost before."""
+    """where everybody conflicts with everybody, about the lock's throughput is left"""
     found = elided(14, Elision(conflict=1.0, attempts=1), delay=500.0, entries=4000)
     lock = queue(14, 500.0, Transfers()).throughput.mean
     assert 0.5 * lock < found.throughput.mean < 1.1 * lock
