@@ -101,7 +101,7 @@ def test_a_scalable_lock_never_does_less_with_more_cores() -> None:
 
 
 def test_knees_are_where_the_paper_sees_them() -> None:
-    """knees are where Elphinstone 5.1.3 sees them: 4,000 cycles scale to 14 cores of one socket, 16,000 to the 28 of two."""
+    """knees are where Elphinstone 5.1.3 sees them: 14 cores at 4,000 cycles, 28 at 16,000."""
     within, across = published.BOUNDS
     assert math.ceil(repairman.knee(within, 4000)) == 14
     assert math.ceil(repairman.knee(across, 16000)) == 28
@@ -110,7 +110,7 @@ def test_knees_are_where_the_paper_sees_them() -> None:
 
 
 def test_the_paper_s_curve_at_2000_cycles() -> None:
-    """the curve at 2,000 cycles, Figure 4(a): two cores by hand from equation 3, and saturated before the socket ends."""
+    """the curve at 2,000 cycles: two by hand from equation 3, and saturated before the socket ends."""
     ratio = published.SERVICE / 2000
     idle = 1 / (1 + 2 * ratio + 2 * ratio**2)
     assert repairman.steady(published.SERVICE, 2000, 2).throughput == pytest.approx((1 - idle) / published.SERVICE)
@@ -118,7 +118,7 @@ def test_the_paper_s_curve_at_2000_cycles() -> None:
 
 
 def test_a_ticket_lock_collapses_where_its_sections_are_short() -> None:
-    """a ticket lock's collapse: 48 cores with 2 % of their time in the section collapse if it is short, not if it is long."""
+    """a ticket lock's collapse: with 2 % of the time in the section if that is short, not if it is long."""
     peaks = {s: ticket.collapse(s, 115, 49 * s, 48) for s in (50, 100, 400, 1600, 100_000)}
     cores = [peak.cores if peak else 48 for peak in peaks.values()]
     assert cores == sorted(cores) and cores[0] < 15 and cores[2] < 30
