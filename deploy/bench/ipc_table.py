@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench ipc` as a table."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from deploy.bench import reference
+from deploy.bench.ipc import ONE_WAY, OPERATIONS, Measured
+from deploy.bench.regimes import BASELINE
+
+
+def _cell(measured: Measured, name: str, exact: bool) -> str:
+    """The median; the range where rounds of counted instructions differ."""
+    value = measured.spread[name]
+    text = f"{value.median:,g}"
+    return f"{text} [{value.least:,g}..{value.most:,g}]" if exact and value.least != value.most else text
+
+
+def ipc_table(measured: Sequence[Measured]) -> Table:
+    """A row for each operation; seL4's figures stand there only where instructions are counted."""
+    baseline = measured[0]
+    counted = baseline.unit == "instructions"
+    emulated = "  (emulated)" if baseline.emulated else ""
+    table = Table(
+        title=f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
+        title_justify="left",
+        title_style="bold",
+        caption=_caption(baseline, counted),
+        caption_justify="left",
+    )
+    table.add_column("")
+    for one in measured:
+        table.add_column(one.lock, justify="right")
+        if one.lock != BASELINE:
+            table.add_column(f"/ {BASELINE}", justify="right")
+    if counted:
+        table.add_column("seL4 SMP*", justify="right", style="dim")
+        table.add_column("seL4, no lock*", justify="right", style="dim")
+    for name, title in (OPERATIONS | {ONE_WAY: "One way: mean of Call and ReplyRecv, no words"}).items():
+        if name in ("reply_recv", "slow_call", "slow_reply_recv", "signal", ONE_WAY):
+            table.add_section()
+        table.add_row(title, *_cells(measured, name, counted), *(_sel4(name) if counted else ()))
+    return table
+
+
+def _cells(measured: Sequence[Measured], name: str, counted: bool) -> list[str]:
+    cells = []
+    base = measured[0].spread[name].median
+    for one in measured:
+        cells.append(_cell(one, name, counted))
+        if one.lock != BASELINE:
+            cells.append(f"{one.spread[name].median / base:.3f}" if base > 0 else "-")
+    return cells
+
+
+def _sel4(name: str) -> list[str]:
+    def text(table: Mapping[str, int]) -> str:
+        if name == ONE_WAY:
+            return f"{(table['call'] + table['reply_recv']) / 2:,g}"
+        return str(table.get(name, ""))
+
+    return [text(reference.SEL4_SMP), text(reference.SEL4_ONE_CORE)]
+
+
+def _caption(baseline: Measured, counted: bool) -> str:
+    lines = [f"Medians of {baseline.rounds:,} rounds; client and server in two address spaces, of equal priority."]
+    if counted:
+        lines[0] += " SYSCALL is not counted, SYSRET is."
+        lines.append(f"* {reference.SEL4}: for reference, not measured here.")
+    elif baseline.emulated:
+        lines.append("Emulated time: only ratios mean something, and little; --icount counts instructions.")
+    return "\n".join([*lines, f"Stands for {reference.FIGURE}"])
