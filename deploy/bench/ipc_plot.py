@@ -26,7 +26,9 @@ def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
         places = [x + (number - 1) * width for x in range(len(measured))]
         heights = [one.spread[name].median for one in measured]
         bars = axes.bar(places, heights, width, label=label, color=colour)
-        names = []
+        base = first.spread[name].median
+        axes.bar_label(bars, [f"{h:,g}\n×{h / base:.2f}" if base > 0 else f"{h:,g}" for h in heights], size=7)
+    names = []
     for one in measured:
         paper = reference.FIGURE_RATIOS.get(one.lock)
         names.append(f"{one.lock}\n(paper: ×{paper:.2f})" if paper else one.lock)
