@@ -85,9 +85,9 @@ static void serve_call(struct cpu *cpu, const struct context *context)
 {
 	const struct context *fast;
 	switch (context_syscall(context)) {
-	case SYS_CALL: fast = fastpath_call(context_cptr(context), context_info(context), cpu); break;
+	case SYS_CALL: fast = fastpath_call(cpu, context_cptr(context), context_info(context)); break;
 	case SYS_REPLY_RECV:
-		fast = fastpath_reply_receive(context_cptr(context), context_info(context), cpu, context_reply_cptr(context));
+		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));
 		break;
 	default: kernel_syscall(cpu); return;
 	}

@@ -12,9 +12,9 @@ static inline uint64_t arch_direct_base(void) { return KERNEL_DIRECT_BASE; }
 
 static inline uint64_t arch_time(void)
 {
-	uint32_t low, high;
+	uint64_t low, high;
 	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
+	return high << 32 | low;
 }
 static inline void arch_relax(void) { asm volatile("pause" ::: "memory"); }
 static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* of the loaded tag; no user page is global */

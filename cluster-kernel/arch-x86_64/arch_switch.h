@@ -14,7 +14,7 @@
 #include "vspace.h"
 
 /* Entries from user mode store the thread's registers from here on down. */
-static inline void set_entry_context(struct thread *thread)
+static inline __attribute__((always_inline)) void set_entry_context(struct thread *thread)
 {
 	this_core_write(tss.rsp[0], (uint64_t)&thread->context + __builtin_offsetof(struct context, fs_base));
 }
@@ -23,7 +23,7 @@ static inline void set_entry_context(struct thread *thread)
  * `from` runs on this core, `to` on none and no core holds its state; `vspace` is
  * `to`'s and has not been told to leave this core since it last was loaded here.
  */
-static inline void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
+static inline __attribute__((always_inline)) void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
 {
 	fpu_save(from->fpu);
 	fpu_load(to->fpu);

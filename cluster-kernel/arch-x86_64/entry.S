@@ -87,40 +87,34 @@ entry_start:
 	.global entry_syscall
 entry_syscall:
 	save_syscall
+	mov %gs:LOCAL_CPU, %rcx
 	cmp $ENTRY_SYS_CALL, %rax
-	je 1f
+	je trap_call /* RDI, RSI: as the program set them */
+	mov %r12, %rdx
 	cmp $ENTRY_SYS_REPLY_RECV, %rax
-	je 2f
-
+	je trap_reply_receive
 slow:
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
 	call trap_syscall
 	ud2
 
-1:	mov %gs:LOCAL_CPU, %rdx
-	call fastpath_call /* RDI, RSI: as the program set them */
-	test %rax, %rax
-	jz declined
-	/* RAX: the registers to leave through; all but the GS base is done */
-fast_exit:
-	mov %rax, %rsp
-	mov CONTEXT_GS_BASE(%rsp), %rcx
-	swapgs
-	wrgsbase %rcx
-	resume_syscall
-
-2:	mov %gs:LOCAL_CPU, %rdx
-	mov %r12, %rcx
-	call fastpath_reply_receive
-	test %rax, %rax
-	jnz fast_exit
-
-declined: /* the lock is held */
+/* The fast path is not for this call; it has the lock. */
+	.global entry_declined
+entry_declined:
+	mov %gs:LOCAL_STACK_TOP, %rsp
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
 	call trap_syscall_entered
 	ud2
+
+/* RSP: the struct context to leave through behind a SYSCALL; only the GS base is still to be loaded. */
+	.global entry_resume_fast
+entry_resume_fast:
+	mov CONTEXT_GS_BASE(%rsp), %rcx
+	swapgs
+	wrgsbase %rcx
+	resume_syscall
 
 /* Where the fast path cannot be used: no WRGSBASE. */
 	.global entry_syscall_slow_only

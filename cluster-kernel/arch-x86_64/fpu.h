@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "arch_context.h"
 
 /* On each core; panics where there is no XSAVE. */
 void fpu_enable(void);
@@ -10,9 +11,9 @@ void fpu_enable(void);
 extern uint32_t fpu_components;
 static inline void fpu_save(uint8_t *area)
 {
-	asm volatile("xsave64 (%0)" ::"r"(area), "a"(fpu_components), "d"(0) : "memory");
+	asm volatile("xsave64 %0" : "=m"(*(uint8_t (*)[ARCH_FPU_SIZE])area) : "a"(fpu_components), "d"(0));
 }
 static inline void fpu_load(const uint8_t *area)
 {
-	asm volatile("xrstor64 (%0)" ::"r"(area), "a"(fpu_components), "d"(0) : "memory");
+	asm volatile("xrstor64 %0" ::"m"(*(const uint8_t (*)[ARCH_FPU_SIZE])area), "a"(fpu_components), "d"(0));
 }

@@ -2,6 +2,7 @@
 /* Where the entry code (entry.S) arrives in C, and how a core leaves the kernel again. */
 #include "arch.h"
 #include "core_local.h"
+#include "fastpath.h"
 #include "kernel.h"
 #include "local_apic.h"
 #include "panic.h"
@@ -32,6 +33,31 @@ _Noreturn void trap_syscall_entered(struct cpu *cpu)
 {
 	kernel_syscall_entered(cpu);
 	leave(cpu);
+}
+
+/* Out of the fast path, by way of entry.S. */
+static inline _Noreturn void leave_fast(const struct context *context)
+{
+	if (context)
+		asm volatile("mov %0, %%rsp; jmp entry_resume_fast" ::"r"(context) : "memory");
+	else
+		asm volatile("jmp entry_declined" ::: "memory");
+	__builtin_unreachable();
+}
+
+/* These two are never left by a return, nor stand in a backtrace. */
+#define FAST _Noreturn __attribute__((optimize("omit-frame-pointer")))
+
+/* CALL and REPLY_RECV, with their arguments still in registers: entry.S jumps here. */
+FAST void trap_call(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
+{
+	(void)reply;
+	leave_fast(fastpath_call(cpu, cptr, info));
+}
+
+FAST void trap_reply_receive(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
+{
+	leave_fast(fastpath_reply_receive(cpu, cptr, info, reply));
 }
 
 static void interrupt(struct cpu *cpu, unsigned vector)

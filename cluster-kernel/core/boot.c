@@ -20,6 +20,8 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		struct cpu *cpu = boot_memory_take(memory, sizeof(*cpu), 4096);
 		cpu->own.kernel = kernel;
 		cpu->own.index = i;
+		cpu->own.bit = 1ull << i;
+		cpu->own.resting = thread_resting_on(i);
 		cpu->own.stat = &kernel->stat[i];
 		cpu->shared.current = &cpu->shared.idle;
 		cpu->shared.idle.state = THREAD_IDLE;

@@ -42,12 +42,13 @@ struct cpu_private {
 	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
+	uint64_t bit;     /* 1 << index, as in vspace->fresh */
+	uint64_t resting; /* thread_resting_on(index) */
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
 	int32_t work_left; /* of this entry's quantum, work.h */
 	uint64_t slice_end;      /* TSC */
-	uint64_t switched;       /* TSC of the last thread switch */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */

@@ -5,24 +5,144 @@
  * slow path's (syscall.c); the outcome is the same either way.
  *
  *     the message     no capabilities, words in registers only
- *     the CSpace      one level, of either thread no other is looked at
+ *     the CSpace      of one level
  *     the receiver    waits already, on this core, of no lower priority than the
  *                     current thread (so none that is ready has a higher one)
+ *
+ * Inline, because each port puts it between its own way in and its way out.
  */
 #pragma once
 
-#include <stdint.h>
+#include "arch.h"
+#include "arch_switch.h"
+#include "endpoint.h"
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+#include "reply.h"
+#include "schedule.h"
+#include "vspace.h"
+#include REGIME_HEADER
 
-struct cpu;
-struct context;
+#define INLINE static inline __attribute__((always_inline))
+
+/* Length of a message, more than MESSAGE_REGISTERS if there are capabilities, too. */
+INLINE unsigned fastpath_words(uint64_t info) { return info & 0x1ff; }
+
+/* The capability `cptr` of a CSpace of one level; false when it is not one, or has no such slot. */
+INLINE bool flat_lookup(const struct thread *thread, uint64_t cptr, const struct cap **cap)
+{
+	const struct cap *root = &thread->slot[THREAD_CSPACE].cap;
+	if (cptr >= root->limit)
+		return false;
+	*cap = &((const struct slot *)root->object)[cptr].cap;
+	return true;
+}
+
+INLINE bool is_endpoint(const struct cap *cap, uint8_t right)
+{
+	return cap->type == OBJECT_ENDPOINT && (cap->rights & right);
+}
 
 /*
- * The current thread calls through the endpoint capability `cptr`, or answers
- * through `reply_cptr` and receives through `cptr`; cptr and info are where the
- * system call has them. Takes the lock and releases it. Returns the registers
- * to leave through; hardware work is done, nothing is pending.
+ * May the core go from `current` to `next`, which waits, without further ado?
+ * Its address space must be fresh on this core, and no core may hold its state.
+ */
+INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, const struct thread *next,
+                              const struct vspace *vspace)
+{
+	return thread_situation(next) == cpu->own.resting && next->priority >= current->priority && vspace &&
+	       (atomic_load_explicit(&vspace->fresh, memory_order_relaxed) & cpu->own.bit);
+}
+
+INLINE void copy_words(struct context *to, const struct context *from, unsigned words)
+{
+	for (unsigned i = 0; i < words; i++) /* at most MESSAGE_REGISTERS */
+		context_set_word(to, i, context_word(from, i));
+}
+
+/* The message has been received: `next` runs. */
+INLINE const struct context *switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
+                                              struct vspace *vspace, uint64_t info, uint64_t badge)
+{
+	struct context *context = &next->context;
+	if (__builtin_expect(message_words(info) != 0, 0))
+		copy_words(context, &from->context, message_words(info));
+	context_set_badge(context, badge);
+	context_set_info(context, info);
+	context_set_result(context, SKERRY_OK);
+	next->state = THREAD_READY;
+	schedule_charge(from, next, arch_time());
+	cpu->shared.current = next;
+	count_switch(cpu, next);
+	kernel_exit(cpu);
+	arch_switch(cpu, from, next, vspace);
+	return context;
+}
+
+/*
+ * The current thread calls through the endpoint capability `cptr`; cptr and info
+ * are where the system call has them. Takes the lock and releases it. Returns the
+ * registers to leave through; hardware work is done, nothing is pending.
  *
  * Or null: nothing has happened, the lock is held: kernel_syscall_entered().
  */
-const struct context *fastpath_call(uint64_t cptr, uint64_t info, struct cpu *cpu);
-const struct context *fastpath_reply_receive(uint64_t cptr, uint64_t info, struct cpu *cpu, uint64_t reply_cptr);
+INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint64_t info)
+{
+	kernel_enter(cpu);
+	struct thread *caller = current(cpu);
+	const struct cap *cap;
+	if (fastpath_words(info) > MESSAGE_REGISTERS || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
+		return 0;
+	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	struct thread *receiver = endpoint->receivers.head;
+	if (!receiver)
+		return 0;
+	struct reply *reply = receiver->reply;
+	if (!reply)
+		return 0;
+	struct vspace *vspace = thread_vspace(receiver);
+	if (!may_switch(cpu, caller, receiver, vspace))
+		return 0;
+
+	count_syscall(cpu, SYS_CALL, cptr);
+	thread_queue_take(&endpoint->receivers, receiver);
+	reply->thread = caller;
+	caller->reply = reply;
+	caller->state = THREAD_REPLY;
+	return switch_to(cpu, caller, receiver, vspace, info, cap->badge);
+}
+
+/* The same: it answers through `reply_cptr` and receives through `cptr`. */
+INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cptr, uint64_t info,
+                                                           uint64_t reply_cptr)
+{
+	kernel_enter(cpu);
+	struct thread *server = current(cpu);
+	const struct cap *cap, *reply_cap;
+	if (fastpath_words(info) > MESSAGE_REGISTERS || !flat_lookup(server, cptr, &cap) || !is_endpoint(cap, RIGHT_READ) ||
+	    !flat_lookup(server, reply_cptr, &reply_cap) || reply_cap->type != OBJECT_REPLY)
+		return 0;
+	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	struct reply *reply = (struct reply *)reply_cap->object;
+	struct thread *caller = reply->thread;
+	if (endpoint->senders.head || !caller || caller->state != THREAD_REPLY)
+		return 0;
+	if (server->bound && server->bound->word)
+		return 0;
+	struct vspace *vspace = thread_vspace(caller);
+	if (!may_switch(cpu, server, caller, vspace))
+		return 0;
+
+	count_syscall(cpu, SYS_REPLY_RECV, cptr);
+	context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
+	reply->thread = server;
+	reply->grant = cap->rights & RIGHT_GRANT;
+	server->reply = reply;
+	server->endpoint = endpoint;
+	server->state = THREAD_RECEIVING;
+	thread_queue_append(&endpoint->receivers, server);
+	return switch_to(cpu, server, caller, vspace, info, 0);
+}
+
+#undef INLINE

@@ -68,7 +68,8 @@ static void requeue_current(struct cpu *cpu, bool front)
 static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
 	struct core_stat *stat = cpu->own.stat;
-	uint64_t now = schedule_charge(cpu, previous);
+	uint64_t now = arch_time();
+	schedule_charge(previous, next, now);
 	if (next == &cpu->shared.idle) {
 		stat->idle_since = now;
 	} else if (previous == &cpu->shared.idle) {

@@ -4,15 +4,13 @@
 
 #include <stdint.h>
 
-#include "arch.h"
-#include "cpu.h"
+#include "thread.h"
 
-/* Charges the time since the last switch to the thread that ran; returns the time. */
-static inline uint64_t schedule_charge(struct cpu *cpu, struct thread *previous)
+/* A core goes from one thread to the other: run time. */
+static inline void schedule_charge(struct thread *from, struct thread *to, uint64_t now)
 {
-	uint64_t now = arch_time();
-	previous->time += now - cpu->own.switched;
-	return cpu->own.switched = now;
+	from->time += now;
+	to->time -= now;
 }
 
 /* Makes a thread that waits for nothing ready on its core, and interrupts that core if it must. */

@@ -185,7 +185,7 @@ static uint64_t tcb_unbind(struct thread *thread)
 static uint64_t tcb_time(struct cpu *cpu, const struct thread *thread)
 {
 	const struct cpu *home = kernel_of(cpu)->cpu[thread->core];
-	return thread->time + (home->shared.current == thread ? arch_time() - home->own.switched : 0);
+	return thread->time + (home->shared.current == thread ? arch_time() : 0);
 }
 
 uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)

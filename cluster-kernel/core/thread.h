@@ -2,6 +2,7 @@
 /* Threads (TCBs): execution state, scheduling, what they wait for. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/syscall.h>
@@ -36,17 +37,22 @@ struct thread {
 	uint8_t mcp; /* maximum controlled priority: what may be set by this TCB's authority */
 	uint8_t calling;   /* of a sender: waits for the reply, too */
 	uint8_t grant;     /* of a sender: its capability may pass capabilities on */
-	uint8_t faulting;  /* the message is a fault: registers stay as they are */
-	uint8_t queued;    /* is in its core's run queue */
-	uint8_t in_timers; /* is in its core's list of deadlines */
-	/* A core holds its FPU state and segment bases; cleared by that core once it has saved them. */
-	_Atomic uint8_t loaded;
-	uint32_t core;
-	uint32_t next_core;
+	union {
+		struct {
+			uint16_t core;
+			uint16_t next_core;
+			/* A core holds its FPU state; cleared by that core once it has saved it. */
+			_Atomic uint8_t loaded;
+			uint8_t faulting;  /* the message is a fault: registers stay as they are */
+			uint8_t queued;    /* is in its core's run queue */
+			uint8_t in_timers; /* is in its core's list of deadlines */
+		};
+		_Atomic uint64_t situation; /* all of that at one glance */
+	};
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
 	struct thread *timer_next;
 	uint64_t deadline;
-	uint64_t time; /* TSC cycles run, up to the last switch */
+	uint64_t time; /* TSC cycles run; while it runs, less the TSC when it began to */
 	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
 	struct endpoint *endpoint;         /* SENDING, RECEIVING; stale otherwise, as `reply` */
 	struct notification *notification; /* WAITING */
@@ -80,11 +86,15 @@ static inline bool thread_waits(const struct thread *thread)
 	return thread->state >= THREAD_SENDING && thread->state <= THREAD_WAITING;
 }
 
-/* It is on this core, and not about to leave it. */
-static inline bool thread_stays_on(const struct thread *thread, uint32_t core)
+/*
+ * Resting on a core: its own, not told to leave it; no core holds its state, and
+ * it waits for no deadline and no fault handler.
+ */
+static inline uint64_t thread_situation(const struct thread *thread)
 {
-	return thread->core == core && thread->next_core == core;
+	return atomic_load_explicit(&thread->situation, memory_order_acquire);
 }
+static inline uint64_t thread_resting_on(uint64_t core) { return core | core << 16; }
 
 /* An empty thread on core 0 in zeroed memory. */
 void thread_init(struct thread *thread);

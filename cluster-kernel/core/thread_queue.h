@@ -19,15 +19,15 @@ static inline void thread_queue_append(struct thread_queue *queue, struct thread
 	queue->tail = thread;
 }
 
-/* Removes the first, which there is. */
-static inline void thread_queue_take(struct thread_queue *queue)
+/* Removes the first. */
+static inline void thread_queue_take(struct thread_queue *queue, const struct thread *head)
 {
-	struct thread *next = queue->head->next;
+	struct thread *next = head->next;
 	queue->head = next;
-	if (next)
-		next->previous = 0;
-	else
+	if (__builtin_expect(!next, 1))
 		queue->tail = 0;
+	else
+		next->previous = 0;
 }
 
 static inline void thread_queue_remove(struct thread_queue *queue, struct thread *thread)
