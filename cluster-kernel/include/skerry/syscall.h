@@ -102,11 +102,11 @@ enum skerry_object {
 	OBJECT_CNODE,       /* size_bits = log2 of slots; 64 B a slot */
 	OBJECT_VSPACE,      /* 8 KiB */
 	OBJECT_PAGE_TABLE,  /* 4 KiB; any level */
-	OBJECT_FRAME_4K,
-	OBJECT_FRAME_2M,
-	OBJECT_FRAME_1G,
+	OBJECT_FRAME_4K,    /* 4 KiB */
+	OBJECT_FRAME_2M,    /* 2 MiB */
+	OBJECT_FRAME_1G,    /* 1 GiB */
 	OBJECT_IRQ_HANDLER, /* not from untyped: IRQ_GET_* */
-	OBJECT_IRQ_CONTROL,
+	OBJECT_IRQ_CONTROL, /* not from untyped: the first task of the cluster that owns the devices has it */
 	OBJECT_IO_PORT,     /* badge: first port | last port << 16; mint narrows */
 	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
@@ -201,7 +201,7 @@ enum skerry_invocation {
 	TCB_SET_TLS,
 	/* c0 notification, which may be read. Errors: BUSY (either is bound). */
 	TCB_BIND,
-	/* Errors: EMPTY_SLOT (not bound). */
+	/* Signals do not end the thread's receives any more. Errors: EMPTY_SLOT (not bound). */
 	TCB_UNBIND,
 	/* r0 TSC cycles this thread has run. */
 	TCB_TIME,
@@ -211,14 +211,14 @@ enum skerry_invocation {
 	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*).
 	 * Errors: MAPPED (this capability; something there), ALIGNMENT, BAD_ARGUMENT, MISSING_TABLE. */
 	FRAME_MAP = 64,
-	/* Errors: NOT_MAPPED. */
+	/* When it returns, no core can use the mapping. Errors: NOT_MAPPED. */
 	FRAME_UNMAP,
 	/* r0 physical address. */
 	FRAME_ADDRESS,
 	/* c0 VSpace, m0 address: fills the highest missing level there.
 	 * Errors: MAPPED (this capability; none is missing; a large frame is there), BAD_ARGUMENT. */
 	PAGE_TABLE_MAP = 72,
-	/* Errors: NOT_MAPPED. */
+	/* With all that is mapped through it; the table is empty then. Errors: NOT_MAPPED. */
 	PAGE_TABLE_UNMAP,
 
 	/* c0 destination CNode, m0 slot, m1 core, on which the handler's vector is; m2 GSI, m3 flags: 1

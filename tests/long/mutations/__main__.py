@@ -18,7 +18,7 @@ from tests.long.mutations import results as verdicts
 from tests.long.mutations.catalogue import CatalogueError, Mutation, load
 from tests.long.mutations.results import CAUGHT, SURVIVED, UNFIT, Results, Verdict
 from tests.long.mutations.stages import Stage, stages
-from tests.long.mutations.workspace import Workspace
+from tests.long.mutations.workspace import BuildFailure, Workspace
 
 PAGE = ROOT / "docs" / "mutations.md"
 
@@ -37,12 +37,18 @@ def arguments() -> argparse.Namespace:
 
 def calibrate(workspace: Workspace, steps: list[Stage], jobs: int, say: Console) -> None:
     """Without a mutation: how long things take, and what fails anyway."""
+    known = json.loads(workspace.baseline.read_text()) if workspace.baseline.exists() else {}
     for step in steps:
+        if step.name in known:
+            step.ignored, step.took = set(known[step.name]["ignored"]), known[step.name]["took"]
+            continue
         start = time.monotonic()
         workspace.make(step.targets, jobs)
         for text in step.run(workspace, calibrating=True):
             say.print(f"[yellow]fails without a mutation, ignored:[/] {text}", highlight=False)
         say.print(f"{step.name}: {time.monotonic() - start:.0f} s", style="dim")
+        known[step.name] = {"ignored": sorted(step.ignored), "took": step.took}
+        workspace.baseline.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def attempt(workspace: Workspace, mutation: Mutation, steps: list[Stage], jobs: int) -> tuple[str, str]:
@@ -53,7 +59,7 @@ def attempt(workspace: Workspace, mutation: Mutation, steps: list[Stage], jobs: 
                 workspace.make(step.targets, jobs)
                 for text in step.run(workspace, calibrating=False):
                     return CAUGHT, text
-    except (CatalogueError, Failure) as error:
+    except (CatalogueError, BuildFailure) as error:
         return UNFIT, str(error)
     return SURVIVED, ""
 

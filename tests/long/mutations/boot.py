@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots ktest and says what failed: `python -m tests.long.mutations.boot CLUSTERS CORES KERNEL [IGNORED TEST...]`.
 
-Run inside the copy, whose tools and images fit each other. Prints one line of JSON: `failed`, tests in the order in
-which they failed, or what became of the machine. Without ignored tests all are run; with, it ends at the first
+Run inside the copy, whose tools and images fit each other. Prints one line of JSON: `failed`, pairs of a test and
+why it failed, in their order; the test is empty for what became of the machine itself. Without ignored tests all are run; with, it ends at the first
 failure of another test. (For no test to be ignored: "-".)
 """
 
@@ -22,11 +22,14 @@ LONGEST = 600.0  # seconds
 QUIET = 60.0  # seconds without a result after which it hangs: tests take one or two
 
 
-def _failed(run: Run, ignored: set[str]) -> list[str]:
-    return [f"{e['name']}: {e['why']}" for e in run.events.of("test", ok=False) if e["name"] not in ignored]
+Failed = list[tuple[str, str]]
 
 
-def follow(run: Run, ignored: set[str]) -> list[str]:
+def _failed(run: Run, ignored: set[str]) -> Failed:
+    return [(str(e["name"]), str(e["why"])) for e in run.events.of("test", ok=False) if e["name"] not in ignored]
+
+
+def follow(run: Run, ignored: set[str]) -> Failed:
     count, heard, start = 0, time.monotonic(), time.monotonic()
     while not run.events.of("ktest"):
         run.poll()
@@ -38,11 +41,11 @@ def follow(run: Run, ignored: set[str]) -> list[str]:
             count, heard = len(done), time.monotonic()
         if "kernel panic" in run.console:
             line = next(line for line in run.console.splitlines() if "kernel panic" in line)
-            return [*_failed(run, ignored), f"{line.strip()} ({last})"]
+            return [*_failed(run, ignored), ("", f"{line.strip()} ({last})")]
         if run.status is not None and not run.events.of("ktest"):
-            return [*_failed(run, ignored), f"the machine ended {last}: {run.reason()}"]
+            return [*_failed(run, ignored), ("", f"the machine ended {last}: {run.reason()}")]
         if time.monotonic() - heard > QUIET or time.monotonic() - start > LONGEST:
-            return [*_failed(run, ignored), f"hangs {last}"]
+            return [*_failed(run, ignored), ("", f"hangs {last}")]
         time.sleep(0.02)
     return _failed(run, ignored)
 
@@ -54,7 +57,7 @@ def main(clusters: str, cores: str, kernel: str, *ignored: str) -> int:
         with machine(ktest(int(clusters), int(cores), kernel)) as run:
             failed = follow(run, set(ignored))
     except Failure as failure:
-        failed = [str(failure)]
+        failed = [("", str(failure))]
     print(json.dumps({"failed": failed, "seconds": time.monotonic() - start}))
     return 0
 

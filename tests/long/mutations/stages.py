@@ -74,15 +74,20 @@ class BootStage(Stage):
     def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
         ignored = [] if calibrating else sorted(self.ignored) or ["-"]
         command = [sys.executable, "-m", "tests.long.mutations.boot", str(self.clusters), str(self.cores), self.kernel]
-        done = subprocess.run([*command, *ignored], cwd=workspace.tree, capture_output=True, text=True,
-                              timeout=BOOT_LIMIT, stdin=subprocess.DEVNULL)
-        if done.returncode:
-            raise Failure(f"{self.name}: {(done.stderr.strip() or 'no output').splitlines()[-1]}")
-        failed = json.loads(done.stdout)["failed"]
-        if calibrating:
-            self.ignored |= {text.partition(":")[0] for text in failed}
-        for text in failed:
-            yield f"{self.name}: {text}"
+        for test, why in self._failures([*command, *ignored], workspace):
+            if calibrating and test:
+                self.ignored.add(test)
+            yield f"{self.name}: {test}: {why}" if test else f"{self.name}: {why}"
+
+    def _failures(self, command: list[str], workspace: Workspace) -> list[tuple[str, str]]:
+        for last in (False, True):  # QEMU may be out of a port, or the machine out of memory
+            done = subprocess.run(command, cwd=workspace.tree, capture_output=True, text=True, timeout=BOOT_LIMIT,
+                                  stdin=subprocess.DEVNULL)
+            if done.returncode == 0:
+                break
+            if last:
+                raise Failure(f"{self.name}: {(done.stderr.strip() or 'no output').splitlines()[-1]}")
+        return [(test, why) for test, why in json.loads(done.stdout)["failed"]]
 
 
 def _run(command: list[str], limit: float) -> str | None:

@@ -15,11 +15,16 @@ from deploy.paths import ROOT, THIRD_PARTY
 from tests.long.mutations.catalogue import Mutation
 
 
+class BuildFailure(Failure):
+    """The tree does not compile."""
+
+
 class Workspace:
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
         self.build = self.tree / "build"
         self._commit = folder / "commit"
+        self.baseline = folder / "baseline.json"  # what the tests do without a mutation
 
     @property
     def commit(self) -> str | None:
@@ -30,6 +35,7 @@ class Workspace:
         """Makes it a copy of HEAD; files that are the same keep their time, so that little is built."""
         head = _git("rev-parse", "HEAD").decode().strip()
         self._commit.unlink(missing_ok=True)
+        self.baseline.unlink(missing_ok=True)
         wanted: set[Path] = set()
         with tarfile.open(fileobj=io.BytesIO(_git("archive", head))) as archive:
             for member in archive.getmembers():
@@ -64,12 +70,12 @@ class Workspace:
             path.write_text(whole)
 
     def make(self, targets: Sequence[str], jobs: int) -> None:
-        """Failure when it does not compile."""
+        """BuildFailure when it does not compile."""
         command = ["ninja", "-C", str(self.build), f"-j{jobs}", *targets]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
             errors = [line for line in done.stdout.splitlines() if "error" in line] or done.stdout.splitlines()
-            raise Failure(f"does not compile: {errors[0]}")
+            raise BuildFailure(f"does not compile: {errors[0]}")
 
 
 def _git(*words: str) -> bytes:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from __future__ import annotations
+
+import argparse
+import sys
+
+from deploy.abi_reference.headers import read
+from deploy.abi_reference.page import page
+from deploy.errors import Failure
+from deploy.paths import ROOT
+
+KERNEL = ROOT / "cluster-kernel" / "include"
+LIBRARY = ROOT / "cluster-manager" / "lib" / "include"
+PAGE = ROOT / "docs" / "abi.md"
+GROUPS = {
+    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell"]),
+    "The loader's interface to the kernel": (KERNEL, ["boot"]),
+    "The library of user-level programs": (LIBRARY, ["stubs", "process", "channel", "ring"]),
+}
+
+
+def generate() -> str:
+    listed = {folder / "skerry" / f"{name}.h" for folder, names in GROUPS.values() for name in names}
+    there = {path for folder in (KERNEL, LIBRARY) for path in folder.glob("skerry/*.h")}
+    if listed != there:
+        raise Failure(f"{', '.join(sorted(p.name for p in listed ^ there))}: not both a header and in the reference's list")
+    return page({title: [read(folder / "skerry" / f"{name}.h", [KERNEL, LIBRARY]) for name in names]
+                 for title, (folder, names) in GROUPS.items()})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.abi_reference", description="Writes docs/abi.md.")
+    parser.add_argument("--check", action="store_true", help="only say whether docs/abi.md is up to date")
+    check = parser.parse_args().check
+    text = generate()
+    if check:
+        if not PAGE.exists() or PAGE.read_text() != text:
+            raise Failure("docs/abi.md is out of date: build/venv/bin/python -m deploy.abi_reference writes it anew")
+        return 0
+    PAGE.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        print(f"abi_reference: {failure}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/abi.md says what the public headers say."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.abi_reference.__main__ import PAGE, generate
+from deploy.abi_reference.comments import markdown, sentence
+from deploy.abi_reference.headers import Constant
+from deploy.abi_reference.page import _split
+from deploy.errors import Failure
+
+
+def test_up_to_date() -> None:
+    """docs/abi.md is what the public headers give"""
+    text = generate()
+    assert "| `CNODE_REVOKE` |" in text and "`struct thread_registers`: 160 bytes" in text
+    assert PAGE.exists() and PAGE.read_text() == text, (
+        "docs/abi.md is out of date: build/venv/bin/python -m deploy.abi_reference writes it anew"
+    )
+
+
+def test_comments() -> None:
+    """comments become paragraphs, code and cells"""
+    raw = "/*\n * One\n * paragraph with a_name.\n *\n *     a table\n *       deeper\n */"
+    assert list(markdown(raw)) == ["One paragraph with `a_name`.", "", "```", "a table", "  deeper", "```", ""]
+    assert sentence("/* m0 slot,\n\t * m1 rights. */") == "m0 slot, m1 rights."
+
+
+def test_errors() -> None:
+    """a comment can name only errors that exist"""
+    constant = Constant("CNODE_MINT", "17", "/* As COPY. Errors: BUSY (why), SLOT_FULL. And so on. */")
+    assert _split(constant, {"BUSY", "SLOT_FULL"}) == ("As COPY. And so on.", "BUSY (why), SLOT_FULL")
+    with pytest.raises(Failure, match="SLOT_FULL"):
+        _split(constant, {"BUSY"})
