@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "memory.h"
+#include "atomics.h"
 
 /* What one thread may do next: its access, with the write it reads or follows. */
 struct action {
@@ -16,7 +16,8 @@ struct action {
 
 /* explore.c: the thread whose code runs, NOBODY (plain.h) outside all of them. */
 int engine_self(void);
-bool engine_running(void);
+/* The same, NOBODY also while it acts as hardware. */
+int engine_watched(void);
 /* An atomic access of the running thread; returns when it has been made. */
 void engine_access(struct op *op, const void *code);
 

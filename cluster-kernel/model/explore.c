@@ -38,6 +38,7 @@ static struct strand {
 	bool finished, stopped; /* has done all; stands before an access */
 	struct op op;
 	const void *code;
+	bool hardware; /* explore_as_hardware() */
 	bool waits; /* until a place that the last turn read is written */
 	struct turn turn, last;
 } strand[EXPLORE_THREADS];
@@ -57,18 +58,15 @@ static unsigned action_room;
 static struct node *nodes;
 static unsigned node_count, node_room;
 static struct {
-	void *memory, *copy;
-	uint64_t size;
-} kept[16];
-static unsigned kept_count;
-static struct {
 	uint64_t *set, room, count;
 } seen; /* executions, by identity */
 static struct engine_count count;
 
 int engine_self(void) { return self; }
+int engine_watched(void) { return self == NOBODY || strand[self].hardware ? NOBODY : self; }
+void explore_as_hardware(bool on) { strand[self].hardware = on; }
 unsigned explore_self(void) { return self; }
-bool engine_running(void) { return running; }
+bool explore_running(void) { return running; }
 
 /* Back to the explorer, until it resumes this thread. */
 static void stop(void)
@@ -91,14 +89,6 @@ void explore_fail(const char *format, ...)
 		longjmp(outside, 1);
 	for (;;)
 		stop();
-}
-
-void explore_keep(void *memory, uint64_t size)
-{
-	kept[kept_count].memory = memory;
-	kept[kept_count].copy = malloc(size);
-	kept[kept_count].size = size;
-	memcpy(kept[kept_count++].copy, memory, size);
 }
 
 void explore_outcome(uint64_t outcome)
@@ -131,7 +121,7 @@ static void perform(unsigned thread, struct op *op, write_name choice, const voi
 
 void engine_access(struct op *op, const void *code)
 {
-	if (!running || self == NOBODY) {
+	if (!running || engine_watched() == NOBODY || plain_is_hardware(op->address)) {
 		memory_apply_alone(op);
 		return;
 	}
@@ -193,6 +183,19 @@ void explore_relax(void)
 	s->turn.wrote = false;
 }
 
+void explore_raise(struct explore_line *line)
+{
+	struct op op = { .kind = OP_RMW, .size = 1, .address = (uint64_t)line, .release = true, .drained = true };
+	engine_access(&op, __builtin_return_address(0));
+}
+
+void explore_rest(struct explore_line *line, bool (*ready)(void *argument), void *argument)
+{
+	struct op op = { .kind = OP_RMW, .size = 1, .address = (uint64_t)line, .acquire = true, .ready = ready,
+		         .argument = argument };
+	engine_access(&op, __builtin_return_address(0));
+}
+
 static void thread_main(void *argument)
 {
 	struct strand *s = argument;
@@ -204,9 +207,9 @@ static void thread_main(void *argument)
 
 static void resume(unsigned thread)
 {
-	self = thread;
 	if (now->resume)
 		now->resume(thread);
+	self = thread;
 	fiber_resume(&strand[thread].fiber);
 	self = NOBODY;
 }
@@ -342,14 +345,6 @@ static void run(void)
 		now->end();
 }
 
-static void undo_all(void)
-{
-	running = false;
-	plain_undo();
-	for (unsigned i = 0; i < kept_count; i++)
-		memcpy(kept[i].memory, kept[i].copy, kept[i].size);
-}
-
 /* To the next branch that is not explored; false: none is left. */
 static bool backtrack(void)
 {
@@ -397,7 +392,8 @@ static void explore(void)
 		if (!setjmp(outside))
 			run();
 		self = NOBODY;
-		undo_all();
+		running = false;
+		plain_undo();
 		if (failed || shared_was_wrong())
 			return;
 		bool new = !redundant && remember(memory_identity());
@@ -409,7 +405,7 @@ const char *engine_explore(const struct explore_case *c, struct engine_count *re
 {
 	now = c;
 	shared_forget_all();
-	kept_count = 0;
+	plain_no_hardware();
 	if (c->set_up)
 		c->set_up();
 	for (unsigned t = 0; t < c->threads; t++) {

@@ -4,7 +4,7 @@
  * it ships. The compiler's thread-sanitizer instrumentation (-fsanitize=thread,
  * without its library) calls us at each memory access (hooks.c):
  *
- *     memory.c     atomic accesses behave as C11 allows (RC11)
+ *     atomics.c    atomic accesses behave as C11 allows (RC11)
  *     plain.c      other accesses must be ordered: a data race is a failure;
  *                  what was written is undone between executions
  *     explore.c    depth first over all schedules and all values a load may see
@@ -46,8 +46,12 @@ _Noreturn void explore_fail(const char *format, ...) __attribute__((format(print
 #define EXPLORE_CHECK(condition, ...) ((condition) ? (void)0 : explore_fail(__VA_ARGS__))
 /* How an object is called in what is shown. */
 void explore_name(const void *object, uint64_t size, const char *name);
-/* Memory that code without instrumentation writes: copied back after each execution. */
-void explore_keep(void *memory, uint64_t size);
+/* The model of a machine's hardware: no accesses that could race or be late, though undone as all others. */
+void explore_hardware(const void *memory, uint64_t size);
+/* What this thread touches until it says otherwise, it touches as hardware does. */
+void explore_as_hardware(bool on);
+/* False before the first execution and after the last, and in none. */
+bool explore_running(void);
 /* An outcome of the execution, for cases that ask for all that can happen (litmus.c). */
 void explore_outcome(uint64_t outcome);
 

@@ -10,9 +10,9 @@
 /* The program's own access follows; it is plain. */
 static void plain(const void *address, uint64_t size, bool write, const void *code)
 {
-	if (!engine_running())
+	if (!explore_running())
 		return;
-	plain_access(engine_self(), (uint64_t)address, size, write, false, code);
+	plain_access(engine_watched(), (uint64_t)address, size, write, false, code);
 	if (write)
 		plain_record((uint64_t)address, size);
 }

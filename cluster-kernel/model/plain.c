@@ -2,7 +2,7 @@
 #include "plain.h"
 #include <stdlib.h>
 #include <string.h>
-#include "memory.h"
+#include "atomics.h"
 #include "report.h"
 
 /* The last access of one thread to certain bytes of a word, of one kind. Earlier ones are ordered where this one is. */
@@ -87,7 +87,7 @@ static void access_word(unsigned thread, uint64_t address, uint8_t bytes, bool w
 
 void plain_access(int thread, uint64_t address, uint64_t size, bool write, bool atomic, const void *code)
 {
-	if (thread == NOBODY)
+	if (thread == NOBODY || plain_is_hardware(address))
 		return;
 	for (uint64_t end = address + size; address < end;) {
 		uint64_t word = address & ~7ull, last = end < word + 8 ? end : word + 8;
@@ -96,8 +96,31 @@ void plain_access(int thread, uint64_t address, uint64_t size, bool write, bool 
 	}
 }
 
+static struct {
+	uint64_t address, size;
+} hardware[4];
+static unsigned hardware_count;
+
+void plain_no_hardware(void) { hardware_count = 0; }
+
+void explore_hardware(const void *memory, uint64_t size)
+{
+	hardware[hardware_count].address = (uint64_t)memory;
+	hardware[hardware_count++].size = size;
+}
+
+bool plain_is_hardware(uint64_t address)
+{
+	for (unsigned i = 0; i < hardware_count; i++)
+		if (address - hardware[i].address < hardware[i].size)
+			return true;
+	return false;
+}
+
 void plain_record(uint64_t address, uint64_t size)
 {
+	if (!explore_running())
+		return;
 	while (size) {
 		uint64_t part = size < 8 ? size : 8;
 		if (undo_count == undo_room) {

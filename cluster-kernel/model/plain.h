@@ -14,6 +14,9 @@ void plain_start(void);
  */
 void plain_access(int thread, uint64_t address, uint64_t size, bool write, bool atomic,
                   const void *code);
-/* Before memory changes: plain_undo() brings it back. */
+/* See explore_hardware(). */
+bool plain_is_hardware(uint64_t address);
+void plain_no_hardware(void);
+/* Before memory changes, while executions run: plain_undo() brings it back. */
 void plain_record(uint64_t address, uint64_t size);
 void plain_undo(void);

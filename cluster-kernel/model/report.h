@@ -3,7 +3,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "memory.h"
+#include "atomics.h"
 
 /* A name for an address; valid until the fourth call after. */
 const char *report_place(uint64_t address);

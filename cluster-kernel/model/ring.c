@@ -28,18 +28,18 @@ static void wait(unsigned self)
 	atomic_exchange_explicit(&bell[self], 0, memory_order_acquire);
 }
 
-static void begin(unsigned slots)
+static void begin(unsigned slots, unsigned slots_after)
 {
 	for (unsigned leg = 0; leg < LEGS; leg++) {
-		sender[leg] = ring_producer(memory[leg], slots);
-		receiver[leg] = ring_consumer(memory[leg], slots);
+		sender[leg] = ring_producer(memory[leg], leg ? slots_after : slots);
+		receiver[leg] = ring_consumer(memory[leg], leg ? slots_after : slots);
 	}
 	explore_name(memory, sizeof(memory), "ring");
 	explore_name(bell, sizeof(bell), "bell");
 }
-static void one_slot(void) { begin(1); }
-static void two_slots(void) { begin(2); }
-static void four_slots(void) { begin(4); }
+static void one_slot(void) { begin(1, 2); }
+static void two_slots(void) { begin(2, 1); }
+static void four_slots(void) { begin(4, 4); }
 
 static void fill(void *slot, uint64_t number)
 {
@@ -208,8 +208,8 @@ static const struct explore_case cases[] = {
 	{ .name = "sleeping, 1 slot, 3 messages", .threads = 2, .begin = one_slot, .thread = sleeping_three },
 	{ .name = "sleeping, 2 slots, 3 messages", .threads = 2, .begin = two_slots, .thread = sleeping_three },
 	{ .name = "sleeping, 4 slots, 3 messages", .threads = 2, .begin = four_slots, .thread = sleeping_three },
-	{ .name = "forwarding, 1 slot, 2 messages, 3 threads", .threads = 3, .begin = one_slot, .thread = forwarding },
-	{ .name = "forwarding, 2 slots, 2 messages, 3 threads", .threads = 3, .begin = two_slots, .thread = forwarding },
+	{ .name = "forwarding, 1 slot then 2, 2 messages, 3 threads", .threads = 3, .begin = one_slot, .thread = forwarding },
+	{ .name = "forwarding, 2 slots then 1, 2 messages, 3 threads", .threads = 3, .begin = two_slots, .thread = forwarding },
 	{ .name = "a lying consumer", .threads = 2, .begin = two_slots, .thread = lying_consumer },
 	{ .name = "a lying producer", .threads = 2, .begin = two_slots, .thread = lying_producer },
 	{ 0 },

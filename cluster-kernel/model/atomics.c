@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "memory.h"
+#include "atomics.h"
 #include <string.h>
 #include "plain.h"
 

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Two kernels and the page between them: a doorbell against those who wait for it, and against one another. */
+#include <skerry/doorbell.h>
+#include "machine.h"
+#include "notification.h"
+
+enum { A = 1000, NOTE = 1050, BADGED, BELL = 1060, NUMBER = 7, BELLS = 2 };
+
+static struct hosted *peer;
+static struct thread *root, *a, *listener;
+
+/* Bell NUMBER + i signals with badge 1 << i. */
+static void listen(unsigned core)
+{
+	listener = running(0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	for (unsigned i = 0; i < BELLS; i++) {
+		copy(BADGED + i, NOTE, RIGHT_WRITE, 1 << i);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER + i, core), W(BADGED + i)), 0);
+	}
+	if (core)
+		listener = make_thread(A, 100, core);
+}
+
+/* The peer listens on `core`; its thread there, or on core 0 its root task, waits for a bell `waits` times. */
+static void make_pair(unsigned ringing_cores, unsigned core, unsigned waits)
+{
+	peer = machine_make_pair(ringing_cores, core + 1);
+	struct hosted *ringing = machine;
+	machine = peer;
+	listen(core);
+	machine = ringing;
+	root = running(0);
+	for (unsigned i = 0; i < BELLS; i++)
+		EXPECT(call(CNODE, CNODE_MINT, W(BELL + i, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER + i), W(CNODE)), 0);
+	for (unsigned i = 0; i < waits; i++)
+		machine_does(listener, SYS_WAIT, NOTE);
+	explore_name(peer->kernel.channel[0].heard, 4096, "the doorbell page");
+}
+
+static void one_ring(void)
+{
+	make_pair(1, 0, 1);
+	machine_does(root, SYS_SIGNAL, BELL);
+}
+
+/* Two bells: both badges arrive, at once or one after the other. */
+static void two_rings(void)
+{
+	make_pair(1, 0, 1);
+	machine_does(root, SYS_SIGNAL, BELL);
+	machine_does(root, SYS_SIGNAL, BELL + 1);
+}
+
+static void two_ringers(void)
+{
+	make_pair(2, 0, 1);
+	a = make_thread(A, 100, 1);
+	machine_does(root, SYS_SIGNAL, BELL);
+	machine_does(a, SYS_SIGNAL, BELL + 1);
+}
+
+static void on_another_core(void)
+{
+	make_pair(1, 1, 1);
+	machine_does(root, SYS_SIGNAL, BELL);
+}
+
+static void heard(void)
+{
+	machine_check();
+	EXPLORE_CHECK(listener->state == THREAD_READY, "the listener sleeps though the bell was rung");
+	for (unsigned i = 0; i < peer->config.cores; i++)
+		EXPLORE_CHECK(!peer->kernel.channel[0].heard->core[i].pending[0], "a bell was rung and nobody looks");
+}
+
+static void both_heard(void)
+{
+	heard();
+	uint64_t later = ((const struct notification *)peer->root_cnode[NOTE].cap.object)->word;
+	EXPLORE_CHECK((badge(listener) | later) == 3, "a bell is lost: %llu came", (unsigned long long)(badge(listener) | later));
+}
+
+/* While it is rung, the listener is replaced by none. */
+static void revoked(void)
+{
+	make_pair(1, 0, 0);
+	machine_does(root, SYS_SIGNAL, BELL);
+	machine_invokes(listener, CNODE, CNODE_DELETE, BADGED, 0, 0);
+}
+
+static void nothing_left(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!peer->kernel.channel[0].heard->core[0].pending[0], "a bell was rung and nobody looks");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "a ring meets a wait", .threads = 2, .set_up = one_ring, .end = heard, KERNEL },
+	{ .name = "two bells", .threads = 2, .set_up = two_rings, .end = both_heard, KERNEL },
+	{ .name = "rings from two cores", .threads = 3, .set_up = two_ringers, .end = both_heard, KERNEL },
+	{ .name = "a ring for another core", .threads = 3, .set_up = on_another_core, .end = heard, KERNEL },
+	{ .name = "a ring meets the listener's end", .threads = 2, .set_up = revoked, .end = nothing_left, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The hand-over of threads, wake-ups and address spaces between cores: the kernel as it ships, in small cases. */
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, ENDPOINT, REPLY };
+
+static struct thread *root, *a, *b;
+
+static void make_a_on(unsigned cores, unsigned core)
+{
+	machine_make(cores);
+	root = running(0);
+	a = make_thread(A, 100, core);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	explore_name(&a->loaded, 1, "A's loaded");
+}
+
+static void wait_on(unsigned core)
+{
+	const struct hosted_call call = { .number = SYS_WAIT, .cptr = NOTE };
+	hosted_post_call(machine, core, &call);
+	settle();
+}
+
+/* A asks for a signal while another core gives it. */
+static void signal_and_wait(void)
+{
+	make_a_on(2, 1);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(a, SYS_WAIT, NOTE);
+}
+
+static void a_woke(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && badge(a) == 1, "the waiter sleeps though it was signalled");
+}
+
+/* Its core idles when the signal comes. */
+static void signal_to_idle(void)
+{
+	make_a_on(2, 1);
+	wait_on(1);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+/* It waits again, and there are two signals. */
+static void signal_twice(void)
+{
+	make_a_on(2, 1);
+	wait_on(1);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(a, SYS_WAIT, NOTE);
+}
+
+static void signalled_by_two(void)
+{
+	make_a_on(3, 1);
+	b = make_thread(B, 100, 2);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(b, SYS_SIGNAL, NOTE);
+	machine_does(a, SYS_WAIT, NOTE);
+}
+
+/* A is told to move while it is about to enter, or has. */
+static void move(void)
+{
+	make_a_on(2, 1);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 0, ROOT_SLOT_TCB);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static void a_moved(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->core == 0 && a->queued && running(1) == 0, "the thread is not where it was told to go");
+}
+
+static void move_to_third(void)
+{
+	make_a_on(3, 1);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static void a_runs_on_third(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(2) == a && running(1) == 0, "the thread is not where it was told to go");
+	EXPLORE_CHECK(machine_progress(a) == 1, "its system call is lost");
+}
+
+/* There and back. */
+static void move_twice(void)
+{
+	make_a_on(3, 1);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 1, ROOT_SLOT_TCB);
+}
+
+static void a_came_back(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && running(2) == 0, "the thread is not where it was told to go");
+}
+
+/* Suspended while it makes a system call: made once or not at all, and never half. */
+static void suspend(void)
+{
+	make_a_on(2, 1);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static uint64_t note_word(void) { return ((struct notification *)slot_of(NOTE)->cap.object)->word; }
+
+static void a_is_stopped(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && running(1) == 0, "the thread runs on");
+	EXPLORE_CHECK(machine_progress(a) == (note_word() != 0), "its system call is half made");
+}
+
+static void suspend_and_resume(void)
+{
+	suspend();
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+static void a_went_on(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1 && note_word() == 1, "its system call is lost, or made twice");
+}
+
+/* Destroyed by one core and woken by another. */
+static void destroy(void)
+{
+	make_a_on(2, 1);
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static void a_is_gone(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == 0, "a destroyed thread runs");
+}
+
+static void destroy_while_woken(void)
+{
+	make_a_on(3, 1);
+	b = make_thread(B, 100, 2);
+	wait_on(1);
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
+/* Two stop each other. */
+static void suspend_each_other(void)
+{
+	make_a_on(3, 1);
+	b = make_thread(B, 100, 2);
+	machine_invokes(a, B, TCB_SUSPEND, 0, 0, 0);
+	machine_invokes(b, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void one_is_stopped(void)
+{
+	machine_check();
+	EXPLORE_CHECK((a->state == THREAD_INACTIVE) != (b->state == THREAD_INACTIVE), "of two that stop each other one runs on");
+}
+
+/* A slice ends while somebody of a higher priority is woken. */
+static void preempt(void)
+{
+	make_a_on(2, 1);
+	wait_on(1);
+	b = make_thread(B, 100, 1);
+	make_thread(C, 100, 1);
+	hosted_advance(machine, machine->kernel.slice + 100);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+/* A call from one core to another, and its reply. */
+static void call_across(void)
+{
+	make_a_on(2, 1);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	machine_does(a, SYS_CALL, ENDPOINT);
+	machine_program(root, (struct hosted_call){ .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+	machine_program(root, (struct hosted_call){ .number = SYS_REPLY, .reply = REPLY }, 0);
+}
+
+static void a_was_answered(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && running(0) == root && machine_progress(root) == 2, "a call was not answered");
+}
+
+/* Who calls is destroyed meanwhile. */
+static void call_of_the_dead(void)
+{
+	machine_make(3);
+	root = running(0);
+	a = make_thread(A, 100, 1);
+	b = make_thread(B, 100, 2);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	machine_does(a, SYS_CALL, ENDPOINT);
+	machine_program(b, (struct hosted_call){ .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+}
+
+/* A deadline passes while the signal comes: one of the two ends the wait, and the signal is not lost. */
+static void deadline(void)
+{
+	make_a_on(2, 1);
+	const struct hosted_call call = { .number = SYS_WAIT, .cptr = NOTE, .word = { machine->time + 1000 } };
+	hosted_post_call(machine, 1, &call);
+	settle();
+	EXPLORE_CHECK(running(1) == 0, "the wait is over too soon");
+	hosted_advance(machine, 5000);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void once(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && (result(a) == SKERRY_TIMED_OUT ? note_word() == 1 : badge(a) == 1 && !note_word()),
+	              "a signal is lost in a deadline");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "a wait meets a signal", .threads = 2, .set_up = signal_and_wait, .end = a_woke, KERNEL },
+	{ .name = "a signal to an idle core", .threads = 2, .set_up = signal_to_idle, .end = a_woke, KERNEL },
+	{ .name = "two signals, two waits", .threads = 2, .set_up = signal_twice, .end = machine_check, KERNEL },
+	{ .name = "a wait and signals from two cores", .threads = 3, .set_up = signalled_by_two, .end = a_woke, KERNEL },
+	{ .name = "a running thread moves", .threads = 2, .set_up = move, .end = a_moved, KERNEL },
+	{ .name = "a running thread moves to a third core", .threads = 3, .set_up = move_to_third, .end = a_runs_on_third, KERNEL },
+	{ .name = "a running thread moves there and back", .threads = 3, .set_up = move_twice, .end = a_came_back, KERNEL },
+	{ .name = "a running thread is suspended", .threads = 2, .set_up = suspend, .end = a_is_stopped, KERNEL },
+	{ .name = "suspended and resumed", .threads = 2, .set_up = suspend_and_resume, .end = a_went_on, KERNEL },
+	{ .name = "a running thread is destroyed", .threads = 2, .set_up = destroy, .end = a_is_gone, KERNEL },
+	{ .name = "a waiting thread is destroyed and woken", .threads = 3, .set_up = destroy_while_woken, .end = a_is_gone, KERNEL },
+	{ .name = "two suspend each other", .threads = 3, .set_up = suspend_each_other, .end = one_is_stopped, KERNEL },
+	{ .name = "a call across cores", .threads = 2, .set_up = call_across, .end = a_was_answered, KERNEL },
+	{ .name = "a caller is destroyed", .threads = 3, .set_up = call_of_the_dead, .end = a_is_gone, KERNEL },
+	{ .name = "a deadline meets a signal", .threads = 2, .set_up = deadline, .end = once, KERNEL },
+	{ .name = "a slice ends and a thread is woken", .threads = 2, .set_up = preempt, .end = machine_check, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel itself under the explorer: hosted machines whose cores are the
+ * explorer's threads. core/ and lock/ and the port's finish.c, paging.c and
+ * core.c are instrumented, so that every atomic access of theirs is a place
+ * where another core may go on, and everything else is watched for races.
+ *
+ * Interrupts arrive when the explorer says so, at a core that is outside the
+ * kernel. Time stands still (a timer that is due from the start interrupts).
+ */
+#pragma once
+
+#include "explore.h"
+#include "harness.h"
+
+enum { PROGRAM_CALLS = 4 };
+
+/* What a thread does, wherever it runs: its system calls, one after the other. RIP says how far it is. */
+struct program {
+	struct thread *thread;
+	uint64_t start; /* RIP */
+	unsigned count;
+	struct hosted_call call[PROGRAM_CALLS];
+	uint64_t cap[PROGRAM_CALLS]; /* capability pointer to hand over, 0: none */
+};
+
+/* Makes harness.h's `machine`, for set_up; a case's threads are then machine_core, one for each core. */
+void machine_make(unsigned cores);
+/* Two, joined by a channel. The peer's cores come behind the first one's. */
+struct hosted *machine_make_pair(unsigned cores, unsigned peer_cores);
+void machine_drop(void);
+void machine_core(unsigned self);
+void machine_resume(unsigned self);
+
+/* Adds a call to what the thread does from here on, that hands over `cap` if that is not 0. */
+void machine_program(struct thread *thread, struct hosted_call call, uint64_t cap);
+/* A system call without words, and an invocation. */
+void machine_does(struct thread *thread, uint64_t number, uint64_t cptr);
+void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint64_t w0, uint64_t w1, uint64_t cap);
+/* Programs use this address before and after each system call (0: none), so that TLBs fill. */
+void machine_touch(uint64_t vaddr);
+/* How many calls of its program the thread has begun (and not been sent back to). */
+unsigned machine_progress(const struct thread *thread);
+
+/* After an execution: kernel_check() of all machines; every call a program has made to its end gave 0. */
+void machine_check(void);

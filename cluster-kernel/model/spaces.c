@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Address spaces and registers that one core holds while another changes, moves or destroys what they belong to. */
+#include "machine.h"
+#include "message.h"
+#include "vspace.h"
+
+enum { A = 1000, B = 1010, SPACE = 1050, TABLES = 1060, FRAME = 1070, NOTE = 1080, SPACE_POOL, THREAD_POOL, C };
+#define AT 0x8000000000ull
+
+static struct thread *root, *a, *b;
+
+/* A on core 1 in a space of its own, where a frame is mapped at AT. */
+static void make_space(unsigned cores)
+{
+	machine_make(cores);
+	root = running(0);
+	a = make_thread(A, 100, 1);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	make(OBJECT_UNTYPED, VSPACE_BITS, SPACE_POOL, 1);
+	EXPECT(call(SPACE_POOL, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, SPACE, 1), W(CNODE)), 0);
+	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
+	make(OBJECT_FRAME_4K, 0, FRAME, 1);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(TABLES + i, PAGE_TABLE_MAP, W(AT), W(SPACE)), 0);
+	EXPECT(call(FRAME, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(SPACE)), 0);
+	EXPECT(call(A, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(A, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, A + 1)), 0);
+	EXPECT(call(A, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(running(1) == a, true);
+	machine_touch(AT);
+	struct vspace *space = (struct vspace *)slot_of(SPACE)->cap.object;
+	explore_name(&space->cores, sizeof(space->cores), "the space's cores");
+	explore_name(&space->fresh, sizeof(space->fresh), "the space's fresh");
+	explore_name(&a->loaded, sizeof(a->loaded), "A's loaded");
+}
+
+/* The frame goes while A uses it: no TLB holds it afterwards (kernel_check). */
+static void unmap(void)
+{
+	make_space(2);
+	machine_invokes(root, FRAME, FRAME_UNMAP, 0, 0, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static void a_runs(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1, "a thread does not go on");
+}
+
+/* ... while A's core has left the space, or comes back to it with what its TLB remembers. */
+static void unmap_elsewhere(void)
+{
+	make_space(2);
+	const struct hosted_call wait = { .number = SYS_WAIT, .cptr = NOTE };
+	EXPECT(hosted_touch(machine, 1, AT) != 0, true);
+	hosted_post_call(machine, 1, &wait);
+	settle();
+	b = make_thread(B, 50, 1); /* in another space */
+	EXPECT(running(1) == b, true);
+	machine_invokes(root, FRAME, FRAME_UNMAP, 0, 0, 0);
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
+static void a_woke(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a, "the waiter sleeps though it was signalled");
+}
+
+/* The space goes under a running thread, which then faults at its first instruction. */
+static void delete_space(void)
+{
+	make_space(2);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL, 0, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+/* Two cores hold the space. */
+static void delete_space_of_two(void)
+{
+	make_space(3);
+	b = make_thread(B, 100, 2);
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(B, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, B + 1)), 0);
+	EXPECT(call(B, TCB_RESUME, NONE, NONE), 0);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL, 0, 0);
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
+static void the_space_is_gone(void)
+{
+	machine_check();
+	EXPLORE_CHECK(slot_empty(slot_of(SPACE)), "the space is still there");
+}
+
+/* Its registers are still in the core it leaves while the core it comes to loads them. */
+static void hand_over(void)
+{
+	make_space(3);
+	b = make_thread(B, 50, 1);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+	machine_does(b, SYS_YIELD, 0);
+}
+
+static void both_run(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(2) == a && running(1) == b, "a thread is not where it was told to go");
+}
+
+/* Told to move, and stopped before it has: by the core that is neither. */
+static void stop_in_flight(void)
+{
+	make_space(3);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void nobody_runs(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!running(1) && !running(2) && a->state == THREAD_INACTIVE, "a suspended thread runs");
+}
+
+static void destroy_in_flight(void)
+{
+	make_space(3);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+}
+
+static void a_is_gone(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!running(1) && !running(2), "a destroyed thread runs");
+}
+
+/* A thread's memory becomes another object's, while the core that it left still saves its registers there. */
+static void reuse(void)
+{
+	const uint64_t start[21] = { 1, 0x1000, 0x2000 }; /* resume, RIP, RSP */
+	make_space(3);
+	make(OBJECT_UNTYPED, TCB_BITS, THREAD_POOL, 1);
+	EXPECT(call(THREAD_POOL, UNTYPED_RETYPE, W(OBJECT_TCB, 0, C, 1), W(CNODE)), 0);
+	EXPECT(call(C, TCB_CONFIGURE, W(1024, 0), W(CNODE, VSPACE, A + 1)), 0);
+	EXPECT(call(C, TCB_SCHEDULE, W(200, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(C, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+	EXPECT(running(1) != a, true);
+	machine_invokes(root, C, TCB_SCHEDULE, 50, 2, ROOT_SLOT_TCB);
+	machine_invokes(root, CNODE, CNODE_REVOKE, THREAD_POOL, 0, 0);
+	machine_program(root, (struct hosted_call){ .number = SYS_CALL, .cptr = THREAD_POOL, .word = { OBJECT_TCB, 0, C, 1 },
+	                                            .info = message_info(UNTYPED_RETYPE, 1, 4) }, CNODE);
+}
+
+static void a_new_one(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && !running(2) && !slot_empty(slot_of(C)), "what is in its place is not new");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "a frame is unmapped under a running thread", .threads = 2, .set_up = unmap, .end = a_runs, KERNEL },
+	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere, .end = a_woke, KERNEL },
+	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two, .end = the_space_is_gone, KERNEL },
+	{ .name = "registers go from core to core", .threads = 3, .set_up = hand_over, .end = both_run, KERNEL },
+	{ .name = "a thread is suspended while it moves", .threads = 3, .set_up = stop_in_flight, .end = nobody_runs, KERNEL },
+	{ .name = "a thread is destroyed while it moves", .threads = 3, .set_up = destroy_in_flight, .end = a_is_gone, KERNEL },
+	{ .name = "a thread's memory is used again while it moves", .threads = 3, .set_up = reuse, .end = a_new_one, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }
