@@ -23,7 +23,9 @@
  *
  * A system call that has much to do (revocation, deletion, zeroing) stops now
  * and then and is made again by itself: interrupts and other cores get their
- * turn, the caller sees one call. A thread that is suspended while it waits
+ * turn, the caller sees one call. (Unless it deletes the capability through which
+ * it was made, and has more to do: then it ends with BAD_CAP, and the kernel does
+ * the rest by and by.) A thread that is suspended while it waits
  * makes its call again when it is resumed.
  */
 #pragma once
@@ -158,7 +160,8 @@ enum skerry_invocation {
 	/* m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode.
 	 * All but untypeds and device memory is zeroed. CNODE_REVOKE on the untyped makes its room whole again.
 	 * Errors: BAD_ARGUMENT (no such object or size, none such in device memory, slots outside the CNode),
-	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). */
+	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). Where the call stops between two objects it moves on m2
+	 * and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
 	UNTYPED_RETYPE = 1,
 
 	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2).
@@ -169,19 +172,21 @@ enum skerry_invocation {
 	 * the doorbell it becomes). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots).
 	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL. Ports outside the range: NO_RIGHTS. */
 	CNODE_MINT,
-	/* m0 slot, c0 source CNode, m1 source slot. Errors: BAD_ARGUMENT (m0), EMPTY_SLOT, SLOT_FULL. */
+	/* m0 slot, c0 source CNode (READ and WRITE: it is changed, too), m1 source slot.
+	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT, SLOT_FULL. */
 	CNODE_MOVE,
 	/* m0 slot; an empty one is no error. Errors: BAD_ARGUMENT (m0). */
 	CNODE_DELETE,
 	/* m0 slot: delete all that was derived from it. Errors: BAD_ARGUMENT (m0). */
 	CNODE_REVOKE,
 	/* As MINT, but the capability itself goes there, with what was derived from it.
-	 * Errors: BAD_ARGUMENT, EMPTY_SLOT, SLOT_FULL, MAPPED (fewer rights while mapped), BUSY (what was derived from
-	 * it would not fit it). */
+	 * Errors: BAD_ARGUMENT, EMPTY_SLOT, SLOT_FULL, MAPPED (fewer rights while mapped), BUSY (something was derived
+	 * from it, and its rights, badge, ports or type would change). */
 	CNODE_MUTATE,
 
 	/* c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer; m0 address of the IPC buffer (0: none, c2
 	 * absent), m1 capability pointer (in that CSpace) of the fault endpoint, 0: none.
+	 * What the thread had is deleted first.
 	 * Errors: ALIGNMENT (m0), BAD_ARGUMENT (device memory), BUSY (not suspended). */
 	TCB_CONFIGURE = 32,
 	/* m0 priority 0..255, m1 core; c0 the TCB by whose maximum controlled priority (MCP) it is set: NO_RIGHTS above

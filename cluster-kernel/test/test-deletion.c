@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Deletions that take many quanta, and what happens between these. */
+#include "endpoint.h"
+#include "harness.h"
+#include "kernel.h"
+
+enum { HIGH = 1000, WORKER = 1010, SPARE = 1020, NOTE = 1030, OTHER = 1031, HANDLER = 1032, MEMORY = 1040, NODE = 1041 };
+enum { MANY = 3000, WIDE_BITS = 14, PIN = 5 };
+
+static struct thread *high, *worker;
+
+
+static void root_priority(unsigned priority)
+{
+	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), W(ROOT_SLOT_TCB)), 0);
+}
+
+/* From now on `high` runs on core 0; when it waits the worker does, which has an equal, so that the clock moves. */
+static void begin(void)
+{
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	high = make_thread(HIGH, 200, 0);
+	worker = make_thread(WORKER, 100, 0);
+	make_thread(SPARE, 100, 0);
+	root_priority(10);
+	EXPECT(running(0), high);
+}
+
+static void wait_until(uint64_t deadline) { syscall_on(0, SYS_WAIT, NOTE, 0, W(deadline), NONE, 0); }
+
+/* The worker makes a call in which it is interrupted after `quanta`, roughly: `high` runs. */
+static void interrupted(unsigned quanta, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+                        const uint64_t *caps, unsigned cap_count)
+{
+	for (unsigned ticks = 1; running(0) == high; ticks++) /* too few pass before the worker runs */
+		wait_until(machine->time + ticks + quanta);
+	EXPECT(running(0), worker);
+	syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
+	EXPECT(running(0), high);
+	EXPECT(worker->context.again, true);
+}
+
+/* It goes on; then `high` runs once more. */
+static void resumed(uint64_t expected)
+{
+	wait_until(0);
+	while (running(0) != worker)
+		simple(0, SYS_YIELD, 0);
+	EXPECT(result(worker), expected);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	EXPECT(running(0), high);
+}
+
+static bool whole(uint64_t untyped, unsigned bits)
+{
+	uint64_t error = call(untyped, UNTYPED_RETYPE, W(OBJECT_UNTYPED, bits, MANY - 1, 1), W(CNODE));
+	EXPECT(error == 0 || error == SKERRY_NO_MEMORY, true);
+	if (error == 0)
+		delete(MANY - 1);
+	return error == 0;
+}
+
+/* `count` endpoints, a multiple of RETYPE_COUNT_MAX, made of `MEMORY`. */
+static void fill(unsigned count)
+{
+	make(OBJECT_UNTYPED, 20, MEMORY, 1);
+	for (unsigned done = 0; done < count; done += RETYPE_COUNT_MAX)
+		EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_ENDPOINT, 0, MANY + done, RETYPE_COUNT_MAX), W(CNODE)), 0);
+}
+
+static unsigned left(unsigned count)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < count; i++)
+		n += !slot_empty(slot_of(MANY + i));
+	return n;
+}
+
+static void ten_thousand_descendants(void)
+{
+	enum { COUNT = 10240 };
+	fill(COUNT);
+	begin();
+	for (unsigned before = COUNT, i = 0; i < 3; i++) {
+		if (i == 0)
+			interrupted(10, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
+		unsigned now = left(COUNT);
+		EXPECT(now > 0 && now < before, true);
+		EXPECT(whole(MEMORY, 20), false);
+		before = now;
+		wait_until(machine->time + 20);
+		EXPECT(running(0), high);
+	}
+	resumed(0);
+	EXPECT(left(COUNT), 0);
+	EXPECT(whole(MEMORY, 20), true);
+}
+
+static void long_lines_of_descent(void)
+{
+	enum { DEPTH = 600 };
+	make(OBJECT_ENDPOINT, 0, MANY, 1);
+	for (unsigned i = 1; i < DEPTH; i++)
+		copy(MANY + i, MANY + i - 1, RIGHT_ALL, 0);
+	for (unsigned i = 2; i < DEPTH; i += 2)
+		delete(MANY + i); /* from the middle */
+	EXPECT(left(DEPTH), DEPTH / 2 + 1);
+	begin();
+	interrupted(0, CNODE, CNODE_REVOKE, W(MANY), NONE);
+	unsigned now = left(DEPTH);
+	EXPECT(now > 1 && now < DEPTH / 2 + 1, true);
+	delete(MANY + DEPTH - 1);
+	delete(MANY); /* what the worker revokes */
+	resumed(0);
+	EXPECT(left(DEPTH) > 0, true); /* nothing derived from it is left, but it is gone itself */
+}
+
+/* A CNode so large that looking through it takes many quanta, in memory of its own. */
+static void wide(uint64_t memory, uint64_t node)
+{
+	make(OBJECT_UNTYPED, WIDE_BITS + SLOT_BITS, memory, 1);
+	EXPECT(call(memory, UNTYPED_RETYPE, W(OBJECT_CNODE, WIDE_BITS, node, 1), W(CNODE)), 0);
+	make(OBJECT_ENDPOINT, 0, MANY, 1);
+	EXPECT(call(node, CNODE_COPY, W(1, MANY, RIGHT_ALL), W(CNODE)), 0);
+	EXPECT(call(node, CNODE_COPY, W(1000, MANY, RIGHT_ALL), W(CNODE)), 0);
+	EXPECT(call(node, CNODE_MOVE, W((1 << WIDE_BITS) - 1, MANY), W(CNODE)), 0);
+}
+
+static bool wide_whole(uint64_t memory) { return whole(memory, WIDE_BITS + SLOT_BITS); }
+
+static void a_doomed_cnode_keeps_its_memory(void)
+{
+	wide(MEMORY, NODE);
+	begin();
+	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	EXPECT(slot_of(NODE)->cap.type, 0);
+	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(call(NODE, CNODE_DELETE, W(1), NONE), SKERRY_BAD_CAP);
+	EXPECT(wide_whole(MEMORY), false);
+	resumed(0);
+	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(wide_whole(MEMORY), true);
+}
+
+static void who_deletes_next_helps(void)
+{
+	wide(MEMORY, NODE);
+	make(OBJECT_ENDPOINT, 0, MANY, 1);
+	begin();
+	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	delete(MANY);
+	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(wide_whole(MEMORY), true);
+	resumed(0);
+}
+
+static void a_revoke_meets_a_zombie(void)
+{
+	wide(MEMORY, NODE);
+	begin();
+	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	revoke(MEMORY);
+	EXPECT(wide_whole(MEMORY), true);
+	resumed(0);
+}
+
+/* The untyped it was made of goes, too: the zombie is a root then, or somebody else's child. */
+static void a_zombie_loses_its_parent(void)
+{
+	wide(MEMORY, NODE);
+	begin();
+	interrupted(3, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
+	EXPECT(machine->kernel.doomed != 0, true);
+	delete(MEMORY);
+	EXPECT(machine->kernel.doomed == 0, true);
+	resumed(0);
+}
+
+/* The last capability to each CNode is in the one before; the first is wide. */
+static void nests(void)
+{
+	enum { DEPTH = 200 };
+	make(OBJECT_UNTYPED, 20, MEMORY, 1);
+	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 5, MANY, DEPTH), W(CNODE)), 0);
+	for (unsigned i = DEPTH - 1; i; i--)
+		EXPECT(call(MANY + i - 1, CNODE_MOVE, W(31, MANY + i), W(CNODE)), 0);
+	begin();
+	interrupted(4, CNODE, CNODE_DELETE, W(MANY), NONE);
+	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(whole(MEMORY, 20), false);
+	resumed(0);
+	EXPECT(whole(MEMORY, 20), true);
+}
+
+/* In itself, in another that is in it, and in the slot that is being deleted. */
+static void cycles(void)
+{
+	make(OBJECT_UNTYPED, 16, MEMORY, 1);
+	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 2), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_COPY, W(3, NODE, RIGHT_ALL), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_MOVE, W(4, NODE + 1), W(CNODE)), 0);
+	copy(NODE + 1, NODE, RIGHT_ALL, 0);
+	EXPECT(call(NODE, CNODE_COPY, W(5, MEMORY - 1, RIGHT_ALL), W(CNODE)), SKERRY_EMPTY_SLOT);
+	delete(NODE);
+	EXPECT(call(NODE + 1, CNODE_DELETE, W(3), NONE), 0);
+	EXPECT(call(NODE + 1, CNODE_MOVE, W(3, NODE + 1), W(CNODE)), 0); /* its only capability, into itself */
+	EXPECT(whole(MEMORY, 16), false);
+	revoke(MEMORY);
+	EXPECT(whole(MEMORY, 16), true);
+}
+
+/* The capability that is revoked lies in a CNode that was made of it. */
+static void an_untyped_inside_itself(void)
+{
+	make(OBJECT_UNTYPED, 16, MEMORY, 1);
+	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 1), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_MOVE, W(2, MEMORY), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_REVOKE, W(2), NONE), 0);
+	EXPECT(slot_of(NODE)->cap.type, 0);
+	EXPECT(machine->kernel.doomed == 0, true);
+}
+
+static void bury(void)
+{
+	for (unsigned i = 0; i < 100 && machine->kernel.doomed; i++) {
+		hosted_advance(machine, machine->kernel.tsc_hz / 1000);
+		settle();
+	}
+	EXPECT(machine->kernel.doomed == 0, true);
+}
+
+static void the_deleter_is_deleted(void)
+{
+	wide(MEMORY, NODE);
+	begin();
+	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	delete(WORKER);
+	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(wide_whole(MEMORY), true);
+}
+
+static void the_deleter_is_suspended(void)
+{
+	wide(MEMORY, NODE);
+	begin();
+	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	EXPECT(call(WORKER, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(machine->kernel.doomed != 0, true);
+	bury();
+	EXPECT(wide_whole(MEMORY), true);
+	EXPECT(call(WORKER, TCB_RESUME, NONE, NONE), 0);
+	resumed(0);
+}
+
+static void the_deleter_deletes_itself(void)
+{
+	wide(MEMORY, NODE);
+	make(OBJECT_TCB, 0, MANY, 1);
+	begin();
+	EXPECT(call(NODE, CNODE_MOVE, W(7, WORKER), W(CNODE)), 0); /* its TCB, the only capability */
+	wait_until(0);
+	EXPECT(running(0), worker);
+	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
+	hosted_post_call(machine, 0, &order);
+	settle();
+	EXPECT(running(0) != 0 && running(0) != worker, true);
+	EXPECT(machine->kernel.doomed != 0, true);
+	bury();
+	EXPECT(wide_whole(MEMORY), true);
+}
+
+enum { WAITERS = 200, WAITER = 20000 };
+
+/* Threads that wait for the object by this system call; the root task goes on then. */
+static void make_waiters(unsigned number, uint64_t object)
+{
+	for (unsigned i = 0; i < WAITERS; i++)
+		make_thread(WAITER + 2 * i, 50, 0);
+	root_priority(10);
+	for (unsigned i = 0; i < WAITERS; i++)
+		simple(0, number, object);
+	root_priority(255);
+}
+
+static unsigned still_waiting(void)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < WAITERS; i++) {
+		const struct thread *thread = (const struct thread *)slot_of(WAITER + 2 * i)->cap.object;
+		EXPECT(thread_waits(thread) || (thread->state == THREAD_READY && result(thread) == SKERRY_DELETED), true);
+		n += thread_waits(thread);
+	}
+	return n;
+}
+
+static void an_endpoint_with_many_waiters(void)
+{
+	make(OBJECT_ENDPOINT, 0, OTHER, 1);
+	EXPECT(call(CNODE, CNODE_MOVE, W(OTHER + 1, OTHER), W(CNODE)), 0);
+	make_waiters(SYS_RECV, OTHER + 1);
+	begin();
+	interrupted(0, CNODE, CNODE_DELETE, W(OTHER + 1), NONE);
+	unsigned now = still_waiting();
+	EXPECT(now > 0 && now < WAITERS, true);
+	EXPECT(simple(0, SYS_RECV, OTHER + 1), SKERRY_NO_RIGHTS); /* nobody new */
+	EXPECT(simple(0, SYS_SEND, OTHER + 1), SKERRY_NO_RIGHTS);
+	resumed(0);
+	EXPECT(still_waiting(), 0);
+	EXPECT(slot_of(OTHER + 1)->cap.type, 0);
+}
+
+/* An interrupt's notification that nothing but its handler still names. */
+static void begin_handler(void)
+{
+	make(OBJECT_NOTIFICATION, 0, OTHER, 1);
+	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER, 0, PIN, 0), W(CNODE)), 0);
+	EXPECT(call(HANDLER, IRQ_SET_NOTIFICATION, NONE, W(OTHER)), 0);
+	make_waiters(SYS_WAIT, OTHER);
+	delete(OTHER);
+	begin();
+}
+
+static void a_notification_is_replaced(void)
+{
+	begin_handler();
+	interrupted(0, HANDLER, IRQ_SET_NOTIFICATION, NONE, W(NOTE));
+	unsigned now = still_waiting();
+	EXPECT(now > 0 && now < WAITERS, true);
+	resumed(0);
+	EXPECT(still_waiting(), 0);
+	hosted_raise_pin(machine, PIN);
+	settle();
+	EXPECT(simple(0, SYS_POLL, NOTE), 0);
+	EXPECT(badge(high), 1);
+}
+
+static void a_handler_goes(void)
+{
+	begin_handler();
+	interrupted(0, CNODE, CNODE_DELETE, W(HANDLER), NONE);
+	EXPECT(slot_of(HANDLER)->cap.type, OBJECT_IRQ_HANDLER);
+	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER + 1, 0, PIN, 0), W(CNODE)), SKERRY_BUSY);
+	resumed(0);
+	EXPECT(still_waiting(), 0);
+	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER + 1, 0, PIN, 0), W(CNODE)), 0);
+}
+
+/* Two cores, a call on each at once. */
+static void both(uint64_t label0, uint64_t slot0, uint64_t label1, uint64_t slot1)
+{
+	uint64_t labels[2] = { label0, label1 }, slots[2] = { slot0, slot1 };
+	for (unsigned core = 0; core < 2; core++) {
+		struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(labels[core], 0, 1),
+			                     .word = { slots[core] } };
+		hosted_post_call(machine, core, &order);
+	}
+	settle();
+	EXPECT(machine->kernel.doomed == 0, true);
+}
+
+static void two_revoke_the_same(void)
+{
+	fill(512);
+	struct thread *other = make_thread(WORKER, 100, 1);
+	both(CNODE_REVOKE, MEMORY, CNODE_REVOKE, MEMORY);
+	EXPECT(result(running(0)), 0);
+	EXPECT(result(other), 0);
+	EXPECT(left(512), 0);
+}
+
+static void two_delete_what_is_in_each_other(void)
+{
+	struct thread *other = make_thread(WORKER, 100, 1);
+	wide(MEMORY, NODE);
+	wide(MEMORY + 10, NODE + 10);
+	EXPECT(call(NODE, CNODE_COPY, W(5, NODE + 10, RIGHT_ALL), W(CNODE)), 0);
+	EXPECT(call(NODE + 10, CNODE_MOVE, W(5, WORKER + 1), W(CNODE)), 0);
+	both(CNODE_DELETE, NODE, CNODE_DELETE, NODE + 10);
+	EXPECT(result(running(0)), 0);
+	EXPECT(result(other), 0);
+	EXPECT(wide_whole(MEMORY), true);
+	EXPECT(wide_whole(MEMORY + 10), true);
+}
+
+static void one_revokes_the_other_deletes_parts(void)
+{
+	wide(MEMORY, NODE);
+	struct thread *other = make_thread(WORKER, 100, 1);
+	both(CNODE_REVOKE, MEMORY, CNODE_DELETE, NODE);
+	EXPECT(result(running(0)), 0);
+	EXPECT(result(other), 0);
+	EXPECT(wide_whole(MEMORY), true);
+}
+
+static void a_deleter_dies_by_another_core(void)
+{
+	wide(MEMORY, NODE);
+	make_thread(WORKER, 100, 1);
+	both(CNODE_DELETE, WORKER, CNODE_DELETE, NODE);
+	EXPECT(running(1), 0);
+	delete(NODE); /* if it was killed before it began */
+	EXPECT(wide_whole(MEMORY), true);
+}
+
+/* kernel_check() sees to it that the core has left the space. */
+static void a_thread_loses_its_space(void)
+{
+	make(OBJECT_VSPACE, 0, NODE, 1);
+	copy(NODE + 1, NODE, RIGHT_ALL, 0);
+	make(OBJECT_TCB, 0, WORKER, 1);
+	EXPECT(call(WORKER, TCB_CONFIGURE, W(0, 0), W(CNODE, NODE + 1)), 0);
+	EXPECT(call(WORKER, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(WORKER, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(machine->kernel.cpu[1]->own.loaded_vspace == (struct vspace *)slot_of(NODE)->cap.object, true);
+	revoke(NODE);
+	EXPECT(running(1) != 0, true);
+	EXPECT(machine->kernel.cpu[1]->own.loaded_vspace == 0, true);
+	EXPECT(slot_of(NODE)->cap.type, OBJECT_VSPACE);
+}
+
+const struct test tests[] = {
+	{ "ten thousand descendants", ten_thousand_descendants, 1 },
+	{ "long lines of descent", long_lines_of_descent, 1 },
+	{ "a doomed CNode keeps its memory", a_doomed_cnode_keeps_its_memory, 1 },
+	{ "who deletes next helps", who_deletes_next_helps, 1 },
+	{ "a revoke meets a zombie", a_revoke_meets_a_zombie, 1 },
+	{ "a zombie loses its parent", a_zombie_loses_its_parent, 1 },
+	{ "nests of CNodes", nests, 1 },
+	{ "cycles of CNodes", cycles, 1 },
+	{ "an untyped inside itself", an_untyped_inside_itself, 1 },
+	{ "the deleter is deleted", the_deleter_is_deleted, 1 },
+	{ "the deleter is suspended", the_deleter_is_suspended, 1 },
+	{ "the deleter deletes itself", the_deleter_deletes_itself, 1 },
+	{ "an endpoint with many waiters", an_endpoint_with_many_waiters, 1 },
+	{ "a notification with many waiters is replaced", a_notification_is_replaced, 1 },
+	{ "a handler whose notification has many waiters", a_handler_goes, 1 },
+	{ "two revoke the same", two_revoke_the_same, 2 },
+	{ "two delete what is in each other", two_delete_what_is_in_each_other, 2 },
+	{ "one revokes, the other deletes parts", one_revokes_the_other_deletes_parts, 2 },
+	{ "a deleter dies by another core", a_deleter_dies_by_another_core, 2 },
+	{ "a thread loses its space", a_thread_loses_its_space, 2 },
+	{ 0 },
+};
