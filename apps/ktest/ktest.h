@@ -48,10 +48,10 @@ _Noreturn void fail(const char *file, int line, const char *what);
 void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected);
 void check_code(const char *file, int line, const char *what, int result, unsigned expected);
 
-/* Main thread only: until the condition holds; two seconds without it fail. Others run meanwhile. */
+/* Main thread only: until the condition holds; ten seconds without it fail. Others run meanwhile. */
 #define until(condition)                                                    \
 	do {                                                                \
-		uint64_t patience = deadline_ms(2000);                      \
+		uint64_t patience = deadline_ms(10000);                     \
 		while (!(condition)) {                                      \
 			check(!(#condition " in time" && passed(patience))); \
 			pause_main();                                       \
@@ -117,6 +117,8 @@ void worker_restart(struct worker *worker, bool resume);
 /* It is not ready: it waits for something, or is suspended. */
 bool waits(const struct worker *worker);
 void worker_fault_to(struct worker *worker, uint64_t endpoint);
+/* Ends all of them: a test that needs many takes them a few at a time. */
+void workers_drop(void);
 void worker_init(void);
 void worker_reset(void);
 bool in_worker(void);

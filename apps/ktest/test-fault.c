@@ -1,41 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ktest.h"
 
-struct patient {
-	uint64_t endpoint, reply;
-	struct worker *worker;
-};
-
-static struct patient patient(void (*run)(struct worker *), unsigned core)
-{
-	struct patient p = { object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0), 0 };
-	p.worker = worker_make(run, 50, core);
-	worker_fault_to(p.worker, badged(p.endpoint, 0xfa, RIGHT_WRITE));
-	return p;
-}
-
-/* Its next fault. */
-static struct message fault(struct patient *p)
-{
-	struct message m = { 0 };
-	int error;
-	uint64_t patience = deadline_ms(2000);
-	while ((error = ipc_nb_receive(p->endpoint, p->reply, &m)) == -SKERRY_WOULD_BLOCK && !passed(patience))
-		pause_main();
-	check_ok(error);
-	return m;
-}
-
-static struct message first_fault(struct patient *p)
+static struct message first_fault(const struct trial *p)
 {
 	check_ok(tcb_resume(p->worker->tcb));
-	return fault(p);
-}
-
-static void answer(struct patient *p, uint64_t label)
-{
-	struct message m = { .info = message_info(label, 0, 0) };
-	check_ok(ipc_reply(p->reply, &m));
+	return trial_fault(p);
 }
 
 static void touch(struct worker *self)
@@ -56,10 +25,10 @@ static void non_canonical(struct worker *self) { *(volatile uint64_t *)0x8000000
 static void check_exception(void (*run)(struct worker *), unsigned vector, uint64_t error)
 {
 	for (unsigned core = 0; core < cores(); core++) {
-		struct patient p = patient(run, core);
+		struct trial p = trial_make(run, 50, core);
 		struct message m = first_fault(&p);
 		check_eq(m.info, message_info(FAULT_EXCEPTION, 0, 5));
-		check_eq(m.badge, 0xfa);
+		check_eq(m.badge, TRIAL_BADGE);
 		check(m.word[0] >= 0x400000 && m.word[0] < 0x500000);
 		check(m.word[1]);
 		check_eq(m.word[2] & 0x200, 0x200);
@@ -80,10 +49,10 @@ TEST(wild, 1, 0, "fault: a non-canonical address is exception 13") { check_excep
 
 TEST(page, 1, 0, "fault: a page fault tells instruction, stack, address and error code")
 {
-	struct patient p = patient(touch, 0);
+	struct trial p = trial_make(touch, 50, 0);
 	struct message m = first_fault(&p);
 	check_eq(m.info, message_info(FAULT_PAGE, 0, 4));
-	check_eq(m.badge, 0xfa);
+	check_eq(m.badge, TRIAL_BADGE);
 	check(m.word[0] >= (uint64_t)touch && m.word[0] < (uint64_t)touch + 64);
 	check_eq(m.word[2], WINDOW);
 	check_eq(m.word[3], 4); /* a read, by user mode, of what is not there */
@@ -91,11 +60,11 @@ TEST(page, 1, 0, "fault: a page fault tells instruction, stack, address and erro
 
 static void repaired(unsigned core)
 {
-	struct patient p = patient(touch, core);
+	struct trial p = trial_make(touch, 50, core);
 	first_fault(&p);
 	map_page(0, RIGHT_READ | RIGHT_WRITE);
 	*(volatile uint64_t *)WINDOW = 4711;
-	answer(&p, 0);
+	trial_answer(&p, 0);
 	until(p.worker->done);
 	check_eq(p.worker->out[0], 4711);
 }
@@ -105,11 +74,11 @@ TEST(repair_remote, 2, 0, "fault: a thread repaired from another core goes on wh
 
 TEST(not_repaired, 1, 0, "fault: a thread that was not repaired faults again")
 {
-	struct patient p = patient(touch, 0);
+	struct trial p = trial_make(touch, 50, 0);
 	struct message a = first_fault(&p);
 	for (unsigned i = 0; i < 10; i++) {
-		answer(&p, 0);
-		struct message b = fault(&p);
+		trial_answer(&p, 0);
+		struct message b = trial_fault(&p);
 		check_eq(a.word[0], b.word[0]);
 		check_eq(a.word[1], b.word[1]);
 	}
@@ -117,9 +86,9 @@ TEST(not_repaired, 1, 0, "fault: a thread that was not repaired faults again")
 
 TEST(refused, 1, 0, "fault: an answer with another label leaves the thread suspended")
 {
-	struct patient p = patient(breakpoint, 0);
+	struct trial p = trial_make(breakpoint, 50, 0);
 	first_fault(&p);
-	answer(&p, 1);
+	trial_answer(&p, 1);
 	sleep_ms(2);
 	check_eq(p.worker->count, 0);
 	struct thread_registers r;
@@ -141,11 +110,11 @@ static __attribute__((naked)) void all_registers(struct worker *self)
 TEST(registers, 1, 0, "fault: no register changes between the fault and the answer")
 {
 	static volatile uint64_t seen[8];
-	struct patient p = patient(all_registers, last_core());
+	struct trial p = trial_make(all_registers, 50, last_core());
 	seen[6] = 0;
 	check_ok(tcb_set_tls(p.worker->tcb, (uint64_t)seen));
 	first_fault(&p);
-	answer(&p, 0);
+	trial_answer(&p, 0);
 	until(seen[6]);
 	check_eq(seen[0], 1 ^ 2);
 	check_eq(seen[1], 3 ^ 4);
@@ -158,13 +127,13 @@ TEST(registers, 1, 0, "fault: no register changes between the fault and the answ
 
 TEST(skipped, 1, 0, "fault: a handler may change the registers before it answers")
 {
-	struct patient p = patient(undefined, 0);
+	struct trial p = trial_make(undefined, 50, 0);
 	struct thread_registers r;
 	first_fault(&p);
 	check_ok(tcb_read_registers(IPC, p.worker->tcb, &r));
 	r.rip += 2; /* behind UD2 */
 	check_ok(tcb_write_registers(IPC, p.worker->tcb, 0, &r));
-	answer(&p, 0);
+	trial_answer(&p, 0);
 	until(p.worker->done);
 }
 
@@ -185,7 +154,7 @@ TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole num
 {
 	static const uint64_t number[] = { 0, SYS_DEBUG_PUT + 1, 255, 1ull << 31, 1ull << 32, ~0ull, 1ull << 32 | SYS_SIGNAL };
 	for (unsigned i = 0; i < 7; i++) {
-		struct patient p = patient(unknown_call, 0);
+		struct trial p = trial_make(unknown_call, 50, 0);
 		p.worker->arg[0] = number[i];
 		p.worker->arg[1] = object(OBJECT_NOTIFICATION, 0);
 		struct message m = first_fault(&p);
@@ -194,7 +163,7 @@ TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole num
 		struct thread_registers r;
 		check_ok(tcb_read_registers(IPC, p.worker->tcb, &r));
 		check_eq(r.rax, number[i]);
-		answer(&p, 0);
+		trial_answer(&p, 0);
 		until(p.worker->done);
 		check_eq(p.worker->out[0], number[i]);
 	}
@@ -214,7 +183,7 @@ TEST(no_handler, 1, 0, "fault: without a handler the thread stops, and no other"
 
 TEST(no_right, 1, 0, "fault: a handler's endpoint that may not be sent to is none")
 {
-	struct patient p = patient(undefined, 0);
+	struct trial p = trial_make(undefined, 50, 0);
 	worker_fault_to(p.worker, copy_of(p.endpoint, RIGHT_READ));
 	check_ok(tcb_resume(p.worker->tcb));
 	until(waits(p.worker));
@@ -231,13 +200,13 @@ static void then_call(struct worker *self)
 }
 
 /* It stopped in a fault that was never answered; afterwards its messages must be its own again. */
-static void check_sane(struct patient *p)
+static void check_sane(struct trial *p)
 {
 	check_ok(tcb_resume(p->worker->tcb));
 	uint64_t reply = object(OBJECT_REPLY, 0);
 	struct message m = { 0 };
 	int error;
-	uint64_t patience = deadline_ms(1000);
+	uint64_t patience = deadline_ms(10000);
 	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !passed(patience))
 		pause_main();
 	check_ok(error);
@@ -251,7 +220,7 @@ static void check_sane(struct patient *p)
 
 TEST(reply_gone, 1, 0, "fault: a thread whose fault's reply object ends is suspended, and sane when resumed")
 {
-	struct patient p = patient(then_call, 0);
+	struct trial p = trial_make(then_call, 50, 0);
 	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
 	first_fault(&p);
 	check_ok(cnode_delete(ROOT_SLOT_CNODE, p.reply));
@@ -260,7 +229,7 @@ TEST(reply_gone, 1, 0, "fault: a thread whose fault's reply object ends is suspe
 
 TEST(endpoint_gone, 1, 0, "fault: a thread whose fault's endpoint ends is suspended, and sane when resumed")
 {
-	struct patient p = patient(then_call, 0);
+	struct trial p = trial_make(then_call, 50, 0);
 	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
 	check_ok(tcb_resume(p.worker->tcb));
 	until(waits(p.worker));
@@ -271,7 +240,7 @@ TEST(endpoint_gone, 1, 0, "fault: a thread whose fault's endpoint ends is suspen
 
 TEST(unanswerable, 1, 0, "fault: a thread whose fault nobody can answer is suspended, and sane when resumed")
 {
-	struct patient p = patient(then_call, 0);
+	struct trial p = trial_make(then_call, 50, 0);
 	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
 	uint64_t reply = p.reply;
 	p.reply = 0;
@@ -282,7 +251,7 @@ TEST(unanswerable, 1, 0, "fault: a thread whose fault nobody can answer is suspe
 
 TEST(suspended, 1, 0, "fault: a thread suspended in its fault is sane when resumed")
 {
-	struct patient p = patient(then_call, 0);
+	struct trial p = trial_make(then_call, 50, 0);
 	p.worker->arg[0] = object(OBJECT_ENDPOINT, 0);
 	first_fault(&p);
 	check_ok(tcb_suspend(p.worker->tcb));
@@ -291,19 +260,19 @@ TEST(suspended, 1, 0, "fault: a thread suspended in its fault is sane when resum
 
 TEST(deleted, 1, 0, "fault: a thread that ends in its fault leaves endpoint and reply object usable")
 {
-	struct patient p = patient(breakpoint, 0), q = patient(breakpoint, 0);
+	struct trial p = trial_make(breakpoint, 50, 0), q = trial_make(breakpoint, 50, 0);
 	first_fault(&p);
 	check_ok(cnode_delete(ROOT_SLOT_CNODE, p.worker->tcb));
-	worker_fault_to(q.worker, p.endpoint);
+	worker_fault_to(q.worker, badged(p.endpoint, TRIAL_BADGE, RIGHT_WRITE));
 	q.endpoint = p.endpoint, q.reply = p.reply;
 	first_fault(&q);
-	answer(&q, 0);
+	trial_answer(&q, 0);
 	until(q.worker->done);
 }
 
 TEST(no_space, 1, 0, "fault: a thread without a mapping at its instruction faults there")
 {
-	struct patient p = patient(breakpoint, last_core());
+	struct trial p = trial_make(breakpoint, 50, last_core());
 	struct thread_registers r = { .rip = NO_TABLES, .rsp = NO_TABLES };
 	check_ok(tcb_write_registers(IPC, p.worker->tcb, 0, &r));
 	struct message m = first_fault(&p);

@@ -46,6 +46,15 @@ void worker_reset(void)
 	count = 0;
 }
 
+void workers_drop(void)
+{
+	for (unsigned i = 0; i < count; i++) {
+		cnode_delete(ROOT_SLOT_CNODE, workers[i].tcb);
+		cnode_delete(ROOT_SLOT_CNODE, workers[i].frame);
+	}
+	count = 0;
+}
+
 struct worker *worker_make(void (*run)(struct worker *), unsigned priority, unsigned core)
 {
 	check(count < WORKERS);
