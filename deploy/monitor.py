@@ -14,13 +14,14 @@ _PATIENCE = 10.0  # seconds
 _CONT_TAKES = 0.004  # seconds until QEMU has started the machine
 
 
-async def _talk(path: Path, commands: Sequence[str]) -> list[str]:
+async def _talk(path: Path, commands: Sequence[str], core: int) -> list[str]:
     client = QMPClient("skerry")
     await client.connect(str(path))
     try:
         answers = []
         for line in commands:
-            answers.append(str(await client.execute("human-monitor-command", {"command-line": line})))
+            arguments = {"command-line": line, "cpu-index": core}
+            answers.append(str(await client.execute("human-monitor-command", arguments)))
         return answers
     finally:
         await client.disconnect()
@@ -52,10 +53,13 @@ def is_up(path: Path) -> bool:
             return False
 
 
-def human(path: Path, *commands: str) -> list[str]:
-    """Answers to commands of the human monitor. Raises OSError or TimeoutError when QEMU does not answer."""
+def human(path: Path, *commands: str, core: int = 0) -> list[str]:
+    """Answers to commands of the human monitor; `core` is the one that `info tlb` and the like are about.
+
+    Raises OSError or TimeoutError when QEMU does not answer.
+    """
     try:
-        return asyncio.run(asyncio.wait_for(_talk(path, commands), _PATIENCE))
+        return asyncio.run(asyncio.wait_for(_talk(path, commands, core), _PATIENCE))
     except (OSError, TimeoutError):
         raise
     except Exception as error:  # the library's many ways to say that the connection broke

@@ -61,6 +61,7 @@ static void place_kernel(struct cluster *c, const struct machine *m)
 			end = c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size;
 	c->info->image.size = round_up(end - KERNEL_IMAGE_BASE, PAGE_SIZE);
 	c->info->image.base = take(c, c->info->image.size, PAGE_SIZE, "kernel");
+	ranges_remove(&c->ram, c->info->image.base, c->info->image.size); /* its code is writable nowhere */
 	c->entry = c->kernel.entry;
 }
 

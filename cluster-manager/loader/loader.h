@@ -68,7 +68,7 @@ void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size,
 /* cluster.c: where everything of a cluster lies */
 struct cluster {
 	const struct map_cluster *map;
-	struct ranges ram;  /* all that the cluster owns, in its direct map */
+	struct ranges ram;  /* all that the cluster owns, in its direct map; the kernel image is not, once it is placed */
 	struct ranges free; /* what of it nothing was put into */
 	struct elf_image kernel, root;
 	struct tables tables;

@@ -78,8 +78,8 @@ class Debugger:
         registers = bytes.fromhex(self.command("g").replace("x", "0"))
         return struct.unpack_from("<Q", registers, 8 * RIP)[0], registers[CS_OFFSET] & 3
 
-    def make_kernel_fault(self, core: int, attempts: int = 200) -> None:
-        """Takes the stack away from a core that is in its kernel, and lets the machine go on.
+    def make_kernel_fault(self, core: int, stack: int = NOWHERE, attempts: int = 200) -> None:
+        """Takes the stack away from a core that is in its kernel, or gives it another, and lets the machine go on.
 
         Not its program counter: an idle core that is interrupted never returns to where it was.
         """
@@ -88,7 +88,7 @@ class Debugger:
             assert self.command(f"Hg{core + 1:x}") == "OK"
             address, level = self._program_counter()
             if level == 0 and address & KERNEL_HALF:
-                assert self.command(f"P{RSP:x}={struct.pack('<Q', NOWHERE).hex()}") == "OK"
+                assert self.command(f"P{RSP:x}={struct.pack('<Q', stack).hex()}") == "OK"
                 self.go_on()
                 return
             self.go_on()

@@ -14,10 +14,10 @@
  *     0 .. 4 GiB              identity, 2 MiB pages, writable, executable; only
  *                             there for the jump, the kernel clears PML4[0..255]
  *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
- *                             range of `memory`, `modules`, `image`, `tables`,
- *                             and the doorbell pages; nothing of other clusters
+ *                             range of `memory`, `modules`, `tables`, and the
+ *                             doorbell pages; nothing of other clusters
  *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
- *                             rights (W^X), 4 KiB pages
+ *                             rights (W^X), 4 KiB pages; mapped nowhere else
  *
  * EFER.NXE, EFER.SCE and CR0.WP are set; everything else (GDT, IDT, CR4, PAT,
  * local APIC) the kernel sets itself. The cores may enter in any order and

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a running machine's cores can reach, and how: page tables and control registers, as QEMU sees them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy import monitor
+from deploy.boot import Run
+
+PAGE = 4096
+LARGE_PAGE = 2 << 20  # the only other size that the kernel's own mappings have
+KERNEL_HALF = 1 << 63
+DIRECT_BASE, DIRECT_END = 0xFFFF800000000000, 0xFFFFFF8000000000
+IMAGE_BASE = 0xFFFFFFFF80000000
+
+_ENTRY = re.compile(r"^([0-9a-f]{16}): ([0-9a-f]{16}) ([-XGPDACTUW]{9})$", re.MULTILINE)
+_CORE = re.compile(r"^CPU#(\d+)$(.*?)(?=^CPU#|\Z)", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Page:
+    vaddr: int
+    paddr: int
+    size: int
+    executable: bool
+    user: bool
+    writable: bool
+
+    def __str__(self) -> str:
+        rights = "".join(c if on else "-" for c, on in zip("uwx", (self.user, self.writable, self.executable)))
+        return f"{self.vaddr:#x} -> {self.paddr:#x} {rights}"
+
+
+def parse(text: str) -> list[Page]:
+    """Of the monitor's `info tlb`, which lists a core's page tables whole, not only what its TLB holds."""
+    return [
+        Page(int(vaddr, 16), int(paddr, 16), LARGE_PAGE if "P" in flags else PAGE, "X" not in flags, "U" in flags, "W" in flags)
+        for vaddr, paddr, flags in _ENTRY.findall(text.replace("\r", ""))
+    ]
+
+
+def of_core(run: Run, core: int) -> list[Page]:
+    return parse(monitor.human(run.command.monitor, "info tlb", core=core)[0])
+
+
+def registers(run: Run) -> dict[int, dict[str, int]]:
+    """CR0, CR3, CR4, EFER and so on of each core."""
+    text = monitor.human(run.command.monitor, "info registers -a")[0].replace("\r", "")
+    found = {}
+    for number, part in _CORE.findall(text):
+        found[int(number)] = {name: int(value, 16) for name, value in re.findall(r"\b(CR\d|EFER)=([0-9a-f]+)", part)}
+    return found
+
+
+def symbol(image: Path, name: str) -> tuple[int, int]:
+    """Address and size."""
+    done = subprocess.run(["nm", "-S", str(image)], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words[-1] == name and len(words) == 4:
+            return int(words[0], 16), int(words[1], 16)
+    raise KeyError(f"{image}: {name}")
