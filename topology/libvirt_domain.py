@@ -5,11 +5,14 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 
 from topology.clustermap import ClusterMap
+from topology.errors import InputError
 from topology.machine import Machine
 from topology.q35 import Grid, Place, grid, place
 from topology.qemu import nodes_of_places
 from topology.spans import format_spans
 from topology.units import KIB
+
+MANY = 255  # processors that need nothing special
 
 Element = ElementTree.Element
 
@@ -35,6 +38,9 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     Only for a machine that is a host's.
     """
     on_board = place(machine)
+    if bare := [node for node in on_board.nodes if not on_board.memory_of(node)]:
+        problem = f"NUMA node {format_spans(bare)} has no memory, and libvirt no cell without any"
+        raise InputError(machine.name, f"{problem}; --format qemu can do it")
     board = grid(on_board.cores)
     everywhere = board.all_places()
     number = {where: i for i, where in enumerate(everywhere)}
@@ -46,13 +52,25 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     features = ElementTree.Element("features")
     ElementTree.SubElement(features, "acpi")
     ElementTree.SubElement(features, "apic")
-    return [*found, system, features, _cpu(on_board, board, number)]
+    cpu = _cpu(on_board, board, number)
+    if len(everywhere) <= MANY:
+        return [*found, system, features, cpu]
+    ElementTree.SubElement(features, "ioapic", driver="qemu")
+    return [*found, system, features, cpu, _iommu()]
 
 
 def _text(parent: Element, tag: str, text: object, **attributes: str) -> Element:
     child = ElementTree.SubElement(parent, tag, attributes)
     child.text = str(text)
     return child
+
+
+def _iommu() -> Element:
+    """libvirt wants one that can send interrupts to APIC ids of more than eight bits."""
+    devices = ElementTree.Element("devices")
+    iommu = ElementTree.SubElement(devices, "iommu", model="intel")
+    ElementTree.SubElement(iommu, "driver", intremap="on", eim="on")
+    return devices
 
 
 def _memory(machine: Machine) -> Element:

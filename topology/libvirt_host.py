@@ -63,7 +63,7 @@ def _survey(root: ElementTree.Element, name: str) -> Survey:
             threads = frozenset(parse_spans(cpu.attrib.get("siblings", str(number)))) | {number}
             found.processors.append(Processor(number, cpu.attrib["socket_id"], threads, caches.get(number), node))
     if offline:
-        found.notes.append(f"{len(offline)} processors are offline, and left out: {format_spans(offline)}")
+        found.notes.append(f"processors left out, being offline: {format_spans(offline)}")
     return found
 
 

@@ -75,5 +75,6 @@ def carve(share: list[Range], size: int, layout: str, number: int) -> Range:
             return Range(base, size)
     raise InputError(
         f"--layout {layout}",
-        f"cluster {number} would have {format_size(total)} of memory, too little beside a channel of {format_size(size)}",
+        f"cluster {number} would have {format_size(total)} of memory, "
+        f"too little beside a channel of {format_size(size)}",
     )

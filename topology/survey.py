@@ -94,7 +94,7 @@ class Survey:
         return cores
 
     def _beside(self, node: int, with_cores: set[int]) -> frozenset[int]:
-        """The nodes that share the memory of a node without cores: those it is attached to, else the nearest, else all."""
+        """Who shares the memory of a node without cores: the nodes it is attached to, else the nearest, else all."""
         attached = {p.node for p in self.processors if p.number in self.local.get(node, set())}
         if attached and attached != with_cores:
             return frozenset(attached)

@@ -10,7 +10,7 @@ import typer
 
 from deploy.modules import LOADER, collect
 from deploy.options import Cores, Lock, Memory, Sockets
-from deploy.output import Output
+from deploy.output import Json, Output, version
 from deploy.paths import BUILD
 from topology.check import check_map
 from topology.clustermap import ClusterMap
@@ -52,6 +52,7 @@ def topology(
     smt: Smt = None,
     lock: Lock = None,
     format: Format = "draw",
+    json: Json = None,
 ) -> None:
     """Turn a machine into a cluster map, or check a map that somebody wrote.
 
@@ -62,7 +63,7 @@ def topology(
         raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
     if smt not in (None, "on", "off"):
         raise InputError("--smt", f"'{smt}' is neither on nor off")
-    output = Output()
+    output = Output(json_to=json)
     machine = _machine(source, sockets, cores, memory, smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
         machine = machine or emulated(Shape())
@@ -75,7 +76,9 @@ def topology(
     check_map(cluster_map, machine)
     if (BUILD / LOADER).exists():  # before the first build there are no images to look for
         collect(cluster_map)
-    _print(output, cluster_map, machine, format)
+    if json != "-":
+        _print(output, cluster_map, machine, format)
+    output.results({"skerry": version(), "command": "topology", "layout": layout, **to_json(cluster_map, machine)})
 
 
 def _looks_like_file(layout: str) -> bool:
@@ -92,7 +95,8 @@ def _machine(
             raise InputError("--smt", "is for a machine that --from names")
         if sockets is None and cores is None and size is None:
             return None
-        return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores, size or default_memory(cores or Shape.cores)))
+        cores = cores or Shape.cores
+        return emulated(Shape(sockets or Shape.sockets, cores, size or default_memory(cores)))
     if sockets or cores:
         raise InputError("--from", "is a machine already; not with --sockets or --cores")
     if size and size % LARGE_PAGE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machines that exist, as hwloc would describe them: its synthetic descriptions, and what those cannot say, edited in."""
+"""Machines that exist, as hwloc describes them: synthetic descriptions, and what those cannot say, edited in."""
 
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -96,7 +96,8 @@ def kinds(**of: range) -> Edit:
     def edit(root: ElementTree.Element) -> None:
         for efficiency, (name, numbers) in enumerate(of.items()):
             attributes = {"cpuset": to_set(numbers), "forced_efficiency": str(efficiency)}
-            ElementTree.SubElement(ElementTree.SubElement(root, "cpukind", attributes), "info", name="CoreType", value=name)
+            kind = ElementTree.SubElement(root, "cpukind", attributes)
+            ElementTree.SubElement(kind, "info", name="CoreType", value=name)
 
     return edit
 

@@ -31,9 +31,17 @@ def test_the_threads_of_a_core_count_once() -> None:
     assert group(machine, "size=2") == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-@pytest.mark.parametrize("sockets, expected", [
-    ([6, 6], [1, 2, 3, 6, 12]), ([8, 4], [1, 2, 4, 12]), ([5], [1, 5]), ([1, 1, 1, 1], [1, 2, 4]), ([8, 1], [1, 9]), ([4] * 6, [1, 2, 4, 8, 12, 24]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sockets, expected",
+    [
+        ([6, 6], [1, 2, 3, 6, 12]),
+        ([8, 4], [1, 2, 4, 12]),
+        ([5], [1, 5]),
+        ([1, 1, 1, 1], [1, 2, 4]),
+        ([8, 1], [1, 9]),
+        ([4] * 6, [1, 2, 4, 8, 12, 24]),
+    ],
+)
 def test_sizes_that_a_machine_divides_into(sockets: list[int], expected: list[int]) -> None:
     assert possible_sizes(sockets) == expected
 
@@ -50,7 +58,7 @@ def test_a_machine_without_l3_has_no_such_layout() -> None:
 
 
 def test_what_is_too_large_for_a_kernel_is_refused_with_what_is_not() -> None:
-    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*; per-socket, .*size=15 would fit, or try --smt"):
+    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*size=15 would fit, or try --smt"):
         make_map(emulated(Shape(2, 15, caches=3, threads=4)), "spanning")
     with pytest.raises(InputError, match="80 clusters are more than 64; per-socket"):
         make_map(emulated(Shape(2, 40, 16 * GIB)), "size=1")
@@ -59,7 +67,7 @@ def test_what_is_too_large_for_a_kernel_is_refused_with_what_is_not() -> None:
 def test_a_cluster_without_memory_is_refused() -> None:
     machine = emulated(Shape(1, 4, nodes=2))
     bare = replace(machine, memory=machine.memory[:1])
-    with pytest.raises(InputError, match="cluster 1 would have no memory: its cores are in NUMA node 1, which has none"):
+    with pytest.raises(InputError, match="cluster 1 would have no memory: .* NUMA node 1, which has none"):
         make_map(bare, "per-numa")
     check_map(make_map(bare, "per-socket"), bare)
 

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from pathlib import Path
+
+import pytest
+
+from tests.unit.topology.capabilities import Host
+from tests.unit.topology.machines import from_set, lstopo, to_set, write
+from topology import linux
+from topology.check import check_map
+from topology.errors import InputError
+from topology.hwloc import bitmap
+from topology.layouts import make_map
+from topology.machine import MemoryRange
+from topology.sources import read_machine
+from topology.spans import format_spans, parse_spans
+from topology.units import GIB, MIB
+
+
+def host(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "host.xml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_hwloc_gives_sockets_nodes_caches_threads_and_distances(tmp_path: Path) -> None:
+    machine = read_machine(str(write("EPYC 7451", tmp_path)))
+    assert [(c.socket, c.node, c.l3, c.physical) for c in machine.cores[:8]] == [
+        (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 1), (0, 0, 0, 2), (0, 0, 0, 2), (0, 0, 1, 3), (0, 0, 1, 3),
+    ]  # fmt: skip
+    assert machine.distances[0, 4] == 24
+    assert machine.memory[0] == MemoryRange(0, 2 * GIB, 0) and machine.memory_of(7) == 16 * GIB
+    assert machine.notes == () and machine.host_nodes == ()
+
+
+def test_the_format_of_hwloc_1_is_read_too(tmp_path: Path) -> None:
+    new = write("EPYC 7451", tmp_path)
+    old = tmp_path / "old.xml"
+    old.write_text(lstopo("-i", str(new), "--of", "xml", "--export-xml-flags", "1"))
+    assert 'type="Socket"' in old.read_text()
+    a, b = read_machine(str(new)), read_machine(str(old))
+    assert (a.cores, a.memory) == (b.cores, b.memory)
+
+
+def test_how_a_file_is_written_does_not_matter(tmp_path: Path) -> None:
+    path = write("EPYC 7451", tmp_path)
+    before = read_machine(str(path))
+    path.write_text("<!-- from the lab -->\n" + path.read_text().replace('"', "'").replace("><", ">\n\n\t<"))
+    assert read_machine(str(path)).cores == before.cores
+
+
+def test_one_thread_of_each_core(tmp_path: Path) -> None:
+    both = read_machine(str(write("Nehalem X5550", tmp_path)))
+    one = read_machine(str(write("Nehalem X5550", tmp_path)), smt=False)
+    assert both.has_smt and not one.has_smt
+    assert [c.number for c in one.cores] == [c.number for c in both.cores][::2]
+    assert [c.apic for c in one.cores] == list(range(8))
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    machine = read_machine(str(write("Alder Lake i9-12900K", tmp_path)))
+    assert machine.notes[0].startswith("processors left out, being offline or not allowed: 17,19")
+    assert "8 efficiency, 16 performance" in machine.notes[1]
+    assert [c.kind for c in machine.cores].count("efficiency") == 8
+
+
+def test_memory_beside_cores_that_are_offline_is_near_to_those_that_are_not(tmp_path: Path) -> None:
+    machine = read_machine(str(write("Haswell, a socket offline", tmp_path)))
+    assert machine.near == {1: frozenset({0})}
+    assert sum(r.size for r in make_map(machine, "spanning").clusters[0].memory) == 128 * GIB
+
+
+def test_plain_memory_is_the_node_of_a_core_and_fast_memory_beside_it(tmp_path: Path) -> None:
+    machine = read_machine(str(write("KNL 7210, SNC-4, flat", tmp_path)))
+    assert {c.node for c in machine.cores} == {0, 2, 4, 6}
+    assert machine.near == {n: frozenset({n - 1}) for n in (1, 3, 5, 7)}
+
+
+def test_this_machine() -> None:
+    machine = read_machine("live")
+    assert {c.apic for c in machine.cores} <= set(linux.apic_ids().values())
+    assert machine.host_nodes
+    check_map(make_map(machine, "size=1" if len(machine.cores) <= 60 else "per-l3"), machine)
+
+
+def test_memory_blocks_of_linux_are_joined_and_offline_ones_left_out(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "block_size_bytes").write_text("8000000\n")
+    for node, number in ((0, 0), (0, 1), (0, 3), (1, 4), (1, 5)):
+        block = tmp_path / "node" / f"node{node}" / f"memory{number}"
+        block.mkdir(parents=True)
+        (block / "state").write_text("offline\n" if number == 4 else "online\n")
+    size = 128 * MIB
+    assert linux.memory(tmp_path) == [
+        MemoryRange(0, 2 * size, 0), MemoryRange(3 * size, size, 0), MemoryRange(5 * size, size, 1),
+    ]  # fmt: skip
+    assert linux.memory(tmp_path / "nothing") is None
+
+
+def test_libvirt_host(tmp_path: Path) -> None:
+    machine = read_machine(host(tmp_path, Host(nodes=2, caches=2).xml()))
+    assert (len(machine.sockets), len(machine.nodes), len(machine.cores)) == (2, 4, 32)
+    assert len({c.l3 for c in machine.cores}) == 8
+    assert [c.number for c in machine.cores[:4]] == [0, 16, 1, 17]
+    assert machine.distances[0, 1] == 12 and machine.distances[0, 2] == 32
+    assert machine.memory_of(3) == 32 * GIB and machine.host_nodes == (0, 1, 2, 3)
+    for layout, count in (("per-socket", 2), ("per-numa", 4), ("per-l3", 8), ("spanning", 1), ("size=2", 8)):
+        made = make_map(machine, layout)
+        check_map(made, machine)
+        assert len(made.clusters) == count
+
+
+def test_libvirt_host_with_less(tmp_path: Path) -> None:
+    machine = read_machine(host(tmp_path, Host(caches=0, offline={0, 8, 9}).xml()))
+    assert "processors left out, being offline: 0,8-9" in machine.notes
+    assert len(machine.cores) == 13 and {c.l3 for c in machine.cores} == {None}
+    assert len(read_machine(host(tmp_path, Host(caches=0, offline={0, 8, 9}).xml()), smt=False).cores) == 7
+
+
+def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
+    """The same machine, seen by both: numbering apart, the same board."""
+    text = lstopo("--if", "synthetic", "-i", "pack:2 [numa(memory=32GiB)] l3:1(size=16MiB) core:4 pu:2", "--of", "xml")
+    (tmp_path / "hwloc.xml").write_text(text)
+    a, b = read_machine(str(tmp_path / "hwloc.xml")), read_machine(host(tmp_path, Host().xml()))
+    assert [(c.apic, c.socket, c.node, c.l3, c.physical) for c in a.cores] == [
+        (c.apic, c.socket, c.node, c.l3, c.physical) for c in b.cores
+    ]
+    assert a.memory == b.memory
+
+
+@pytest.mark.parametrize(
+    "text, why",
+    [
+        ("", "not XML"),
+        ("<topology", "not XML"),
+        ("<html/>", "neither hwloc's XML nor a libvirt host's capabilities: it starts with <html>"),
+        ("<topology/>", "hwloc refuses it"),
+        ("<topology version='2.0'><object type='Machine'/></topology>", "hwloc refuses it: invalid normal object Machine"),
+        ("<topology version='9.0'><object type='Machine'/></topology>", "cannot import XML version 9.0"),
+        ("<topology version='two'><object type='Machine'/></topology>", "hwloc refuses it: "),
+        ("<capabilities/>", "not a host's capabilities"),
+        ("<capabilities><host><cpu><arch>x86_64</arch></cpu></host></capabilities>", "has no core"),
+        (Host(arch="aarch64").xml(), "is a machine of architecture aarch64; Skerry runs on x86-64"),
+        (Host(memory=0).xml(), "has no memory"),
+        (Host(offline=set(range(16))).xml(), "has no core"),
+        (Host().xml().replace('cpus="0,8', 'cpus="0,eight'), "not a host's capabilities as libvirt writes them"),
+        (Host().xml().replace(' id="3"', ""), "not a host's capabilities as libvirt writes them"),
+    ],
+)
+def test_what_is_no_machine_is_refused_in_one_line(tmp_path: Path, text: str, why: str) -> None:
+    path = host(tmp_path, text)
+    with pytest.raises(InputError) as caught:
+        read_machine(path)
+    assert str(caught.value).startswith(path) and why in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_other_architectures_are_refused(tmp_path: Path) -> None:
+    path = write("one virtual CPU", tmp_path)
+    text = path.read_text().replace('name="Backend"', 'name="Architecture"').replace('"Synthetic"', '"ppc64le"')
+    path.write_text(text)
+    with pytest.raises(InputError, match="architecture ppc64le; Skerry runs on x86-64"):
+        read_machine(str(path))
+
+
+def test_sources_that_do_not_answer() -> None:
+    with pytest.raises(InputError, match="/nowhere.xml: No such file"):
+        read_machine("/nowhere.xml")
+    with pytest.raises(InputError, match="test:///default: is a machine of architecture i686"):
+        read_machine("test:///default")  # libvirt's own make-believe host
+    with pytest.raises(InputError, match="qemu\\+unix:///system\\?socket=/nowhere: .*"):
+        read_machine("qemu+unix:///system?socket=/nowhere")
+
+
+def test_a_variable_of_hwloc_does_not_replace_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = read_machine("live")
+    monkeypatch.setenv("HWLOC_XMLFILE", str(write("twelve Ivy Bridge E7-8890 v2", tmp_path)))
+    assert read_machine("live").cores == before.cores
+
+
+def test_sets() -> None:
+    for numbers in ({0}, {1, 31}, {32, 64, 200}, set(range(100))):
+        assert bitmap(to_set(numbers)) == from_set(to_set(numbers)) == numbers
+        assert parse_spans(format_spans(numbers)) == numbers
+    assert bitmap("0x4,,0x0") == {66} and bitmap("0x0") == set()
+    assert format_spans([5, 0, 1, 2]) == "0-2,5"
+    with pytest.raises(ValueError):
+        bitmap("0xf...f,0x1")
