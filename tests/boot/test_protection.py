@@ -55,7 +55,7 @@ def stacks() -> list[int]:
 @pytest.mark.limit(150)
 def test_mappings() -> None:
     """on every core: kernel memory is out of programs' reach, code is not writable, and data not executable"""
-    with machine(deployment(2, 2, lock=LOCK)) as run:
+    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         for core in range(4):
             wrong = list(faults_of(kernel_pages(run, core)))
@@ -65,7 +65,7 @@ def test_mappings() -> None:
 @pytest.mark.limit(150)
 def test_guards() -> None:
     """a page that is not mapped lies below every kernel stack"""
-    with machine(deployment(2, 2, lock=LOCK)) as run:
+    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         for cluster, first in enumerate((0, 2)):
             mapped = {page.vaddr for page in kernel_pages(run, first)}
@@ -77,7 +77,7 @@ def test_guards() -> None:
 @pytest.mark.limit(150)
 def test_identity() -> None:
     """the loader's identity mapping is gone: what is mapped in the lower half is user programs'"""
-    with machine(deployment(2, 2, lock=LOCK)) as run:
+    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         for core in range(4):
             left = [str(page) for page in pages.of_core(run, core) if page.vaddr < KERNEL_HALF and not page.user]
@@ -87,7 +87,7 @@ def test_identity() -> None:
 @pytest.mark.limit(150)
 def test_registers() -> None:
     """every core has write protection, NX, SMEP, SMAP and UMIP, and keeps programs from performance counters"""
-    with machine(deployment(2, 2, lock=LOCK)) as run:
+    with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         cores = pages.registers(run)
         assert set(cores) == {0, 1, 2, 3}
@@ -102,7 +102,7 @@ def test_registers() -> None:
 @pytest.mark.limit(150)
 def test_stack_overflow() -> None:
     """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own"""
-    with machine(deployment(1, 2, lock=LOCK), gdb_port=gdb.free_port()) as run:
+    with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=gdb.free_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         booted(run)

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from deploy.errors import Failure
@@ -18,9 +19,13 @@ from tests.long.mutations.workspace import Workspace
 
 LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
 BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (1, 1, "clh"), (2, 2, "clh"), (1, 4, "clh+stat")]
-HOSTED = {"unit": lambda name: "random" not in name and "sanitized" not in name,
-          "unit, sanitized": lambda name: "random" not in name and "sanitized" in name,
-          "random": lambda name: "random" in name}
+PROTECTION = "tests/boot/test_protection.py"
+HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
+    "unit": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" not in name,
+    "unit, sanitized": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" in name,
+    "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
+    "random": lambda suite, name: suite == "kernel" and "random" in name,
+}
 BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
 SLACK = 8  # times as long as without a mutation
 SHORTEST = 30.0  # seconds: other work on the machine must not look like a hang
@@ -90,6 +95,26 @@ class BootStage(Stage):
         return [(test, why) for test, why in json.loads(done.stdout)["failed"]]
 
 
+@dataclass
+class PytestStage(Stage):
+    """Tests of what no program inside can see: what protects the kernel from itself."""
+
+    file: str = PROTECTION
+
+    def sees(self, mutation: Mutation) -> bool:
+        return "arch-x86_64" in mutation.file.parts
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
+        command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=no", self.file]
+        done = subprocess.run(command, cwd=workspace.tree, capture_output=True, text=True, timeout=BOOT_LIMIT,
+                              stdin=subprocess.DEVNULL)
+        for test, why in re.findall(r"^(?:FAILED|ERROR) \S+::(\S+)(?: - (.*))?$", done.stdout, re.MULTILINE):
+            if calibrating:
+                self.ignored.add(test)
+            if calibrating or test not in self.ignored:
+                yield f"{self.name}: {test}: {why or 'failed'}"
+
+
 def _run(command: list[str], limit: float) -> str | None:
     """None when it passes, else the line that tells why not."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -113,17 +138,18 @@ def _run(command: list[str], limit: float) -> str | None:
 
 def stages(workspace: Workspace) -> list[Stage]:
     done = subprocess.run(["meson", "introspect", "--tests", str(workspace.build)], capture_output=True, text=True)
-    tests = {t["name"]: t["cmd"] for t in json.loads(done.stdout) if any(s.endswith(":kernel") for s in t["suite"])}
-    if not tests:
-        raise Failure("the copy has no hosted tests of the kernel")
+    tests = [(t["suite"][0].rpartition(":")[2], t["name"], t["cmd"]) for t in json.loads(done.stdout)]
     hosted: dict[str, Stage] = {}
     for name, wanted in HOSTED.items():
-        chosen = {f"{name}: {test}" if name == "random" else test: command for test, command in tests.items() if wanted(test)}
-        targets = [os.path.relpath(command[0], workspace.build) for command in chosen.values()]
+        chosen = {test: command for suite, test, command in tests if wanted(suite, test)}
+        if not chosen:
+            raise Failure(f"the copy has no hosted tests of the kernel: {name}")
+        targets = sorted({os.path.relpath(command[0], workspace.build) for command in chosen.values()})
         hosted[name] = HostedStage(name, targets, commands=chosen)
     boots: list[Stage] = []
     for clusters, cores, kernel in BOOTS:
         name = f"ktest, {kernel}, {clusters} x {cores} cores"
         boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
                                clusters=clusters, cores=cores, kernel=kernel))
-    return [hosted["unit"], *boots[:1], hosted["unit, sanitized"], *boots[1:], hosted["random"]]
+    protection = PytestStage("protection", [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"])
+    return [hosted["unit"], *boots[:1], hosted["unit, sanitized"], protection, *boots[1:], hosted["model"], hosted["random"]]
