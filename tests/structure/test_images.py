@@ -74,3 +74,13 @@ def test_kernel_registers() -> None:
         done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
         wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if VECTOR.search(line)]
     assert not wrong, "\n".join(wrong[:20])
+
+
+def test_no_access_to_user_memory() -> None:
+    """kernels never switch SMAP off: they read and write no memory through a program's addresses"""
+    wrong = []
+    for path in KERNELS:
+        done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(path)], capture_output=True, text=True, check=True)
+        assert "sysret" in done.stdout, f"{path.name}: not read as code"
+        wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if re.search(r"\tstac\b", line)]
+    assert not wrong, "\n".join(wrong)
