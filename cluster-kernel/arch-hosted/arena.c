@@ -31,6 +31,8 @@ static void map(uint64_t base, uint64_t size, int protection)
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
 	if (mmap(address, size, protection, flags, -1, 0) == MAP_FAILED)
 		fail("mapping physical memory");
+	if (protection != PROT_NONE)
+		madvise(address, size, MADV_HUGEPAGE); /* cheaper to fill; as well if it is not to be had */
 }
 
 void arena_take(uint64_t base, uint64_t size)

@@ -19,7 +19,7 @@ static bool has_vector(const struct hosted_core *core)
 	return any;
 }
 
-static uint64_t now(const struct hosted *machine)
+uint64_t hosted_now(const struct hosted *machine)
 {
 	uint64_t time = atomic_load_explicit(&machine->time, memory_order_relaxed);
 	return machine->config.tsc ? time + __rdtsc() - machine->tsc_start : time;
@@ -28,7 +28,7 @@ static uint64_t now(const struct hosted *machine)
 bool hosted_timer_due(const struct hosted_core *core)
 {
 	uint64_t timer = atomic_load_explicit(&core->timer, memory_order_relaxed);
-	return timer && timer <= now(core->machine);
+	return timer && timer <= hosted_now(core->machine);
 }
 
 /* The current thread is about to execute its system call once more (context_restart()). */
@@ -174,10 +174,20 @@ void hosted_core_init(struct hosted *machine, unsigned index)
 	core->machine = machine;
 	core->cpu = machine->kernel.cpu[index];
 	core->random = machine->config.seed * 2654435761u + index + 1;
-	core->cpu->own.stat->started = core->cpu->own.stat->updated = core->cpu->own.stat->idle_since = now(machine);
-	if (!machine->config.threads)
-		turns_init(core);
+	core->cpu->own.stat->started = core->cpu->own.stat->updated = core->cpu->own.stat->idle_since = hosted_now(machine);
 	hosted_interrupt(core, HOSTED_VECTOR_POKE); /* as trap_start() does */
+	if (machine->config.threads)
+		threads_init(core);
+	else
+		turns_init(core);
+}
+
+void hosted_core_free(struct hosted_core *core)
+{
+	if (core->machine->config.threads)
+		threads_free(core);
+	else
+		turns_free(core);
 }
 
 void hosted_pause(void)
@@ -202,7 +212,7 @@ uint64_t hosted_time(void)
 {
 	struct hosted *machine = hosted_self->machine;
 	if (machine->config.tsc)
-		return now(machine);
+		return hosted_now(machine);
 	return atomic_fetch_add_explicit(&machine->time, 1, memory_order_relaxed);
 }
 

@@ -2,6 +2,7 @@
 /* What one core of a hosted machine has beside struct cpu. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +22,10 @@ struct hosted_core {
 	struct hosted *machine;
 	struct cpu *cpu;
 	struct fiber fiber;       /* a core that takes turns */
-	_Atomic uint32_t sleep;   /* a core that is a thread: threads.c */
-	uint32_t random;          /* the same: where it dawdles */
-	unsigned spins;           /* the same: turns of the present waiting loop, and of those before it in this entry */
+	pthread_t host;           /* a core that is a thread: threads.c */
+	_Atomic uint32_t go, sleep;
+	uint32_t random;          /* where it dawdles */
+	unsigned spins;           /* turns of waiting loops in this entry */
 	bool inside;     /* between the beginning of a kernel entry and its end */
 	bool done;       /* what was posted last has been done */
 	bool quiet;      /* its program has nothing to do until something arrives */
@@ -46,6 +48,7 @@ extern _Thread_local struct hosted_core *hosted_self;
 
 /* Makes core `index` of a machine whose kernel is built. */
 void hosted_core_init(struct hosted *machine, unsigned index);
+void hosted_core_free(struct hosted_core *core);
 /* Something is there for the core to do. */
 bool hosted_core_busy(const struct hosted_core *core);
 /* The core does one thing: an interrupt, or what its current thread does next. */
@@ -60,9 +63,12 @@ void hosted_pause(void);
 
 /* Cores that take turns (turns.c). */
 void turns_init(struct hosted_core *core);
+void turns_free(struct hosted_core *core);
 void turns_run(struct hosted *const *machines, unsigned count);
 void turns_pause(struct hosted_core *core);
 /* Cores that are threads of the host (threads.c). */
+void threads_init(struct hosted_core *core);
+void threads_free(struct hosted_core *core);
 void threads_run(struct hosted *const *machines, unsigned count);
 void threads_pause(struct hosted_core *core);
 void threads_relax(struct hosted_core *core);

@@ -47,7 +47,7 @@ struct hosted_link {
 	unsigned peer;       /* cluster */
 	unsigned peer_cores;
 };
-enum { HOSTED_CHANNELS = 16, HOSTED_THREADS_MAX = 64 };
+enum { HOSTED_CHANNELS = 16 };
 
 struct hosted {
 	struct kernel kernel;
@@ -87,6 +87,7 @@ void hosted_post_fault(struct hosted *machine, unsigned core, unsigned fault, un
 /* Interrupts; they arrive when the core next has interrupts on, before anything posted. */
 void hosted_raise_pin(struct hosted *machine, unsigned gsi);
 void hosted_write_msi(struct hosted *machine, uint64_t address, uint64_t data);
+uint64_t hosted_now(const struct hosted *machine);
 /* Lets the clock advance; timers that are due then interrupt. */
 void hosted_advance(struct hosted *machine, uint64_t cycles);
 

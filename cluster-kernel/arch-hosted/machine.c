@@ -117,8 +117,8 @@ struct hosted *hosted_create(const struct hosted_config *config)
 void hosted_destroy(struct hosted *machine)
 {
 	uint64_t part = arena_part(machine->config.cluster);
-	for (unsigned i = 0; i < machine->config.cores && !machine->config.threads; i++)
-		fiber_free(&machine->core[i].fiber);
+	for (unsigned i = 0; i < machine->config.cores; i++)
+		hosted_core_free(&machine->core[i]);
 	pthread_mutex_destroy(&machine->pins);
 	arena_drop(part + RAM_OFFSET, machine->config.memory);
 	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);

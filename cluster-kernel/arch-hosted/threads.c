@@ -22,6 +22,7 @@
 #include "hosted.h"
 
 enum { AWAKE, ASLEEP = 1, ARRIVED = 2 }; /* hosted_core.sleep, bits */
+enum { PARKED, GO, QUIT };               /* hosted_core.go */
 enum {
 	STACK_SIZE = 512 << 10,
 	SPINS_YIELD = 64,      /* turns of a waiting loop after which the host may run somebody else */
@@ -127,51 +128,65 @@ static bool sleep_until_something(struct hosted_core *core, struct hosted_thread
 	return !atomic_load_explicit(&run->over, memory_order_relaxed);
 }
 
+/* Waits while the core's `go` is `value`. */
+static void wait_while(struct hosted_core *core, uint32_t value)
+{
+	while (atomic_load_explicit(&core->go, memory_order_acquire) == value)
+		futex_wait(&core->go, value, 0);
+}
+
+static void set_go(struct hosted_core *core, uint32_t value)
+{
+	atomic_store_explicit(&core->go, value, memory_order_release);
+	syscall(SYS_futex, &core->go, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
 static void *core_main(void *argument)
 {
 	struct hosted_core *core = argument;
 	hosted_self = core;
-	do
-		while (hosted_core_busy(core))
-			hosted_core_enter(core);
-	while (sleep_until_something(core, core->machine->threads));
+	for (wait_while(core, PARKED); core->go != QUIT; wait_while(core, PARKED)) {
+		do
+			while (hosted_core_busy(core))
+				hosted_core_enter(core);
+		while (sleep_until_something(core, core->machine->threads));
+		set_go(core, PARKED);
+	}
 	return 0;
 }
 
-static pthread_t start(struct hosted_core *core)
+void threads_init(struct hosted_core *core)
 {
 	pthread_attr_t attributes;
-	pthread_t thread;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
-	errno = pthread_create(&thread, &attributes, core_main, core);
+	errno = pthread_create(&core->host, &attributes, core_main, core);
 	if (errno) {
 		perror("starting a core");
 		abort();
 	}
 	pthread_attr_destroy(&attributes);
-	return thread;
+}
+
+void threads_free(struct hosted_core *core)
+{
+	set_go(core, QUIT);
+	pthread_join(core->host, 0);
 }
 
 void threads_run(struct hosted *const *list, unsigned count)
 {
 	struct hosted_threads run = { .machine = list, .count = count };
-	pthread_t thread[HOSTED_THREADS_MAX];
-	unsigned cores = 0, started = 0;
 	for (unsigned m = 0; m < count; m++) {
-		cores += list[m]->config.cores;
+		run.busy += list[m]->config.cores;
 		list[m]->threads = &run;
 	}
-	if (cores > HOSTED_THREADS_MAX) {
-		fprintf(stderr, "hosted machine: more than %u cores that are threads\n", HOSTED_THREADS_MAX);
-		abort();
-	}
-	run.busy = cores;
 	for (unsigned m = 0; m < count; m++)
 		for (unsigned c = 0; c < list[m]->config.cores; c++)
-			thread[started++] = start(&list[m]->core[c]);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(thread[i], 0);
+			set_go(&list[m]->core[c], GO);
+	for (unsigned m = 0; m < count; m++)
+		for (unsigned c = 0; c < list[m]->config.cores; c++)
+			wait_while(&list[m]->core[c], GO);
 	for (unsigned m = 0; m < count; m++)
 		list[m]->threads = 0;
 }

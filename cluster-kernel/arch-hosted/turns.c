@@ -15,6 +15,7 @@ static void core_main(void *core)
 }
 
 void turns_init(struct hosted_core *core) { fiber_init(&core->fiber, core_main, core); }
+void turns_free(struct hosted_core *core) { fiber_free(&core->fiber); }
 
 void turns_pause(struct hosted_core *core)
 {

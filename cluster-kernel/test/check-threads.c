@@ -125,7 +125,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      cpu->own.loaded_thread);
 	CHECK((cpu->own.stat->idle_since != 0) == (current == idle), "idleness is accounted wrongly", cpu->own.index,
 	      cpu->own.stat->idle_since);
-	CHECK(cpu->own.stat->idle_cycles <= world->machine->time, "a core idled longer than it exists", cpu->own.index,
+	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists", cpu->own.index,
 	      cpu->own.stat->idle_cycles);
 	uint64_t deadline = 0;
 	for (const struct thread *t = cpu->shared.timers; t; t = t->timer_next) {

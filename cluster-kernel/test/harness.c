@@ -88,15 +88,20 @@ uint64_t result(const struct thread *thread) { return thread->context.registers.
 uint64_t badge(const struct thread *thread) { return thread->context.registers.rdi; }
 uint64_t word(const struct thread *thread, unsigned index) { return message_word(thread, index); }
 
+/* [--threads] [WORD]: cores as threads of the host; only tests with the word in their name. */
 int main(int argc, char **argv)
 {
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
+	const char *word = argc > 1 + threads ? argv[1 + threads] : "";
 	for (const struct test *test = tests; test->name; test++) {
-		struct hosted_config config = { .cores = test->cores, .gsis = HOSTED_PINS, .seed = 1 };
-		if (test->cores > cores_max || (argc > 1 && !strstr(test->name, argv[1])))
+		unsigned cores = test->cores & ~TEST_ONCE;
+		unsigned repeats = test->cores == 1 || test->cores & TEST_ONCE ? 1 : threads ? 5 : 20; /* other interleavings */
+		struct hosted_config config = { .cores = cores, .gsis = HOSTED_PINS, .threads = threads };
+		if (cores > cores_max || !strstr(test->name, word))
 			continue;
 		name = test->name;
-		for (; config.seed <= (test->cores > 1 ? 20 : 1); config.seed++) { /* other interleavings */
+		for (config.seed = 1; config.seed <= repeats; config.seed++) {
 			machine = hosted_create(&config);
 			kernel_check(machine);
 			test->run();

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <skerry/root_info.h>
 #include "hosted.h"
@@ -56,10 +57,13 @@ _Noreturn void expect_failed(const char *file, int line, const char *expression,
 			expect_failed(__FILE__, __LINE__, #got, got_, expected_);              \
 	} while (0)
 
+/* Not in many interleavings. */
+enum { TEST_ONCE = 1 << 16 };
+
 struct test {
 	const char *name;
 	void (*run)(void);
-	unsigned cores; /* not run where the regime is for fewer */
+	unsigned cores; /* not run where the regime is for fewer; with TEST_ONCE where it is long */
 };
 /* Each file's own, ended by a null name; harness.c has main(). */
 extern const struct test tests[];

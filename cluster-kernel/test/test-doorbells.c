@@ -13,7 +13,7 @@ static void begin(unsigned cores)
 	for (unsigned side = 0; side < 2; side++) {
 		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores };
 		struct hosted_config config = { .cluster = 10 + side, .cores = cores, .seed = machine->config.seed,
-			                        .channel_count = 1, .channel = &link };
+			                        .threads = machine->config.threads, .channel_count = 1, .channel = &link };
 		pair[side] = hosted_create(&config);
 	}
 }

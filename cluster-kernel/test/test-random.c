@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test-random [seconds [seed [cores]]]: a given seed is run once, and told step by step. */
+/*
+ * test-random [seconds [seed [cores]]]: a given seed is run once, and told step by step.
+ * test-random --threads [calls [seed [cores]]]: so many system calls, by cores that are threads; a given seed is run once.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +11,8 @@
 #include <unistd.h>
 #include "random.h"
 
-enum { STEPS = 2000, CORES_MAX = 3 };
+enum { STEPS = 3000, CORES_MAX = 3, SECONDS = 3 };
+enum { THREAD_CALLS = 500000, THREAD_CALLS_RUN = 6000, THREAD_CORES_MAX = 4 };
 
 static char where[80];
 
@@ -19,33 +23,71 @@ static void tell(int signal_number)
 	raise(signal_number);
 }
 
-static unsigned run(uint64_t seed, unsigned cores)
+static void begin(uint64_t seed, unsigned cores)
 {
-	struct source source = { .state = seed * 0x9e3779b97f4a7c15ull + 1 };
 	snprintf(where, sizeof(where), "this was seed %llu on %u cores\n", (unsigned long long)seed, cores);
-	return random_run(&source, cores, STEPS, seed);
 }
 
-int main(int argc, char **argv)
+static unsigned run(uint64_t seed, unsigned cores)
 {
-	unsigned seconds = argc > 1 ? atoi(argv[1]) : 3, runs = 0;
-	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? CORES_MAX : 1;
-	unsigned long steps = 0;
+	struct records records = records_random(seed);
+	begin(seed, cores);
+	return random_run(&records, cores, STEPS, seed);
+}
+
+static uint64_t run_threads(uint64_t seed, unsigned cores)
+{
+	begin(seed, cores);
+	return random_threads(cores, THREAD_CALLS_RUN, seed);
+}
+
+static uint64_t fresh_seed(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_nsec << 20 ^ getpid();
+}
+
+static void turns(unsigned seconds, unsigned cores_max)
+{
 	struct timespec start, now;
-	signal(SIGABRT, tell);
-	signal(SIGSEGV, tell);
-	if (argc > 2) {
-		random_verbose = true;
-		printf("%u steps\n", run(strtoull(argv[2], 0, 0), argc > 3 ? atoi(argv[3]) : 1));
-		return 0;
-	}
+	unsigned runs = 0;
+	unsigned long steps = 0;
+	uint64_t seed = fresh_seed();
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	uint64_t seed = (uint64_t)start.tv_nsec << 20 ^ getpid();
 	do {
 		steps += run(seed + runs, 1 + runs % cores_max);
 		runs++;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 	} while ((unsigned)(now.tv_sec - start.tv_sec) < seconds);
 	printf("%u runs, %lu steps, first seed %llu\n", runs, steps, (unsigned long long)seed);
+}
+
+static void threads(uint64_t calls, unsigned cores_max)
+{
+	uint64_t done = 0, seed = fresh_seed();
+	unsigned runs = 0;
+	for (; done < calls; runs++)
+		done += run_threads(seed + runs, cores_max > 1 ? 2 + runs % (cores_max - 1) : 1);
+	printf("%u runs, %llu calls, first seed %llu\n", runs, (unsigned long long)done, (unsigned long long)seed);
+}
+
+int main(int argc, char **argv)
+{
+	bool many = strcmp(REGIME_HEADER, "none.h"), at_once = argc > 1 && !strcmp(argv[1], "--threads");
+	argc -= at_once;
+	argv += at_once;
+	signal(SIGABRT, tell);
+	signal(SIGSEGV, tell);
+	if (argc > 2) {
+		uint64_t seed = strtoull(argv[2], 0, 0);
+		unsigned cores = argc > 3 ? atoi(argv[3]) : 1;
+		operation_verbose = !at_once;
+		printf("%llu steps\n", (unsigned long long)(at_once ? run_threads(seed, cores) : run(seed, cores)));
+	} else if (at_once) {
+		threads(argc > 1 ? strtoull(argv[1], 0, 0) : THREAD_CALLS, many ? THREAD_CORES_MAX : 1);
+	} else {
+		turns(argc > 1 ? atoi(argv[1]) : SECONDS, many ? CORES_MAX : 1);
+	}
 	return 0;
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "operation.h"
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <skerry/root_info.h>
+#include "message.h"
+#include "players.h"
+#include "vspace.h"
+
+bool operation_verbose;
+
+/* The one that this thread of the host is drawing for. */
+static _Thread_local struct {
+	struct hosted *machine;
+	const uint8_t *operand;
+	unsigned left;
+	uint64_t state;
+} draw;
+
+static void begin(struct hosted *machine, const uint8_t record[RECORD_SIZE])
+{
+	draw.machine = machine;
+	draw.operand = record + RECORD_OPERANDS;
+	draw.left = RECORD_SIZE - RECORD_OPERANDS;
+	draw.state = 0x9e3779b97f4a7c15ull;
+	for (unsigned i = 0; i < RECORD_SIZE; i++)
+		draw.state = (draw.state ^ record[i]) * 0x100000001b3ull;
+}
+
+/* Below `count`. */
+static unsigned pick(unsigned count)
+{
+	if (draw.left) {
+		unsigned value = *draw.operand++;
+		draw.left--;
+		return count > 256 ? (value * 0x101u + (unsigned)(draw.state >> 40)) % count : value % count;
+	}
+	draw.state ^= draw.state << 13;
+	draw.state ^= draw.state >> 7;
+	draw.state ^= draw.state << 17;
+	return (draw.state >> 33) % count;
+}
+static bool one_in(unsigned n) { return pick(n) == n - 1; } /* no operand at all is the usual case */
+
+static uint64_t any_slot(void)
+{
+	unsigned which = pick(64);
+	if (which >= 62)
+		return pick(1u << ROOT_CNODE_BITS);
+	if (which >= 56)
+		return pick(ROOT_SLOT_CHANNEL + 2);
+	return PLAY_FIRST + which % PLAY_SLOTS;
+}
+
+/* What a slot of the root CNode seems to hold. Another core may be changing it: the sanitizer need not know. */
+__attribute__((no_sanitize("thread"))) static unsigned peek_type(uint64_t slot)
+{
+	return ((const volatile struct slot *)draw.machine->root_cnode)[slot].cap.type;
+}
+
+/* A slot that holds this type, if there is one. */
+static uint64_t slot_of_type(unsigned type)
+{
+	unsigned start = pick(PLAY_SLOTS + 1);
+	for (unsigned i = 0; i < PLAY_SLOTS && start < PLAY_SLOTS; i++) {
+		uint64_t slot = PLAY_FIRST + (start + i) % PLAY_SLOTS;
+		if (peek_type(slot) == type)
+			return slot;
+	}
+	return any_slot();
+}
+
+static uint64_t any_word(void)
+{
+	static const uint64_t odd[] = { 0, 1, 2, 4096, 1ull << 21, 1ull << 30, 1ull << 39, 1ull << 47, USER_TOP - 4096, ~0ull,
+		                        1ull << 63, 0xffff800000000000ull };
+	unsigned which = pick(96);
+	if (which < sizeof(odd) / sizeof(odd[0]))
+		return odd[which];
+	return which < 64 ? which : PLAY_FIRST + which % PLAY_SLOTS;
+}
+
+static uint64_t any_vaddr(void)
+{
+	unsigned which = pick(128);
+	uint64_t vaddr = (uint64_t)(which & 3) << 39 | (uint64_t)(which >> 2 & 1) << 30 | (uint64_t)(which >> 3 & 3) << 21 |
+	                 (uint64_t)(which >> 5) << 12;
+	return which == 127 ? any_word() : which >= 120 ? PLAY_BUFFERS + which % 8 * 4096 : vaddr;
+}
+
+struct step {
+	struct hosted_call call;
+	uint64_t label;
+	unsigned words, caps;
+	uint64_t word[24], cap[3];
+};
+
+static void set_words(struct step *s, unsigned count, const uint64_t *words)
+{
+	s->words = count;
+	memcpy(s->word, words, count * sizeof(*words));
+}
+#define WORDS(s, ...) set_words(s, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, (uint64_t[]){ __VA_ARGS__ })
+
+static void set_caps(struct step *s, unsigned count, uint64_t a, uint64_t b, uint64_t c)
+{
+	s->caps = count;
+	s->cap[0] = a, s->cap[1] = b, s->cap[2] = c;
+}
+
+static uint64_t root_cnode(void) { return one_in(16) ? slot_of_type(OBJECT_CNODE) : ROOT_SLOT_CNODE; }
+static uint64_t any_core(void) { return pick(draw.machine->config.cores * 8 + 1) % (draw.machine->config.cores + 1); }
+
+static void retype(struct step *s)
+{
+	unsigned object = 1 + pick(one_in(20) ? 16 : OBJECT_FRAME_2M);
+	uint64_t bits = object == OBJECT_CNODE ? 1 + pick(5) : object == OBJECT_UNTYPED ? 10 + pick(10) : 0;
+	s->call.cptr = one_in(10) ? ROOT_SLOT_UNTYPED + pick(24) : slot_of_type(OBJECT_UNTYPED);
+	s->label = UNTYPED_RETYPE;
+	WORDS(s, object, one_in(30) ? any_word() : bits, PLAY_FIRST + pick(PLAY_SLOTS), one_in(20) ? any_word() : 1 + pick(3));
+	set_caps(s, 1, root_cnode(), 0, 0);
+}
+
+/* Revocation and deletion are rarer than what makes capabilities. */
+static void cnode(struct step *s)
+{
+	static const uint8_t labels[] = { CNODE_COPY, CNODE_COPY, CNODE_COPY, CNODE_MINT, CNODE_MINT, CNODE_MINT, CNODE_MOVE,
+		                          CNODE_MUTATE, CNODE_DELETE, CNODE_REVOKE };
+	s->label = labels[pick(sizeof(labels))];
+	s->call.cptr = root_cnode();
+	uint64_t to = s->label == CNODE_DELETE || s->label == CNODE_REVOKE ? any_slot() : PLAY_FIRST + pick(PLAY_SLOTS);
+	uint64_t from = any_slot();
+	if (s->call.cptr != ROOT_SLOT_CNODE)
+		to = pick(16);
+	uint64_t rights = one_in(3) ? pick(16) : RIGHT_ALL, badge = one_in(3) ? any_word() : pick(8);
+	WORDS(s, to, from, rights, badge, one_in(8) ? any_word() : 64 - pick(8));
+	set_caps(s, 1, root_cnode(), 0, 0);
+}
+
+static void tcb(struct step *s)
+{
+	s->label = TCB_CONFIGURE + pick(TCB_SET_MCP - TCB_CONFIGURE + 2);
+	s->call.cptr = one_in(50) ? ROOT_SLOT_TCB : slot_of_type(OBJECT_TCB);
+	switch (s->label) {
+	case TCB_CONFIGURE:
+		WORDS(s, pick(2) ? PLAY_BUFFERS + ((uint64_t)pick(9) << 10) : 0, pick(2) ? slot_of_type(OBJECT_ENDPOINT) : 0);
+		set_caps(s, 2 + pick(2), root_cnode(), pick(2) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE),
+		         slot_of_type(OBJECT_FRAME_4K));
+		break;
+	case TCB_SCHEDULE:
+	case TCB_SET_MCP:
+		WORDS(s, 100 + pick(4), any_core());
+		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
+		break;
+	case TCB_WRITE_REGISTERS:
+		WORDS(s, pick(2), pick(1 << 16), one_in(20) ? any_word() : 0);
+		s->words = one_in(20) ? pick(21) : 21;
+		break;
+	case TCB_BIND: set_caps(s, 1, slot_of_type(OBJECT_NOTIFICATION), 0, 0); break;
+	default: WORDS(s, any_word()); break;
+	}
+}
+
+static void memory(struct step *s)
+{
+	bool table = pick(2);
+	unsigned what = pick(4);
+	s->call.cptr = slot_of_type(table ? OBJECT_PAGE_TABLE : OBJECT_FRAME_4K + one_in(6));
+	s->label = table ? PAGE_TABLE_MAP + what / 3 : what == 3 ? FRAME_UNMAP + pick(2) : FRAME_MAP;
+	WORDS(s, any_vaddr(), one_in(4) ? pick(16) : RIGHT_ALL, one_in(20) ? any_word() : pick(3));
+	set_caps(s, 1, pick(3) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE), 0, 0);
+}
+
+static void device(struct step *s)
+{
+	switch (pick(4)) {
+	case 0:
+		s->call.cptr = ROOT_SLOT_IRQ_CONTROL;
+		s->label = IRQ_GET_IOAPIC + pick(2);
+		WORDS(s, PLAY_FIRST + pick(PLAY_SLOTS), any_core(), pick(4), pick(4));
+		set_caps(s, 1, root_cnode(), 0, 0);
+		break;
+	case 1:
+		s->call.cptr = slot_of_type(OBJECT_IRQ_HANDLER);
+		s->label = IRQ_SET_NOTIFICATION + one_in(3);
+		set_caps(s, 1, slot_of_type(OBJECT_NOTIFICATION), 0, 0);
+		break;
+	case 2:
+		s->call.cptr = one_in(4) ? slot_of_type(OBJECT_IO_PORT) : ROOT_SLOT_IO_PORT;
+		s->label = IO_PORT_IN + pick(2);
+		WORDS(s, one_in(4) ? any_word() : pick(1 << 16), 1u << pick(4), any_word());
+		break;
+	case 3:
+		s->call.cptr = one_in(4) ? any_slot() : ROOT_SLOT_CHANNEL;
+		s->label = CHANNEL_LISTEN;
+		WORDS(s, one_in(10) ? any_word() : pick(4), any_core());
+		set_caps(s, 1, slot_of_type(OBJECT_NOTIFICATION), 0, 0);
+		break;
+	}
+}
+
+static void message(struct step *s)
+{
+	static const uint8_t numbers[] = { SYS_CALL, SYS_CALL, SYS_SEND, SYS_NB_SEND, SYS_RECV, SYS_RECV, SYS_NB_RECV,
+		                           SYS_REPLY, SYS_REPLY_RECV, SYS_REPLY_RECV };
+	s->call.number = numbers[pick(sizeof(numbers))];
+	s->call.cptr = slot_of_type(OBJECT_ENDPOINT);
+	s->call.reply = one_in(5) ? 0 : slot_of_type(OBJECT_REPLY);
+	s->words = one_in(3) ? pick(24) : pick(MESSAGE_REGISTERS + 1); /* few: the fast path */
+	set_caps(s, one_in(3) ? pick(4) : 0, any_slot(), any_slot(), any_slot());
+	s->label = pick(3);
+}
+
+static void signal_or_wait(struct step *s)
+{
+	s->call.number = SYS_SIGNAL + pick(4);
+	s->call.cptr = one_in(8) ? slot_of_type(OBJECT_DOORBELL) : slot_of_type(OBJECT_NOTIFICATION);
+	s->words = 1;
+	s->word[0] = pick(2) ? 0 : hosted_now(draw.machine) + pick(20000);
+}
+
+/* What wakes others and never waits. */
+static void nudge(struct step *s)
+{
+	static const uint8_t numbers[] = { SYS_SIGNAL, SYS_SIGNAL, SYS_NB_SEND, SYS_NB_SEND, SYS_NB_RECV, SYS_REPLY, SYS_POLL };
+	s->call.number = numbers[pick(sizeof(numbers))];
+	s->call.cptr = slot_of_type(s->call.number >= SYS_SIGNAL ? OBJECT_NOTIFICATION : OBJECT_ENDPOINT);
+	s->call.reply = slot_of_type(OBJECT_REPLY);
+	s->words = pick(MESSAGE_REGISTERS + 2);
+	set_caps(s, one_in(4) ? pick(4) : 0, any_slot(), any_slot(), any_slot());
+}
+
+static void nonsense(struct step *s)
+{
+	s->call.number = one_in(4) ? any_word() : pick(16);
+	s->call.cptr = one_in(4) ? any_word() : any_slot();
+	s->call.reply = any_slot();
+	s->label = one_in(4) ? any_word() : pick(96);
+	s->words = pick(24);
+	for (unsigned i = 0; i < 6; i++)
+		s->word[i] = any_word();
+	set_caps(s, pick(4), any_slot(), any_slot(), any_slot());
+}
+
+/* Where received capabilities are to go. */
+static void wish(uint64_t *cnode, uint64_t *slot)
+{
+	*cnode = one_in(3) ? 0 : ROOT_SLOT_CNODE;
+	*slot = PLAY_FIRST + pick(PLAY_SLOTS);
+}
+
+/* A core that is a thread writes as its program would; else all cores are at rest, and it is sure to get there. */
+static void write_buffer(struct hosted *machine, unsigned core, const struct thread *thread, const struct step *s)
+{
+	struct ipc_buffer full = { 0 };
+	memcpy(full.words, s->word, sizeof(s->word));
+	memcpy(full.caps, s->cap, sizeof(s->cap));
+	wish(&full.receive_cnode, &full.receive_slot);
+	if (!machine->config.threads) {
+		struct ipc_buffer *buffer = thread_ipc_buffer(thread);
+		if (buffer)
+			*buffer = full;
+		return;
+	}
+	uint64_t vaddr = players_buffer(machine, thread);
+	const uint64_t *word = (const uint64_t *)&full;
+	for (unsigned i = MESSAGE_REGISTERS; i < sizeof(full) / 8; i++)
+		if ((i < s->words || i >= MESSAGE_WORDS_MAX) && !hosted_store(machine, core, vaddr + 8 * i, word[i]))
+			return;
+}
+
+static void tell(unsigned core, const struct thread *thread, const struct step *s)
+{
+	fprintf(stderr,
+	        "core %u thread %p: system call %llu on %llu, label %llu, words %#llx %#llx %#llx %#llx, caps %llu %llu %llu, "
+	        "reply %llu\n",
+	        core, (const void *)thread, (unsigned long long)s->call.number, (unsigned long long)s->call.cptr,
+	        (unsigned long long)s->label, (unsigned long long)s->word[0], (unsigned long long)s->word[1],
+	        (unsigned long long)s->word[2], (unsigned long long)s->word[3], (unsigned long long)s->cap[0],
+	        (unsigned long long)s->cap[1], (unsigned long long)s->cap[2], (unsigned long long)s->call.reply);
+}
+
+/*
+ * The root task seldom does what it may not return from, or what nobody could do after it: the others need somebody to
+ * wake them.
+ */
+static void be_careful(struct step *s)
+{
+	bool playing = s->call.cptr >= PLAY_FIRST && s->call.cptr < PLAY_FIRST + PLAY_SLOTS;
+	if (s->call.number == SYS_CALL && playing && peek_type(s->call.cptr) == OBJECT_ENDPOINT)
+		s->call.number = SYS_NB_SEND;
+	if (s->call.cptr == ROOT_SLOT_CNODE && s->word[0] >= PLAY_FIRST)
+		return;
+	if (s->call.cptr <= ROOT_SLOT_IPC_BUFFER && s->label != UNTYPED_RETYPE)
+		s->label = CNODE_COPY;
+}
+
+enum { CAREFUL_KINDS = 9 };
+static void (*const calls[])(struct step *s) = { retype, cnode, cnode, tcb, tcb, memory, device, nudge, nudge, message,
+	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense };
+enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) };
+
+static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
+{
+	const struct thread *thread = current(machine->kernel.cpu[core]);
+	struct step s = { .call.number = SYS_CALL };
+	bool careful = thread == machine->root && !one_in(250);
+	calls[careful ? kind % CAREFUL_KINDS : kind](&s);
+	if (careful)
+		be_careful(&s);
+	memcpy(s.call.word, s.word, sizeof(s.call.word));
+	s.call.info = message_info(s.label, s.caps, s.words);
+	write_buffer(machine, core, thread, &s);
+	if (operation_verbose)
+		tell(core, thread, &s);
+	hosted_post_call(machine, core, &s.call);
+	return true;
+}
+
+static bool fault(struct hosted *machine, unsigned core)
+{
+	const uint64_t words[5] = { 1, 2, 3, 4, 5 };
+	if (current(machine->kernel.cpu[core]) == machine->root)
+		return false;
+	if (operation_verbose)
+		fprintf(stderr, "core %u: a fault\n", core);
+	hosted_post_fault(machine, core, FAULT_EXCEPTION + pick(2), 5, words);
+	return true;
+}
+
+static void use_memory(struct hosted *machine, unsigned core)
+{
+	uint64_t vaddr = any_vaddr(), value;
+	switch (pick(3)) {
+	case 0: hosted_touch(machine, core, vaddr); break;
+	case 1: hosted_load(machine, core, vaddr, &value); break;
+	default: hosted_store(machine, core, vaddr, any_word()); break;
+	}
+}
+
+bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
+{
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, KINDS };
+	const struct cpu *cpu = machine->kernel.cpu[core];
+	unsigned kind = record[0] % KINDS;
+	begin(machine, record);
+	switch (kind) {
+	case PIN: hosted_raise_pin(machine, pick(4)); return false;
+	case MSI: hosted_write_msi(machine, (uint64_t)core << 12, HOSTED_VECTOR_IRQ + pick(4)); return false;
+	case TIME: hosted_advance(machine, pick(256) * 80); return false;
+	case TIME_TOO: hosted_advance(machine, machine->kernel.slice); return false;
+	}
+	if (cpu->shared.current == &cpu->shared.idle)
+		return false;
+	switch (kind) {
+	case FAULT: return fault(machine, core);
+	case MEMORY:
+	case MEMORY_TOO: use_memory(machine, core); return false;
+	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
+	default: return system_call(machine, core, kind % CALL_KINDS);
+	}
+}
