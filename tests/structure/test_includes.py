@@ -14,6 +14,7 @@ POSIX = "apps/libc/include"  # what code inside the POSIX layer may use: the soc
 ALLOWED = {
     KERNEL_ABI: set(),
     "cluster-kernel": {KERNEL_ABI},
+    "cluster-kernel/model": {KERNEL_ABI, "cluster-kernel", MANAGER_LIB, "cluster-manager/root"},  # it explores them
     MANAGER_LIB: {KERNEL_ABI},
     "cluster-manager/loader": {KERNEL_ABI, MANAGER_LIB, "net"},  # it checks that a channel has room for its ports
     "cluster-manager/root": {KERNEL_ABI, MANAGER_LIB, "net"},
