@@ -88,6 +88,25 @@ static void delete_space_of_two(void)
 	machine_does(b, SYS_SIGNAL, NOTE);
 }
 
+/* A core idles with the space still loaded. */
+static void delete_space_of_idle(void)
+{
+	make_space(3);
+	const struct hosted_call wait = { .number = SYS_WAIT, .cptr = NOTE };
+	b = make_thread(B, 100, 2);
+	hosted_post_call(machine, 1, &wait);
+	settle();
+	EXPECT(running(1), 0);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL, 0, 0);
+}
+
+/* ... and its thread is woken. */
+static void delete_space_and_wake(void)
+{
+	delete_space_of_idle();
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
 static void the_space_is_gone(void)
 {
 	machine_check();
@@ -165,6 +184,8 @@ static const struct explore_case cases[] = {
 	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere, .end = a_woke, KERNEL },
 	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone, KERNEL },
 	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two, .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes that an idle core has loaded", .threads = 3, .set_up = delete_space_of_idle, .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes and its thread is woken", .threads = 3, .set_up = delete_space_and_wake, .end = the_space_is_gone, KERNEL },
 	{ .name = "registers go from core to core", .threads = 3, .set_up = hand_over, .end = both_run, KERNEL },
 	{ .name = "a thread is suspended while it moves", .threads = 3, .set_up = stop_in_flight, .end = nobody_runs, KERNEL },
 	{ .name = "a thread is destroyed while it moves", .threads = 3, .set_up = destroy_in_flight, .end = a_is_gone, KERNEL },
