@@ -6,7 +6,7 @@ enum { TEST_MEMORY_BITS = 25, OWN_MEMORY_BITS = 20 };
 static uint64_t own_memory, pool; /* what lasts; what each test starts anew */
 static uint64_t first_slot, next_slot;
 
-static uint64_t largest_untyped(void)
+uint64_t largest_untyped(void)
 {
 	unsigned best = 0;
 	for (unsigned i = 0; i < ROOT->untyped_count; i++)

@@ -24,7 +24,10 @@ static void alone(const char *entry, uint64_t call, uint64_t cap, uint64_t info)
 static void run_empty(const struct measure *m) { alone(thread_empty, 0, 0, 0); }
 static void run_yield(const struct measure *m) { alone(thread_single, m->call, 0, 0); }
 static void run_notification(const struct measure *m) { alone(thread_single, m->call, notification(), 0); }
-static void run_endpoint(const struct measure *m) { alone(thread_single, m->call, object(OBJECT_ENDPOINT, 0), m->info); }
+static void run_endpoint(const struct measure *m)
+{
+	alone(thread_single, m->call, object(OBJECT_ENDPOINT, 0), m->info);
+}
 
 /* The word is empty before each Signal: a Poll has taken it. */
 static void run_signal(const struct measure *m)
@@ -62,6 +65,7 @@ static void run_ipc(const struct measure *m)
 	struct thread_registers server = { .r13 = SYS_REPLY_RECV, .r15 = endpoint, .rbp = m->info,
 	                                   .rax = SYS_RECV, .rdi = endpoint, .r12 = reply };
 	check_ok(tcb_resume(thread_new(there, 0, thread_server, server)));
+	others_run(); /* it receives before the client is ready, so that no time slice is ever begun */
 	check_ok(tcb_resume(thread_new(here, 1, thread_client, client)));
 }
 

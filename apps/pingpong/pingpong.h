@@ -39,8 +39,15 @@ void shared_wait(void);
 uint64_t space_new(void);
 /* A thread in it; not started. `registers` but RIP and RBX are set. */
 uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers);
+/* For a millisecond: threads of lower priority get to where they wait. */
+void others_run(void);
 
 /* --- ipc.c --- */
 
 /* Measures and reports everything, `rounds` times each. */
 void ipc_measure(unsigned rounds);
+
+/* --- latency.c --- */
+
+/* The same of the longest stretches with interrupts off. */
+void latency_measure(void);

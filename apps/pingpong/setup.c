@@ -56,3 +56,9 @@ uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct t
 	check_ok(tcb_write_registers(IPC, tcb, 0, &registers));
 	return tcb;
 }
+
+void others_run(void)
+{
+	uint64_t never = object(OBJECT_NOTIFICATION, 0);
+	check_eq(-notification_wait(never, read_tsc() + ROOT->tsc_hz / 1000, 0), SKERRY_TIMED_OUT);
+}

@@ -2,18 +2,13 @@
 """One-way IPC and other system calls on one core, by apps/pingpong in the place of the root task."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from deploy.boot import Options, boot
+from deploy.bench import pingpong
 from deploy.bench.regimes import BASELINE
-from deploy.deployment import Deployment, Program
 from deploy.errors import Failure
-from deploy.expand import Plan, plan
-from deploy.paths import BUILD
 from deploy.qemu import Accel
 from deploy.results import Result
-from topology.machine import Shape, default_memory
 
 ROUNDS_MAX = 200_000  # the program has room for
 EMPTY = "empty"  # the readings of the clock alone
@@ -84,24 +79,14 @@ def metric(name: str, unit: str) -> str:
     return f"{name}_kernel_{unit}"
 
 
-def machine(lock: str, rounds: int) -> Plan:
-    """One core, and the program as its first task."""
-    program = Program("pingpong", args=("ipc", str(rounds)), barrier=False)
-    target = plan(Deployment(
-        name="bench-ipc", shape=Shape(1, 1, default_memory(1)), lock=lock, programs=(program,), network=False,
-        shutdown="never",
-    ))
-    target.cluster_map.clusters[0].root = "pingpong"
-    return target
-
-
-def measure(lock: str, accel: Accel, rounds: int, timeout: float, build: Path = BUILD) -> Measured:
-    with boot(machine(lock, rounds), Options(accel, timeout=timeout, medium="kernel", build=build)) as run:
-        run.wait_done()
-        events = {event["name"]: event for event in run.events.of("pingpong")}
+def measure(lock: str, accel: Accel, rounds: int, timeout: float) -> Measured:
+    found = pingpong.events(pingpong.machine(lock, "ipc", str(rounds)), accel, timeout)
+    events = {event["name"]: event for event in found if event.kind == "pingpong"}
     missing = {EMPTY, *OPERATIONS} ^ set(events)
     if missing:
         raise Failure(f"kernel {lock}: results do not match, of {', '.join(sorted(missing))}")
+    if any(event["rounds"] != rounds for event in events.values()):
+        raise Failure(f"kernel {lock}: not the {rounds} rounds that were asked for")
     # Where instructions are counted, SYSCALL is the last of the user's; cycles of it are the kernel's.
     overhead = events[EMPTY]["median"] + accel.icount
     spread = {

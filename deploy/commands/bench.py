@@ -9,6 +9,7 @@ import typer
 
 from deploy import kvm, options, process, qemu
 from deploy.bench import ipc as experiment
+from deploy.bench import latency as stretches
 from deploy.bench import regimes
 from deploy.bench.ipc_table import ipc_table
 from deploy.output import Json, Output, Quiet
@@ -20,11 +21,10 @@ from topology.errors import InputError
 RESULTS = BUILD / "results"
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table, JSON and plot: ipc.",
+    help="The experiments of the papers, each with its table and JSON: ipc; and latency.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-bench.callback()(lambda: None)  # a lone command would otherwise need no name
 
 Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,none; else every one.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
@@ -78,3 +78,34 @@ def ipc(
     output.results(data)
     plot_ipc(measured, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+@bench.command("latency")
+def latency(
+    lock: Locks = None,
+    timeout: options.Timeout = 120.0,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """How long an interrupt can be kept waiting by the longest operations of the kernel, one core, in instructions.
+
+    A thread of the highest priority waits for an interrupt that comes whenever the kernel is entered; the table says
+    how much later than at rest it runs, at worst: no stretch with interrupts off is longer.
+    """
+    process.heed_signals()
+    json, _ = _places("latency", json, None)
+    output = Output(quiet, json)
+    locks = regimes.chosen(lock)
+    ensure_built(output)
+    mode = qemu.tcg_for(1, counted=True)
+    output.line(f"Mode: {mode.description}.")
+    measured = []
+    with output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(locks):
+            update(completed=done, description=f"kernel {name}")
+            measured.append(stretches.measure(name, mode, timeout))
+    output.table(stretches.latency_table(measured))
+    entries = [one.to_json() for one in measured]
+    output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))
+    if json != "-":
+        output.line(f"Results: {json}.")

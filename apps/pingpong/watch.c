@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "watch.h"
+#include "latency.h"
+
+enum { WATCH_PRIORITY = MAIN_PRIORITY + 10, MARGIN = 64 };
+
+struct watch {
+	_Atomic uint64_t active;  /* what comes now counts */
+	_Atomic uint64_t delay;   /* from the clock reading before the wait to its deadline */
+	_Atomic uint64_t longest; /* from that reading to the one after the wait */
+	_Atomic uint64_t wakes;
+	_Atomic uint64_t before;
+};
+_Static_assert(offsetof(struct watch, delay) == WATCH_DELAY && offsetof(struct watch, longest) == WATCH_LONGEST &&
+               offsetof(struct watch, wakes) == WATCH_WAKES && offsetof(struct watch, before) == WATCH_BEFORE,
+               "as watch.S has it");
+
+static struct watch watch;
+static uint64_t watcher;
+static uint64_t away; /* from the watching thread's clock reading to the main thread's next instruction */
+static uint64_t back; /* from a deadline that finds the main thread at user level to the clock reading */
+
+extern const char watch_thread[];
+
+static void next_wake(void)
+{
+	for (uint64_t seen = watch.wakes; watch.wakes == seen;)
+		;
+}
+
+static void begin(uint64_t delay)
+{
+	watch.delay = delay;
+	watch.longest = 0;
+	check_ok(tcb_resume(watcher)); /* it goes on with the wait it was stopped in, which does not count */
+	next_wake();
+	watch.wakes = 0;
+	watch.active = 1;
+}
+
+static void end(void)
+{
+	next_wake(); /* for what is pending */
+	watch.active = 0;
+	check_ok(tcb_suspend(watcher));
+}
+
+/* While the main thread only reads the clock. */
+static void calibrate(void)
+{
+	enum { LONG = 20000 };
+	uint64_t last, now = read_tsc();
+	begin(LONG);
+	next_wake();
+	do {
+		last = now;
+		now = read_tsc();
+	} while (now - last < LONG / 100 || now < watch.before);
+	away = now - watch.before;
+	end();
+	back = watch.longest - LONG;
+	check(away < LONG / 2 && back < LONG);
+}
+
+void watch_init(void)
+{
+	struct thread_registers registers = {
+		.rip = (uint64_t)watch_thread, .rbx = (uint64_t)&watch, .r13 = SYS_WAIT, .r15 = object(OBJECT_NOTIFICATION, 0),
+	};
+	watcher = object(OBJECT_TCB, 0);
+	check_ok(tcb_configure(IPC, watcher, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
+	check_ok(tcb_schedule(IPC, watcher, ROOT_SLOT_TCB, WATCH_PRIORITY, 0));
+	check_ok(tcb_write_registers(IPC, watcher, 0, &registers));
+	calibrate();
+}
+
+struct stretch watch_run(void (*run)(void))
+{
+	begin(away + MARGIN);
+	run();
+	end();
+	return (struct stretch){
+		.delay = watch.longest > away + back ? watch.longest - away - back : 0,
+		.response = watch.longest > away ? watch.longest - away : 0,
+		.wakes = watch.wakes,
+	};
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs apps/pingpong: one core, and the program in the place of the root task."""
+
+from pathlib import Path
+
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Program
+from deploy.events import Event
+from deploy.expand import Plan, plan
+from deploy.paths import BUILD
+from deploy.qemu import Accel
+from topology.machine import Shape, default_memory
+
+
+def machine(kernel: str, *arguments: str, memory: int = default_memory(1)) -> Plan:
+    lock, _, statistics = kernel.partition("+")
+    program = Program("pingpong", args=arguments, barrier=False)
+    target = plan(Deployment(
+        name=f"bench-{arguments[0]}", shape=Shape(1, 1, memory), lock=lock, statistics=bool(statistics),
+        programs=(program,), network=False, shutdown="never",
+    ))
+    target.cluster_map.clusters[0].root = "pingpong"
+    return target
+
+
+def events(target: Plan, accel: Accel, timeout: float, build: Path = BUILD) -> list[Event]:
+    """All that the program reports until it is done."""
+    with boot(target, Options(accel, timeout=timeout, medium="kernel", build=build)) as run:
+        run.wait_done()
+        return run.events.events
