@@ -14,7 +14,7 @@ from topology.errors import InputError
 from topology.layouts import NAMES
 from topology.machine import shape_of
 from topology.sources import read_machine
-from topology.units import parse_size
+from topology.units import GIB, parse_size
 
 Accel = Annotated[str, typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.")]
 Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, help="Sockets of the emulated machine (2).")]
@@ -24,12 +24,24 @@ Topology = Annotated[
     Path | None,
     typer.Option("--topology", metavar="FILE", help="The machine's cores, caches and nodes, from hwloc or libvirt XML."),
 ]
+Smt = Annotated[
+    str | None, typer.Option("--smt", metavar="on|off", help="Of that machine all threads of each core (on), or one.")
+]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.")]
 Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh or none.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.")]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
+
+
+def threads(smt: str | None, named: bool) -> bool:
+    """Whether all threads of a core are used. `named`: the command line names a machine."""
+    if smt not in (None, "on", "off"):
+        raise InputError("--smt", f"'{smt}' is neither on nor off")
+    if smt and not named:
+        raise InputError("--smt", "is for a machine that comes from elsewhere, and none was named")
+    return smt != "off"
 
 
 def adapt(
@@ -40,13 +52,16 @@ def adapt(
     topology: Path | None,
     layout: str | None,
     lock: str | None,
+    smt: str | None = None,
 ) -> Deployment:
     """A deployment with what the command line says instead."""
+    both = threads(smt, topology is not None)
     size = parse_size(memory, "--memory") if memory else None
     if topology:
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        given = replace(given, shape=shape_of(read_machine(str(topology)), size))
+        machine = read_machine(str(topology), both, size or GIB)  # a shape has memory of its own
+        given = replace(given, shape=shape_of(machine, size))
     else:
         given = given.with_machine(sockets, cores, size)
     return replace(given, layout=layout or given.layout, lock=lock or given.lock)
@@ -60,15 +75,16 @@ def load_plan(
     topology: Path | None = None,
     layout: str | None = None,
     lock: str | None = None,
+    smt: str | None = None,
 ) -> Plan:
     """A deployment file, or a cluster map, as something to boot."""
     if not is_map(path):
-        return plan(adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock))
+        return plan(adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock, smt))
     if layout or lock:
         raise InputError(str(path), "is a cluster map: it says layout and lock itself")
-    if not (sockets or cores or memory or topology):
+    if not (sockets or cores or memory or topology or smt):
         return plan_map(path)
-    return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None).shape)
+    return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape)
 
 
 def check_boot(boot: str) -> str:

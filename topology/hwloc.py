@@ -9,7 +9,7 @@ is preferred to libhwloc in ours: a broken file cannot take us down, and no C st
 import os
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topology import linux
@@ -27,6 +27,7 @@ _NOT_ABOUT_IT = (
     "XML component discovery",
     "hwloc_topology_load()",
 )
+_NOWHERE = -1
 KINDS = {"IntelCore": "performance", "IntelAtom": "efficiency"}  # CoreType of hwloc's CPU kinds
 
 
@@ -105,7 +106,7 @@ class _Parser:
         self.root = root
         self.name = name
         self.nodes: list[_Node] = []
-        self.threads: list[Processor] = []  # not yet with node and kind
+        self.threads: list[Processor] = []  # without kinds; the node counts where its memory is not allowed
 
     def survey(self) -> Survey:
         machine = self.root.find("object")
@@ -117,8 +118,7 @@ class _Parser:
         self.walk(machine, [])
         kinds = self.kinds()
         processors = [
-            Processor(p.number, p.socket, p.core, p.l3, self.node_of(p.number), kinds.get(p.number, ""))
-            for p in self.threads
+            replace(p, node=self.node_of(p), kind=kinds.get(p.number, "other" if kinds else "")) for p in self.threads
         ]
         return Survey(
             name=self.name,
@@ -135,7 +135,8 @@ class _Parser:
             around = {parent.get("type"): parent.get("gp_index") for parent in above}
             number = int(element.get("os_index", ""))
             core = around.get("Core") or f"thread {number}"
-            self.threads.append(Processor(number, around.get("Package"), core, around.get("L3Cache"), 0))
+            home = min(bitmap(element.get("complete_nodeset", "")), default=_NOWHERE)
+            self.threads.append(Processor(number, around.get("Package"), core, around.get("L3Cache"), home))
         elif kind == "NUMANode":
             # One whose processors may not be used is near to those that are left in its package.
             sets = [bitmap(place.get("cpuset", "")) for place in (element, *reversed(above))]
@@ -146,19 +147,24 @@ class _Parser:
         for child in element.findall("object"):
             self.walk(child, [*above, element])
 
-    def node_of(self, processor: int) -> int:
+    def node_of(self, processor: Processor) -> int:
         """The smallest node around it; of several at one place (HBM beside DRAM) plain memory, as firmware has it."""
-        around = [node for node in self.nodes if processor in node.processors]
+        around = [node for node in self.nodes if processor.number in node.processors]
+        if not around and processor.node == _NOWHERE:
+            raise InputError(self.name, f"processor {processor.number} is in no NUMA node")
         if not around:
-            raise InputError(self.name, f"processor {processor} is in no NUMA node")
+            return processor.node
         return min(around, key=lambda n: (len(n.processors), n.subtype != "DRAM", n.number)).number
 
     def kinds(self) -> dict[int, str]:
         found = {}
         for index, element in enumerate(self.root.findall("cpukind")):
-            core_type = next((i.get("value", "") for i in element.findall("info") if i.get("name") == "CoreType"), "")
+            infos = {info.get("name"): info.get("value", "") for info in element.findall("info")}
+            name = KINDS.get(infos.get("CoreType", ""), infos.get("CoreType"))
+            if name is None and "FrequencyMaxMHz" in infos:
+                name = f"{infos['FrequencyMaxMHz']} MHz"
             for number in bitmap(element.get("cpuset", "")):
-                found[number] = KINDS.get(core_type, core_type or f"kind {index}")
+                found[number] = name or f"kind {index}"
         return found
 
     def distances(self) -> dict[tuple[int, int], int]:

@@ -79,12 +79,10 @@ def q35_memory(sizes: list[int]) -> list[MemoryRange]:
     return ranges
 
 
-def place(machine: Machine, memory: int | None = None) -> Machine:
-    """The machine on a q35 board, with whole 2 MiB pages; with `memory`, every node that has any has so much."""
+def place(machine: Machine) -> Machine:
+    """The machine on a q35 board, with whole 2 MiB pages of each node."""
     renumbered = {node: i for i, node in enumerate(machine.nodes)}
     sizes = [align_down(machine.memory_of(node), LARGE_PAGE) for node in renumbered]
-    if memory:
-        sizes = [memory if size else 0 for size in sizes]
     board = grid(machine.cores)
     return replace(
         machine,

@@ -14,14 +14,17 @@ from topology.xml_file import read_root
 LIVE = "live"
 
 
-def read_machine(source: str, smt: bool = True) -> Machine:
+def read_machine(source: str, smt: bool = True, memory: int | None = None) -> Machine:
     """`source`: live, FILE.xml or a libvirt URI. Without `smt`, one thread of each core.
 
-    Only of this machine are APIC ids and addresses known; the others have those of QEMU's q35 board.
+    Only of this machine are APIC ids and addresses known; the others have those of QEMU's q35 board. So has this one
+    with `memory`: an emulated machine like it, with so much (in 2 MiB pages) in each node that has any.
     """
     survey = _survey(source)
     if not smt:
         survey = survey.one_thread_per_core()
+    if memory:
+        return survey.with_memory(memory).machine()
     if source != LIVE:
         return survey.machine()
     ranges = linux.memory()

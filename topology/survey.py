@@ -38,6 +38,11 @@ class Survey:
             first.setdefault(p.core, p)
         return replace(self, processors=[p for p in self.processors if first[p.core] is p])
 
+    def with_memory(self, size: int) -> "Survey":
+        """So much in each node that has any, or in each with cores where nothing is known of memory."""
+        nodes = {n for n, known in self.sizes.items() if known} or {p.node for p in self.processors}
+        return replace(self, sizes=dict.fromkeys(nodes, size))
+
     def machine(
         self, apics: Mapping[int, int] | None = None, ranges: Iterable[MemoryRange] | None = None
     ) -> Machine:
@@ -53,11 +58,11 @@ class Survey:
             ranges = [replace(r, node=nodes[r.node]) for r in q35_memory([sizes.get(n, 0) for n in nodes])]
         memory = tuple(r for r in ranges if r.node in nodes)
         if not memory:
-            raise InputError(self.name, "has no memory that may be used")
+            raise InputError(self.name, "says nothing of memory that may be used; --memory gives some to each node")
         notes = list(self.notes)
         if kinds := sorted({core.kind for core in cores} - {""}):
             counts = (f"{sum(c.kind == kind for c in cores)} {kind}" for kind in kinds)
-            notes.append(f"cores of several kinds ({', '.join(counts)}): a cluster may hold both")
+            notes.append(f"cores of several kinds ({', '.join(counts)}): one cluster may hold several")
         distances, note = self._distances(nodes)
         found = Machine(
             name=self.name,

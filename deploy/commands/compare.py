@@ -41,6 +41,7 @@ def compare(
     cores: options.Cores = None,
     memory: options.Memory = None,
     topology: options.Topology = None,
+    smt: options.Smt = None,
     records: Records = 10_000,
     operations: Operations = comparison.OPERATIONS,
     clients: Clients = 2,
@@ -60,7 +61,7 @@ def compare(
     started = time.strftime("%Y%m%d-%H%M%S")
     RESULTS.mkdir(parents=True, exist_ok=True)
     output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, None).shape
+    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape
     given = parse_size(memory, "--memory") if memory else None
     job = Comparison(
         shape=comparison.with_room(shape, given, records, clients),

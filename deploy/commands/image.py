@@ -10,7 +10,7 @@ from deploy import image as images
 from deploy import modules
 from deploy.deployment import DEFAULT
 from deploy.expand import plan
-from deploy.options import Cores, Layout, Lock, Memory, Sockets, Topology, adapt, load_plan
+from deploy.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan
 from deploy.output import Output, Quiet
 from topology.units import MIB
 
@@ -24,6 +24,7 @@ def image(
     cores: Cores = None,
     memory: Memory = None,
     topology: Topology = None,
+    smt: Smt = None,
     layout: Layout = None,
     lock: Lock = None,
     quiet: Quiet = False,
@@ -32,9 +33,9 @@ def image(
     output = Output(quiet)
     images.check_output(output_file)
     if deployment:
-        what = load_plan(deployment, sockets, cores, memory, topology, layout, lock)
+        what = load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     else:
-        what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock))
+        what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock, smt))
     files = images.contents(what.cluster_map)
     output.step(f"Writing an image with {', '.join(files)}")
     images.make_iso(output_file, files, modules.loader(), what.name)

@@ -28,6 +28,7 @@ def run(
     cores: options.Cores = None,
     memory: options.Memory = None,
     topology: options.Topology = None,
+    smt: options.Smt = None,
     layout: options.Layout = None,
     lock: options.Lock = None,
     icount: options.Icount = False,
@@ -43,7 +44,7 @@ def run(
     """
     process.heed_signals()
     output = Output(quiet, json)
-    what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock)
+    what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     options.check_boot(medium)
     kvm.check_choice(accel, icount)
     ensure_built(output)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy.modules import LOADER, collect
-from deploy.options import Cores, Lock, Memory, Sockets
+from deploy.options import Cores, Lock, Memory, Smt, Sockets, threads
 from deploy.output import Json, Output, version
 from deploy.paths import BUILD
 from topology.check import check_map
@@ -20,7 +20,6 @@ from topology.errors import InputError
 from topology.layouts import NAMES, is_layout_name, make_map
 from topology.libvirt_domain import domain
 from topology.machine import Machine, Shape, default_memory, emulated, with_shape
-from topology.q35 import place
 from topology.qemu import arguments, cpu_argument
 from topology.reader import read_file
 from topology.sources import LIVE, read_machine
@@ -37,9 +36,6 @@ From = Annotated[
     ),
 ]
 Layout = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES} (.dts, .dtb) to read and check.")]
-Smt = Annotated[
-    str | None, typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one. With --from.")
-]
 Format = Annotated[str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.")]
 
 
@@ -61,8 +57,6 @@ def topology(
     """
     if format not in FORMATS:
         raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
-    if smt not in (None, "on", "off"):
-        raise InputError("--smt", f"'{smt}' is neither on nor off")
     output = Output(json_to=json)
     machine = _machine(source, sockets, cores, memory, smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
@@ -90,9 +84,8 @@ def _machine(
 ) -> Machine | None:
     """What the command line says; None when it says nothing."""
     size = parse_size(memory, "--memory") if memory else None
+    both = threads(smt, source is not None)
     if source is None:
-        if smt:
-            raise InputError("--smt", "is for a machine that --from names")
         if sockets is None and cores is None and size is None:
             return None
         cores = cores or Shape.cores
@@ -101,10 +94,8 @@ def _machine(
         raise InputError("--from", "is a machine already; not with --sockets or --cores")
     if size and size % LARGE_PAGE:
         raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
-    found = read_machine(source, smt != "off")
-    if source == LIVE and not size:
-        return found
-    return with_shape(place(found, size))
+    found = read_machine(source, both, size)
+    return found if source == LIVE and not size else with_shape(found)
 
 
 def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: str) -> None:

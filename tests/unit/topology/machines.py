@@ -44,11 +44,13 @@ def without(*gone: int) -> Edit:
     return edit
 
 
-def allowed(*numbers: int) -> Edit:
-    """A cgroup's cpuset."""
+def allowed(*numbers: int, nodes: tuple[int, ...] = ()) -> Edit:
+    """A cgroup's cpuset: processors, and nodes if not all."""
 
     def edit(root: ElementTree.Element) -> None:
         root[0].set("allowed_cpuset", to_set(numbers))
+        if nodes:
+            root[0].set("allowed_nodeset", to_set(nodes))
 
     return edit
 

@@ -14,7 +14,6 @@ from topology.errors import InputError
 from topology.layouts import make_map
 from topology.libvirt_domain import domain
 from topology.machine import Shape, emulated
-from topology.q35 import place
 from topology.sources import read_machine
 from topology.spans import parse_spans
 from topology.units import GIB, KIB
@@ -51,7 +50,7 @@ def test_schema(name: str, tmp_path: Path) -> None:
 def test_on_its_host_each_cluster_stays_on_its_cores_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "host.xml"
     path.write_text(Host(cores=2).xml())
-    machine = place(read_machine(str(path)), GIB)
+    machine = read_machine(str(path), memory=GIB)
     root = checked(domain(machine, make_map(machine, "per-socket")), tmp_path)
     pins = {int(pin.attrib["vcpu"]): pin.attrib["cpuset"] for pin in root.findall("cputune/vcpupin")}
     assert pins == dict.fromkeys(range(4), "0-1,4-5") | dict.fromkeys(range(4, 8), "2-3,6-7")

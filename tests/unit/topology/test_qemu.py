@@ -12,7 +12,6 @@ from deploy.qemu import BINARY
 from tests.unit.topology.machines import write
 from topology.errors import InputError
 from topology.machine import MemoryRange, Shape, emulated
-from topology.q35 import place
 from topology.qemu import arguments, cpu_argument
 from topology.sources import read_machine
 from topology.units import GIB, MIB
@@ -82,7 +81,7 @@ def test_empty_places_are_left_out(tmp_path: Path) -> None:
 
 
 def test_other_memory_in_each_node_that_has_any(tmp_path: Path) -> None:
-    machine = place(read_machine(str(write("Threadripper 2990WX", tmp_path))), 256 * MIB)
+    machine = read_machine(str(write("Threadripper 2990WX", tmp_path)), memory=256 * MIB)
     assert machine.memory == (MemoryRange(0, 256 * MIB, 0), MemoryRange(256 * MIB, 256 * MIB, 2))
 
 

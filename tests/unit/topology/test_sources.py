@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
 from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import from_set, lstopo, to_set, write
+from tests.unit.topology.machines import allowed, from_set, lstopo, to_set, write, xml_of
 from topology import linux
 from topology.check import check_map
 from topology.errors import InputError
@@ -69,6 +70,25 @@ def test_memory_beside_cores_that_are_offline_is_near_to_those_that_are_not(tmp_
     assert sum(r.size for r in make_map(machine, "spanning").clusters[0].memory) == 128 * GIB
 
 
+def test_cores_whose_memory_a_cgroup_keeps_have_a_node_without_any(tmp_path: Path) -> None:
+    root = ElementTree.fromstring(xml_of("Opteron 6276"))
+    allowed(*range(0, 32, 2), nodes=(1, 2))(root)
+    machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+    assert [c.node for c in machine.cores] == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
+    assert {r.node for r in machine.memory} == {1, 2}
+    check_map(make_map(machine, "per-socket"), machine)
+    with pytest.raises(InputError, match="cluster 0 would have no memory: its cores are in NUMA node 0"):
+        make_map(machine, "per-numa")
+
+
+def test_favoured_cores_are_named_by_their_clock(tmp_path: Path) -> None:
+    root = ElementTree.fromstring(xml_of("Tiger Lake i7-1185G7"))
+    kind = ElementTree.SubElement(root, "cpukind", cpuset="0x3")
+    ElementTree.SubElement(kind, "info", name="FrequencyMaxMHz", value="4800")
+    machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+    assert [c.kind for c in machine.cores] == ["4800 MHz"] * 2 + ["other"] * 6
+
+
 def test_plain_memory_is_the_node_of_a_core_and_fast_memory_beside_it(tmp_path: Path) -> None:
     machine = read_machine(str(write("KNL 7210, SNC-4, flat", tmp_path)))
     assert {c.node for c in machine.cores} == {0, 2, 4, 6}
@@ -116,6 +136,12 @@ def test_libvirt_host_with_less(tmp_path: Path) -> None:
     assert len(read_machine(host(tmp_path, Host(caches=0, offline={0, 8, 9}).xml()), smt=False).cores) == 7
 
 
+def test_memory_may_be_given_where_none_is_known(tmp_path: Path) -> None:
+    machine = read_machine(host(tmp_path, Host(memory=0).xml()), memory=GIB)
+    assert [machine.memory_of(n) for n in machine.nodes] == [GIB, GIB]
+    assert {c.apic for c in read_machine("live", memory=GIB).cores} >= {0}
+
+
 def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
     """The same machine, seen by both: numbering apart, the same board."""
     text = lstopo("--if", "synthetic", "-i", "pack:2 [numa(memory=32GiB)] l3:1(size=16MiB) core:4 pu:2", "--of", "xml")
@@ -140,7 +166,7 @@ def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
         ("<capabilities/>", "not a host's capabilities"),
         ("<capabilities><host><cpu><arch>x86_64</arch></cpu></host></capabilities>", "has no core"),
         (Host(arch="aarch64").xml(), "is a machine of architecture aarch64; Skerry runs on x86-64"),
-        (Host(memory=0).xml(), "has no memory"),
+        (Host(memory=0).xml(), "says nothing of memory that may be used; --memory"),
         (Host(offline=set(range(16))).xml(), "has no core"),
         (Host().xml().replace('cpus="0,8', 'cpus="0,eight'), "not a host's capabilities as libvirt writes them"),
         (Host().xml().replace(' id="3"', ""), "not a host's capabilities as libvirt writes them"),
