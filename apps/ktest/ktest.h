@@ -48,10 +48,10 @@ _Noreturn void fail(const char *file, int line, const char *what);
 void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected);
 void check_code(const char *file, int line, const char *what, int result, unsigned expected);
 
-/* Main thread only: until the condition holds; ten seconds without it fail. Others run meanwhile. */
+/* Main thread only: until the condition holds; thirty seconds without it fail. Others run meanwhile. */
 #define until(condition)                                                    \
 	do {                                                                \
-		uint64_t patience = deadline_ms(10000);                     \
+		uint64_t patience = deadline_ms(30000);                     \
 		while (!(condition)) {                                      \
 			check(!(#condition " in time" && passed(patience))); \
 			pause_main();                                       \

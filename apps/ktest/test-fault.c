@@ -206,7 +206,7 @@ static void check_sane(struct trial *p)
 	uint64_t reply = object(OBJECT_REPLY, 0);
 	struct message m = { 0 };
 	int error;
-	uint64_t patience = deadline_ms(10000);
+	uint64_t patience = deadline_ms(30000);
 	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !passed(patience))
 		pause_main();
 	check_ok(error);

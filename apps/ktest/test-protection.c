@@ -18,7 +18,7 @@ static void attempt(struct worker *self)
 /* The page fault's error code that the access ends with, FINE for none. */
 static uint64_t result(uint64_t address, enum access access)
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(10000);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(30000);
 	struct message m = { 0 };
 	struct worker *w = worker_make(attempt, 50, last_core());
 	worker_fault_to(w, endpoint);

@@ -34,7 +34,7 @@ static struct victim victim(unsigned core)
 static void await_fault(struct victim *v, uint64_t address)
 {
 	struct message m = { 0 };
-	uint64_t patience = deadline_ms(10000);
+	uint64_t patience = deadline_ms(30000);
 	while (ipc_nb_receive(v->endpoint, v->reply, &m)) {
 		check(!passed(patience));
 		pause_main();

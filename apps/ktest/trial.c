@@ -10,7 +10,7 @@ struct trial trial_make(void (*run)(struct worker *), unsigned priority, unsigne
 
 bool trial_faults(const struct trial *trial, struct message *fault)
 {
-	uint64_t patience = deadline_ms(10000);
+	uint64_t patience = deadline_ms(30000);
 	int error;
 	*fault = (struct message){ 0 };
 	while ((error = ipc_nb_receive(trial->endpoint, trial->reply, fault)) == -SKERRY_WOULD_BLOCK) {

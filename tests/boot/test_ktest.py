@@ -10,9 +10,9 @@ from deploy.errors import Failure
 from deploy.expand import Plan, plan
 from tests.boot.machine import deployment, machine
 
-MINIMUM = {1: 330, 2: 380}  # tests that a cluster of one core, and of more, passes at least
+MINIMUM = {1: 390, 2: 430}  # tests that a cluster of one core, and of more, passes at least
 
-TIMEOUT = 150.0  # seconds; the longest takes a tenth of that on two idle cores
+TIMEOUT = 240.0  # seconds; on an idle machine the longest takes a tenth of that
 
 RUNS = [
     (1, 1, "none"),
