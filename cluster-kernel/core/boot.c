@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "schedule.h"
 #include "vspace.h"
+#include "work.h"
 #include REGIME_HEADER
 
 enum { SLICE_MS = 5, ROOT_STACK_SIZE = 0x10000 };
@@ -55,6 +56,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
+	kernel->quantum = WORK_QUANTUM;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
 	kernel->stat = boot_memory_take(memory, ROOT_STAT_FRAMES * 4096, 4096);
 	lock_kernel_init(kernel);

@@ -98,15 +98,13 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 
 bool slot_delete(struct cpu *cpu, struct slot *slot)
 {
-	if (slot_empty(slot)) {
-		work_done(cpu, WORK_EMPTY_SLOT);
+	if (slot_empty(slot))
 		return true;
-	}
 	uint32_t *references = cap_references(&slot->cap);
 	bool last = references && *references == 1;
-	work_done(cpu, WORK_DELETE);
 	if (!dismiss(cpu, &slot->cap, last))
 		return false;
+	work_done(cpu, WORK_DELETE);
 	if (slot->cap.type == OBJECT_CNODE && last) {
 		zombie_make(kernel_of(cpu), slot);
 		return true;

@@ -44,6 +44,7 @@ struct kernel {
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
+	int32_t quantum;       /* of work between preemption points, work.h */
 	uint64_t vspaces_made; /* ever */
 	uint32_t vspace_count; /* alive */
 	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */

@@ -90,11 +90,11 @@ static bool zero_memory(struct cpu *cpu, const struct retype *r)
 		cap->zeroed = r->start;
 	while (cap->zeroed < end) {
 		uint64_t left = end - cap->zeroed, step = left < ZERO_STEP ? left : ZERO_STEP;
-		if (work_over(cpu))
-			return false;
 		memory_zero(direct(cap->object + cap->zeroed), step);
 		cap->zeroed += step;
 		work_done(cpu, step / 64 * WORK_ZERO);
+		if (work_over(cpu))
+			return cap->zeroed >= end;
 	}
 	return true;
 }

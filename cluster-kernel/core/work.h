@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "cpu.h"
+#include "kernel.h"
 
 /* For the thread: not an error of errors.h but "make the call again". */
 #define KERNEL_AGAIN (~0ull)
@@ -28,7 +28,7 @@ enum {
 	WORK_UNMAP = 250,
 };
 
-static inline void work_begin(struct cpu *cpu) { cpu->own.work_left = WORK_QUANTUM; }
+static inline void work_begin(struct cpu *cpu) { cpu->own.work_left = kernel_of(cpu)->quantum; }
 /* Takes a unit; the caller does it in any case. */
 static inline void work_done(struct cpu *cpu, int cost) { cpu->own.work_left -= cost; }
 /* Time to stop: only after something was done. */

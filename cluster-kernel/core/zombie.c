@@ -27,6 +27,7 @@ static bool empty_grave(struct cpu *cpu, struct slot *grave)
 		if (work_over(cpu) || !slot_delete(cpu, &grave[zombie->cursor]))
 			return false;
 		zombie->cursor++;
+		work_done(cpu, WORK_EMPTY_SLOT);
 	}
 	return true;
 }

@@ -96,13 +96,15 @@ int main(int argc, char **argv)
 	const char *word = argc > 1 + threads ? argv[1 + threads] : "";
 	for (const struct test *test = tests; test->name; test++) {
 		unsigned cores = test->cores & ~TEST_ONCE;
-		unsigned repeats = test->cores == 1 || test->cores & TEST_ONCE ? 1 : threads ? 5 : 20; /* other interleavings */
+		unsigned repeats = test->cores & TEST_ONCE ? 1 : cores == 1 ? 2 : threads ? 5 : 20; /* other interleavings */
 		struct hosted_config config = { .cores = cores, .gsis = HOSTED_PINS, .threads = threads };
 		if (cores > cores_max || !strstr(test->name, word))
 			continue;
 		name = test->name;
 		for (config.seed = 1; config.seed <= repeats; config.seed++) {
 			machine = hosted_create(&config);
+			if (config.seed % 2 == 0)
+				machine->kernel.quantum = 1; /* every preemption point is taken */
 			kernel_check(machine);
 			test->run();
 			hosted_destroy(machine);
