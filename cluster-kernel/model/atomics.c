@@ -26,6 +26,7 @@ static unsigned location_count, write_count;
 static struct view view[EXPLORE_THREADS], drained[EXPLORE_THREADS];
 static uint16_t made[EXPLORE_THREADS]; /* writes */
 static uint64_t history[EXPLORE_THREADS]; /* a hash of what it did */
+static uint64_t history_at_turn[EXPLORE_THREADS];
 
 void memory_start(void)
 {
@@ -35,6 +36,7 @@ void memory_start(void)
 	memset(drained, 0, sizeof(drained));
 	memset(made, 0, sizeof(made));
 	memset(history, 0, sizeof(history));
+	memset(history_at_turn, 0, sizeof(history_at_turn));
 	for (unsigned t = 0; t < EXPLORE_THREADS; t++)
 		view[t].clock[t] = 1;
 }
@@ -195,6 +197,14 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ hash >> 29;
+}
+
+void memory_turn(unsigned thread, bool again)
+{
+	if (again)
+		history[thread] = history_at_turn[thread];
+	else
+		history_at_turn[thread] = history[thread];
 }
 
 uint64_t memory_identity(void)

@@ -68,6 +68,8 @@ uint16_t memory_clock(unsigned thread);
  * in the schedule.
  */
 uint64_t memory_identity(void);
+/* Turns of a waiting loop: one that was just like the one before is none (memory_turn(…, true)). */
+void memory_turn(unsigned thread, bool again);
 
 /* What the thread saw last of this address, and whether something newer is there now. */
 write_name memory_last_seen(unsigned thread, uint64_t address);

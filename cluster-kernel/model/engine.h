@@ -32,6 +32,12 @@ bool shared_note(unsigned thread, const struct op *op);
 bool shared_was_wrong(void);
 void shared_forget_all(void);
 
+/*
+ * Every schedule, also those that differ only in the order of accesses that
+ * commute: to see that leaving them out loses no execution.
+ */
+extern bool engine_all_schedules;
+
 struct engine_count {
 	uint64_t executions; /* whole ones, each different */
 	uint64_t redundant;  /* given up as another's twin */

@@ -62,6 +62,8 @@ static struct {
 } seen; /* executions, by identity */
 static struct engine_count count;
 
+bool engine_all_schedules;
+
 int engine_self(void) { return self; }
 int engine_watched(void) { return self == NOBODY || strand[self].hardware ? NOBODY : self; }
 void explore_as_hardware(bool on) { strand[self].hardware = on; }
@@ -172,7 +174,9 @@ void explore_relax(void)
 	if (!running || self == NOBODY)
 		explore_fail("a wait with nobody to wait for");
 	struct strand *s = &strand[self];
-	if (same(&s->turn, &s->last) && newer(&s->turn)) {
+	bool again = same(&s->turn, &s->last);
+	memory_turn(self, again);
+	if (again && newer(&s->turn)) {
 		/* it could have waited for what it did not look at: that is another execution */
 		redundant = true;
 		stop();
@@ -274,7 +278,7 @@ static void inherit_sleep(struct node *node, const struct node *parent)
 	const struct action chosen = actions[parent->first + parent->asleep + parent->at];
 	node->first = parent->first + parent->asleep + parent->count;
 	node->asleep = 0;
-	for (unsigned i = 0; i < parent->asleep + parent->at; i++) {
+	for (unsigned i = 0; i < parent->asleep + parent->at && !engine_all_schedules; i++) {
 		const struct action a = actions[parent->first + i];
 		if (commute(&a, &chosen))
 			*add_action(node->first + node->asleep++) = a;

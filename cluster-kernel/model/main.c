@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program's arguments and what it prints: PROGRAM [CASE] [--finds TEXT]. */
+/* A program's arguments and what it prints: PROGRAM [CASE] [--finds TEXT] [--all-schedules]. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,14 +13,14 @@ static double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-static const char *run(const struct explore_case *c)
+static const char *run(const struct explore_case *c, struct engine_count *count)
 {
-	struct engine_count count;
 	double start = seconds();
-	const char *failure = engine_explore(c, &count);
-	printf("%s: %s: %llu executions, %llu redundant, %llu states, at most %llu choices in one, %.1f s\n",
-	       failure ? "FAIL" : "ok", c->name, (unsigned long long)count.executions, (unsigned long long)count.redundant,
-	       (unsigned long long)count.states, (unsigned long long)count.longest, seconds() - start);
+	const char *failure = engine_explore(c, count);
+	printf("%s: %s%s: %llu executions, %llu redundant, %llu states, at most %llu choices in one, %.1f s\n",
+	       failure ? "FAIL" : "ok", c->name, engine_all_schedules ? ", all schedules" : "",
+	       (unsigned long long)count->executions, (unsigned long long)count->redundant,
+	       (unsigned long long)count->states, (unsigned long long)count->longest, seconds() - start);
 	if (failure) {
 		report_print();
 		printf("  %s\n", failure);
@@ -29,20 +29,38 @@ static const char *run(const struct explore_case *c)
 	return failure;
 }
 
+/* Does the case have as many executions when no schedule is left out? */
+static const char *compare(const struct explore_case *c)
+{
+	struct engine_count count, all;
+	const char *failure = run(c, &count);
+	if (failure)
+		return failure;
+	engine_all_schedules = true;
+	failure = run(c, &all);
+	engine_all_schedules = false;
+	if (!failure && count.executions != all.executions)
+		printf("%s: %s\n", c->name, failure = "executions are left out");
+	return failure;
+}
+
 int explore_main(int argc, char **argv, const struct explore_case *cases)
 {
 	const char *word = "", *finds = 0;
-	bool any = false, failed = false;
+	bool any = false, failed = false, all = false;
+	struct engine_count count;
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--finds") && i + 1 < argc)
 			finds = argv[++i];
+		else if (!strcmp(argv[i], "--all-schedules"))
+			all = true;
 		else
 			word = argv[i];
 	for (const struct explore_case *c = cases; c->name; c++) {
 		if (!strstr(c->name, word))
 			continue;
 		any = true;
-		const char *failure = run(c);
+		const char *failure = all ? compare(c) : run(c, &count);
 		if (failure && finds && strstr(failure, finds))
 			return 0;
 		failed |= failure != 0;

@@ -53,7 +53,7 @@ bool shared_note(unsigned thread, const struct op *op)
 	*(writes ? &p->writers : &p->readers) |= self;
 	if (op->sequential)
 		p->sequential |= self;
-	if (op->ready || p->writers & others || (op->sequential && p->sequential & others))
+	if (engine_all_schedules || op->ready || p->writers & others || (op->sequential && p->sequential & others))
 		return true;
 	p->unasked |= self;
 	return false;
