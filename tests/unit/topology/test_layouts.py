@@ -72,6 +72,14 @@ def test_a_cluster_without_memory_is_refused() -> None:
     check_map(make_map(bare, "per-socket"), bare)
 
 
+def test_memory_goes_by_the_number_of_cores() -> None:
+    machine = emulated(Shape(1, 4))
+    uneven = replace(machine, cores=tuple(replace(core, l3=int(core.physical > 2)) for core in machine.cores))
+    made = make_map(uneven, "per-l3")
+    assert [len(c.cpus) for c in made.clusters] == [3, 1]
+    assert made.clusters[0].memory == [Range(0, 768 * MIB)]
+
+
 def test_memory_of_a_node_without_cores_goes_to_the_nodes_beside_it() -> None:
     machine = emulated(Shape(2, 2))
     expander = MemoryRange(4 * GIB, GIB, 2)

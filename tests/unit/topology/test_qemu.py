@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deploy.qemu import BINARY
+from deploy.qemu import BINARY, version
 from tests.unit.topology.machines import write
 from topology.errors import InputError
 from topology.machine import MemoryRange, Shape, emulated
@@ -60,6 +60,8 @@ def test_qemu_makes_the_machine_of_the_map(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["twelve Ivy Bridge E7-8890 v2", "EPYC 9654", "Xeon Max 9480, flat"])
 def test_the_largest_start(name: str, tmp_path: Path) -> None:
     machine = read_machine(str(write(name, tmp_path)))
+    if len(machine.cores) > 288 and version() < (9, 0):
+        pytest.skip("older QEMU has 288 processors at most")
     (memory,) = ask(["-cpu", cpu_argument(machine), *arguments(machine)], {"execute": "query-memory-size-summary"})
     assert memory["base-memory"] == sum(r.size for r in machine.memory)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.topology.capabilities import Host
-from tests.unit.topology.machines import allowed, from_set, lstopo, to_set, write, xml_of
+from tests.unit.topology.machines import allowed, from_set, lstopo, subtype, to_set, write, xml_of
 from topology import linux
 from topology.check import check_map
 from topology.errors import InputError
@@ -93,6 +93,11 @@ def test_plain_memory_is_the_node_of_a_core_and_fast_memory_beside_it(tmp_path: 
     machine = read_machine(str(write("KNL 7210, SNC-4, flat", tmp_path)))
     assert {c.node for c in machine.cores} == {0, 2, 4, 6}
     assert machine.near == {n: frozenset({n - 1}) for n in (1, 3, 5, 7)}
+    synthetic = "pack:1 [numa(memory=4GiB)] [numa(memory=24GiB)] core:4 pu:1"
+    root = ElementTree.fromstring(lstopo("--if", "synthetic", "-i", synthetic, "--of", "xml"))
+    subtype("MCDRAM", 0)(root)
+    machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+    assert {c.node for c in machine.cores} == {1} and machine.near == {0: frozenset({1})}
 
 
 def test_this_machine() -> None:
