@@ -18,7 +18,7 @@ from deploy.errors import Failure
 from topology.errors import InputError
 
 # In the order of the help page.
-COMMANDS = ["doctor", "build", "test", "compare", "bench", "run", "topology", "image", "model", "plan"]
+COMMANDS = ["doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan"]
 
 
 def command_module(name: str) -> ModuleType:

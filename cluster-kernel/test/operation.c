@@ -86,7 +86,15 @@ static uint64_t any_vaddr(void)
 	unsigned which = pick(128);
 	uint64_t vaddr = (uint64_t)(which & 3) << 39 | (uint64_t)(which >> 2 & 1) << 30 | (uint64_t)(which >> 3 & 3) << 21 |
 	                 (uint64_t)(which >> 5) << 12;
-	return which == 127 ? any_word() : which >= 120 ? PLAY_BUFFERS + which % 8 * 4096 : vaddr;
+	return which == 127 ? any_word() : which >= 80 ? PLAY_BUFFERS + which % 16 * 4096 : vaddr;
+}
+
+/* A program uses memory all the time; which, no operand says. */
+static void use_some_memory(struct hosted *machine, unsigned core)
+{
+	unsigned which = draw.state >> 32;
+	hosted_touch(machine, core, PLAY_BUFFERS + which % 16 * 4096);
+	hosted_touch(machine, core, (uint64_t)(which >> 4 & 1) << 39 | (uint64_t)(which >> 5 & 3) << 12);
 }
 
 struct step {
@@ -306,6 +314,7 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 	const struct thread *thread = current(machine->kernel.cpu[core]);
 	struct step s = { .call.number = SYS_CALL };
 	bool careful = thread == machine->root && !one_in(250);
+	use_some_memory(machine, core);
 	calls[careful ? kind % CAREFUL_KINDS : kind](&s);
 	if (careful)
 		be_careful(&s);

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry fuzz`."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import host
+from deploy.errors import Failure
+from deploy.fuzz import corpus as corpora
+from deploy.fuzz import minimise as minimising
+from deploy.fuzz.run import Limits, State
+from deploy.fuzz.run import fuzz as run_fuzzers
+from deploy.fuzz.target import build
+from deploy.output import Json, Output, Quiet, version
+from deploy.process import heed_signals
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+
+SECONDS = 60  # without --time and --runs
+SAID_EVERY = 20.0  # seconds, where there is no terminal
+
+Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help="Lock regime of the kernel (clh).")]
+Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
+Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Processes, which share what they learn (1).")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=1, max=2**31 - 1, help="Of the mutations; else any.")]
+Corpus = Annotated[
+    Path | None, typer.Option("--corpus", metavar="DIR", help="Where inputs that reach something new are kept.")
+]
+Merge = Annotated[bool, typer.Option("--merge", help="Take what was learned into the repository's corpus, minimised.")]
+
+
+def fuzz(
+    regime: Regime = "clh",
+    seconds: Time = None,
+    runs: Runs = None,
+    jobs: Jobs = 1,
+    seed: Seed = None,
+    corpus: Corpus = None,
+    merge: Merge = False,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Make arbitrary sequences of system calls, interrupts and faults on several cores of a kernel in a process.
+
+    After each step all invariants are checked, under ASan and UBSan. A find is minimised and kept, with the command
+    that replays it; the exit status is 1 then.
+    """
+    output = Output(quiet, json)
+    if seconds and runs:
+        raise InputError("--time, --runs", "one of them")
+    if corpus and corpus.exists() and not corpus.is_dir():
+        raise InputError(f"--corpus {corpus}", "not a folder")
+    heed_signals()
+    ensure_built(output)
+    target = build(output, regime)
+    learned = corpus or target.folder / "corpus"
+    seed = seed or random.randrange(1, 2**31)
+    began = time.monotonic()
+    limits = Limits(seconds or SECONDS, runs)
+    amount = f"{runs} runs" if runs else f"{limits.seconds} s"
+    with output.progress(f"Fuzzing {regime} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
+        state, find = run_fuzzers(target, learned, limits, jobs, seed, _shower(output, update, bool(runs)))
+    result: dict[str, Any] = {
+        "regime": regime, "seed": seed, "jobs": jobs, "seconds": round(time.monotonic() - began, 1),
+        "runs": state.runs, "branches": state.coverage, "features": state.features, "corpus": state.corpus,
+    }
+    output.line(f"{regime}: {state}")
+    if find:
+        with output.progress("Minimising what was found"):
+            path, before, after = minimising.minimise(target, find)
+        command = f"{target.replay} -v {path}"
+        result["find"] = {"reason": find.reason, "input": str(path), "records": after, "replay": command}
+        output.line(f"found: {find.reason}")
+        output.line(f"input: {path} ({after} steps, minimised from {before})")
+        output.line(f"replay: {command}")
+    elif merge:
+        with output.progress("Merging into the repository's corpus"):
+            merged = corpora.merge(target, learned)
+        result["merged"] = vars(merged)
+        output.line(f"corpus: {merged}")
+    output.results({
+        "skerry": version(),
+        "command": "fuzz",
+        "host": {"cpu": host.cpu().model, "cores": host.cpu().cores},
+        "results": [result],
+    })
+    if find:
+        raise Failure(f"the fuzzer found: {find.reason}")
+
+
+def _shower(output: Output, update: Any, by_runs: bool) -> Any:
+    """Shows progress: a bar on a terminal, else a line now and then."""
+    began = said = time.monotonic()
+
+    def show(state: State) -> None:
+        nonlocal said
+        now = time.monotonic()
+        update(completed=state.runs if by_runs else now - began, description=str(state))
+        if not output.err.is_terminal and now - said > SAID_EVERY:
+            said = now
+            output.step(str(state))
+
+    return show

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What was learned, into the repository: the fewest and smallest inputs that reach all that is reached."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.fuzz.run import OPTIONS, reason_of
+from deploy.fuzz.target import CORPUS, Target
+
+SIZE_MAX = 1 << 20  # bytes that the repository is to carry
+
+
+@dataclass(frozen=True)
+class Merged:
+    inputs: int
+    bytes: int
+    fresh: int
+    gone: int
+
+    def __str__(self) -> str:
+        return f"{self.inputs} inputs, {self.bytes / 1024:.0f} KiB ({self.fresh} new, {self.gone} no longer needed)"
+
+
+def merge(target: Target, learned: Path) -> Merged:
+    """libFuzzer names inputs by their content."""
+    with tempfile.TemporaryDirectory() as scratch:
+        chosen = Path(scratch)
+        command = [str(target.fuzzer), "-merge=1", *OPTIONS, scratch, str(CORPUS), str(learned)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            raise Failure(f"the corpus could not be merged: {reason_of(done.stderr)}")
+        new = {path.name: path for path in chosen.iterdir()}
+        size = sum(path.stat().st_size for path in new.values())
+        if size > SIZE_MAX:
+            raise Failure(f"the merged corpus has {size >> 10} KiB, more than the repository is to carry: it stays as it was")
+        old = {path.name for path in CORPUS.iterdir()}
+        for name in new.keys() - old:
+            shutil.copyfile(new[name], CORPUS / name)
+        for name in old - new.keys():
+            (CORPUS / name).unlink()
+    return Merged(len(new), size, len(new.keys() - old), len(old - new.keys()))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From an input that fails to one that fails alike with as few records as possible."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.fuzz.run import HANG, Find, reason_of
+from deploy.fuzz.target import Target
+
+HEADER, RECORD = 1, 12  # cluster-kernel/test/operation.h
+PATIENCE = 60.0         # seconds for the whole of it
+
+
+def kind_of(reason: str) -> str:
+    """A reason less the numbers, which differ from input to input."""
+    return re.sub(r"0x[0-9a-f]+|\d+", "#", reason)
+
+
+def split(data: bytes) -> tuple[bytes, list[bytes]]:
+    rest = data[HEADER:]
+    return data[:HEADER], [rest[i : i + RECORD] for i in range(0, len(rest), RECORD)]
+
+
+def shrink(records: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[bytes]:
+    """Leaves out halves, quarters, ..., single records, as long as it still fails."""
+    size = max(1, len(records) // 2)
+    while True:
+        start, shrunk = 0, False
+        while start < len(records):
+            fewer = records[:start] + records[start + size :]
+            if fewer and fails(fewer):
+                records, shrunk = fewer, True
+            else:
+                start += size
+        if size == 1 and not shrunk:
+            return records
+        size = max(1, size // 2)
+
+
+def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
+    """The smaller input, named by its content, and how many records there were and are."""
+    header, records = split(find.input.read_bytes())
+    wanted, end = kind_of(find.reason), time.monotonic() + PATIENCE
+
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, "input")
+
+        def fails(candidate: list[bytes]) -> bool:
+            if time.monotonic() > end:
+                return False
+            file.write_bytes(header + b"".join(candidate))
+            command = [str(target.fuzzer), f"-timeout={HANG}", f"-artifact_prefix={scratch}/", str(file)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=2 * HANG)
+            except subprocess.TimeoutExpired:
+                return False
+            return done.returncode != 0 and kind_of(reason_of(done.stderr)) == wanted
+
+        fewest = shrink(records, fails) if fails(records) else records
+    data = header + b"".join(fewest)
+    path = find.input.with_name(f"min-{hashlib.sha1(data).hexdigest()}")
+    path.write_bytes(data)
+    return path, len(records), len(fewest)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fuzzers at work: several processes that share what they learn, until the time is over or one finds something."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.fuzz.target import CORPUS, Target
+from deploy.process import start, stop
+
+LENGTH_MAX = 1 + 200 * 12  # bytes of an input: 200 records
+HANG = 60                  # seconds for one input, of which a hundred take one
+STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/\S+.*? exec/s: (\d+)", re.MULTILINE)
+EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
+# What tells one failure from another, most telling first.
+REASONS = (
+    re.compile(r"kernel_check: .*"),
+    re.compile(r"kernel panic: .*"),
+    re.compile(r"hosted machine: .*"),
+    re.compile(r"runtime error: .*"),
+    re.compile(r"ERROR: (?:AddressSanitizer|libFuzzer): .*"),
+)
+OPTIONS = (f"-max_len={LENGTH_MAX}", "-len_control=0", "-detect_leaks=0", f"-timeout={HANG}")
+
+
+@dataclass
+class State:
+    """How far all processes are together."""
+
+    runs: int = 0
+    per_second: int = 0
+    coverage: int = 0
+    features: int = 0
+    corpus: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.runs} runs, {self.per_second}/s, {self.coverage} branches, {self.features} features, "
+            f"{self.corpus} inputs"
+        )
+
+
+@dataclass(frozen=True)
+class Find:
+    input: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    seconds: int | None
+    runs: int | None
+
+    def options(self, jobs: int) -> list[str]:
+        if self.runs is not None:
+            return [f"-runs={max(1, self.runs // jobs)}"]
+        return [f"-max_total_time={self.seconds}"]
+
+
+def read_state(logs: list[str]) -> State:
+    """From what the processes have printed."""
+    state = State()
+    for text in logs:
+        last = None
+        for last in STATUS.finditer(text):
+            pass
+        if not last:
+            continue
+        runs, coverage, features, corpus, per_second = (int(number) for number in last.groups())
+        final = EXECUTED.search(text)
+        state.runs += int(final[1]) if final else runs
+        state.per_second += per_second
+        state.coverage = max(state.coverage, coverage)
+        state.features = max(state.features, features)
+        state.corpus = max(state.corpus, corpus)
+    return state
+
+
+def reason_of(text: str) -> str:
+    """The line that says what went wrong."""
+    for pattern in REASONS:
+        found = pattern.search(text)
+        if found:
+            return found[0].strip()
+    return "it ended by itself"
+
+
+def _environment() -> None:
+    """Every failure ends the process, and libFuzzer keeps its input."""
+    os.environ["ASAN_OPTIONS"] = "abort_on_error=0:detect_leaks=0"
+    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
+
+
+def fuzz(
+    target: Target, corpus: Path, limits: Limits, jobs: int, seed: int, show: Callable[[State], None]
+) -> tuple[State, Find | None]:
+    """Every process reads the repository's corpus and `corpus`, and writes into `corpus`."""
+    finds = target.folder / "finds"
+    for folder in (corpus, finds):
+        folder.mkdir(parents=True, exist_ok=True)
+    _environment()
+    logs = [target.folder / f"job-{number}.log" for number in range(jobs)]
+    with ExitStack() as stack:
+        processes = []
+        for number, log in enumerate(logs):
+            artifacts = f"-artifact_prefix={finds}/"
+            command = [str(target.fuzzer), *OPTIONS, *limits.options(jobs), f"-seed={seed + number}", artifacts]
+            process = start([*command, "-print_final_stats=1", str(corpus), str(CORPUS)], log)
+            stack.callback(stop, process)
+            processes.append(process)
+        find = _watch(processes, logs, show)
+    return read_state([log.read_text(errors="replace") for log in logs]), find
+
+
+def _watch(processes: list[subprocess.Popen[bytes]], logs: list[Path], show: Callable[[State], None]) -> Find | None:
+    while True:
+        ended = [process.poll() is not None for process in processes]
+        for process, log in zip(processes, logs, strict=True):
+            if process.poll():
+                return _find(log)
+        if all(ended):
+            return None
+        show(read_state([log.read_text(errors="replace") for log in logs]))
+        time.sleep(0.5)
+
+
+def _find(log: Path) -> Find:
+    text = log.read_text(errors="replace")
+    written = re.search(r"Test unit written to (\S+)", text)
+    if not written:
+        raise Failure(f"the fuzzer ended without a find: {reason_of(text)} (all of it: {log})")
+    return Find(Path(written[1]), reason_of(text))
