@@ -30,6 +30,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write the verdicts; - for standard output")
     parser.add_argument("--fresh", action="store_true", help="a new copy of HEAD; forget the verdicts of what is to be tried")
     parser.add_argument("--survivors", action="store_true", help="a new copy of HEAD; try those again that nothing caught")
+    parser.add_argument("--quick", action="store_true", help="without the slow hosted tests: sanitizers, random system calls")
     parser.add_argument("--work", metavar="DIR", type=Path, default=BUILD / "mutations", help="where the copy is kept")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="of the compiler")
     return parser.parse_args()
@@ -64,10 +65,10 @@ def attempt(workspace: Workspace, mutation: Mutation, steps: list[Stage], jobs: 
     return SURVIVED, ""
 
 
-def campaign(todo: list[Mutation], workspace: Workspace, found: Results, jobs: int, say: Console) -> None:
+def campaign(todo: list[Mutation], workspace: Workspace, found: Results, jobs: int, quick: bool, say: Console) -> None:
     if not todo:
         return
-    steps = stages(workspace)
+    steps = [step for step in stages(workspace) if not (quick and step.slow)]
     calibrate(workspace, steps, jobs, say)
     for place, mutation in enumerate(todo, 1):
         start = time.monotonic()
@@ -107,7 +108,7 @@ def main() -> int:
         found.forget([m for m in chosen if (v := found.of(m)) and v.verdict != CAUGHT])
     if options.fresh or options.survivors or not workspace.commit:
         workspace.renew()
-    campaign([m for m in chosen if not found.of(m)], workspace, found, options.jobs, say)
+    campaign([m for m in chosen if not found.of(m)], workspace, found, options.jobs, options.quick, say)
 
     if options.json != "-":
         Console().print(table(chosen, found))

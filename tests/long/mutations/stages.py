@@ -18,7 +18,7 @@ from tests.long.mutations.catalogue import Mutation
 from tests.long.mutations.workspace import Workspace
 
 LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
-BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (1, 1, "clh"), (2, 2, "clh"), (1, 4, "clh+stat")]
+BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (2, 2, "clh")]
 PROTECTION = "tests/boot/test_protection.py"
 HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "unit": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" not in name,
@@ -26,6 +26,7 @@ HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
     "random": lambda suite, name: suite == "kernel" and "random" in name,
 }
+SLOW = {"unit, sanitized", "random"}
 BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
 SLACK = 8  # times as long as without a mutation
 SHORTEST = 30.0  # seconds: other work on the machine must not look like a hang
@@ -37,6 +38,7 @@ class Stage:
 
     name: str
     targets: list[str]
+    slow: bool = False
     ignored: set[str] = field(default_factory=set)
     took: dict[str, float] = field(default_factory=dict)
 
@@ -145,11 +147,11 @@ def stages(workspace: Workspace) -> list[Stage]:
         if not chosen:
             raise Failure(f"the copy has no hosted tests of the kernel: {name}")
         targets = sorted({os.path.relpath(command[0], workspace.build) for command in chosen.values()})
-        hosted[name] = HostedStage(name, targets, commands=chosen)
+        hosted[name] = HostedStage(name, targets, slow=name in SLOW, commands=chosen)
     boots: list[Stage] = []
     for clusters, cores, kernel in BOOTS:
         name = f"ktest, {kernel}, {clusters} x {cores} cores"
         boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
                                clusters=clusters, cores=cores, kernel=kernel))
     protection = PytestStage("protection", [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"])
-    return [hosted["unit"], *boots[:1], hosted["unit, sanitized"], protection, *boots[1:], hosted["model"], hosted["random"]]
+    return [hosted["unit"], *boots[:1], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"], hosted["random"]]
