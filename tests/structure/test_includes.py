@@ -24,7 +24,7 @@ ALLOWED = {
 }
 # Of net/, loader and manager may see the one header that says what a port is.
 NET_SEAM = {Path("net/port.h")}
-PORT_CONTRACT = {"arch.h", "arch_inline.h", "arch_context.h"}
+PORT_CONTRACT = {"arch.h", "arch_inline.h", "arch_context.h", "arch_switch.h"}
 
 
 def component(path: Path) -> str | None:

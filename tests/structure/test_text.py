@@ -46,7 +46,10 @@ def test_no_conditionals() -> None:
 
 def test_shell() -> None:
     """shell scripts parse"""
-    scripts = [p for p in tree.files() if p.suffix in (".sh", "") and re.match(r"#!.*/(ba)?sh\b", tree.read(p)[:40])]
+    scripts = [
+        p for p in tree.files()
+        if p.suffix in (".sh", "") and re.match(rb"#!.*/(ba)?sh\b", (ROOT / p).read_bytes()[:40])  # some are no text
+    ]
     assert Path("skerry") in scripts
     wrong = []
     for path in scripts:

@@ -58,7 +58,7 @@ class HostedStage(Stage):
         return "arch-x86_64" not in mutation.file.parts
 
     def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
-        for name, command in self.commands.items():
+        for name, command in sorted(self.commands.items(), key=lambda item: self.took.get(item[0], 0)):
             if name in self.ignored:
                 continue
             limit = 300.0 if calibrating else max(SHORTEST, SLACK * self.took.get(name, 0))

@@ -57,6 +57,7 @@ class Workspace:
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode:
                 raise Failure(f"meson setup of the copy: {done.stdout.strip().splitlines()[-1]}")
+        self.make(["build.ninja"], 1)  # what the changed meson.build files declare
         self._commit.write_text(head + "\n")
 
     @contextmanager
