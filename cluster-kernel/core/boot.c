@@ -22,7 +22,8 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		cpu->own.kernel = kernel;
 		cpu->own.index = i;
 		cpu->own.bit = 1ull << i;
-		cpu->own.resting = thread_resting_on(i);
+		cpu->own.receives = thread_resting(i, THREAD_RECEIVING);
+		cpu->own.awaits = thread_resting(i, THREAD_REPLY);
 		cpu->own.stat = &kernel->stat[i];
 		cpu->shared.current = &cpu->shared.idle;
 		cpu->shared.idle.state = THREAD_IDLE;

@@ -42,8 +42,9 @@ struct cpu_private {
 	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
-	uint64_t bit;     /* 1 << index, as in vspace->fresh */
-	uint64_t resting; /* thread_resting_on(index) */
+	uint64_t bit;      /* 1 << index, as in vspace->fresh */
+	uint64_t receives; /* thread_resting(index, THREAD_RECEIVING) */
+	uint64_t awaits;   /* thread_resting(index, THREAD_REPLY) */
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;

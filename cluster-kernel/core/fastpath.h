@@ -49,14 +49,15 @@ INLINE bool is_endpoint(const struct cap *cap, uint8_t right)
  * Its address space must be fresh on this core, and no core may hold its state.
  */
 INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, const struct thread *next,
-                              const struct vspace *vspace)
+                       const uint64_t *situation, const struct vspace *vspace)
 {
-	return thread_situation(next) == cpu->own.resting && next->priority >= current->priority && vspace &&
+	return thread_situation(next) == *situation && next->priority >= current->priority && vspace &&
 	       (atomic_load_explicit(&vspace->fresh, memory_order_relaxed) & cpu->own.bit);
 }
 
-INLINE void copy_words(struct context *to, const struct context *from, unsigned words)
+INLINE void copy_words(struct context *to, const struct context *from)
 {
+	unsigned words = message_words(context_info(from));
 	for (unsigned i = 0; i < words; i++) /* at most MESSAGE_REGISTERS */
 		context_set_word(to, i, context_word(from, i));
 }
@@ -67,7 +68,7 @@ INLINE const struct context *switch_to(struct cpu *cpu, struct thread *from, str
 {
 	struct context *context = &next->context;
 	if (__builtin_expect(message_words(info) != 0, 0))
-		copy_words(context, &from->context, message_words(info));
+		copy_words(context, &from->context);
 	context_set_badge(context, badge);
 	context_set_info(context, info);
 	context_set_result(context, SKERRY_OK);
@@ -102,7 +103,7 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 	if (!reply)
 		return 0;
 	struct vspace *vspace = thread_vspace(receiver);
-	if (!may_switch(cpu, caller, receiver, vspace))
+	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
 		return 0;
 
 	count_syscall(cpu, SYS_CALL, cptr);
@@ -126,18 +127,18 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct reply *reply = (struct reply *)reply_cap->object;
 	struct thread *caller = reply->thread;
-	if (endpoint->senders.head || !caller || caller->state != THREAD_REPLY)
+	if (endpoint->senders.head || !caller)
 		return 0;
 	if (server->bound && server->bound->word)
 		return 0;
 	struct vspace *vspace = thread_vspace(caller);
-	if (!may_switch(cpu, server, caller, vspace))
+	if (!may_switch(cpu, server, caller, &cpu->own.awaits, vspace))
 		return 0;
 
 	count_syscall(cpu, SYS_REPLY_RECV, cptr);
 	context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
 	reply->thread = server;
-	reply->grant = cap->rights & RIGHT_GRANT;
+	reply->rights = cap->rights;
 	server->reply = reply;
 	server->endpoint = endpoint;
 	server->state = THREAD_RECEIVING;

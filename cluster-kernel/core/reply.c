@@ -16,7 +16,7 @@ void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 	object_lock_pair(&sender->lock, &caller->lock);
 	reply_cancel(caller);
 	if (!caller->faulting) {
-		message_transfer(sender, caller, info, 0, reply->grant);
+		message_transfer(sender, caller, info, 0, reply->rights & RIGHT_GRANT);
 		schedule_wake(cpu, caller);
 	} else {
 		caller->faulting = 0;

@@ -9,7 +9,7 @@
 struct reply {
 	struct object_lock lock;
 	uint32_t references;
-	uint32_t grant; /* the endpoint capability of the receive may pass capabilities on: so may the answer */
+	uint8_t rights; /* of the endpoint capability it was received through: GRANT holds for the answer, too */
 	struct thread *thread; /* RECEIVING with this reply object, or the caller in state REPLY */
 };
 

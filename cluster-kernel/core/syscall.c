@@ -69,7 +69,7 @@ static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
 	if (reply && reply->thread)
 		return SKERRY_BUSY;
 	if (reply)
-		reply->grant = slot->cap.rights & RIGHT_GRANT;
+		reply->rights = slot->cap.rights;
 	return endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
 }
 

@@ -32,20 +32,21 @@ struct thread {
 	struct context context; /* first: the entry code saves registers here */
 	struct object_lock lock;
 	uint32_t references;
-	uint8_t state;
 	uint8_t priority;
 	uint8_t mcp; /* maximum controlled priority: what may be set by this TCB's authority */
 	uint8_t calling;   /* of a sender: waits for the reply, too */
 	uint8_t grant;     /* of a sender: its capability may pass capabilities on */
 	union {
 		struct {
-			uint16_t core;
-			uint16_t next_core;
+			uint8_t core;
+			uint8_t next_core;
+			uint8_t state; /* enum thread_state */
 			/* A core holds its FPU state; cleared by that core once it has saved it. */
 			_Atomic uint8_t loaded;
 			uint8_t faulting;  /* the message is a fault: registers stay as they are */
 			uint8_t queued;    /* is in its core's run queue */
 			uint8_t in_timers; /* is in its core's list of deadlines */
+			uint8_t unused;
 		};
 		_Atomic uint64_t situation; /* all of that at one glance */
 	};
@@ -87,14 +88,18 @@ static inline bool thread_waits(const struct thread *thread)
 }
 
 /*
- * Resting on a core: its own, not told to leave it; no core holds its state, and
- * it waits for no deadline and no fault handler.
+ * The situation of a thread that rests on a core in a state: its own core, not
+ * told to leave it; none holds its FPU state, and it waits for no deadline and no
+ * fault handler.
  */
+static inline uint64_t thread_resting(uint64_t core, enum thread_state state)
+{
+	return core | core << 8 | (uint64_t)state << 16;
+}
 static inline uint64_t thread_situation(const struct thread *thread)
 {
 	return atomic_load_explicit(&thread->situation, memory_order_acquire);
 }
-static inline uint64_t thread_resting_on(uint64_t core) { return core | core << 16; }
 
 /* An empty thread on core 0 in zeroed memory. */
 void thread_init(struct thread *thread);
