@@ -18,20 +18,10 @@
 #include "fiber.h"
 #include "plain.h"
 #include "report.h"
+#include "seen.h"
+#include "turn.h"
 
-enum { READS = 64, DEPTH = 100000 };
-
-struct reading {
-	uint64_t address;
-	write_name write;
-};
-
-/* What a thread read in one turn of a waiting loop. */
-struct turn {
-	struct reading read[READS];
-	unsigned count;
-	bool wrote;
-};
+enum { DEPTH = 100000 };
 
 static struct strand {
 	struct fiber fiber, fresh;
@@ -43,7 +33,7 @@ static struct strand {
 	struct turn turn, last;
 } strand[EXPLORE_THREADS];
 
-/* A choice: `todo` from `first`, of which `at` is being explored; those that sleep are behind them. */
+/* A choice. From `first` on, `asleep` actions that sleep, then `count` to explore, of which `at` is being explored. */
 struct node {
 	unsigned first, count, at, asleep;
 };
@@ -57,9 +47,6 @@ static struct action *actions;
 static unsigned action_room;
 static struct node *nodes;
 static unsigned node_count, node_room;
-static struct {
-	uint64_t *set, room, count;
-} seen; /* executions, by identity */
 static struct engine_count count;
 
 bool engine_all_schedules;
@@ -103,21 +90,11 @@ void explore_outcome(uint64_t outcome)
 	count.outcome[count.outcomes++] = outcome;
 }
 
-static void note_reading(struct strand *s, const struct op *op)
-{
-	if (op->kind == OP_STORE || op->kind == OP_RMW || (op->kind == OP_CAS && op->exchanged))
-		s->turn.wrote = true;
-	else if (s->turn.count < READS)
-		s->turn.read[s->turn.count++] = (struct reading){ op->address, memory_last_seen(s - strand, op->address) };
-	else
-		s->turn.wrote = true; /* too much to remember: never the same */
-}
-
 static void perform(unsigned thread, struct op *op, write_name choice, const void *code)
 {
 	plain_access(thread, op->address, op->size, op_writes(op), true, code);
 	memory_apply(thread, op, choice);
-	note_reading(&strand[thread], op);
+	turn_note(&strand[thread].turn, thread, op);
 	report_step(thread, op, choice, code);
 }
 
@@ -147,36 +124,14 @@ void engine_access(struct op *op, const void *code)
 	s->waits = false;
 }
 
-static bool newer(const struct turn *turn)
-{
-	for (unsigned i = 0; i < turn->count; i++)
-		if (memory_newer(turn->read[i].address, turn->read[i].write))
-			return true;
-	return false;
-}
-
-/* Did this turn read just what the one before it read? */
-static bool same(const struct turn *turn, const struct turn *last)
-{
-	for (unsigned i = 0; i < turn->count; i++) {
-		unsigned j = 0;
-		while (j < last->count && (last->read[j].address != turn->read[i].address ||
-		                           last->read[j].write != turn->read[i].write))
-			j++;
-		if (j == last->count)
-			return false;
-	}
-	return !turn->wrote;
-}
-
 void explore_relax(void)
 {
 	if (!running || self == NOBODY)
 		explore_fail("a wait with nobody to wait for");
 	struct strand *s = &strand[self];
-	bool again = same(&s->turn, &s->last);
+	bool again = turn_same(&s->turn, &s->last);
 	memory_turn(self, again);
-	if (again && newer(&s->turn)) {
+	if (again && turn_newer(&s->turn)) {
 		/* it could have waited for what it did not look at: that is another execution */
 		redundant = true;
 		stop();
@@ -257,7 +212,7 @@ static unsigned collect(struct node *node)
 	for (unsigned t = 0; t < now->threads; t++) {
 		const struct strand *s = &strand[t];
 		write_name choice[CHOICES];
-		if (s->finished || (s->waits && !newer(&s->last)) || (s->op.ready && !s->op.ready(s->op.argument)))
+		if (s->finished || (s->waits && !turn_newer(&s->last)) || (s->op.ready && !s->op.ready(s->op.argument)))
 			continue;
 		unsigned choices = memory_choices(t, &s->op, choice);
 		for (unsigned i = 0; i < choices; i++, all++) {
@@ -369,37 +324,12 @@ static bool backtrack(void)
 	return false;
 }
 
-/* A set of numbers, by open addressing. */
-static bool remember(uint64_t identity)
-{
-	if (2 * seen.count >= seen.room) {
-		uint64_t *old = seen.set, room = seen.room;
-		seen.room = room ? 2 * room : 1 << 12;
-		seen.set = calloc(seen.room, sizeof(*seen.set));
-		seen.count = 0;
-		if (!seen.set)
-			abort();
-		for (uint64_t i = 0; i < room; i++)
-			if (old[i])
-				remember(old[i]);
-		free(old);
-	}
-	uint64_t i = identity % seen.room;
-	for (; seen.set[i]; i = (i + 1) % seen.room)
-		if (seen.set[i] == identity)
-			return false;
-	seen.set[i] = identity;
-	seen.count++;
-	return true;
-}
-
 static void explore(void)
 {
 	shared_start();
 	memset(&count, 0, sizeof(count));
 	node_count = 0;
-	free(seen.set);
-	memset(&seen, 0, sizeof(seen));
+	seen_clear();
 	do {
 		if (!setjmp(outside))
 			run();
@@ -408,7 +338,7 @@ static void explore(void)
 		plain_undo();
 		if (failed || shared_was_wrong())
 			return;
-		bool new = !redundant && remember(memory_identity());
+		bool new = !redundant && seen_first(memory_identity());
 		*(new ? &count.executions : &count.redundant) += 1;
 	} while (backtrack());
 }

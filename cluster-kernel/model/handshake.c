@@ -76,6 +76,10 @@ static void wait_for_bell(void)
 	atomic_exchange_explicit(&bell[self], 0, memory_order_acquire);
 }
 
+/*
+ * Payloads stay as they are: zeroing one races with a peer that still reads the
+ * old side's last message, which nothing in the protocol prevents.
+ */
 void *shared_memset(void *start, int byte, size_t size)
 {
 	uint8_t *at = start;
@@ -221,6 +225,16 @@ static void starts_again_unheard(unsigned self)
 	serve(self ? 2 : 0);
 }
 
+/* Its last words are heard whole or not at all. */
+static void last_words(unsigned self)
+{
+	if (self) {
+		send(1, 11);
+		restart();
+	}
+	serve(self ? 2 : 0);
+}
+
 static void one_came(void)
 {
 	EXPLORE_CHECK(manager[1].received == 1 && manager[1].last == 10, "the message never arrives");
@@ -252,6 +266,7 @@ static const struct explore_case cases[] = {
 	{ .name = "one starts again", .threads = 2, .set_up = set_up, .begin = both_up, .thread = starts_again, .end = the_new_ones_came },
 	{ .name = "one starts again and is told something", .threads = 2, .set_up = set_up, .begin = both_up,
 	  .thread = starts_again_unheard, .end = noticed },
+	{ .name = "last words", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_words, .end = noticed },
 	{ 0 },
 };
 
