@@ -80,6 +80,19 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 		return op.exchanged;                                                            \
 	}
 
+/* clang's, which wants the old value. */
+#define CAS_VALUE(bits, type)                                                                   \
+	type __tsan_atomic##bits##_compare_exchange_val(volatile type *address, type expected, type value, int order, \
+	                                                int failure)                            \
+	{                                                                                       \
+		struct op op = make(OP_CAS, sizeof(type), address, order);                      \
+		op.acquire |= failure != __ATOMIC_RELAXED;                                      \
+		op.expected = expected;                                                         \
+		op.operand = value;                                                             \
+		engine_access(&op, CODE);                                                       \
+		return op.value;                                                                \
+	}
+
 #define ATOMIC(bits, type)                                                                      \
 	type __tsan_atomic##bits##_load(const volatile type *address, int order)                \
 	{                                                                                       \
@@ -100,6 +113,7 @@ static struct op make(enum op_kind kind, unsigned size, const volatile void *add
 	RMW(bits, type, fetch_or, RMW_OR)                                                       \
 	RMW(bits, type, fetch_xor, RMW_XOR)                                                     \
 	RMW(bits, type, fetch_nand, RMW_NAND)                                                   \
+	CAS_VALUE(bits, type)                                                                   \
 	CAS(bits, type, strong)                                                                 \
 	CAS(bits, type, weak)
 ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t) ATOMIC(64, uint64_t)
