@@ -23,7 +23,7 @@
 enum { MAIN_PRIORITY = 100 }; /* of the thread that runs the tests, on core 0 */
 
 /* What a test needs that not every machine has: it is skipped without. */
-enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4 };
+enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8 };
 
 struct test {
 	const char *name;
@@ -65,7 +65,8 @@ static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_
 void spin_ms(unsigned ms);
 
 bool has_devices(void);
-bool has_gigabyte(void); /* an untyped of 1 GiB beside the tests' memory */
+bool has_msi(void); /* QEMU's `edu` device (pci.h) */
+bool has_gigabyte(void); /* gigabyte_memory() */
 static inline unsigned cores(void) { return ROOT->cpu_count; }
 static inline unsigned last_core(void) { return cores() - 1; }
 
@@ -82,8 +83,8 @@ uint64_t copy_of(uint64_t cap, unsigned rights);
 bool is_empty(uint64_t slot);
 /* The untyped that a test's objects come from, 32 MiB. */
 uint64_t test_memory(void);
-/* The smallest ordinary untyped of the root task with room for 1 << bits bytes, nothing made of it; 0: there is none. */
-uint64_t spare_memory(unsigned bits);
+/* Another one, of 1 GiB; 0 where there is none. */
+uint64_t gigabyte_memory(void);
 
 /* Addresses of the main address space that are for tests; tables exist already. */
 #define WINDOW       0x1000000000ull /* 4 KiB pages, 2 MiB of them */

@@ -3,31 +3,33 @@
 
 enum { TEST_MEMORY_BITS = 25, OWN_MEMORY_BITS = 20 };
 
-static uint64_t own_memory, pool; /* what lasts; what each test starts anew */
+static uint64_t own_memory, pool, gigabyte; /* what lasts; what each test starts anew */
 static uint64_t first_slot, next_slot;
 
-static uint64_t largest_untyped(void)
+/* Where all else comes from: the largest untyped of less than 1 GiB. */
+static uint64_t ordinary_untyped(void)
 {
 	unsigned best = 0;
 	for (unsigned i = 0; i < ROOT->untyped_count; i++)
-		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY &&
-		    ROOT->untyped[i].size_bits > ROOT->untyped[best].size_bits)
+		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY && ROOT->untyped[i].size_bits < 30 &&
+		    (ROOT->untyped[best].size_bits >= 30 || ROOT->untyped[i].size_bits > ROOT->untyped[best].size_bits))
 			best = i;
 	return ROOT_SLOT_UNTYPED + best;
 }
 
-uint64_t spare_memory(unsigned bits)
-{
-	unsigned best = ROOT->untyped_count;
-	for (unsigned i = 0; i < ROOT->untyped_count; i++)
-		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY && ROOT->untyped[i].size_bits >= bits &&
-		    ROOT_SLOT_UNTYPED + i != largest_untyped() &&
-		    (best == ROOT->untyped_count || ROOT->untyped[i].size_bits < ROOT->untyped[best].size_bits))
-			best = i;
-	return best == ROOT->untyped_count ? 0 : ROOT_SLOT_UNTYPED + best;
-}
+bool has_gigabyte(void) { return gigabyte != 0; }
+uint64_t gigabyte_memory(void) { return gigabyte; }
 
-bool has_gigabyte(void) { return spare_memory(30) != 0; }
+/* The first untyped that has room for it gives it. */
+static void find_gigabyte(void)
+{
+	gigabyte = slot();
+	for (unsigned i = 0; i < ROOT->untyped_count; i++)
+		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY &&
+		    untyped_retype(IPC, ROOT_SLOT_UNTYPED + i, OBJECT_UNTYPED, 30, ROOT_SLOT_CNODE, gigabyte, 1) == 0)
+			return;
+	gigabyte = 0;
+}
 
 static void add_table(uint64_t address)
 {
@@ -41,8 +43,9 @@ void memory_init(void)
 	next_slot = ROOT->first_free_slot;
 	own_memory = slot();
 	pool = slot();
-	check_ok(untyped_retype(IPC, largest_untyped(), OBJECT_UNTYPED, TEST_MEMORY_BITS, ROOT_SLOT_CNODE, pool, 1));
-	check_ok(untyped_retype(IPC, largest_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory, 1));
+	check_ok(untyped_retype(IPC, ordinary_untyped(), OBJECT_UNTYPED, TEST_MEMORY_BITS, ROOT_SLOT_CNODE, pool, 1));
+	check_ok(untyped_retype(IPC, ordinary_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory, 1));
+	find_gigabyte();
 	add_table(WINDOW); /* below the table that leads to the program's image, too */
 	add_table(WINDOW);
 	add_table(LARGE_WINDOW);
@@ -54,6 +57,8 @@ void memory_reset(void)
 	if (!first_slot)
 		first_slot = next_slot;
 	cnode_revoke(ROOT_SLOT_CNODE, pool);
+	if (gigabyte)
+		cnode_revoke(ROOT_SLOT_CNODE, gigabyte);
 	for (uint64_t s = first_slot; s < next_slot; s++)
 		cnode_delete(ROOT_SLOT_CNODE, s);
 	next_slot = first_slot;

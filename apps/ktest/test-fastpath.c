@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls and answers on the fast path and beside it: where the two threads are
+ * and how important they are decides the way, and must not decide the outcome.
+ */
+#include "ktest.h"
+
+enum { ROUNDS = 300, CLIENT = 50, LABELS = 1 << 20 };
+
+static uint64_t mix(uint64_t x) { return (x ^ x >> 29) * 0xbf58476d1ce4e5b9; }
+
+/* Answers message n with its words mixed, one word more or none, and its badge as label. */
+static void server(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	for (;;) {
+		unsigned words = message_words(m.info);
+		for (unsigned i = 0; i < words; i++)
+			m.word[i] = mix(m.word[i]);
+		for (unsigned i = words; i < MESSAGE_REGISTERS; i++)
+			m.word[i] = 0xdead;
+		m.info = message_info(message_label(m.info) + m.badge, 0, (words + 1) % 5);
+		self->count++;
+		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	}
+}
+
+static void client(struct worker *self)
+{
+	uint64_t seed = 0x5eed + self->index;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unsigned words = round % 5, label = random_next(&seed) % LABELS;
+		struct message m = { .info = message_info(label, 0, words) };
+		uint64_t sent[MESSAGE_REGISTERS];
+		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
+			sent[i] = m.word[i] = random_next(&seed);
+		check_ok(ipc_call(self->arg[0], &m));
+		check_eq(m.info, message_info(label + self->arg[1], 0, (words + 1) % 5));
+		check_eq(m.badge, 0);
+		unsigned back = (words + 1) % 5;
+		for (unsigned i = 0; i < MESSAGE_REGISTERS; i++)
+			check_eq(m.word[i], i < words && i < back ? mix(sent[i]) : i < back ? 0xdead : sent[i]);
+		self->count++;
+	}
+}
+
+static struct worker *serve(uint64_t endpoint, unsigned priority, unsigned core)
+{
+	struct worker *w = worker_start(server, priority, core, endpoint, object(OBJECT_REPLY, 0));
+	until(waits(w));
+	return w;
+}
+
+static void converse(unsigned priority, unsigned core, unsigned clients)
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	struct worker *s = serve(endpoint, priority, core), *c[4];
+	for (unsigned i = 0; i < clients; i++) {
+		uint64_t badge = 0x100 * (i + 1);
+		c[i] = worker_start(client, CLIENT, clients > 1 ? i % cores() : 0, badged(endpoint, badge, RIGHT_WRITE), badge);
+	}
+	for (unsigned i = 0; i < clients; i++)
+		until(c[i]->done);
+	check_eq(s->count, ROUNDS * clients);
+	workers_drop();
+}
+
+TEST(higher, 1, 0, "fast path: a server of higher priority") { converse(CLIENT + 10, 0, 1); }
+TEST(equal, 1, 0, "fast path: a server of equal priority") { converse(CLIENT, 0, 1); }
+TEST(lower, 1, 0, "fast path: a server of lower priority") { converse(CLIENT - 10, 0, 1); }
+TEST(remote, 2, 0, "fast path: a server on another core, of every priority")
+{
+	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10)
+		converse(priority, last_core(), 1);
+}
+TEST(queue, 1, 0, "fast path: four clients at once, on all cores")
+{
+	converse(CLIENT, 0, 4);
+	converse(CLIENT + 10, last_core(), 4);
+	converse(CLIENT - 10, 0, 4);
+}
+
+/* Passes on what it gets to arg[2] and the answer back. */
+static void relay(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	for (;;) {
+		check_ok(ipc_call(self->arg[2], &m));
+		self->count++;
+		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	}
+}
+
+TEST(chain, 1, 0, "fast path: a chain of eight servers, each the client of the next")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	serve(endpoint, CLIENT, 0);
+	for (unsigned i = 0; i < 7; i++) {
+		uint64_t front = object(OBJECT_ENDPOINT, 0);
+		struct worker *w = worker_make(relay, CLIENT + i % 3, i % 4 == 3 ? last_core() : 0);
+		w->arg[0] = front, w->arg[1] = object(OBJECT_REPLY, 0), w->arg[2] = endpoint;
+		check_ok(tcb_resume(w->tcb));
+		until(waits(w));
+		endpoint = front;
+	}
+	struct worker *c = worker_start(client, CLIENT, 0, endpoint, 0);
+	until(c->done);
+}
+
+static void between_spaces(unsigned server_priority, unsigned client_priority)
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	struct space s = space_make(foreign_reply, server_priority, 0, endpoint, object(OBJECT_REPLY, 0));
+	struct space c = space_make(foreign_call, client_priority, 0, endpoint, 0);
+	check_ok(tcb_resume(s.tcb));
+	check_ok(tcb_resume(c.tcb));
+	until(c.data[0] >= 3000);
+	check_eq(c.data[1], 0);
+	check_ok(tcb_suspend(c.tcb));
+	check_ok(tcb_suspend(s.tcb));
+}
+
+TEST(spaces, 1, 0, "fast path: thousands of calls between address spaces, of every order of priorities")
+{
+	between_spaces(50, 50);
+	between_spaces(60, 50);
+	between_spaces(50, 60);
+}
+
+static void receive_only(struct worker *self)
+{
+	struct message m = { 0 };
+	self->out[0] = (uint64_t)-(int64_t)ipc_receive(self->arg[0], 0, &m);
+	self->out[1] = m.word[0];
+	self->out[2] = m.info;
+}
+
+TEST(no_reply, 1, 0, "fast path: a receiver without a reply object gets the call, and the caller stops for good")
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *r = worker_start(receive_only, CLIENT - 10 + 10 * i, 0, endpoint, 0);
+		until(waits(r));
+		struct worker *c = worker_start(client, CLIENT, 0, endpoint, 0);
+		until(r->done && waits(c));
+		check_eq(r->out[0], 0);
+		check_eq(message_words(r->out[2]), 0);
+		check(!c->count && !c->done);
+		check_ok(tcb_suspend(c->tcb));
+	}
+}
+
+/* Signals its own bound notification, then answers: the answer goes out, and the receive ends at once. */
+static void signal_itself(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	check_ok(notification_signal(self->arg[2]));
+	m = (struct message){ .info = message_info(0, 0, 1), .word = { 4711 } };
+	check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	self->out[0] = m.info;
+	self->out[1] = m.badge;
+	self->out[2] = m.word[0];
+}
+
+static void call_once(struct worker *self)
+{
+	struct message m = { .info = message_info(0, 0, 1), .word = { self->arg[1] } };
+	self->out[0] = (uint64_t)-(int64_t)ipc_call(self->arg[0], &m);
+	self->out[1] = m.word[0];
+}
+
+TEST(bound, 1, 0, "fast path: a pending bound notification does not keep the answer back, and ends the receive")
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), notification = object(OBJECT_NOTIFICATION, 0);
+		struct worker *s = worker_make(signal_itself, CLIENT - 10 + 10 * i, 0);
+		s->arg[0] = endpoint, s->arg[1] = object(OBJECT_REPLY, 0), s->arg[2] = badged(notification, 0x3c, RIGHT_WRITE);
+		check_ok(tcb_bind(IPC, s->tcb, notification));
+		check_ok(tcb_resume(s->tcb));
+		until(waits(s));
+		struct worker *c = worker_start(call_once, CLIENT, 0, endpoint, 1);
+		until(c->done && s->done);
+		check_eq(c->out[0], 0);
+		check_eq(c->out[1], 4711);
+		check_eq(message_label(s->out[0]), RECV_NOTIFICATION);
+		check_eq(s->out[1], 0x3c);
+		check_eq(s->out[2], 4711); /* no word of anybody's message */
+	}
+}
+
+static inline void load_vectors(uint64_t value)
+{
+	__asm__ volatile("movq %0, %%xmm0; movq %0, %%xmm3; movq %0, %%xmm8; movq %0, %%xmm15" ::"r"(value));
+}
+
+static inline uint64_t vectors_differ(uint64_t value)
+{
+	uint64_t a, b, c, d;
+	__asm__ volatile("movq %%xmm0, %0; movq %%xmm3, %1; movq %%xmm8, %2; movq %%xmm15, %3" : "=r"(a), "=r"(b), "=r"(c), "=r"(d));
+	return (a ^ value) | (b ^ value) | (c ^ value) | (d ^ value);
+}
+
+enum { SWITCHES = 3000 };
+#define NO_VECTORS __attribute__((target("general-regs-only")))
+
+static NO_VECTORS void vector_client(struct worker *self)
+{
+	uint32_t mxcsr = 0x1f80 | 1 << 13, seen;
+	__asm__ volatile("ldmxcsr %0" ::"m"(mxcsr));
+	load_vectors(0xc11e47 + self->index);
+	for (unsigned i = 0; i < SWITCHES; i++) {
+		struct message m;
+		m.info = message_info(0, 0, 1);
+		m.word[0] = m.word[1] = m.word[2] = m.word[3] = i;
+		system_call(SYS_CALL, self->arg[0], 0, &m);
+		self->out[0] |= vectors_differ(0xc11e47 + self->index) | (m.word[0] ^ (i + 1));
+		__asm__ volatile("stmxcsr %0" : "=m"(seen));
+		self->out[1] |= seen ^ mxcsr;
+	}
+}
+
+static NO_VECTORS void vector_server(struct worker *self)
+{
+	uint32_t mxcsr = 0x1f80 | 2 << 13, seen;
+	struct message m;
+	m.info = m.word[0] = m.word[1] = m.word[2] = m.word[3] = 0;
+	__asm__ volatile("ldmxcsr %0" ::"m"(mxcsr));
+	load_vectors(0x5e47e4);
+	system_call(SYS_RECV, self->arg[0], self->arg[1], &m);
+	for (;;) {
+		self->out[0] |= vectors_differ(0x5e47e4);
+		__asm__ volatile("stmxcsr %0" : "=m"(seen));
+		self->out[1] |= seen ^ mxcsr;
+		m.word[0]++;
+		m.info = message_info(0, 0, 1);
+		system_call(SYS_REPLY_RECV, self->arg[0], self->arg[1], &m);
+	}
+}
+
+TEST(vectors, 1, 0, "fast path: vector registers and MXCSR of both sides survive thousands of switches")
+{
+	static const unsigned priority[] = { CLIENT, CLIENT + 10, CLIENT - 10 };
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *s = worker_start(vector_server, priority[i], 0, endpoint, object(OBJECT_REPLY, 0));
+		until(waits(s));
+		struct worker *c = worker_start(vector_client, CLIENT, 0, endpoint, 0);
+		until(c->done);
+		check_eq(c->out[0] | c->out[1], 0);
+		check_eq(s->out[0] | s->out[1], 0);
+		workers_drop();
+	}
+}
+
+static bool has_base_instructions(void)
+{
+	uint32_t a = 7, b, c = 0, d;
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return b & 1;
+}
+
+static inline uint64_t bases_differ(uint64_t fs, uint64_t gs)
+{
+	uint64_t a, b;
+	__asm__ volatile("rdfsbase %0; rdgsbase %1" : "=r"(a), "=r"(b));
+	return (a ^ fs) | (b ^ gs);
+}
+
+/* arg[2], arg[3]: the bases it was given */
+static void base_client(struct worker *self)
+{
+	for (unsigned i = 0; i < 500; i++) {
+		struct message m = { .info = message_info(0, 0, 1), .word = { i } };
+		check_ok(ipc_call(self->arg[0], &m));
+		self->out[0] |= bases_differ(self->arg[2], self->arg[3]);
+	}
+}
+
+static void base_server(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	for (;;) {
+		self->out[0] |= bases_differ(self->arg[2], self->arg[3]);
+		m.info = 0;
+		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	}
+}
+
+static struct worker *with_bases(void (*run)(struct worker *), unsigned priority, uint64_t fs, uint64_t gs, uint64_t arg0,
+                                 uint64_t arg1)
+{
+	struct worker *w = worker_make(run, priority, 0);
+	struct thread_registers r;
+	w->arg[0] = arg0, w->arg[1] = arg1, w->arg[2] = fs, w->arg[3] = gs;
+	check_ok(tcb_read_registers(IPC, w->tcb, &r));
+	r.fs_base = fs, r.gs_base = gs;
+	check_ok(tcb_write_registers(IPC, w->tcb, 1, &r));
+	return w;
+}
+
+TEST(bases, 1, 0, "fast path: FS and GS bases of both sides survive hundreds of switches")
+{
+	for (unsigned priority = CLIENT - 10; has_base_instructions() && priority <= CLIENT + 10; priority += 10) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *s = with_bases(base_server, priority, 0x111000, 0x222000, endpoint, object(OBJECT_REPLY, 0));
+		until(waits(s));
+		struct worker *c = with_bases(base_client, CLIENT, 0x333000, 0x7fffffffe000, endpoint, 0);
+		until(c->done);
+		check_eq(c->out[0], 0);
+		check_eq(s->out[0], 0);
+	}
+}
+
+/* The local APIC id tells cores apart. */
+static uint64_t here(void)
+{
+	uint32_t a = 1, b, c = 0, d;
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return (b >> 24) + 1;
+}
+
+static void tell_core(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	for (;;) {
+		self->count++;
+		m = (struct message){ .info = message_info(0, 0, 1), .word = { here() } };
+		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	}
+}
+
+TEST(server_moved, 2, 0, "fast path: a server that is told to move while it waits answers from its new core")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), first = here();
+	struct worker *s = worker_start(tell_core, MAIN_PRIORITY, 0, endpoint, object(OBJECT_REPLY, 0));
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned core = i % 2 ? last_core() : 0;
+		until(waits(s));
+		check_ok(tcb_schedule(IPC, s->tcb, ROOT_SLOT_TCB, MAIN_PRIORITY, core));
+		for (unsigned j = 0; j < 3; j++) {
+			struct message m = { 0 };
+			check_ok(ipc_call(endpoint, &m));
+			check_eq(m.word[0] == first, core == 0);
+		}
+	}
+}
+
+static void call_and_tell(struct worker *self)
+{
+	struct message m = { 0 };
+	self->out[0] = here();
+	check_ok(ipc_call(self->arg[0], &m));
+	self->out[1] = here();
+}
+
+TEST(client_moved, 2, 0, "fast path: a client that is told to move while it waits for the answer goes on on its new core")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0), never = object(OBJECT_ENDPOINT, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		struct worker *c = worker_start(call_and_tell, MAIN_PRIORITY, 0, endpoint, 0);
+		struct message m = { 0 };
+		until(waits(c));
+		check_ok(ipc_nb_receive(endpoint, reply, &m));
+		check_ok(tcb_schedule(IPC, c->tcb, ROOT_SLOT_TCB, MAIN_PRIORITY, last_core()));
+		if (i % 2) {
+			check_ok(ipc_reply(reply, &m));
+		} else { /* answers and receives: what it receives is a notification's */
+			uint64_t bound = object(OBJECT_NOTIFICATION, 0);
+			check_ok(tcb_bind(IPC, ROOT_SLOT_TCB, bound));
+			check_ok(notification_signal(bound));
+			check_ok(ipc_reply_receive(never, reply, &m));
+			check_ok(tcb_unbind(ROOT_SLOT_TCB));
+		}
+		until(c->done);
+		check_eq(c->out[0], here());
+		check(c->out[1] != here());
+	}
+}
+
+static void spinner(struct worker *self)
+{
+	for (;;)
+		self->count++;
+}
+
+TEST(lowered, 1, 0, "fast path: a server whose priority was lowered while it waited does not overtake who is ready")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	struct worker *s = serve(endpoint, CLIENT + 10, 0), *middle = worker_start(spinner, CLIENT - 10, 0, 0, 0);
+	check_ok(tcb_schedule(IPC, s->tcb, ROOT_SLOT_TCB, CLIENT - 20, 0));
+	struct worker *c = worker_start(client, CLIENT, 0, endpoint, 0);
+	until(waits(c) && middle->count);
+	sleep_ms(5);
+	check_eq(s->count, 0);
+	check_ok(tcb_suspend(middle->tcb));
+	until(c->done);
+}
+
+TEST(raised, 1, 0, "fast path: a server whose priority was raised while it waited runs before who is ready")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	struct worker *s = serve(endpoint, CLIENT - 20, 0), *middle = worker_make(spinner, CLIENT - 10, 0);
+	check_ok(tcb_schedule(IPC, s->tcb, ROOT_SLOT_TCB, CLIENT, 0));
+	struct worker *c = worker_make(client, CLIENT, 0);
+	c->arg[0] = endpoint;
+	check_ok(tcb_resume(middle->tcb));
+	check_ok(tcb_resume(c->tcb));
+	until(c->done);
+}
+
+TEST(time, 1, 0, "fast path: the time of each side is its own")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), before, after, server_time, begin = read_tsc();
+	struct worker *s = serve(endpoint, CLIENT, 0), *c = worker_make(client, CLIENT, 0);
+	c->arg[0] = endpoint;
+	check_ok(tcb_time(s->tcb, &before));
+	check_ok(tcb_resume(c->tcb));
+	until(c->done);
+	check_ok(tcb_time(s->tcb, &server_time));
+	check_ok(tcb_time(c->tcb, &after));
+	check(server_time > before && after > 0);
+	check(server_time - before + after <= read_tsc() - begin);
+}
+
+static void fault_often(struct worker *self)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		__asm__ volatile("int3");
+		self->count++;
+	}
+}
+
+static void handler(struct worker *self)
+{
+	struct message m = { 0 };
+	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
+	for (;;) {
+		check_eq(message_label(m.info), FAULT_EXCEPTION);
+		self->count++;
+		m = (struct message){ .info = message_info(0, 0, 4), .word = { 1, 2, 3, 4 } };
+		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
+	}
+}
+
+TEST(faults, 1, 0, "fast path: a handler answers faults and receives the next, of every priority")
+{
+	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *h = worker_start(handler, priority, 0, endpoint, object(OBJECT_REPLY, 0));
+		struct worker *w = worker_make(fault_often, CLIENT, 0);
+		worker_fault_to(w, endpoint);
+		check_ok(tcb_resume(w->tcb));
+		until(w->done);
+		check_eq(h->count, 100);
+	}
+}
+
+TEST(space_gone, 1, 0, "fast path: a server that lost its address space while it waited faults when it is called")
+{
+	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), faults = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(30000);
+		struct space s = space_make(foreign_reply, priority, 0, endpoint, object(OBJECT_REPLY, 0));
+		struct thread_registers r;
+		struct message m = { 0 };
+		check_ok(tcb_configure(IPC, s.tcb, ROOT_SLOT_CNODE, s.vspace, 0, 0, faults));
+		check_ok(tcb_resume(s.tcb));
+		until(tcb_read_registers(IPC, s.tcb, &r) == 0);
+		check_ok(cnode_revoke(ROOT_SLOT_CNODE, s.vspace));
+		check_ok(cnode_delete(ROOT_SLOT_CNODE, s.vspace));
+		worker_start(call_once, CLIENT, 0, endpoint, 1);
+		while (ipc_nb_receive(faults, 0, &m)) {
+			check(!passed(patience));
+			pause_main();
+		}
+		check_eq(message_label(m.info), FAULT_PAGE);
+	}
+}
