@@ -31,7 +31,7 @@ def merge(target: Target, learned: Path) -> Merged:
     """libFuzzer names inputs by their content."""
     with tempfile.TemporaryDirectory() as scratch:
         chosen = Path(scratch)
-        command = [str(target.fuzzer), "-merge=1", *OPTIONS, scratch, str(CORPUS), str(learned)]
+        command = [str(target.fuzzer), "-set_cover_merge=1", *OPTIONS, scratch, str(CORPUS), str(learned)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if done.returncode:
             raise Failure(f"the corpus could not be merged: {reason_of(done.stderr)}")
