@@ -41,6 +41,7 @@ struct hosted_core {
 		unsigned level; /* at which the entry is */
 	} tlb[HOSTED_TLB];
 	unsigned tlb_next;
+	uint64_t tls; /* FS base */
 };
 
 /* The core whose kernel entry this thread of the host is in; null outside. */

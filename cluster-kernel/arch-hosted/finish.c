@@ -45,6 +45,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread, struct vspace *v
 		cpu->own.loaded_thread = thread;
 	}
 	set_vspace(cpu, vspace);
+	hosted_self->tls = thread->context.registers.fs_base;
 }
 
 void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
