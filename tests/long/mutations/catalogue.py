@@ -25,6 +25,7 @@ class Mutation:
     before: str  # occurs once in the file
     after: str
     breaks: str
+    unseen: str = ""  # why no test that runs everywhere can see it
 
     @property
     def digest(self) -> str:
@@ -38,9 +39,10 @@ class Mutation:
 
 
 def _parse(area: str, entry: dict[str, str]) -> Mutation:
-    if set(entry) != {"name", "file", "breaks", "before", "after"}:
+    if set(entry) - {"unseen"} != {"name", "file", "breaks", "before", "after"}:
         raise CatalogueError(f"{area}: {entry.get('name', 'a mutation without a name')}: has {', '.join(sorted(entry))}")
-    return Mutation(area, entry["name"], KERNEL / entry["file"], entry["before"], entry["after"], entry["breaks"])
+    return Mutation(area, entry["name"], KERNEL / entry["file"], entry["before"], entry["after"], entry["breaks"],
+                    entry.get("unseen", ""))
 
 
 def load() -> list[Mutation]:

@@ -19,9 +19,17 @@ from tests.long.mutations.workspace import Workspace
 
 LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
 BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (2, 2, "clh")]
+LONG = ("capabilities", "deletion")  # unit tests that take seconds
 PROTECTION = "tests/boot/test_protection.py"
+
+
+def _is_unit(suite: str, name: str) -> bool:
+    return suite == "kernel" and "random" not in name and "sanitized" not in name and "threads" not in name
+
+
 HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
-    "unit": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" not in name,
+    "unit": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG),
+    "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG),
     "unit, sanitized": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" in name,
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
     "random": lambda suite, name: suite == "kernel" and "random" in name,
@@ -154,4 +162,4 @@ def stages(workspace: Workspace) -> list[Stage]:
         boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
                                clusters=clusters, cores=cores, kernel=kernel))
     protection = PytestStage("protection", [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"])
-    return [hosted["unit"], *boots[:1], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"], hosted["random"]]
+    return [hosted["unit"], *boots[:1], hosted["unit, long"], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"], hosted["random"]]
