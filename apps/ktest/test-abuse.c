@@ -134,6 +134,38 @@ TEST(step, 1, 0, "abuse: a single step over SYSCALL is one system call and one e
 	}
 }
 
+CODE(call_and_break, "syscall; int3")
+
+static void signal_later(struct worker *self)
+{
+	spin_ms(2);
+	check_ok(notification_signal(self->arg[0]));
+}
+
+/* RCX and R11 may change, but only to what the program knows anyhow. */
+TEST(lost_registers, 1, 0, "abuse: what is in RCX and R11 after a system call tells nothing of the kernel")
+{
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), frame = object(OBJECT_FRAME_4K, 0);
+	struct trial t = trial_make(nothing, 50, last_core());
+	struct { uint64_t number, cap, info; } call[] = {
+		{ SYS_SIGNAL, notification, 0 }, { SYS_POLL, notification, 0 }, { SYS_WAIT, notification, 0 }, { SYS_YIELD, 0, 0 },
+		{ SYS_CALL, frame, message_info(FRAME_ADDRESS, 0, 0) }, { SYS_SEND, 0, 0 },
+		{ SYS_CALL, ROOT_SLOT_CNODE, message_info(CNODE_REVOKE, 0, 1) },
+	};
+	for (unsigned i = 0; i < sizeof(call) / sizeof(call[0]); i++) {
+		struct thread_registers r = { .rip = (uint64_t)call_and_break, .rax = call[i].number, .rdi = call[i].cap,
+			                      .rsi = call[i].info, .rcx = 0x1111, .r11 = 0x2222 };
+		if (call[i].number == SYS_WAIT)
+			worker_start(signal_later, 50, 0, notification, 0);
+		else if (call[i].info)
+			r.rdx = frame;
+		check_eq(trial_run(&t, &r).word[3], BP);
+		check_ok(tcb_read_registers(IPC, t.worker->tcb, &r));
+		check(r.rcx == 0x1111 || r.rcx == (uint64_t)call_and_break + 2);
+		check(r.r11 == 0x2222 || r.r11 == 0x202);
+	}
+}
+
 static const uint64_t kernel_address[] = { 0xffff800000000000, 0xffff800000100000, 0xffff8000ffffffff, 0xffffffff80000000,
 	                                   0xffffffff80007000, 0xffffffffffe00000, 0xfffffffffffff000, 0xffffffffffffffff };
 static const uint64_t no_address[] = { 0x800000000000, 0x8000000000000000, 0xffff7fffffffffff, 0x7fffffffffffffff };

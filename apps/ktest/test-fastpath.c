@@ -152,6 +152,65 @@ TEST(no_reply, 1, 0, "fast path: a receiver without a reply object gets the call
 	}
 }
 
+static void call_once(struct worker *self)
+{
+	struct message m = { .info = message_info(0, 0, 1), .word = { self->arg[1] } };
+	self->out[0] = (uint64_t)-(int64_t)ipc_call(self->arg[0], &m);
+	self->out[1] = m.word[0];
+}
+
+static void receive_and_keep(struct worker *self)
+{
+	struct message m = { 0 };
+	self->out[0] = (uint64_t)-(int64_t)ipc_receive(self->arg[0], self->arg[1], &m);
+	self->count++;
+	m.info = message_info(0, 0, 1);
+	m.word[0] = 5;
+	self->out[1] = (uint64_t)-(int64_t)ipc_reply_receive(self->arg[2], self->arg[1], &m);
+	self->out[2] = (uint64_t)-(int64_t)ipc_reply(self->arg[1], &m);
+}
+
+TEST(rights, 1, 0, "fast path: a Call without WRITE and a ReplyRecv without READ are refused where all else is right")
+{
+	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *s = worker_make(receive_and_keep, priority, 0);
+		s->arg[0] = endpoint, s->arg[1] = object(OBJECT_REPLY, 0);
+		s->arg[2] = copy_of(endpoint, RIGHT_WRITE | RIGHT_GRANT | RIGHT_EXECUTE);
+		check_ok(tcb_resume(s->tcb));
+		until(waits(s));
+		uint64_t weak = copy_of(endpoint, RIGHT_READ | RIGHT_GRANT | RIGHT_EXECUTE);
+		struct worker *c = worker_start(call_once, CLIENT, 0, weak, 1);
+		until(c->done);
+		check_eq(c->out[0], SKERRY_NO_RIGHTS);
+		check(!s->count);
+		c = worker_start(call_once, CLIENT, 0, copy_of(endpoint, RIGHT_WRITE), 1);
+		until(c->done && s->done);
+		check_eq(s->out[0], 0);
+		check_eq(s->out[1], SKERRY_NO_RIGHTS);
+		check_eq(s->out[2], 0); /* the caller was still there */
+		check_eq(c->out[0], 0);
+		check_eq(c->out[1], 5);
+	}
+}
+
+TEST(types, 1, 0, "fast path: ReplyRecv through what is no reply object, or no endpoint, is BAD_CAP with the caller still held")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
+	uint64_t bad[] = { object(OBJECT_NOTIFICATION, 0), object(OBJECT_TCB, 0), endpoint, slot(), 0, 1ull << ROOT_CNODE_BITS };
+	struct worker *c = worker_start(call_once, MAIN_PRIORITY, 0, endpoint, 1);
+	struct message m = { 0 };
+	until(waits(c));
+	check_ok(ipc_nb_receive(endpoint, reply, &m));
+	for (unsigned i = 0; i < 6; i++) {
+		check_error(ipc_reply_receive(endpoint, bad[i], &m), BAD_CAP);
+		check_error(ipc_reply_receive(bad[i] == endpoint ? reply : bad[i], reply, &m), BAD_CAP);
+	}
+	check(!c->done);
+	check_ok(ipc_reply(reply, &m));
+	until(c->done);
+}
+
 /* Signals its own bound notification, then answers: the answer goes out, and the receive ends at once. */
 static void signal_itself(struct worker *self)
 {
@@ -163,13 +222,6 @@ static void signal_itself(struct worker *self)
 	self->out[0] = m.info;
 	self->out[1] = m.badge;
 	self->out[2] = m.word[0];
-}
-
-static void call_once(struct worker *self)
-{
-	struct message m = { .info = message_info(0, 0, 1), .word = { self->arg[1] } };
-	self->out[0] = (uint64_t)-(int64_t)ipc_call(self->arg[0], &m);
-	self->out[1] = m.word[0];
 }
 
 TEST(bound, 1, 0, "fast path: a pending bound notification does not keep the answer back, and ends the receive")

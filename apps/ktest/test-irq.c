@@ -81,6 +81,29 @@ TEST(released, 1, NEEDS_DEVICES, "interrupt: after the handler's end nothing arr
 	quiet();
 }
 
+TEST(released_pending, 1, NEEDS_DEVICES, "interrupt: one that waits for IRQ_ACK when its handler ends reaches the next handler")
+{
+	uint64_t irq = handler(last_core(), IRQ_LEVEL_TRIGGERED), n = objects(OBJECT_NOTIFICATION, 0, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		check_ok(irq_set_notification(IPC, irq, n));
+		raise();
+		check_eq(arrives(n), 1);
+		check_ok(cnode_delete(NODE, irq)); /* the line is up and masked */
+		check_eq(arrives(n), 0);
+		check_ok(irq_get_ioapic(IPC, CONTROL, NODE, irq, i % cores(), gsi(), IRQ_LEVEL_TRIGGERED));
+		check_ok(irq_set_notification(IPC, irq, n + 1));
+		uint64_t word = arrives(n + 1); /* it may have come before there was anybody to tell */
+		if (!word) {
+			check_ok(irq_ack(irq));
+			word = arrives(n + 1);
+		}
+		check_eq(word, 1);
+		quiet();
+		check_ok(irq_ack(irq));
+		check_eq(arrives(n), 0);
+	}
+}
+
 TEST(changed, 1, NEEDS_DEVICES, "interrupt: a second notification takes the first one's place")
 {
 	uint64_t irq = handler(0, 0), n = objects(OBJECT_NOTIFICATION, 0, 2);

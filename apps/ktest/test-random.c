@@ -189,6 +189,32 @@ TEST(every_label, 1, 0, "random: every kind of capability, every label, a hundre
 	check_sane();
 }
 
+/* Ports are only read, and none of them where reading does anything. */
+TEST(devices, 1, NEEDS_DEVICES, "random: interrupt control, handlers, ports and channels, every label, random messages")
+{
+	enum { CMOS = 0x70, SCRATCH = 0x77 };
+	uint64_t seed = 815, ports = badged(ROOT_SLOT_IO_PORT, CMOS | SCRATCH << 16, RIGHT_READ), address, first;
+	uint64_t irq = slot(), cap[] = { ROOT_SLOT_IRQ_CONTROL, ports, irq, has_peer() ? ROOT_SLOT_CHANNEL : ports };
+	uint32_t data;
+	check_ok(irq_get_msi(IPC, ROOT_SLOT_IRQ_CONTROL, NODE, irq, 0, &address, &data));
+	unsigned count = zoo(&first);
+	for (uint64_t label = 0; label < 100; label++) {
+		for (unsigned i = 0; i < 4; i++) {
+			for (unsigned turn = 0; turn < 50; turn++) {
+				struct message m = { .info = message_info(label, random_next(&seed) % 4, random_next(&seed) % 128) };
+				for (unsigned j = 0; j < MESSAGE_CAPS_MAX; j++)
+					IPC->caps[j] = first + random_next(&seed) % count;
+				for (unsigned j = 0; j < MESSAGE_REGISTERS; j++)
+					m.word[j] = wild(&seed);
+				system_call(SYS_CALL, cap[i], 0, &m);
+			}
+		}
+	}
+	check_ok(cnode_revoke(NODE, ROOT_SLOT_IRQ_CONTROL));
+	check(is_empty(irq));
+	check_sane();
+}
+
 static void listen(struct worker *self)
 {
 	for (;;) {
