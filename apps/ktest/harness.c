@@ -112,12 +112,58 @@ void spin_ms(unsigned ms)
 		__builtin_ia32_pause();
 }
 
+/*
+ * The watchdog: when a test does not end, because the main thread waits for what
+ * never comes, it makes that thread fail. Every second it takes a look.
+ */
+enum { OVERDUE = 60, WATCHDOG_PAGE = 511 };
+#define WATCHDOG_IPC ((struct ipc_buffer *)(WINDOW + WATCHDOG_PAGE * 4096ull))
+static uint8_t watchdog_stack[4096] __attribute__((aligned(16)));
+static _Atomic uint64_t tests_begun; /* 0: nothing to watch */
+
+static _Noreturn void overdue(void) { fail(__FILE_NAME__, __LINE__, "over within a minute"); }
+
+static _Noreturn void watchdog(uint64_t bell)
+{
+	uint64_t seen = 0;
+	for (unsigned seconds = 0;; seconds++) {
+		notification_wait(bell, deadline_ms(1000), 0);
+		if (seen != tests_begun)
+			seconds = 0;
+		seen = tests_begun;
+		if (!seen || seconds < OVERDUE)
+			continue;
+		struct thread_registers r;
+		tcb_suspend(ROOT_SLOT_TCB);
+		tcb_read_registers(WATCHDOG_IPC, ROOT_SLOT_TCB, &r);
+		r.rip = (uint64_t)overdue;
+		r.rsp = (r.rsp - 256) & ~15ull; /* behind whatever it keeps below its stack pointer */
+		r.rsp -= 8;                     /* as after a CALL */
+		tcb_write_registers(WATCHDOG_IPC, ROOT_SLOT_TCB, 1, &r);
+		seconds = 0;
+	}
+}
+
+static void watchdog_start(void)
+{
+	uint64_t tcb = object(OBJECT_TCB, 0), frame = map_page(WATCHDOG_PAGE, RIGHT_READ | RIGHT_WRITE);
+	struct thread_registers r = {
+		.rip = (uint64_t)watchdog,
+		.rsp = (uint64_t)watchdog_stack + sizeof(watchdog_stack) - 8,
+		.rdi = object(OBJECT_NOTIFICATION, 0),
+	};
+	check_ok(tcb_configure(IPC, tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, (uint64_t)WATCHDOG_IPC, 0));
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, 255, 0));
+	check_ok(tcb_write_registers(IPC, tcb, 1, &r));
+}
+
 void harness_init(void)
 {
 	memory_init();
 	worker_init();
 	never = slot();
 	untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, never, 1);
+	watchdog_start();
 }
 
 /* True when the test ran to its end. In a function of its own: nothing of it lives across the jump back. */
@@ -125,6 +171,7 @@ static __attribute__((noinline)) bool run(const struct test *test)
 {
 	failed = false;
 	running = true;
+	tests_begun++;
 	if (__builtin_setjmp((void **)test_over) == 0) {
 		test->run();
 		if (failed) /* a worker, after the main thread had finished */
@@ -181,5 +228,6 @@ struct tally harness_run(void (*emit)(const struct text *line))
 		report(*test, good, emit);
 		*(good ? &tally.passed : &tally.failed) += 1;
 	}
+	tests_begun = 0;
 	return tally;
 }
