@@ -30,6 +30,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write the verdicts; - for standard output")
     parser.add_argument("--fresh", action="store_true", help="a new copy of HEAD; forget the verdicts of what is to be tried")
     parser.add_argument("--survivors", action="store_true", help="a new copy of HEAD; try those again that nothing caught")
+    parser.add_argument("--page", action="store_true", help="write docs/mutations.md from the verdicts there are, try none")
     parser.add_argument("--quick", action="store_true", help="without the slow hosted tests: sanitizers, random system calls")
     parser.add_argument("--work", metavar="DIR", type=Path, default=BUILD / "mutations", help="where the copy is kept")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="of the compiler")
@@ -102,6 +103,9 @@ def main() -> int:
 
     options.work.mkdir(parents=True, exist_ok=True)
     workspace, found = Workspace(options.work.resolve()), Results(options.work / "results.json")
+    if options.page:
+        PAGE.write_text(verdicts.page(every, found))
+        return 0
     if options.fresh:
         found.forget(chosen)
     if options.survivors:

@@ -64,13 +64,14 @@ def page(mutations: list[Mutation], results: Results) -> str:
         "first: the tests of the hosted port, then `apps/ktest` in the emulated machine. The exact texts are in "
         "`tests/long/mutations/list/`; a mutation that survives is a missing test.",
         "",
-        f"{len(verdicts)} mutations: {count[CAUGHT]} caught, {count[SURVIVED]} survived, {count[UNFIT]} unfit (do not compile). "
+        f"{len(mutations)} mutations: {count[CAUGHT]} caught, {count[SURVIVED]} survived, {count[UNFIT]} unfit (do not compile), "
+        f"{len(mutations) - len(verdicts)} not tried yet. "
         f"Kernel of commit {', '.join(commits)}.",
     ]
     for area in dict.fromkeys(m.area for m in mutations):
         lines += ["", f"## {area.replace('-', ' ').capitalize()}", "", "| mutation | file | what it breaks | caught by |", "|---|---|---|---|"]
-        for mutation, verdict in verdicts.items():
-            if mutation.area == area:
+        for mutation in (m for m in mutations if m.area == area):
+            if verdict := verdicts.get(mutation):
                 by = verdict.by if verdict.verdict == CAUGHT else f"**{verdict.verdict}** {verdict.by or mutation.unseen}".rstrip()
                 file = mutation.file.relative_to("cluster-kernel")
                 lines.append(f"| {_cell(mutation.name)} | `{file}` | {_cell(mutation.breaks)} | {_cell(by)} |")
