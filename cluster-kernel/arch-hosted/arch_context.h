@@ -52,6 +52,12 @@ static inline void context_set_word(struct context *c, unsigned index, uint64_t 
 	*context_word_place(c, index) = value;
 }
 
+static inline void context_copy_words(struct context *to, const struct context *from, unsigned count)
+{
+	for (unsigned i = 0; i < count && i < MESSAGE_REGISTERS; i++)
+		context_set_word(to, i, context_word(from, i));
+}
+
 static inline bool context_canonical(uint64_t address) { return address < 1ull << 47; }
 
 static inline void context_init(struct context *context) { *context = (struct context){ 0 }; }

@@ -55,6 +55,18 @@ static inline void context_set_word(struct context *c, unsigned index, uint64_t 
 	*(index == 0 ? &c->rdx : index == 1 ? &c->r10 : index == 2 ? &c->r8 : &c->r9) = value;
 }
 
+/* Copies the first `count` words; more than MESSAGE_REGISTERS count as that many. */
+static inline void context_copy_words(struct context *to, const struct context *from, unsigned count)
+{
+	switch (count) {
+	default: to->r9 = from->r9; /* fall through */
+	case 3: to->r8 = from->r8; /* fall through */
+	case 2: to->r10 = from->r10; /* fall through */
+	case 1: to->rdx = from->rdx; /* fall through */
+	case 0: break;
+	}
+}
+
 static inline bool context_canonical(uint64_t address)
 {
 	return (int64_t)(address << 16) >> 16 == (int64_t)address && !(address >> 63);

@@ -48,6 +48,13 @@ extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096];
 #define this_core_write(field, value) \
 	asm volatile("mov %0, %%gs:%c1" ::"r"((uint64_t)(value)), "i"(__builtin_offsetof(struct core_local, field)) : "memory")
 
+#define this_core_read32(field)                                                                               \
+	({                                                                                                    \
+		uint32_t value_;                                                                              \
+		asm volatile("mov %%gs:%c1, %0" : "=r"(value_) : "i"(__builtin_offsetof(struct core_local, field))); \
+		value_;                                                                                       \
+	})
+
 /* Valid once GS is loaded. */
 static inline struct core_local *this_core(void)
 {

@@ -33,7 +33,7 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 /* GS is the kernel's here; the user's waits behind SWAPGS. */
 static void load_user_bases(uint64_t fs, uint64_t gs)
 {
-	if (this_core()->fsgsbase) {
+	if (this_core_read32(fsgsbase)) {
 		asm volatile("wrfsbase %0; swapgs; wrgsbase %1; swapgs" ::"r"(fs), "r"(gs) : "memory");
 	} else {
 		write_msr(MSR_FS_BASE, fs);
@@ -41,6 +41,7 @@ static void load_user_bases(uint64_t fs, uint64_t gs)
 	}
 }
 
+/* From one user thread to another, or from idleness. */
 static void load_thread(struct cpu *cpu, struct thread *thread)
 {
 	if (cpu->own.loaded_thread != thread) {
@@ -63,25 +64,32 @@ static void send_interrupts(struct cpu *cpu)
 	cpu->own.interrupt_cores = 0;
 }
 
-void arch_finish(struct cpu *cpu)
+/* What is rare. */
+static __attribute__((noinline)) void finish_other(struct cpu *cpu, uint32_t pending)
 {
-	uint32_t pending = cpu->own.pending;
-	cpu->own.pending = 0;
 	if (pending & PENDING_INTERRUPT)
 		send_interrupts(cpu);
 	if (pending & PENDING_DOORBELL)
 		local_apic_send(cpu->own.doorbell_apic, VECTOR_DOORBELL);
-	if (pending & PENDING_SWITCH) {
-		struct thread *thread = cpu->shared.current;
-		if (thread == &cpu->shared.idle)
-			save_thread(cpu); /* the address space stays: most likely it comes back */
-		else
-			load_thread(cpu, thread);
-	}
 	if (pending & PENDING_TIMER) {
 		cpu->own.timer_armed = cpu->own.timer_wanted;
 		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
 	}
+}
+
+void arch_finish(struct cpu *cpu)
+{
+	uint32_t pending = cpu->own.pending;
+	cpu->own.pending = 0;
+	if (pending & ~PENDING_SWITCH)
+		finish_other(cpu, pending);
+	if (!(pending & PENDING_SWITCH))
+		return;
+	struct thread *thread = cpu->shared.current;
+	if (thread == &cpu->shared.idle)
+		save_thread(cpu); /* the address space stays: most likely it comes back */
+	else
+		load_thread(cpu, thread);
 }
 
 void arch_unload(struct cpu *cpu)

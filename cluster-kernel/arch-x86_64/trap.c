@@ -17,7 +17,8 @@ _Noreturn void entry_idle(void);
 /* The only way out: deferred work, then whoever is current. */
 static _Noreturn void leave(struct cpu *cpu)
 {
-	arch_finish(cpu);
+	if (cpu->own.pending)
+		arch_finish(cpu);
 	if (cpu->shared.current == &cpu->shared.idle)
 		entry_idle();
 	entry_resume(&cpu->shared.current->context);

@@ -12,9 +12,9 @@ static uint64_t take_bits(uint64_t cptr, unsigned bits, unsigned n)
 	return n ? cptr << (64 - bits) >> (64 - n) : 0;
 }
 
-struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr)
+struct slot *cspace_walk(const struct slot *root, uint64_t cptr)
 {
-	const struct slot *slot = &thread->slot[THREAD_CSPACE];
+	const struct slot *slot = root;
 	unsigned bits = 64;
 	do {
 		const struct cap *node = &slot->cap;
@@ -27,13 +27,6 @@ struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr)
 		bits -= node->size_bits;
 	} while (slot && bits);
 	return (struct slot *)slot;
-}
-
-struct slot *cnode_slot(const struct cap *cap, uint64_t index)
-{
-	if (index == 0 || index >= 1ull << cap->size_bits)
-		return 0;
-	return (struct slot *)cap->object + index;
 }
 
 /* The slot that COPY, MINT, MOVE or MUTATE takes from; `rights` on its CNode. */

@@ -7,12 +7,22 @@
 #pragma once
 
 #include <stdint.h>
-#include "cap.h"
+#include "thread.h"
 
-struct thread;
-
-/* The slot a capability pointer names in the thread's CSpace, null if it names none. */
-struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr);
 /* Slot `index` of the CNode that `cap` names, null when out of range or 0. */
-struct slot *cnode_slot(const struct cap *cap, uint64_t index);
+static inline struct slot *cnode_slot(const struct cap *cap, uint64_t index)
+{
+	return index && index < 1ull << cap->size_bits ? (struct slot *)cap->object + index : 0;
+}
+
+/* The slot a capability pointer names in the CSpace below `root`, null if it names none: level by level. */
+struct slot *cspace_walk(const struct slot *root, uint64_t cptr);
+/* The same in the thread's CSpace, which most often has one level. */
+static inline struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr)
+{
+	const struct slot *root = &thread->slot[THREAD_CSPACE];
+	if (cptr < root->cap.limit)
+		return cptr ? (struct slot *)root->cap.object + cptr : 0;
+	return cspace_walk(root, cptr);
+}
 uint64_t invoke_cnode(struct cpu *cpu, struct slot *slot, uint64_t info);

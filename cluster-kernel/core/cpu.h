@@ -38,6 +38,7 @@ enum cpu_request {
 
 struct cpu_private {
 	struct kernel *kernel;
+	struct thread *woken; /* became ready in this entry and is in no queue yet; null between entries */
 	struct vspace *loaded_vspace; /* null: the kernel's own */
 	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
@@ -60,7 +61,7 @@ struct cpu_private {
 
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
-	struct thread *timers;               /* threads that wait for a deadline, soonest first */
+	struct thread *timers;               /* threads that wait for a deadline: a heap, timer.h */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	struct vspace *request_vspace;
 	struct run_queue ready;

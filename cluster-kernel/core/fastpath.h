@@ -55,20 +55,13 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
 	       (atomic_load_explicit(&vspace->fresh, memory_order_relaxed) & cpu->own.bit);
 }
 
-INLINE void copy_words(struct context *to, const struct context *from)
-{
-	unsigned words = message_words(context_info(from));
-	for (unsigned i = 0; i < words; i++) /* at most MESSAGE_REGISTERS */
-		context_set_word(to, i, context_word(from, i));
-}
-
 /* The message has been received: `next` runs. */
 INLINE const struct context *switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
                                               struct vspace *vspace, uint64_t info, uint64_t badge)
 {
 	struct context *context = &next->context;
 	if (__builtin_expect(message_words(info) != 0, 0))
-		copy_words(context, &from->context);
+		context_copy_words(context, &from->context, message_words(context_info(&from->context)));
 	context_set_badge(context, badge);
 	context_set_info(context, info);
 	context_set_result(context, SKERRY_OK);
@@ -129,7 +122,7 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	struct thread *caller = reply->thread;
 	if (endpoint->senders.head || !caller)
 		return 0;
-	if (server->bound && server->bound->word)
+	if (notification_pending(server->bound))
 		return 0;
 	struct vspace *vspace = thread_vspace(caller);
 	if (!may_switch(cpu, server, caller, &cpu->own.awaits, vspace))

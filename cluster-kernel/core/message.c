@@ -6,13 +6,6 @@
 
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/* How many words of this message exist on the sender's side. */
-static unsigned sendable(const struct thread *thread, uint64_t info)
-{
-	unsigned words = min(message_words(info), MESSAGE_WORDS_MAX);
-	return thread_ipc_buffer(thread) ? words : min(words, MESSAGE_REGISTERS);
-}
-
 /*
  * Copies of what the sender's capability pointers name go to the receiver's
  * slots. Returns how many did: the first that cannot ends it. Programs may
@@ -37,24 +30,49 @@ static unsigned transfer_caps(const struct thread *from, struct thread *to, unsi
 	return count;
 }
 
-/* The words of a fault, or of the sender's registers and buffer. Returns how many there are. */
-static unsigned transfer_words(const struct thread *from, struct thread *to, uint64_t info)
+/* Words that are in memory on one side at least. Returns how many there are in all. */
+static unsigned transfer_long(const struct thread *from, struct thread *to, unsigned words)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
-	unsigned words = from->faulting ? message_words(info) : sendable(from, info);
-	words = buffer ? words : min(words, MESSAGE_REGISTERS);
-	for (unsigned i = 0; i < min(words, MESSAGE_REGISTERS); i++)
-		context_set_word(&to->context, i, from->faulting ? from->fault_words[i] : context_word(&from->context, i));
+	const struct ipc_buffer *source = thread_ipc_buffer(from);
+	context_copy_words(&to->context, &from->context, words);
+	if (!buffer || !source)
+		return min(words, MESSAGE_REGISTERS);
+	words = min(words, MESSAGE_WORDS_MAX);
 	for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
-		buffer->words[i] = from->faulting ? from->fault_words[i] : from->ipc_buffer_address->words[i];
+		buffer->words[i] = source->words[i];
 	return words;
+}
+
+static unsigned transfer_fault(const struct thread *from, struct thread *to, unsigned words)
+{
+	struct ipc_buffer *buffer = thread_ipc_buffer(to);
+	words = buffer ? words : min(words, MESSAGE_REGISTERS);
+	for (unsigned i = 0; i < words; i++)
+		if (i < MESSAGE_REGISTERS)
+			context_set_word(&to->context, i, from->fault_words[i]);
+		else
+			buffer->words[i] = from->fault_words[i];
+	return words;
+}
+
+/* Returns the message info that the receiver gets. */
+static uint64_t transfer(const struct thread *from, struct thread *to, uint64_t info, bool grant)
+{
+	unsigned caps = grant ? message_caps(info) : 0, words = message_words(info);
+	words = from->faulting ? transfer_fault(from, to, words) : transfer_long(from, to, words);
+	if (caps)
+		caps = transfer_caps(from, to, caps);
+	return message_info(message_label(info), caps, words);
 }
 
 void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant)
 {
-	unsigned words = transfer_words(from, to, info);
-	unsigned caps = grant && message_caps(info) ? transfer_caps(from, to, message_caps(info)) : 0;
-	context_set_info(&to->context, message_info(message_label(info), caps, words));
+	if (!message_caps(info) && message_words(info) <= MESSAGE_REGISTERS && !from->faulting)
+		context_copy_words(&to->context, &from->context, message_words(info)); /* most often */
+	else
+		info = transfer(from, to, info, grant);
+	context_set_info(&to->context, info);
 	context_set_badge(&to->context, badge);
 	thread_result(to, SKERRY_OK);
 }

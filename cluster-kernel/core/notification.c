@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "schedule.h"
+#include "timer.h"
 #include "work.h"
 
 static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
@@ -15,12 +16,9 @@ static void deliver(struct notification *notification, struct thread *thread, ui
 	notification->word = 0;
 }
 
-bool notification_take(struct notification *notification, struct thread *thread)
+void notification_take(struct notification *notification, struct thread *thread)
 {
-	if (!notification->word)
-		return false;
 	deliver(notification, thread, message_info(RECV_NOTIFICATION, 0, 0));
-	return true;
 }
 
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)

@@ -25,8 +25,13 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
 /* Takes the word for the current thread's Poll. */
 void notification_poll(struct cpu *cpu, struct notification *notification);
-/* For a receive of `thread`, its bound thread: delivers a pending word, if there is one. */
-bool notification_take(struct notification *notification, struct thread *thread);
+/* There is a word to take; null is allowed. */
+static inline bool notification_pending(const struct notification *notification)
+{
+	return notification && notification->word;
+}
+/* For a receive of `thread`, its bound thread: delivers the pending word. */
+void notification_take(struct notification *notification, struct thread *thread);
 /* A thread that waits leaves the queue. */
 void notification_cancel(struct thread *thread);
 /* For an interrupt or a doorbell: the capability may be null. */

@@ -2,9 +2,24 @@
 #include "run_queue.h"
 #include "thread.h"
 
-static void mark(struct run_queue *queue, unsigned priority)
+void run_queue_init(struct run_queue *queue) { queue->highest = -1; }
+
+static void mark(struct run_queue *queue, int priority)
 {
 	queue->bitmap[priority / 64] |= 1ull << priority % 64;
+	if (priority > queue->highest)
+		queue->highest = priority;
+}
+
+static void unmark(struct run_queue *queue, int priority)
+{
+	queue->bitmap[priority / 64] &= ~(1ull << priority % 64);
+	if (priority < queue->highest)
+		return;
+	queue->highest = -1;
+	for (int i = priority / 64; i >= 0 && queue->highest < 0; i--)
+		if (queue->bitmap[i])
+			queue->highest = i * 64 + 63 - __builtin_clzll(queue->bitmap[i]);
 }
 
 void run_queue_append(struct run_queue *queue, struct thread *thread)
@@ -45,21 +60,13 @@ void run_queue_remove(struct run_queue *queue, struct thread *thread)
 	else
 		queue->level[p].tail = thread->previous;
 	if (!queue->level[p].head)
-		queue->bitmap[p / 64] &= ~(1ull << p % 64);
+		unmark(queue, p);
 	thread->next = thread->previous = 0;
 }
 
-int run_queue_highest(const struct run_queue *queue)
+struct thread *run_queue_take(struct run_queue *queue)
 {
-	for (int i = PRIORITIES / 64 - 1; i >= 0; i--)
-		if (queue->bitmap[i])
-			return i * 64 + 63 - __builtin_clzll(queue->bitmap[i]);
-	return -1;
-}
-
-struct thread *run_queue_take(struct run_queue *queue, int priority)
-{
-	struct thread *thread = queue->level[priority].head;
+	struct thread *thread = queue->level[queue->highest].head;
 	run_queue_remove(queue, thread);
 	return thread;
 }

@@ -11,6 +11,7 @@ enum { PRIORITIES = 256 };
 
 struct run_queue {
 	struct object_lock lock;
+	int highest; /* priority that has a thread, -1: none has */
 	uint64_t bitmap[PRIORITIES / 64];
 	struct {
 		struct thread *head, *tail;
@@ -20,7 +21,6 @@ struct run_queue {
 void run_queue_append(struct run_queue *queue, struct thread *thread);
 void run_queue_prepend(struct run_queue *queue, struct thread *thread);
 void run_queue_remove(struct run_queue *queue, struct thread *thread);
-/* Highest priority that has a thread, -1 when empty. */
-int run_queue_highest(const struct run_queue *queue);
-/* The queue must not be empty. */
-struct thread *run_queue_take(struct run_queue *queue, int priority);
+/* The first of the highest priority; the queue must not be empty. */
+struct thread *run_queue_take(struct run_queue *queue);
+void run_queue_init(struct run_queue *queue);

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "timer.h"
 #include "vspace.h"
 #include COUNT_HEADER
 
@@ -28,17 +29,26 @@ static void enqueue(struct cpu *cpu, struct thread *thread)
 	}
 }
 
-void schedule_wake(struct cpu *cpu, struct thread *thread)
+/* `woken` goes to its queue after all. */
+static void enqueue_woken(struct cpu *cpu)
 {
-	thread->state = THREAD_READY;
-	thread->core = thread->next_core;
-	if (thread != current(cpu))
-		enqueue(cpu, thread);
+	struct thread *woken = cpu->own.woken;
+	cpu->own.woken = 0;
+	if (woken)
+		enqueue(cpu, woken);
+}
+
+void schedule_queue(struct cpu *cpu, struct thread *thread)
+{
+	enqueue_woken(cpu);
+	enqueue(cpu, thread);
 }
 
 void schedule_unready(struct cpu *cpu, struct thread *thread)
 {
 	struct run_queue *queue = &kernel_of(cpu)->cpu[thread->core]->shared.ready;
+	if (thread == cpu->own.woken)
+		cpu->own.woken = 0;
 	if (!thread->queued)
 		return;
 	object_lock(&queue->lock);
@@ -104,48 +114,74 @@ void schedule_idle(struct cpu *cpu)
 	cpu->shared.current = idle;
 }
 
+/* The core goes on with the best of the ready. */
+static void run_best(struct cpu *cpu)
+{
+	struct run_queue *ready = &cpu->shared.ready;
+	struct thread *woken = cpu->own.woken;
+	cpu->own.slice_end = 0;
+	if (woken && (int)woken->priority > ready->highest) {
+		cpu->own.woken = 0;
+		switch_to(cpu, woken);
+		return;
+	}
+	enqueue_woken(cpu);
+	if (ready->highest < 0) {
+		switch_to(cpu, &cpu->shared.idle);
+		return;
+	}
+	object_lock(&ready->lock);
+	struct thread *next = run_queue_take(ready);
+	next->queued = 0;
+	object_unlock(&ready->lock);
+	switch_to(cpu, next);
+}
+
+/* The current thread could go on: must it leave all the same? It is queued then. */
+static bool displaced(struct cpu *cpu, struct thread *thread)
+{
+	const struct thread *woken = cpu->own.woken;
+	int priority = thread->priority, best = cpu->shared.ready.highest;
+	if (thread->core != thread->next_core) {
+		requeue_current(cpu, false);
+		return true;
+	}
+	if (woken && (int)woken->priority > best)
+		best = woken->priority;
+	if (best < priority)
+		return false;
+	uint64_t now = arch_time(), end = cpu->own.slice_end;
+	bool over = now >= end && end;
+	if (best == priority && !over)
+		return false;
+	thread->slice_left = end && !over ? end - now : 0; /* else it would starve its equals */
+	if (over)
+		enqueue_woken(cpu); /* which waits for longer */
+	requeue_current(cpu, !over);
+	return true;
+}
+
+/* A slice runs only while somebody waits for its end. */
+static void set_slice(struct cpu *cpu)
+{
+	struct thread *thread = current(cpu);
+	if (cpu->shared.ready.highest < 0 || cpu->shared.ready.highest != running_priority(cpu)) {
+		cpu->own.slice_end = 0;
+	} else if (!cpu->own.slice_end) {
+		cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
+		thread->slice_left = 0;
+	}
+}
+
 void schedule(struct cpu *cpu)
 {
 	struct thread *thread = current(cpu);
-	struct run_queue *ready = &cpu->shared.ready;
-	bool runs = thread->state == THREAD_READY && !thread->queued && thread != &cpu->shared.idle;
-	int highest = run_queue_highest(ready);
-
-	if (runs && thread->core == thread->next_core) {
-		if (highest < (int)thread->priority)
-			goto out; /* most entries end here */
-		uint64_t now = arch_time(), end = cpu->own.slice_end;
-		bool over = now >= end && end;
-		if (highest == (int)thread->priority && !over)
-			goto out;
-		thread->slice_left = end && !over ? end - now : 0; /* else it would starve its equals */
-		requeue_current(cpu, !over);
-	} else if (runs) {
-		requeue_current(cpu, false);
-	}
-	highest = run_queue_highest(ready);
-	if (highest < 0) {
-		switch_to(cpu, &cpu->shared.idle);
-	} else {
-		object_lock(&ready->lock);
-		struct thread *next = run_queue_take(ready, highest);
-		next->queued = 0;
-		object_unlock(&ready->lock);
-		switch_to(cpu, next);
-		cpu->own.slice_end = 0;
-	}
-	highest = run_queue_highest(ready);
-out:
-	/* A slice runs only while somebody waits for its end. */
-	if (highest >= 0 && highest == running_priority(cpu)) {
-		if (!cpu->own.slice_end) {
-			thread = current(cpu);
-			cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
-			thread->slice_left = 0;
-		}
-	} else {
-		cpu->own.slice_end = 0;
-	}
+	bool runs = thread->state == THREAD_READY && !thread->queued;
+	if (!runs || displaced(cpu, thread))
+		run_best(cpu);
+	else
+		enqueue_woken(cpu);
+	set_slice(cpu);
 	/*
 	 * Setting the timer is dear, and most deadlines are cancelled long before
 	 * they pass: a timer that is set too early is left alone. It fires once
@@ -160,47 +196,6 @@ out:
 
 void schedule_yield(struct cpu *cpu)
 {
-	if (run_queue_highest(&cpu->shared.ready) == (int)current(cpu)->priority)
+	if (cpu->shared.ready.highest == (int)current(cpu)->priority)
 		cpu->own.slice_end = 1; /* long over */
-}
-
-void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
-{
-	struct thread **link = &cpu->shared.timers;
-	thread->deadline = deadline;
-	while (*link && (*link)->deadline <= deadline)
-		link = &(*link)->timer_next;
-	thread->timer_next = *link;
-	*link = thread;
-	thread->in_timers = 1;
-}
-
-void timer_cancel(struct cpu *cpu, struct thread *thread)
-{
-	if (!thread->in_timers)
-		return;
-	struct thread **link = &kernel_of(cpu)->cpu[thread->core]->shared.timers;
-	while (*link != thread)
-		link = &(*link)->timer_next;
-	*link = thread->timer_next;
-	thread->in_timers = 0;
-}
-
-void timer_expire(struct cpu *cpu)
-{
-	while (cpu->shared.timers && cpu->shared.timers->deadline <= arch_time()) {
-		struct thread *thread = cpu->shared.timers;
-		timer_cancel(cpu, thread);
-		notification_cancel(thread);
-		thread_result(thread, SKERRY_TIMED_OUT);
-		schedule_wake(cpu, thread);
-	}
-}
-
-static uint64_t sooner(uint64_t a, uint64_t b) { return !a || (b && b < a) ? b : a; }
-
-uint64_t timer_next(struct cpu *cpu)
-{
-	uint64_t deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;
-	return sooner(sooner(cpu->own.slice_end, deadline), cpu->own.bury_at);
 }

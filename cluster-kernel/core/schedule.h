@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who runs: priorities, round robin, deadlines, idle accounting. */
+/* Who runs: priorities, round robin, idle accounting. */
 #pragma once
 
-#include <stdint.h>
-
-#include "thread.h"
+#include "cpu.h"
 
 /* A core goes from one thread to the other: run time. */
 static inline void schedule_charge(struct thread *from, struct thread *to, uint64_t now)
@@ -13,8 +11,20 @@ static inline void schedule_charge(struct thread *from, struct thread *to, uint6
 	to->time -= now;
 }
 
-/* Makes a thread that waits for nothing ready on its core, and interrupts that core if it must. */
-void schedule_wake(struct cpu *cpu, struct thread *thread);
+/* A ready thread goes to its core's queue; interrupts that core if it must. */
+void schedule_queue(struct cpu *cpu, struct thread *thread);
+/* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
+static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
+{
+	thread->state = THREAD_READY;
+	thread->core = thread->next_core;
+	if (thread == cpu->shared.current)
+		return;
+	if (!cpu->own.woken && thread->core == cpu->own.index)
+		cpu->own.woken = thread;
+	else
+		schedule_queue(cpu, thread);
+}
 /* Takes a ready thread out of its run queue (it must not be current anywhere). */
 void schedule_unready(struct cpu *cpu, struct thread *thread);
 /* At the end of every kernel entry: decides what this core runs next. */
@@ -23,11 +33,3 @@ void schedule(struct cpu *cpu);
 void schedule_idle(struct cpu *cpu);
 /* The current thread goes behind the others of its priority. */
 void schedule_yield(struct cpu *cpu);
-
-/* The thread's wait ends with TIMED_OUT at `deadline` (TSC). */
-void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
-void timer_cancel(struct cpu *cpu, struct thread *thread);
-/* Wakes all threads of this core whose deadline has passed. */
-void timer_expire(struct cpu *cpu);
-/* TSC at which this core must enter the kernel again; 0: never. */
-uint64_t timer_next(struct cpu *cpu);

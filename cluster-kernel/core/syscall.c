@@ -12,6 +12,7 @@
 #include "notification.h"
 #include "reply.h"
 #include "schedule.h"
+#include "timer.h"
 #include "work.h"
 #include "zombie.h"
 #include REGIME_HEADER
@@ -43,7 +44,7 @@ static uint64_t do_send(struct cpu *cpu, const struct slot *slot, uint64_t info,
 }
 
 /* The reply object of a receive: null for capability pointer 0. */
-static uint64_t find_reply(struct cpu *cpu, struct reply **reply)
+static inline uint64_t find_reply(struct cpu *cpu, struct reply **reply)
 {
 	uint64_t cptr = context_reply_cptr(&current(cpu)->context);
 	*reply = 0;
@@ -56,49 +57,65 @@ static uint64_t find_reply(struct cpu *cpu, struct reply **reply)
 	return SKERRY_OK;
 }
 
-static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
+static uint64_t check_receive(const struct slot *slot)
 {
-	struct reply *reply;
-	uint64_t error = find_reply(cpu, &reply);
-	if (error)
-		return error;
 	if (!is(slot, OBJECT_ENDPOINT, 0))
 		return SKERRY_BAD_CAP;
-	if (!(slot->cap.rights & RIGHT_READ))
-		return SKERRY_NO_RIGHTS;
-	if (reply && reply->thread)
-		return SKERRY_BUSY;
+	return slot->cap.rights & RIGHT_READ ? SKERRY_OK : SKERRY_NO_RIGHTS;
+}
+
+static uint64_t receive(struct cpu *cpu, const struct slot *slot, struct reply *reply, bool block)
+{
 	if (reply)
 		reply->rights = slot->cap.rights;
 	return endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
 }
 
-static uint64_t do_reply(struct cpu *cpu, uint64_t info)
+static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
 {
 	struct reply *reply;
 	uint64_t error = find_reply(cpu, &reply);
+	if (!error)
+		error = check_receive(slot);
 	if (error)
 		return error;
-	if (!reply)
+	if (reply && reply->thread)
+		return SKERRY_BUSY;
+	return receive(cpu, slot, reply, block);
+}
+
+/* The reply object with which a caller is answered. */
+static inline uint64_t find_caller(struct cpu *cpu, struct reply **reply)
+{
+	uint64_t error = find_reply(cpu, reply);
+	if (error)
+		return error;
+	if (!*reply)
 		return SKERRY_BAD_CAP;
-	if (!reply_caller(reply))
-		return SKERRY_NO_REPLY;
-	reply_send(cpu, reply, info);
-	return SKERRY_OK;
+	return reply_caller(*reply) ? SKERRY_OK : SKERRY_NO_REPLY;
+}
+
+static uint64_t do_reply(struct cpu *cpu, uint64_t info)
+{
+	struct reply *reply;
+	uint64_t error = find_caller(cpu, &reply);
+	if (!error)
+		reply_send(cpu, reply, info);
+	return error;
 }
 
 static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint64_t info)
 {
-	/* decode the receive first: a reply that has gone out cannot be taken back */
-	if (!is(slot, OBJECT_ENDPOINT, 0))
-		return SKERRY_BAD_CAP;
-	if (!(slot->cap.rights & RIGHT_READ))
-		return SKERRY_NO_RIGHTS;
-	uint64_t error = do_reply(cpu, info);
+	struct reply *reply;
+	uint64_t error = check_receive(slot);
+	if (!error)
+		error = find_caller(cpu, &reply);
 	if (error)
 		return error;
+
+	reply_send(cpu, reply, info);
 	context_set_syscall(&current(cpu)->context, SYS_RECV); /* if it is made again, then without the reply */
-	return do_receive(cpu, slot, true);
+	return receive(cpu, slot, reply, true);
 }
 
 static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
@@ -152,6 +169,12 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 	}
 }
 
+static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const struct context *context)
+{
+	uint64_t words[4] = { context_rip(context), context_rsp(context), context_syscall(context) };
+	fault_raise(cpu, FAULT_SYSCALL, 3, words);
+}
+
 /*
  * Until a call is over, the thread's registers are those it made it with: it
  * may have to make it again, after a preemption point (KERNEL_AGAIN) or after
@@ -164,14 +187,12 @@ static void serve(struct cpu *cpu, struct thread *thread)
 	count_syscall(cpu, number, context_cptr(context));
 	work_begin(cpu);
 	uint64_t result = dispatch(cpu, number, context_cptr(context), context_info(context));
-	if (result == KERNEL_AGAIN) {
+	if (result == KERNEL_AGAIN)
 		context_restart(context);
-	} else if (result == SKERRY_BAD_SYSCALL) {
-		uint64_t words[4] = { context_rip(context), context_rsp(context), number };
-		fault_raise(cpu, FAULT_SYSCALL, 3, words);
-	} else if (!thread_waits(thread)) {
+	else if (result == SKERRY_BAD_SYSCALL)
+		raise_bad_syscall(cpu, context);
+	else if (!thread_waits(thread))
 		thread_result(thread, result);
-	}
 	zombies_watch(cpu);
 }
 
@@ -204,6 +225,7 @@ void kernel_timer(struct cpu *cpu)
 	kernel_enter(cpu);
 	count_interrupt(cpu, INTERRUPT_TIMER);
 	cpu->own.timer_armed = 0;
+	work_begin(cpu);
 	timer_expire(cpu);
 	zombies_timer(cpu);
 	schedule(cpu);

@@ -8,6 +8,7 @@
 #include "remote.h"
 #include "reply.h"
 #include "schedule.h"
+#include "timer.h"
 
 void thread_init(struct thread *thread)
 {

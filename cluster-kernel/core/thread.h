@@ -45,13 +45,16 @@ struct thread {
 			_Atomic uint8_t loaded;
 			uint8_t faulting;  /* the message is a fault: registers stay as they are */
 			uint8_t queued;    /* is in its core's run queue */
-			uint8_t in_timers; /* is in its core's list of deadlines */
+			uint8_t in_timers; /* is in its core's heap of deadlines */
 			uint8_t unused;
 		};
 		_Atomic uint64_t situation; /* all of that at one glance */
 	};
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
-	struct thread *timer_next;
+	struct timer_node {
+		struct thread *parent, *left, *right;
+		unsigned rank;
+	} timer; /* valid if in_timers */
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run; while it runs, less the TSC when it began to */
 	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */

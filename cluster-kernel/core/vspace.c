@@ -27,14 +27,6 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 	return vspace && vspace->id == id ? vspace : 0;
 }
 
-bool vspace_refresh(struct vspace *vspace, unsigned core)
-{
-	bool fresh = vspace_is_fresh(vspace, core);
-	if (!fresh)
-		atomic_fetch_or_explicit(&vspace->fresh, 1ull << core, memory_order_relaxed);
-	return fresh;
-}
-
 void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request)
 {
 	remote_request(cpu, atomic_load(&vspace->cores), request, vspace);

@@ -42,7 +42,13 @@ static inline bool vspace_is_fresh(const struct vspace *vspace, unsigned core)
 	return atomic_load_explicit(&vspace->fresh, memory_order_relaxed) >> core & 1;
 }
 /* When this core loads it: returns whether it was fresh. */
-bool vspace_refresh(struct vspace *vspace, unsigned core);
+static inline bool vspace_refresh(struct vspace *vspace, unsigned core)
+{
+	bool fresh = vspace_is_fresh(vspace, core);
+	if (!fresh)
+		atomic_fetch_or_explicit(&vspace->fresh, 1ull << core, memory_order_relaxed);
+	return fresh;
+}
 /* Every core that may hold translations forgets them: all (REQUEST_LEAVE: and does not use the space any more). */
 void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request);
 /* This core's part of that. */

@@ -48,16 +48,15 @@ bool zombies_bury(struct cpu *cpu)
 	return true;
 }
 
-void zombies_watch(struct cpu *cpu)
+void zombies_watch_from(struct cpu *cpu, uint64_t now)
 {
-	if (kernel_of(cpu)->doomed && !cpu->own.bury_at)
-		cpu->own.bury_at = arch_time() + kernel_of(cpu)->tsc_hz / WATCH;
+	if (!cpu->own.bury_at)
+		cpu->own.bury_at = now + kernel_of(cpu)->tsc_hz / WATCH;
 }
 
 void zombies_timer(struct cpu *cpu)
 {
 	if (!cpu->own.bury_at || cpu->own.bury_at > arch_time())
 		return;
-	work_begin(cpu);
 	cpu->own.bury_at = zombies_bury(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / QUANTA;
 }

@@ -9,7 +9,8 @@
 #pragma once
 
 #include <stdbool.h>
-#include "cap.h"
+#include "arch.h"
+#include "kernel.h"
 
 /* `slot` holds the last capability of a CNode; it is empty then. */
 void zombie_make(struct kernel *kernel, struct slot *slot);
@@ -21,6 +22,11 @@ bool zombies_bury(struct cpu *cpu);
  * have lost the capability with which to make its call again. So a system call
  * that leaves any behind has its core look after them some time later.
  */
-void zombies_watch(struct cpu *cpu);
+void zombies_watch_from(struct cpu *cpu, uint64_t now);
+static inline void zombies_watch(struct cpu *cpu)
+{
+	if (__builtin_expect(kernel_of(cpu)->doomed != 0, 0))
+		zombies_watch_from(cpu, arch_time());
+}
 /* The core's timer: goes on where nobody does, a quantum at a time. */
 void zombies_timer(struct cpu *cpu);

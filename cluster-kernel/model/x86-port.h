@@ -17,7 +17,7 @@ enum { MSR_FS_BASE, MSR_KERNEL_GS_BASE };
 static const struct {
 	uint32_t fsgsbase;
 } x86_core;
-#define this_core() (&x86_core)
+#define this_core_read32(field) (x86_core.field)
 #define this_core_write(field, value) ((void)0)
 
 void fpu_save(uint8_t *area);

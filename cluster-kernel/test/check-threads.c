@@ -5,6 +5,7 @@
 #include "notification.h"
 #include "reply.h"
 #include "schedule.h"
+#include "timer.h"
 #include "vspace.h"
 
 static bool in_queue(const struct thread_queue *queue, const struct thread *thread)
@@ -25,11 +26,13 @@ static void check_queue(const struct thread_queue *queue)
 
 static void check_timer(const struct world *world, const struct thread *thread)
 {
-	const struct thread *t = world->kernel->cpu[thread->core]->shared.timers;
-	while (t && t != thread)
-		t = t->timer_next;
-	CHECK((t != 0) == thread->in_timers, "a thread's deadline is not where it says", thread, thread->in_timers);
-	CHECK(!t || thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
+	const struct thread *top = thread;
+	if (!thread->in_timers)
+		return;
+	while (top->timer.parent)
+		top = top->timer.parent;
+	CHECK(top == world->kernel->cpu[thread->core]->shared.timers, "a thread's deadline is not where it says", thread, top);
+	CHECK(thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
 }
 
 static void check_ready(const struct world *world, const struct thread *thread)
@@ -110,6 +113,19 @@ static void check_run_queue(const struct cpu *cpu)
 	}
 }
 
+/* Deadlines grow downwards, the right spine is the shortest way. Returns its length. */
+static unsigned check_heap(const struct cpu *cpu, const struct thread *t, const struct thread *parent)
+{
+	if (!t)
+		return 0;
+	CHECK(t->timer.parent == parent && t->in_timers && t->core == cpu->own.index, "a heap of deadlines has a stranger", t,
+	      parent);
+	CHECK(!parent || parent->deadline <= t->deadline, "a heap of deadlines is out of order", t, t->deadline);
+	unsigned left = check_heap(cpu, t->timer.left, t), right = check_heap(cpu, t->timer.right, t);
+	CHECK(left >= right && t->timer.rank == right + 1, "a heap of deadlines leans to the wrong side", left, right);
+	return right + 1;
+}
+
 static void check_core(const struct world *world, const struct cpu *cpu)
 {
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
@@ -117,8 +133,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	check_run_queue(cpu);
 	CHECK(!cpu->own.pending && !cpu->shared.request, "work is left on a core at rest", cpu->own.pending,
 	      cpu->shared.request);
-	CHECK(run_queue_highest(&cpu->shared.ready) <= (current == idle ? -1 : (int)current->priority),
-	      "a core runs less than it could", cpu->own.index, run_queue_highest(&cpu->shared.ready));
+	CHECK(cpu->shared.ready.highest <= (current == idle ? -1 : (int)current->priority),
+	      "a core runs less than it could", cpu->own.index, cpu->shared.ready.highest);
 	CHECK(current == idle || (current->state == THREAD_READY && !current->queued && current->core == current->next_core),
 	      "a core runs a thread that must not", current, current->state);
 	CHECK(cpu->own.loaded_thread == (current == idle ? 0 : current), "a core holds another thread's state", current,
@@ -129,13 +145,9 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      cpu->own.stat->idle_since);
 	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists", cpu->own.index,
 	      cpu->own.stat->idle_cycles);
-	uint64_t deadline = 0;
-	for (const struct thread *t = cpu->shared.timers; t; t = t->timer_next) {
-		CHECK(t->deadline >= deadline && t->in_timers && t->core == cpu->own.index,
-		      "a list of deadlines is out of order", t, t->deadline);
-		deadline = t->deadline;
-	}
-	uint64_t next = timer_next((struct cpu *)cpu);
+	CHECK(!cpu->own.woken, "a woken thread is in no queue", cpu->own.index, cpu->own.woken);
+	check_heap(cpu, cpu->shared.timers, 0);
+	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);
 	CHECK(!next || (core->timer && core->timer <= next), "a timer is set too late", core->timer, next);
 }

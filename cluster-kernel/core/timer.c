@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "timer.h"
+#include "arch.h"
+#include "kernel.h"
+#include "message.h"
+#include "notification.h"
+#include "schedule.h"
+#include "work.h"
+
+/* Length of the right spine, which is the shortest way down to a missing child. */
+static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
+
+/* Puts the children in order; true when the rank is another now. */
+static bool settle(struct thread *thread)
+{
+	struct timer_node *node = &thread->timer;
+	unsigned before = node->rank;
+	if (rank(node->left) < rank(node->right)) {
+		struct thread *right = node->right;
+		node->right = node->left;
+		node->left = right;
+	}
+	node->rank = rank(node->right) + 1;
+	return node->rank != before;
+}
+
+/* Down the right spines only: no deeper than twice the logarithm of the number of threads. */
+static struct thread *merge(struct thread *a, struct thread *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (b->deadline < a->deadline) {
+		struct thread *later = a;
+		a = b;
+		b = later;
+	}
+	a->timer.right = merge(a->timer.right, b);
+	a->timer.right->timer.parent = a;
+	settle(a);
+	return a;
+}
+
+static void set_root(struct cpu *home, struct thread *root)
+{
+	home->shared.timers = root;
+	if (root)
+		root->timer.parent = 0;
+}
+
+void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
+{
+	thread->deadline = deadline;
+	thread->timer = (struct timer_node){ .rank = 1 };
+	thread->in_timers = 1;
+	set_root(cpu, merge(cpu->shared.timers, thread));
+}
+
+void timer_cancel(struct cpu *cpu, struct thread *thread)
+{
+	if (!thread->in_timers)
+		return;
+	struct thread *parent = thread->timer.parent, *rest = merge(thread->timer.left, thread->timer.right);
+	thread->in_timers = 0;
+	if (!parent) {
+		set_root(kernel_of(cpu)->cpu[thread->core], rest);
+		return;
+	}
+	if (rest)
+		rest->timer.parent = parent;
+	if (parent->timer.left == thread)
+		parent->timer.left = rest;
+	else
+		parent->timer.right = rest;
+	while (parent && settle(parent))
+		parent = parent->timer.parent;
+}
+
+void timer_expire(struct cpu *cpu)
+{
+	while (cpu->shared.timers && cpu->shared.timers->deadline <= arch_time() && !work_over(cpu)) {
+		struct thread *thread = cpu->shared.timers;
+		timer_cancel(cpu, thread);
+		notification_cancel(thread);
+		thread_result(thread, SKERRY_TIMED_OUT);
+		schedule_wake(cpu, thread);
+		work_done(cpu, WORK_WAKE);
+	}
+}
