@@ -6,7 +6,7 @@
 #define CONTROL ROOT_SLOT_IRQ_CONTROL
 #define NODE    ROOT_SLOT_CNODE
 #define DEVICE  ((volatile uint32_t *)WINDOW)
-enum { PATIENCE = 500, QUIET = 20 }; /* milliseconds for one that must come, and for one that must not */
+enum { PATIENCE = 10000, QUIET = 20 }; /* milliseconds for one that must come, and for one that must not */
 
 static unsigned device, msi;
 

@@ -178,7 +178,7 @@ TEST(none_lost, 2, 0, "notification: no signal of many cores is lost")
 		w[i] = worker_start(adder, 60, i % cores(), badged(notification, 1ull << i, RIGHT_ALL), 0);
 	for (unsigned done = 0; done < COUNT * 500;) {
 		uint64_t word;
-		check_ok(notification_wait(notification, deadline_ms(1000), &word));
+		check_ok(notification_wait(notification, deadline_ms(30000), &word));
 		for (unsigned i = 0; i < COUNT; i++) {
 			if (word >> i & 1) {
 				w[i]->out[0]++;

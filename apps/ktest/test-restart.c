@@ -193,7 +193,7 @@ TEST(wait, 1, 0, "restart: a waiter that is suspended takes no signal, and the p
 TEST(deadline, 1, 0, "restart: a waiter's deadline stays the one that it gave, suspended or not")
 {
 	for (unsigned core = 0; core < cores(); core++) {
-		uint64_t deadline = deadline_ms(30);
+		uint64_t deadline = deadline_ms(100);
 		struct worker *w = worker_start(waiter, 200, core, object(OBJECT_NOTIFICATION, 0), deadline);
 		suspend_in_wait(w);
 		check_ok(tcb_resume(w->tcb));
@@ -203,9 +203,11 @@ TEST(deadline, 1, 0, "restart: a waiter's deadline stays the one that it gave, s
 		check(passed(deadline));
 		check_eq(w->out[0], SKERRY_TIMED_OUT);
 
-		w = worker_start(waiter, 200, core, object(OBJECT_NOTIFICATION, 0), deadline_ms(5));
+		deadline = deadline_ms(50);
+		w = worker_start(waiter, 200, core, object(OBJECT_NOTIFICATION, 0), deadline);
 		suspend_in_wait(w);
-		sleep_ms(8);
+		until(passed(deadline));
+		sleep_ms(2);
 		check(!w->done); /* time alone resumes nobody */
 		check_ok(tcb_resume(w->tcb));
 		until(w->done);

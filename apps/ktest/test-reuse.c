@@ -42,7 +42,7 @@ TEST(notification, 1, 0, "reuse: a notification that threads wait for with deadl
 	uint64_t memory = object(OBJECT_UNTYPED, 12), notification = make(memory, OBJECT_NOTIFICATION);
 	struct worker *w[4];
 	for (unsigned i = 0; i < 4; i++)
-		w[i] = worker_start(wait_for, 50, i % cores(), notification, deadline_ms(1000 + i));
+		w[i] = worker_start(wait_for, 50, i % cores(), notification, deadline_ms(60000 + i));
 	for (unsigned i = 0; i < 4; i++)
 		until(waits(w[i]));
 	check_untouched(memory);

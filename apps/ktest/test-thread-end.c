@@ -142,7 +142,7 @@ static void space_ends(unsigned core)
 	check_ok(cnode_delete(NODE, s.vspace));
 	uint64_t count = s.data[0];
 	struct message m = { 0 };
-	uint64_t patience = deadline_ms(1000);
+	uint64_t patience = deadline_ms(30000);
 	int error;
 	while ((error = ipc_nb_receive(endpoint, reply, &m)) && !passed(patience))
 		pause_main();
