@@ -26,9 +26,6 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Length of a message, more than MESSAGE_REGISTERS if there are capabilities, too. */
-INLINE unsigned fastpath_words(uint64_t info) { return info & 0x1ff; }
-
 /* The capability `cptr` of a CSpace of one level; false when it is not one, or has no such slot. */
 INLINE bool flat_lookup(const struct thread *thread, uint64_t cptr, const struct cap **cap)
 {
@@ -86,7 +83,7 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 	kernel_enter(cpu);
 	struct thread *caller = current(cpu);
 	const struct cap *cap;
-	if (fastpath_words(info) > MESSAGE_REGISTERS || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
+	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct thread *receiver = endpoint->receivers.head;
@@ -114,7 +111,7 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	kernel_enter(cpu);
 	struct thread *server = current(cpu);
 	const struct cap *cap, *reply_cap;
-	if (fastpath_words(info) > MESSAGE_REGISTERS || !flat_lookup(server, cptr, &cap) || !is_endpoint(cap, RIGHT_READ) ||
+	if (!message_is_short(info) || !flat_lookup(server, cptr, &cap) || !is_endpoint(cap, RIGHT_READ) ||
 	    !flat_lookup(server, reply_cptr, &reply_cap) || reply_cap->type != OBJECT_REPLY)
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;

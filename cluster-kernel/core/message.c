@@ -68,7 +68,7 @@ static uint64_t transfer(const struct thread *from, struct thread *to, uint64_t 
 
 void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant)
 {
-	if (!message_caps(info) && message_words(info) <= MESSAGE_REGISTERS && !from->faulting)
+	if (message_is_short(info) && !from->faulting)
 		context_copy_words(&to->context, &from->context, message_words(info)); /* most often */
 	else
 		info = transfer(from, to, info, grant);

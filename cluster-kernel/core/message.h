@@ -8,6 +8,9 @@
 /* Where a thread's system call finds its arguments and leaves its results. */
 static inline void thread_result(struct thread *thread, uint64_t error) { context_set_result(&thread->context, error); }
 
+/* No capabilities, no words in memory, no bits that have no meaning. */
+static inline bool message_is_short(uint64_t info) { return (info & 0xfff) <= MESSAGE_REGISTERS; }
+
 /* Gives `to` the sender's message: words, capabilities if `grant`, info, badge, result 0. */
 void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant);
 
