@@ -19,7 +19,7 @@ from tests.boot.machine import machine
 from tests.boot.test_ktest import ktest
 
 LONGEST = 600.0  # seconds
-QUIET = 60.0  # seconds without a result after which it hangs: tests take one or two
+QUIET = 30.0  # seconds without a result after which it hangs: tests take one or two
 
 
 Failed = list[tuple[str, str]]
