@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from deploy.errors import Failure
 from tests.long.mutations.catalogue import Mutation
@@ -31,10 +33,11 @@ HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "unit": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG),
     "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG),
     "unit, sanitized": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" in name,
+    "threads": lambda suite, name: suite == "kernel" and "threads" in name,
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
-    "random": lambda suite, name: suite == "kernel" and "random" in name,
+    "random": lambda suite, name: suite == "kernel" and "random" in name and "threads" not in name,
 }
-SLOW = {"unit, sanitized", "random"}
+SLOW = {"unit, sanitized", "threads", "random"}
 BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
 BOOTS_TO_BE_SURE = 3  # a test that fails once may have been late on a busy host: it counts when it fails again
 SLACK = 8  # times as long as without a mutation
@@ -72,7 +75,7 @@ class HostedStage(Stage):
                 continue
             limit = 300.0 if calibrating else max(SHORTEST, SLACK * self.took.get(name, 0))
             start = time.monotonic()
-            said = _run(command, limit)
+            said = _run(command, limit, workspace.build)
             if calibrating:
                 self.took[name] = time.monotonic() - start
                 if said is not None:
@@ -133,10 +136,10 @@ class PytestStage(Stage):
                 yield f"{self.name}: {test}: {why or 'failed'}"
 
 
-def _run(command: list[str], limit: float) -> str | None:
+def _run(command: list[str], limit: float, folder: Path) -> str | None:
     """None when it passes, else the line that tells why not."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, errors="replace", start_new_session=True)
+                               text=True, errors="replace", start_new_session=True, cwd=folder)
     try:
         _, printed = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
@@ -154,20 +157,29 @@ def _run(command: list[str], limit: float) -> str | None:
     return telling[0] if telling else f"ends with status {process.returncode}"
 
 
+def _introspect(workspace: Workspace, what: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["meson", "introspect", what, str(workspace.build)], capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"meson introspect {what}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
 def stages(workspace: Workspace) -> list[Stage]:
-    done = subprocess.run(["meson", "introspect", "--tests", str(workspace.build)], capture_output=True, text=True)
-    tests = [(t["suite"][0].rpartition(":")[2], t["name"], t["cmd"]) for t in json.loads(done.stdout)]
+    files = {target["id"]: target["filename"] for target in _introspect(workspace, "--targets")}
+    tests = _introspect(workspace, "--tests")
     hosted: dict[str, Stage] = {}
     for name, wanted in HOSTED.items():
-        chosen = {test: command for suite, test, command in tests if wanted(suite, test)}
+        chosen = [test for test in tests if wanted(test["suite"][0].rpartition(":")[2], test["name"])]
         if not chosen:
             raise Failure(f"the copy has no hosted tests of the kernel: {name}")
-        targets = sorted({os.path.relpath(command[0], workspace.build) for command in chosen.values()})
-        hosted[name] = HostedStage(name, targets, slow=name in SLOW, commands=chosen)
+        needed = {file for test in chosen for target in test["depends"] for file in files[target]}
+        targets = sorted(os.path.relpath(file, workspace.build) for file in needed)
+        hosted[name] = HostedStage(name, targets, slow=name in SLOW, commands={t["name"]: t["cmd"] for t in chosen})
     boots: list[Stage] = []
     for clusters, cores, kernel in BOOTS:
         name = f"ktest, {kernel}, {clusters} x {cores} cores"
         boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
                                clusters=clusters, cores=cores, kernel=kernel))
     protection = PytestStage("protection", [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"])
-    return [hosted["unit"], *boots[:1], hosted["unit, long"], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"], hosted["random"]]
+    return [hosted["unit"], *boots[:1], hosted["unit, long"], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"],
+            hosted["threads"], hosted["random"]]

@@ -75,7 +75,8 @@ class Workspace:
         command = ["ninja", "-C", str(self.build), f"-j{jobs}", *targets]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if done.returncode:
-            errors = [line for line in done.stdout.splitlines() if "error" in line] or done.stdout.splitlines()
+            lines = (done.stdout + done.stderr).splitlines()
+            errors = [line for line in lines if "error" in line] or lines
             raise BuildFailure(f"does not compile: {errors[0]}")
 
 
