@@ -7,7 +7,7 @@
  * `ss` in the current thread's struct context.
  *
  *     stack        guard page, then 12 KiB; all entries run here
- *     fault_stack  for NMI, double fault and machine check (IST 1 to 3)
+ *     fault_stack  for NMI, double fault and machine check (IST 1 to 3): guard page, then 4 KiB
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 struct cpu;
 
-enum { GDT_ENTRIES = 8, STACK_PAGES = 4, FAULT_STACKS = 3 };
+enum { GDT_ENTRIES = 8, STACK_PAGES = 4, FAULT_STACKS = 3, FAULT_STACK_SIZE = 2 * 4096 };
 
 struct __attribute__((packed)) tss {
 	uint32_t reserved0;
@@ -42,7 +42,7 @@ struct core_local {
 
 extern struct core_local core_local[BOOT_MAX_CPUS];
 extern uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096];
-extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096];
+extern uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE];
 
 /* Sets a 64-bit field of this core's. */
 #define this_core_write(field, value) \

@@ -56,7 +56,7 @@ void descriptors_init(struct core_local *local)
 		fill_idt();
 	fill_gdt(local);
 	for (unsigned i = 0; i < FAULT_STACKS; i++)
-		local->tss.ist[i] = (uint64_t)core_fault_stack[local->index][i] + 4096;
+		local->tss.ist[i] = (uint64_t)core_fault_stack[local->index][i] + FAULT_STACK_SIZE;
 	local->tss.io_map = sizeof(struct tss); /* no port for user mode */
 
 	asm volatile("lgdt %0" ::"m"(gdtr));
@@ -64,6 +64,8 @@ void descriptors_init(struct core_local *local)
 	asm volatile("mov %0, %%ds; mov %0, %%es; mov %0, %%ss; mov %1, %%fs; mov %1, %%gs" ::"r"(SELECTOR_KERNEL_DATA), "r"(0));
 	asm volatile("lidt %0" ::"m"(idtr));
 	asm volatile("ltr %w0" ::"r"(SELECTOR_TSS));
+	asm volatile("lldt %w0" ::"r"(0)); /* after a reset there is one, at address 0 */
+	write_msr(MSR_SYSENTER_CS, 0);    /* SYSENTER faults */
 	write_msr(MSR_GS_BASE, (uint64_t)local);
 	write_msr(MSR_KERNEL_GS_BASE, 0);
 	write_msr(MSR_STAR, (uint64_t)(SELECTOR_USER_DATA - 8) << 48 | (uint64_t)SELECTOR_KERNEL_CODE << 32);

@@ -131,6 +131,8 @@ entry_interrupt:
 	swapgs
 	mov %rsp, %rsi
 	mov %gs:LOCAL_STACK_TOP, %rsp
+	pushq $2 /* the gate leaves the user's AC, which would switch SMAP off */
+	popfq
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
 	call trap_user

@@ -91,7 +91,7 @@ _Noreturn void panic_exception(const struct context *f)
 _Noreturn void trap_fatal(const struct context *frame)
 {
 	uint64_t gs = read_msr(MSR_GS_BASE);
-	if (gs < (uint64_t)core_local || gs >= (uint64_t)(core_local + BOOT_MAX_CPUS))
+	if ((frame->cs & 3) || gs < (uint64_t)core_local || gs >= (uint64_t)(core_local + BOOT_MAX_CPUS))
 		asm volatile("swapgs");
 	if (frame->vector == EXCEPTION_NMI)
 		park(); /* a core of this cluster has panicked */

@@ -14,7 +14,7 @@
 
 struct core_local core_local[BOOT_MAX_CPUS] __attribute__((aligned(64)));
 uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(4096)));
-uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][4096] __attribute__((aligned(4096)));
+uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE] __attribute__((aligned(4096)));
 
 static struct kernel kernel;
 static _Atomic uint32_t kernel_built, cores_entered;
@@ -27,6 +27,7 @@ static void enable_protection(struct core_local *local)
 {
 	struct cpuid features = cpuid(7, 0);
 	uint64_t cr4 = read_cr4();
+	cr4 |= CR4_MCE; /* else a machine check ends all clusters */
 	cr4 |= features.ebx >> 0 & 1 ? CR4_FSGSBASE : 0;
 	cr4 |= features.ebx >> 7 & 1 ? CR4_SMEP : 0;
 	cr4 |= features.ebx >> 20 & 1 ? CR4_SMAP : 0;
@@ -82,6 +83,8 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	core_local[index].apic_id = info->apic[index];
 	local_apic_init();
 	paging_guard(core_stack[index]);
+	for (unsigned i = 0; i < FAULT_STACKS; i++)
+		paging_guard(core_fault_stack[index][i]);
 	struct core_stat *stat = kernel.cpu[index]->own.stat;
 	stat->started = stat->updated = stat->idle_since = arch_time();
 

@@ -19,11 +19,11 @@
 
 enum {
 	WORK_QUANTUM = 6000,
-	WORK_EMPTY_SLOT = 5,
-	WORK_ZERO = 10, /* 64 bytes */
-	WORK_OBJECT = 100,
-	WORK_VSPACE = 500, /* its kernel half */
-	WORK_WAKE = 150,
+	WORK_EMPTY_SLOT = 28,
+	WORK_ZERO = 16, /* 64 bytes */
+	WORK_OBJECT = 120,
+	WORK_VSPACE = 1400, /* its kernel half */
+	WORK_WAKE = 220,
 	WORK_DELETE = 250,
 	WORK_UNMAP = 250,
 };

@@ -24,7 +24,8 @@ static bool empty_grave(struct cpu *cpu, struct slot *grave)
 	struct cap *zombie = &grave->cap;
 	uint64_t count = 1ull << zombie->size_bits;
 	while (zombie->cursor < count && kernel_of(cpu)->doomed == grave) {
-		if (work_over(cpu) || !slot_delete(cpu, &grave[zombie->cursor]))
+		struct slot *slot = &grave[zombie->cursor];
+		if (work_over(cpu) || (!slot_empty(slot) && !slot_delete(cpu, slot)))
 			return false;
 		zombie->cursor++;
 		work_done(cpu, WORK_EMPTY_SLOT);

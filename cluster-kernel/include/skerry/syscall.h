@@ -21,6 +21,9 @@
  * after it. The first that cannot be copied or put there ends the transfer; the
  * message info says how many arrived.
  *
+ * The bases of FS and GS are those that TCB_SET_TLS and TCB_WRITE_REGISTERS set;
+ * what a program sets by WRFSBASE or WRGSBASE may be lost at any time.
+ *
  * A system call that has much to do (revocation, deletion, zeroing) stops now
  * and then and is made again by itself: interrupts and other cores get their
  * turn, the caller sees one call. (Unless it deletes the capability through which
