@@ -3,13 +3,12 @@
 #include "ktest.h"
 
 #define NODE ROOT_SLOT_CNODE
-enum { MANY = 6000 };
+enum { MANY = 6000, VERY_MANY = 40000 };
 
 /* So many copies of a new endpoint, which is the result; they are in a CNode of their own. */
 static uint64_t tree(unsigned count)
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), node = object(OBJECT_CNODE, 13);
-	check(count < 1 << 13);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), node = object(OBJECT_CNODE, count < 1 << 13 ? 13 : 16);
 	for (unsigned i = 1; i <= count; i++)
 		check_ok(cnode_copy(IPC, node, i, NODE, endpoint, RIGHT_ALL));
 	return endpoint;
@@ -42,8 +41,8 @@ static void ticker(struct worker *self)
 }
 
 /*
- * Without a preemption point it would come in once at most, when the call is
- * over. How often the emulator's clock strikes within a few milliseconds is not
+ * Without a preemption point it would come in once, when the call is over, or
+ * twice. How often the emulator's clock strikes within a few milliseconds is not
  * known: there are several attempts. `make` prepares what `run` is to do.
  */
 static void check_preempted(unsigned core, void (*run)(struct worker *), void (*make)(struct worker *))
@@ -57,7 +56,7 @@ static void check_preempted(unsigned core, void (*run)(struct worker *), void (*
 		check_ok(tcb_resume(low->tcb));
 		until(low->done);
 		check_eq(low->out[0], 0);
-		bool enough = high->out[0] > 1;
+		bool enough = high->out[0] > 4;
 		workers_drop();
 		check_ok(cnode_revoke(NODE, test_memory()));
 		if (enough)
@@ -66,7 +65,7 @@ static void check_preempted(unsigned core, void (*run)(struct worker *), void (*
 	}
 }
 
-static void make_tree(struct worker *w) { w->arg[0] = tree(MANY); }
+static void make_tree(struct worker *w) { w->arg[0] = tree(VERY_MANY); }
 
 TEST(timer, 1, 0, "preempt: a higher priority's deadlines are met while a lower one revokes")
 {
@@ -233,14 +232,15 @@ TEST(own_cspace, 1, 0, "preempt: a thread that deletes the last capabilities to 
 static void zeroer(struct worker *self)
 {
 	self->count++;
-	self->out[0] = (uint64_t)-(int64_t)untyped_retype(self->ipc, self->arg[0], OBJECT_FRAME_2M, 0, NODE, self->arg[1], 4);
+	self->out[0] = (uint64_t)-(int64_t)untyped_retype(self->ipc, self->arg[0], OBJECT_FRAME_2M, 0, NODE, self->arg[1], self->arg[2]);
 	self->out[1] = 1;
 }
 
 static void make_room(struct worker *w)
 {
-	w->arg[0] = object(OBJECT_UNTYPED, 23);
-	w->arg[1] = slots(4);
+	w->arg[0] = test_memory();
+	w->arg[1] = slots(12);
+	w->arg[2] = 12; /* 24 MiB */
 }
 
 TEST(zeroing, 1, 0, "preempt: a higher priority's deadlines are met while large frames are zeroed")
@@ -252,7 +252,9 @@ TEST(zeroing_stopped, 1, 0, "preempt: a retype that is stopped half-way is finis
 {
 	uint64_t memory = object(OBJECT_UNTYPED, 23), first = slots(8), sum = 0;
 	for (unsigned turn = 0; turn < 3; turn++) {
-		struct worker *w = worker_start(zeroer, 50, last_core(), memory, first);
+		struct worker *w = worker_make(zeroer, 50, last_core());
+		w->arg[0] = memory, w->arg[1] = first, w->arg[2] = 4;
+		check_ok(tcb_resume(w->tcb));
 		until(w->count);
 		check_ok(cnode_delete(NODE, w->tcb));
 		check_ok(cnode_revoke(NODE, memory));

@@ -241,8 +241,7 @@ TEST(every_info, 1, 0, "random: message infos with every length, three capabilit
 				check_ok(ipc_send(copy_of(endpoint, RIGHT_WRITE), &m));
 				sent++;
 				until(w->count == sent);
-				check_eq(message_label(w->out[0]), label);
-				check_eq(message_words(w->out[0]), length < MESSAGE_WORDS_MAX ? length : MESSAGE_WORDS_MAX);
+				check_eq(w->out[0], message_info(label, 0, length < MESSAGE_WORDS_MAX ? length : MESSAGE_WORDS_MAX));
 			}
 		}
 	}

@@ -104,36 +104,72 @@ TEST(many, 1, 0, "space: twelve spaces take turns on a core, each with its own p
 	}
 }
 
+/* A guest in a space all of whose tables are made of `memory` (32 KiB), with `value` at TARGET; it is started. */
+static struct guest guest_in(uint64_t memory, const void *entry, unsigned core, uint64_t arg0, uint64_t arg1, uint64_t value)
+{
+	struct guest g = guest(entry, core, arg0, arg1);
+	uint64_t table = slots(3), frame = show(&g, value), text = object(OBJECT_FRAME_4K, 0), text_here = copy_of(text, RIGHT_ALL);
+	g.space.vspace = slot();
+	check_ok(untyped_retype(IPC, memory, OBJECT_VSPACE, 0, NODE, g.space.vspace, 1));
+	check_ok(untyped_retype(IPC, memory, OBJECT_PAGE_TABLE, 0, NODE, table, 3));
+	for (unsigned level = 0; level < 3; level++)
+		check_ok(page_table_map(IPC, table + level, g.space.vspace, FOREIGN_CODE));
+	check_ok(frame_unmap(frame));
+	check_ok(frame_map(IPC, frame, g.space.vspace, TARGET, READ_WRITE, 0));
+	check_ok(frame_map(IPC, copy_of(g.space.data_frame, READ_WRITE), g.space.vspace, FOREIGN_DATA, READ_WRITE, 0));
+	check_ok(frame_map(IPC, text_here, ROOT_SLOT_VSPACE, WINDOW + 8192, READ_WRITE, 0));
+	for (unsigned c = 0; c < (unsigned)(foreign_end - foreign_start); c++)
+		((char *)WINDOW)[8192 + c] = foreign_start[c];
+	check_ok(frame_unmap(text_here));
+	check_ok(frame_map(IPC, text, g.space.vspace, FOREIGN_CODE, RIGHT_READ | RIGHT_EXECUTE, 0));
+	check_ok(tcb_configure(IPC, g.space.tcb, NODE, g.space.vspace, 0, 0, g.endpoint));
+	check_ok(tcb_resume(g.space.tcb));
+	return g;
+}
+
 /* Tags are used again: a new space must not see what the TLB holds of the old one with its tag. */
 TEST(reborn, 1, 0, "space: spaces that come and go in the same memory never see the pages of those before")
 {
 	for (unsigned core = 0; core < cores(); core++) {
 		uint64_t memory = object(OBJECT_UNTYPED, 15); /* there is room for the pages of 32 spaces in a test */
 		for (unsigned i = 1; i <= 24 / cores(); i++) {
-			struct guest g = guest(foreign_load, core, TARGET, 0);
-			uint64_t vspace = slot(), table = slots(3), tcb = g.space.tcb;
-			check_ok(untyped_retype(IPC, memory, OBJECT_VSPACE, 0, NODE, vspace, 1));
-			check_ok(untyped_retype(IPC, memory, OBJECT_PAGE_TABLE, 0, NODE, table, 3));
-			uint64_t page = copy_of(g.space.data_frame, READ_WRITE), frame = show(&g, i);
-			check_ok(frame_unmap(frame));
-			for (unsigned level = 0; level < 3; level++)
-				check_ok(page_table_map(IPC, table + level, vspace, FOREIGN_CODE));
-			check_ok(frame_map(IPC, page, vspace, FOREIGN_DATA, READ_WRITE, 0));
-			check_ok(frame_map(IPC, frame, vspace, TARGET, READ_WRITE, 0));
-			uint64_t text = object(OBJECT_FRAME_4K, 0), text_here = copy_of(text, RIGHT_ALL);
-			check_ok(frame_map(IPC, text_here, ROOT_SLOT_VSPACE, WINDOW + 8192, READ_WRITE, 0));
-			for (unsigned c = 0; c < (unsigned)(foreign_end - foreign_start); c++)
-				((char *)WINDOW)[8192 + c] = foreign_start[c];
-			check_ok(frame_unmap(text_here));
-			check_ok(frame_map(IPC, text, vspace, FOREIGN_CODE, RIGHT_READ | RIGHT_EXECUTE, 0));
-			check_ok(tcb_configure(IPC, tcb, NODE, vspace, 0, 0, g.endpoint));
-			check_ok(tcb_resume(tcb));
+			struct guest g = guest_in(memory, foreign_load, core, TARGET, 0, i);
 			until(g.space.data[0] > 3);
 			check_eq(g.space.data[1], i);
 			check_ok(cnode_revoke(NODE, memory));
 			fault(&g);
 			check_eq(g.space.data[1], i);
-			check_ok(cnode_delete(NODE, tcb));
+			check_ok(cnode_delete(NODE, g.space.tcb));
+		}
+	}
+}
+
+static void come_and_go(struct worker *self) { self->out[0] = *(volatile uint64_t *)self->arg[0]; }
+
+/* A core that idles keeps its address space; the memory of its tables, the kernel's half among them, is written full. */
+TEST(idle_in_it, 1, 0, "space: memory of a space that is deleted while a core idles in it can be used for anything")
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		for (unsigned turn = 1; turn < 4; turn++) {
+			uint64_t memory = object(OBJECT_UNTYPED, 15), frame = slots(8);
+			struct thread_registers r;
+			struct guest g = guest_in(memory, foreign_reply, core, object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0), turn);
+			until(tcb_read_registers(IPC, g.space.tcb, &r) == 0); /* it receives */
+			check_ok(cnode_revoke(NODE, memory));
+			check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, NODE, frame, 8));
+			for (unsigned i = 0; i < 8; i++) {
+				check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW + 4096 * i, READ_WRITE, 0));
+				for (unsigned word = 0; word < 512; word++)
+					((uint64_t *)WINDOW)[512 * i + word] = 0xfff0000000000000 | i << 12;
+			}
+			for (unsigned i = 0; i < 3; i++) { /* new threads, in memory that this core has never seen */
+				struct worker *w = worker_start(come_and_go, 50, core, WINDOW + 4096 * i, 0);
+				until(w->done);
+				check_eq(w->out[0], 0xfff0000000000000 | i << 12);
+			}
+			for (unsigned i = 0; i < 8; i++)
+				check_ok(frame_unmap(frame + i));
+			workers_drop();
 		}
 	}
 }
