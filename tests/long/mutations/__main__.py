@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="a new copy of HEAD; forget the verdicts of what is to be tried")
     parser.add_argument("--survivors", action="store_true", help="a new copy of HEAD; try those again that nothing caught")
     parser.add_argument("--page", action="store_true", help="write docs/mutations.md from the verdicts there are, try none")
-    parser.add_argument("--quick", action="store_true", help="without the slow hosted tests: sanitizers, random system calls")
+    parser.add_argument("--quick", action="store_true", help="without the slow hosted tests: model, sanitizers, threads, random system calls")
     parser.add_argument("--work", metavar="DIR", type=Path, default=BUILD / "mutations", help="where the copy is kept")
     parser.add_argument("--jobs", metavar="N", type=int, default=1, help="of the compiler")
     return parser.parse_args()

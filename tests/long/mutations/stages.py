@@ -37,7 +37,7 @@ HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
     "random": lambda suite, name: suite == "kernel" and "random" in name and "threads" not in name,
 }
-SLOW = {"unit, sanitized", "threads", "random"}
+SLOW = {"unit, sanitized", "model", "threads", "random"}
 BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
 BOOTS_TO_BE_SURE = 3  # a test that fails once may have been late on a busy host: it counts when it fails again
 SLACK = 8  # times as long as without a mutation
