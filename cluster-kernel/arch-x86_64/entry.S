@@ -96,7 +96,9 @@ entry_syscall:
 slow:
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
-	call trap_syscall
+	call kernel_syscall
+	mov %gs:LOCAL_CPU, %rdi
+	call trap_leave
 	ud2
 
 /* The fast path is not for this call; it has the lock. */
@@ -105,7 +107,9 @@ entry_declined:
 	mov %gs:LOCAL_STACK_TOP, %rsp
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
-	call trap_syscall_entered
+	call kernel_syscall_entered
+	mov %gs:LOCAL_CPU, %rdi
+	call trap_leave
 	ud2
 
 /* RSP: the struct context to leave through behind a SYSCALL; only the GS base is still to be loaded. */

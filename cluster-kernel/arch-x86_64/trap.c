@@ -14,26 +14,14 @@ enum { EXCEPTIONS = 32, EXCEPTION_PAGE_FAULT = 14 };
 _Noreturn void entry_resume(const struct context *context);
 _Noreturn void entry_idle(void);
 
-/* The only way out: deferred work, then whoever is current. */
-static _Noreturn void leave(struct cpu *cpu)
+/* The way out of all but the fast path: deferred work, then whoever is current. System calls come here from entry.S. */
+_Noreturn void trap_leave(struct cpu *cpu)
 {
 	if (cpu->own.pending)
 		arch_finish(cpu);
 	if (cpu->shared.current == &cpu->shared.idle)
 		entry_idle();
 	entry_resume(&cpu->shared.current->context);
-}
-
-_Noreturn void trap_syscall(struct cpu *cpu)
-{
-	kernel_syscall(cpu);
-	leave(cpu);
-}
-
-_Noreturn void trap_syscall_entered(struct cpu *cpu)
-{
-	kernel_syscall_entered(cpu);
-	leave(cpu);
 }
 
 /* Out of the fast path, by way of entry.S. */
@@ -90,7 +78,7 @@ _Noreturn void trap_user(struct cpu *cpu, const struct context *context)
 		uint64_t words[5] = { context->rip, context->rsp, context->rflags, vector, context->error };
 		kernel_fault(cpu, FAULT_EXCEPTION, 5, words);
 	}
-	leave(cpu);
+	trap_leave(cpu);
 }
 
 _Noreturn void trap_kernel(const struct context *frame)
@@ -99,11 +87,11 @@ _Noreturn void trap_kernel(const struct context *frame)
 	if (frame->vector < EXCEPTIONS || cpu->shared.current != &cpu->shared.idle)
 		panic_exception(frame);
 	interrupt(cpu, frame->vector);
-	leave(cpu);
+	trap_leave(cpu);
 }
 
 _Noreturn void trap_start(struct cpu *cpu)
 {
 	kernel_poke(cpu);
-	leave(cpu);
+	trap_leave(cpu);
 }

@@ -11,7 +11,7 @@ static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
  * slots. Returns how many did: the first that cannot ends it. Programs may
  * write to either buffer meanwhile, so each word is read once.
  */
-static unsigned transfer_caps(const struct thread *from, struct thread *to, unsigned count)
+static __attribute__((noinline)) unsigned transfer_caps(const struct thread *from, struct thread *to, unsigned count)
 {
 	const volatile struct ipc_buffer *sent = thread_ipc_buffer(from), *buffer = thread_ipc_buffer(to);
 	if (!sent || !buffer)
@@ -30,13 +30,13 @@ static unsigned transfer_caps(const struct thread *from, struct thread *to, unsi
 	return count;
 }
 
-/* Words that are in memory on one side at least. Returns how many there are in all. */
-static unsigned transfer_long(const struct thread *from, struct thread *to, unsigned words)
+/* In registers and in memory. Returns how many could be. */
+static unsigned transfer_words(const struct thread *from, struct thread *to, unsigned words)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
 	const struct ipc_buffer *source = thread_ipc_buffer(from);
 	context_copy_words(&to->context, &from->context, words);
-	if (!buffer || !source)
+	if (words <= MESSAGE_REGISTERS || !buffer || !source)
 		return min(words, MESSAGE_REGISTERS);
 	words = min(words, MESSAGE_WORDS_MAX);
 	for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
@@ -44,7 +44,7 @@ static unsigned transfer_long(const struct thread *from, struct thread *to, unsi
 	return words;
 }
 
-static unsigned transfer_fault(const struct thread *from, struct thread *to, unsigned words)
+static __attribute__((noinline)) unsigned transfer_fault(const struct thread *from, struct thread *to, unsigned words)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
 	words = buffer ? words : min(words, MESSAGE_REGISTERS);
@@ -56,11 +56,11 @@ static unsigned transfer_fault(const struct thread *from, struct thread *to, uns
 	return words;
 }
 
-/* Returns the message info that the receiver gets. */
-static uint64_t transfer(const struct thread *from, struct thread *to, uint64_t info, bool grant)
+/* With capabilities, or of a fault. Returns the message info that the receiver gets. */
+static __attribute__((noinline)) uint64_t transfer_rare(const struct thread *from, struct thread *to, uint64_t info, bool grant)
 {
 	unsigned caps = grant ? message_caps(info) : 0, words = message_words(info);
-	words = from->faulting ? transfer_fault(from, to, words) : transfer_long(from, to, words);
+	words = from->faulting ? transfer_fault(from, to, words) : transfer_words(from, to, words);
 	if (caps)
 		caps = transfer_caps(from, to, caps);
 	return message_info(message_label(info), caps, words);
@@ -68,10 +68,12 @@ static uint64_t transfer(const struct thread *from, struct thread *to, uint64_t 
 
 void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant)
 {
-	if (message_is_short(info) && !from->faulting)
-		context_copy_words(&to->context, &from->context, message_words(info)); /* most often */
+	if (from->faulting || message_caps(info))
+		info = transfer_rare(from, to, info, grant);
+	else if (message_is_short(info))
+		context_copy_words(&to->context, &from->context, message_words(info));
 	else
-		info = transfer(from, to, info, grant);
+		info = message_info(message_label(info), 0, transfer_words(from, to, message_words(info)));
 	context_set_info(&to->context, info);
 	context_set_badge(&to->context, badge);
 	thread_result(to, SKERRY_OK);

@@ -14,7 +14,7 @@ void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 	struct thread *sender = current(cpu);
 	struct thread *caller = reply->thread;
 	object_lock_pair(&sender->lock, &caller->lock);
-	reply_cancel(caller);
+	reply->thread = 0;
 	if (!caller->faulting) {
 		message_transfer(sender, caller, info, 0, reply->rights & RIGHT_GRANT);
 		schedule_wake(cpu, caller);

@@ -114,26 +114,29 @@ void schedule_idle(struct cpu *cpu)
 	cpu->shared.current = idle;
 }
 
-/* The core goes on with the best of the ready. */
-static void run_best(struct cpu *cpu)
+/* The first of the run queue; the idle thread where there is none. */
+static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 {
 	struct run_queue *ready = &cpu->shared.ready;
-	struct thread *woken = cpu->own.woken;
-	cpu->own.slice_end = 0;
-	if (woken && (int)woken->priority > ready->highest) {
-		cpu->own.woken = 0;
-		switch_to(cpu, woken);
-		return;
-	}
 	enqueue_woken(cpu);
-	if (ready->highest < 0) {
-		switch_to(cpu, &cpu->shared.idle);
-		return;
-	}
+	if (ready->highest < 0)
+		return &cpu->shared.idle;
 	object_lock(&ready->lock);
 	struct thread *next = run_queue_take(ready);
 	next->queued = 0;
 	object_unlock(&ready->lock);
+	return next;
+}
+
+/* The core goes on with the best of the ready. */
+static void run_best(struct cpu *cpu)
+{
+	struct thread *next = cpu->own.woken;
+	cpu->own.slice_end = 0;
+	if (next && (int)next->priority > cpu->shared.ready.highest)
+		cpu->own.woken = 0;
+	else
+		next = take_queued(cpu);
 	switch_to(cpu, next);
 }
 
