@@ -131,6 +131,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
 	const struct hosted_core *core = &world->machine->core[cpu->own.index];
 	check_run_queue(cpu);
+	CHECK(current == idle || world_find(world, OBJECT_TCB, (uint64_t)current), "a core runs a dead thread", cpu->own.index,
+	      current);
 	CHECK(!cpu->own.pending && !cpu->shared.request, "work is left on a core at rest", cpu->own.pending,
 	      cpu->shared.request);
 	CHECK(cpu->shared.ready.highest <= (current == idle ? -1 : (int)current->priority),

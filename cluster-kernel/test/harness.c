@@ -22,6 +22,21 @@ void settle(void)
 	kernel_check(machine);
 }
 
+void enter_once(void)
+{
+	EXPECT(machine->config.cores, 1);
+	EXPECT(hosted_core_busy(&machine->core[0]), true);
+	hosted_self = &machine->core[0];
+	fiber_resume(&hosted_self->fiber);
+	hosted_self = 0;
+	kernel_check(machine);
+}
+
+void root_priority(unsigned priority)
+{
+	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), W(ROOT_SLOT_TCB)), 0);
+}
+
 struct thread *running(unsigned core)
 {
 	struct cpu *cpu = machine->kernel.cpu[core];

@@ -45,6 +45,9 @@ struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core);
 struct thread *running(unsigned core); /* null when the core idles */
 /* Lets everything run, then checks. */
 void settle(void);
+/* One kernel entry of a machine of one core, which has something to do: an interrupt, or what was posted. */
+void enter_once(void);
+void root_priority(unsigned priority);
 uint64_t result(const struct thread *thread);
 uint64_t badge(const struct thread *thread);
 uint64_t word(const struct thread *thread, unsigned index);

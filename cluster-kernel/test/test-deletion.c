@@ -9,12 +9,6 @@ enum { MANY = 3000, WIDE_BITS = 14, PIN = 5 };
 
 static struct thread *high, *worker;
 
-
-static void root_priority(unsigned priority)
-{
-	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), W(ROOT_SLOT_TCB)), 0);
-}
-
 /* From now on `high` runs on core 0; when it waits the worker does, which has an equal, so that the clock moves. */
 static void begin(void)
 {

@@ -77,6 +77,26 @@ static void lookups_go_through_levels(void)
 	EXPECT(self->cap.object, slot_of(NODE)->cap.object);
 }
 
+/* What has bits to be looked up, as untyped memory seems to, is not therefore a CNode. */
+static void only_cnodes_are_looked_into(void)
+{
+	enum { THREAD = 1060, BITS = 20 };
+	uint64_t cptr = 1ull << 60 | 5ull << (60 - BITS);
+	make(OBJECT_CNODE, 4, NODE, 1);
+	make(OBJECT_UNTYPED, BITS, NODE + 1, 1);
+	EXPECT(guard(CNODE_MINT, NODE + 2, NODE, 0, 0), 0);
+	EXPECT(call(NODE, CNODE_MOVE, W(1, NODE + 1), W(CNODE)), 0);
+	struct thread *thread = make_thread(THREAD, 100, 0);
+	EXPECT(call(THREAD, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(THREAD, TCB_CONFIGURE, W(1024, 0), W(NODE + 2, VSPACE, THREAD + 1)), 0);
+	EXPECT(call(THREAD, TCB_RESUME, NONE, NONE), 0);
+	root_priority(10);
+	EXPECT(running(0), thread);
+	EXPECT(simple(0, SYS_SIGNAL, cptr), SKERRY_BAD_CAP);
+	EXPECT(simple(0, SYS_SIGNAL, cptr | 1), SKERRY_BAD_CAP);
+	EXPECT(call(cptr, CNODE_DELETE, W(1), NONE), SKERRY_BAD_CAP);
+}
+
 static void mutates(void)
 {
 	make(OBJECT_ENDPOINT, 0, EP, 1);
@@ -202,6 +222,7 @@ static void spaces_and_ports_have_rights(void)
 const struct test tests[] = {
 	{ "guards are checked", guards_are_checked, 1 },
 	{ "lookups go through levels", lookups_go_through_levels, 1 },
+	{ "only CNodes are looked into", only_cnodes_are_looked_into, 1 },
 	{ "mutates", mutates, 1 },
 	{ "mutation spares the children", mutation_spares_the_children, 1 },
 	{ "mappings move along", mappings_move_along, 1 },

@@ -3,6 +3,7 @@
 #include <skerry/doorbell.h>
 #include "check.h"
 #include "harness.h"
+#include "notification.h"
 
 enum { NOTE = 1000, BADGED = 1001, BELL = 1002, NUMBER = 70 };
 
@@ -143,11 +144,100 @@ static void the_peer_has_gone(void)
 	hosted_destroy(pair[0]);
 }
 
+/* A notification that only its listener still names, with many waiters, makes way for another. */
+static void a_listener_is_replaced(void)
+{
+	enum { OLD = 1200, WAITER = 1300, COUNT = 60 };
+	struct hosted *saved = machine;
+	const struct thread *waiter[COUNT];
+	unsigned signalled = 0, deleted = 0;
+	begin(1);
+	machine = pair[1];
+	make(OBJECT_NOTIFICATION, 0, OLD, 1);
+	for (unsigned i = 0; i < COUNT; i++)
+		waiter[i] = make_thread(WAITER + 2 * i, 100, 0);
+	root_priority(10);
+	for (unsigned i = 0; i < COUNT; i++)
+		simple(0, SYS_WAIT, OLD);
+	root_priority(200);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, 0), W(OLD)), 0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	copy(BADGED, NOTE, RIGHT_WRITE, 8);
+	delete(OLD);
+	machine = pair[0];
+	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER), W(CNODE)), 0);
+
+	machine = pair[1];
+	struct hosted_call listen_call = { .number = SYS_CALL, .cptr = ROOT_SLOT_CHANNEL,
+		                           .info = message_info(CHANNEL_LISTEN, 1, 2), .word = { NUMBER, 0 } };
+	thread_ipc_buffer(machine->root)->caps[0] = BADGED;
+	hosted_post_call(machine, 0, &listen_call);
+	enter_once();
+	EXPECT(machine->root->context.again, true);
+	EXPECT(waiter[0]->state, THREAD_READY);
+	EXPECT(waiter[COUNT - 1]->state, THREAD_WAITING);
+	machine = pair[0]; /* between two quanta the bell is still the old one's */
+	EXPECT(simple(0, SYS_SIGNAL, BELL), 0);
+	machine = pair[1];
+	enter_once();
+	run_both();
+	EXPECT(result(machine->root), 0);
+	for (unsigned i = 0; i < COUNT; i++) {
+		EXPECT(waiter[i]->state, THREAD_READY);
+		signalled += result(waiter[i]) == 0;
+		deleted += result(waiter[i]) == SKERRY_DELETED;
+	}
+	EXPECT(signalled, 1);
+	EXPECT(deleted, COUNT - 1);
+	machine = saved;
+	EXPECT(heard(), 0);
+	EXPECT(ring(BELL), 0);
+	EXPECT(heard(), 8);
+	end();
+}
+
+/* Each is heard once, in as many entries as it takes. */
+static void more_bells_than_a_quantum(void)
+{
+	enum { BELLS = 1200, NOTES = 1400, COUNT = 100 };
+	struct hosted *saved = machine;
+	unsigned entries = 0;
+	begin(1);
+	pair[1]->kernel.quantum = saved->kernel.quantum;
+	machine = pair[1];
+	make(OBJECT_NOTIFICATION, 0, NOTES, COUNT);
+	for (unsigned i = 0; i < COUNT; i++)
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(i, 0), W(NOTES + i)), 0);
+	machine = pair[0];
+	for (unsigned i = 0; i < COUNT; i++) {
+		EXPECT(call(CNODE, CNODE_MINT, W(BELLS + i, ROOT_SLOT_CHANNEL, RIGHT_ALL, i), W(CNODE)), 0);
+		EXPECT(simple(0, SYS_SIGNAL, BELLS + i), 0);
+	}
+	machine = pair[1];
+	for (unsigned now = 0, before = 0; now < COUNT; before = now, entries++) {
+		enter_once();
+		now = 0;
+		for (unsigned i = 0; i < COUNT; i++)
+			now += ((const struct notification *)slot_of(NOTES + i)->cap.object)->word;
+		EXPECT(now > before, true);
+		if (machine->kernel.quantum == 1)
+			EXPECT(now, before + 1);
+	}
+	EXPECT(entries > 1, true);
+	settle();
+	for (unsigned i = 0; i < COUNT; i++)
+		EXPECT(((const struct notification *)slot_of(NOTES + i)->cap.object)->word, 1);
+	machine = saved;
+	end();
+}
+
 const struct test tests[] = {
 	{ "a bell is heard", a_bell_is_heard, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
 	{ "a revoked listener hears nothing", a_revoked_listener_hears_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
+	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },
+	{ "more bells than a quantum", more_bells_than_a_quantum, 1 },
 	{ "the peer has gone", the_peer_has_gone, 1 },
 	{ 0 },
 };

@@ -91,6 +91,62 @@ static void no_system_call_is_lost(void)
 		EXPECT(result(victim), 0);
 }
 
+/*
+ * A thread waits; its core has let go of the lock and still holds the thread's
+ * state when another core destroys the thread and uses its memory again. That one
+ * must wait for the state to be saved: the hosted port's save sees it otherwise.
+ */
+enum { POOL = 1050, REUSED = 1051, PATIENCE = 1000 };
+static unsigned turns;
+
+static unsigned core_1_lags(void *argument, unsigned count)
+{
+	const struct cpu *cpu = machine->kernel.cpu[1];
+	bool unsaved = cpu->own.loaded_thread && cpu->shared.current == &cpu->shared.idle;
+	(void)argument, (void)count;
+	return unsaved ? turns++ >= PATIENCE : turns == 0;
+}
+
+static bool destroy_and_reuse(void *argument, struct hosted *on, unsigned core)
+{
+	unsigned *step = argument;
+	struct hosted_call order[] = {
+		{ .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1), .word = { POOL } },
+		{ .number = SYS_CALL, .cptr = POOL, .info = message_info(UNTYPED_RETYPE, 1, 4),
+		  .word = { OBJECT_TCB, 0, REUSED, 1 } },
+	};
+	if (core || *step == 2)
+		return false;
+	thread_ipc_buffer(on->root)->caps[0] = CNODE;
+	hosted_post_call(on, core, &order[(*step)++]);
+	return true;
+}
+
+static void a_thread_is_destroyed_before_it_is_saved(void)
+{
+	enum { NOTE = 1060 };
+	uint64_t start[21] = { 1, 0x1000, 0x2000 };
+	unsigned step = 0;
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	make(OBJECT_UNTYPED, TCB_BITS, POOL, 1);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_TCB, 0, A, 1), W(CNODE)), 0);
+	EXPECT(call(A, TCB_CONFIGURE, W(0, 0), W(CNODE, VSPACE)), 0);
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(A, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+	struct hosted_call wait = { .number = SYS_WAIT, .cptr = NOTE };
+	turns = 0;
+	machine->config.choose = core_1_lags;
+	machine->config.program = destroy_and_reuse;
+	machine->config.program_argument = &step;
+	hosted_post_call(machine, 1, &wait);
+	settle();
+	machine->config.program = 0;
+	EXPECT(machine->config.threads || turns, true);
+	EXPECT(step, 2);
+	EXPECT(result(machine->root), 0);
+	EXPECT(slot_of(REUSED)->cap.type, OBJECT_TCB);
+}
+
 /* An address space goes while other cores have it loaded: their threads in other spaces go on. */
 static void an_address_space_goes_under_others(void)
 {
@@ -120,6 +176,7 @@ const struct test tests[] = {
 	{ "a thread deletes itself", a_thread_deletes_itself, 1 },
 	{ "threads move", threads_move, 2 },
 	{ "a running thread is stopped", a_running_thread_is_stopped, 2 },
+	{ "a thread is destroyed before it is saved", a_thread_is_destroyed_before_it_is_saved, 2 },
 	{ "no system call is lost", no_system_call_is_lost, 2 },
 	{ "an address space goes under others", an_address_space_goes_under_others, 2 },
 	{ 0 },

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who runs after an entry that has made threads ready: the first of them may never have been in a queue. */
+#include "harness.h"
+#include "work.h"
+
+enum { NOTE = 1000, NEVER = 1001, EP = 1002, REPLY = 1003, POOL = 1004, A = 1010, ROOT = 50 };
+
+static void objects(void)
+{
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	make(OBJECT_ENDPOINT, 0, EP, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+}
+
+static struct thread *thread_of(unsigned i, unsigned priority) { return make_thread(A + 10 * i, priority, 0); }
+
+/* The current thread waits for ever; this one runs then. */
+static void expect_then(const struct thread *next)
+{
+	simple(0, SYS_WAIT, NEVER);
+	EXPECT(running(0), next);
+}
+
+/* The current thread makes a call and is displaced before or after it is over. */
+static void post_delete(uint64_t slot)
+{
+	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
+		                     .word = { slot } };
+	hosted_post_call(machine, 0, &order);
+	settle();
+}
+
+static void equals_run_in_the_order_of_waking(void)
+{
+	enum { COUNT = 5 };
+	struct thread *t[COUNT];
+	objects();
+	for (unsigned i = 0; i < COUNT; i++)
+		t[i] = thread_of(i, 100);
+	root_priority(ROOT);
+	for (unsigned i = 0; i < COUNT; i++) {
+		EXPECT(running(0), t[i]);
+		simple(0, SYS_RECV, EP);
+	}
+	post_delete(EP);
+	EXPECT(running(0), t[0]);
+	for (unsigned i = 0; i < COUNT; i++) {
+		EXPECT(result(t[i]), SKERRY_DELETED);
+		expect_then(i + 1 < COUNT ? t[i + 1] : machine->root);
+	}
+}
+
+static void the_best_of_several_runs(void)
+{
+	static const unsigned priority[] = { 60, 100, 30, 80, 100 }, order[] = { 1, 4, 3, 0 };
+	enum { COUNT = sizeof(priority) / sizeof(priority[0]) };
+	struct thread *t[COUNT];
+	objects();
+	machine->kernel.quantum = WORK_QUANTUM; /* all in one entry */
+	for (unsigned i = 0; i < COUNT; i++) {
+		t[i] = thread_of(i, 200);
+		root_priority(ROOT);
+		EXPECT(running(0), t[i]);
+		simple(0, SYS_RECV, EP);
+		EXPECT(call(A + 10 * i, TCB_SCHEDULE, W(priority[i], 0), W(ROOT_SLOT_TCB)), 0);
+	}
+	post_delete(EP);
+	EXPECT(running(0), t[order[0]]);
+	for (unsigned i = 1; i < sizeof(order) / sizeof(order[0]); i++)
+		expect_then(t[order[i]]);
+	expect_then(machine->root);
+	expect_then(t[2]);
+}
+
+/* Who was interrupted by a higher priority goes on before its equals. */
+static void a_higher_one_runs_at_once(void)
+{
+	objects();
+	struct thread *high = thread_of(0, 200), *x = thread_of(1, 100), *y = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), high);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), x);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	EXPECT(running(0), high);
+	expect_then(x);
+	expect_then(y);
+}
+
+/* One that is woken by its equal waits behind those that are ready already. */
+static void an_equal_waits_its_turn(void)
+{
+	objects();
+	struct thread *woken = thread_of(0, 100), *x = thread_of(1, 100), *y = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), woken);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), x);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	EXPECT(running(0), x);
+	expect_then(y);
+	expect_then(woken);
+}
+
+/* Also when who wakes it goes to sleep in the same entry. */
+static void an_equal_waits_its_turn_when_its_waker_waits(void)
+{
+	objects();
+	struct thread *client = thread_of(0, 100), *server = thread_of(1, 100), *ready = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), client);
+	syscall_on(0, SYS_CALL, EP, 0, NONE, NONE, 0);
+	EXPECT(running(0), server);
+	syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY);
+	EXPECT(running(0), server);
+	syscall_on(0, SYS_REPLY_RECV, EP, 0, W(0, 1, 2, 3, 4), NONE, REPLY); /* five words: not the fast path */
+	EXPECT(running(0), ready);
+	expect_then(client);
+}
+
+/*
+ * The fast path hands the core over to an equal, past those that are ready: they
+ * wait for the end of the slice, which goes on over all of it.
+ */
+static void a_conversation_has_one_slice(void)
+{
+	objects();
+	struct thread *server = thread_of(0, 100), *client = thread_of(1, 100), *ready = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), server);
+	syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY);
+	for (unsigned i = 0; i < 3; i++) {
+		EXPECT(running(0), client);
+		syscall_on(0, SYS_CALL, EP, 0, W(i), NONE, 0);
+		EXPECT(running(0), server);
+		syscall_on(0, SYS_REPLY_RECV, EP, 0, W(i), NONE, REPLY);
+		hosted_advance(machine, machine->kernel.slice / 4);
+		settle();
+	}
+	EXPECT(running(0), client);
+	hosted_advance(machine, machine->kernel.slice / 2);
+	settle();
+	EXPECT(running(0), ready);
+	expect_then(client);
+}
+
+/* Its deadline passes in the entry in which its equals' slice ends: it is behind who waits, before who has run. */
+static void woken_at_the_end_of_a_slice(void)
+{
+	objects();
+	struct thread *woken = thread_of(0, 100), *x = thread_of(1, 100), *y = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), woken);
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(machine->time + 2 * machine->kernel.slice), NONE, 0);
+	EXPECT(running(0), x);
+	hosted_advance(machine, 3 * machine->kernel.slice);
+	enter_once();
+	EXPECT(woken->state, THREAD_READY);
+	EXPECT(running(0), y);
+	expect_then(woken);
+	expect_then(x);
+}
+
+/* The endpoint and the thread that waits for it go in one entry: it is woken, then there is no such thread. */
+static void woken_and_destroyed(void)
+{
+	objects();
+	uint64_t start[21] = { 1, 0x1000, 0x2000 };
+	make(OBJECT_UNTYPED, 12, POOL, 1);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_TCB, 0, A, 1), W(CNODE)), 0);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_ENDPOINT, 0, A + 1, 1), W(CNODE)), 0); /* the youngest goes first */
+	EXPECT(call(A, TCB_CONFIGURE, W(0, 0), W(CNODE, VSPACE)), 0);
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(A, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+	root_priority(ROOT);
+	simple(0, SYS_RECV, A + 1);
+	EXPECT(running(0), machine->root);
+	machine->kernel.quantum = WORK_QUANTUM; /* all in one entry */
+	revoke(POOL);
+	EXPECT(running(0), machine->root);
+	EXPECT(slot_of(A)->cap.type, 0);
+	expect_then(0);
+}
+
+const struct test tests[] = {
+	{ "equals run in the order of waking", equals_run_in_the_order_of_waking, 1 },
+	{ "the best of several that are woken runs", the_best_of_several_runs, 1 },
+	{ "a higher one runs at once", a_higher_one_runs_at_once, 1 },
+	{ "an equal waits its turn", an_equal_waits_its_turn, 1 },
+	{ "an equal waits its turn when its waker waits", an_equal_waits_its_turn_when_its_waker_waits, 1 },
+	{ "a conversation has one slice", a_conversation_has_one_slice, 1 },
+	{ "woken at the end of a slice", woken_at_the_end_of_a_slice, 1 },
+	{ "woken and destroyed", woken_and_destroyed, 1 },
+	{ 0 },
+};
