@@ -2,7 +2,9 @@
 /*
  * The fast path: Call and ReplyRecv between two threads of one core that both
  * are where a client and its server always are. What else can happen is the
- * slow path's (syscall.c); the outcome is the same either way.
+ * slow path's (syscall.c). The outcome is the same either way, but for this: the
+ * receiver runs at once, where on the slow path it would go behind the ready
+ * threads of its priority. They wait for the end of the slice, which goes on.
  *
  *     the message     no capabilities, words in registers only
  *     the CSpace      of one level
