@@ -4,18 +4,31 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from deploy import qemu
 from deploy.bench import latency
-from deploy.bench.ipc import OPERATIONS, Measured, measure, metric
+from deploy.bench.ipc import OPERATIONS, Measured, Spread, measure, metric
 from deploy.modules import REGIMES
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 
 CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slow_call", "signal", "yield")]
+
+
+# Instructions, one way: half of what seL4 takes, and what the slow path and signals may.
+BOUNDS = {
+    "none": {"call": 120, "reply_recv": 140, "slow_call": 450, "slow_reply_recv": 450, "signal": 250},
+    "clh": {"call": 160, "reply_recv": 180, "slow_call": 450, "slow_reply_recv": 450, "signal": 250},
+}
+
+
+@cache
+def once(lock: str) -> dict[str, Spread]:
+    return counted(lock).spread
 
 
 def counted(lock: str, rounds: int = 200) -> Measured:
@@ -40,11 +53,18 @@ def test_plausible() -> None:
     for way in ("call", "reply_recv"):
         names = [way, *(f"{way}_{n}" for n in (1, 2, 3, 4)), *(f"slow_{way}_{n}" for n in (10, 120))]
         lengths = [of[name] for name in names]
-        assert lengths == sorted(set(lengths))
-        assert of[way] < of[f"slow_{way}_0"] < of[f"slow_{way}"]
+        assert lengths == sorted(lengths) and lengths[0] < lengths[1] < lengths[-1]
+        assert of[way] < of[f"slow_{way}_0"] and of[way] < of[f"slow_{way}"]
         assert of[f"{way}_same_vspace"] < of[way]
     assert 10 < of["yield"] < of["yield_switch"]
     assert counted("none").spread["call"].median < of["call"]
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize(("lock", "name", "most"), [(lock, *bound) for lock, of in BOUNDS.items() for bound in of.items()])
+def test_bounds(lock: str, name: str, most: int) -> None:
+    """no system call takes more instructions than it should"""
+    assert once(lock)[name].median <= most
 
 
 @pytest.mark.limit(200)
@@ -90,5 +110,7 @@ def test_latency() -> None:
         assert one.delay < one.response
         assert one.entries >= 1
         assert one is at_rest or one.delay > at_rest.delay
+        # threads whose deadlines passed before the watcher's go first, a quantum of them at a time
+        assert one.delay < (25_000 if one.name.startswith("timer:") else 8_000), one
     frame = next(one for one in seen.operations if one.name == "retype: the largest frame")
     assert frame.entries > 1000  # a gigabyte, not the 2 MiB of a small machine
