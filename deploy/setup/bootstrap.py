@@ -7,6 +7,7 @@ one hash of a small file.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -43,7 +44,14 @@ def run_logged(command: list[str]) -> bool:
 
 
 def make_venv() -> bool:
+    """One of several commands makes it, the others wait."""
     LOG.parent.mkdir(parents=True, exist_ok=True)
+    with (LOG.parent / "venv.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return is_ready() or make_venv_alone()
+
+
+def make_venv_alone() -> bool:
     LOG.write_text("")
     shutil.rmtree(VENV, ignore_errors=True)
     if not run_logged([sys.executable, "-m", "venv", str(VENV)]):
