@@ -33,7 +33,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	if (!slot_delete(cpu, &listener->notification))
 		return KERNEL_AGAIN;
 	slot_insert(&listener->notification, &slot->cap, slot);
-	atomic_store_explicit(&end->heard->route[number], core, memory_order_release);
+	/* who listens and then rings, and the peer that does likewise: one of them finds the other listening */
+	atomic_store_explicit(&end->heard->route[number], core, memory_order_seq_cst);
 	return SKERRY_OK;
 }
 
@@ -48,7 +49,7 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 {
 	struct channel_end *end = &kernel_of(cpu)->channel[cap->object];
 	unsigned number = cap->badge;
-	unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_acquire);
+	unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
 	if (core >= end->peer_cpu_count)
 		return; /* nobody listens */
 	_Atomic uint64_t *pending = &end->ring->core[core].pending[number / 64];

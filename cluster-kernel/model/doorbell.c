@@ -89,6 +89,31 @@ static void revoked(void)
 	machine_invokes(listener, CNODE, CNODE_DELETE, BADGED, 0, 0);
 }
 
+/* Each listens, tells the other, and waits: both may be told, but not neither. */
+static struct thread *opener[2];
+
+static void two_openers(void)
+{
+	peer = machine_make_pair(1, 1);
+	struct hosted *const both[] = { peer, machine };
+	for (unsigned i = 0; i < 2; i++) {
+		machine = both[i];
+		opener[i] = running(0);
+		make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+		copy(BADGED, NOTE, RIGHT_WRITE, 1);
+		EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER), W(CNODE)), 0);
+		machine_invokes(opener[i], ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, NUMBER, 0, BADGED);
+		machine_does(opener[i], SYS_SIGNAL, BELL);
+		machine_does(opener[i], SYS_WAIT, NOTE);
+	}
+}
+
+static void one_told(void)
+{
+	machine_check();
+	EXPLORE_CHECK(opener[0]->state == THREAD_READY || opener[1]->state == THREAD_READY, "both listen and neither is told");
+}
+
 static void nothing_left(void)
 {
 	machine_check();
@@ -102,6 +127,7 @@ static const struct explore_case cases[] = {
 	{ .name = "rings from two cores", .threads = 3, .set_up = two_ringers, .end = both_heard, KERNEL },
 	{ .name = "a ring for another core", .threads = 3, .set_up = on_another_core, .end = heard, KERNEL },
 	{ .name = "a ring meets the listener's end", .threads = 2, .set_up = revoked, .end = nothing_left, KERNEL },
+	{ .name = "both begin to listen", .threads = 2, .set_up = two_openers, .end = one_told, KERNEL },
 	{ 0 },
 };
 

@@ -4,7 +4,6 @@
  * channel: they find each other, talk, sleep; one starts again in the middle.
  * No timer helps: what is not announced by a bell is slept through.
  */
-#include "handshake.h"
 #include <skerry/channel.h>
 #include "channel-memory.h"
 #include "channel.h"
@@ -15,14 +14,14 @@
 #include "slots.h"
 #include "vspace.h"
 
-/* Instances 0 and 1 are the sides; 2 is side 1, started again. */
+/* Instances 0 and 1 are the sides; 2 and 3 are sides 0 and 1, started again. */
 #define INSTANCE(n)                                                                          \
 	void channels_init_##n(int notification);                                            \
 	int channel_send_##n(uint32_t cluster, uint16_t type, const void *body, size_t size);\
 	void channels_work_##n(void);
-INSTANCE(0) INSTANCE(1) INSTANCE(2)
+INSTANCE(0) INSTANCE(1) INSTANCE(2) INSTANCE(3)
 
-enum { SIDES = 2, INSTANCES = 3, OWN = 1 << 18 };
+enum { SIDES = 2, INSTANCES = 4, OWN = 1 << 18 };
 
 static _Alignas(4096) uint8_t memory[CHANNEL_RINGS + SIDES * CHANNEL_RING];
 static struct root_info info[SIDES];
@@ -45,13 +44,16 @@ static unsigned side_of_self(void) { return played >= 0 ? (unsigned)played : exp
 
 const struct root_info *root_of_self(void) { return &info[side_of_self()]; }
 
+/* Side 1's first manager stops before it rings. */
+static bool silent;
+
 int bell_signal(uint64_t doorbell)
 {
 	(void)doorbell;
 	unsigned to = !side_of_self();
-	if (played < 0)
-		explore_drain();
-	if (atomic_load_explicit(&listens[to], memory_order_acquire)) {
+	if (silent && side_of_self() == 1 && self_of[1]->instance == 1)
+		return 0;
+	if (atomic_load_explicit(&listens[to], memory_order_seq_cst)) {
 		atomic_fetch_or_explicit(&bell[to], 1, memory_order_release);
 		if (played < 0)
 			explore_raise(&line[to]);
@@ -61,9 +63,7 @@ int bell_signal(uint64_t doorbell)
 
 int bell_listen(void)
 {
-	if (played < 0)
-		explore_drain();
-	atomic_store_explicit(&listens[side_of_self()], 1, memory_order_release);
+	atomic_store_explicit(&listens[side_of_self()], 1, memory_order_seq_cst);
 	return 0;
 }
 
@@ -74,24 +74,6 @@ static void wait_for_bell(void)
 	unsigned self = side_of_self();
 	explore_rest(&line[self], rung, &bell[self]);
 	atomic_exchange_explicit(&bell[self], 0, memory_order_acquire);
-}
-
-/*
- * Payloads stay as they are: zeroing one races with a peer that still reads the
- * old side's last message, which nothing in the protocol prevents.
- */
-void *shared_memset(void *start, int byte, size_t size)
-{
-	uint8_t *at = start;
-	if (at < memory || at >= memory + sizeof(memory))
-		return memset(start, byte, size);
-	struct ring *ring = start;
-	atomic_store_explicit(&ring->taken, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->wanted, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->room_wanted, 0, memory_order_relaxed);
-	for (unsigned i = 0; i < CHANNEL_SLOTS; i++)
-		atomic_store_explicit(&ring->slot[i].sequence, 0, memory_order_relaxed);
-	return start;
 }
 
 void *own_memory(uint64_t size)
@@ -137,7 +119,7 @@ static void set_up(void)
 
 static void begin_instance(unsigned instance)
 {
-	static void (*const init[])(int) = { channels_init_0, channels_init_1, channels_init_2 };
+	static void (*const init[])(int) = { channels_init_0, channels_init_1, channels_init_2, channels_init_3 };
 	unsigned self = side_of_self();
 	self_of[self] = &manager[instance];
 	manager[instance].instance = instance;
@@ -146,13 +128,14 @@ static void begin_instance(unsigned instance)
 
 static void work(unsigned instance)
 {
-	static void (*const works[])(void) = { channels_work_0, channels_work_1, channels_work_2 };
+	static void (*const works[])(void) = { channels_work_0, channels_work_1, channels_work_2, channels_work_3 };
 	works[instance]();
 }
 
 static void send(unsigned instance, uint8_t what)
 {
-	static int (*const sends[])(uint32_t, uint16_t, const void *, size_t) = { channel_send_0, channel_send_1, channel_send_2 };
+	static int (*const sends[])(uint32_t, uint16_t, const void *, size_t) = {
+		channel_send_0, channel_send_1, channel_send_2, channel_send_3 };
 	EXPLORE_CHECK(sends[instance](!side_of_self(), 9, &what, 1) == 0, "a message is refused");
 }
 
@@ -165,7 +148,7 @@ static void serve(unsigned instance)
 	}
 }
 
-/* Both have opened the channel, seen each other, and a message has come to side 0. */
+/* Both have opened the channel, seen each other, and messages have come to side 0: as many as the ring has slots. */
 static void both_up(void)
 {
 	for (played = 0; played < SIDES; played++)
@@ -174,12 +157,14 @@ static void both_up(void)
 		played = i % SIDES;
 		work(played);
 	}
-	played = 1;
-	send(1, 11);
-	played = 0;
-	work(0);
+	for (unsigned i = 0; i < CHANNEL_SLOTS; i++) {
+		played = 1;
+		send(1, 11);
+		played = 0;
+		work(0);
+	}
 	played = -1;
-	EXPLORE_CHECK(manager[0].received == 1, "the channel does not come up");
+	EXPLORE_CHECK(manager[0].received == CHANNEL_SLOTS, "the channel does not come up");
 	manager[0].received = 0;
 	bell[0] = bell[1] = 0;
 }
@@ -197,12 +182,13 @@ static void both_ways(unsigned self)
 	serve(self);
 }
 
-/* Side 1's whole cluster is stopped and started: its kernel forgets who listened. */
+/* The side's whole cluster is stopped and started: its kernel forgets who listened. */
 static void restart(void)
 {
-	atomic_store_explicit(&listens[1], 0, memory_order_release);
-	atomic_store_explicit(&bell[1], 0, memory_order_release);
-	begin_instance(2);
+	unsigned side = side_of_self();
+	atomic_store_explicit(&listens[side], 0, memory_order_release);
+	atomic_store_explicit(&bell[side], 0, memory_order_release);
+	begin_instance(side + SIDES);
 }
 
 /* Then a message comes from the new one. */
@@ -210,9 +196,9 @@ static void starts_again(unsigned self)
 {
 	if (self) {
 		restart();
-		send(2, 12);
+		send(3, 12);
 	}
-	serve(self ? 2 : 0);
+	serve(self ? 3 : 0);
 }
 
 /* While side 0 has something to say to whoever is there. */
@@ -222,7 +208,7 @@ static void starts_again_unheard(unsigned self)
 		restart();
 	else
 		send(0, 10);
-	serve(self ? 2 : 0);
+	serve(self ? 3 : 0);
 }
 
 /* Its last words are heard whole or not at all. */
@@ -232,7 +218,47 @@ static void last_words(unsigned self)
 		send(1, 11);
 		restart();
 	}
-	serve(self ? 2 : 0);
+	serve(self ? 3 : 0);
+}
+
+static void last_words_unrung(unsigned self)
+{
+	if (self)
+		silent = true;
+	last_words(self);
+}
+
+/* And the new one speaks in the same slot. */
+static void last_and_first_words(unsigned self)
+{
+	if (self) {
+		send(1, 11);
+		restart();
+		send(3, 12);
+	}
+	serve(self ? 3 : 0);
+}
+
+/* And has a bell before it is acknowledged. */
+static void last_and_first_words_answered(unsigned self)
+{
+	if (!self)
+		send(0, 10);
+	last_and_first_words(self);
+}
+
+static void both_open(unsigned self)
+{
+	begin_instance(self);
+	both_ways(self);
+}
+
+static void both_start_again(unsigned self)
+{
+	restart();
+	if (self)
+		send(self + SIDES, 10 + self);
+	serve(self + SIDES);
 }
 
 static void one_came(void)
@@ -257,7 +283,20 @@ static void the_new_ones_came(void)
 static void noticed(void)
 {
 	EXPLORE_CHECK(manager[0].lost == 1, "a peer started again and nobody noticed");
-	EXPLORE_CHECK(manager[2].received <= 1, "a message came twice");
+	EXPLORE_CHECK(manager[3].received <= 1, "a message came twice");
+}
+
+static void last_and_first_came(void)
+{
+	noticed();
+	EXPLORE_CHECK(manager[0].received >= 1 && manager[0].received <= 2 && manager[0].last == 12,
+	              "the new peer's message never arrives");
+}
+
+static void both_new_ones_came(void)
+{
+	EXPLORE_CHECK(manager[2].received == 1 && manager[2].last == 11, "the new peer's message never arrives");
+	EXPLORE_CHECK(manager[2].lost <= 1 && manager[3].lost <= 1, "a peer is lost more often than it starts");
 }
 
 static const struct explore_case cases[] = {
@@ -267,6 +306,15 @@ static const struct explore_case cases[] = {
 	{ .name = "one starts again and is told something", .threads = 2, .set_up = set_up, .begin = both_up,
 	  .thread = starts_again_unheard, .end = noticed },
 	{ .name = "last words", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_words, .end = noticed },
+	{ .name = "last words without a bell", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_words_unrung,
+	  .end = noticed },
+	{ .name = "last and first words", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_and_first_words,
+	  .end = last_and_first_came },
+	{ .name = "last and first words, answered", .threads = 2, .set_up = set_up, .begin = both_up,
+	  .thread = last_and_first_words_answered, .end = last_and_first_came },
+	{ .name = "both open", .threads = 2, .set_up = set_up, .thread = both_open, .end = both_came },
+	{ .name = "both start again", .threads = 2, .set_up = set_up, .begin = both_up, .thread = both_start_again,
+	  .end = both_new_ones_came },
 	{ 0 },
 };
 

@@ -38,16 +38,13 @@ struct channel {
 static struct channel channel[BOOT_MAX_CHANNELS];
 static uint32_t channel_count; /* published last: the timer thread reads it */
 
-static void zero_ring(void *ring)
-{
-	memset(ring, 0, ring_size(CHANNEL_SLOTS));
-}
-
+/* With the peer of generation c->seen. */
 static void start_rings(struct channel *c)
 {
-	c->out = ring_producer(c->ring_out, CHANNEL_SLOTS);
-	c->in = ring_consumer(c->ring_in, CHANNEL_SLOTS);
-	atomic_store_explicit(&c->in.ring->taken, 0, memory_order_relaxed);
+	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
+	uint64_t position = channel_position(generation, c->seen);
+	c->out = ring_producer_at(c->ring_out, CHANNEL_SLOTS, position);
+	c->in = ring_consumer_at(c->ring_in, CHANNEL_SLOTS, position);
 	memset(c->assembly, 0, sizeof(*c->assembly));
 }
 
@@ -77,8 +74,6 @@ static void channel_open(uint32_t index, int notification)
 	if (error)
 		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
 
-	zero_ring(c->ring_out);
-	start_rings(c);
 	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
 	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
 	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
@@ -207,14 +202,11 @@ static void look_at_peer(struct channel *c)
 		if (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
 		    atomic_load_explicit(&c->theirs->version, memory_order_relaxed) != CHANNEL_VERSION)
 			return;
-		if (c->seen) {
-			if (c->state != LINK_DEAD)
-				lose(c, "it started again");
-			zero_ring(c->ring_out);
-		}
+		if (c->seen && c->state != LINK_DEAD)
+			lose(c, "it started again");
 		c->state = LINK_STARTING;
-		start_rings(c);
 		c->seen = generation;
+		start_rings(c);
 		c->alive_at = read_tsc();
 		c->silent_ticks = 0;
 		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One manager's cluster-manager/root/channel.c (a copy, so that it finds our root.h), under names with INSTANCE. */
-#include "handshake.h"
-
 #define JOIN_(name, instance) name##_##instance
 #define JOIN(name, instance)  JOIN_(name, instance)
 #define channels_init         JOIN(channels_init, INSTANCE)
@@ -12,8 +10,5 @@
 #define channels_tick         JOIN(channels_tick, INSTANCE)
 #define channels_heartbeat    JOIN(channels_heartbeat, INSTANCE)
 #define channel_alive         JOIN(channel_alive, INSTANCE)
-
-#undef memset
-#define memset shared_memset
 
 #include CHANNEL_C

@@ -11,12 +11,15 @@
  * Doorbells: CHANNEL_BELL_MANAGER wakes the other side's manager. For port i,
  * 1 + 2i wakes the switch's side and 2 + 2i the stack's side.
  *
- * A side writes only its own half of the header. A side that starts zeroes the
- * ring it produces into, then raises `generation`; 0 means not started. Whoever
- * sees the peer's generation change treats everything outstanding as lost, zeroes
- * its own ring again, starts both ring ends anew and only then acknowledges that
- * generation. The channel is up for a side once the peer has acknowledged the
- * side's own generation: before that it neither produces nor consumes.
+ * A side writes only its own half of the header. A side that starts withdraws
+ * its acknowledgement, then raises `generation`; 0 means not started. It touches no
+ * ring: the peer may still be reading what its predecessor said last. Whoever
+ * sees the peer's generation change treats everything outstanding as lost, lets
+ * go of both rings, starts their ends anew at channel_position() and only then
+ * acknowledges that generation. The channel is up for a side once the peer has
+ * acknowledged the side's own generation: before that it neither produces nor
+ * consumes. So a slot is written only when its reader has begun anew, and what
+ * stands in it from before is never taken for a message.
  */
 #pragma once
 
@@ -26,7 +29,7 @@
 
 #define CHANNEL_MAGIC 0x314c4e4843524b53ull
 enum {
-	CHANNEL_VERSION = 1,
+	CHANNEL_VERSION = 2,
 	CHANNEL_SLOTS = 512,
 	CHANNEL_RING = 0x10000,
 	CHANNEL_RINGS = 0x1000,
@@ -47,3 +50,10 @@ enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
 struct channel_header {
 	struct channel_side side[2];
 };
+
+/*
+ * Where both rings start for this pair of generations. No generation ever falls,
+ * so that each pair after another one starts farther: 2^44 slots, half a
+ * year at a million a second, and 2^20 starts before a position comes again.
+ */
+static inline uint64_t channel_position(uint64_t mine, uint64_t theirs) { return (mine + theirs) << 44; }

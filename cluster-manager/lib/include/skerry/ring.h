@@ -18,8 +18,10 @@
  * ring_wanted() once and signals if it says so. For a producer that waits for
  * room the same pair exists on the other side (`room_wanted`).
  *
- * Generations (Skerry's channels): a side that starts afresh raises its
- * generation in the header; the other notices and resets its private state.
+ * Used anew, for example when one side has started again, a ring need not be
+ * zeroed, which the other side could see half done: both sides go on at another
+ * position (ring_producer_at(), ring_consumer_at()), where none of the slots
+ * that are left from before is full.
  */
 #pragma once
 
@@ -37,7 +39,7 @@ _Static_assert(sizeof(struct ring_slot) == RING_SLOT, "one cache line");
 
 /* The shared part, followed by `slots` slots. All zero is a valid empty ring. */
 struct ring {
-	_Alignas(64) _Atomic uint64_t taken;      /* consumer: slots consumed since the start */
+	_Alignas(64) _Atomic uint64_t taken;      /* consumer: its position */
 	_Alignas(64) _Atomic uint32_t wanted;     /* consumer sleeps: signal it */
 	_Alignas(64) _Atomic uint32_t room_wanted;/* producer sleeps for room: signal it */
 	_Alignas(64) struct ring_slot slot[];
@@ -46,7 +48,7 @@ struct ring {
 /* One side's private view. */
 struct ring_end {
 	struct ring *ring;
-	uint64_t position; /* slots produced or consumed so far */
+	uint64_t position; /* of the next slot: slots produced or consumed so far, plus where it started */
 	uint64_t limit;    /* producer: position up to which there is room */
 	uint64_t mask;     /* slots - 1 */
 };
@@ -61,6 +63,22 @@ static inline struct ring_end ring_producer(void *memory, unsigned slots)
 static inline struct ring_end ring_consumer(void *memory, unsigned slots)
 {
 	return (struct ring_end){ .ring = memory, .mask = slots - 1 };
+}
+
+/*
+ * The same for a ring that was in use: `position` is a multiple of `slots` that
+ * both sides know, farther than any before. The producer puts nothing before it
+ * knows that the consumer is there and reads nothing of the time before.
+ */
+static inline struct ring_end ring_producer_at(void *memory, unsigned slots, uint64_t position)
+{
+	return (struct ring_end){ .ring = memory, .position = position, .limit = position + slots, .mask = slots - 1 };
+}
+static inline struct ring_end ring_consumer_at(void *memory, unsigned slots, uint64_t position)
+{
+	struct ring_end end = { .ring = memory, .position = position, .mask = slots - 1 };
+	atomic_store_explicit(&end.ring->taken, position, memory_order_relaxed);
+	return end;
 }
 
 /* Producer: the payload of the next free slot, or null when the ring is full. */
