@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program's arguments and what it prints: PROGRAM [CASE] [--finds TEXT] [--all-schedules]. */
+/* A program's arguments and what it prints: PROGRAM [CASE] [--without CASE]... [--finds TEXT] [--all-schedules]. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -44,6 +44,15 @@ static const char *compare(const struct explore_case *c)
 	return failure;
 }
 
+/* Whether an option tells to leave out what has this name. */
+static bool left_out(int argc, char **argv, const char *name)
+{
+	for (int i = 1; i + 1 < argc; i++)
+		if (!strcmp(argv[i], "--without") && strstr(name, argv[i + 1]))
+			return true;
+	return false;
+}
+
 int explore_main(int argc, char **argv, const struct explore_case *cases)
 {
 	const char *word = "", *finds = 0;
@@ -52,12 +61,14 @@ int explore_main(int argc, char **argv, const struct explore_case *cases)
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--finds") && i + 1 < argc)
 			finds = argv[++i];
+		else if (!strcmp(argv[i], "--without"))
+			i++;
 		else if (!strcmp(argv[i], "--all-schedules"))
 			all = true;
 		else
 			word = argv[i];
 	for (const struct explore_case *c = cases; c->name; c++) {
-		if (!strstr(c->name, word))
+		if (!strstr(c->name, word) || left_out(argc, argv, c->name))
 			continue;
 		any = true;
 		const char *failure = all ? compare(c) : run(c, &count);

@@ -26,7 +26,7 @@ bench = typer.Typer(
     rich_markup_mode=None,
 )
 
-Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,none; else every one.")]
+Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,mcs,ticket,none; else every one.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
 Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")

@@ -26,6 +26,10 @@ RUNS = [
     (1, 4, "clh+stat"),
     (2, 1, "none"),
     (2, 2, "clh+stat"),
+    (1, 4, "ticket"),
+    (2, 2, "ticket+stat"),
+    (1, 4, "mcs"),
+    (2, 2, "mcs+stat"),
 ]
 
 

@@ -14,7 +14,7 @@ from deploy import modules
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK = 1, 2, 3, 0x6474E551
 PF_X, PF_W = 1, 2
-KERNELS = [modules.module_path(f"kernel-{lock}{stat}") for lock in ("none", "clh") for stat in ("", "+stat")]
+KERNELS = [modules.module_path(f"kernel-{lock}{stat}") for lock in modules.REGIMES for stat in ("", "+stat")]
 PROGRAMS = [modules.module_path(name) for name in modules.PROGRAMS]
 VECTOR = re.compile(r"%[xyz]mm\d|%mm\d|%st\b")
 
