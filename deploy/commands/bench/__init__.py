@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench`: the experiments of the papers, one command and one module here each."""
+
+import typer
+
+from deploy.commands.bench.ipc import ipc
+from deploy.commands.bench.latency import latency
+
+bench = typer.Typer(
+    help="The experiments of the papers, each with its table and JSON: ipc; and latency.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+bench.command("ipc")(ipc)
+bench.command("latency")(latency)

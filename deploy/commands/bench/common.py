@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the experiments' commands have in common: the options that mean the same, where results go."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.paths import BUILD
+from topology.errors import InputError
+
+RESULTS = BUILD / "results"
+
+Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,mcs,ticket,none; else every one.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
+
+
+def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
+    """Where results and plot go; build/results where nobody says otherwise."""
+    if plot and not plot.resolve().parent.is_dir():
+        raise InputError(f"--plot {plot}", "no such folder")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return json or str(base.with_suffix(".json")), plot or base.with_suffix(".png")

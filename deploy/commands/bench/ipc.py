@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench ipc`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy import kvm, options, process, qemu
+from deploy.bench import ipc as experiment
+from deploy.bench import regimes
+from deploy.bench.ipc_table import ipc_table
+from deploy.commands.bench.common import Locks, Plot, places
+from deploy.output import Json, Output, Quiet
+from deploy.results import document, host_description
+from deploy.setup.build import ensure_built
+
+Rounds = Annotated[
+    int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
+]
+
+
+def ipc(
+    lock: Locks = None,
+    icount: options.Icount = False,
+    rounds: Rounds = 1000,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = 120.0,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """One-way IPC and other system calls on one core, every lock regime beside none (Elphinstone, Figure 3).
+
+    With --icount in exact instructions of the kernel, else in TSC cycles.
+    """
+    from deploy.bench.ipc_plot import plot_ipc  # matplotlib takes long to load
+
+    process.heed_signals()
+    json, picture = places("ipc", json, plot)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, icount)
+    locks = regimes.chosen(lock)
+    ensure_built(output)
+    mode = kvm.choose(accel, 1, icount=icount)
+    output.line(f"Mode: {mode.description}.")
+    measured = []
+    with output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(locks):
+            update(completed=done, description=f"kernel {name}")
+            measured.append(experiment.measure(name, mode, rounds, timeout))
+    output.table(ipc_table(measured))
+    data = document("bench ipc", host_description(mode, qemu.BINARY), [], [one.to_json() for one in measured])
+    data["ratios"] = [experiment.ratios(one, measured[0]) for one in measured[1:]]
+    output.results(data)
+    plot_ipc(measured, mode.description, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")

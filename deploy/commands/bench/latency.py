@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench latency`."""
+
+from deploy import options, process, qemu
+from deploy.bench import latency as stretches
+from deploy.bench import regimes
+from deploy.commands.bench.common import Locks, places
+from deploy.output import Json, Output, Quiet
+from deploy.results import document, host_description
+from deploy.setup.build import ensure_built
+
+
+def latency(
+    lock: Locks = None,
+    timeout: options.Timeout = 120.0,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """How long an interrupt can be kept waiting by the longest operations of the kernel, one core, in instructions.
+
+    A thread of the highest priority waits for an interrupt that comes whenever the kernel is entered; the table says
+    how much later than at rest it runs, at worst: no stretch with interrupts off is longer.
+    """
+    process.heed_signals()
+    json, _ = places("latency", json, None)
+    output = Output(quiet, json)
+    locks = regimes.chosen(lock)
+    ensure_built(output)
+    mode = qemu.tcg_for(1, counted=True)
+    output.line(f"Mode: {mode.description}.")
+    measured = []
+    with output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(locks):
+            update(completed=done, description=f"kernel {name}")
+            measured.append(stretches.measure(name, mode, timeout))
+    output.table(stretches.latency_table(measured))
+    entries = [one.to_json() for one in measured]
+    output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))
+    if json != "-":
+        output.line(f"Results: {json}.")
