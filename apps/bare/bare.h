@@ -46,7 +46,7 @@ bool is_empty(uint64_t slot);
 /* The untyped that a test's objects come from, 32 MiB. */
 uint64_t test_memory(void);
 /* What that was taken from. */
-uint64_t largest_untyped(void);
+uint64_t source_untyped(void);
 
 /* Addresses of the main address space that are for tests; tables exist already. */
 #define WINDOW       0x1000000000ull /* 4 KiB pages, 2 MiB of them */

@@ -6,14 +6,18 @@ enum { TEST_MEMORY_BITS = 25, OWN_MEMORY_BITS = 20 };
 static uint64_t own_memory, pool; /* what lasts; what each test starts anew */
 static uint64_t first_slot, next_slot;
 
-uint64_t largest_untyped(void)
+/* The smallest that holds both, so that the large ones keep their room for large frames. */
+uint64_t source_untyped(void)
 {
-	unsigned best = 0;
-	for (unsigned i = 0; i < ROOT->untyped_count; i++)
-		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY &&
-		    ROOT->untyped[i].size_bits > ROOT->untyped[best].size_bits)
-			best = i;
-	return ROOT_SLOT_UNTYPED + best;
+	const struct root_untyped *best = 0;
+	for (unsigned i = 0; i < ROOT->untyped_count; i++) {
+		const struct root_untyped *u = &ROOT->untyped[i];
+		if (u->kind == ROOT_UNTYPED_ORDINARY && u->size_bits > TEST_MEMORY_BITS &&
+		    (!best || u->size_bits < best->size_bits))
+			best = u;
+	}
+	check(best);
+	return ROOT_SLOT_UNTYPED + (uint64_t)(best - ROOT->untyped);
 }
 
 static void add_table(uint64_t address)
@@ -28,8 +32,8 @@ void memory_init(void)
 	next_slot = ROOT->first_free_slot;
 	own_memory = slot();
 	pool = slot();
-	check_ok(untyped_retype(IPC, largest_untyped(), OBJECT_UNTYPED, TEST_MEMORY_BITS, ROOT_SLOT_CNODE, pool, 1));
-	check_ok(untyped_retype(IPC, largest_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory, 1));
+	check_ok(untyped_retype(IPC, source_untyped(), OBJECT_UNTYPED, TEST_MEMORY_BITS, ROOT_SLOT_CNODE, pool, 1));
+	check_ok(untyped_retype(IPC, source_untyped(), OBJECT_UNTYPED, OWN_MEMORY_BITS, ROOT_SLOT_CNODE, own_memory, 1));
 	add_table(WINDOW); /* below the table that leads to the program's image, too */
 	add_table(WINDOW);
 	add_table(LARGE_WINDOW);

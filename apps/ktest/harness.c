@@ -160,6 +160,7 @@ static void watchdog_start(void)
 void harness_init(void)
 {
 	memory_init();
+	gigabyte_init();
 	worker_init();
 	never = slot();
 	untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, never, 1);
@@ -225,6 +226,7 @@ struct tally harness_run(void (*emit)(const struct text *line))
 		bool good = run(*test);
 		worker_reset();
 		memory_reset();
+		gigabyte_reset();
 		report(*test, good, emit);
 		*(good ? &tally.passed : &tally.failed) += 1;
 	}

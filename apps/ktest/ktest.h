@@ -9,16 +9,7 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <skerry/root_info.h>
-#include <skerry/stat.h>
-#include <skerry/stubs.h>
-
-#define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
-#define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
-#define STAT ((const volatile struct core_stat *)ROOT_STAT_VADDR)
+#include "bare.h"
 
 enum { MAIN_PRIORITY = 100 }; /* of the thread that runs the tests, on core 0 */
 
@@ -38,15 +29,7 @@ struct test {
 	static const struct test *const pointer_##id __attribute__((section("ktest_tests"), used)) = &entry_##id; \
 	static void test_##id(void)
 
-/* Checks. In a worker, too: the test then fails and the worker stops. */
-#define check(condition) ((condition) ? (void)0 : fail(__FILE_NAME__, __LINE__, #condition))
-#define check_eq(value, expected) check_equal(__FILE_NAME__, __LINE__, #value, (uint64_t)(value), (uint64_t)(expected))
-#define check_ok(call) check_code(__FILE_NAME__, __LINE__, #call, (call), 0)
-#define check_error(call, name) check_code(__FILE_NAME__, __LINE__, #call, (call), SKERRY_##name)
-
-_Noreturn void fail(const char *file, int line, const char *what);
-void check_equal(const char *file, int line, const char *what, uint64_t value, uint64_t expected);
-void check_code(const char *file, int line, const char *what, int result, unsigned expected);
+/* The checks of bare.h, in a worker, too: the test then fails and the worker stops. */
 
 /* Main thread only: until the condition holds; thirty seconds without it fail. Others run meanwhile. */
 #define until(condition)                                                    \
@@ -64,36 +47,18 @@ static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_
 /* Spins until then, without the kernel. */
 void spin_ms(unsigned ms);
 
-bool has_devices(void);
 bool has_msi(void); /* QEMU's `edu` device (pci.h) */
-bool has_gigabyte(void); /* gigabyte_memory() */
 static inline unsigned cores(void) { return ROOT->cpu_count; }
 static inline unsigned last_core(void) { return cores() - 1; }
 
-/* --- memory.c: capability pointers are slots of the root CNode --- */
+/* --- gigabyte.c --- */
 
-/* So many new slots, all empty, the first of them; the test's end empties them again. */
-uint64_t slots(unsigned count);
-static inline uint64_t slot(void) { return slots(1); }
-/* New objects from the test's memory, in consecutive slots. */
-uint64_t objects(enum skerry_object type, unsigned size_bits, unsigned count);
-static inline uint64_t object(enum skerry_object type, unsigned size_bits) { return objects(type, size_bits, 1); }
-uint64_t badged(uint64_t cap, uint64_t badge, unsigned rights); /* a minted copy */
-uint64_t copy_of(uint64_t cap, unsigned rights);
-bool is_empty(uint64_t slot);
-/* The untyped that a test's objects come from, 32 MiB. */
-uint64_t test_memory(void);
-/* Another one, of 1 GiB; 0 where there is none. */
+/* Untyped memory of 1 GiB, beside what test_memory() gives; 0 where there is none. */
 uint64_t gigabyte_memory(void);
-
-/* Addresses of the main address space that are for tests; tables exist already. */
-#define WINDOW       0x1000000000ull /* 4 KiB pages, 2 MiB of them */
-#define LARGE_WINDOW 0x1040000000ull /* 2 MiB pages, 1 GiB of them */
-#define NO_TABLES    0x10000000000ull /* nothing there, no tables either */
-/* Maps new zeroed memory at WINDOW + page * 4096; its frame. */
-uint64_t map_page(unsigned page, unsigned rights);
-void memory_init(void);
-void memory_reset(void);
+static inline bool has_gigabyte(void) { return gigabyte_memory() != 0; }
+void gigabyte_init(void);
+/* Between tests, as memory_reset(). */
+void gigabyte_reset(void);
 
 /* --- worker.c: threads --- */
 

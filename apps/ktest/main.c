@@ -4,14 +4,6 @@
 #include "output.h"
 #include "peer.h"
 
-_Noreturn void ktest_main(void);
-
-bool has_devices(void)
-{
-	uint32_t value;
-	return io_port_in(ROOT_SLOT_IO_PORT, 0x80, 1, &value) == 0;
-}
-
 static void emit_results(const struct text *line) { output_results(line->bytes, line->length); }
 
 static void emit_meeting(const struct text *line)
@@ -55,7 +47,7 @@ static _Noreturn void second(void)
 		sleep_ms(1000);
 }
 
-_Noreturn void ktest_main(void)
+_Noreturn void bare_main(void)
 {
 	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
 	output_init();

@@ -164,7 +164,7 @@ static void prepare_frame(void)
 	target = test_memory();
 	for (unsigned i = 0; i < ROOT->untyped_count; i++)
 		if (ROOT->untyped[i].kind == ROOT_UNTYPED_ORDINARY &&
-		    ROOT->untyped[i].size_bits >= (ROOT_SLOT_UNTYPED + i == largest_untyped() ? 31 : 30)) {
+		    ROOT->untyped[i].size_bits >= (ROOT_SLOT_UNTYPED + i == source_untyped() ? 31 : 30)) {
 			frame = OBJECT_FRAME_1G;
 			target = ROOT_SLOT_UNTYPED + i;
 		}
