@@ -95,8 +95,7 @@ static void serve_call(struct cpu *cpu, const struct context *context)
 		kernel_syscall_entered(cpu);
 }
 
-/* With the arguments that the thread has in its registers. */
-static void system_call(struct hosted_core *core)
+void hosted_system_call(struct hosted_core *core)
 {
 	struct context *context = &current(core->cpu)->context;
 	context->again = false;
@@ -119,7 +118,7 @@ static bool obey(struct hosted_core *core)
 		struct thread_registers *r = &current(cpu)->context.registers;
 		r->rax = w[0], r->rdi = w[1], r->rsi = w[2], r->rdx = w[3], r->r10 = w[4], r->r8 = w[5], r->r9 = w[6];
 		r->r12 = w[7];
-		system_call(core);
+		hosted_system_call(core);
 	} else {
 		current(cpu)->context.syscall = false;
 		hosted_pause();
@@ -146,7 +145,7 @@ static bool enter(struct hosted_core *core)
 		core->timer = 0;
 		interrupt(core, HOSTED_VECTOR_TIMER);
 	} else if (again(core)) {
-		system_call(core);
+		hosted_system_call(core);
 	} else if (core->order != ORDER_NONE || ask_program(core)) {
 		return obey(core);
 	} else {

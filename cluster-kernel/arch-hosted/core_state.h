@@ -54,6 +54,11 @@ void hosted_core_free(struct hosted_core *core);
 bool hosted_core_busy(const struct hosted_core *core);
 /* The core does one thing: an interrupt, or what its current thread does next. */
 void hosted_core_enter(struct hosted_core *core);
+/*
+ * Its current thread makes the system call whose arguments it has in its registers. arch_finish() is due then, where
+ * the core has work pending. On its own: for benchmarks, which are the core themselves.
+ */
+void hosted_system_call(struct hosted_core *core);
 bool hosted_timer_due(const struct hosted_core *core);
 void hosted_interrupt(struct hosted_core *core, unsigned vector);
 struct hosted_core *hosted_core_by_apic(uint32_t apic);

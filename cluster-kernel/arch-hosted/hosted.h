@@ -25,6 +25,7 @@ struct hosted_config {
 	uint64_t seed;
 	bool threads;     /* cores are threads of the host */
 	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
+	bool pinned;      /* of threads: each has a processor of the host to itself, who waits keeps it */
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
 	unsigned channel_count;
 	const struct hosted_link *channel;

@@ -53,7 +53,7 @@ void threads_pause(struct hosted_core *core)
 void threads_relax(struct hosted_core *core)
 {
 	_mm_pause();
-	if (++core->spins % SPINS_YIELD == 0)
+	if (++core->spins % SPINS_YIELD == 0 && !core->machine->config.pinned)
 		sched_yield();
 	if (core->spins > SPINS_MAX)
 		arch_panic("a core waits for another for ever");
