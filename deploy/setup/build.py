@@ -14,7 +14,7 @@ from pathlib import Path
 from deploy.errors import Failure
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
-from deploy.setup import packages, sources
+from deploy.setup import extensions, packages, sources
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
 
@@ -75,6 +75,7 @@ def ensure_built(output: Output) -> None:
     """Everything from Debian packages to programs; a second or two when there is nothing to do."""
     with build_lock(output):
         packages.ensure(output)
+        extensions.ensure(output)
         sources.ensure(output)
         LOGS.mkdir(parents=True, exist_ok=True)
         configure(output)
