@@ -60,7 +60,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 		kernel->vspace_free[i] = i;
 	kernel->quantum = WORK_QUANTUM;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
-	kernel->stat = boot_memory_take(memory, ROOT_STAT_FRAMES * 4096, 4096);
+	kernel->stat = boot_memory_take(memory, kernel->cpu_count * sizeof(*kernel->stat), 4096);
 	lock_kernel_init(kernel);
 	make_cpus(kernel, memory);
 	make_channels(kernel, memory);
@@ -164,10 +164,10 @@ static void put_special(struct kernel *kernel, struct slot *cnode, const void *i
 	}
 	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
 	        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .object = physical(ipc_buffer) });
-	for (unsigned i = 0; i < ROOT_STAT_FRAMES; i++)
+	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		put_cap(cnode, ROOT_SLOT_STAT + i,
 		        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .rights = RIGHT_READ,
-		                      .object = physical(kernel->stat) + i * 4096 });
+		                      .object = physical(&kernel->stat[i]) });
 	for (unsigned i = 0; i < info->channel_count; i++)
 		put_cap(cnode, ROOT_SLOT_CHANNEL + i, (struct cap){ .type = OBJECT_CHANNEL, .object = i });
 }
@@ -212,7 +212,7 @@ void boot_root_task(struct kernel *kernel)
 	}
 	map_range(memory, vspace, ROOT_INFO_VADDR, root, sizeof(*root), RIGHT_READ);
 	map_range(memory, vspace, ROOT_IPC_BUFFER_VADDR, ipc_buffer, 4096, RIGHT_READ | RIGHT_WRITE);
-	map_range(memory, vspace, ROOT_STAT_VADDR, kernel->stat, ROOT_STAT_FRAMES * 4096, RIGHT_READ);
+	map_range(memory, vspace, ROOT_STAT_VADDR, kernel->stat, kernel->cpu_count * sizeof(*kernel->stat), RIGHT_READ);
 	map_range(memory, vspace, ROOT_STACK_TOP - ROOT_STACK_SIZE, stack, ROOT_STACK_SIZE, RIGHT_READ | RIGHT_WRITE);
 
 	put_special(kernel, cnode, ipc_buffer);

@@ -17,7 +17,11 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	atomic_store_explicit(&kernel->lock.tail, NULL, memory_order_relaxed);
 }
 
-static inline void lock_cpu_init(struct cpu *cpu) { (void)cpu; }
+static inline void lock_cpu_init(struct cpu *cpu)
+{
+	if (cpu->own.index == 0)
+		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
+}
 
 /* Out of line, so that who finds the lock free saves no registers. Returns the turns it took. */
 static __attribute__((noinline, cold, unused)) uint64_t mcs_wait(struct cpu *cpu, struct mcs_node *before)
@@ -50,7 +54,8 @@ static inline void kernel_enter(struct cpu *cpu)
 	struct mcs_node *before = atomic_exchange_explicit(&cpu->own.kernel->lock.tail, node, memory_order_acq_rel);
 	if (__builtin_expect(before != NULL, 0))
 		spins = mcs_wait(cpu, before);
-	count_acquired(cpu->own.stat, &cpu->own.lock.acquired, wanted, spins);
+	count_entry(cpu);
+	count_acquired(cpu, LOCK_CLASS_KERNEL, &cpu->own.lock.acquired, wanted, spins);
 }
 
 static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
@@ -58,7 +63,7 @@ static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); 
 static inline void kernel_exit(struct cpu *cpu)
 {
 	struct mcs_node *node = &cpu->own.lock.node, *last = node;
-	count_released(cpu->own.stat, cpu->own.lock.acquired);
+	count_released(cpu, LOCK_CLASS_KERNEL, cpu->own.lock.acquired);
 	struct mcs_node *next = atomic_load_explicit(&node->next, memory_order_acquire);
 	if (__builtin_expect(!next, 1)) {
 		if (atomic_compare_exchange_strong_explicit(&cpu->own.kernel->lock.tail, &last, NULL, memory_order_release,

@@ -10,6 +10,6 @@
 
 static inline void lock_kernel_init(struct kernel *kernel) { (void)kernel; }
 static inline void lock_cpu_init(struct cpu *cpu) { (void)cpu; }
-static inline void kernel_enter(struct cpu *cpu) { count_entry(cpu->own.stat); }
+static inline void kernel_enter(struct cpu *cpu) { count_entry(cpu); }
 static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
 static inline void kernel_exit(struct cpu *cpu) { (void)cpu; }

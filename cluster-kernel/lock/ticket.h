@@ -20,7 +20,11 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	atomic_store_explicit(&kernel->lock.serving, 0, memory_order_relaxed);
 }
 
-static inline void lock_cpu_init(struct cpu *cpu) { (void)cpu; }
+static inline void lock_cpu_init(struct cpu *cpu)
+{
+	if (cpu->own.index == 0)
+		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
+}
 
 /* Out of line, so that who finds the lock free saves no registers. Returns the turns it took. */
 static __attribute__((noinline, cold, unused)) uint64_t ticket_wait(struct cpu *cpu, struct lock_kernel *lock, uint32_t ticket)
@@ -42,14 +46,15 @@ static inline void kernel_enter(struct cpu *cpu)
 	if (__builtin_expect(atomic_load_explicit(&lock->serving, memory_order_acquire) != ticket, 0))
 		spins = ticket_wait(cpu, lock, ticket);
 	cpu->own.lock.ticket = ticket;
-	count_acquired(cpu->own.stat, &cpu->own.lock.acquired, wanted, spins);
+	count_entry(cpu);
+	count_acquired(cpu, LOCK_CLASS_KERNEL, &cpu->own.lock.acquired, wanted, spins);
 }
 
 static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
 
 static inline void kernel_exit(struct cpu *cpu)
 {
-	count_released(cpu->own.stat, cpu->own.lock.acquired);
+	count_released(cpu, LOCK_CLASS_KERNEL, cpu->own.lock.acquired);
 	/* The holder's own ticket is what `serving` says: there is no need to fetch the line before it is written. */
 	atomic_store_explicit(&cpu->own.kernel->lock.serving, cpu->own.lock.ticket + 1, memory_order_release);
 }

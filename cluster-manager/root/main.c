@@ -71,11 +71,10 @@ static int badged(int notification, uint64_t badge)
 static void report_boot(void)
 {
 	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count };
-	static struct report_stats stats;
 	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
 	report(REPORT_BOOT, &body, sizeof(body));
-	stats_take(STATS_START, &stats);
-	stats_report(&stats);
+	stats_take(STATS_START);
+	stats_report();
 }
 
 _Noreturn void root_main(void)

@@ -28,18 +28,16 @@ static bool start(uint32_t application)
 /* Statistics are taken first and sent last, so that all who wait go at once. */
 static void release(uint32_t barrier)
 {
-	static struct report_stats stats;
-	stats_take(barrier, &stats);
+	stats_take(barrier);
 	released = barrier;
 	waiters_wake(WAIT_BARRIER, barrier, SKERRY_OK);
-	stats_report(&stats);
+	stats_report();
 }
 
 static void finish(void)
 {
-	static struct report_stats stats;
-	stats_take(STATS_END, &stats);
-	stats_report(&stats);
+	stats_take(STATS_END);
+	stats_report();
 	memory_report();
 }
 

@@ -35,6 +35,7 @@ enum message_type {
 	REPORT_FAULTED,    /* struct report_fault */
 	REPORT_STATS,      /* struct report_stats */
 	REPORT_MEMORY,     /* struct report_memory */
+	REPORT_LOCKS,      /* struct report_locks, where the kernel counts; follows REPORT_STATS */
 };
 
 #define ABOUT_MANAGER 0xffffffffu /* about_application.application of the manager's own console lines */
@@ -63,9 +64,21 @@ enum { STATS_START = 0, STATS_END = 0xffffffff };
 struct report_stats {
 	uint64_t tsc;
 	uint32_t when, cores;
-	struct core_stat core[BOOT_MAX_CPUS]; /* `cores` of them; idle_cycles holds up to tsc */
+	/* What there is to say of each core: sums over the locks of the kernel as a whole, whichever those are. */
+	struct report_core {
+		uint64_t tsc, idle, started; /* idle cycles hold up to tsc */
+		uint64_t entries, syscalls, interrupts, faults, switches;
+		uint64_t lock_grabs, lock_conflicts, lock_spins, lock_wait, lock_wait_max, lock_hold, lock_hold_max;
+		uint64_t commits;
+	} core[BOOT_MAX_CPUS]; /* `cores` of them */
 };
 _Static_assert(sizeof(struct report_stats) <= MESSAGE_SIZE_MAX, "statistics fit a message");
+
+struct report_locks {
+	uint32_t when, reserved;
+	struct core_stat sum; /* over all cores of the cluster; of maxima the greatest */
+};
+_Static_assert(sizeof(struct report_locks) <= MESSAGE_SIZE_MAX, "statistics fit a message");
 
 struct report_memory {
 	uint64_t total, free;  /* bytes */

@@ -121,6 +121,14 @@ static bool stats(uint32_t cluster, const struct report_stats *s, size_t size)
 	return true;
 }
 
+static bool locks(uint32_t cluster, const struct report_locks *l, size_t size)
+{
+	if (size != sizeof(*l))
+		return false;
+	locks_publish(cluster, l);
+	return true;
+}
+
 static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
 {
 	size_t head = offsetof(struct report_memory, each);
@@ -157,6 +165,8 @@ bool run_report(uint32_t cluster, enum message_type type, const void *body, size
 		return fault(cluster, body, size);
 	case REPORT_STATS:
 		return stats(cluster, body, size);
+	case REPORT_LOCKS:
+		return locks(cluster, body, size);
 	case REPORT_MEMORY:
 		return memory(cluster, body, size);
 	default:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/stat_read.h>
 #include "memory.h"
 #include "process.h"
 #include "results.h"
@@ -7,68 +8,105 @@
 #include "stats.h"
 #include "string.h"
 
-/*
- * A core's record with its idle time brought up to now. The core may be
- * writing meanwhile: what belongs together is read until it holds still.
- */
-static void read_core(const volatile struct core_stat *from, struct core_stat *to)
+static struct report_stats stats;
+static struct report_locks locks;
+
+static void brief(const struct core_stat *from, struct report_core *to)
 {
-	for (unsigned tries = 0; tries < 8; tries++) {
-		*to = *from;
-		if (from->idle_since == to->idle_since && from->idle_cycles == to->idle_cycles)
-			break;
-	}
-	uint64_t now = read_tsc();
-	if (to->idle_since && now > to->idle_since)
-		to->idle_cycles += now - to->idle_since;
-	to->updated = now;
+	struct lock_stat lock = stat_kernel_locks(from);
+	*to = (struct report_core){
+		.tsc = from->updated, .idle = from->idle_cycles, .started = from->started,
+		.entries = from->entries, .syscalls = from->syscalls, .interrupts = from->interrupts,
+		.faults = from->faults, .switches = from->switches,
+		.lock_grabs = lock.grabs, .lock_conflicts = lock.conflicts, .lock_spins = lock.spins,
+		.lock_wait = lock.wait, .lock_wait_max = lock.wait_max,
+		.lock_hold = lock.hold, .lock_hold_max = lock.hold_max,
+		.commits = from->transactions.committed,
+	};
 }
 
-void stats_take(uint32_t when, struct report_stats *stats)
+void stats_take(uint32_t when)
 {
 	const volatile struct core_stat *core = (const volatile struct core_stat *)ROOT_STAT_VADDR;
-	stats->tsc = read_tsc();
-	stats->when = when;
-	stats->cores = ROOT->cpu_count < BOOT_MAX_CPUS ? ROOT->cpu_count : BOOT_MAX_CPUS;
-	for (uint32_t i = 0; i < stats->cores; i++)
-		read_core(&core[i], &stats->core[i]);
+	stats.tsc = read_tsc();
+	stats.when = locks.when = when;
+	stats.cores = ROOT->cpu_count < BOOT_MAX_CPUS ? ROOT->cpu_count : BOOT_MAX_CPUS;
+	locks.sum = (struct core_stat){ 0 };
+	for (uint32_t i = 0; i < stats.cores; i++) {
+		static struct core_stat one;
+		stat_read(&core[i], &one, read_tsc);
+		brief(&one, &stats.core[i]);
+		stat_add(&locks.sum, &one);
+	}
 }
 
-void stats_report(const struct report_stats *stats)
+void stats_report(void)
 {
-	report(REPORT_STATS, stats, offsetof(struct report_stats, core) + stats->cores * sizeof(stats->core[0]));
+	report(REPORT_STATS, &stats, offsetof(struct report_stats, core) + stats.cores * sizeof(stats.core[0]));
+	if (locks.sum.entries)
+		report(REPORT_LOCKS, &locks, sizeof(locks));
 }
 
-void stats_publish(uint32_t cluster, const struct report_stats *stats)
+static struct text *begin(const char *event, uint32_t when)
 {
-	struct text *t = results_begin("stats");
-	if (stats->when == STATS_START)
+	struct text *t = results_begin(event);
+	if (when == STATS_START)
 		text_format(t, ",\"when\":\"start\"");
-	else if (stats->when == STATS_END)
+	else if (when == STATS_END)
 		text_format(t, ",\"when\":\"end\"");
 	else
-		text_format(t, ",\"when\":\"barrier-%u\"", stats->when);
-	text_format(t, ",\"tsc\":%lu,\"cluster\":%u,\"kernel\":", stats->tsc, cluster);
+		text_format(t, ",\"when\":\"barrier-%u\"", when);
+	return t;
+}
+
+/* A barrier's release starts what is being measured. */
+static void end(struct text *t, uint32_t when)
+{
+	if (when == STATS_START || when == STATS_END)
+		results_end(t);
+	else
+		results_keep(t);
+}
+
+void stats_publish(uint32_t cluster, const struct report_stats *s)
+{
+	struct text *t = begin("stats", s->when);
+	text_format(t, ",\"tsc\":%lu,\"cluster\":%u,\"kernel\":", s->tsc, cluster);
 	text_json_string(t, run_cluster_kernel(cluster));
 	text_format(t, ",\"tsc_hz\":%lu,\"cores\":[", ROOT->tsc_hz);
-	for (uint32_t i = 0; i < stats->cores; i++) {
-		const struct core_stat *c = &stats->core[i];
+	for (uint32_t i = 0; i < s->cores; i++) {
+		const struct report_core *c = &s->core[i];
 		text_format(t, "%s{\"cpu\":%u,\"core\":%u,\"tsc\":%lu,\"idle\":%lu,\"started\":%lu", i ? "," : "",
-			    run_cpu_number(cluster, i), i, c->updated, c->idle_cycles, c->started);
+			    run_cpu_number(cluster, i), i, c->tsc, c->idle, c->started);
 		text_format(t, ",\"entries\":%lu,\"syscalls\":%lu,\"interrupts\":%lu,\"faults\":%lu", c->entries,
 			    c->syscalls, c->interrupts, c->faults);
 		text_format(t, ",\"lock_grabs\":%lu,\"lock_conflicts\":%lu,\"lock_spins\":%lu", c->lock_grabs,
 			    c->lock_conflicts, c->lock_spins);
 		text_format(t, ",\"lock_wait\":%lu,\"lock_wait_max\":%lu,\"lock_hold\":%lu,\"lock_hold_max\":%lu",
 			    c->lock_wait, c->lock_wait_max, c->lock_hold, c->lock_hold_max);
-		text_format(t, ",\"switches\":%lu}", c->switches);
+		text_format(t, ",\"switches\":%lu,\"commits\":%lu}", c->switches, c->commits);
 	}
 	text_format(t, "]");
-	/* a barrier's release starts what is being measured */
-	if (stats->when == STATS_START || stats->when == STATS_END)
-		results_end(t);
-	else
-		results_keep(t);
+	end(t, s->when);
+}
+
+/* The record's words that are not 0, each with its place: "words":[[4,1187],..]. */
+void locks_publish(uint32_t cluster, const struct report_locks *l)
+{
+	struct text *t = begin("locks", l->when);
+	const uint64_t *word = (const uint64_t *)&l->sum;
+	const char *comma = "";
+	text_format(t, ",\"cluster\":%u,\"kernel\":", cluster);
+	text_json_string(t, run_cluster_kernel(cluster));
+	text_format(t, ",\"words\":[");
+	for (unsigned i = 0; i < STAT_WORDS; i++) {
+		if (!word[i])
+			continue;
+		text_format(t, "%s[%u,%lu]", comma, i, word[i]);
+		comma = ",";
+	}
+	text_format(t, "]");
+	end(t, l->when);
 }
 
 void memory_report(void)

@@ -3,12 +3,13 @@
 
 #include "report.h"
 
-/* All cores' counters now. */
-void stats_take(uint32_t when, struct report_stats *stats);
+/* Reads all cores' records now. */
+void stats_take(uint32_t when);
 /* Sends what stats_take() took to the primary. */
-void stats_report(const struct report_stats *stats);
-/* The primary: a line of results of it. */
+void stats_report(void);
+/* The primary: a line of results of each. */
 void stats_publish(uint32_t cluster, const struct report_stats *stats);
+void locks_publish(uint32_t cluster, const struct report_locks *locks);
 
 /* The cluster's memory, to the primary. `given` has the bytes each application was given. */
 void memory_report(void);

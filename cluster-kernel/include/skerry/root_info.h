@@ -30,10 +30,9 @@ enum {
 	ROOT_SLOT_IRQ_CONTROL,   /* cluster 0 only, else empty */
 	ROOT_SLOT_IO_PORT,       /* all ports; cluster 0 only, else empty */
 	ROOT_SLOT_IPC_BUFFER,    /* frame */
-	ROOT_SLOT_STAT,          /* ROOT_STAT_FRAMES frames of 4 KiB, read-only */
-	ROOT_STAT_FRAMES = 2,
 	ROOT_SLOT_CHANNEL = 16,  /* one OBJECT_CHANNEL per channel, in the order of root_info.channel */
-	ROOT_SLOT_UNTYPED = 128, /* in the order of root_info.untyped */
+	ROOT_SLOT_STAT = 128,    /* a frame of 4 KiB for each core, read-only: its struct core_stat */
+	ROOT_SLOT_UNTYPED = 192, /* in the order of root_info.untyped */
 };
 
 /*
@@ -88,3 +87,5 @@ struct root_info {
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");
+_Static_assert(ROOT_SLOT_CHANNEL + BOOT_MAX_CHANNELS <= ROOT_SLOT_STAT, "a slot for each");
+_Static_assert(ROOT_SLOT_STAT + BOOT_MAX_CPUS <= ROOT_SLOT_UNTYPED, "a slot for each");

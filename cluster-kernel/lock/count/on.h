@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The "+stat" image: what struct core_stat (skerry/stat.h) says. Only the core itself writes its record. */
+/*
+ * The "+stat" image: what struct core_stat (skerry/stat.h) says. Only the core
+ * itself writes its record, so nothing here is atomic.
+ *
+ * A regime calls count_entry() once in each kernel entry, whatever locks it
+ * takes, and what it counts of transactions outside of them. What the kernel
+ * counts of itself in a transaction counts where that one commits.
+ */
 #pragma once
 
 #include <skerry/stat.h>
@@ -7,27 +14,63 @@
 #include "kernel.h"
 
 static inline uint64_t count_now(void) { return arch_time(); }
-static inline void count_entry(struct core_stat *stat) { stat->entries++; }
 
-static inline void count_acquired(struct core_stat *stat, uint64_t *acquired, uint64_t wanted, uint64_t spins)
+static inline void count_bucket(uint64_t log2[STAT_BUCKETS], uint64_t cycles)
 {
+	unsigned bucket = 63 - (unsigned)__builtin_clzll(cycles | 1);
+	log2[bucket < STAT_BUCKETS ? bucket : STAT_BUCKETS - 1]++;
+}
+
+/* A lock was wanted at `wanted` (count_now()) and is ours after `spins` turns, none if it was free at once. */
+static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted, uint64_t spins)
+{
+	struct lock_stat *stat = &cpu->own.stat->lock[class];
 	uint64_t wait = (*acquired = arch_time()) - wanted;
-	count_entry(stat);
-	stat->lock_grabs++;
-	stat->lock_conflicts += spins != 0;
-	stat->lock_spins += spins;
-	stat->lock_wait += wait;
-	if (wait > stat->lock_wait_max)
-		stat->lock_wait_max = wait;
+	stat->grabs++;
+	stat->conflicts += spins != 0;
+	stat->spins += spins;
+	if (spins > stat->spins_max)
+		stat->spins_max = spins;
+	stat->wait += wait;
+	if (wait > stat->wait_max)
+		stat->wait_max = wait;
+	count_bucket(stat->wait_log2, wait);
 }
 
-static inline void count_released(struct core_stat *stat, uint64_t acquired)
+/* To be called while the lock is still held. */
+static inline void count_released(struct cpu *cpu, enum lock_class class, uint64_t acquired)
 {
+	struct lock_stat *stat = &cpu->own.stat->lock[class];
 	uint64_t hold = arch_time() - acquired;
-	stat->lock_hold += hold;
-	if (hold > stat->lock_hold_max)
-		stat->lock_hold_max = hold;
+	stat->hold += hold;
+	if (hold > stat->hold_max)
+		stat->hold_max = hold;
+	count_bucket(stat->hold_log2, hold);
 }
+
+/* Whom a grab of LOCK_CLASS_WRITE that had to wait waited for. */
+static inline void count_write_conflict(struct cpu *cpu, bool writer, uint64_t readers)
+{
+	struct writer_stat *stat = &cpu->own.stat->writers;
+	stat->after_writer += writer;
+	stat->after_readers += readers != 0;
+	stat->readers += readers;
+	if (readers > stat->readers_max)
+		stat->readers_max = readers;
+}
+
+/* A lock begins (+1) or ceases (-1) to be. */
+static inline void count_instance(struct cpu *cpu, enum lock_class class, int change)
+{
+	cpu->own.stat->lock[class].instances += change;
+}
+
+static inline void count_begun(struct cpu *cpu) { cpu->own.stat->transactions.begun++; }
+static inline void count_committed(struct cpu *cpu) { cpu->own.stat->transactions.committed++; }
+static inline void count_aborted(struct cpu *cpu, enum abort_cause cause) { cpu->own.stat->transactions.aborted[cause]++; }
+static inline void count_fallback(struct cpu *cpu) { cpu->own.stat->transactions.fallbacks++; }
+
+static inline void count_entry(struct cpu *cpu) { cpu->own.stat->entries++; }
 
 static inline void count_event(struct cpu *cpu, uint32_t kind, uint32_t number, uint64_t argument)
 {
