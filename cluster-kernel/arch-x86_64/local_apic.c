@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "local_apic.h"
-#include <stdatomic.h>
 #include "arch.h"
 #include "paging.h"
 
@@ -30,6 +29,9 @@ static uint32_t apic_read(unsigned reg)
 	return apic.registers ? apic.registers[reg * 4] : (uint32_t)read_msr(MSR_X2APIC + reg);
 }
 
+/* Whatever was stored before is visible before the WRMSR that follows. */
+static void fence(void) { asm volatile("mfence; lfence" ::: "memory"); }
+
 void local_apic_setup(bool x2apic, uint64_t hz)
 {
 	apic.registers = x2apic ? 0 : map_device(read_msr(MSR_APIC_BASE) & APIC_BASE_ADDRESS);
@@ -41,13 +43,14 @@ void local_apic_setup(bool x2apic, uint64_t hz)
 
 void local_apic_init(void)
 {
+	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS); /* first: a disabled APIC keeps its LVT masked (SDM 3, 11.4.7.2) */
 	apic_write(REG_TPR, 0);
 	apic_write(REG_LVT_LINT0, LVT_MASKED);
 	apic_write(REG_LVT_LINT1, LVT_MASKED);
 	apic_write(REG_LVT_ERROR, LVT_MASKED);
 	apic_write(REG_TIMER_DIVIDE, DIVIDE_BY_1);
 	apic_write(REG_LVT_TIMER, VECTOR_TIMER | (apic.deadline ? LVT_TSC_DEADLINE : 0));
-	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS);
+	fence(); /* xAPIC: the mode must have arrived before the first deadline does (SDM 3, 11.5.4.1) */
 }
 
 uint32_t local_apic_id(void)
@@ -61,8 +64,7 @@ void local_apic_end_of_interrupt(void) { apic_write(REG_EOI, 0); }
 static void send(uint32_t apic_id, uint32_t command)
 {
 	if (!apic.registers) {
-		/* x2APIC writes are not ordered behind earlier stores by themselves (SDM 3, 11.12.3) */
-		atomic_thread_fence(memory_order_seq_cst);
+		fence(); /* these writes do not wait for earlier stores by themselves (SDM 3, 11.12.3) */
 		write_msr(MSR_X2APIC + REG_ICR, (uint64_t)apic_id << 32 | command);
 		return;
 	}
