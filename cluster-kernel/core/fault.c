@@ -7,6 +7,7 @@
 #include "message.h"
 #include "print.h"
 #include COUNT_HEADER
+#include REGIME_HEADER
 
 void fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
@@ -14,6 +15,7 @@ void fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t
 	struct slot *slot = thread->fault_cptr ? cspace_lookup(thread, thread->fault_cptr) : 0;
 	count_fault(cpu, fault, words[0]);
 	if (!slot || slot->cap.type != OBJECT_ENDPOINT || !(slot->cap.rights & RIGHT_WRITE)) {
+		kernel_irrevocable(cpu);
 		print("kernel: thread without fault handler stopped: fault %u rip %p sp %p %p %p\n", fault, words[0], words[1],
 		      words[2], words[3]);
 		thread->state = THREAD_INACTIVE;

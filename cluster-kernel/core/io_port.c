@@ -3,6 +3,7 @@
 #include "arch.h"
 #include "kernel.h"
 #include "message.h"
+#include REGIME_HEADER
 
 static uint64_t first(uint64_t badge) { return badge & 0xffff; }
 static uint64_t last(uint64_t badge) { return badge >> 16 & 0xffff; }
@@ -32,6 +33,7 @@ uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
 		return SKERRY_BAD_ARGUMENT;
 	if (port < first(slot->cap.badge) || port > last(slot->cap.badge) || size - 1 > last(slot->cap.badge) - port)
 		return SKERRY_NO_RIGHTS;
+	kernel_irrevocable(cpu);
 	if (label == IO_PORT_IN)
 		message_set_word(thread, 0, arch_port_in(port, size));
 	else

@@ -6,6 +6,7 @@
 #include "message.h"
 #include "notification.h"
 #include "work.h"
+#include REGIME_HEADER
 
 static int free_irq(const struct kernel *kernel)
 {
@@ -61,6 +62,7 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 	} else {
 		irq->gsi = gsi;
 		irq->level = flags & 1;
+		kernel_irrevocable(cpu);
 		arch_gsi_route(kernel, gsi, core, number, flags & 1, flags >> 1 & 1);
 	}
 	struct cap cap = { .type = OBJECT_IRQ_HANDLER, .rights = RIGHT_ALL, .object = number };
@@ -87,8 +89,10 @@ uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
 	switch (message_label(info)) {
 	case IRQ_SET_NOTIFICATION: return set_notification(cpu, irq, info);
 	case IRQ_ACK:
-		if (irq->level)
+		if (irq->level) {
+			kernel_irrevocable(cpu);
 			arch_gsi_mask(kernel_of(cpu), irq->gsi, false);
+		}
 		return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;
 	}
@@ -97,16 +101,20 @@ uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
 void irq_arrived(struct cpu *cpu, unsigned number)
 {
 	struct irq *irq = &kernel_of(cpu)->irq[number];
-	if (irq->used && irq->level)
+	if (irq->used && irq->level) {
+		kernel_irrevocable(cpu);
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
+	}
 	notification_signal_cap(cpu, &irq->notification.cap);
 }
 
 bool irq_release(struct cpu *cpu, const struct cap *cap)
 {
 	struct irq *irq = &kernel_of(cpu)->irq[cap->object];
-	if (irq->gsi != IRQ_MSI)
+	if (irq->gsi != IRQ_MSI) {
+		kernel_irrevocable(cpu);
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
+	}
 	if (!slot_delete(cpu, &irq->notification))
 		return false;
 	*irq = (struct irq){ 0 };

@@ -6,6 +6,10 @@
  *     kernel_enter_exclusive(cpu)  creation and destruction of objects (a
  *                                  writer, where the regime tells them apart)
  *     kernel_exit(cpu)             the end of either
+ *     kernel_irrevocable(cpu)      before what cannot be taken back, or would
+ *                                  abort a transaction: devices, other cores,
+ *                                  control registers, waiting. Comes back with
+ *                                  the lock held, or the entry begins anew so
  *     object_lock(&x->lock)        around one TCB, endpoint, notification or
  *     object_unlock(&x->lock)      run queue; object_lock_pair in address order
  *

@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "schedule.h"
 #include "vspace.h"
+#include REGIME_HEADER
 
 /*
  * Leaving the current thread: its state is saved, the kernel's own address
@@ -34,6 +35,8 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vs
 {
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
+	if (cores)
+		kernel_irrevocable(cpu);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		if (others >> i & 1) {
 			struct cpu *other = kernel->cpu[i];

@@ -164,7 +164,7 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 	case SYS_WAIT: return do_wait(cpu, slot, true);
 	case SYS_POLL: return do_wait(cpu, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
-	case SYS_DEBUG_PUT: arch_console_put(cptr); return SKERRY_OK;
+	case SYS_DEBUG_PUT: kernel_irrevocable(cpu); arch_console_put(cptr); return SKERRY_OK;
 	default: return SKERRY_BAD_SYSCALL;
 	}
 }

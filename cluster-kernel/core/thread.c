@@ -9,6 +9,7 @@
 #include "reply.h"
 #include "schedule.h"
 #include "timer.h"
+#include REGIME_HEADER
 
 void thread_init(struct thread *thread)
 {
@@ -24,8 +25,10 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	if (home->shared.current == thread && home != cpu)
 		remote_request(cpu, 1ull << thread->core, REQUEST_STALL, 0);
 	/* a core that has left it may still be saving its state; it need not be the one it is to run on now */
-	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire))
+	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire)) {
+		kernel_irrevocable(cpu);
 		arch_relax();
+	}
 }
 
 void thread_suspend(struct cpu *cpu, struct thread *thread)
@@ -61,8 +64,10 @@ void thread_destroy(struct cpu *cpu, struct thread *thread)
 	leave_core(cpu, thread);
 	if (thread == current(cpu))
 		schedule_idle(cpu); /* it deleted itself */
-	if (cpu->own.loaded_thread == thread)
+	if (cpu->own.loaded_thread == thread) {
+		kernel_irrevocable(cpu);
 		arch_unload(cpu);
+	}
 	if (thread->bound)
 		thread->bound->bound = 0;
 	thread_clear_slots(cpu, thread);

@@ -23,3 +23,4 @@ struct lock_cpu {
 };
 
 #include "no-object-locks.h"
+#include "no-transactions.h"

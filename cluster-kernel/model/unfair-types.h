@@ -13,3 +13,4 @@ struct lock_cpu {
 };
 
 #include "no-object-locks.h"
+#include "no-transactions.h"

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regime `rtm`: the whole kernel between kernel_enter() and kernel_exit() is
+ * one transaction, and cores meet only where they touch the same lines
+ * (Elphinstone 2016, section 3.4; lock elision, Rajwar and Goodman 2001). When
+ * transactions fail, the entry takes a lock, that of regime `clh`:
+ *
+ *     the lock in the read set   a transaction looks at the queue's tail: who
+ *                                takes the lock writes there, and aborts it
+ *     the lock is held           then it waits outside, which costs no attempt;
+ *                                but not for ever: the lock goes from core to
+ *                                core in order, and who waits outside has no turn
+ *     too large                  (capacity): the next would be, too; the lock
+ *     not to be taken back       a device, another core: kernel_irrevocable(),
+ *                                the lock
+ *     all else                   an attempt; after `attempts` of them, the lock
+ *
+ * Creation and destruction are entries like all others: what in them cannot
+ * be taken back says so itself, and what they read and write the hardware sees.
+ *
+ * Statistics are written outside transactions, or commit with them.
+ */
+#pragma once
+
+#include "arch_transaction.h"
+#include "../core/print.h"
+
+/* Regime clh is the fallback, under other names. */
+#define lock_kernel_init clh_kernel_init
+#define lock_cpu_init clh_cpu_init
+#define kernel_enter clh_enter
+#define kernel_enter_exclusive clh_enter_exclusive
+#define kernel_exit clh_exit
+#include "clh.h"
+#undef lock_kernel_init
+#undef lock_cpu_init
+#undef kernel_enter
+#undef kernel_enter_exclusive
+#undef kernel_exit
+
+#ifndef RTM_ATTEMPTS
+#define RTM_ATTEMPTS 8 /* the build's option rtm_attempts */
+#endif
+
+enum { RTM_TURNS = 1 << 14 }; /* far longer than a few entries take */
+
+/* Codes of explicit aborts. */
+enum { RTM_LOCK_HELD = 1, RTM_IRREVOCABLE = 2 };
+
+/* The abort status (SDM volume 1, table 16-1); all clear: an interrupt, a fault, an instruction that aborts. */
+enum { RTM_EXPLICIT = 1, RTM_RETRY = 2, RTM_CONFLICT = 4, RTM_CAPACITY = 8, RTM_DEBUG = 16, RTM_NESTED = 32, RTM_CODE_SHIFT = 24 };
+
+static inline void lock_kernel_init(struct kernel *kernel)
+{
+	const char *why = arch_no_transactions();
+	clh_kernel_init(kernel);
+	if (why)
+		print("cluster %u: kernel rtm runs as clh: %s\n", kernel->boot->cluster, why);
+	else
+		kernel->lock.patience = (struct rtm_patience){ RTM_ATTEMPTS, RTM_TURNS };
+}
+
+static inline void lock_cpu_init(struct cpu *cpu)
+{
+	clh_cpu_init(cpu);
+	cpu->own.lock.patience = cpu->own.kernel->lock.patience;
+}
+
+/* The last in the queue has it, or waits for it, or has released it. */
+static inline bool rtm_lock_held(struct kernel *kernel)
+{
+	const struct clh_node *last = atomic_load_explicit(&kernel->lock.tail, memory_order_acquire);
+	return atomic_load_explicit(&last->held, memory_order_acquire);
+}
+
+static inline enum abort_cause rtm_cause(uint32_t status)
+{
+	return status & RTM_EXPLICIT   ? ABORT_EXPLICIT
+	       : status & RTM_CAPACITY ? ABORT_CAPACITY
+	       : status & RTM_CONFLICT ? ABORT_CONFLICT
+	       : status & RTM_DEBUG    ? ABORT_DEBUG
+	       : status & RTM_NESTED   ? ABORT_NESTED
+	       : status & RTM_RETRY    ? ABORT_RETRY
+	                               : ABORT_OTHER;
+}
+
+/* A transaction has failed. Returns what patience is left. */
+static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct cpu *cpu, struct rtm_patience left)
+{
+	uint32_t status = cpu->own.lock.status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
+	bool held = rtm_lock_held(cpu->own.kernel);
+	count_aborted(cpu, rtm_cause(status));
+	if (code == RTM_IRREVOCABLE || (status & RTM_CAPACITY))
+		left.attempts = 0;
+	else if (code != RTM_LOCK_HELD && !held)
+		left.attempts--;
+	for (; left.attempts && held; held = rtm_lock_held(cpu->own.kernel)) {
+		if (left.turns-- == 0)
+			left.attempts = 0;
+		kernel_relax(cpu);
+	}
+	return left;
+}
+
+/* Out of line, as rtm_aborted(): what is rare, or what a machine without transactions pays. */
+static __attribute__((noinline, unused)) void rtm_lock(struct cpu *cpu)
+{
+	clh_enter(cpu);
+	cpu->own.lock.locked = true;
+	count_fallback(cpu);
+}
+
+static inline __attribute__((always_inline)) void kernel_enter(struct cpu *cpu)
+{
+	struct lock_cpu *lock = &cpu->own.lock;
+	for (struct rtm_patience left = lock->patience; left.attempts; left = rtm_aborted(cpu, left)) {
+		count_begun(cpu);
+		if (!arch_transaction_begin(&lock->status))
+			continue;
+		if (__builtin_expect(!rtm_lock_held(cpu->own.kernel), 1)) {
+			count_entry(cpu);
+			return;
+		}
+		arch_transaction_abort(RTM_LOCK_HELD);
+	}
+	rtm_lock(cpu);
+}
+
+static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
+
+/* Out of line as kernel_irrevocable(): behind a call of these there is no transaction, as who reads the image can see. */
+static __attribute__((noinline, unused)) void rtm_unlock(struct cpu *cpu)
+{
+	cpu->own.lock.locked = false;
+	clh_exit(cpu);
+}
+
+static inline void kernel_exit(struct cpu *cpu)
+{
+	if (__builtin_expect(cpu->own.lock.locked, 0)) {
+		rtm_unlock(cpu);
+		return;
+	}
+	arch_transaction_end();
+	count_committed(cpu);
+}
+
+/* What follows cannot be taken back, or aborts: it is done with the lock (core/lock.h). */
+static __attribute__((noinline, cold, unused)) void kernel_irrevocable(struct cpu *cpu)
+{
+	if (!cpu->own.lock.locked)
+		arch_transaction_abort(RTM_IRREVOCABLE);
+}
