@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Images that do not count have no trace of counting: what would be compiled if there were no such thing is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from deploy.paths import BUILD, ROOT
+from tests.structure import tree
+
+KERNEL = ROOT / "cluster-kernel"
+STAT = KERNEL / "include" / "skerry" / "stat.h"
+OFF = KERNEL / "lock" / "count" / "off.h"
+FIELDS = ("idle_cycles", "started", "updated", "idle_since")  # what a plain image keeps
+
+
+@cache
+def commands() -> dict[str, tuple[list[str], ...]]:
+    """For each plain image, how its C sources are compiled."""
+    found: dict[str, list[list[str]]] = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])
+        if image and entry["file"].endswith(".c"):
+            words = shlex.split(entry["command"])
+            kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]} and w not in ("-MD", "-c", "-g")]
+            found.setdefault(image[1], []).append(kept)
+    return {image: tuple(lists) for image, lists in found.items()}
+
+
+def without_counters(text: str) -> str:
+    """stat.h with a record that has no room for what is counted: who touches a counter does not compile."""
+    record = "struct core_stat {\n" + "".join(f"\tuint64_t {field};\n" for field in FIELDS) + "\tuint64_t nothing[508];\n};\n"
+    text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", record, text, flags=re.DOTALL)
+    assert replaced == 1
+    return re.sub(r"_Static_assert\(__builtin_offsetof\(struct core_stat.*\n", "", text)
+
+
+def without_code(text: str) -> str:
+    """count/off.h with macros that evaluate nothing in the place of its functions."""
+    names = re.findall(r"^static inline \w+ (count_\w+)\(", text, re.MULTILINE)
+    assert {"count_now", "count_acquired", "count_released", "count_syscall"} <= set(names)
+    macros = [f"#define {name}(...) {'((uint64_t)0)' if name == 'count_now' else '((void)0)'}" for name in names]
+    return "\n".join(["#pragma once", "#include <skerry/stat.h>", '#include "kernel.h"', *macros, ""])
+
+
+def counts(words: list[str]) -> bool:
+    """Does the source see the counting header at all?"""
+    done = subprocess.run([*words, "-MM"], cwd=BUILD, capture_output=True, text=True, check=True)
+    return "count/off.h" in done.stdout
+
+
+def assembly(words: list[str]) -> str:
+    done = subprocess.run([*words, "-g0", "-w", "-fdiagnostics-color=never", "-S", "-o", "-"], cwd=BUILD, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("image", sorted(commands()))
+def test_no_trace(image: str, tmp_path: Path) -> None:
+    """a plain image's code is what it would be without counting"""
+    (tmp_path / "skerry").mkdir()
+    (tmp_path / "skerry" / "stat.h").write_text(without_counters(STAT.read_text()))
+    (tmp_path / "absent.h").write_text(without_code(OFF.read_text()))
+
+    def differs(words: list[str]) -> str | None:
+        if not counts(words):
+            return None
+        bare = [re.sub(r'count/off\.h', "absent.h", word) for word in words]
+        return None if assembly(words) == assembly([bare[0], f"-I{tmp_path}", *bare[1:]]) else words[-1]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert sum(pool.map(counts, commands()[image])) >= 4
+        wrong = [source for source in pool.map(differs, commands()[image]) if source]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_clock() -> None:
+    """regimes read the clock by count_now() alone"""
+    regimes = [p for p in tree.with_suffix(".h") if p.parent == Path("cluster-kernel/lock")]
+    wrong = [str(path) for path in regimes if re.search(r"\b(arch_time|rdtsc|__builtin_ia32_rdtsc)", tree.read(path))]
+    assert len(regimes) > 5 and not wrong, "\n".join(wrong)
