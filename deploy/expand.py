@@ -9,6 +9,7 @@ from pathlib import Path
 
 from deploy import modules
 from deploy.deployment import EVERY_CORE, Deployment, Load, Program
+from deploy.deployment.blame import blamed
 from topology.check import check_map
 from topology.clustermap import Application, ClusterMap, Network
 from topology.errors import InputError
@@ -22,6 +23,7 @@ SUBNET = ipaddress.IPv4Network("10.0.2.0/24")
 NETWORK = Network(netmask=str(SUBNET.netmask), gateway=str(SUBNET[2]))
 REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 SYSTEM_HEAP = 2 * MIB
+MIXED = "mixed"  # clusters under different locks
 
 
 @dataclass
@@ -68,10 +70,20 @@ def redis_cores(deployment: Deployment, count: int) -> list[int]:
     if deployment.redis is None:
         return []
     free = list(range(1, count)) or [0]
+    if deployment.redis.cpus:
+        if beyond := [cpu for cpu in deployment.redis.cpus if cpu >= count]:
+            raise InputError("redis cpus", f"cpu {beyond[0]} is not on a machine of {count} cores, which begin at 0")
+        return list(deployment.redis.cpus)
     wanted = deployment.redis.instances
     if wanted == EVERY_CORE:
         return free
-    return [free[i % len(free)] for i in range(int(wanted))]
+    if int(wanted) > len(free):
+        raise InputError(
+            "redis instances",
+            f"{wanted} are too many for a machine of {count} cores, which has room for {len(free)} beside the network; "
+            "'cpus' puts several on one core",
+        )
+    return free[: int(wanted)]
 
 
 def _mac(number: int) -> bytes:
@@ -124,9 +136,10 @@ def expand(deployment: Deployment, cores: int) -> list[Application]:
             client.ipv4, client.mac = addresses.other(), _mac(client.number)
             client.awaits, client.barrier = [redis.name], True
             client.args = client_args(deployment.load, redis.ipv4, deployment.redis.port, redis.name, index)
-    for program in deployment.programs:
+    for number, program in enumerate(deployment.programs):
         if program.cpu >= cores:
-            raise InputError(program.program, f"cpu {program.cpu} is not on a machine of {cores} cores")
+            culprit = f"program {number} cpu" if deployment.places else program.program
+            raise InputError(culprit, f"cpu {program.cpu} is not on a machine of {cores} cores, which begin at 0")
         app = add(program.name or program.program, program.program, program.cpu, program.heap)
         app.args, app.barrier = list(program.args), program.barrier
         if program.network:
@@ -146,7 +159,14 @@ def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[
 
 
 def plan(deployment: Deployment) -> Plan:
-    """The deployment on the emulated machine that it names."""
+    """The deployment on the emulated machine that it names. What a file is to blame for names its line."""
+    try:
+        return _plan(deployment)
+    except InputError as error:
+        raise blamed(error, deployment) from None
+
+
+def _plan(deployment: Deployment) -> Plan:
     if not is_layout_name(deployment.layout) and Path(deployment.layout).exists():
         return plan_map(Path(deployment.layout), deployment.shape)
     machine = emulated(deployment.shape)
@@ -155,6 +175,8 @@ def plan(deployment: Deployment) -> Plan:
     cluster_map = make_map(
         machine, deployment.layout, deployment.kernel, lambda cores: sum(on_core[c] for c in cores)
     )
+    if deployment.locks:
+        _each_its_lock(deployment, cluster_map)
     for cluster in cluster_map.clusters:
         mine = [a for a in apps if a.cpu in cluster.cpus]
         cluster.modules = list(dict.fromkeys(a.program for a in mine))
@@ -171,8 +193,17 @@ def plan(deployment: Deployment) -> Plan:
         forwards=forwards(deployment, apps),
         load=deployment.load if deployment.load.clients else None,
         layout=deployment.layout,
-        lock=deployment.lock,
+        lock=deployment.lock if len(set(deployment.locks)) < 2 else MIXED,
     )
+
+
+def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
+    locks, clusters = deployment.locks, cluster_map.clusters
+    if len(locks) != len(clusters):
+        which = f"{len(clusters)} cluster{'s' * (len(clusters) != 1)}"
+        raise InputError("clusters lock", f"the list has {len(locks)}, and layout {deployment.layout} makes {which}")
+    for cluster, lock in zip(clusters, locks):
+        cluster.kernel = deployment.kernel_of(lock)
 
 
 def plan_map(path: Path, shape: Shape | None = None) -> Plan:
@@ -192,7 +223,7 @@ def plan_map(path: Path, shape: Shape | None = None) -> Plan:
             if not port.isdecimal() or not 0 < int(port) < 65536:
                 raise InputError(app.name, f"'{port}' is not a port")
             found.append((app.name, int(port)))
-    return Plan(path.stem, cluster_map, machine, found, lock=locks.pop() if len(locks) == 1 else "mixed")
+    return Plan(path.stem, cluster_map, machine, found, lock=locks.pop() if len(locks) == 1 else MIXED)
 
 
 def is_map(path: Path) -> bool:

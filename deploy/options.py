@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that several commands share, and what they mean together."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -61,10 +60,10 @@ def adapt(
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
         machine = read_machine(str(topology), both, size or GIB)  # a shape has memory of its own
-        given = replace(given, shape=shape_of(machine, size))
+        given = given.on(shape_of(machine, size))
     else:
         given = given.with_machine(sockets, cores, size)
-    return replace(given, layout=layout or given.layout, lock=lock or given.lock)
+    return given.with_clusters(layout, lock)
 
 
 def load_plan(

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whose fault it is when a deployment cannot be planned: the line of its file that the refusal is about."""
+
+import re
+
+from deploy.deployment.model import Deployment
+from deploy.deployment.places import Path
+from topology.errors import InputError
+
+# What a refusal names as its culprit, and the keys of the file that say it, the closest first.
+_CULPRITS: tuple[tuple[str, tuple[Path, ...]], ...] = (
+    (r"--layout.*", (("clusters", "layout"),)),
+    (r"--(sockets|cores|memory)", (("machine", r"\1"),)),
+    (r"machine|emulated, .*", (("machine",),)),
+    (r"(redis|clusters) (\w+)", ((r"\1", r"\2"), (r"\1",))),
+    (r"redis@[0-9a-f]+", (("redis", "heap"), ("redis",))),
+    (r"ycsb@[0-9a-f]+", (("ycsb", "heap"), ("ycsb",))),
+    (r"cluster@[0-9a-f]+", (("clusters", "lock"), ("clusters",), ("machine",))),
+    (r"network", (("redis",),)),
+)
+
+
+def blamed(error: InputError, deployment: Deployment) -> InputError:
+    """The same with file and line, where a file says what is refused; as it is where the command line does."""
+    places = deployment.places
+    if places is None:
+        return error
+    if match := re.fullmatch(r"program (\d+) (\w+)", error.culprit):
+        path: Path = ("program", int(match[1]), match[2])
+        return InputError(f"{places.where(path)}: [[program]] {match[2]}", error.problem)
+    largest = re.search(r"\(largest: (\S+)\)", error.problem)  # of heaps that do not fit
+    culprit = largest[1] if largest else error.culprit
+    for number, program in enumerate(deployment.programs):
+        if re.fullmatch(rf"{re.escape(program.name or program.program)}@[0-9a-f]+", culprit):
+            return InputError(f"{places.where(('program', number))}: [[program]]", _of(error))
+    for pattern, candidates in _CULPRITS:
+        if match := re.fullmatch(pattern, culprit):
+            for candidate in candidates:
+                path = tuple(match.expand(str(part)) for part in candidate)
+                if path in places.lines:
+                    table, *rest = (str(part) for part in path)
+                    return InputError(f"{places.where(path)}: {' '.join([f'[{table}]', *rest])}", _of(error))
+    return error if error.culprit.startswith("--") else InputError(f"{places.source}: {error.culprit}", error.problem)
+
+
+def _of(error: InputError) -> str:
+    """The problem, with its culprit where that says more than the key."""
+    return f"{error.culprit}: {error.problem}" if "@" in error.culprit else error.problem

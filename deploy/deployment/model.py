@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a deployment says, whoever said it: a file, the command line, a test."""
+
+from dataclasses import dataclass, field, replace
+
+from deploy.deployment.places import Places
+from topology.machine import Shape, default_memory
+from topology.units import GIB, MIB
+
+EVERY_CORE = "every-core"
+WORKLOADS = ("a", "b", "c", "f")
+STACKS = ("inproc", "process")
+REDIS_ARGS = (
+    ["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
+    + ["--daemonize", "no", "--loglevel", "notice"]
+)
+
+
+@dataclass(frozen=True)
+class Redis:
+    """Instances of Redis: one on every core but the network's, so many from the second core on, or on these cores."""
+
+    instances: int | str = EVERY_CORE
+    heap: int = 256 * MIB
+    args: tuple[str, ...] = tuple(REDIS_ARGS)
+    port: int = 6379
+    stack: str = "inproc"  # its lwIP inside its process, or "process": in one of its own
+    cpus: tuple[int, ...] = ()  # one instance on each of these, in place of `instances`
+
+
+@dataclass(frozen=True)
+class Load:
+    """YCSB clients beside each Redis, on its core."""
+
+    clients: int = 0  # of each Redis
+    workload: str = "c"
+    records: int = 10_000  # of each Redis
+    operations: int = 10_000  # of each client
+    value_size: int = 1000
+    pipeline: int = 1
+    heap: int = 32 * MIB
+
+
+@dataclass(frozen=True)
+class Program:
+    """Any other program: one process on one core (its number among all cores of the machine)."""
+
+    program: str
+    cpu: int = 0
+    heap: int = 16 * MIB
+    args: tuple[str, ...] = ()
+    network: bool = False
+    barrier: bool = True  # the machine is done when it has ended
+    name: str | None = None
+    forward: tuple[int, ...] = ()  # its TCP ports that the host is to reach
+
+
+@dataclass(frozen=True)
+class Deployment:
+    name: str = "deployment"
+    shape: Shape = field(default_factory=Shape)
+    layout: str = "per-socket"
+    lock: str = "clh"
+    locks: tuple[str, ...] = ()  # one for each cluster, in place of `lock`
+    statistics: bool = False  # the kernel image that counts
+    redis: Redis | None = None
+    load: Load = field(default_factory=Load)
+    programs: tuple[Program, ...] = ()
+    shutdown: str = "when-done"
+    network: bool = True
+    places: Places | None = field(default=None, compare=False, repr=False)  # where its file says what
+
+    @property
+    def kernel(self) -> str:
+        return self.kernel_of(self.lock)
+
+    def kernel_of(self, lock: str) -> str:
+        return f"{lock}+stat" if self.statistics else lock
+
+    def with_machine(self, sockets: int | None, cores: int | None, memory: int | None = None) -> "Deployment":
+        """The same on another machine; memory grows with the cores unless it is named."""
+        if sockets is None and cores is None and memory is None:
+            return self
+        if sockets is None and cores is None:
+            return self.on(replace(self.shape, memory=memory or self.shape.memory))
+        sockets, cores = sockets or self.shape.sockets, cores or self.shape.cores
+        if memory is None:
+            memory = self.shape.memory if cores == self.shape.cores else default_memory(cores)
+        return self.on(Shape(sockets, cores, memory))
+
+    def on(self, shape: Shape) -> "Deployment":
+        """On a machine that the command line names."""
+        return replace(self, shape=shape, places=self.places and self.places.without("machine"))
+
+    def with_clusters(self, layout: str | None, lock: str | None) -> "Deployment":
+        """With what the command line says of them."""
+        found, places = self, self.places
+        if layout:
+            places = places and places.without("clusters", "layout")
+            found = replace(found, layout=layout, places=places)
+        if lock:
+            places = places and places.without("clusters", "lock")
+            found = replace(found, lock=lock, locks=(), places=places)
+        return found
+
+
+DEFAULT = Deployment(name="redis", redis=Redis(), shape=Shape(2, 2, GIB), shutdown="never")

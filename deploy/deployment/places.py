@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a TOML file says what: the line of each key, table and list item.
+
+Values come from the standard library's parser, which keeps no positions; these from tree-sitter's grammar of TOML.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import tree_sitter
+import tree_sitter_toml
+
+Path = tuple[str | int, ...]  # keys and numbers of list items, from the outermost in
+
+_KEYS = ("bare_key", "quoted_key", "dotted_key")
+
+
+@dataclass(frozen=True)
+class Places:
+    source: str
+    lines: Mapping[Path, int] = field(default_factory=dict)  # from 1
+
+    def where(self, path: Path) -> str:
+        """`file:line` of the path, or of the closest thing around it that the file has."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.lines:
+                return f"{self.source}:{self.lines[path[:length]]}"
+        return self.source
+
+    def line(self, path: Path) -> int:
+        """To sort by; what is nowhere comes last."""
+        return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 1 << 30)
+
+    def without(self, *path: str) -> "Places":
+        """What somebody else says now."""
+        return replace(self, lines={p: line for p, line in self.lines.items() if p[: len(path)] != path})
+
+
+@cache
+def _parser() -> tree_sitter.Parser:
+    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
+
+
+def find(text: str, source: str) -> Places:
+    """`text` is valid TOML."""
+    lines: dict[Path, int] = {}
+    counts: dict[Path, int] = {}
+    prefix: Path = ()
+    for node in _parser().parse(text.encode()).root_node.children:
+        line = node.start_point.row + 1
+        if node.type == "pair":
+            _pair(node, (), lines)
+        elif node.type in ("table", "table_array_element"):
+            prefix = _within(_key(node), counts)
+            if node.type == "table_array_element":
+                number = counts.get(prefix, 0)
+                counts[prefix] = number + 1
+                lines.setdefault(prefix, line)
+                prefix += (number,)
+            _note(prefix, line, lines)
+            for child in node.children:
+                if child.type == "pair":
+                    _pair(child, prefix, lines)
+    return Places(source, lines)
+
+
+def _within(keys: list[str], counts: Mapping[Path, int]) -> Path:
+    """A header's path; a list of tables on the way means its last item."""
+    path: Path = ()
+    for number, key in enumerate(keys):
+        path += (key,)
+        if number < len(keys) - 1 and path in counts:
+            path += (counts[path] - 1,)
+    return path
+
+
+def _key(node: tree_sitter.Node) -> list[str]:
+    first = next(child for child in node.children if child.type in _KEYS)
+    return [_text(part) for part in _parts(first)]
+
+
+def _parts(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """A dotted key is a tree that leans to the left."""
+    if node.type != "dotted_key":
+        yield node
+        return
+    for child in node.children:
+        if child.type in _KEYS:
+            yield from _parts(child)
+
+
+def _text(key: tree_sitter.Node) -> str:
+    text = (key.text or b"").decode()
+    return text if key.type == "bare_key" else next(iter(tomllib.loads(f"{text} = 0")))
+
+
+def _note(path: Path, line: int, lines: dict[Path, int]) -> None:
+    """The path, and the tables that it implies."""
+    for length in range(1, len(path) + 1):
+        lines.setdefault(path[:length], line)
+
+
+def _pair(node: tree_sitter.Node, prefix: Path, lines: dict[Path, int]) -> None:
+    path = (*prefix, *_key(node))
+    _note(path, node.start_point.row + 1, lines)
+    _value(node.children[-1], path, lines)
+
+
+def _value(node: tree_sitter.Node, path: Path, lines: dict[Path, int]) -> None:
+    if node.type == "inline_table":
+        for child in node.children:
+            if child.type == "pair":
+                _pair(child, path, lines)
+    elif node.type == "array":
+        items = [child for child in node.children if child.is_named and child.type != "comment"]
+        for number, item in enumerate(items):
+            lines.setdefault((*path, number), item.start_point.row + 1)
+            _value(item, (*path, number), lines)

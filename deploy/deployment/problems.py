@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is wrong with a file, in one line: where, what was found, what was expected, what is near."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from deploy.deployment.places import Path, Places
+from deploy.deployment.schema import File
+from topology.errors import InputError
+
+LONGEST = 60  # characters of a value that are repeated
+
+
+def schema() -> dict[str, Any]:
+    return File.model_json_schema(by_alias=True)
+
+
+def first(error: ValidationError, data: Mapping[str, Any], places: Places) -> InputError:
+    """The problem that stands first in the file."""
+    found: dict[Path, ErrorDetails] = {}
+    for detail in error.errors(include_url=False):
+        found.setdefault(_path(detail, data), detail)
+    outer = {path[:length] for path in found for length in range(len(path))}  # branches of a union that did not fit
+    found = {path: detail for path, detail in found.items() if path not in outer or detail["type"] == "skerry"}
+    path, detail = min(found.items(), key=lambda item: places.line(item[0]))
+    where = places.where(path)
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return InputError(f"{where}: {_table(path, detail)}", _say(detail, path, data) + more)
+
+
+def _path(detail: ErrorDetails, data: Any) -> Path:
+    """Where the problem is in the file: pydantic's location without the names of a union's branches."""
+    path: Path = ()
+    here = data
+    for step in detail["loc"]:
+        if isinstance(here, Mapping) and step in here or isinstance(here, list) and type(step) is int:
+            here = here[step]
+            path += (step,)
+    return path + tuple(detail.get("ctx", {}).get("at", ()))
+
+
+def _table(path: Path, detail: ErrorDetails) -> str:
+    """`[redis] heap`, `[[program]] cpu`; of an unknown key the table that has it."""
+    if detail["type"] == "extra_forbidden":
+        path = path[:-1]
+        if not path:
+            return "the file"
+    tables = {key for key, value in schema()["properties"].items() if _resolve(value).get("type") == "object"}
+    if not path:
+        return "the file"
+    if path[0] == "program" and len(path) > 1:
+        return " ".join(["[[program]]", *_words(path[2:])])
+    if path[0] in tables:
+        return " ".join([f"[{path[0]}]", *_words(path[1:])])
+    return " ".join(_words(path))
+
+
+def _words(path: Path) -> list[str]:
+    return [".".join(str(part) for part in path if isinstance(part, str))] if path else []
+
+
+def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
+    kind = detail["type"]
+    if kind == "skerry":
+        return str(detail["ctx"]["text"])
+    if kind == "missing":
+        return f"has no '{detail['loc'][-1]}'"
+    if kind == "extra_forbidden":
+        return _unknown(str(path[-1]), path[:-1])
+    value = _at(data, path)
+    form = _form(path)
+    if path == ("program",) and isinstance(value, Mapping):
+        return "is a table; write [[program]]"
+    if form.get("type") == "object":
+        return f"{show(value)} is not a table; write [{path[-1]}] and its keys below"
+    text = f"{show(value)} is not {expected(form)}"
+    if isinstance(value, str) and (near := nearest(value, _choices(form))):
+        text += f"; did you mean '{near}'?"
+    return text
+
+
+def _unknown(key: str, table: Path) -> str:
+    text = f"unknown key '{show_key(key)}'"
+    here = _form(table).get("properties", {})
+    if near := nearest(key.replace("_", "-"), here):
+        return f"{text}; did you mean '{near}'?"
+    homes = [name for name, value in schema()["properties"].items() if key in _fields(value)]
+    if not table and key in schema()["properties"]:
+        homes = []
+    if homes:
+        return f"{text}; it belongs in {_join([_header(name) for name in homes], 'or')}"
+    if table and key in schema()["properties"]:
+        return f"{text}; it belongs at the top of the file, before any table"
+    return f"{text}; there are {', '.join(here)}" if here else text
+
+
+def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:
+    form = _resolve(form)
+    return _resolve(form.get("items", {})).get("properties", {}) or form.get("properties", {})
+
+
+def _header(name: str) -> str:
+    return "[[program]]" if name == "program" else f"[{name}]"
+
+
+def nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str | None:
+    found = difflib.get_close_matches(word.lower(), list(choices), n=1)
+    return found[0] if found else None
+
+
+def _at(data: Any, path: Path) -> Any:
+    for step in path:
+        data = data[step]
+    return data
+
+
+def show_key(key: str) -> str:
+    return key if len(key) <= LONGEST else f"{key[:LONGEST]}…"
+
+
+def show(value: Any) -> str:
+    """A value as somebody would know it again."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a table"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    if isinstance(value, int) and abs(value) >= 10**LONGEST:
+        return "a number of more digits than that"
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _resolve(form: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without references, and without `null`, which no TOML file can say."""
+    if "$ref" in form:
+        return _resolve(schema()["$defs"][form["$ref"].rpartition("/")[2]])
+    if "anyOf" in form:
+        some = [branch for branch in form["anyOf"] if branch.get("type") != "null"]
+        if len(some) == 1 and "x-expected" not in form:
+            return _resolve(some[0])
+    return form
+
+
+def _form(path: Path) -> Mapping[str, Any]:
+    """The schema of what stands at a path."""
+    here = _resolve(schema())
+    for step in path:
+        if type(step) is int:
+            here = next((b for b in (here, *here.get("anyOf", ())) if "items" in b), {}).get("items", {})
+        else:
+            here = here.get("properties", {}).get(step, {})
+        here = _resolve(here)
+    return here
+
+
+def _choices(form: Mapping[str, Any]) -> list[str]:
+    found = [*form.get("enum", ()), *([form["const"]] if "const" in form else [])]
+    return found + [choice for branch in form.get("anyOf", ()) for choice in _choices(branch)]
+
+
+def expected(form: Mapping[str, Any]) -> str:
+    """What a schema wants, in words."""
+    form = _resolve(form)
+    if "x-expected" in form:
+        return str(form["x-expected"])
+    if "anyOf" in form:
+        return _join([expected(branch) for branch in form["anyOf"]], "or")
+    if choices := _choices(form):
+        return f"one of {', '.join(choices)}" if len(choices) > 1 else f"'{choices[0]}'"
+    if form.get("type") == "integer":
+        step = f" that {form['multipleOf']} divides" if "multipleOf" in form else ""
+        return f"a number from {form['minimum']} to {form['maximum']}{step}"
+    if form.get("type") == "array":
+        return f"a list of {_plural(_resolve(form['items']))}"
+    if form.get("type") == "boolean":
+        return "true or false"
+    return "a string"
+
+
+def _plural(form: Mapping[str, Any]) -> str:
+    if choices := _choices(form):
+        return f"{', '.join(choices)}"
+    if form.get("type") == "integer":
+        return f"numbers from {form['minimum']} to {form['maximum']}"
+    return {"string": "strings", "object": "tables"}[str(form.get("type"))]
+
+
+def _join(parts: Sequence[str], word: str) -> str:
+    return f" {word} ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

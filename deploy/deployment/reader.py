@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads a deployment file. Whatever is wrong with it is one InputError with file and line."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from deploy.deployment import places as positions
+from deploy.deployment import problems
+from deploy.deployment.model import Deployment, Load, Program, Redis
+from deploy.deployment.places import Places
+from deploy.deployment.schema import Clusters, File, Machine, is_name
+from topology.errors import InputError
+from topology.layouts import NAMES, is_layout_name
+from topology.machine import Shape, default_memory, shape_of
+from topology.sources import read_machine
+from topology.units import GIB
+
+LARGEST = 1 << 20  # bytes of a file: more is something else
+
+
+def read(path: Path) -> Deployment:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(str(path), (error.strerror or "cannot be read").lower()) from None
+    except ValueError:  # a name with a NUL
+        raise InputError(repr(str(path)), "is not a file's name") from None
+    if len(content) > LARGEST:
+        raise InputError(str(path), "has more than 1 MiB: not a deployment file")
+    return parse(_decode(content, str(path)), str(path), path.parent)
+
+
+def _decode(content: bytes, source: str) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{source}:1", "is UTF-16; TOML files are UTF-8")
+    if content.startswith(b"\xef\xbb\xbf"):
+        content = content[3:]  # a byte order mark, as some editors leave it
+    if b"\0" in content:
+        raise InputError(source, "is not text: it has bytes of 0")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{source}:{line}", f"byte {content[error.start]:#04x} is not UTF-8") from None
+
+
+def parse(text: str, source: str = "deployment", folder: Path = Path()) -> Deployment:
+    """`folder`: where paths in the file begin."""
+    text = text.replace("\r\n", "\n")
+    data = _load(text, source)
+    if not data:
+        raise InputError(source, "is empty; [redis] alone would be a deployment")
+    places = positions.find(text, source)
+    try:
+        file = File.model_validate(data)
+    except ValidationError as error:
+        raise problems.first(error, data, places) from None
+    return _Reader(places, folder).deployment(file)
+
+
+def _load(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _syntax(str(error), text, source) from None
+    except RecursionError:
+        raise InputError(source, "is nested too deeply") from None
+    except ValueError:  # an integer of thousands of digits
+        raise InputError(source, "has a number with too many digits") from None
+
+
+def _syntax(message: str, text: str, source: str) -> InputError:
+    """The parser's message, its place in front and the line behind."""
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message, re.DOTALL)
+    if not match:
+        return InputError(source, message)
+    lines = text.split("\n")
+    last = max((n for n, line in enumerate(lines, 1) if line.strip()), default=1)
+    line = int(match[2] or last)
+    column = f", column {match[3]}" if match[3] else ""
+    shown = lines[line - 1].strip()
+    said = match[1][:1].lower() + match[1][1:]
+    behind = f": {problems.show(shown)}" if shown else ""
+    return InputError(f"{source}:{line}", f"not TOML: {said}{column}{behind}")
+
+
+class _Reader:
+    def __init__(self, places: Places, folder: Path) -> None:
+        self.places = places
+        self.folder = folder
+
+    def wrong(self, problem: str, *path: str) -> InputError:
+        table, *rest = path
+        what = " ".join([f"[{table}]", *rest])
+        return InputError(f"{self.places.where(path)}: {what}", problem)
+
+    def deployment(self, file: File) -> Deployment:
+        layout = self._layout(file.clusters)
+        if is_layout_name(layout):
+            if not file.redis and not file.program:
+                raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
+        else:
+            self._check_map_alone(file)
+        locks = file.clusters.lock
+        return Deployment(
+            name=file.name or _name_of(self.places.source),
+            shape=self._shape(file.machine),
+            layout=layout,
+            lock=locks if isinstance(locks, str) else locks[0],
+            locks=() if isinstance(locks, str) else tuple(locks),
+            statistics=file.clusters.statistics,
+            redis=self._redis(file),
+            load=Load(**file.ycsb.model_dump()),
+            programs=tuple(
+                Program(**p.model_dump() | {"args": tuple(p.args), "forward": tuple(p.forward)}) for p in file.program
+            ),
+            shutdown=file.shutdown,
+            network=file.network,
+            places=self.places,
+        )
+
+    @staticmethod
+    def _redis(file: File) -> Redis | None:
+        if file.redis is None:
+            return None
+        return Redis(**file.redis.model_dump() | {"args": tuple(file.redis.args), "cpus": tuple(file.redis.cpus or ())})
+
+    def _layout(self, clusters: Clusters) -> str:
+        """A layout's name, or the path of a map that is there."""
+        if is_layout_name(clusters.layout):
+            return clusters.layout
+        path = Path(clusters.layout)
+        if path.suffix not in (".dts", ".dtb"):
+            names = re.findall(r"[a-z0-9]+-[a-z0-9]+|spanning", NAMES)
+            near = problems.nearest(clusters.layout, names)
+            hint = f"; did you mean '{near}'?" if near else ""
+            raise self.wrong(f"'{clusters.layout}' is not one of {NAMES}{hint}", "clusters", "layout")
+        return str(self._file(path, "clusters", "layout"))
+
+    def _file(self, path: Path, *key: str) -> Path:
+        """Beside the deployment file, or where the command was called."""
+        for found in (self.folder / path, path):
+            if found.is_file():
+                return found
+        problem = "is not a file" if (self.folder / path).exists() else "no such file"
+        raise self.wrong(f"{self.folder / path}: {problem}", *key)
+
+    def _check_map_alone(self, file: File) -> None:
+        for name in ("redis", "ycsb", "program", "network", "shutdown"):
+            if name in file.model_fields_set:
+                where = self.places.where((name,))
+                raise InputError(where, f"'{name}' contradicts the layout, a cluster map that says what runs")
+        for name in ("lock", "statistics"):
+            if name in file.clusters.model_fields_set:
+                raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)
+
+    def _shape(self, machine: Machine) -> Shape:
+        if machine.topology:
+            path = self._file(Path(machine.topology), "machine", "topology")
+            try:
+                found = read_machine(str(path), machine.smt is not False, machine.memory or GIB)
+                return shape_of(found, machine.memory)
+            except InputError as error:
+                raise self.wrong(str(error), "machine", "topology") from None
+        of_node = machine.cores * machine.threads // machine.numa_nodes
+        return Shape(
+            sockets=machine.sockets,
+            cores=machine.cores,
+            memory=machine.memory or default_memory(of_node),
+            caches=machine.l3_caches,
+            nodes=machine.numa_nodes,
+            threads=machine.threads,
+        )
+
+
+def _name_of(source: str) -> str:
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", Path(source).stem).lstrip("._-")
+    return name if is_name(name) else "deployment"

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The form of a deployment file: every key with its type, range, default and meaning.
+
+The reader checks files against it; the JSON schema and the reference in docs/ are made of it.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+from deploy import modules
+from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Redis
+from deploy.deployment.model import Program as ProgramDefaults
+from topology.errors import InputError
+from topology.units import LARGE_PAGE, format_size, parse_size
+
+SYSTEM_PROGRAMS = ("root",)  # that nobody deploys
+
+
+def wrong(text: str, *at: str) -> PydanticCustomError:
+    """A problem of a whole table, to be shown at the key `at`."""
+    return PydanticCustomError("skerry", "{text}", {"text": text, "at": at})
+
+
+def _size(value: Any) -> int:
+    if type(value) not in (int, str):
+        raise PydanticCustomError("size_type", "not a size")
+    try:
+        size = parse_size(value)
+    except InputError:
+        raise PydanticCustomError("size_type", "not a size") from None
+    if size % LARGE_PAGE:
+        raise wrong(f"{value} is not a multiple of 2 MiB")
+    if size >= 1 << 52:
+        raise wrong(f"{value} is more than a machine can address")
+    return size
+
+
+def _one_of(*choices: str) -> Any:
+    def check(value: str) -> str:
+        if value not in choices:
+            raise PydanticCustomError("choice", "not a choice")
+        return value
+
+    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(choices)})]
+
+
+def _integer(low: int, high: int) -> Any:
+    return Annotated[int, Field(ge=low, le=high)]
+
+
+_SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": _SIZE_PATTERN}, {"type": "integer", "minimum": LARGE_PAGE}],
+            "x-expected": "a size such as 512M or 2G",
+        }
+    ),
+]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+Name = Annotated[
+    str, Field(pattern=NAME_PATTERN, json_schema_extra={"x-expected": "made of letters, digits, '.', '_' and '-'"})
+]
+Lock = _one_of(*modules.REGIMES)
+Port = _integer(1, 65535)
+Cpu = _integer(0, 1023)
+
+
+def size_text(size: int) -> str:
+    """As a file would say it."""
+    return format_size(size).replace(" ", "").replace("iB", "")
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(
+        strict=True, extra="forbid", alias_generator=lambda name: name.replace("_", "-"), frozen=True
+    )
+
+
+class Machine(Table):
+    """The machine that is emulated, or that a libvirt domain is made of: so many sockets, all alike, or one that a
+    file describes."""
+
+    sockets: _integer(1, 16) = Field(2, description="Sockets.")
+    cores: _integer(1, 64) = Field(2, description="Cores of each socket.")
+    threads: _integer(1, 8) = Field(1, description="Hardware threads of each core.")
+    l3_caches: _integer(0, 64) = Field(1, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
+    numa_nodes: _integer(1, 64) = Field(1, description="NUMA nodes of each socket, for the layout `per-numa`.")
+    memory: Size | None = Field(
+        None, description="Memory of each NUMA node. Default: 512M for each of its threads, at least 1G."
+    )
+    topology: str | None = Field(
+        None,
+        min_length=1,
+        description="A machine in place of the numbers above: hwloc's XML (`lstopo FILE.xml`) or a libvirt host's "
+        "capabilities. The path is relative to the deployment file.",
+    )
+    smt: bool | None = Field(
+        None, description="Of the machine of `topology` all threads of each core (the default), or, if false, one."
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Machine":
+        for name in ("sockets", "cores", "threads", "l3_caches", "numa_nodes"):
+            key = name.replace("_", "-")
+            if self.topology and name in self.model_fields_set:
+                raise wrong("contradicts 'topology', which says it already", key)
+        for name, what in (("l3_caches", "L3 caches"), ("numa_nodes", "NUMA nodes")):
+            parts = getattr(self, name)
+            if self.cores % max(parts, 1):
+                raise wrong(f"{self.cores} cores of a socket do not divide into {parts} {what}", name.replace("_", "-"))
+        if self.smt is not None and not self.topology:
+            raise wrong("is about the machine of 'topology', and there is none; 'threads' says how many a core has", "smt")
+        return self
+
+
+class Clusters(Table):
+    """How the machine's cores are divided into clusters, and which kernel each runs."""
+
+    layout: str = Field(
+        "per-socket",
+        min_length=1,
+        description="`per-socket`, `per-l3`, `per-numa`, `spanning`, `size=N`, or a cluster map (`.dts`, `.dtb`), "
+        "which then says all that runs. Its path is relative to the deployment file.",
+        json_schema_extra={"examples": ["per-socket", "per-l3", "per-numa", "spanning", "size=4", "mine.dts"]},
+    )
+    lock: Lock | Annotated[list[Lock], Field(min_length=1, max_length=64)] = Field(
+        "clh", description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
+    )
+    statistics: bool = Field(
+        False, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
+    )
+
+
+class RedisTable(Table):
+    """Instances of Redis. Without this table there are none."""
+
+    instances: _integer(0, 64) | _one_of(EVERY_CORE) = Field(
+        Redis.instances,
+        description="One on every core but the network's (core 0, unless there is no other), or so many from core 1 on.",
+    )
+    cpus: Annotated[list[Cpu], Field(min_length=1, max_length=64)] | None = Field(
+        None, description="In place of `instances`: an instance on each of these cores, numbered in the whole machine."
+    )
+    heap: Size = Field(Redis.heap, description="Memory that each reserves, a multiple of 2 MiB.")
+    port: Port = Field(Redis.port, description="TCP port of each, at its own address.")
+    args: list[str] = Field(
+        list(Redis.args), description="Arguments of redis-server behind `--port`. The default turns persistence off."
+    )
+    stack: _one_of(*STACKS) = Field(
+        Redis.stack,
+        description="Where an instance's TCP/IP is: `inproc`, in its process (few kernel entries), or `process`, in a "
+        "process of its own beside it, as in the papers (many).",
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "RedisTable":
+        if self.cpus is not None and "instances" in self.model_fields_set:
+            raise wrong("contradicts 'cpus', which has one instance for each core that it names", "instances")
+        return self
+
+
+class Ycsb(Table):
+    """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
+
+    clients: _integer(0, 16) = Field(Load.clients, description="Clients of each Redis; 0: no load.")
+    workload: _one_of(*WORKLOADS) = Field(
+        Load.workload,
+        description="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` "
+        "read-modify-write.",
+    )
+    records: _integer(1, 1 << 28) = Field(Load.records, description="Records of each Redis.")
+    operations: _integer(1, 1 << 40) = Field(Load.operations, description="Operations of each client.")
+    value_size: Annotated[int, Field(ge=240, le=64 << 20, multiple_of=10)] = Field(
+        Load.value_size, description="Bytes of a record, in ten fields."
+    )
+    pipeline: _integer(1, 1024) = Field(Load.pipeline, description="Requests that a client has on the way at once.")
+    heap: Size = Field(Load.heap, description="Memory that each client reserves.")
+
+
+class ProgramTable(Table):
+    """Any other program of the image, as often as wanted: one process on one core."""
+
+    program: _one_of(*(name for name in modules.PROGRAMS if name not in SYSTEM_PROGRAMS)) = Field(
+        description="Its name in the image."
+    )
+    cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")
+    heap: Size = Field(ProgramDefaults.heap, description="Memory that it reserves.")
+    args: list[str] = Field([], description="Its arguments.")
+    network: bool = Field(ProgramDefaults.network, description="A TCP/IP stack with an address of its own.")
+    barrier: bool = Field(ProgramDefaults.barrier, description="The machine is done only when this has ended.")
+    name: Name | None = Field(None, description="What results call it. Default: the program's name.")
+    forward: list[Port] = Field([], description="Its TCP ports that the host is to reach.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> "ProgramTable":
+        if self.forward and not self.network:
+            raise wrong(f"'{self.program}' forwards ports, but has no network; set network = true", "forward")
+        return self
+
+
+class File(Table):
+    """A deployment: which programs run on which machine, under which kernels."""
+
+    name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
+    shutdown: _one_of("when-done", "never") = Field(
+        "when-done", description="Power off when every program that counts (`barrier`, and every client) has ended, if "
+        "there is one; or never."
+    )
+    network: bool = Field(True, description="A switch and a network driver on core 0.")
+    machine: Machine = Field(Machine(), description="The machine.")
+    clusters: Clusters = Field(Clusters(), description="Clusters and kernels.")
+    redis: RedisTable | None = Field(None, description="Instances of Redis.")
+    ycsb: Ycsb = Field(Ycsb(), description="The load.")
+    program: list[ProgramTable] = Field([], description="Other programs.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> "File":
+        if self.ycsb.clients and self.redis is None:
+            raise wrong("has clients, but there is no [redis] for them", "ycsb", "clients")
+        if not self.network:
+            if self.redis:
+                raise wrong("contradicts [redis], which needs the network", "network")
+            for program in self.program:
+                if program.network:
+                    raise wrong(f"contradicts '{program.program}', which needs the network", "network")
+        return self
+
+
+def is_name(text: str) -> bool:
+    return re.fullmatch(NAME_PATTERN.strip("^$"), text) is not None

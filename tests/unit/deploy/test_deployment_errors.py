@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files with mistakes: each is one line with the place, what was found, and what was expected or is near."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.deployment import parse, read
+from deploy.expand import plan
+from deploy.options import adapt
+from topology.errors import InputError
+
+# What the file says, and what the line about it begins with and contains.
+REFUSED = [
+    ("redis = 3", "file:1: [redis]: 3 is not a table"),
+    ("[redis]\nheep = '1G'", "file:2: [redis]: unknown key 'heep'; did you mean 'heap'?"),
+    ("[redsi]", "file:1: the file: unknown key 'redsi'; did you mean 'redis'?"),
+    ("[redis]\n[ycsb]\nvalue_size = 1000", "file:3: [ycsb]: unknown key 'value_size'; did you mean 'value-size'?"),
+    ("[clusters]\nheap = '1G'", "file:2: [clusters]: unknown key 'heap'; it belongs in [redis], [ycsb] or [[program]]"),
+    ("[redis]\nnetwork = true", "file:2: [redis]: unknown key 'network'; it belongs in [[program]]"),
+    ("[redis]\nshutdown = 'never'", "file:2: [redis]: unknown key 'shutdown'; it belongs at the top of the file"),
+    ("layout = 'spanning'", "file:1: the file: unknown key 'layout'; it belongs in [clusters]"),
+    ("colour = 'red'", "file:1: the file: unknown key 'colour'; there are name, shutdown, "),
+    ("[redis]\n\n\nheap = '1M'", "file:4: [redis] heap: 1M is not a multiple of 2 MiB"),
+    ("[redis]\nheap = 'lots'", "file:2: [redis] heap: 'lots' is not a size such as 512M or 2G"),
+    ("[redis]\nheap = 1.5", "file:2: [redis] heap: 1.5 is not a size such as 512M or 2G"),
+    ("[redis]\nheap = -2097152", "file:2: [redis] heap: -2097152 is not a size"),
+    ("[machine]\nmemory = '1T'", "file:2: [machine] memory: '1T' is not a size"),
+    ("[machine]\nmemory = 4611686018427387904", "file:2: [machine] memory: 4611686018427387904 is more than"),
+    ("[redis]\ninstances = -1", "file:2: [redis] instances: -1 is not a number from 0 to 64 or 'every-core'"),
+    ("[redis]\ninstances = 'everycore'", "file:2: [redis] instances: 'everycore' is not a number from 0 to 64 or "
+     "'every-core'; did you mean 'every-core'?"),
+    ("[redis]\nport = 70000", "file:2: [redis] port: 70000 is not a number from 1 to 65535"),
+    ("[redis]\nport = '6379'", "file:2: [redis] port: '6379' is not a number from 1 to 65535"),
+    ("[redis]\nargs = 'x'", "file:2: [redis] args: 'x' is not a list of strings"),
+    ("[redis]\nargs = ['--save',\n'',\n3]", "file:4: [redis] args: 3 is not a string"),
+    ("[redis]\nstack = 'in-process'", "file:2: [redis] stack: 'in-process' is not one of inproc, process; did you mean"),
+    ("[redis]\ncpus = [1]\ninstances = 2", "file:3: [redis] instances: contradicts 'cpus'"),
+    ("[redis]\ncpus = []", "file:2: [redis] cpus: an empty list is not a list of numbers from 0 to 1023"),
+    ("[ycsb]\nclients = 2", "file:2: [ycsb] clients: has clients, but there is no [redis] for them"),
+    ("[redis]\n[ycsb]\nworkload = 'z'", "file:3: [ycsb] workload: 'z' is not one of a, b, c, f"),
+    ("[redis]\n[ycsb]\nworkload = 'C'", "file:3: [ycsb] workload: 'C' is not one of a, b, c, f; did you mean 'c'?"),
+    ("[redis]\n[ycsb]\nvalue-size = 1001", "file:3: [ycsb] value-size: 1001 is not a number from 240 to 67108864"),
+    ("[machine]\nsockets = 0", "file:2: [machine] sockets: 0 is not a number from 1 to 16"),
+    ("[machine]\nsockets = true", "file:2: [machine] sockets: true is not a number from 1 to 16"),
+    ("[machine]\nsockets = 2.0", "file:2: [machine] sockets: 2.0 is not a number from 1 to 16"),
+    ("[machine]\ncores = 6\nl3-caches = 4", "file:3: [machine] l3-caches: 6 cores of a socket do not divide into 4"),
+    ("[machine]\ntopology = 'x.xml'\ncores = 4", "file:3: [machine] cores: contradicts 'topology'"),
+    ("[machine]\nsmt = false", "file:2: [machine] smt: is about the machine of 'topology', and there is none"),
+    ("[redis]\n[machine]\ntopology = 'x.xml'", "file:3: [machine] topology: x.xml: no such file"),
+    ("[clusters]\nlock = 3", "file:2: [clusters] lock: 3 is not one of clh, "),
+    ("[clusters]\nlock = 'msc'", "; did you mean 'mcs'?"),
+    ("[clusters]\nlock = ['clh', 'msc']", "file:2: [clusters] lock: 'msc' is not one of clh, "),
+    ("[clusters]\nlock = []", "file:2: [clusters] lock: an empty list is not one of clh, "),
+    ("[redis]\n[clusters]\nlayout = 'persocket'", "file:3: [clusters] layout: 'persocket' is not one of per-socket, "
+     "per-l3, per-numa, spanning, size=N or a map file; did you mean 'per-socket'?"),
+    ("[redis]\n[clusters]\nlayout = 'mine.dts'", "file:3: [clusters] layout: mine.dts: no such file"),
+    ("shutdown = 'soon'", "file:1: shutdown: 'soon' is not one of when-done, never"),
+    ("name = '../up'", "file:1: name: '../up' is not made of letters, digits, '.', '_' and '-'"),
+    ("[[program]]\ncpu = 1", "file:1: [[program]]: has no 'program'"),
+    ("[[program]]\nprogram = 'crash'\n[[program]]\nprogram = 'posixtset'", "file:4: [[program]] program: 'posixtset' "
+     "is not one of "),
+    ("[program]\nprogram = 'x'", "file:1: program: is a table; write [[program]]"),
+    ("[[program]]\nprogram = 'crash'\nforward = [80]", "file:3: [[program]] forward: 'crash' forwards ports, but has"),
+    ("network = false\n[redis]", "file:1: network: contradicts [redis], which needs the network"),
+    ("[machine]", "file: nothing runs: there is neither [redis] nor [[program]]"),
+    ("", "file: is empty"),
+    ("# nothing\n", "file: is empty"),
+    ("[machine", "file:1: not TOML: expected ']'"),
+    ("[redis]\nport = 1\nport = 2", "file:3: not TOML: cannot overwrite a value"),
+    ("[redis]\n[machine]\n[redis]", "file:3: not TOML: cannot declare ('redis',) twice"),
+    ("[redis]\nheap = 256M", "file:2: not TOML: "),
+    ("[redis]\nheap = '256M", "file:2: not TOML: "),
+    ("[redis]\nport: 3", "file:2: not TOML: "),
+    ("[redis]\nargs = [1,\n2", "file:3: not TOML: "),
+    (f"[redis]\nport = {'9' * 5000}", "file: has a number with too many digits"),
+    (f"[redis]\nport = {'9' * 400}", "file:2: [redis] port: a number of more digits"),
+    (f"a = {'[' * 5000}", "file: is nested too deeply"),
+    (f"{'k' * 500} = 1", "file:1: the file: unknown key 'kkk"),
+    ("[machine]\nsockets = 0\ncores = 0\nmemory = 'x'", "is not a number from 1 to 16 (and 2 more)"),
+]
+
+
+@pytest.mark.parametrize("text, expected", REFUSED, ids=range(len(REFUSED)))
+def test_mistakes(text: str, expected: str) -> None:
+    """a mistake in a deployment file is one line that says where and what"""
+    with pytest.raises(InputError) as caught:
+        parse(text, "file")
+    said = str(caught.value)
+    assert said.startswith(expected) if expected.startswith("file") else expected in said, said
+    assert "\n" not in said and len(said) < 300
+
+
+# What only shows when programs meet the machine.
+UNFIT = [
+    ("[redis]\ninstances = 4", "file:2: [redis] instances: 4 are too many for a machine of 4 cores"),
+    ("[redis]\n\ncpus = [1, 4]", "file:3: [redis] cpus: cpu 4 is not on a machine of 4 cores"),
+    ("[redis]\nheap = '2G'", "file:2: [redis] heap: "),
+    ("[[program]]\nprogram = 'posixtest'\ncpu = 9", "file:3: [[program]] cpu: cpu 9 is not on a machine of 4 cores"),
+    ("[redis]\n[clusters]\nlayout = 'size=3'", "file:3: [clusters] layout: this machine's sockets"),
+    ("[redis]\n[clusters]\nlayout = 'size=x'", "file:3: [clusters] layout: 'size=x': the size is not"),
+    ("[redis]\n[clusters]\nlock = 'none'", "file:3: [clusters] lock: cluster@0: "),
+    ("[redis]\n[clusters]\nlock = ['clh']", "file:3: [clusters] lock: the list has 1, and layout per-socket makes 2"),
+    ("[redis]\n[machine]\nl3-caches = 0\n[clusters]\nlayout = 'per-l3'", "file:5: [clusters] layout: this machine has no L3"),
+    ("[redis]\n[machine]\nmemory = '2M'", "file:3: [machine] memory: 2 MiB is not a multiple of 2 MiB from 256 MiB"),
+]
+
+
+@pytest.mark.parametrize("text, expected", UNFIT, ids=range(len(UNFIT)))
+def test_what_does_not_fit(text: str, expected: str) -> None:
+    """what does not fit the machine is refused with its line"""
+    with pytest.raises(InputError) as caught:
+        plan(parse(text, "file"))
+    assert str(caught.value).startswith(expected), caught.value
+
+
+def test_the_command_line_is_to_blame_for_what_it_says() -> None:
+    given = parse("[redis]\n[clusters]\nlayout = 'spanning'\nlock = ['clh', 'clh']", "file")
+    with pytest.raises(InputError, match="^--layout size=3: "):
+        plan(adapt(given, None, None, None, None, "size=3", None))
+    assert plan(adapt(given, None, None, None, None, None, "mcs")).lock == "mcs"
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    contents = {
+        "latin": "# caf\xe9\n[redis]".encode("latin-1"),
+        "utf-16": "[redis]".encode("utf-16"),
+        "binary": b"\x7fELF\0\0",
+        "large": b"# much\n" * 200_000,
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    (folder / "directory").mkdir()
+    return {name: folder / name for name in (*contents, "directory", "absent")} | {"endless": Path("/dev/zero")}
+
+
+SAID = {
+    "latin": "latin:1: byte 0xe9 is not UTF-8",
+    "utf-16": "utf-16:1: is UTF-16; TOML files are UTF-8",
+    "binary": "binary: is not text",
+    "large": "large: has more than 1 MiB",
+    "directory": "directory: is a directory",
+    "absent": "absent: no such file or directory",
+    "endless": "/dev/zero: has more than 1 MiB",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_no_text(name: str, tmp_path: Path) -> None:
+    """what is no text file is refused as what it is"""
+    with pytest.raises(InputError) as caught:
+        read(bad_files(tmp_path)[name])
+    assert SAID[name] in str(caught.value)
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_are_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "windows.toml"
+    path.write_bytes(b"\xef\xbb\xbf[redis]\r\nport = 7000\r\n")
+    made = read(path)
+    assert made.redis and made.redis.port == 7000 and made.name == "windows"
