@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that want the same lock: each works outside for an exponentially distributed time, enters, writes to lines
+ * that all share, and leaves. A counter that nothing but the lock protects proves exclusion.
+ */
+#include <stdio.h>
+#include <unistd.h>
+#include "bench.h"
+#include "cycles.h"
+#include "draw.h"
+#include "pair.h"
+#include "quantile.h"
+#include "regime.h"
+#include "team.h"
+
+enum { SAMPLES = 1 << 17, CALIBRATION = 100000 };
+
+static struct shared {
+	_Alignas(128) volatile uint64_t counter;
+	struct line {
+		_Alignas(64) volatile uint64_t word;
+	} *line;
+} shared;
+
+/* What all do with the lock. */
+struct section {
+	uint64_t turns; /* of a chain of multiplications */
+	uint64_t lines;
+	unsigned nap; /* microseconds */
+};
+
+struct thrower {
+	_Alignas(128) struct pair pair;
+	const struct section *section;
+	uint64_t random, delay;
+	uint64_t all, entries; /* ever; within the window */
+	uint64_t kept;         /* of the waits: a fair sample where there are more than it holds */
+	double *wait, wait_max;
+};
+
+static inline void chain(uint64_t turns)
+{
+	uint64_t x = turns;
+	for (; turns; turns--) {
+		x *= 0x5851f42d4c957f2dull;
+		__asm__ volatile("" : "+r"(x));
+	}
+}
+
+static inline void critical(const struct section *section)
+{
+	uint64_t seen = shared.counter;
+	for (uint64_t i = 0; i < section->lines; i++)
+		shared.line[i].word++;
+	chain(section->turns);
+	if (__builtin_expect(section->nap, 0))
+		usleep(section->nap);
+	shared.counter = seen + 1;
+}
+
+static void keep(struct thrower *self, double wait)
+{
+	uint64_t place = self->entries++;
+	if (wait > self->wait_max)
+		self->wait_max = wait;
+	if (place >= SAMPLES)
+		place = draw(&self->random) % self->entries;
+	if (place < SAMPLES)
+		self->wait[place] = wait;
+	self->kept = self->entries < SAMPLES ? self->entries : SAMPLES;
+}
+
+static void run(struct member *member)
+{
+	struct thrower *self = member->state;
+	const struct team *team = member->team;
+	struct cpu *cpu = self->pair.cpu;
+	pair_take(&self->pair);
+	for (;;) {
+		cycles_until(__rdtsc() + draw_exponential(&self->random, (double)self->delay));
+		uint64_t wanted = cycles_begin();
+		if (wanted >= team->end)
+			return;
+		self->pair.core->spins = 0;
+		kernel_enter(cpu);
+		uint64_t had = __rdtsc();
+		critical(self->section);
+		kernel_exit(cpu);
+		self->all++;
+		if (wanted >= team->start)
+			keep(self, (double)(had - wanted));
+	}
+}
+
+/* Chooses the turns of the chain, and says how long the section is on a core that has all lines. */
+static double calibrate(struct section *section, uint64_t cycles)
+{
+	uint64_t turns = CALIBRATION, from = cycles_begin();
+	chain(turns);
+	double turn = (double)(cycles_end() - from) / (double)turns;
+	from = cycles_begin();
+	for (unsigned i = 0; i < CALIBRATION; i++)
+		critical(&(struct section){ .lines = section->lines });
+	double fixed = (double)(cycles_end() - from) / CALIBRATION;
+	section->turns = cycles > fixed ? (uint64_t)(((double)cycles - fixed) / turn + 0.5) : 0;
+	const struct section awake = { section->turns, section->lines, 0 };
+	from = cycles_begin();
+	for (unsigned i = 0; i < CALIBRATION / 10; i++)
+		critical(&awake);
+	return (double)(cycles_end() - from) / (CALIBRATION / 10);
+}
+
+/* Of all threads, sorted. Returns how many. */
+static uint64_t gather(const struct thrower *throwers, unsigned cores, double **wait)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; i < cores; i++)
+		count += throwers[i].kept;
+	*wait = bench_array(count + 1, sizeof(double));
+	for (unsigned i = 0, at = 0; i < cores; at += throwers[i++].kept)
+		memcpy(*wait + at, throwers[i].wait, throwers[i].kept * sizeof(double));
+	quantile_sort(*wait, count);
+	return count;
+}
+
+static void report(const struct options *options, const struct team *team, const struct thrower *throwers, double section)
+{
+	double *wait, most = 0;
+	uint64_t kept = gather(throwers, options->cores, &wait), all = 0, entries = 0;
+	for (unsigned i = 0; i < options->cores; i++) {
+		all += throwers[i].all, entries += throwers[i].entries;
+		most = throwers[i].wait_max > most ? throwers[i].wait_max : most;
+	}
+	bench_begin(team);
+	printf(",\"section\":%.1f,\"window\":%llu,\"entries\":%llu,\"all_entries\":%llu,\"counter\":%llu", section,
+	       (unsigned long long)options->window, (unsigned long long)entries, (unsigned long long)all,
+	       (unsigned long long)shared.counter);
+	printf(",\"wait\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}}\n", quantile(wait, kept, 0.5), quantile(wait, kept, 0.99),
+	       most);
+}
+
+int bench_contended(struct options *options)
+{
+	static struct thrower throwers[TEAM_MAX];
+	static struct team team;
+	struct pair pairs[TEAM_MAX];
+	struct section section = { .lines = options->lines, .nap = (unsigned)options->nap };
+	shared.line = bench_array(options->lines, sizeof(struct line));
+	double cycles = calibrate(&section, options->section);
+	shared.counter = 0;
+	pairs_make(0, options->cores, pairs);
+	for (unsigned i = 0; i < options->cores; i++)
+		throwers[i] = (struct thrower){
+			.pair = pairs[i], .section = &section, .random = draw_seed(options->seed, i), .delay = options->delay,
+			.wait = bench_array(SAMPLES, sizeof(double)),
+		};
+	team_run(&team, options, run, throwers, sizeof(throwers[0]));
+	report(options, &team, throwers, cycles);
+	uint64_t all = 0;
+	for (unsigned i = 0; i < options->cores; i++)
+		all += throwers[i].all;
+	return shared.counter == all ? 0 : 1;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Elphinstone's Figure 3: one-way IPC on one core. From the entry of a system call to its exit, as the port contract
+ * has it: what the hosted port does instead of loading CR3 and FPU state is in it, mode switches are not.
+ *
+ * `one_way` is half of a round trip, of many in a row: the figure to compare. The others are timed one by one, between
+ * fences, less what reading the clock so takes; the clock's steps may be coarse, so they are means, of the middle half.
+ */
+#include <stdio.h>
+#include "bench.h"
+#include "cycles.h"
+#include "pair.h"
+#include "quantile.h"
+#include "team.h"
+
+enum { TRIPS = 100, LONG = MESSAGE_REGISTERS + 1 };
+enum operation { EMPTY, CALL, REPLY_RECV, CALL_4, REPLY_RECV_4, SLOW_CALL, SLOW_REPLY_RECV, SIGNAL, POLL, YIELD, ONE_WAY, KINDS };
+static const char *const names[] = { "empty", "call", "reply_recv", "call_4", "reply_recv_4", "slow_call",
+	                             "slow_reply_recv", "signal", "poll", "yield", "one_way" };
+
+struct ipc {
+	struct pair pair;
+	uint64_t rounds;
+	double *cycles[KINDS];
+};
+
+#define TIMED(statement)                         \
+	({                                       \
+		uint64_t from_ = cycles_begin(); \
+		statement;                       \
+		(double)(cycles_end() - from_);  \
+	})
+
+/* A call and its answer, timed; `words` in both. */
+static void timed_trip(struct ipc *ipc, uint64_t round, enum operation call, unsigned words)
+{
+	const struct pair *pair = &ipc->pair;
+	uint64_t label = round & 0xffff;
+	ipc->cycles[call][round] = TIMED(pair_call(pair, message_info(label, 0, words)));
+	pair_expect(current(pair->cpu) == pair->server && pair_label(pair->server) == label, "a call went astray");
+	ipc->cycles[call + 1][round] = TIMED(pair_reply_receive(pair, message_info(label + 1, 0, words)));
+	pair_expect(current(pair->cpu) == pair->client && pair_label(pair->client) == label + 1, "an answer went astray");
+}
+
+static double trips(const struct pair *pair)
+{
+	uint64_t from = cycles_begin();
+	for (unsigned i = 0; i < TRIPS; i++) {
+		pair_call(pair, message_info(i, 0, 0));
+		pair_reply_receive(pair, message_info(i + 1, 0, 0));
+	}
+	return (double)(cycles_end() - from) / (2 * TRIPS);
+}
+
+static void measure(struct member *self)
+{
+	struct ipc *ipc = self->state;
+	const struct pair *pair = &ipc->pair;
+	pair_take(pair);
+	cycles_until(self->team->start);
+	for (uint64_t r = 0; r < ipc->rounds; r++) {
+		ipc->cycles[EMPTY][r] = TIMED((void)0);
+		timed_trip(ipc, r, CALL, 0);
+		timed_trip(ipc, r, CALL_4, MESSAGE_REGISTERS);
+		timed_trip(ipc, r, SLOW_CALL, LONG);
+		ipc->cycles[SIGNAL][r] = TIMED(pair_enter(pair, SYS_SIGNAL, pair->notification, 0));
+		ipc->cycles[POLL][r] = TIMED(pair_enter(pair, SYS_POLL, pair->notification, 0));
+		pair_expect(pair->client->context.registers.rdi == 1, "a signal was lost");
+		ipc->cycles[YIELD][r] = TIMED(pair_enter(pair, SYS_YIELD, 0, 0));
+		pair_expect(current(pair->cpu) == pair->client, "somebody else runs");
+	}
+	for (uint64_t r = 0; r < ipc->rounds; r++) {
+		ipc->cycles[ONE_WAY][r] = trips(pair);
+		pair_expect(current(pair->cpu) == pair->client && pair_label(pair->client) == TRIPS, "an answer was lost");
+	}
+}
+
+int bench_ipc(struct options *options)
+{
+	static struct ipc ipc;
+	static struct team team;
+	options->cores = 1;
+	ipc.rounds = options->rounds;
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		ipc.cycles[kind] = bench_array(ipc.rounds, sizeof(double));
+	pairs_make(0, 1, &ipc.pair);
+	team_run(&team, options, measure, &ipc, 0);
+
+	bench_begin(&team);
+	printf(",\"rounds\":%llu,\"cycles\":{", (unsigned long long)ipc.rounds);
+	double clock = 0;
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		quantile_sort(ipc.cycles[kind], ipc.rounds);
+		double cycles = quantile_midmean(ipc.cycles[kind], ipc.rounds);
+		if (kind == EMPTY)
+			clock = cycles;
+		printf("%s\"%s\":%.2f", kind ? "," : "", names[kind], kind == EMPTY || kind == ONE_WAY ? cycles : cycles - clock);
+	}
+	printf("}}\n");
+	return 0;
+}

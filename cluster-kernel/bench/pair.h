@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A client and a server on one core of a hosted machine, each in an address
+ * space of its own, that call and answer each other: Elphinstone's
+ * microbenchmark. The thread of the host that measures is the core itself, so
+ * that nothing but the kernel lies between one entry and the next.
+ */
+#pragma once
+
+#include "arch.h"
+#include "hosted.h"
+#include "message.h"
+
+struct pair {
+	struct hosted_core *core;
+	struct cpu *cpu;
+	struct thread *client, *server;
+	uint64_t endpoint, reply, notification; /* capability pointers of both */
+};
+
+/*
+ * A machine, and a pair on each of its cores, ready: each server waits in its endpoint. No other thread ever runs.
+ * pair_enter() may then be called, for each core by one thread, which calls pair_take() first.
+ */
+struct hosted *pairs_make(unsigned cluster, unsigned cores, struct pair *pairs);
+
+static inline void pair_take(const struct pair *pair) { hosted_self = pair->core; }
+
+/* The core's current thread makes a system call, from entry to exit. */
+static inline void pair_enter(const struct pair *pair, uint64_t number, uint64_t cptr, uint64_t info)
+{
+	struct thread_registers *r = &current(pair->cpu)->context.registers;
+	r->rax = number, r->rdi = cptr, r->rsi = info, r->r12 = pair->reply;
+	pair->core->spins = 0;
+	hosted_system_call(pair->core);
+	if (pair->cpu->own.pending)
+		arch_finish(pair->cpu);
+}
+
+static inline void pair_call(const struct pair *pair, uint64_t info)
+{
+	pair_enter(pair, SYS_CALL, pair->endpoint, info);
+}
+
+static inline void pair_reply_receive(const struct pair *pair, uint64_t info)
+{
+	pair_enter(pair, SYS_REPLY_RECV, pair->endpoint, info);
+}
+
+/* What has arrived at a thread of it: the label that the other sent. */
+static inline uint64_t pair_label(const struct thread *thread) { return message_label(thread->context.registers.rsi); }
+
+/* Ends the program: the kernel did not do what it was asked to. */
+_Noreturn void pair_fail(const char *what);
+static inline void pair_expect(bool holds, const char *what)
+{
+	if (__builtin_expect(!holds, 0))
+		pair_fail(what);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+static inline int quantile_order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static inline void quantile_sort(double *values, size_t count) { qsort(values, count, sizeof(*values), quantile_order); }
+
+/* Of sorted values: the mean of their middle half. Finer than a median where the clock's steps are coarse. */
+static inline double quantile_midmean(const double *sorted, size_t count)
+{
+	double sum = 0;
+	size_t first = count / 4, last = count - first;
+	for (size_t i = first; i < last; i++)
+		sum += sorted[i];
+	return count ? sum / (double)(last - first) : 0;
+}
+
+/* Of sorted values: that below which the part `q` of them lies; 0 of none. */
+static inline double quantile(const double *sorted, size_t count, double q)
+{
+	return count ? sorted[(size_t)(q * (double)(count - 1) + 0.5)] : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the benchmarks know of the regime that they are built with. */
+#pragma once
+
+#include <stdbool.h>
+#include <string.h>
+#include REGIME_HEADER
+
+/* Its name is its file's. */
+static inline bool regime_is(const char *name)
+{
+	size_t length = strlen(name);
+	return !strncmp(REGIME_HEADER, name, length) && !strcmp(REGIME_HEADER + length, ".h");
+}
+
+/* `none` runs one core of a kernel. */
+static inline bool regime_excludes(void) { return !regime_is("none"); }

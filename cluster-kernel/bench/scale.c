@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Elphinstone's Figures 4 and 5: on each core a client and a server of its own call and answer; before each entry
+ * the core works outside the kernel for an exponentially distributed time. The cores share nothing but the kernel.
+ *
+ * Under `none` each core has a kernel of its own: what no lock can surpass.
+ */
+#include <stdio.h>
+#include "bench.h"
+#include "cycles.h"
+#include "draw.h"
+#include "pair.h"
+#include "regime.h"
+#include "team.h"
+
+struct player {
+	_Alignas(128) struct pair pair;
+	uint64_t random, mean;
+	uint64_t all;              /* entries, ever */
+	uint64_t entries;          /* that ended within the window; and of these: */
+	uint64_t outside, inside;  /* cycles before and within the kernel */
+};
+
+/* One entry after a while; returns when it ended. */
+static inline uint64_t play(struct player *player, const struct team *team, uint64_t left, uint64_t number, uint64_t info)
+{
+	const struct pair *pair = &player->pair;
+	uint64_t entered = cycles_until(left + draw_exponential(&player->random, (double)player->mean));
+	pair_enter(pair, number, pair->endpoint, info);
+	uint64_t now = __rdtsc();
+	player->all++;
+	if (now >= team->start && now < team->end) {
+		player->entries++;
+		player->outside += entered - left;
+		player->inside += now - entered;
+	}
+	return now;
+}
+
+static void run(struct member *self)
+{
+	struct player *player = self->state;
+	const struct pair *pair = &player->pair;
+	uint64_t label = 0, now = __rdtsc();
+	pair_take(pair);
+	while (now < self->team->end) {
+		label = (label + 1) & 0xffff;
+		now = play(player, self->team, now, SYS_CALL, message_info(label, 0, 0));
+		pair_expect(pair_label(pair->server) == label, "a call went astray");
+		now = play(player, self->team, now, SYS_REPLY_RECV, message_info(label + 1, 0, 0));
+		pair_expect(pair_label(pair->client) == label + 1, "an answer went astray");
+	}
+}
+
+static void make(struct player *players, unsigned cores)
+{
+	struct pair pairs[TEAM_MAX];
+	if (regime_excludes())
+		pairs_make(0, cores, pairs);
+	for (unsigned i = 0; i < cores; i++) {
+		if (!regime_excludes())
+			pairs_make(i, 1, &pairs[i]);
+		players[i].pair = pairs[i];
+	}
+}
+
+int bench_scale(struct options *options)
+{
+	static struct player players[TEAM_MAX];
+	static struct team team;
+	struct player sum = { 0 };
+	make(players, options->cores);
+	for (unsigned i = 0; i < options->cores; i++) {
+		players[i].random = draw_seed(options->seed, i);
+		players[i].mean = options->delay;
+	}
+	team_run(&team, options, run, players, sizeof(players[0]));
+
+	bench_begin(&team);
+	printf(",\"clusters\":%u,\"delay\":%llu,\"window\":%llu,\"per_core\":[", regime_excludes() ? 1 : options->cores,
+	       (unsigned long long)options->delay, (unsigned long long)options->window);
+	for (unsigned i = 0; i < options->cores; i++) {
+		const struct player *p = &players[i];
+		sum.entries += p->entries, sum.outside += p->outside, sum.inside += p->inside, sum.all += p->all;
+		printf("%s{\"cpu\":%u,\"entries\":%llu}", i ? "," : "", options->cpu[i], (unsigned long long)p->entries);
+	}
+	double entries = sum.entries ? (double)sum.entries : 1;
+	printf("],\"entries\":%llu,\"all_entries\":%llu,\"outside\":%.1f,\"inside\":%.1f}\n", (unsigned long long)sum.entries,
+	       (unsigned long long)sum.all, (double)sum.outside / entries, (double)sum.inside / entries);
+	return 0;
+}
