@@ -24,3 +24,19 @@ uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise)
 		value = value * 10 + (uint64_t)(*text - '0');
 	return value ? value : otherwise;
 }
+
+bool argument_list(const void *map, unsigned number, uint32_t *values, unsigned most)
+{
+	const char *text = argument(map, number);
+	unsigned count = 0;
+	for (values[0] = 0; text && count < most; text++)
+		if (*text >= '0' && *text <= '9') {
+			values[count] = values[count] * 10 + (uint32_t)(*text - '0');
+		} else if (*text == ',' && values[count]) {
+			values[++count] = 0;
+		} else {
+			values[count + 1] = 0;
+			return !*text && values[count];
+		}
+	return false;
+}

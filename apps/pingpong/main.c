@@ -9,7 +9,18 @@ enum { ROUNDS = 1000 };
 /* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
 static uint64_t thread_block[8];
 
-/* Arguments: ipc [ROUNDS], or latency. */
+static void scale(const void *map)
+{
+	static struct scale told;
+	told.unit = argument(map, 1);
+	told.rounds = (unsigned)argument_number(map, 2, ROUNDS);
+	check(told.unit);
+	check(argument_list(map, 3, told.cores, 63));
+	check(argument_list(map, 4, told.delays, 63));
+	scale_measure(&told);
+}
+
+/* Arguments: ipc [ROUNDS], latency, or scale UNIT ROUNDS CORES,... DELAY,... */
 _Noreturn void bare_main(void)
 {
 	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
@@ -23,6 +34,8 @@ _Noreturn void bare_main(void)
 		ipc_measure(argument_number(map, 1, ROUNDS));
 	else if (!strcmp(what, "latency"))
 		latency_measure();
+	else if (!strcmp(what, "scale"))
+		scale(map);
 	else
 		fail(__FILE_NAME__, __LINE__, what);
 	output_exit(EXIT_GOOD);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The way into the kernel and out of it, measured: the root task of a cluster
- * of one core. Threads of threads.S make system calls; their clock readings
- * come back in a frame they share with the main thread.
+ * of one core; `scale` takes more. Threads of threads.S and scale.S make system
+ * calls; what they count comes back in a frame they share with the main thread.
  */
 #pragma once
 
@@ -35,9 +35,21 @@ extern struct shared *shared;
 /* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
 void shared_make(uint64_t rounds);
 void shared_wait(void);
+/* Signalled by the last thread: what shared_wait() waits for. */
+uint64_t shared_done(void);
+/* Position-independent, less than a page. */
+struct code {
+	const char *start, *end;
+};
+extern const struct code threads_code;
+#define SHARED_THERE 0x40000000ull /* where threads find the shared frame */
 /* An address space with the code and the shared frame in it. */
-uint64_t space_new(void);
-/* A thread in it; not started. `registers` but RIP and RBX are set. */
+uint64_t space_of(const struct code *code);
+static inline uint64_t space_new(void) { return space_of(&threads_code); }
+/* A thread in it; not started. `registers` but RIP are set. `index`: of the thread in its address space. */
+uint64_t thread_of(const struct code *code, uint64_t vspace, unsigned index, unsigned core, const char *entry,
+                   struct thread_registers registers);
+/* On core 0, with RBX set, too. */
 uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers);
 /* For a millisecond: threads of lower priority get to where they wait. */
 void others_run(void);
@@ -51,3 +63,13 @@ void ipc_measure(unsigned rounds);
 
 /* The same of the longest stretches with interrupts off. */
 void latency_measure(void);
+
+/* --- scale.c --- */
+
+/* What `scale` is told: its words behind that one. */
+struct scale {
+	const char *unit;                 /* of delays: instructions or cycles */
+	unsigned rounds;                  /* of all pairs together, about */
+	uint32_t cores[64], delays[64];   /* every delay on so many cores each; the lists end with 0 */
+};
+void scale_measure(const struct scale *scale);

@@ -3,9 +3,9 @@
 
 enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };
 #define CODE    0x400000ull
-#define BUFFERS 0x401000ull   /* IPC buffers, a page each */
-#define SHARED  0x40000000ull /* 2 MiB */
+#define BUFFERS 0x401000ull /* IPC buffers, a page each */
 
+const struct code threads_code = { threads_start, threads_end };
 struct shared *shared;
 static uint64_t shared_frame, done;
 
@@ -19,6 +19,8 @@ void shared_make(uint64_t rounds)
 	*shared = (struct shared){ .rounds = rounds, .done_call = SYS_SIGNAL, .done_cap = done };
 }
 
+uint64_t shared_done(void) { return done; }
+
 void shared_wait(void) { check_ok(notification_wait(done, 0, 0)); }
 
 static void map_there(uint64_t frame, uint64_t vspace, uint64_t address, unsigned rights)
@@ -26,35 +28,41 @@ static void map_there(uint64_t frame, uint64_t vspace, uint64_t address, unsigne
 	check_ok(frame_map(IPC, copy_of(frame, rights), vspace, address, rights, CACHE_WRITE_BACK));
 }
 
-uint64_t space_new(void)
+uint64_t space_of(const struct code *of)
 {
 	static unsigned page;
 	uint64_t vspace = object(OBJECT_VSPACE, 0), tables = objects(OBJECT_PAGE_TABLE, 0, 4);
 	for (unsigned i = 0; i < 3; i++)
 		check_ok(page_table_map(IPC, tables + i, vspace, CODE));
-	check_ok(page_table_map(IPC, tables + 3, vspace, SHARED));
+	check_ok(page_table_map(IPC, tables + 3, vspace, SHARED_THERE));
 
 	page = (page + 1) % 256;
 	uint64_t code = map_page(page, RIGHT_READ | RIGHT_WRITE);
 	char *text = (char *)(WINDOW + page * 4096ull);
-	for (const char *c = threads_start; c < threads_end; c++)
+	for (const char *c = of->start; c < of->end; c++)
 		*text++ = *c;
 	map_there(code, vspace, CODE, RIGHT_READ | RIGHT_EXECUTE);
-	map_there(shared_frame, vspace, SHARED, RIGHT_READ | RIGHT_WRITE);
+	map_there(shared_frame, vspace, SHARED_THERE, RIGHT_READ | RIGHT_WRITE);
 	return vspace;
 }
 
-uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers)
+uint64_t thread_of(const struct code *code, uint64_t vspace, unsigned index, unsigned core, const char *entry,
+                   struct thread_registers registers)
 {
 	uint64_t tcb = object(OBJECT_TCB, 0), frame = object(OBJECT_FRAME_4K, 0);
 	uint64_t buffer = BUFFERS + index * 4096ull;
 	check_ok(frame_map(IPC, frame, vspace, buffer, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 	check_ok(tcb_configure(IPC, tcb, ROOT_SLOT_CNODE, vspace, frame, buffer, 0));
-	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, THREAD_PRIORITY, 0));
-	registers.rip = CODE + (uint64_t)(entry - threads_start);
-	registers.rbx = SHARED;
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, THREAD_PRIORITY, core));
+	registers.rip = CODE + (uint64_t)(entry - code->start);
 	check_ok(tcb_write_registers(IPC, tcb, 0, &registers));
 	return tcb;
+}
+
+uint64_t thread_new(uint64_t vspace, unsigned index, const char *entry, struct thread_registers registers)
+{
+	registers.rbx = SHARED_THERE;
+	return thread_of(&threads_code, vspace, index, 0, entry, registers);
 }
 
 void others_run(void)

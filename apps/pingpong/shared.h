@@ -12,3 +12,17 @@
 #define SHARED_LOG_A     0x1000   /* 32-bit differences */
 #define SHARED_LOG_B     0x100000
 #define SHARED_CAPACITY  0x3fc00 /* entries of a log */
+
+/* `scale`: each core's own part of the frame, as many as fit. */
+#define SCALE_BLOCK     0x8000
+#define SCALE_ROUNDS    0     /* round trips so far */
+#define SCALE_SIGNAL_AT 8     /* so many done: signal, by RAX and RDI of ... */
+#define SCALE_SIGNAL    16
+#define SCALE_DRAWN     32    /* delays so far, together */
+#define SCALE_ERRORS    40    /* of the system calls, or-ed */
+#define SCALE_SERVER_DRAWN  64 /* the same of the server */
+#define SCALE_SERVER_ERRORS 72
+#define SCALE_DELAYS        0x1000 /* 32-bit, each the mean of 1 of SCALE_COUNT equal parts */
+#define SCALE_SERVER_DELAYS 0x2000
+#define SCALE_COUNT     1024
+#define SCALE_UNIT      16    /* instructions of one turn of the waiting loop */

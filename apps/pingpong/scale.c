@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Independent ping-pong on every core (Elphinstone 2016, section 5.1.2): each
+ * has a client and a server in address spaces of their own, an endpoint and a
+ * reply object, and shares nothing with the others but the kernel. Before each
+ * Call and each answer comes an exponentially distributed delay, so that every
+ * entry into the kernel is one arrival of the queueing model.
+ */
+#include "exponential.h"
+#include "output.h"
+#include "pingpong.h"
+
+enum { WARM_UP = 32 }; /* round trips of core 0 before those that count; every other core has made one by then */
+_Static_assert((int)EXPONENTIAL_COUNT == SCALE_COUNT, "as scale.S has it");
+
+extern const char scale_start[], scale_end[], scale_client[], scale_server[], scale_client_cycles[],
+	scale_server_cycles[];
+static const struct code code = { scale_start, scale_end };
+
+/* What a core's threads work with; only they touch it while they run, but for `signal_at`. */
+struct block {
+	_Atomic uint64_t rounds, signal_at;
+	uint64_t signal_call, signal_cap;
+	_Atomic uint64_t drawn;
+	uint64_t errors;
+	char line[16];
+	_Atomic uint64_t server_drawn;
+	uint64_t server_errors;
+	char page[SCALE_DELAYS - 80];
+	uint32_t delays[2][SCALE_COUNT]; /* the client's, the server's; in the program's unit */
+};
+_Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT && offsetof(struct block, signal_call) == SCALE_SIGNAL &&
+               offsetof(struct block, drawn) == SCALE_DRAWN && offsetof(struct block, errors) == SCALE_ERRORS &&
+               offsetof(struct block, server_drawn) == SCALE_SERVER_DRAWN &&
+               offsetof(struct block, server_errors) == SCALE_SERVER_ERRORS &&
+               offsetof(struct block, delays[0]) == SCALE_DELAYS && offsetof(struct block, delays[1]) == SCALE_SERVER_DELAYS && sizeof(struct block) <= SCALE_BLOCK,
+               "as scale.S has it");
+enum { MOST_CORES = (1 << 21) / SCALE_BLOCK };
+
+static struct block *block_of(unsigned core) { return (struct block *)((char *)shared + core * SCALE_BLOCK); }
+
+/* What has happened until a moment. */
+struct snapshot {
+	uint64_t time; /* TSC */
+	struct {
+		uint64_t rounds, drawn;
+	} core[MOST_CORES];
+};
+static struct snapshot before, after;
+static uint64_t threads[2 * MOST_CORES];
+static bool in_cycles;
+
+/* A no-op that an emulator can see: `nopl` whose displacement's upper half says that it is one of these. */
+#define MARK(number) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00, " #number ", 0x00, 0x4b, 0x53" ::: "memory")
+
+/* Core 0 stands still meanwhile, for this thread runs there. */
+static void look(struct snapshot *now, unsigned cores)
+{
+	for (unsigned i = 0; i < cores; i++) {
+		now->core[i].rounds = block_of(i)->rounds;
+		now->core[i].drawn = block_of(i)->drawn + block_of(i)->server_drawn;
+	}
+	now->time = read_tsc();
+}
+
+static void pair_make(unsigned core, uint32_t delay)
+{
+	struct block *block = block_of(core);
+	uint32_t mean = in_cycles ? delay : (delay + SCALE_UNIT / 2) / SCALE_UNIT;
+	block->signal_at = core ? UINT64_MAX : WARM_UP;
+	block->signal_call = SYS_SIGNAL;
+	block->signal_cap = shared_done();
+	exponential_fill(block->delays[0], mean, 2 * core);
+	exponential_fill(block->delays[1], mean, 2 * core + 1);
+
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+	uint64_t data = SHARED_THERE + core * SCALE_BLOCK;
+	struct thread_registers client = { .rbx = data, .r13 = SYS_CALL, .r15 = badged(endpoint, 1, RIGHT_WRITE) };
+	struct thread_registers server = { .rbx = data, .r13 = SYS_REPLY_RECV, .r15 = endpoint,
+	                                   .rax = SYS_RECV, .rdi = endpoint, .r12 = object(OBJECT_REPLY, 0) };
+	threads[2 * core] = thread_of(&code, space_of(&code), 0, core, in_cycles ? scale_server_cycles : scale_server, server);
+	threads[2 * core + 1] =
+		thread_of(&code, space_of(&code), 0, core, in_cycles ? scale_client_cycles : scale_client, client);
+}
+
+static bool all_run(unsigned cores)
+{
+	for (unsigned i = 0; i < cores; i++)
+		if (!block_of(i)->rounds)
+			return false;
+	return true;
+}
+
+static void wait_rounds(uint64_t rounds)
+{
+	block_of(0)->signal_at = block_of(0)->rounds + rounds;
+	shared_wait();
+}
+
+static void number(struct text *line, const char *name, uint64_t value)
+{
+	text_string(line, ",\"");
+	text_string(line, name);
+	text_string(line, "\":");
+	text_number(line, value);
+}
+
+static void report(unsigned cores, uint32_t delay)
+{
+	for (unsigned i = 0; i < cores; i++) {
+		struct text line = { 0 };
+		uint64_t drawn = after.core[i].drawn - before.core[i].drawn;
+		text_string(&line, "{\"event\":\"scale-core\"");
+		number(&line, "core", i);
+		number(&line, "rounds", after.core[i].rounds - before.core[i].rounds);
+		number(&line, "drawn", in_cycles ? drawn : drawn * SCALE_UNIT);
+		text_string(&line, "}\n");
+		output_results(line.bytes, line.length);
+	}
+	struct text line = { 0 };
+	text_string(&line, "{\"event\":\"scale\"");
+	number(&line, "cores", cores);
+	number(&line, "delay", delay);
+	number(&line, "cycles", after.time - before.time);
+	text_string(&line, "}\n");
+	output_results(line.bytes, line.length);
+}
+
+static void measure(unsigned cores, uint32_t delay, unsigned rounds)
+{
+	shared_make(1);
+	memset(shared, 0, sizeof(struct block));
+	for (unsigned i = 0; i < cores; i++)
+		pair_make(i, delay);
+	for (unsigned i = 0; i < 2 * cores; i++)
+		check_ok(tcb_resume(threads[i]));
+	shared_wait();
+	while (!all_run(cores))
+		wait_rounds(1);
+	look(&before, cores);
+	MARK(1);
+	wait_rounds((rounds + cores - 1) / cores);
+	MARK(2);
+	look(&after, cores);
+	for (unsigned i = 0; i < 2 * cores; i++)
+		check_ok(tcb_suspend(threads[i]));
+	for (unsigned i = 0; i < cores; i++)
+		check_eq(block_of(i)->errors | block_of(i)->server_errors, 0);
+	report(cores, delay);
+	memory_reset();
+}
+
+void scale_measure(const struct scale *scale)
+{
+	in_cycles = !strcmp(scale->unit, "cycles");
+	check(in_cycles || !strcmp(scale->unit, "instructions"));
+	for (const uint32_t *cores = scale->cores; *cores; cores++) {
+		check(*cores <= ROOT->cpu_count && *cores <= MOST_CORES);
+		for (const uint32_t *delay = scale->delays; *delay; delay++)
+			measure(*cores, *delay, scale->rounds);
+	}
+}

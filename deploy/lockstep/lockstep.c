@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A QEMU plugin under which emulated cores go in step: none is ever more than
+ * `quantum` instructions ahead of another that runs. So each core has a clock
+ * of its own that advances by 1 with each of its instructions, and all clocks
+ * agree: who waits for a lock spends the instructions that it spins, as on a
+ * machine whose every instruction takes one cycle and whose cache lines move
+ * for nothing. How fast the host is, and what else it does, does not matter.
+ *
+ * A core that halts does not hold up the others, and finds their time when it
+ * goes on. For `-accel tcg,thread=multi`.
+ *
+ *     -plugin lockstep.so,out=FILE[,quantum=N]
+ *
+ * The guest marks moments by no-ops (MARKER); each writes a line to FILE: the
+ * marker's number, the core, its clock, how often a core went ahead because
+ * the others did not come (see `PATIENCE`), and of each core the instructions
+ * that it executed.
+ */
+#include "plugin.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CORES = 256, QUANTUM = 20 };
+/* Nanoseconds that a core waits for the others. QEMU stops all cores for some work of its own, and one that waits
+ * here would never see that. One block of instructions then goes ahead, which is what it takes to see it. */
+enum { PATIENCE = 2000000 };
+
+/* nopl DISPLACEMENT(%rax,%rax), the upper half of the displacement being ours and the lower the marker's number. */
+static const uint8_t MARKER[] = { 0x0f, 0x1f, 0x84, 0x00 };
+enum { MARKER_SIZE = 8, MARKER_MAGIC = 0x534b };
+
+struct core {
+	_Atomic uint64_t clock;
+	_Atomic uint64_t executed;
+	_Atomic bool runs;
+} __attribute__((aligned(64)));
+
+static struct core core[CORES];
+static unsigned core_count; /* that have run; under the mutex, as what follows */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static _Atomic uint64_t limit = QUANTUM; /* up to where clocks may advance */
+static uint64_t quantum = QUANTUM, late;
+static FILE *out;
+
+int qemu_plugin_version = PLUGIN_VERSION;
+
+/* Moves the limit if all that run have come to it. */
+static void advance(void)
+{
+	uint64_t least = UINT64_MAX;
+	for (unsigned i = 0; i < core_count; i++)
+		if (core[i].runs && core[i].clock < least)
+			least = core[i].clock;
+	if (least == UINT64_MAX || least < limit)
+		return;
+	limit = least + quantum;
+	pthread_cond_broadcast(&moved);
+}
+
+static void wait_for_others(struct core *this)
+{
+	pthread_mutex_lock(&mutex);
+	advance();
+	if (this->clock >= limit) {
+		struct timespec until;
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_nsec += PATIENCE;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		while (this->clock >= limit)
+			if (pthread_cond_timedwait(&moved, &mutex, &until) == ETIMEDOUT) {
+				late++;
+				break;
+			}
+	}
+	pthread_mutex_unlock(&mutex);
+}
+
+static void begin_to_run(unsigned vcpu)
+{
+	struct core *this = &core[vcpu];
+	pthread_mutex_lock(&mutex);
+	uint64_t now = limit - quantum;
+	if (this->clock < now)
+		this->clock = now;
+	this->runs = true;
+	if (core_count <= vcpu)
+		core_count = vcpu + 1;
+	pthread_mutex_unlock(&mutex);
+}
+
+static void run_block(unsigned vcpu, void *instructions)
+{
+	struct core *this = &core[vcpu];
+	if (!this->runs)
+		begin_to_run(vcpu);
+	/* Only this thread writes them. */
+	uint64_t clock = atomic_load_explicit(&this->clock, memory_order_relaxed) + (uintptr_t)instructions;
+	uint64_t executed = atomic_load_explicit(&this->executed, memory_order_relaxed) + (uintptr_t)instructions;
+	atomic_store_explicit(&this->clock, clock, memory_order_release);
+	atomic_store_explicit(&this->executed, executed, memory_order_relaxed);
+	if (clock >= atomic_load_explicit(&limit, memory_order_acquire))
+		wait_for_others(this);
+}
+
+static void halt(plugin_id id, unsigned vcpu)
+{
+	(void)id;
+	pthread_mutex_lock(&mutex);
+	core[vcpu].runs = false;
+	advance();
+	pthread_mutex_unlock(&mutex);
+}
+
+static void mark(unsigned vcpu, void *number)
+{
+	pthread_mutex_lock(&mutex);
+	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"executed\":[", (unsigned)(uintptr_t)number,
+	        vcpu, (unsigned long long)core[vcpu].clock, (unsigned long long)late);
+	for (unsigned i = 0; i < core_count; i++)
+		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)core[i].executed);
+	fputs("]}\n", out);
+	fflush(out);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void translate(plugin_id id, struct qemu_plugin_tb *block)
+{
+	(void)id;
+	size_t count = qemu_plugin_tb_n_insns(block);
+	qemu_plugin_register_vcpu_tb_exec_cb(block, run_block, PLUGIN_NO_REGISTERS, (void *)count);
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
+		uint8_t bytes[16];
+		if (qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)) != MARKER_SIZE)
+			continue;
+		if (memcmp(bytes, MARKER, sizeof(MARKER)) || (bytes[6] | bytes[7] << 8) != MARKER_MAGIC)
+			continue;
+		uintptr_t number = (uintptr_t)(bytes[4] | bytes[5] << 8);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)number);
+	}
+}
+
+int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			out = fopen(argv[i] + 4, "w");
+		else if (!strncmp(argv[i], "quantum=", 8))
+			limit = quantum = strtoull(argv[i] + 8, NULL, 10);
+	}
+	if (!out || !quantum) {
+		fputs("lockstep: out=FILE must be given, and quantum not be 0\n", stderr);
+		return -1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	qemu_plugin_register_vcpu_idle_cb(id, halt);
+	return 0;
+}
