@@ -18,7 +18,10 @@ from deploy.errors import Failure
 from topology.errors import InputError
 
 # In the order of the help page.
-COMMANDS = ["doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan"]
+COMMANDS = [
+    "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan",
+    "deploy", "status", "console", "logs", "stop", "undeploy",
+]
 
 
 def command_module(name: str) -> ModuleType:

@@ -8,7 +8,7 @@ from topology.clustermap import ClusterMap
 from topology.errors import InputError
 from topology.machine import Machine
 from topology.q35 import Grid, Place, grid, place
-from topology.qemu import nodes_of_places
+from topology.qemu import address_bits, nodes_of_places
 from topology.spans import format_spans
 from topology.units import KIB
 
@@ -35,7 +35,7 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     """The children of <domain> that say which machine it is, in the schema's order.
 
     `pinned`: each cluster's places in machine.cores; its virtual processors are kept on the host's that these were.
-    Only for a machine that is a host's.
+    Only for a machine whose cores have a host's numbers; where it has host_nodes, too, its memory is bound to them.
     """
     on_board = place(machine)
     if bare := [node for node in on_board.nodes if not on_board.memory_of(node)]:
@@ -46,7 +46,9 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     number = {where: i for i, where in enumerate(everywhere)}
     found = [_memory(on_board), *_vcpus(board, everywhere)]
     if pinned is not None:
-        found += [_cputune(machine, board, number, pinned), _numatune(on_board)]
+        found.append(_cputune(machine, board, number, pinned))
+        if machine.host_nodes:
+            found.append(_numatune(on_board))
     system = ElementTree.Element("os")
     _text(system, "type", "hvm", arch="x86_64", machine="q35")
     features = ElementTree.Element("features")
@@ -118,6 +120,10 @@ def _cpu(machine: Machine, board: Grid, number: dict[Place, int]) -> Element:
     cpu = ElementTree.Element("cpu", mode="maximum")
     widths = {"sockets": board.sockets, "dies": board.dies, "cores": board.cores, "threads": board.threads}
     ElementTree.SubElement(cpu, "topology", {name: str(width) for name, width in widths.items()})
+    if any(core.l3 is not None for core in machine.cores):
+        ElementTree.SubElement(cpu, "cache", level="3", mode="emulate")  # one for each die
+    if (bits := address_bits(machine)) is not None:
+        ElementTree.SubElement(cpu, "maxphysaddr", mode="emulate", bits=str(bits))
     numa = ElementTree.SubElement(cpu, "numa")
     nodes = nodes_of_places(machine, board)
     for node in machine.nodes:

@@ -11,15 +11,21 @@ MAX_ADDRESS_BITS = 52  # 40 unless told otherwise
 PCI_WINDOW = 64 * GIB  # above RAM, with what it is aligned to
 
 
-def cpu_argument(machine: Machine) -> str:
-    """For -cpu: memory beyond 1 TiB needs wider addresses, and AMD's processors have a hole at its end."""
+def address_bits(machine: Machine) -> int | None:
+    """The width of physical addresses, where the usual 40 bits are not enough."""
     end = max(r.end for r in place(machine).memory) + PCI_WINDOW
     if end < 1000 * GIB:
-        return "max"
+        return None
     bits = end.bit_length()
     if bits > MAX_ADDRESS_BITS:
         raise InputError(machine.name, f"its memory ends at {end:#x}, beyond what QEMU can emulate")
-    return f"max,vendor=GenuineIntel,phys-bits={max(bits, 41)}"
+    return max(bits, 41)
+
+
+def cpu_argument(machine: Machine) -> str:
+    """For -cpu: memory beyond 1 TiB needs wider addresses, and AMD's processors have a hole at its end."""
+    bits = address_bits(machine)
+    return "max" if bits is None else f"max,vendor=GenuineIntel,phys-bits={bits}"
 
 
 def arguments(machine: Machine, cpu_model: str = "max") -> list[str]:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry status`."""
+
+from rich.table import Table
+
+from deploy.domains import deployed
+from deploy.domains.connection import Connection
+from deploy.domains.deployed import Deployed, State
+from deploy.domains.options import URI, Connect, OptionalName
+from deploy.output import Json, Output, version
+
+WORDS = {"killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped", "done": "done, all went well"}
+
+
+def status(name: OptionalName = None, connect: Connect = URI, json: Json = None) -> None:
+    """What the deployments of a libvirt host do."""
+    output = Output(json_to=json)
+    with Connection(connect) as host:
+        found = [deployed.pick(host, name)] if name else deployed.all_of(host)
+        states = [(one, one.state()) for one in found]
+    if states:
+        output.table(_table(states))
+    else:
+        output.line(f"{connect}: nothing is deployed")
+    for one, state in states:
+        for line in state.trouble:
+            output.line(f"{one.name}: {line}")
+    output.results({
+        "skerry": version(),
+        "command": "status",
+        "connect": connect,
+        "deployments": [_data(one, state) for one, state in states],
+    })
+
+
+def _table(states: list[tuple[Deployed, State]]) -> Table:
+    table = Table("deployment", "state", "clusters", "cores", "layout", "lock", "accel", "skerry", "instances", box=None)
+    for one, state in states:
+        record = one.record
+        where = [f.guest if record.bridge else f"127.0.0.1:{f.host_port}" for f in record.forwards]
+        table.add_row(
+            record.name, _words(state, len(record.forwards)), str(record.clusters), str(record.cores), record.layout,
+            record.lock, record.accel, record.version, " ".join(where),
+        )  # fmt: skip
+    return table
+
+
+def _words(state: State, servers: int) -> str:
+    if not state.is_running:
+        return WORDS.get(state.word, state.word)
+    return f"{state.word}, {len(state.serving)} of {servers} serve" if servers else state.word
+
+
+def _data(one: Deployed, state: State) -> dict[str, object]:
+    record = one.record
+    return {
+        "name": record.name, "domain": one.raw.name(), "state": state.word, "serving": state.serving,
+        "trouble": state.trouble, "version": record.version, "clusters": record.clusters, "cores": record.cores,
+        "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
+        "instances": [
+            {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if record.bridge else f.address}
+            for f in record.forwards
+        ],
+    }  # fmt: skip

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""KVM or the emulator, on the host of a connection."""
+
+from __future__ import annotations
+
+from deploy import kvm, qemu
+from deploy.domains.connection import Connection
+from deploy.errors import Failure
+
+
+def choose(host: Connection, wanted: str, cores: int) -> qemu.Accel:
+    """For --accel auto|kvm|tcg. Here KVM must boot our kernels; elsewhere libvirt's word must do."""
+    if wanted != "tcg" and not _offers_kvm(host):
+        if wanted == "kvm":
+            raise Failure(f"{host.uri}: libvirt has no KVM there")
+        wanted = "tcg"
+    if host.is_local:
+        return kvm.choose(wanted, cores)
+    return qemu.tcg_for(cores) if wanted == "tcg" else qemu.KVM
+
+
+def _offers_kvm(host: Connection) -> bool:
+    try:
+        host.raw.getDomainCapabilities(None, "x86_64", "q35", "kvm")
+    except host.lib.libvirtError:
+        return False
+    return True

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A connection to libvirt, and its errors as lines that a user can act on."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from deploy.errors import Failure
+from topology.errors import InputError
+
+
+def library() -> Any:
+    """libvirt-python, silent: whatever it says comes as an exception too."""
+    try:
+        import libvirt
+    except ImportError:
+        raise Failure("libvirt's Python library is missing; ./skerry build installs it") from None
+    libvirt.registerErrorHandler(lambda context, error: None, None)
+    return libvirt
+
+
+def one_line(error: Exception) -> str:
+    """libvirt's own words; of QEMU's output that it quotes, the last line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return re.sub(r"^\S+Z qemu-system-\S+: ", "", lines[-1]) if lines else type(error).__name__
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """libvirt's exceptions become one line that begins with `what`."""
+    libvirt = library()
+    try:
+        yield
+    except libvirt.libvirtError as error:
+        raise Failure(f"{what}: {one_line(error)}") from None
+
+
+class Connection:
+    """Use as `with Connection(uri) as host:`."""
+
+    def __init__(self, uri: str) -> None:
+        parts = urlsplit(uri)
+        if not re.fullmatch(r"[a-z][a-z0-9+.-]*", parts.scheme) or "://" not in uri:
+            raise InputError("--connect", f"'{uri}' is not a libvirt URI as qemu:///system")
+        if parts.scheme.partition("+")[0] != "qemu":
+            raise InputError("--connect", f"'{uri}': Skerry's domains are QEMU's, as qemu:///system or qemu+ssh://HOST/system")
+        self.uri = uri
+        self.lib = library()
+        self.raw: Any = None
+        self._parts = parts
+
+    def __enter__(self) -> Connection:
+        self.lib.virEventRegisterDefaultImpl()  # for consoles; must come before the connection
+        try:
+            self.raw = self.lib.open(self.uri)
+        except self.lib.libvirtError as error:
+            code = error.get_error_code()
+            if code in (self.lib.VIR_ERR_NO_CONNECT, self.lib.VIR_ERR_INVALID_ARG):
+                raise InputError("--connect", f"{self.uri}: {one_line(error)}") from None
+            hint = " (is libvirtd running?)" if code == self.lib.VIR_ERR_SYSTEM_ERROR and not self._parts.hostname else ""
+            raise Failure(f"{self.uri}: {one_line(error)}{hint}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.raw.close()
+        except self.lib.libvirtError:
+            pass  # the other side has gone already
+
+    @property
+    def is_local(self) -> bool:
+        """Whether domains run on this machine: only here can ports be tried and KVM be booted."""
+        return not self._parts.hostname or self._parts.hostname in ("localhost", socket.gethostname())
+
+    @property
+    def is_session(self) -> bool:
+        """A user's own daemon, not the host's."""
+        return self._parts.path == "/session"

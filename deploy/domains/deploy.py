@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Making a host have a deployment: nothing where it has it, else only what is missing."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from deploy import image, modules
+from deploy.boot import choose_ports
+from deploy.domains import deployed
+from deploy.domains.connection import Connection, explained, one_line
+from deploy.domains.definition import define, domain_name
+from deploy.domains.deployed import Deployed, State
+from deploy.domains.placement import on_host
+from deploy.domains.record import Record, fingerprint
+from deploy.domains.storage import IMAGE, Storage, default_folder, require
+from deploy.errors import Failure
+from deploy.expand import Plan
+from deploy.output import version
+from deploy.qemu import Forward
+from topology import libvirt_host
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.machine import Machine
+
+POLL = 0.2  # seconds between looks at what the machine reports
+PORTS = range(20000, 30000)  # of another host's loopback, where nobody can look first
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A plan, and how it is to be on the host."""
+
+    what: Plan
+    name: str
+    accel: str  # kvm or tcg
+    bridge: str | None = None
+    uefi: bool = False
+    folder: PurePosixPath | None = None  # for image and logs; None: where libvirt has its images
+    replace: bool = False  # a machine that runs and differs
+
+
+@dataclass
+class Done:
+    """What deploying did. `said` is for people, `action` one of created, replaced, started and unchanged."""
+
+    domain: Deployed
+    action: str
+    said: str
+    placement: str
+
+
+class Deployment:
+    """One call of deploy: what is wanted, beside what is there."""
+
+    def __init__(self, host: Connection, wanted: Wanted) -> None:
+        self.host = host
+        self.wanted = wanted
+        self.there = deployed.find(host, wanted.name)
+        self.files = image.contents(wanted.what.cluster_map)
+        self.placed, self.placement = self._place()
+        self.record = self._record()
+
+    def converge(self) -> Done:
+        """Raises Failure where that would end a machine which runs, unless it was asked for."""
+        if self.there is None:
+            return self._create()
+        state = self.there.state()
+        changes = self.record.changes(self.there.record)
+        if not changes:
+            require(self.there.storage)
+            if state.is_running:
+                return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed", self.placement)
+            return self._start("started", f"{self.wanted.name} {was(state)} and is started again, unchanged")
+        differs = "; ".join(changes)
+        if state.is_running and not self.wanted.replace:
+            raise Failure(
+                f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in memory"
+            )
+        self.there.stop()
+        self._make()
+        return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
+
+    def _create(self) -> Done:
+        """What cannot be started leaves nothing behind."""
+        self._make()
+        assert self.there
+        try:
+            return self._start("created", f"{self.wanted.name} is deployed")
+        except Failure:
+            self.there.remove()
+            raise
+
+    def _place(self) -> tuple[Machine | None, str]:
+        try:
+            with explained(self.host.uri):
+                host = libvirt_host.parse(self.host.raw.getCapabilities(), self.host.uri).machine()
+        except InputError as error:
+            return None, f"not pinned: {error.problem}"
+        return on_host(self.wanted.what.machine, host)
+
+    def _record(self) -> Record:
+        """Ports of the host are kept from what is there, so that clients find an instance again."""
+        what, wanted = self.wanted.what, self.wanted
+        clusters = what.cluster_map.clusters
+        before = {(f.application, f.guest_port): f.host_port for f in self.there.record.forwards} if self.there else {}
+        forwards = []
+        for application, port in what.forwards:
+            address = what.application(application).ipv4
+            assert address
+            forwards.append(Forward(application, address, port, before.get((application, port), 0)))
+        found = Record(
+            name=wanted.name,
+            version=version(),
+            layout=what.layout,
+            lock=what.lock,
+            clusters=len(clusters),
+            cores=sum(len(cluster.cpus) for cluster in clusters),
+            accel=wanted.accel,
+            storage=domain_name(wanted.name),
+            bridge=wanted.bridge,
+            forwards=tuple(forwards),
+        )
+        return replace(found, parts=self._parts(found))
+
+    def _parts(self, of: Record) -> dict[str, str]:
+        """Whatever makes two machines different, and nothing that does not."""
+        reached = [(f.application, f.guest, f.guest_port) for f in of.forwards]
+        plain = Record("", "", "", "", 0, 0, "tcg", "")  # machine: the rest of the XML
+        images = {f"image of {name}": fingerprint(data) for name, data in self.files.items() if name != "map"}
+        return {
+            "version": of.version,
+            "layout": of.layout,
+            "lock": of.lock,
+            "accelerator": of.accel,
+            "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
+            "ports": fingerprint(repr(reached)),
+            "machine": fingerprint(define(self.wanted.what, plain, self.placed, PurePosixPath("/"), self.wanted.uefi)),
+            "map": fingerprint(write_dts(self.wanted.what.cluster_map)),
+            "image of loader": fingerprint(modules.loader().read_bytes()),
+            **images,
+        }
+
+    def _make(self) -> None:
+        """Image and definition, on the host."""
+        storage = Storage(self.host, self.record.storage)
+        is_new = self.there is None
+        storage.make(self.wanted.folder or default_folder(self.host))
+        try:
+            with tempfile.TemporaryDirectory(prefix="skerry-deploy-") as folder:
+                iso = Path(folder) / IMAGE
+                image.make_iso(iso, self.files, modules.loader(), self.wanted.what.name)
+                storage.upload(iso, IMAGE)
+            self._choose_ports()
+            self._define(storage)
+        except BaseException:
+            if is_new:
+                storage.unmake()
+            raise
+
+    def _define(self, storage: Storage) -> None:
+        text = define(self.wanted.what, self.record, self.placed, storage.path, self.wanted.uefi)
+        if self.there:  # the new one is the same domain
+            uuid = self.there.raw.UUIDString()
+            text = text.replace("</name>", f"</name>\n  <uuid>{uuid}</uuid>", 1)
+        with explained(f"{self.host.uri}: {domain_name(self.wanted.name)}"):
+            raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
+        self.there = Deployed(self.host, raw, self.record)
+
+    def _choose_ports(self) -> None:
+        fresh = [forward for forward in self.record.forwards if not forward.host_port]
+        if self.record.bridge or not fresh:
+            return
+        if self.host.is_local:
+            choose_ports(fresh)
+            return
+        taken = {forward.host_port for one in deployed.all_of(self.host) for forward in one.record.forwards}
+        for forward, port in zip(fresh, random.sample([p for p in PORTS if p not in taken], len(fresh))):
+            forward.host_port = port
+
+    def _start(self, action: str, said: str) -> Done:
+        """A port may have been taken by somebody else since it was chosen: then there are others."""
+        assert self.there
+        for attempt in range(3):
+            try:
+                self.there.raw.create()
+                return Done(self.there, action, said, self.placement)
+            except self.host.lib.libvirtError as error:
+                if "host forwarding rule" not in str(error) or attempt == 2:
+                    raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
+            for forward in self.record.forwards:
+                forward.host_port = 0
+            self._choose_ports()
+            self._define(self.there.storage)
+        raise AssertionError
+
+
+def was(state: State) -> str:
+    words = {
+        "killed": "had lost its emulator, which was killed or crashed,",
+        "stopped": "was stopped",
+        "done": "had done its work",
+        "failed": "had failed",
+        "off": "was off",
+    }
+    return words.get(state.word, f"was {state.word}")
+
+
+def wait_ready(domain: Deployed, what: Plan, timeout: float, update: Callable[..., None]) -> None:
+    """Until every server that can be reached serves; else until all clusters run."""
+    servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
+    clusters = {cluster.number for cluster in what.cluster_map.clusters}
+    deadline = time.monotonic() + timeout
+    while True:
+        events = domain.events()
+        serving = {event.get("app") for event in events if event.kind == "serving"}
+        running = {event.get("cluster") for event in events if event.kind == "boot"}
+        update(completed=len(running & clusters) + len(serving & servers), total=len(clusters) + len(servers))
+        state = domain.state()
+        if (servers <= serving and clusters <= running) or state.word == "done":
+            return
+        if not state.is_running:
+            raise Failure(f"{domain.name} {was(state)}: {(state.trouble or [domain.last_words()])[0]}")
+        if time.monotonic() > deadline:
+            missing = sorted(servers - serving) or [f"cluster {number}" for number in sorted(clusters - running)]
+            raise Failure(f"hang: {', '.join(missing)} not up within {timeout:g} s; the domain stays, for skerry logs")
+        time.sleep(POLL)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a domain's XML says of its deployment, in a namespace of our own: how ours are told from others'."""
+
+from __future__ import annotations
+
+import hashlib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deploy.qemu import Forward
+
+NAMESPACE = "urn:skerry:deployment:1"
+PREFIX = "skerry"
+
+ElementTree.register_namespace(PREFIX, NAMESPACE)
+
+
+def fingerprint(content: bytes | str) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Record:
+    """`parts`: what the machine is made of, by name; two machines differ where these do."""
+
+    name: str
+    version: str  # Skerry's
+    layout: str
+    lock: str
+    clusters: int
+    cores: int
+    accel: str
+    storage: str  # libvirt's name for the pool with image and logs
+    bridge: str | None = None
+    forwards: tuple[Forward, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    def changes(self, before: Record) -> list[str]:
+        """What differs from an earlier one, for people."""
+        said = []
+        for name in dict.fromkeys([*self.parts, *before.parts]):
+            old, new = before.parts.get(name), self.parts.get(name)
+            if old is None or new is None:
+                said.append(f"{name} is {'new' if old is None else 'gone'}")
+            elif old != new:
+                shown = f" {old} -> {new}" if max(len(old), len(new)) < 16 else ""
+                said.append(f"{name}{shown or ' changed'}")
+        return said
+
+    def element(self) -> ElementTree.Element:
+        def tag(name: str) -> str:
+            return f"{{{NAMESPACE}}}{name}"
+
+        words = {"name": self.name, "version": self.version, "layout": self.layout, "lock": self.lock}
+        words |= {"clusters": str(self.clusters), "cores": str(self.cores), "accel": self.accel}
+        words |= {"storage": self.storage} | ({"bridge": self.bridge} if self.bridge else {})
+        root = ElementTree.Element(tag("deployment"), words)
+        for f in self.forwards:
+            numbers = {"port": str(f.guest_port), "host-port": str(f.host_port)}
+            ElementTree.SubElement(root, tag("forward"), application=f.application, address=f.guest, **numbers)
+        for name, value in self.parts.items():
+            ElementTree.SubElement(root, tag("part"), name=name, value=value)
+        return root
+
+
+def parse(text: str) -> Record:
+    """The other way round. Raises ValueError for what no Skerry wrote."""
+    try:
+        root = ElementTree.fromstring(text)
+        words = root.attrib
+        forwards = [
+            Forward(f.attrib["application"], f.attrib["address"], int(f.attrib["port"]), int(f.attrib["host-port"]))
+            for f in root.iterfind("{*}forward")  # libvirt hands it out without the namespace
+        ]
+        parts = {part.attrib["name"]: part.attrib["value"] for part in root.iterfind("{*}part")}
+        return Record(
+            name=words["name"], version=words["version"], layout=words["layout"], lock=words["lock"],
+            clusters=int(words["clusters"]), cores=int(words["cores"]), accel=words["accel"],
+            storage=words["storage"], bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
+        )  # fmt: skip
+    except (ElementTree.ParseError, KeyError) as error:
+        raise ValueError(f"not a deployment's record: {error}") from None

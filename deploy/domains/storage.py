@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A deployment's files on the host, wherever that is: a libvirt pool of its own, a folder with image and logs."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from deploy.domains.connection import Connection, explained
+from deploy.errors import Failure
+from topology.errors import InputError
+
+IMAGE, CONSOLE, EVENTS = "skerry.iso", "console.log", "events.jsonl"
+SYSTEM = PurePosixPath("/var/lib/libvirt/images")
+
+
+def default_folder(host: Connection) -> PurePosixPath:
+    """Where libvirt keeps images: of the host, of this user, or of an embedded driver."""
+    parts = urlsplit(host.uri)
+    if parts.path == "/embed":
+        return PurePosixPath(parse_qs(parts.query)["root"][0]) / "images"
+    if not host.is_session:
+        return SYSTEM
+    if not host.is_local:
+        raise InputError("--storage", f"is needed: a folder on {parts.hostname} for image and logs")
+    return PurePosixPath(Path.home() / ".local/share/libvirt/images")
+
+
+class Storage:
+    """The pool `name`; `path` only where it is to be made."""
+
+    def __init__(self, host: Connection, name: str) -> None:
+        self.host = host
+        self.name = name
+        self._pool: Any = None
+
+    def make(self, folder: PurePosixPath) -> None:
+        """Defines and starts the pool, unless it is there."""
+        with explained(f"{self.host.uri}: storage {folder / self.name}"):
+            if self.find():
+                return
+            root = ElementTree.Element("pool", type="dir")
+            ElementTree.SubElement(root, "name").text = self.name
+            target = ElementTree.SubElement(root, "target")
+            ElementTree.SubElement(target, "path").text = str(folder / self.name)
+            permissions = ElementTree.SubElement(target, "permissions")
+            ElementTree.SubElement(permissions, "mode").text = "0711"  # the emulator's user passes through
+            self._pool = self.host.raw.storagePoolDefineXML(ElementTree.tostring(root, encoding="unicode"))
+            try:
+                self._pool.build()
+                self._pool.create()
+            except self.host.lib.libvirtError:
+                self._pool.undefine()
+                raise
+
+    def find(self) -> bool:
+        """Whether there is such a pool; a stopped one is started."""
+        lib = self.host.lib
+        try:
+            self._pool = self.host.raw.storagePoolLookupByName(self.name)
+        except lib.libvirtError as error:
+            if error.get_error_code() != lib.VIR_ERR_NO_STORAGE_POOL:
+                raise
+            return False
+        if not self._pool.isActive():
+            try:
+                self._pool.create()
+            except lib.libvirtError:
+                self._pool.build()  # somebody removed the folder
+                self._pool.create()
+        return True
+
+    @property
+    def path(self) -> PurePosixPath:
+        return PurePosixPath(ElementTree.fromstring(self._pool.XMLDesc()).findtext("target/path") or "/")
+
+    def upload(self, source: Path, name: str) -> None:
+        size = source.stat().st_size
+        volume = ElementTree.Element("volume")
+        ElementTree.SubElement(volume, "name").text = name
+        ElementTree.SubElement(volume, "capacity", unit="bytes").text = str(size)
+        target = ElementTree.SubElement(volume, "target")
+        ElementTree.SubElement(target, "format", type="raw")
+        with explained(f"{self.host.uri}: storing {name}"), source.open("rb") as file:
+            self.remove(name)
+            made = self._pool.createXML(ElementTree.tostring(volume, encoding="unicode"))
+            stream = self.host.raw.newStream()
+            made.upload(stream, 0, size)
+            stream.sendAll(lambda _, count, __: file.read(count), None)
+            stream.finish()
+
+    def read(self, name: str, offset: int = 0) -> bytes:
+        """A file from `offset` on. One that has become shorter, as a log that was begun anew, is read from 0."""
+        with explained(f"{self.host.uri}: reading {name}"):
+            found = self._volume(name)
+            if found is None:
+                return b""
+            size = found.info()[1]
+            offset = offset if offset <= size else 0
+            if offset == size:
+                return b""
+            stream = self.host.raw.newStream()
+            found.download(stream, offset, size - offset)
+            pieces: list[bytes] = []
+            stream.recvAll(lambda _, data, __: pieces.append(data), None)
+            stream.finish()
+            return b"".join(pieces)
+
+    def size(self, name: str) -> int:
+        with explained(f"{self.host.uri}: reading {name}"):
+            found = self._volume(name)
+            return 0 if found is None else int(found.info()[1])
+
+    def names(self) -> list[str]:
+        self._pool.refresh()
+        return [volume.name() for volume in self._pool.listAllVolumes()]
+
+    def remove(self, name: str) -> None:
+        if found := self._volume(name):
+            found.delete()
+
+    def unmake(self) -> None:
+        """Files, folder and pool."""
+        with explained(f"{self.host.uri}: removing storage {self.name}"):
+            if not self.find():
+                return
+            for name in self.names():
+                self.remove(name)
+            self._pool.destroy()
+            self._pool.delete()
+            self._pool.undefine()
+
+    def _volume(self, name: str) -> Any:
+        """Files that the emulator wrote are known after a refresh only."""
+        lib = self.host.lib
+        for fresh in (False, True):
+            try:
+                if fresh:
+                    self._pool.refresh()
+                return self._pool.storageVolLookupByName(name)
+            except lib.libvirtError as error:
+                if error.get_error_code() != lib.VIR_ERR_NO_STORAGE_VOL:
+                    raise
+        return None
+
+
+def require(storage: Storage) -> Storage:
+    """The pool of a deployment, which may have been removed behind our back."""
+    with explained(storage.host.uri):
+        if not storage.find():
+            raise Failure(f"the storage pool '{storage.name}' is gone; deploy again")
+    return storage
