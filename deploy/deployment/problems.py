@@ -72,20 +72,20 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
     if kind == "extra_forbidden":
         return _unknown(str(path[-1]), path[:-1])
     value = _at(data, path)
-    form = _form(path)
+    wanted = form(path)
     if path == ("program",) and isinstance(value, Mapping):
         return "is a table; write [[program]]"
-    if form.get("type") == "object":
+    if wanted.get("type") == "object":
         return f"{show(value)} is not a table; write [{path[-1]}] and its keys below"
-    text = f"{show(value)} is not {expected(form)}"
-    if isinstance(value, str) and (near := nearest(value, _choices(form))):
+    text = f"{show(value)} is not {expected(wanted)}"
+    if isinstance(value, str) and (near := nearest(value, _choices(wanted))):
         text += f"; did you mean '{near}'?"
     return text
 
 
 def _unknown(key: str, table: Path) -> str:
     text = f"unknown key '{show_key(key)}'"
-    here = _form(table).get("properties", {})
+    here = form(table).get("properties", {})
     if near := nearest(key.replace("_", "-"), here):
         return f"{text}; did you mean '{near}'?"
     homes = [name for name, value in schema()["properties"].items() if key in _fields(value)]
@@ -147,7 +147,7 @@ def _resolve(form: Mapping[str, Any]) -> Mapping[str, Any]:
     return form
 
 
-def _form(path: Path) -> Mapping[str, Any]:
+def form(path: Path) -> Mapping[str, Any]:
     """The schema of what stands at a path."""
     here = _resolve(schema())
     for step in path:

@@ -16,6 +16,7 @@ from deploy.deployment.schema import Clusters, File, Machine, is_name
 from topology.errors import InputError
 from topology.layouts import NAMES, is_layout_name
 from topology.machine import Shape, default_memory, shape_of
+from topology.reader import read_file
 from topology.sources import read_machine
 from topology.units import GIB
 
@@ -101,15 +102,15 @@ class _Reader:
 
     def deployment(self, file: File) -> Deployment:
         layout = self._layout(file.clusters)
-        if is_layout_name(layout):
-            if not file.redis and not file.program:
-                raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
-        else:
+        alone = not is_layout_name(layout)  # a map, which says all but the machine
+        if alone:
             self._check_map_alone(file)
+        elif not file.redis and not file.program:
+            raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
         locks = file.clusters.lock
         return Deployment(
             name=file.name or _name_of(self.places.source),
-            shape=self._shape(file.machine),
+            shape=self._shape_of_map(layout) if alone and not file.machine.model_fields_set else self._shape(file.machine),
             layout=layout,
             lock=locks if isinstance(locks, str) else locks[0],
             locks=() if isinstance(locks, str) else tuple(locks),
@@ -158,6 +159,12 @@ class _Reader:
         for name in ("lock", "statistics"):
             if name in file.clusters.model_fields_set:
                 raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)
+
+    def _shape_of_map(self, layout: str) -> Shape:
+        try:
+            return read_file(Path(layout)).shape or Shape()
+        except InputError as error:
+            raise self.wrong(str(error), "clusters", "layout") from None
 
     def _shape(self, machine: Machine) -> Shape:
         if machine.topology:

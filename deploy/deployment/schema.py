@@ -16,7 +16,7 @@ from deploy.deployment.model import Program as ProgramDefaults
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
 
-SYSTEM_PROGRAMS = ("root",)  # that nobody deploys
+ROOT_TASKS = ("root", "ktest", "pingpong")  # a cluster's first program, not an application
 
 
 def wrong(text: str, *at: str) -> PydanticCustomError:
@@ -186,7 +186,7 @@ class Ycsb(Table):
 class ProgramTable(Table):
     """Any other program of the image, as often as wanted: one process on one core."""
 
-    program: _one_of(*(name for name in modules.PROGRAMS if name not in SYSTEM_PROGRAMS)) = Field(
+    program: _one_of(*(name for name in modules.PROGRAMS if name not in ROOT_TASKS)) = Field(
         description="Its name in the image."
     )
     cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")
