@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "bench.h"
+#include "counted.h"
 #include "cycles.h"
 #include "draw.h"
 #include "pair.h"
@@ -26,7 +27,8 @@ static struct shared {
 struct section {
 	uint64_t turns; /* of a chain of multiplications */
 	uint64_t lines;
-	unsigned nap; /* microseconds */
+	unsigned nap;     /* microseconds */
+	bool irrevocable; /* says that it cannot be taken back: aborts a transaction */
 };
 
 struct thrower {
@@ -47,9 +49,11 @@ static inline void chain(uint64_t turns)
 	}
 }
 
-static inline void critical(const struct section *section)
+static inline void critical(const struct section *section, struct cpu *cpu)
 {
 	uint64_t seen = shared.counter;
+	if (__builtin_expect(section->irrevocable, 0))
+		kernel_irrevocable(cpu);
 	for (uint64_t i = 0; i < section->lines; i++)
 		shared.line[i].word++;
 	chain(section->turns);
@@ -84,7 +88,7 @@ static void run(struct member *member)
 		self->pair.core->spins = 0;
 		kernel_enter(cpu);
 		uint64_t had = __rdtsc();
-		critical(self->section);
+		critical(self->section, cpu);
 		kernel_exit(cpu);
 		self->all++;
 		if (wanted >= team->start)
@@ -100,13 +104,13 @@ static double calibrate(struct section *section, uint64_t cycles)
 	double turn = (double)(cycles_end() - from) / (double)turns;
 	from = cycles_begin();
 	for (unsigned i = 0; i < CALIBRATION; i++)
-		critical(&(struct section){ .lines = section->lines });
+		critical(&(struct section){ .lines = section->lines }, 0);
 	double fixed = (double)(cycles_end() - from) / CALIBRATION;
 	section->turns = cycles > fixed ? (uint64_t)(((double)cycles - fixed) / turn + 0.5) : 0;
-	const struct section awake = { section->turns, section->lines, 0 };
+	const struct section awake = { .turns = section->turns, .lines = section->lines };
 	from = cycles_begin();
 	for (unsigned i = 0; i < CALIBRATION / 10; i++)
-		critical(&awake);
+		critical(&awake, 0);
 	return (double)(cycles_end() - from) / (CALIBRATION / 10);
 }
 
@@ -123,7 +127,8 @@ static uint64_t gather(const struct thrower *throwers, unsigned cores, double **
 	return count;
 }
 
-static void report(const struct options *options, const struct team *team, const struct thrower *throwers, double section)
+static void report(const struct options *options, const struct team *team, const struct thrower *throwers, double section,
+                   const struct counted *counted)
 {
 	double *wait, most = 0;
 	uint64_t kept = gather(throwers, options->cores, &wait), all = 0, entries = 0;
@@ -135,16 +140,20 @@ static void report(const struct options *options, const struct team *team, const
 	printf(",\"section\":%.1f,\"window\":%llu,\"entries\":%llu,\"all_entries\":%llu,\"counter\":%llu", section,
 	       (unsigned long long)options->window, (unsigned long long)entries, (unsigned long long)all,
 	       (unsigned long long)shared.counter);
-	printf(",\"wait\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}}\n", quantile(wait, kept, 0.5), quantile(wait, kept, 0.99),
+	printf(",\"wait\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", quantile(wait, kept, 0.5), quantile(wait, kept, 0.99),
 	       most);
+	counted_print(counted);
+	printf("}\n");
 }
 
 int bench_contended(struct options *options)
 {
 	static struct thrower throwers[TEAM_MAX];
 	static struct team team;
+	static struct counted counted;
 	struct pair pairs[TEAM_MAX];
-	struct section section = { .lines = options->lines, .nap = (unsigned)options->nap };
+	struct section section = { .lines = options->lines, .nap = (unsigned)options->nap,
+	                           .irrevocable = options->irrevocable };
 	shared.line = bench_array(options->lines, sizeof(struct line));
 	double cycles = calibrate(&section, options->section);
 	shared.counter = 0;
@@ -154,8 +163,10 @@ int bench_contended(struct options *options)
 			.pair = pairs[i], .section = &section, .random = draw_seed(options->seed, i), .delay = options->delay,
 			.wait = bench_array(SAMPLES, sizeof(double)),
 		};
+	counted_read(&counted.before, pairs, sizeof(pairs[0]), options->cores);
 	team_run(&team, options, run, throwers, sizeof(throwers[0]));
-	report(options, &team, throwers, cycles);
+	counted_read(&counted.after, pairs, sizeof(pairs[0]), options->cores);
+	report(options, &team, throwers, cycles, &counted);
 	uint64_t all = 0;
 	for (unsigned i = 0; i < options->cores; i++)
 		all += throwers[i].all;

@@ -140,26 +140,13 @@ static double tsc_hz(void)
 	return (double)(__rdtsc() - tsc) / passed;
 }
 
-/* The clock's step: the least by which two readings differ. */
-static uint64_t step(void)
-{
-	uint64_t least = UINT64_MAX, last = __rdtsc();
-	for (unsigned i = 0; i < 100000; i++) {
-		uint64_t now = __rdtsc();
-		if (now != last && now - last < least)
-			least = now - last;
-		last = now;
-	}
-	return least;
-}
-
 int main(int argc, char **argv)
 {
 	struct options options;
 	options_read(&options, argc, argv, 1);
 	double together = overlap(&options);
-	printf("{\"tsc_hz\":%.0f,\"tsc_step\":%llu,\"overlap\":%.4f,\"privileged\":%s,\"transfer\":[", tsc_hz(),
-	       (unsigned long long)step(), together, privileged ? "true" : "false");
+	printf("{\"tsc_hz\":%.0f,\"overlap\":%.4f,\"privileged\":%s,\"transfer\":[", tsc_hz(), together,
+	       privileged ? "true" : "false");
 	transfers(&options);
 	printf("]}\n");
 	return 0;

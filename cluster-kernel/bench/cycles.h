@@ -5,7 +5,10 @@
 #include <stdint.h>
 #include <x86intrin.h>
 
-/* Around what is measured (Intel SDM volume 2, RDTSC and RDTSCP): nothing of it begins before the one or ends after the other. */
+/*
+ * Around what is measured: nothing of it begins before the one, or ends after the other (Intel SDM volume 2, RDTSC and
+ * RDTSCP).
+ */
 static inline uint64_t cycles_begin(void)
 {
 	_mm_lfence();

@@ -14,7 +14,10 @@ static inline uint64_t draw(uint64_t *state)
 	return *state * 0x2545f4914f6cdd1dull;
 }
 
-static inline uint64_t draw_seed(uint64_t seed, unsigned index) { return (seed + 1) * 0x9e3779b97f4a7c15ull ^ (index + 1ull) << 32; }
+static inline uint64_t draw_seed(uint64_t seed, unsigned index)
+{
+	return (seed + 1) * 0x9e3779b97f4a7c15ull ^ (index + 1ull) << 32;
+}
 
 /* Exponentially distributed, cycles. */
 static inline uint64_t draw_exponential(uint64_t *state, double mean)

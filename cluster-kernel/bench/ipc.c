@@ -14,7 +14,9 @@
 #include "team.h"
 
 enum { TRIPS = 100, LONG = MESSAGE_REGISTERS + 1 };
-enum operation { EMPTY, CALL, REPLY_RECV, CALL_4, REPLY_RECV_4, SLOW_CALL, SLOW_REPLY_RECV, SIGNAL, POLL, YIELD, ONE_WAY, KINDS };
+enum operation {
+	EMPTY, CALL, REPLY_RECV, CALL_4, REPLY_RECV_4, SLOW_CALL, SLOW_REPLY_RECV, SIGNAL, POLL, YIELD, ONE_WAY, KINDS
+};
 static const char *const names[] = { "empty", "call", "reply_recv", "call_4", "reply_recv_4", "slow_call",
 	                             "slow_reply_recv", "signal", "poll", "yield", "one_way" };
 

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include "bench.h"
+#include "counted.h"
 #include "cycles.h"
 #include "draw.h"
 #include "pair.h"
@@ -68,13 +69,16 @@ int bench_scale(struct options *options)
 {
 	static struct player players[TEAM_MAX];
 	static struct team team;
+	static struct counted counted;
 	struct player sum = { 0 };
 	make(players, options->cores);
 	for (unsigned i = 0; i < options->cores; i++) {
 		players[i].random = draw_seed(options->seed, i);
 		players[i].mean = options->delay;
 	}
+	counted_read(&counted.before, &players[0].pair, sizeof(players[0]), options->cores);
 	team_run(&team, options, run, players, sizeof(players[0]));
+	counted_read(&counted.after, &players[0].pair, sizeof(players[0]), options->cores);
 
 	bench_begin(&team);
 	printf(",\"clusters\":%u,\"delay\":%llu,\"window\":%llu,\"per_core\":[", regime_excludes() ? 1 : options->cores,
@@ -85,7 +89,9 @@ int bench_scale(struct options *options)
 		printf("%s{\"cpu\":%u,\"entries\":%llu}", i ? "," : "", options->cpu[i], (unsigned long long)p->entries);
 	}
 	double entries = sum.entries ? (double)sum.entries : 1;
-	printf("],\"entries\":%llu,\"all_entries\":%llu,\"outside\":%.1f,\"inside\":%.1f}\n", (unsigned long long)sum.entries,
+	printf("],\"entries\":%llu,\"all_entries\":%llu,\"outside\":%.1f,\"inside\":%.1f", (unsigned long long)sum.entries,
 	       (unsigned long long)sum.all, (double)sum.outside / entries, (double)sum.inside / entries);
+	counted_print(&counted);
+	printf("}\n");
 	return 0;
 }
