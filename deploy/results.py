@@ -2,8 +2,10 @@
 """A finished YCSB run as figures, in the shape that every result file has; and whether to believe it."""
 
 import platform
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from deploy import host, stats, ycsb
@@ -11,6 +13,7 @@ from deploy.events import EventStream
 from deploy.expand import Plan
 from deploy.output import version as skerry_version
 from deploy.qemu import Accel, version
+from topology.draw import to_json
 
 BAD_EVENTS = ("fault", "failed", "cluster-lost", "too-long")
 
@@ -27,9 +30,12 @@ class Result:
     per_core: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
     system: str = "skerry"
+    latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
+    machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 
     def to_json(self) -> dict[str, Any]:
-        found = vars(self).copy()
+        optional = {"latency_us", "machine"}
+        found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
         if not self.emulated:
             del found["emulated"]
         return found
@@ -78,7 +84,24 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         metrics=_metrics(clients, cores, seconds) | _memory(clients, reserved),
         per_core=[_core(core, clients, seconds) for core in cores],
         problems=bad,
+        latency_us=ycsb.merged(clients),
+        machine=_machine(plan),
     )
+
+
+def _machine(plan: Plan) -> dict[str, Any]:
+    """The parts of the map that say what was measured."""
+    whole = to_json(plan.cluster_map, plan.machine)
+    clusters = [{key: cluster[key] for key in ("cluster", "kernel", "cpus")} for cluster in whole["clusters"]]
+    applications = [{key: app[key] for key in ("application", "program", "cpu")} for app in whole["applications"]]
+    channels = [channel["ends"] for channel in whole["channels"]]
+    return {
+        "name": plan.machine.name,
+        "cpus": whole["cpus"],
+        "clusters": clusters,
+        "channels": channels,
+        "applications": applications,
+    }
 
 
 def _sum(cores: Iterable[stats.CoreInterval], counter: str) -> int:
@@ -160,4 +183,5 @@ def document(
 ) -> dict[str, Any]:
     """The results file; `others` are results of other systems."""
     entries = [*(r.to_json() for r in results), *others]
-    return {"skerry": skerry_version(), "command": command, "host": on, "results": entries}
+    words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]).name == "cli.py" else {}  # what the user typed
+    return {"skerry": skerry_version(), "command": command, **words, "host": on, "results": entries}

@@ -67,6 +67,7 @@ def _loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
         metrics["instructions_per_op"] = ratio(seconds * 1e9, metrics["operations"])
     found = _idle(run, metrics)
     found["workload"] = run.deployment.load.workload
+    found["latency_us"] = ycsb.merged(clients)
     found["per_core"] = [
         {
             "cluster": 0,

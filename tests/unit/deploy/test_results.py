@@ -39,6 +39,10 @@ def test_figures_of_a_good_run(what: Plan) -> None:
     assert [core["ops_per_s"] for core in result.per_core] == [0.0] + [pytest.approx(2 * OPERATIONS / 2.0)] * 3
     assert sum(core["ops_per_s"] for core in result.per_core) == pytest.approx(result.metrics["ops_per_s"])
     assert result.to_json()["emulated"] is True
+    assert result.latency_us == [(10.0, 3 * OPERATIONS), (20.0, 3 * OPERATIONS)]
+    machine = result.to_json()["machine"]
+    assert sorted(cpu for cluster in machine["clusters"] for cpu in cluster["cpus"]) == [0, 1, 2, 3]
+    assert [app["cpu"] for app in machine["applications"] if app["program"] == "redis-server"] == [1, 2, 3]
 
 
 def change(kind: str, edit: Callable[[dict[str, Any]], None]) -> Callable[[list[dict[str, Any]]], None]:
