@@ -10,6 +10,7 @@
 #include <lwip/init.h>
 #include <lwip/netif.h>
 #include <netif/ethernet.h>
+#include "../machine.h"
 #include "../port_end.h"
 #include "interface.h"
 

@@ -16,7 +16,3 @@ void interface_flush(void);
 
 /* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
 bool interface_arm(void);
-
-/* machine.c: the port's shared memory, and how to wake the port's far end */
-void *interface_memory(void);
-void interface_wake_peer(void);

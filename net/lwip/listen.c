@@ -2,7 +2,6 @@
 /* How connections come about: addresses, listening, accepting, connecting. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <lwip/priv/tcp_priv.h>
 #include "socket.h"
 
@@ -10,34 +9,9 @@ enum { BACKLOG_MAX = 511 };
 
 /* --- addresses --- */
 
-static int address_of(const struct sockaddr *address, socklen_t length, struct socket_address *out)
-{
-	struct sockaddr_in in;
-
-	if (length < sizeof(in) || !address)
-		return -EINVAL;
-	memcpy(&in, address, sizeof(in));
-	if (in.sin_family != AF_INET)
-		return -EAFNOSUPPORT;
-	*out = (struct socket_address){ in.sin_addr.s_addr, lwip_htons(in.sin_port) };
-	return 0;
-}
-
-static void give_address(const struct socket_address *from, struct sockaddr *address, socklen_t *length)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET };
-
-	if (!address || !length)
-		return;
-	in.sin_addr.s_addr = from->ipv4;
-	in.sin_port = lwip_htons(from->port);
-	memcpy(address, &in, *length < sizeof(in) ? *length : sizeof(in));
-	*length = sizeof(in);
-}
-
 int socket_getsockname(struct file *file, struct sockaddr *address, socklen_t *length)
 {
-	give_address(&socket_of(file)->local, address, length);
+	address_give(&socket_of(file)->local, address, length);
 	return 0;
 }
 
@@ -47,7 +21,7 @@ int socket_getpeername(struct file *file, struct sockaddr *address, socklen_t *l
 
 	if (socket->state != SOCKET_CONNECTED)
 		return -ENOTCONN;
-	give_address(&socket->remote, address, length);
+	address_give(&socket->remote, address, length);
 	return 0;
 }
 
@@ -57,7 +31,7 @@ int socket_bind(struct file *file, const struct sockaddr *address, socklen_t len
 {
 	struct socket *socket = socket_of(file);
 	struct socket_address to;
-	int error = address_of(address, length, &to);
+	int error = address_take(address, length, &to);
 	ip_addr_t ip;
 
 	if (error)
@@ -69,7 +43,7 @@ int socket_bind(struct file *file, const struct sockaddr *address, socklen_t len
 		return -EADDRNOTAVAIL;
 	error = socket_error_of(tcp_bind(socket->pcb, &ip, to.port));
 	if (!error)
-		socket->local = (struct socket_address){ to.ipv4, socket->pcb->local_port };
+		socket->local = (struct socket_address){ .ipv4 = to.ipv4, .port = socket->pcb->local_port };
 	return error;
 }
 
@@ -154,7 +128,7 @@ int socket_accept(struct file *file, struct file **out, struct sockaddr *address
 		return -EAGAIN;
 	if (connection->backlog_held && connection->pcb)
 		tcp_backlog_accepted(connection->pcb);
-	give_address(&connection->remote, address, length);
+	address_give(&connection->remote, address, length);
 	*out = &connection->file;
 	socket_update(listener);
 	return 0;
@@ -183,7 +157,7 @@ static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
 
 	(void)error; /* failures come as errors */
 	socket->state = SOCKET_CONNECTED;
-	socket->local = (struct socket_address){ ip_2_ip4(&pcb->local_ip)->addr, pcb->local_port };
+	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
 	socket_update(socket);
 	return ERR_OK;
 }
@@ -209,14 +183,14 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 	case SOCKET_LISTENING:
 		return -EISCONN;
 	}
-	error = address_of(address, length, &to);
+	error = address_take(address, length, &to);
 	if (error)
 		return error;
 	ip_addr_set_ip4_u32(&ip, to.ipv4 ? to.ipv4 : PP_HTONL(IPADDR_LOOPBACK)); /* INADDR_ANY is this host */
 	error = socket_error_of(tcp_connect(socket->pcb, &ip, to.port, on_connected));
 	if (error)
 		return error;
-	socket->remote = (struct socket_address){ ip_2_ip4(&ip)->addr, to.port };
+	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&ip)->addr, .port = to.port };
 	socket->state = SOCKET_CONNECTING;
 	socket_update(socket);
 	return -EINPROGRESS;

@@ -8,17 +8,14 @@
  * acknowledgement of its request, and the switch is woken once for all.
  */
 #include <errno.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <lwip/init.h>
 #include <lwip/netif.h>
 #include <lwip/sys.h>
 #include <lwip/timeouts.h>
 #include <skerry/process.h>
+#include "../backend.h"
 #include "interface.h"
 #include "socket.h"
-
-static bool started;
 
 u32_t sys_now(void) { return (u32_t)clock_milliseconds(); }
 
@@ -40,31 +37,17 @@ static int start(void)
 {
 	const struct process_info *info = process_info();
 
-	if (started)
-		return 0;
 	if (!info || !info->network.present)
 		return -ENETDOWN;
 	lwip_init();
 	interface_start(&info->network);
-	started = true;
 	return 0;
 }
 
-int socket_create(int domain, int type, int protocol, struct file **out)
+static int create(struct file **out)
 {
-	struct socket *socket;
-	int error;
+	struct socket *socket = socket_new();
 
-	if (domain != AF_INET)
-		return -EAFNOSUPPORT;
-	if (type != SOCK_STREAM)
-		return -ESOCKTNOSUPPORT;
-	if (protocol && protocol != IPPROTO_TCP)
-		return -EPROTONOSUPPORT;
-	error = start();
-	if (error)
-		return error;
-	socket = socket_new();
 	if (!socket)
 		return -ENOBUFS;
 	*out = &socket->file;
@@ -81,10 +64,8 @@ static void poll_loopback(void)
 			netif_poll(netif);
 }
 
-bool net_poll(void)
+static bool poll(void)
 {
-	if (!started)
-		return false;
 	socket_readiness_changed = false;
 	sys_check_timeouts();
 	interface_receive();
@@ -94,9 +75,9 @@ bool net_poll(void)
 	return socket_readiness_changed;
 }
 
-uint64_t net_deadline(void)
+static uint64_t deadline(void)
 {
-	u32_t milliseconds = started ? sys_timeouts_sleeptime() : SYS_TIMEOUTS_SLEEPTIME_INFINITE;
+	u32_t milliseconds = sys_timeouts_sleeptime();
 
 	if (milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE)
 		return 0;
@@ -104,14 +85,16 @@ uint64_t net_deadline(void)
 	return clock_cycles() + (milliseconds + 1ull) * (clock_cycles_per_second() / 1000);
 }
 
-bool net_prepare_sleep(void)
+static bool prepare_sleep(void)
 {
 	struct netif *netif;
 
-	if (!started)
-		return true;
 	NETIF_FOREACH(netif)
 		if (netif->loop_first)
 			return false;
 	return interface_arm();
 }
+
+const struct net_backend lwip_backend = {
+	.start = start, .socket = create, .poll = poll, .deadline = deadline, .prepare_sleep = prepare_sleep,
+};

@@ -175,8 +175,8 @@ struct socket *socket_of_connection(struct tcp_pcb *pcb)
 		return NULL;
 	socket->state = SOCKET_CONNECTED;
 	socket->connect_told = true;
-	socket->local = (struct socket_address){ ip_2_ip4(&pcb->local_ip)->addr, pcb->local_port };
-	socket->remote = (struct socket_address){ ip_2_ip4(&pcb->remote_ip)->addr, pcb->remote_port };
+	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
+	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port };
 	stream_attach(socket);
 	socket_update(socket);
 	return socket;

@@ -14,13 +14,9 @@
 
 #include <skerry/posix.h>
 #include <lwip/tcp.h>
+#include "../address.h"
 
 enum socket_state { SOCKET_NEW, SOCKET_LISTENING, SOCKET_CONNECTING, SOCKET_CONNECTED, SOCKET_FAILED };
-
-struct socket_address {
-	uint32_t ipv4; /* network byte order */
-	uint16_t port; /* host byte order */
-};
 
 struct socket {
 	struct file file; /* first: operations get this */

@@ -10,22 +10,25 @@
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
-#include "../lwip/interface.h"
+#include "../machine.h"
+#include "../stack/serve.h"
 #include "layer.h"
 #include "test.h"
 
 static struct network *network;
 static unsigned own_port;
+static sem_t *own_wake;
 static struct process_info info;
 static size_t allocated;
 static uint64_t cycles_per_second;
 
 /* --- the switch process --- */
 
+/* Whoever has lwIP of this port. */
 static void wake_port(void *unused, unsigned port)
 {
 	(void)unused;
-	sem_post(&network->wake[port]);
+	sem_post(network->apart[port] ? &network->stack_wake[port] : &network->wake[port]);
 }
 
 static void wait_until(sem_t *sem, uint64_t deadline)
@@ -82,8 +85,10 @@ struct network *network_start(void)
 	network = mmap(NULL, sizeof(*network), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(network != MAP_FAILED);
 	sem_init(&network->switch_wake, 1, 0);
-	for (unsigned i = 0; i < NETWORK_PORTS; i++)
+	for (unsigned i = 0; i < NETWORK_PORTS; i++) {
 		sem_init(&network->wake[i], 1, 0);
+		sem_init(&network->stack_wake[i], 1, 0);
+	}
 	if (!fork())
 		run_switch();
 	return network;
@@ -97,11 +102,57 @@ void layer_start(struct network *shared, unsigned port)
 {
 	network = shared;
 	own_port = port;
+	own_wake = &network->wake[port];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	info.network = (struct process_network){
 		.present = 1, .ipv4 = layer_address(port), .netmask = htonl(0xffffff00),
 		.mac = { 2, 0, 0, 0, 0, (uint8_t)port }, .mtu = 1500,
 	};
+}
+
+static _Noreturn void run_stack(struct network *shared, unsigned port)
+{
+	layer_start(shared, port);
+	own_wake = &network->stack_wake[port];
+	info.sockets = 1;
+	serve_start();
+	for (;;) {
+		while (serve_pass())
+			;
+		if (serve_prepare_sleep())
+			wait_until(own_wake, net_deadline());
+	}
+}
+
+pid_t layer_start_apart(struct network *shared, unsigned port)
+{
+	pid_t stack;
+
+	shared->apart[port] = true;
+	stack = fork();
+	if (!stack)
+		run_stack(shared, port);
+	layer_start(shared, port);
+	info.network.present = 0;
+	info.sockets = 1;
+	return stack;
+}
+
+void layer_end(unsigned port, enum socket_side side)
+{
+	struct socket_port_header *header = (void *)network->sockets[port];
+
+	atomic_store(&header->gone[side], 1);
+	sem_post(side == SOCKET_SIDE_STACK ? &network->wake[port] : &network->stack_wake[port]);
+}
+
+void *socket_port_memory(void) { return network->sockets[own_port]; }
+
+void socket_port_wake_peer(void)
+{
+	bool of_stack = own_wake == &network->stack_wake[own_port];
+
+	sem_post(of_stack ? &network->wake[own_port] : &network->stack_wake[own_port]);
 }
 
 void *interface_memory(void) { return network->port[own_port]; }
@@ -128,7 +179,26 @@ void file_init(struct file *file, const struct file_operations *ops, uint32_t fl
 	*file = (struct file){ .ops = ops, .references = 1, .flags = flags };
 }
 
-void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
+void file_ready_changed(struct file *file, uint32_t ready)
+{
+	uint32_t fresh = ready & ~file->ready;
+
+	file->ready = ready;
+	if (fresh && file->on_ready)
+		file->on_ready(file);
+}
+
+struct file *file_hold(struct file *file)
+{
+	file->references++;
+	return file;
+}
+
+void file_put(struct file *file)
+{
+	if (!--file->references)
+		file->ops->close(file);
+}
 
 void *layer_allocate(size_t size)
 {
@@ -163,9 +233,11 @@ bool layer_wait(uint64_t deadline)
 	timer = net_deadline();
 	if (timer && (!until || timer < until))
 		until = timer;
-	wait_until(&network->wake[own_port], until);
+	wait_until(own_wake, until);
 	return true;
 }
+
+bool event_wait(uint64_t deadline) { return layer_wait(deadline); }
 
 uint64_t layer_in(unsigned milliseconds) { return clock_cycles() + cycles_per_second / 1000 * milliseconds; }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A host process as a program on Skerry: as much of the POSIX layer as the
- * socket layer needs, and a port in memory shared with a switch process.
+ * socket layer needs, and a port in memory shared with a switch process; or
+ * with a stack process, which has that port then.
  * One thread; what blocks does it like the real layer.
  */
 #pragma once
@@ -9,6 +10,8 @@
 #include <semaphore.h>
 #include <skerry/posix.h>
 #include <skerry/process.h>
+#include <sys/types.h>
+#include "../socket_port.h"
 #include "../switch/forward.h"
 
 enum { NETWORK_PORTS = 16 };
@@ -17,13 +20,20 @@ struct network {
 	struct forward forward; /* the switch process's; its counters are there for others to read */
 	sem_t switch_wake;
 	sem_t wake[NETWORK_PORTS];
+	sem_t stack_wake[NETWORK_PORTS]; /* of stack processes; `wake` is their programs' then */
+	bool apart[NETWORK_PORTS];       /* there is one */
 	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
+	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
 
 /* Shared memory and a running switch, which patience takes a second. Before any process is started. */
 struct network *network_start(void);
 /* This process has port `port` from now on: address 10.0.0.(port + 1). */
 void layer_start(struct network *network, unsigned port);
+/* The same with a stack process beside it, whose number is the answer. */
+pid_t layer_start_apart(struct network *network, unsigned port);
+/* As the cluster-manager does: the stack, or the program, of this port has ended. */
+void layer_end(unsigned port, enum socket_side side);
 uint32_t layer_address(unsigned port); /* network byte order */
 size_t layer_allocated(void);          /* bytes that layer_allocate() gave and did not get back */
 

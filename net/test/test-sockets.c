@@ -2,10 +2,12 @@
 /*
  * The socket layer end to end: a server and clients, each a process with its
  * own lwIP, joined by the switch over shared memory as on the machine. Each
- * scenario is a process with a port of its own.
+ * scenario is a process with a port of its own. With the argument "process"
+ * each process has its lwIP in a stack process beside it.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -16,6 +18,8 @@
 
 static struct network *network;
 static unsigned own_port;
+static bool apart;       /* lwIP is in stack processes */
+static pid_t own_stack;  /* 0: within this process */
 
 static struct file *connect_server(void)
 {
@@ -375,13 +379,41 @@ static void load(void)
 		close_file(file[i]);
 }
 
+/* The stack dies: its program hears of it in every place where it could wait for ever. */
+static void stack_dies(void)
+{
+	struct file *connection = connect_server(), *listener, *other;
+	char byte;
+	int error;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->listen(listener, 1) == 0 && !(listener->ready & EPOLLIN));
+	echo(connection, 1000, 1);
+	kill(own_stack, SIGKILL);
+	layer_end(own_port, SOCKET_SIDE_STACK);
+	CHECK(read_some(connection, &byte, 1) == -ECONNRESET);
+	CHECK(read_some(connection, &byte, 1) == 0 && connection->ops->write(connection, "x", 1) == -EPIPE);
+	CHECK(listener->ready & EPOLLIN && listener->ops->accept(listener, &other, NULL, NULL) == -ENETDOWN);
+	CHECK(!(listener->ready & EPOLLIN)); /* told once, so that no loop over ready files spins */
+	CHECK(listener->ops->bind(listener, NULL, 0) == -EINVAL);
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &other) == -ENETDOWN);
+	CHECK(!pending_error(connection));
+	error = 1;
+	CHECK(connection->ops->setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &error, sizeof(error)) == -ENETDOWN);
+	close_file(connection);
+	close_file(listener);
+}
+
 static pid_t start(void (*scenario)(void), unsigned port)
 {
 	pid_t pid = fork();
 
 	if (!pid) {
 		own_port = port;
-		layer_start(network, port);
+		if (apart)
+			own_stack = layer_start_apart(network, port);
+		else
+			layer_start(network, port);
 		scenario();
 		settle(50);
 		_exit(0);
@@ -405,10 +437,12 @@ static void finish(pid_t pid, const char *name)
 
 #define RUN(scenario, port) finish(start(scenario, port), #scenario)
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pid_t together[4];
 
+	(void)argv;
+	apart = argc > 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(100);
 	network = network_start();
@@ -427,6 +461,10 @@ int main(void)
 		finish(together[i], "load");
 	for (unsigned i = 0; i < NETWORK_PORTS; i++) /* nothing was lost until somebody died */
 		CHECK(!network->forward.port[i].given_up && !network->forward.port[i].bad);
+	if (apart) {
+		RUN(stack_dies, 15);
+		return 0;
+	}
 	together[0] = start(others_while_one_vanishes, 13);
 	usleep(500000);
 	RUN(vanish, 14);

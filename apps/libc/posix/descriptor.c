@@ -47,6 +47,8 @@ void file_ready_changed(struct file *file, uint32_t ready)
 	file->ready = ready;
 	if (file->watches)
 		watch_changed(file->watches, ready, fresh);
+	if (fresh && file->on_ready)
+		file->on_ready(file);
 	if (fresh)
 		event_notify();
 }

@@ -41,9 +41,7 @@ void thread_signal(struct thread *);
 /* futex.c */
 int futex_wake(const uint32_t *address, int count);
 
-/* event.c: sleeping until some file's readiness changes. */
-/* True: something may have happened, look again. False: `deadline` (TSC, 0: none) has passed. */
-bool event_wait(uint64_t deadline);
+/* event.c: sleeping until some file's readiness changes; event_wait() is in posix.h. */
 void event_notify(void); /* wake all who sleep in event_wait() */
 
 /* clock.c: deadlines in TSC cycles; never 0. */
@@ -55,8 +53,6 @@ bool timespec_valid(const struct timespec *);
 /* descriptor.c: the table of open files. */
 struct file *descriptor_file(int fd);                    /* borrowed; null if not open */
 int descriptor_open(struct file *, int lowest);          /* takes over the reference; frees it on failure */
-struct file *file_hold(struct file *);
-void file_put(struct file *);
 int descriptor_count_max(void);
 long sys_close(const long *a);                           /* the system call: a[0] is the descriptor */
 

@@ -65,14 +65,19 @@ struct file {
 	uint32_t references;
 	uint32_t flags;            /* O_ACCMODE, O_APPEND, O_NONBLOCK */
 	uint32_t ready;            /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLHUP, EPOLLERR: what holds now */
-	uint32_t reserved;
+	uint32_t number;           /* for whoever set on_ready */
 	uint64_t receive_timeout;  /* nanoseconds, 0: none */
 	uint64_t send_timeout;
 	struct watch *watches;     /* the epolls that look at it */
+	void (*on_ready)(struct file *); /* null, or told when more is ready: who serves it to another process */
 };
 
 /* `file` is zeroed memory of a larger struct; one reference; nothing ready. */
 void file_init(struct file *, const struct file_operations *, uint32_t flags);
+
+/* Keep a file while sleeping over it: close() may come meanwhile. */
+struct file *file_hold(struct file *);
+void file_put(struct file *);
 
 /*
  * The file's readiness is now `ready`. Costs O(1) for each epoll that watches
@@ -88,6 +93,12 @@ void layer_free(void *);
 uint64_t clock_cycles(void);
 uint64_t clock_cycles_per_second(void);
 uint64_t clock_milliseconds(void); /* since the machine started */
+
+/*
+ * Sleep until something may have happened: true, look again. False: `deadline`
+ * (TSC, 0: none) has passed. Polls the network first; the lock is free meanwhile.
+ */
+bool event_wait(uint64_t deadline);
 
 /* Unpredictable bytes (from the seed that the cluster-manager gave). */
 void random_bytes(void *, size_t);

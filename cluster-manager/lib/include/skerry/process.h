@@ -14,6 +14,7 @@
  *                           libc's mmap and brk are served from here without a
  *                           system call.
  *     PROCESS_PORT_VADDR    the network port (net/port.h), if it has one
+ *     PROCESS_SOCKETS_VADDR the socket port (net/socket_port.h), if it or its stack has one
  *     PROCESS_INFO_VADDR    struct process_info, read-only
  *     PROCESS_IPC_VADDR     a frame of IPC buffers for up to 4 threads; the first
  *                           thread has the first
@@ -28,6 +29,7 @@
 #define PROCESS_HEAP_VADDR 0x0000000100000000ull
 #define PROCESS_PORT_VADDR 0x0000600000000000ull
 #define PROCESS_PORTS_VADDR 0x0000610000000000ull /* the switch: all ports, one after another, PORT_SIZE each */
+#define PROCESS_SOCKETS_VADDR 0x0000620000000000ull
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
 #define PROCESS_DEVICE_VADDR 0x0000710000000000ull /* a driver: its device's BARs, see process_info.device */
@@ -52,6 +54,7 @@ enum {
 	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
 	PROCESS_SLOT_REPLY,    /* a reply object */
 	PROCESS_SLOT_FAULT,    /* fault endpoint, badged; for TCB_CONFIGURE of the process's own threads */
+	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
 	PROCESS_SLOT_FREE = 16,/* from here on empty, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* the switch only: port i's far end is woken through slot 128+i */
 };
@@ -106,7 +109,7 @@ struct process_info {
 	struct process_network network;
 	struct process_device device;
 	uint32_t port_count; /* the switch only */
-	uint32_t reserved;
+	uint32_t sockets;    /* 1: there is a socket port, and a stack process at its other end */
 	struct process_port port[PROCESS_MAX_PORTS];
 };
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");

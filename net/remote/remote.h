@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sockets of a stack process (socket_port.h), as the program sees them.
+ *
+ *     NEW ──listen──► LISTENING           accept ──► CONNECTED
+ *     NEW ──connect─► CONNECTING ──► CONNECTED ──► FAILED
+ *
+ * Reading and writing are copies from and to shared memory; what changed is
+ * told when the program polls or sleeps. Only what needs an answer waits for
+ * one, asleep in event_wait().
+ */
+#pragma once
+
+#include <skerry/posix.h>
+#include "../socket_port.h"
+
+enum remote_state { REMOTE_NEW, REMOTE_LISTENING, REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_FAILED };
+
+struct remote_socket {
+	struct file file; /* first: operations get this */
+	uint16_t number;
+	enum remote_state state;
+	int error;          /* positive, for SO_ERROR and the next read or write */
+	bool acceptable;
+	bool connect_told;  /* connect() has answered 0 */
+	bool peer_closed;
+	bool read_shut;
+	bool write_shut;
+	bool unread;        /* closed with bytes left, or to be reset */
+	bool closing;       /* closed here; the stack has not finished with it */
+	bool changed;       /* in the list of what the stack must hear */
+	struct remote_socket *next_changed;
+	struct socket_address local, remote;
+
+	/* positions, as in socket_port.h */
+	uint32_t written, taken;
+	uint32_t arrived, read, read_told;
+};
+
+static inline struct remote_socket *remote_of(struct file *file) { return (struct remote_socket *)file; }
+
+/* --- port.c: both rings --- */
+
+/* The stack has ended, or it broke the protocol. */
+bool remote_gone(void);
+void *remote_buffer(const struct remote_socket *, enum socket_side producer);
+/* The stack shall hear of it with the next poll. */
+void remote_changed(struct remote_socket *);
+/* Something that somebody may sleep for: the next poll says so. */
+void remote_happened(void);
+/* Ask and wait. `request` has all but socket and positions; `answer` may be null. 0 or a negative errno. */
+int remote_call(struct remote_socket *, struct socket_request *request, struct socket_event *answer);
+/* A socket with a number, or null. */
+struct remote_socket *remote_new(void);
+void remote_free(struct remote_socket *);
+
+/* --- socket.c: states and connections --- */
+
+void remote_update(struct remote_socket *); /* what it is ready for */
+void remote_heard(struct remote_socket *, const struct socket_event *); /* a checked update of the stack */
+void remote_lost(struct remote_socket *);   /* there is no stack any more */
+int remote_take_error(struct remote_socket *); /* the pending one: 0 or negative */
+int remote_create(struct file **out);
+
+/* --- stream.c: the data of a connection --- */
+
+ssize_t remote_read(struct file *, void *buffer, size_t size);
+ssize_t remote_write(struct file *, const void *buffer, size_t size);
+ssize_t remote_send(struct file *, const struct msghdr *, int flags);
+ssize_t remote_receive(struct file *, struct msghdr *, int flags);
+int remote_shutdown(struct file *, int how);
+bool remote_writable(const struct remote_socket *);
+void remote_discard(struct remote_socket *); /* what arrived and nobody will read */
