@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifndef __has_feature
 #define __has_feature(feature) 0
@@ -45,11 +46,26 @@ void fiber_init(struct fiber *fiber, void (*run)(void *), void *argument)
 
 void fiber_free(struct fiber *fiber) { free(fiber->stack); }
 
-void fiber_resume(struct fiber *fiber)
+/* From outside: the stack is as it was at the mark. */
+static void go_back(struct fiber *fiber)
+{
+	struct fiber_mark *mark = fiber->back;
+	memcpy((uint8_t *)fiber->stack + fiber->size - mark->size, mark->stack, mark->size);
+	fiber->context = mark->context;
+	fiber->back = 0;
+}
+
+static void resume(struct fiber *fiber)
 {
 	__sanitizer_start_switch_fiber(&fiber->caller_fake_stack, fiber->stack, fiber->size);
 	swapcontext(&fiber->caller, &fiber->context);
 	__sanitizer_finish_switch_fiber(fiber->caller_fake_stack, 0, 0);
+}
+
+void fiber_resume(struct fiber *fiber)
+{
+	for (resume(fiber); fiber->back; resume(fiber))
+		go_back(fiber);
 }
 
 void fiber_yield(struct fiber *fiber)
@@ -57,4 +73,30 @@ void fiber_yield(struct fiber *fiber)
 	__sanitizer_start_switch_fiber(&fiber->fake_stack, fiber->caller_stack, fiber->caller_size);
 	swapcontext(&fiber->context, &fiber->caller);
 	__sanitizer_finish_switch_fiber(fiber->fake_stack, &fiber->caller_stack, &fiber->caller_size);
+}
+
+bool fiber_mark(struct fiber *fiber, struct fiber_mark *mark)
+{
+	mark->back = false;
+	getcontext(&mark->context);
+	if (mark->back) { /* the second time */
+		__sanitizer_finish_switch_fiber(fiber->fake_stack, &fiber->caller_stack, &fiber->caller_size);
+		return true;
+	}
+	const uint8_t *place = (const uint8_t *)mark->context.uc_mcontext.gregs[REG_RSP];
+	if (!mark->stack)
+		mark->stack = malloc(fiber->size);
+	if (!mark->stack)
+		abort();
+	mark->size = (const uint8_t *)fiber->stack + fiber->size - place;
+	memcpy(mark->stack, place, mark->size);
+	return false;
+}
+
+void fiber_back(struct fiber *fiber, struct fiber_mark *mark)
+{
+	mark->back = true;
+	fiber->back = mark;
+	fiber_yield(fiber);
+	abort();
 }

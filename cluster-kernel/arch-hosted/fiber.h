@@ -2,8 +2,17 @@
 /* Contexts that take turns in one thread: the cores of a hosted machine. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <ucontext.h>
+
+/* A place to come back to; `stack` is what was there, from the place up. */
+struct fiber_mark {
+	ucontext_t context;
+	void *stack;
+	size_t size;
+	bool back;
+};
 
 struct fiber {
 	ucontext_t context, caller;
@@ -15,6 +24,7 @@ struct fiber {
 	void *fake_stack, *caller_fake_stack;
 	const void *caller_stack;
 	size_t caller_size;
+	struct fiber_mark *back; /* where it is to go on, null: where it yielded */
 };
 
 /* `run` never returns. */
@@ -24,3 +34,9 @@ void fiber_free(struct fiber *fiber);
 void fiber_resume(struct fiber *fiber);
 /* From inside: back to whoever resumed it. */
 void fiber_yield(struct fiber *fiber);
+/*
+ * From inside: false. After fiber_back() it returns once more, with registers and stack as they were: true. A mark is
+ * zeroed before its first use, and keeps memory. Not under the address sanitizer.
+ */
+bool fiber_mark(struct fiber *fiber, struct fiber_mark *mark);
+_Noreturn void fiber_back(struct fiber *fiber, struct fiber_mark *mark);

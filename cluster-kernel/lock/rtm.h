@@ -38,10 +38,6 @@
 #undef kernel_enter_exclusive
 #undef kernel_exit
 
-#ifndef RTM_ATTEMPTS
-#define RTM_ATTEMPTS 8 /* the build's option rtm_attempts */
-#endif
-
 enum { RTM_TURNS = 1 << 14 }; /* far longer than a few entries take */
 
 /* Codes of explicit aborts. */
@@ -57,7 +53,7 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	if (why)
 		print("cluster %u: kernel rtm runs as clh: %s\n", kernel->boot->cluster, why);
 	else
-		kernel->lock.patience = (struct rtm_patience){ RTM_ATTEMPTS, RTM_TURNS };
+		kernel->lock.patience = (struct rtm_patience){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
 }
 
 static inline void lock_cpu_init(struct cpu *cpu)
