@@ -27,7 +27,7 @@ Smt = Annotated[
     str | None, typer.Option("--smt", metavar="on|off", help="Of that machine all threads of each core (on), or one.")
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.")]
-Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, mcs, ticket or none.")]
+Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, rtm, mcs, ticket or none.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.")]

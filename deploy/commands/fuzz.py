@@ -25,7 +25,7 @@ from topology.errors import InputError
 SECONDS = 60  # without --time and --runs
 SAID_EVERY = 20.0  # seconds, where there is no terminal
 
-Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help="Lock regime of the kernel: clh, mcs, ticket or none (clh).")]
+Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help="Lock regime of the kernel: clh, rtm, mcs, ticket or none (clh).")]
 Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Processes, which share what they learn (1).")]

@@ -30,6 +30,9 @@ RUNS = [
     (2, 2, "ticket+stat"),
     (1, 4, "mcs"),
     (2, 2, "mcs+stat"),
+    (1, 1, "rtm"),
+    (1, 2, "rtm"),
+    (1, 4, "rtm+stat"),
 ]
 
 

@@ -12,7 +12,7 @@ from topology.errors import InputError
 
 RESULTS = BUILD / "results"
 
-Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,mcs,ticket,none; else every one.")]
+Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,rtm,mcs,ticket,none; else every one.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
 
 
