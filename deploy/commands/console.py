@@ -23,6 +23,5 @@ def console(name: OptionalName = None, connect: Connect = URI, force: Force = Fa
         state = one.state()
         if not state.is_running:
             raise Failure(f"{one.name} does not run ({state.word}); skerry logs {one.name} prints what it said")
-        output.step(f"Console of {one.name}; Ctrl-] leaves")
-        Console(one, force).attach()
+        Console(one, force).attach(lambda: output.step(f"Console of {one.name}; Ctrl-] leaves"))
         output.step("")

@@ -7,7 +7,7 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +20,8 @@ TICK_MS = 200  # how late a vanished domain is noticed
 
 
 class Console:
+    """`force` takes the console from whoever has it."""
+
     def __init__(self, domain: Deployed, force: bool = False) -> None:
         self._lib = domain.host.lib
         self._raw = domain.raw
@@ -28,12 +30,13 @@ class Console:
         self._to_send = b""
         self._open = True
 
-    def attach(self) -> None:
-        """`force` takes the console from whoever has it."""
+    def attach(self, opened: Callable[[], None]) -> None:
+        """Calls `opened` when nothing that the machine says can be missed any more."""
         lib = self._lib
         with explained(f"{self._raw.name()}: console"):
             self._stream = self._raw.connect().newStream(lib.VIR_STREAM_NONBLOCK)
             self._raw.openConsole(None, self._stream, lib.VIR_DOMAIN_CONSOLE_FORCE if self._force else 0)
+        opened()
         self._stream.eventAddCallback(lib.VIR_STREAM_EVENT_READABLE, self._on_stream, None)
         watch = lib.virEventAddHandle(sys.stdin.fileno(), lib.VIR_EVENT_HANDLE_READABLE, self._on_key, None)
         timer = lib.virEventAddTimeout(TICK_MS, self._on_tick, None)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Domains as text: libvirt's schema over several dozen machines, where they run on a host, and what has changed."""
+
+from __future__ import annotations
+
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from deploy.domains.definition import QEMU, define
+from deploy.domains.placement import on_host
+from deploy.domains.record import NAMESPACE, Record, parse
+from deploy.expand import Plan
+from deploy.qemu import Forward
+from tests.unit.topology.capabilities import Host
+from tests.unit.topology.machines import MACHINES, write
+from topology import libvirt_host
+from topology.clustermap import ClusterMap
+from topology.errors import InputError
+from topology.layouts import make_map
+from topology.machine import Machine, Shape, emulated
+from topology.sources import read_machine
+from topology.spans import parse_spans
+from topology.units import GIB, KIB
+
+SCHEMA = Path("/usr/share/libvirt/schemas/domain.rng")
+FOLDER = PurePosixPath("/var/lib/libvirt/images/skerry-test")
+FORWARDS = (Forward("redis@2", "10.0.2.101", 6379, 20001), Forward("redis@3", "10.0.2.102", 6379, 20002))
+
+
+def record(**rest: object) -> Record:
+    base = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", None, FORWARDS, {"lock": "clh"})
+    return replace(base, **rest)  # type: ignore[arg-type]
+
+
+def plan(machine: Machine, layout: str = "per-socket") -> Plan:
+    return Plan("test", make_map(machine, layout), machine, [("redis@2", 6379)], layout=layout)
+
+
+def host(**parts: int) -> Machine:
+    return libvirt_host.parse(Host(**parts).xml(), "host").machine()  # type: ignore[arg-type]
+
+
+def layouts_of(machine: Machine) -> list[Plan]:
+    found = []
+    for layout in ("per-socket", "per-l3", "per-numa", "spanning"):
+        try:
+            found.append(plan(machine, layout))
+        except InputError:
+            continue
+    return found or [Plan("test", ClusterMap([], [], []), machine)]
+
+
+@pytest.mark.limit(120)
+def test_schema(tmp_path: Path) -> None:
+    """domains of several dozen machines, pinned and not, forwarded and bridged, are valid by libvirt's schema"""
+    written, refused = [], 0
+    for name in MACHINES:
+        machine = read_machine(str(write(name, tmp_path)))
+        placed, _ = on_host(machine, machine)
+        assert placed
+        try:
+            for i, what in enumerate(layouts_of(machine)):
+                used = placed if what.cluster_map.clusters and i % 2 == 0 else None
+                of = record(bridge="br0" if i % 2 else None, accel="kvm" if i % 3 else "tcg")
+                text = define(what, of, used, FOLDER, uefi=i == 1)
+                path = tmp_path / f"{len(written)}.domain"
+                path.write_text(text)
+                written.append(path)
+                if used:
+                    check_pins(ElementTree.fromstring(text), what)
+        except InputError as error:
+            assert "no cell without any" in str(error)
+            refused += 1
+    assert refused < len(MACHINES) / 5 and len(written) > 60
+    done = subprocess.run(["xmllint", "--noout", "--relaxng", SCHEMA, *written], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stderr.count(" validates") == len(written)
+
+
+def check_pins(root: ElementTree.Element, what: Plan) -> None:
+    """As many processors as cores have a place; clusters share none; cells are bound to nodes that exist."""
+    pins = {int(pin.attrib["vcpu"]): frozenset(parse_spans(pin.attrib["cpuset"])) for pin in root.iter("vcpupin")}
+    clusters = [cluster.cpus for cluster in what.cluster_map.clusters]
+    assert len(pins) == sum(map(len, clusters))
+    sets = set(pins.values())
+    assert len(sets) == len(clusters) and sum(map(len, sets)) == len(pins), "clusters share processors"
+    assert sorted(map(len, sets)) == sorted(map(len, clusters))
+
+
+def test_clusters_stay_on_their_sockets() -> None:
+    """two emulated sockets run on two of the host's, and their memory lies there"""
+    machine = emulated(Shape(2, 2, GIB))
+    placed, said = on_host(machine, host(sockets=2, cores=4))
+    assert placed and said == "pinned"
+    root = ElementTree.fromstring(define(plan(machine), record(), placed, FOLDER))
+    pins = {int(pin.attrib["vcpu"]): pin.attrib["cpuset"] for pin in root.iter("vcpupin")}
+    assert pins == {0: "0-1", 1: "0-1", 2: "4-5", 3: "4-5"}, "first threads of cores, a socket each"
+    assert [(n.get("cellid"), n.get("nodeset")) for n in root.iter("memnode")] == [("0", "0"), ("1", "1")]
+    assert root.find("cpu/cache[@level='3']") is not None
+
+
+def test_threads_share_a_core_when_there_are_not_enough() -> None:
+    """more cores than the host has of silicon: neighbours are threads of one core"""
+    placed, said = on_host(emulated(Shape(1, 8, GIB)), host(sockets=1, cores=4))
+    assert placed and said == "pinned"
+    assert sorted(core.number for core in placed.cores) == list(range(8))
+
+
+@pytest.mark.parametrize("shape,parts,said", [
+    (Shape(2, 4, GIB), {"sockets": 1, "cores": 2, "threads": 2}, "not pinned: 8 cores on 4 of the host"),
+    (Shape(2, 2, GIB), {"sockets": 1, "cores": 4, "threads": 1}, "pinned"),
+    (Shape(1, 8, GIB), {"sockets": 2, "cores": 4, "threads": 1}, "pinned; memory not bound: no node of the host has room for it"),
+    (Shape(2, 1, 64 * GIB), {"sockets": 2}, "pinned; memory not bound: no node of the host has room for it"),
+])  # fmt: skip
+def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], said: str) -> None:
+    """a host that is too small in one way or another is used as far as it goes, and that is said"""
+    machine = emulated(shape)
+    placed, words = on_host(machine, host(**parts))
+    assert words == said
+    assert (placed is None) == said.startswith("not pinned")
+    assert bool(placed and placed.host_nodes) == (said == "pinned")
+    text = define(plan(machine), record(), placed, FOLDER)
+    assert ("<numatune>" in text) == (said == "pinned")
+
+
+def test_network() -> None:
+    """ports of the loopback interface are forwarded, or the network is a bridge's"""
+    machine = emulated(Shape(2, 2, GIB))
+    forwarded = ElementTree.fromstring(define(plan(machine), record(), None, FOLDER))
+    words = " ".join(arg.attrib["value"] for arg in forwarded.iter(f"{{{QEMU}}}arg"))
+    assert "hostfwd=tcp:127.0.0.1:20001-10.0.2.101:6379,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379" in words
+    assert forwarded.find("devices/interface") is None
+    bridged = ElementTree.fromstring(define(plan(machine), record(bridge="br7"), None, FOLDER))
+    source = bridged.find("devices/interface[@type='bridge']/source")
+    assert source is not None and source.get("bridge") == "br7"
+    assert not any("hostfwd" in arg.attrib["value"] for arg in bridged.iter(f"{{{QEMU}}}arg"))
+
+
+def test_memory_and_accelerator() -> None:
+    """the domain has all of the machine's memory, and says kvm only for KVM"""
+    machine = emulated(Shape(2, 2, GIB))
+    for accel, kind in (("tcg", "qemu"), ("kvm", "kvm")):
+        root = ElementTree.fromstring(define(plan(machine), record(accel=accel), None, FOLDER))
+        assert root.get("type") == kind
+        assert int(root.findtext("memory") or 0) * KIB == 2 * GIB
+
+
+def test_record_survives_the_xml() -> None:
+    """what a domain says of its deployment is read back, as libvirt hands it out: with and without namespace"""
+    one = record(bridge="br0")
+    text = ElementTree.tostring(one.element(), encoding="unicode")
+    assert NAMESPACE in text
+    for form in (text, text.replace("skerry:", "").replace(f' xmlns:skerry="{NAMESPACE}"', "")):
+        assert parse(form) == one
+    for broken in ("<deployment/>", "<deployment", '<deployment name="x" version="1"/>'):
+        with pytest.raises(ValueError):
+            parse(broken)
+
+
+def test_changes() -> None:
+    """what has changed is named, and only that"""
+    before = record(parts={"lock": "clh", "map": "0123456789abcdef", "image of kernel-clh": "11", "image of root": "22"})
+    after = record(parts={"lock": "mcs", "map": "fedcba9876543210", "image of kernel-mcs": "33", "image of root": "22"})
+    assert after.changes(before) == [
+        "lock clh -> mcs", "map changed", "image of kernel-mcs is new", "image of kernel-clh is gone",
+    ]  # fmt: skip
+    assert before.changes(before) == []
