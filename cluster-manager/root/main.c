@@ -72,6 +72,8 @@ static void report_boot(void)
 {
 	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count };
 	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
+	if (frame_address(ROOT_SLOT_STAT, &body.stat))
+		manager_panic("where the kernel counts is unknown");
 	report(REPORT_BOOT, &body, sizeof(body));
 	stats_take(STATS_START);
 	stats_report();

@@ -47,6 +47,7 @@ struct about_application {
 
 struct report_boot {
 	uint64_t tsc, tsc_hz;
+	uint64_t stat; /* physical address of its cores' records (stat.h), for who reads them from outside the machine */
 	uint32_t cores, reserved;
 	char kernel[BOOT_NAME_SIZE];
 };

@@ -45,8 +45,8 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 		return false;
 	memcpy(run.cluster[place].kernel, b->kernel, BOOT_NAME_SIZE);
 	struct text *t = results_begin("boot");
-	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"kernel\":", cluster, b->tsc, b->tsc_hz,
-		    b->cores);
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"kernel\":", cluster, b->tsc,
+		    b->tsc_hz, b->cores, b->stat);
 	text_json_string(t, run.cluster[place].kernel);
 	results_end(t);
 	return true;

@@ -80,7 +80,8 @@ struct core_stat {
 	uint64_t interrupts;   /* +stat: device, timer, doorbell and inter-core interrupts */
 	uint64_t faults;       /* +stat */
 	uint64_t switches;     /* +stat: thread switches */
-	uint64_t reserved_line[7];
+	uint64_t latest;       /* +stat: TSC of the last thing that was counted */
+	uint64_t reserved_line[6];
 	struct transaction_stat transactions; /* +stat */
 	struct writer_stat writers;           /* +stat */
 	struct lock_stat lock[LOCK_CLASSES];  /* +stat */

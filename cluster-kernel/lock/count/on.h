@@ -75,7 +75,8 @@ static inline void count_entry(struct cpu *cpu) { cpu->own.stat->entries++; }
 static inline void count_event(struct cpu *cpu, uint32_t kind, uint32_t number, uint64_t argument)
 {
 	struct trace *trace = &cpu->own.trace;
-	trace->event[trace->count++ % TRACE_EVENTS] = (struct trace_event){ arch_time(), kind, number, argument };
+	uint64_t now = cpu->own.stat->latest = arch_time();
+	trace->event[trace->count++ % TRACE_EVENTS] = (struct trace_event){ now, kind, number, argument };
 }
 
 static inline void count_syscall(struct cpu *cpu, uint32_t number, uint64_t cptr)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether what a kernel counted adds up.
+
+Records of a core that is in the kernel while they are read may lack what that one entry has not counted yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from deploy.lockstat.record import WHOLE
+from deploy.lockstat.snapshot import Snapshot
+
+BIG_LOCKS = ("clh", "mcs", "ticket")
+TRANSACTIONS = ("rtm",)
+READERS = ("fine",)
+
+
+@dataclass(frozen=True)
+class Check:
+    what: str
+    left: int
+    right: int
+    slack: int = 0  # by which they may differ
+    at_most: bool = False  # left <= right is enough
+
+    @property
+    def holds(self) -> bool:
+        return self.left <= self.right + self.slack and (self.at_most or self.left >= self.right - self.slack)
+
+    def __str__(self) -> str:
+        sign = "<=" if self.at_most else "=" if self.left == self.right else "~" if self.holds else "!="
+        return f"{self.what}: {self.left:,} {sign} {self.right:,}{'' if self.holds else '  WRONG'}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"what": self.what, "left": self.left, "right": self.right, "holds": self.holds}
+
+
+def checks(snapshot: Snapshot) -> list[Check]:
+    record, slack = snapshot.total, len(snapshot.cores)
+    found = []
+    locks = record.locks
+    if snapshot.regime in BIG_LOCKS:
+        found.append(Check("grabs = entries", locks["kernel"].grabs, record.entries, slack))
+    if snapshot.regime in TRANSACTIONS:
+        t = record.transactions
+        found.append(Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack))
+        found.append(Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack))
+        found.append(Check("fallbacks = grabs of the lock", t.fallbacks, locks["kernel"].grabs, slack))
+    if snapshot.regime in READERS:
+        both = locks["read"].grabs + locks["write"].grabs
+        found.append(Check("read and write grabs = entries", both, record.entries, slack))
+    for name, lock in record.active.items():
+        found.append(Check(f"{name}: conflicts <= grabs", lock.conflicts, lock.grabs, slack, at_most=True))
+        found.append(Check(f"{name}: waits in the histogram = grabs", sum(lock.wait_log2), lock.grabs, slack))
+        found.append(Check(f"{name}: holds in the histogram = grabs", sum(lock.hold_log2), lock.grabs, slack))
+    for core in snapshot.cores:
+        found.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
+    inside = sum(locks[name].hold + locks[name].wait for name in WHOLE)
+    wall = sum(core.wall for core in snapshot.cores)
+    found.append(Check("cycles waiting for the kernel's lock and holding it <= wall", inside, wall, wall // 50, at_most=True))
+    return found

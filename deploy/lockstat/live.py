@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The records of a machine that runs. It is not asked and does not notice: its memory is read from outside."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy import monitor
+from deploy.errors import Failure
+from deploy.events import EventStream
+from deploy.lockstat.record import SIZE, Record
+from deploy.lockstat.snapshot import Core, Snapshot
+from topology.errors import InputError
+
+Memory = Callable[[int, int], bytes]  # physical address, size
+
+
+def running() -> list[Path]:
+    """The folders of the machines that run here, as deploy.boot makes them; the youngest last."""
+    folders = [p for p in Path(tempfile.gettempdir()).glob("skerry-run-*-*") if (p / "qmp.sock").exists()]
+    alive = [p for p in folders if Path("/proc", p.name.split("-")[2]).exists()]
+    return sorted(alive, key=lambda p: p.stat().st_mtime)
+
+
+def find(pid: str | None = None) -> Path:
+    """The one that runs, or that of the `skerry` with this process id."""
+    folders = running()
+    if pid is not None:
+        folders = [p for p in folders if p.name.split("-")[2] == pid]
+    if not folders:
+        raise InputError(pid or "lockstat", f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
+    if len(folders) > 1:
+        raise InputError("lockstat", f"several machines run: name one by its process id, {', '.join(p.name.split('-')[2] for p in folders)}")
+    return folders[0]
+
+
+def monitor_memory(folder: Path) -> Memory:
+    """Through QEMU's monitor, which writes memory to a file."""
+    target = folder / "memory.bin"
+
+    def read(address: int, size: int) -> bytes:
+        try:
+            answer = monitor.human(folder / "qmp.sock", f'pmemsave {address:#x} {size} "{target}"')[0].strip()
+            if answer:
+                raise Failure(f"monitor: {answer}")
+            data = target.read_bytes()
+        except (OSError, TimeoutError) as error:
+            raise Failure(f"the machine's memory cannot be read: {error}") from error
+        finally:
+            target.unlink(missing_ok=True)
+        if len(data) != size:
+            raise Failure(f"the monitor wrote {len(data)} bytes of memory, not {size}")
+        return data
+
+    return read
+
+
+def emulated(folder: Path) -> bool:
+    """Times of such a machine mean nothing in absolute terms."""
+    try:
+        return "enabled" not in monitor.human(folder / "qmp.sock", "info kvm")[0]
+    except (OSError, TimeoutError) as error:
+        raise Failure(f"the machine does not answer: {error}") from error
+
+
+def read_events(folder: Path) -> EventStream:
+    events = EventStream()
+    try:
+        events.feed((folder / "events.jsonl").read_bytes())
+    except OSError as error:
+        raise Failure(f"{folder}: {error.strerror}") from error
+    return events
+
+
+def snapshots(events: EventStream, memory: Memory) -> list[Snapshot]:
+    """Each cluster that has started, now. `events` is what the machine has reported so far."""
+    boots = {event["cluster"]: event for event in events.of("boot")}  # of a cluster that started again the latest
+    if not boots:
+        raise Failure("no cluster has started yet")
+    cpus = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
+    found = []
+    for cluster, boot in sorted(boots.items()):
+        data = memory(boot["stat"], boot["cores"] * SIZE)
+        records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE]) for i in range(boot["cores"])]
+        found.append((cluster, boot, records))
+    # The clock is one for all clusters, and who counted last did so just now.
+    now = max(max(r.latest, r.updated, r.idle_since) for _, _, records in found for r in records)
+    return [
+        Snapshot(
+            cluster,
+            boot["kernel"],
+            float(boot["tsc_hz"]),
+            tuple(Core.of_record(cpus.get((cluster, i), i), i, record, now) for i, record in enumerate(records)),
+            total(records),
+        )
+        for cluster, boot, records in found
+    ]
+
+
+def total(records: list[Record]) -> Record:
+    whole = records[0]
+    for record in records[1:]:
+        whole = whole.plus(record)
+    return whole
+
+

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Snapshots as tables, with the columns of the Mach study (Uemura et al., Tables 1 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.table import Table
+
+from deploy.lockstat.check import checks
+from deploy.lockstat.record import CAUSES, LockStat, ratio
+from deploy.lockstat.snapshot import Snapshot
+
+NAMES = {
+    **{"kernel": "kernel (big lock)", "read": "kernel, to read", "write": "kernel, to write", "tcb": "TCB"},
+    **{"endpoint": "endpoint", "notification": "notification", "run_queue": "run queue"},
+}
+_BAR = 40  # characters
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    return table
+
+
+def _row(name: str, lock: LockStat) -> list[str]:
+    return [
+        *[name, f"{lock.instances:,}", f"{lock.grabs:,}", f"{lock.conflicts:,}", f"{lock.conflict_ratio:.3f}"],
+        *[f"{lock.spins_max:,}", f"{lock.spins_mean:,.0f}", f"{lock.wait_max:,}", f"{lock.wait_mean:,.0f}"],
+        *[f"{lock.hold_max:,}", f"{lock.hold_mean:,.0f}"],
+    ]
+
+
+def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
+    """Those with most conflicts first, as in Tables 1 and 2; times in cycles."""
+    columns = ("instances", "grabs", "conflicts", "conflicts/grab", "spins max", "ave", "wait max", "ave", "hold max", "ave")
+    table = _table(title, "lock class", *columns)
+    for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
+        table.add_row(*_row(NAMES[name], lock))
+    grabs, conflicts = sum(lock.grabs for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
+    if len(locks) > 1:
+        table.add_section()
+        table.add_row("total", "", f"{grabs:,}", f"{conflicts:,}", f"{ratio(conflicts, grabs):.3f}")
+    return table
+
+
+def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
+    """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
+    table = _table(
+        title, "reader/writer lock", "write grabs", "read grabs", "write conflicts: after a writer", "after readers",
+        "readers max", "ave", "write wait max", "ave", "read conflicts", "read wait max", "ave",
+    )
+    for name, snapshot in snapshots:
+        read, write, met = snapshot.total.locks["read"], snapshot.total.locks["write"], snapshot.total.writers
+        table.add_row(
+            *[name, f"{write.grabs:,}", f"{read.grabs:,}", f"{met.after_writer:,}", f"{met.after_readers:,}"],
+            *[f"{met.readers_max:,}", f"{ratio(met.readers, met.after_readers):.1f}", f"{write.wait_max:,}"],
+            *[f"{write.wait_mean:,.0f}", f"{read.conflicts:,}", f"{read.wait_max:,}", f"{read.wait_mean:,.0f}"],
+        )
+    return table
+
+
+def transaction_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
+    table = _table(title, "transactions", "begun", "committed", "fallbacks", "fallbacks/entry", *(f"aborted: {c}" for c in CAUSES))
+    for name, snapshot in snapshots:
+        t = snapshot.total.transactions
+        share = f"{ratio(t.fallbacks, snapshot.total.entries):.3%}"
+        table.add_row(name, f"{t.begun:,}", f"{t.committed:,}", f"{t.fallbacks:,}", share, *(f"{n:,}" for n in t.aborted))
+    return table
+
+
+def core_table(title: str, snapshot: Snapshot) -> Table:
+    table = _table(title, "cpu", "entries", "grabs", "conflicts", "commits", "thread switches", "utilisation")
+    for core in snapshot.cores:
+        counts = (core.entries, core.grabs, core.conflicts, core.commits, core.switches)
+        table.add_row(str(core.cpu), *(f"{n:,}" for n in counts), f"{core.utilisation:.1%}")
+    return table
+
+
+def histogram_table(title: str, lock: LockStat) -> Table:
+    """Both of a class; buckets that nothing fell into are left out at both ends."""
+    table = _table(title, "cycles", "waits", "", "holds", "")
+    table.columns[2].justify = table.columns[4].justify = "left"
+    used = [i for i, both in enumerate(zip(lock.wait_log2, lock.hold_log2, strict=True)) if any(both)]
+    most = max([*lock.wait_log2, *lock.hold_log2, 1])
+    for i in range(used[0], used[-1] + 1) if used else ():
+        waits, holds = lock.wait_log2[i], lock.hold_log2[i]
+        bars = ("#" * -(-count * _BAR // most) for count in (waits, holds))
+        table.add_row(f"{1 << i if i else 0:,} …", f"{waits:,}", next(bars), f"{holds:,}", next(bars))
+    return table
+
+
+def has_readers(snapshot: Snapshot) -> bool:
+    return bool(snapshot.total.locks["read"].grabs or snapshot.total.locks["write"].grabs)
+
+
+def has_transactions(snapshot: Snapshot) -> bool:
+    t = snapshot.total.transactions
+    return bool(t.begun or t.fallbacks)
+
+
+def tables(snapshot: Snapshot, histogram: bool = False) -> Iterator[Table | str]:
+    """All there is to say of one cluster."""
+    where = f"cluster {snapshot.cluster}, kernel {snapshot.kernel}"
+    yield lock_table(f"Locks of {where} (times in TSC cycles)", snapshot.total.active)
+    if has_readers(snapshot):
+        yield reader_table("", [(where, snapshot)])
+    if has_transactions(snapshot):
+        yield transaction_table("", [(where, snapshot)])
+    yield core_table("", snapshot)
+    if histogram:
+        for name, lock in snapshot.total.active.items():
+            yield histogram_table(f"{NAMES[name]}: how long", lock)
+    found = checks(snapshot)
+    wrong = [check for check in found if not check.holds]
+    stated = [check for check in found if "entries" in check.what or "aborts" in check.what]
+    yield "Adds up: " + "; ".join(str(check) for check in [*stated, *wrong]) + f"; {len(found) - len(wrong)} of {len(found)} hold."

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lock statistics: the record's layout, arithmetic, what does not add up."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.lockstat import record, source
+from deploy.lockstat.check import checks
+from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
+from deploy.lockstat.snapshot import Core, Snapshot
+from deploy.lockstat.table import tables
+from deploy.paths import ROOT
+from topology.errors import InputError
+
+PROGRAM = """
+#include <stdio.h>
+#include <skerry/stat.h>
+int main(void)
+{
+	static struct core_stat s;
+	for (unsigned i = 0; i < sizeof(s) / 8; i++)
+		((unsigned long *)&s)[i] = i;
+	printf("idle_cycles %lu\\nstarted %lu\\nidle_since %lu\\nentries %lu\\nswitches %lu\\nlatest %lu\\n", s.idle_cycles,
+	       s.started, s.idle_since, s.entries, s.switches, s.latest);
+	printf("begun %lu\\naborted %lu\\nother %lu\\n", s.transactions.begun, s.transactions.aborted[0],
+	       s.transactions.aborted[ABORT_OTHER]);
+	printf("readers_max %lu\\ncauses %d\\nclasses %d\\nbuckets %d\\n", s.writers.readers_max, ABORT_CAUSES, LOCK_CLASSES,
+	       STAT_BUCKETS);
+	printf("grabs %lu\\nlast_hold %lu\\n", s.lock[LOCK_CLASS_KERNEL].grabs, s.lock[LOCK_CLASS_RUN_QUEUE].hold_log2[STAT_BUCKETS - 1]);
+	printf("endpoint_spins_max %lu\\n", s.lock[LOCK_CLASS_ENDPOINT].spins_max);
+	return 0;
+}
+"""
+
+
+def test_layout(tmp_path: Path) -> None:
+    """records are read as the kernel's header lays them out"""
+    (tmp_path / "layout.c").write_text(PROGRAM)
+    include = ROOT / "cluster-kernel" / "include"
+    subprocess.run(["gcc", "-w", f"-I{include}", "-o", "layout", "layout.c"], cwd=tmp_path, check=True)
+    told = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
+    expected = {name: int(value) for name, value in (line.split() for line in told.splitlines())}
+    r = Record.from_bytes(struct.pack(f"<{WORDS}Q", *range(WORDS)))
+    assert {
+        **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest")},
+        **{"begun": r.transactions.begun, "aborted": r.transactions.aborted[0], "other": r.transactions.aborted[-1]},
+        **{"readers_max": r.writers.readers_max, "causes": len(CAUSES), "classes": len(CLASSES), "buckets": record.BUCKETS},
+        **{"grabs": r.locks["kernel"].grabs, "last_hold": r.locks["run_queue"].hold_log2[-1]},
+        **{"endpoint_spins_max": r.locks["endpoint"].spins_max},
+    } == expected
+
+
+def words(entries: int, grabs: int, conflicts: int = 0) -> list[int]:
+    """A record of a big lock: every wait took 5 cycles and every hold 300."""
+    made = [0] * WORDS
+    made[4] = entries
+    lock = 16 + 3 + len(CAUSES) + 4
+    made[lock : lock + 9] = [1, grabs, conflicts, 7 * conflicts, 9, 5 * grabs, 50, 300 * grabs, 400]
+    made[lock + 9 + 2] = grabs
+    made[lock + 9 + record.BUCKETS + 8] = grabs
+    return made
+
+
+def snapshot(regime: str, made: list[int], wall: int = 1 << 40) -> Snapshot:
+    core = Core(0, 0, wall, wall // 2, made[4], 0, 0, 0, 0)
+    return Snapshot(0, f"{regime}+stat", 1e9, (core,), Record.from_words(made))
+
+
+def wrong(s: Snapshot) -> list[str]:
+    return [check.what for check in checks(s) if not check.holds]
+
+
+def test_means() -> None:
+    """means, ratios and differences"""
+    lock = Record.from_words(words(100, 100, 10)).locks["kernel"]
+    assert (lock.conflict_ratio, lock.spins_mean, lock.wait_mean, lock.hold_mean) == (0.1, 7, 5, 300)
+    between = Record.from_words(words(250, 250, 30)).since(Record.from_words(words(100, 100, 10)))
+    lock = between.locks["kernel"]
+    assert (between.entries, lock.grabs, lock.conflicts, lock.instances, lock.spins_max) == (150, 150, 20, 1, 9)
+    assert list(between.active) == ["kernel"]
+    negative = Record.from_words([2**64 - 3 if i == 16 + 3 + len(CAUSES) + 4 else 0 for i in range(WORDS)])
+    assert negative.plus(Record.from_words(words(1, 1))).locks["kernel"].instances == -2
+
+
+def test_adds_up() -> None:
+    """what adds up passes"""
+    assert wrong(snapshot("clh", words(1000, 1000, 3))) == []
+
+
+@pytest.mark.parametrize(
+    ("regime", "entries", "grabs", "conflicts", "wall", "what"),
+    [
+        ("clh", 1000, 990, 0, 1 << 40, "grabs = entries"),
+        ("mcs", 990, 1000, 0, 1 << 40, "grabs = entries"),
+        ("clh", 100, 100, 120, 1 << 40, "kernel: conflicts <= grabs"),
+        ("rtm", 100, 50, 0, 1 << 40, "commits + fallbacks = entries"),
+        ("fine", 100, 100, 0, 1 << 40, "read and write grabs = entries"),
+        ("clh", 100, 100, 0, 10_000, "cycles waiting for the kernel's lock and holding it <= wall"),
+    ],
+)
+def test_does_not_add_up(regime: str, entries: int, grabs: int, conflicts: int, wall: int, what: str) -> None:
+    """what does not add up is found"""
+    assert what in wrong(snapshot(regime, words(entries, grabs, conflicts), wall))
+
+
+def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
+    core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0, "idle": made[4] << 19, "entries": made[4], "lock_grabs": made[4]}
+    core |= {"lock_conflicts": 0, "commits": 0, "switches": 0}
+    return [
+        {"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
+        {"event": "locks", "when": when, "cluster": 1, "kernel": kernel, "words": [[i, w] for i, w in enumerate(made) if w]},
+    ]
+
+
+def test_finished_run(tmp_path: Path) -> None:
+    """a run's results give the whole of it, or an interval"""
+    events = [*event("start", words(10, 10)), *event("barrier-1", words(100, 100)), *event("end", words(400, 400))]
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps({"events": events, "host": {"accel": "tcg"}}))
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(e) + "\n" for e in events))
+    for path in (file, lines):
+        read, emulated = source.read_file(path)
+        assert emulated is (True if path == file else None)
+        assert [s.total.entries for s in source.between(read, None, None)] == [400]
+        inside = source.between(read, "barrier-1", "end")[0]
+        assert (inside.cluster, inside.cores[0].cpu, inside.total.locks["kernel"].grabs) == (1, 4, 300)
+        assert wrong(inside) == []
+        assert [str(part) for part in tables(inside, histogram=True)][-1].startswith("Adds up: grabs = entries: 300 = 300")
+        with pytest.raises(InputError, match="barrier-7: no such moment"):
+            source.between(read, "barrier-7", None)
+
+
+@pytest.mark.parametrize("text", ["{}", '{"events": [1]}', "no events at all", '{"event": "half'])
+def test_bad_file(tmp_path: Path, text: str) -> None:
+    """a file that is no run is refused by name"""
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="bad.json"):
+        source.read_file(file)
