@@ -20,7 +20,7 @@ from topology.errors import InputError
 # In the order of the help page.
 COMMANDS = [
     "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan",
-    "deploy", "status", "console", "logs", "stop", "undeploy",
+    "deploy", "status", "console", "logs", "stop", "undeploy", "report",
 ]
 
 

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page's figures. Nothing in them is told by colour alone: bars have names, lines have strokes and marks."""
+
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
+
+from deploy.report.group import Value, percentile
+from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
+from topology.model.fit import Fit
+
+LONGEST = 34  # characters of a name beside a bar
+PERCENTILES = (0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)
+UNIT = 1000  # cycles
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def spoken(names: Sequence[str], values: Sequence[Value], unit: str) -> str:
+    """What a bar chart shows, in words."""
+    parts = [f"{name}: {number(value.mean)}{_give_or_take(value)}" for name, value in zip(names, values)]
+    return f"{unit}. " + "; ".join(parts)
+
+
+def _give_or_take(value: Value) -> str:
+    return f" ± {number(value.deviation)}" if value.deviation is not None else ""
+
+
+def number(value: float) -> str:
+    """Four digits that matter; whole where there are more before the point."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}" if abs(value) < 1e12 else f"{value:.4g}"
+    return f"{value:.4g}"
+
+
+def bars(
+    name: str, title: str, unit: str, names: Sequence[str], values: Sequence[Value], styles: Sequence[int] | None = None
+) -> Markup:
+    """Lying bars; a whisker is the standard deviation of the repeats, a ring one run. Without `styles` all differ."""
+    with drawing(name, title, spoken(names, values, unit), height=0.75 + 0.44 * len(names)) as made:
+        axes = made.axes
+        for place, value in enumerate(values):
+            style = (styles[place] if styles else place) % len(COLOURS)
+            axes.barh(
+                place, value.mean, height=0.62, color=COLOURS[style], hatch=HATCHES[style], edgecolor="#ffffff80", linewidth=0
+            )
+            if value.deviation is not None:
+                axes.errorbar(value.mean, place, xerr=value.deviation, color="#010203", capsize=3, linewidth=1)
+                axes.plot(value.runs, [place + 0.2] * len(value.runs), "o", mfc="none", mec="#010203", markersize=3, mew=0.7)
+            reach = max(value.mean + (value.deviation or 0), *value.runs)
+            axes.annotate(number(value.mean), (reach, place), (4, 0), textcoords="offset points", va="center")
+        axes.set_yticks(range(len(names)), [short(text) for text in names])
+        axes.invert_yaxis()
+        axes.margins(x=0.22)
+        axes.set_xlim(left=min(0.0, *(value.mean for value in values)))
+        axes.set_xlabel(unit)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(x)))
+    return made.svg
+
+
+def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]]]) -> Markup:
+    """Latency at each percentile, the tail stretched: every step to the right has a tenth of the operations."""
+    most = max(sum(count for _, count in histogram) for histogram in of.values())
+    shown = [p for p in PERCENTILES if p < 100 and (p < 99 or most * (100 - p) >= 100)]
+    said = [
+        f"{key}: " + ", ".join(f"{p:g} % within {number(percentile(histogram, p))} µs" for p in (50, 99) if p in shown)
+        for key, histogram in of.items()
+    ]
+    with drawing(name, title, "; ".join(said), height=3.2) as made:
+        axes = made.axes
+        for place, (key, histogram) in enumerate(of.items()):
+            total, seen = sum(count for _, count in histogram), 0
+            xs, ys = [1.0], [histogram[0][0]]
+            for value, count in histogram:
+                seen += count
+                xs.append(total / max(total - seen, 1) if seen < total else float(total))
+                ys.append(value)
+            every = max(1, len(xs) // 8)
+            style = {"linestyle": LINES[place % len(LINES)], "marker": MARKERS[place % len(MARKERS)]}
+            axes.plot(
+                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every,
+                linewidth=1.3, label=short(key), **style,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        ticks = [p for p in (0, 50, 90, 99, 99.9, 99.99, 99.999) if p in shown]
+        axes.xaxis.set_major_locator(FixedLocator([100 / (100 - p) for p in ticks]))
+        axes.xaxis.set_minor_locator(FixedLocator([]))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{100 - 100 / x:g}"))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda y, _: ""))
+        axes.grid(True, which="major")
+        axes.set_xlabel("percentile of operations")
+        axes.set_ylabel("latency, µs")
+        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+    return made.svg
+
+
+def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
+    """Points are measured, lines are the fitted model, drawn on to twice the cores that were measured."""
+    said = [
+        f"{fit.curve.name}: measured on {', '.join(str(n) for n, _ in sorted(fit.curve.points))} cores, fitted service "
+        f"time {number(fit.service.value)} cycles"
+        for fit in found
+    ]
+    with drawing(name, title, "; ".join(said), height=2.6 + 0.36 * len(found)) as made:
+        axes = made.axes
+        most = max(cores for fit in found for cores, _ in fit.curve.points)
+        for place, fit in enumerate(found):
+            colour = COLOURS[place % len(COLOURS)]
+            points: dict[int, list[float]] = {}
+            for cores, throughput in fit.curve.points:
+                points.setdefault(cores, []).append(UNIT * throughput)
+            values = {cores: Value(tuple(runs)) for cores, runs in sorted(points.items())}
+            axes.errorbar(
+                list(values), [v.mean for v in values.values()], yerr=[v.deviation or 0 for v in values.values()],
+                fmt=MARKERS[place % len(MARKERS)], color=colour, markersize=5, capsize=3, label=f"{fit.curve.name}: measured",
+            )  # fmt: skip
+            beyond = range(1, 2 * most + 1)
+            axes.plot(
+                beyond, [UNIT * fit.throughput(n) for n in beyond], color=colour, linestyle=LINES[place % len(LINES)],
+                linewidth=1.2, label=f"{fit.curve.name}: model",
+            )  # fmt: skip
+        axes.axvline(most, color="#010203", linewidth=0.6, linestyle=":")
+        axes.annotate("measured", (most, 0), (-3, 4), textcoords="offset points", ha="right", fontsize=7)
+        axes.annotate("model alone", (most, 0), (3, 4), textcoords="offset points", ha="left", fontsize=7)
+        axes.set_xlabel("cores of one kernel")
+        axes.set_ylabel("kernel entries in 1,000 cycles")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.grid(True)
+        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+    return made.svg

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs of the same thing, put together: a mean and how far single runs are from it."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import mean, stdev
+
+from deploy.report.load import Core, Entry, Source
+
+
+@dataclass(frozen=True)
+class Value:
+    """One figure of all repeats."""
+
+    runs: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return mean(self.runs) if len(self.runs) > 1 else self.runs[0]
+
+    @property
+    def deviation(self) -> float | None:
+        """The sample's standard deviation; None of a single run."""
+        return stdev(self.runs) if len(self.runs) > 1 else None
+
+
+# What must agree before two results are repeats of one another.
+Key = tuple[object, ...]
+
+
+@dataclass
+class Group:
+    entry: Entry  # of the first run; what all share
+    source: Source  # of the first run
+    entries: list[Entry] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        e = self.entry
+        name = "Linux" if e.system == "linux" else " ".join(part for part in (e.layout, e.lock) if part) or e.system
+        return f"{name}, {e.workload.upper()}" if e.workload else name
+
+    @property
+    def repeats(self) -> int:
+        return len(self.entries)
+
+    def value(self, metric: str) -> Value | None:
+        """Of those runs that have it."""
+        runs = [run for entry in self.entries if (run := entry.metrics.get(metric)) is not None]
+        return Value(tuple(float(run) for run in runs)) if runs else None
+
+    @property
+    def metrics(self) -> list[str]:
+        return list(dict.fromkeys(name for entry in self.entries for name in entry.metrics))
+
+    def latency(self) -> list[tuple[float, int]]:
+        """One distribution of all operations of all repeats."""
+        total: Counter[float] = Counter()
+        for entry in self.entries:
+            for value, count in entry.latency_us or ():
+                total[float(value)] += count
+        return sorted((value, count) for value, count in total.items() if count)
+
+    def per_core(self, name: str) -> dict[tuple[int, int], Value]:
+        """A figure by (cluster, core)."""
+        found: dict[tuple[int, int], list[float]] = {}
+        for entry in self.entries:
+            for core in entry.per_core:
+                value = getattr(core, name)
+                if value is not None:
+                    found.setdefault(_place(core), []).append(float(value))
+        return {place: Value(tuple(runs)) for place, runs in sorted(found.items())}
+
+
+def _place(core: Core) -> tuple[int, int]:
+    return core.cluster, core.core
+
+
+def groups(sources: Iterable[Source]) -> list[Group]:
+    """In the order in which they come. Results of other hosts, emulators or sizes are not repeats."""
+    found: dict[Key, Group] = {}
+    for source in sources:
+        host = source.document.host
+        for number, entry in enumerate(source.document.results):
+            key: Key = (
+                source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode,
+                entry.system, entry.layout, entry.lock, entry.workload, entry.model,
+                entry.clusters, entry.cores, entry.emulated, _machine(entry), *_told(entry),
+                number if not entry.layout and not entry.lock else None,
+            )  # fmt: skip
+            group = found.setdefault(key, Group(entry, source))
+            group.entries.append(entry)
+            group.sources.append(source)
+    return list(found.values())
+
+
+def _machine(entry: Entry) -> str | None:
+    return entry.machine.name if entry.machine else None
+
+
+def _told(entry: Entry) -> tuple[object, ...]:
+    """What the benchmark was told, where it says so among its metrics."""
+    return tuple(entry.metrics.get(name) for name in ("delay_cycles", "rounds", "operations"))
+
+
+def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
+    """The latency that `percent` of the operations do not exceed."""
+    total = sum(count for _, count in histogram)
+    seen = 0
+    for value, count in histogram:
+        seen += count
+        if seen * 100 >= total * percent:
+            return value
+    return math.nan
+
+
+def ratio(first: Group, second: Group, metric: str) -> Value | None:
+    """first / second: of each file that has both, else of the means."""
+    runs = []
+    for source in first.sources:
+        a = _of(first, source, metric)
+        b = _of(second, source, metric)
+        if a is not None and b:
+            runs.append(a / b)
+    if runs:
+        return Value(tuple(runs))
+    a, b = first.value(metric), second.value(metric)
+    return Value((a.mean / b.mean,)) if a and b and b.mean else None
+
+
+def _of(group: Group, source: Source, metric: str) -> float | None:
+    found = [e.metrics.get(metric) for e, s in zip(group.entries, group.sources) if s is source]
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Results files, checked: what the report takes from them has the shape that it believes."""
+
+import hashlib
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from topology.errors import InputError
+
+LARGEST = 64 << 20  # bytes of a file
+# Options that change no result: where it goes, and what else is measured beside it.
+_ASIDE = ("--json", "--plot", "--timeout", "--baseline", "--layout", "--lock", "--workload")
+LONGEST = 60  # characters of a value in a message
+
+
+def _finite(value: float) -> float:
+    try:
+        good = math.isfinite(float(value))
+    except OverflowError:
+        good = False
+    if not good:
+        raise ValueError("not a finite number")
+    return value
+
+
+Number = Annotated[int | float, AfterValidator(_finite)]
+Count = Annotated[int, Field(ge=0, le=1 << 20)]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+
+class Host(_Shape):
+    cpu: str = ""
+    cores: int | None = None
+    mode: str = ""
+    qemu: str | None = None
+
+
+class PlacedCpu(_Shape):
+    cpu: Count
+    node: Count = 0
+    socket: Count | None = None
+    l3: Count | None = None
+
+
+class PlacedCluster(_Shape):
+    cluster: Count
+    kernel: str
+    cpus: list[Count]
+
+
+class PlacedApplication(_Shape):
+    application: str
+    program: str
+    cpu: Count
+
+
+class MachineEntry(_Shape):
+    name: str = ""
+    cpus: Annotated[list[PlacedCpu], Field(max_length=1024)]
+    clusters: Annotated[list[PlacedCluster], Field(max_length=1024)]
+    channels: list[Annotated[list[Count], Field(min_length=2, max_length=2)]] = []
+    applications: Annotated[list[PlacedApplication], Field(max_length=4096)] = []
+
+
+class Core(_Shape):
+    cluster: Count = 0
+    core: Count
+    ops_per_s: Number | None = None
+    cpu_utilisation: Number | None = None
+    lock_conflict_ratio: Number | None = None
+
+
+class Entry(_Shape):
+    """One element of "results"."""
+
+    metrics: dict[str, Number | None]
+    system: str = "skerry"
+    layout: str = ""
+    lock: str = ""
+    workload: str = ""
+    model: str = ""  # of a computed result; nothing was measured
+    clusters: Count = 1
+    cores: Count = 1
+    emulated: bool = False
+    per_core: list[Core] = []
+    latency_us: list[tuple[Number, Count | Annotated[int, Field(ge=0)]]] | None = None
+    machine: MachineEntry | None = None
+
+
+class Document(_Shape):
+    skerry: str
+    command: str
+    arguments: list[str] | None = None
+    host: Host = Host()
+    results: list[Entry] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file."""
+
+    path: Path
+    digest: str  # SHA-256 of its bytes
+    document: Document
+    raw: dict[str, Any]
+
+    @property
+    def command(self) -> str:
+        """What somebody typed, where the file says it."""
+        words = self.document.arguments
+        return f"./skerry {shlex.join(words) if words is not None else self.document.command}"
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """What was asked for, wherever its results went: runs that agree in it are repeats."""
+        words = iter(self.document.arguments or ())
+        found = []
+        for word in words:
+            if word in _ASIDE:
+                next(words, None)
+            elif word not in ("-q", "--quiet") and not word.startswith(tuple(f"{option}=" for option in _ASIDE)):
+                found.append(word)
+        return tuple(found)
+
+
+def read_all(paths: Sequence[Path]) -> list[Source]:
+    found: dict[str, Source] = {}
+    for path in paths:
+        source = read(path)
+        if source.digest in found:
+            raise InputError(str(path), f"the same results as {found[source.digest].path}: a repeat is a run of its own")
+        found[source.digest] = source
+    return list(found.values())
+
+
+def read(path: Path) -> Source:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(str(path), (error.strerror or "cannot be read").lower()) from None
+    if len(content) > LARGEST:
+        raise InputError(str(path), "has more than 64 MiB: not a results file")
+    try:
+        raw = json.loads(content)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}:{error.lineno}", f"not JSON: {error.msg.lower()}, column {error.colno}") from None
+    except UnicodeDecodeError:
+        raise InputError(str(path), "not JSON: not text") from None
+    except RecursionError:
+        raise InputError(str(path), "not JSON that anybody means: nested too deeply") from None
+    except ValueError:
+        raise InputError(str(path), "a number with too many digits") from None
+    if not isinstance(raw, dict) or "results" not in raw:
+        raise InputError(str(path), "not a results file: it has no list 'results'")
+    try:
+        document = Document.model_validate_json(content)
+    except ValidationError as error:
+        raise _wrong(path, raw, error) from None
+    return Source(path, hashlib.sha256(content).hexdigest(), document, raw)
+
+
+def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
+    """The first problem, with its place as somebody would write it: results[0].metrics.p50_us."""
+    detail = error.errors(include_url=False)[0]
+    place, here = "", raw
+    for step in detail["loc"]:
+        if isinstance(here, dict) and step in here:
+            place += f".{str(step)[:LONGEST]}" if place else str(step)[:LONGEST]
+        elif isinstance(here, list) and isinstance(step, int):
+            place += f"[{step}]"
+        else:
+            continue
+        here = here[step]
+    if detail["type"] == "missing":
+        return InputError(str(path), f"{place or 'the file'} has no '{detail['loc'][-1]}'")
+    if detail["type"] == "too_short" and place == "results":
+        return InputError(str(path), "'results' is empty: nothing to report")
+    said = detail["msg"].removeprefix("Value error, ")
+    shown = json.dumps(here, default=str)
+    return InputError(str(path), f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")

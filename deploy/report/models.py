@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Measured throughput over cores, and the queueing model that is fitted to it."""
+
+from collections.abc import Sequence
+
+from deploy.report import figures
+from deploy.report.group import Value
+from deploy.report.load import Source
+from deploy.report.sections import Cell, Figure, Section, Table
+from topology.errors import InputError
+from topology.model import fit as fitting
+from topology.model import measured
+from topology.model.fit import Fit, Parameter
+from topology.model.measured import Curve
+
+
+def is_measured(source: Source) -> bool:
+    return any(not e.model and e.metrics.get(measured.METRIC) is not None for e in source.document.results)
+
+
+def _curves(sources: Sequence[Source]) -> list[Curve]:
+    """Of repeats all points in one."""
+    found: dict[tuple[object, ...], Curve] = {}
+    for source in sources:
+        for curve in measured.read(source.path):
+            key = (curve.lock, curve.nominal_delay, curve.emulated)
+            if key in found:
+                found[key].points += curve.points
+            else:
+                found[key] = curve
+    return list(found.values())
+
+
+def section(sources: Sequence[Source]) -> Section:
+    """A figure for each host and way of measuring."""
+    made = Section("model", "Model against measurement")
+    kinds: dict[tuple[object, ...], list[Source]] = {}
+    for source in filter(is_measured, sources):
+        host = source.document.host
+        key = (source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode)
+        kinds.setdefault(key, []).append(source)
+    for number, of in enumerate(kinds.values()):
+        try:
+            curves = _curves(of)
+        except InputError as error:
+            raise InputError(error.culprit, f"{error.problem}: its throughput cannot be fitted") from None
+        made.words += [f"Not fitted: {fitting.why_not(curve)}." for curve in curves if not fitting.can_fit(curve)]
+        if fits := [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]:
+            made.figures.append(_figure(number, fits, of))
+    if made.figures:
+        made.words.append(
+            "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least squares "
+            "to the points; beyond the dotted line the model speaks alone."
+        )
+    return made
+
+
+def _figure(number: int, fits: Sequence[Fit], of: Sequence[Source]) -> Figure:
+    title = f"Throughput over cores ({of[0].document.command}{', emulated' * any(f.curve.emulated for f in fits)})"
+    rows = [(fit.curve.name, [_cell(fit.service), _cell(fit.delay), _number(fit.r_squared), _number(fit.worst)]) for fit in fits]
+    table = Table("What was fitted", ["service, cycles", "delay, cycles", "R²", "largest deviation"], rows)
+    runs = f"{len(of)} files" if len(of) > 1 else "one file"
+    caption = f"Points from {runs}; whiskers are one standard deviation where there are repeats."
+    commands = list(dict.fromkeys(source.command for source in of))
+    return Figure(title, figures.fits(f"model-{number}", title, fits), caption, commands, table)
+
+
+def _cell(parameter: Parameter) -> Cell:
+    return Cell(Value((parameter.value,)), ",.1f")
+
+
+def _number(value: float) -> Cell | None:
+    return Cell(Value((value,)), ".4f") if value == value else None

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the page shows of the groups, as data for its template."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from deploy.render import FIGURES
+from deploy.report import figures, machine
+from deploy.report.group import Group, Value, ratio
+from deploy.report.load import Source
+from topology.units import MIB
+
+_NAMES = {metric: (name, form) for metric, name, form in FIGURES}
+_BYTES = ("memory_per_instance", "memory_reserved")
+_SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instructions_per_op", "memory_per_instance", "boot_to_pong_s")
+_LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
+_TOLD = ("delay_cycles", "rounds", "operations", "seconds")
+_CHIEF = ("one_way_kernel_instructions", "one_way_kernel_cycles", "interrupt_delay_max_instructions")
+MOST_BARS = 24
+
+
+@dataclass
+class Cell:
+    value: Value
+    form: str = ""
+    scale: float = 1.0
+
+    def text(self, number: float) -> str:
+        return format(number * self.scale, self.form) if self.form else figures.number(number)
+
+
+@dataclass
+class Table:
+    caption: str
+    head: list[str]
+    rows: list[tuple[str, list[Cell | None]]]
+
+    @property
+    def is_long(self) -> bool:
+        return len(self.rows) > 30
+
+
+@dataclass
+class Figure:
+    title: str
+    svg: Markup
+    caption: str
+    commands: list[str]
+    table: Table | None = None
+
+
+@dataclass
+class Section:
+    name: str  # the anchor
+    title: str
+    words: list[str] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    in_contents: bool = True
+
+
+def title_of(metric: str) -> str:
+    return _NAMES[metric][0] if metric in _NAMES else metric.replace("_", " ")
+
+
+def cell(metric: str, value: Value | None) -> Cell | None:
+    if value is None:
+        return None
+    return Cell(value, _NAMES[metric][1] if metric in _NAMES else "", 1 / MIB if metric in _BYTES else 1.0)
+
+
+def commands(groups: Iterable[Group]) -> list[str]:
+    return list(dict.fromkeys(source.command for group in groups for source in group.sources))
+
+
+def repeats(groups: Sequence[Group]) -> str:
+    """How many runs the figures stand on."""
+    counts = sorted({group.repeats for group in groups})
+    if counts == [1]:
+        return "One run each: no error bars."
+    runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f"Means of {runs} runs; whiskers are one standard deviation, rings single runs."
+
+
+def _bars(name: str, metric: str, groups: Sequence[Group]) -> Figure | None:
+    known = [(group, value) for group in groups if (value := group.value(metric))]
+    if not known or all(run == 0 for _, value in known for run in value.runs) and metric not in _LOCKS:
+        return None
+    title = title_of(metric)
+    scale = 1 / MIB if metric in _BYTES else 1.0
+    values = [Value(tuple(run * scale for run in value.runs)) for _, value in known]
+    of = [group for group, _ in known]
+    svg = figures.bars(name, title, title, [group.label for group in of], values)
+    table = Table(title, [title], [(group.label, [cell(metric, value)]) for group, value in known])
+    return Figure(title[:1].upper() + title[1:], svg, repeats(of), commands(of), table)
+
+
+def partitions(groups: Sequence[Group]) -> list[list[Group]]:
+    """Groups that may be compared: the same command, load, host and number of cores."""
+    found: dict[tuple[object, ...], list[Group]] = {}
+    for group in groups:
+        host, entry = group.source.document.host, group.entry
+        key = (group.source.document.command, group.source.asked, host.cpu, host.cores, host.qemu, host.mode)
+        found.setdefault((*key, entry.workload, entry.cores, entry.emulated), []).append(group)
+    return list(found.values())
+
+
+def head(part: Sequence[Group]) -> str:
+    entry = part[0].entry
+    load = f", YCSB {entry.workload.upper()}" if entry.workload in ("a", "b", "c", "f") else ""
+    emulated = ", emulated" if entry.emulated else ""
+    asked = " ".join(part[0].source.asked) or part[0].source.document.command
+    return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{emulated}"
+
+
+def is_comparison(group: Group) -> bool:
+    return not group.entry.model and group.value("ops_per_s") is not None
+
+
+def machines(groups: Sequence[Group]) -> Section:
+    made = Section("machine", "Machine and clusters")
+    seen: set[object] = set()
+    drawable = [group for group in groups if machine.can_draw(group.entry)]
+    for group in [group for group in drawable if group.entry.machine] or drawable:
+        known = machine.known(group.entry)
+        identity = known.model_dump_json(exclude={"name"})
+        if identity in seen:
+            continue
+        seen.add(identity)
+        title = f"{group.entry.layout or 'layout'}, {group.entry.cores} cores"
+        svg = machine.draw(f"machine-{len(seen)}", title, known)
+        plain = "" if group.entry.machine else " The file does not say where cores are: only clusters are drawn."
+        made.figures.append(Figure(title, svg, (known.name or "Cores by cluster.") + plain, commands([group])))
+    return made
+
+
+def comparison(part: Sequence[Group], number: int) -> Section:
+    made = Section(f"comparison-{number}", f"Comparison: {head(part)}")
+    made.figures = [f for metric in _SHOWN if (f := _bars(f"compare-{number}-{metric}", metric, part))]
+    made.tables = [_beside(part)]
+    if len(part) > 1:
+        made.words.append("Below a ÷ stands the first result's figure divided by that one's.")
+    return made
+
+
+def _beside(part: Sequence[Group]) -> Table:
+    names = [group.label for group in part] + [f"÷ {group.label}" for group in part[1:]]
+    wanted = [metric for metric in _NAMES if any(group.value(metric) for group in part)]
+    rows: list[tuple[str, list[Cell | None]]] = []
+    for metric in wanted:
+        cells = [cell(metric, group.value(metric)) for group in part]
+        for other in part[1:]:
+            found = ratio(part[0], other, metric)
+            cells.append(Cell(found, ".3f") if found else None)
+        rows.append((title_of(metric), cells))
+    return Table(head(part), names, rows)
+
+
+def latency(part: Sequence[Group], number: int) -> Section:
+    made = Section(f"latency-{number}", f"Latency: {head(part)}", in_contents=False)
+    of = {group.label: group.latency() for group in part if group.latency()}
+    if not of:
+        made.words.append("The files have no distributions, only the percentiles of the comparison.")
+        return made
+    operations = sum(count for histogram in of.values() for _, count in histogram)
+    svg = figures.latencies(f"latency-{number}-figure", "Latency distribution", of)
+    caption = f"All {operations:,} operations of all runs, as the clients' HdrHistograms counted them."
+    with_them = [group for group in part if group.latency()]
+    made.figures = [Figure("Latency distribution", svg, caption, commands(with_them))]
+    made.tables = [_percentiles(of)]
+    return made
+
+
+def _percentiles(of: dict[str, list[tuple[float, int]]]) -> Table:
+    wanted = [p for p in figures.PERCENTILES if p]
+    rows: list[tuple[str, list[Cell | None]]] = [
+        (f"{p:g} %", [Cell(Value((figures.percentile(histogram, p),)), ",.1f") for histogram in of.values()]) for p in wanted
+    ]
+    rows.append(("slowest", [Cell(Value((histogram[-1][0],)), ",.1f") for histogram in of.values()]))
+    return Table("Microseconds within which so many of the operations were done", list(of), rows)
+
+
+def utilisation(part: Sequence[Group], number: int) -> Section:
+    made = Section(f"utilisation-{number}", f"Utilisation: {head(part)}", in_contents=False)
+    for place, group in enumerate(part):
+        cores = group.per_core("cpu_utilisation")
+        if not cores:
+            continue
+        names = [f"cluster {cluster}, core {core}" for cluster, core in cores]
+        values = [Value(tuple(100 * run for run in value.runs)) for value in cores.values()]
+        rows = [(name, [Cell(value, ".1%")]) for name, value in zip(names, cores.values())]
+        table = Table(f"CPU utilisation, {group.label}", ["busy"], rows)
+        if len(names) > MOST_BARS:
+            made.tables.append(table)
+            continue
+        styles = [cluster for cluster, _ in cores]
+        svg = figures.bars(f"busy-{number}-{place}", f"CPU utilisation, {group.label}", "% of the interval", names, values, styles)
+        made.figures.append(Figure(group.label, svg, repeats([group]), commands([group]), table))
+    return made
+
+
+def locks(part: Sequence[Group], number: int) -> Section:
+    made = Section(f"locks-{number}", f"Locks: {head(part)}", in_contents=False)
+    made.figures = [f for metric in _LOCKS if (f := _bars(f"locks-{number}-{metric}", metric, part))]
+    return made
+
+
+def others(part: Sequence[Group], number: int) -> Section:
+    """Whatever else was measured or computed, as it stands in its file."""
+    computed = " (computed, not measured)" if part[0].entry.model else ""
+    command = part[0].source.document.command
+    made = Section(f"other-{number}-{re.sub(r'[^a-z0-9]+', '-', command.lower())}", head(part) + computed)
+    wanted = list(dict.fromkeys(metric for group in part for metric in group.metrics))
+    common = [m for m in wanted if m not in _TOLD and all(group.value(m) for group in part)]
+    chief = [m for m in _CHIEF if m in common] or common[:4]
+    if len(part) <= MOST_BARS and not computed:
+        made.figures = [f for m in chief if (f := _bars(f"other-{number}-{re.sub(r'[^a-z0-9]+', '-', m.lower())}", m, part))]
+    made.commands = commands(part)
+    if len(part) <= 6:
+        rows = [(title_of(m), [cell(m, group.value(m)) for group in part]) for m in wanted]
+        made.tables = [Table(head(part), [group.label for group in part], rows)]
+    else:
+        lines = [(f"{group.label}, {group.entry.cores} cores", [cell(m, group.value(m)) for m in wanted]) for group in part]
+        made.tables = [Table(head(part), [title_of(m) for m in wanted], lines)]
+    return made
+
+
+def emulated(sources: Iterable[Source]) -> bool:
+    return any(entry.emulated for source in sources for entry in source.document.results)
