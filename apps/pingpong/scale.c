@@ -27,13 +27,15 @@ struct block {
 	_Atomic uint64_t server_drawn;
 	uint64_t server_errors;
 	char page[SCALE_DELAYS - 80];
-	uint32_t delays[2][SCALE_COUNT]; /* the client's, the server's; in the program's unit */
+	uint32_t delays[SCALE_COUNT]; /* the client's; in units of the program */
+	char page_rest[4096 - 4 * SCALE_COUNT];
+	uint32_t server_delays[SCALE_COUNT];
 };
 _Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT && offsetof(struct block, signal_call) == SCALE_SIGNAL &&
                offsetof(struct block, drawn) == SCALE_DRAWN && offsetof(struct block, errors) == SCALE_ERRORS &&
                offsetof(struct block, server_drawn) == SCALE_SERVER_DRAWN &&
                offsetof(struct block, server_errors) == SCALE_SERVER_ERRORS &&
-               offsetof(struct block, delays[0]) == SCALE_DELAYS && offsetof(struct block, delays[1]) == SCALE_SERVER_DELAYS && sizeof(struct block) <= SCALE_BLOCK,
+               offsetof(struct block, delays) == SCALE_DELAYS && offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS && sizeof(struct block) <= SCALE_BLOCK,
                "as scale.S has it");
 enum { MOST_CORES = (1 << 21) / SCALE_BLOCK };
 
@@ -42,8 +44,9 @@ static struct block *block_of(unsigned core) { return (struct block *)((char *)s
 /* What has happened until a moment. */
 struct snapshot {
 	uint64_t time; /* TSC */
-	struct {
-		uint64_t rounds, drawn;
+	struct counts {
+		uint64_t rounds, drawn, idle;
+		uint64_t entries, grabs, conflicts, fallbacks; /* of counting kernels */
 	} core[MOST_CORES];
 };
 static struct snapshot before, after;
@@ -56,11 +59,19 @@ static bool in_cycles;
 /* Core 0 stands still meanwhile, for this thread runs there. */
 static void look(struct snapshot *now, unsigned cores)
 {
-	for (unsigned i = 0; i < cores; i++) {
-		now->core[i].rounds = block_of(i)->rounds;
-		now->core[i].drawn = block_of(i)->drawn + block_of(i)->server_drawn;
-	}
 	now->time = read_tsc();
+	for (unsigned i = 0; i < cores; i++) {
+		struct block *block = block_of(i);
+		struct counts *counts = &now->core[i];
+		*counts = (struct counts){
+			.rounds = block->rounds, .drawn = block->drawn + block->server_drawn, .idle = STAT[i].idle_cycles,
+			.entries = STAT[i].entries, .fallbacks = STAT[i].transactions.fallbacks,
+		};
+		for (unsigned class = 0; class < LOCK_CLASSES; class++) {
+			counts->grabs += STAT[i].lock[class].grabs;
+			counts->conflicts += STAT[i].lock[class].conflicts;
+		}
+	}
 }
 
 static void pair_make(unsigned core, uint32_t delay)
@@ -70,8 +81,8 @@ static void pair_make(unsigned core, uint32_t delay)
 	block->signal_at = core ? UINT64_MAX : WARM_UP;
 	block->signal_call = SYS_SIGNAL;
 	block->signal_cap = shared_done();
-	exponential_fill(block->delays[0], mean, 2 * core);
-	exponential_fill(block->delays[1], mean, 2 * core + 1);
+	exponential_fill(block->delays, mean, 2 * core);
+	exponential_fill(block->server_delays, mean, 2 * core + 1);
 
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 	uint64_t data = SHARED_THERE + core * SCALE_BLOCK;
@@ -108,12 +119,18 @@ static void number(struct text *line, const char *name, uint64_t value)
 static void report(unsigned cores, uint32_t delay)
 {
 	for (unsigned i = 0; i < cores; i++) {
+		const struct counts *a = &before.core[i], *b = &after.core[i];
 		struct text line = { 0 };
-		uint64_t drawn = after.core[i].drawn - before.core[i].drawn;
 		text_string(&line, "{\"event\":\"scale-core\"");
-		number(&line, "core", i);
-		number(&line, "rounds", after.core[i].rounds - before.core[i].rounds);
-		number(&line, "drawn", in_cycles ? drawn : drawn * SCALE_UNIT);
+		number(&line, "cluster", ROOT->cluster);
+		number(&line, "cpu", ROOT->cpu_number[i]);
+		number(&line, "rounds", b->rounds - a->rounds);
+		number(&line, "drawn", (b->drawn - a->drawn) * (in_cycles ? 1 : SCALE_UNIT));
+		number(&line, "idle", b->idle - a->idle);
+		number(&line, "entries", b->entries - a->entries);
+		number(&line, "grabs", b->grabs - a->grabs);
+		number(&line, "conflicts", b->conflicts - a->conflicts);
+		number(&line, "fallbacks", b->fallbacks - a->fallbacks);
 		text_string(&line, "}\n");
 		output_results(line.bytes, line.length);
 	}
@@ -126,6 +143,7 @@ static void report(unsigned cores, uint32_t delay)
 	output_results(line.bytes, line.length);
 }
 
+/* `rounds` are those of all pairs; each goes through all of its delays as often as the others, and at least once. */
 static void measure(unsigned cores, uint32_t delay, unsigned rounds)
 {
 	shared_make(1);
@@ -137,9 +155,9 @@ static void measure(unsigned cores, uint32_t delay, unsigned rounds)
 	shared_wait();
 	while (!all_run(cores))
 		wait_rounds(1);
-	look(&before, cores);
 	MARK(1);
-	wait_rounds((rounds + cores - 1) / cores);
+	look(&before, cores);
+	wait_rounds(((rounds + cores - 1) / cores + SCALE_COUNT - 1) / SCALE_COUNT * SCALE_COUNT);
 	MARK(2);
 	look(&after, cores);
 	for (unsigned i = 0; i < 2 * cores; i++)

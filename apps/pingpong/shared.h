@@ -24,5 +24,5 @@
 #define SCALE_SERVER_ERRORS 72
 #define SCALE_DELAYS        0x1000 /* 32-bit, each the mean of 1 of SCALE_COUNT equal parts */
 #define SCALE_SERVER_DELAYS 0x2000
-#define SCALE_COUNT     1024
+#define SCALE_COUNT     128
 #define SCALE_UNIT      16    /* instructions of one turn of the waiting loop */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A QEMU plugin under which emulated cores go in step: none is ever more than
- * `quantum` instructions ahead of another that runs. So each core has a clock
- * of its own that advances by 1 with each of its instructions, and all clocks
- * agree: who waits for a lock spends the instructions that it spins, as on a
- * machine whose every instruction takes one cycle and whose cache lines move
- * for nothing. How fast the host is, and what else it does, does not matter.
+ * A QEMU plugin under which emulated cores go in step: in the kernel none is
+ * ever more than `quantum` instructions ahead of another that runs. So each
+ * core has a clock of its own that advances by 1 with each of its instructions,
+ * and all clocks agree: who waits for a lock spends the instructions that it
+ * spins, as on a machine whose every instruction takes one cycle and whose
+ * cache lines move for nothing. How fast the host is, and what else it does,
+ * does not matter.
  *
- * A core that halts does not hold up the others, and finds their time when it
- * goes on. For `-accel tcg,thread=multi`.
+ * Programs run ahead as far as they like, and wait when they enter the kernel:
+ * this is for programs that share nothing else with other cores. A core that
+ * halts does not hold up the others, and finds their time when it goes on.
+ * For `-accel tcg,thread=multi`.
  *
  *     -plugin lockstep.so,out=FILE[,quantum=N]
  *
- * The guest marks moments by no-ops (MARKER); each writes a line to FILE: the
- * marker's number, the core, its clock, how often a core went ahead because
- * the others did not come (see `PATIENCE`), and of each core the instructions
- * that it executed.
+ * The guest marks moments by no-ops (MARKER), at which the other cores come up
+ * first; each writes a line to FILE: the marker's number, the core, its clock,
+ * how often a core went ahead because the others did not come (see `PATIENCE`),
+ * and of each core the instructions that it executed.
  */
 #include "plugin.h"
 #include <errno.h>
@@ -30,7 +33,7 @@
 enum { CORES = 256, QUANTUM = 20 };
 /* Nanoseconds that a core waits for the others. QEMU stops all cores for some work of its own, and one that waits
  * here would never see that. One block of instructions then goes ahead, which is what it takes to see it. */
-enum { PATIENCE = 2000000 };
+enum { PATIENCE = 100000000 };
 
 /* nopl DISPLACEMENT(%rax,%rax), the upper half of the displacement being ours and the lower the marker's number. */
 static const uint8_t MARKER[] = { 0x0f, 0x1f, 0x84, 0x00 };
@@ -97,19 +100,35 @@ static void begin_to_run(unsigned vcpu)
 	pthread_mutex_unlock(&mutex);
 }
 
-static void run_block(unsigned vcpu, void *instructions)
+/* Others may wait for this one to come up to the limit. */
+static void come_up(void)
+{
+	pthread_mutex_lock(&mutex);
+	advance();
+	pthread_mutex_unlock(&mutex);
+}
+
+static inline void count(unsigned vcpu, uint64_t instructions, bool kernel)
 {
 	struct core *this = &core[vcpu];
 	if (!this->runs)
 		begin_to_run(vcpu);
 	/* Only this thread writes them. */
-	uint64_t clock = atomic_load_explicit(&this->clock, memory_order_relaxed) + (uintptr_t)instructions;
-	uint64_t executed = atomic_load_explicit(&this->executed, memory_order_relaxed) + (uintptr_t)instructions;
-	atomic_store_explicit(&this->clock, clock, memory_order_release);
+	uint64_t before = atomic_load_explicit(&this->clock, memory_order_relaxed), clock = before + instructions;
+	uint64_t executed = atomic_load_explicit(&this->executed, memory_order_relaxed) + instructions;
 	atomic_store_explicit(&this->executed, executed, memory_order_relaxed);
-	if (clock >= atomic_load_explicit(&limit, memory_order_acquire))
+	this->clock = clock;
+	uint64_t until = limit;
+	if (clock < until)
+		return;
+	if (kernel)
 		wait_for_others(this);
+	else if (before < until)
+		come_up();
 }
+
+static void run_user(unsigned vcpu, void *instructions) { count(vcpu, (uintptr_t)instructions, false); }
+static void run_kernel(unsigned vcpu, void *instructions) { count(vcpu, (uintptr_t)instructions, true); }
 
 static void halt(plugin_id id, unsigned vcpu)
 {
@@ -122,6 +141,8 @@ static void halt(plugin_id id, unsigned vcpu)
 
 static void mark(unsigned vcpu, void *number)
 {
+	if (core[vcpu].clock >= limit)
+		wait_for_others(&core[vcpu]);
 	pthread_mutex_lock(&mutex);
 	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"executed\":[", (unsigned)(uintptr_t)number,
 	        vcpu, (unsigned long long)core[vcpu].clock, (unsigned long long)late);
@@ -136,7 +157,8 @@ static void translate(plugin_id id, struct qemu_plugin_tb *block)
 {
 	(void)id;
 	size_t count = qemu_plugin_tb_n_insns(block);
-	qemu_plugin_register_vcpu_tb_exec_cb(block, run_block, PLUGIN_NO_REGISTERS, (void *)count);
+	bool kernel = qemu_plugin_tb_vaddr(block) >> 63;
+	qemu_plugin_register_vcpu_tb_exec_cb(block, kernel ? run_kernel : run_user, PLUGIN_NO_REGISTERS, (void *)count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
 		uint8_t bytes[16];

@@ -26,6 +26,7 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, plugin_e
                                           enum plugin_registers registers, void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction, plugin_execute_fn call,
                                             enum plugin_registers registers, void *data);
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction, void *to, size_t size);

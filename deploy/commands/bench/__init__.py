@@ -5,12 +5,16 @@ import typer
 
 from deploy.commands.bench.ipc import ipc
 from deploy.commands.bench.latency import latency
+from deploy.commands.bench.lock import lock
+from deploy.commands.bench.scale import scale
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc; and latency.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, lock; and latency.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 bench.command("ipc")(ipc)
 bench.command("latency")(latency)
+bench.command("lock")(lock)
+bench.command("scale")(scale)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The emulator with cores in step (deploy/lockstep): their own instructions are one clock for all of them."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deploy import qemu
+from deploy.errors import Failure
+from deploy.paths import BUILD
+
+PLUGIN = Path("deploy/lockstep.so")  # in the build folder
+NEEDS = (9, 2)  # QEMU's version: that of the interface for plugins
+QUANTUM = 20  # instructions
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment that the guest marked."""
+
+    number: int
+    clock: int  # instructions, of the core that marked it
+    late: int  # how often, until then, a core went ahead because the others did not come
+    executed: list[int]  # by each core
+
+
+def mode(cores: int) -> qemu.Accel:
+    if qemu.version() < NEEDS:
+        has, needed = (".".join(map(str, version)) for version in (qemu.version(), NEEDS))
+        raise Failure(f"QEMU {has} cannot let cores go in step, {needed} and later can: Debian's backports have it")
+    here = len(os.sched_getaffinity(0))
+    description = (
+        f"TCG, cores in step (thread=multi with a plugin): each executes one instruction a cycle, none more than "
+        f"{QUANTUM} ahead of another in the kernel; {cores} cores on {here} of the host"
+    )
+    return qemu.Accel("tcg", qemu.TCG_PARALLEL.arguments, description)
+
+
+class Marks:
+    def __init__(self, directory: Path, build: Path) -> None:
+        self.file = directory / "marks"
+        plugin, out = (str(path).replace(",", ",,") for path in (build / PLUGIN, self.file))
+        self.arguments = ("-plugin", f"{plugin},out={out},quantum={QUANTUM}")
+
+    def read(self) -> list[Mark]:
+        try:
+            lines = [json.loads(line) for line in self.file.read_text().splitlines()]
+        except (OSError, ValueError) as error:
+            raise Failure(f"no clock from the emulator: {error}") from None
+        return [Mark(line["marker"], line["clock"], line["late"], line["executed"]) for line in lines]
+
+
+@contextmanager
+def marks(build: Path = BUILD) -> Iterator[Marks]:
+    """For one run of the emulator, which is to be started with `arguments`."""
+    with TemporaryDirectory(prefix="skerry-marks-") as name:
+        yield Marks(Path(name), build)

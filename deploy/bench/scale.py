@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Independent ping-pong on every core with exponential delays, by apps/pingpong in the place of the root task."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.bench import in_step
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Program
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.expand import Plan, plan
+from deploy.paths import BUILD
+from deploy.qemu import Accel
+from deploy.results import Result
+from deploy.stats import ratio
+from topology.errors import InputError
+from topology.machine import Shape, default_memory
+
+DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth
+FIGURE_4 = (
+    "Figure 4 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore Microkernels' (2016): "
+    "all cores' kernel entries over cores and delays, one lock; there in cycles of a Xeon of 28 hardware threads."
+)
+FIGURE_5 = "Figure 5 there: the same for every lock, at one delay (4,000 cycles)."
+FIGURE_5_DELAY = 4000.0
+MOST_DELAY, MOST_POINTS, MOST_CORES = 1_000_000, 63, 60  # that the program takes, of a list; of a kernel
+ENTRIES = 2  # of a round trip
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement: so many cores in clusters of one size, all under the same lock and the same mean delay."""
+
+    lock: str
+    layout: str
+    clusters: int
+    cores: int
+    delay: float  # that was asked for
+    time: int  # cycles; instructions where the clock counts those
+    clock: str  # what `time` is: step (the emulator's, cores in step) or tsc
+    per_core: list[dict[str, Any]]  # as the program reports
+    emulated: bool
+    late: int = 0
+
+    def total(self, name: str) -> int:
+        return sum(core[name] for core in self.per_core)
+
+    @property
+    def entries(self) -> int:
+        """Kernel entries of the pairs themselves."""
+        return ENTRIES * self.total("rounds")
+
+    @property
+    def throughput(self) -> float:
+        return self.entries / self.time
+
+    @property
+    def counted(self) -> bool:
+        """By a kernel with statistics."""
+        return self.total("entries") > 0
+
+    @property
+    def conflicts(self) -> float:
+        return ratio(self.total("conflicts"), self.total("grabs"))
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        found: dict[str, float] = {
+            "throughput_per_cycle": self.throughput,
+            "delay_cycles": self.delay,
+            "drawn_delay_cycles": ratio(self.total("drawn"), self.entries),
+            "round_trips": self.total("rounds"),
+            "kernel_entries": self.entries,
+            "cycles": self.time,
+            "cpu_utilisation": 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores),
+        }
+        if self.counted:
+            found["lock_conflict_ratio"] = self.conflicts
+            found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
+        return found
+
+    def _idle(self, core: dict[str, Any]) -> float:
+        """Share of the time; where cores are in step their clocks may be off by a delay at both ends."""
+        return min(1.0, max(0.0, ratio(core["idle"], self.time)))
+
+    def _core(self, core: dict[str, Any]) -> dict[str, Any]:
+        found = {
+            "cluster": core["cluster"],
+            "core": core["cpu"],
+            "round_trips": core["rounds"],
+            "kernel_entries": ENTRIES * core["rounds"],
+            "drawn_delay_cycles": ratio(core["drawn"], ENTRIES * core["rounds"]),
+            "throughput_per_cycle": ENTRIES * core["rounds"] / self.time,
+            "cpu_utilisation": 1 - self._idle(core),
+        }
+        if self.counted:
+            found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["grabs"])}
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        entry = Result(
+            layout=self.layout, lock=self.lock, workload="scale", clusters=self.clusters, cores=self.cores,
+            emulated=self.emulated, metrics=self.metrics, per_core=[self._core(core) for core in self.per_core],
+        ).to_json()
+        return entry | {"clock": self.clock} | ({"steps_late": self.late} if self.late else {})
+
+
+@dataclass(frozen=True)
+class Request:
+    """Every delay on each number of cores, under one kernel image, in one boot."""
+
+    lock: str
+    cores: Sequence[int]
+    delays: Sequence[float]
+    rounds: int  # of all pairs together
+    layout: str = "spanning"
+    sockets: int = 1
+    statistics: bool = False
+
+    @property
+    def points(self) -> int:
+        return len(self.cores) * len(self.delays)
+
+
+def machine(request: Request, unit: str) -> Plan:
+    most = max(request.cores)
+    if most % request.sockets:
+        raise InputError("--sockets", f"{most} cores do not divide into {request.sockets} sockets")
+    each = most // request.sockets
+    target = plan(Deployment(
+        name="bench-scale", shape=Shape(request.sockets, each, default_memory(each)), layout=request.layout,
+        lock=request.lock, statistics=request.statistics, network=False, shutdown="never",
+        programs=(Program("pingpong", barrier=False),),
+    ))
+    clusters = target.cluster_map.clusters
+    if len({len(cluster.cpus) for cluster in clusters}) > 1:
+        raise InputError(f"--layout {request.layout}", "its clusters are not of one size")
+    for n in request.cores:
+        if n % len(clusters):
+            raise InputError("--cores", f"{n} cores do not divide into {len(clusters)} clusters ({request.layout})")
+    for cluster in clusters:
+        cluster.root = "pingpong"
+    each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
+    delays = ",".join(f"{delay:.0f}" for delay in request.delays)
+    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays]
+    return target
+
+
+def measure(
+    request: Request, accel: Accel, stepped: bool, timeout: float, on_point: Callable[[], None] = lambda: None,
+    build: Path = BUILD,
+) -> list[Point]:
+    """`stepped`: the emulator's cores go in step; else the clock is the TSC."""
+    target = machine(request, "instructions" if accel.emulated else "cycles")
+    with ExitStack() as stack:
+        marks = stack.enter_context(in_step.marks(build)) if stepped else None
+        options = Options(
+            accel, timeout=timeout, medium="kernel", build=build, extra=marks.arguments if marks else (),
+            on_event=lambda event: on_point() if event.kind == "scale" else None,
+        )
+        run = stack.enter_context(boot(target, options))
+        run.wait_done()
+        moments = marks.read() if marks else []
+    groups = _groups(run.events.events)
+    wanted = [(n, delay) for n in request.cores for delay in request.delays]
+    sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
+    if sizes != [(n, round(delay)) for n, delay in wanted]:
+        raise Failure(f"kernel {request.lock}: not the points that were asked for")
+    if stepped and [mark.number for mark in moments] != [1, 2] * len(groups):
+        raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
+    clusters = len(target.cluster_map.clusters)
+    points = []
+    for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
+        time, late = end["cycles"], 0
+        per_core = [dict(core.data) for core in cores]
+        if stepped:
+            before, after = moments[2 * place : 2 * place + 2]
+            time, late = after.clock - before.clock, after.late - before.late
+            for core in per_core:
+                core["idle"] = time - (after.executed[core["cpu"]] - before.executed[core["cpu"]])
+        if time <= 0 or any(core["rounds"] <= 0 for core in per_core):
+            raise Failure(f"kernel {request.lock}, {n} cores, delay {delay:g}: no time passed, or a core did nothing")
+        clock = "step" if stepped else "tsc"
+        points.append(
+            Point(request.lock, request.layout, clusters, n, delay, time, clock, per_core, accel.emulated, late)
+        )
+    return points
+
+
+def _groups(events: Sequence[Event]) -> list[tuple[list[Event], Event]]:
+    """Each point: its cores' events, then its own."""
+    found, cores = [], []
+    for event in events:
+        if event.kind == "scale-core":
+            cores.append(event)
+        elif event.kind == "scale":
+            found.append((cores, event))
+            cores = []
+    return found

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench scale`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from deploy import host, kvm, options, process, qemu
+from deploy.bench import in_step, regimes
+from deploy.bench import scale as experiment
+from deploy.bench.regimes import BASELINE
+from deploy.bench.scale_fit import fits
+from deploy.bench.scale_table import tables
+from deploy.commands.bench.common import Locks, Plot, places
+from deploy.modules import REGIMES
+from deploy.output import Json, Output, Quiet
+from deploy.results import document, host_description
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.model import ranges
+
+FIRST = "clh"  # the lock that is measured at every delay where none is named
+
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 1,2,4; 1..8 is each.")]
+Delays = Annotated[
+    str, typer.Option("--delays", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
+]
+Rounds = Annotated[
+    int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000, help="Round trips of a point, all pairs together.")
+]
+Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets that have these cores.")]
+Statistics = Annotated[bool, typer.Option("--stat", help="Counting kernels: conflicts, too; they hold the lock longer.")]
+
+
+def scale(
+    lock: Locks = None,
+    cores: Cores = "1..8",
+    delays: Delays = experiment.DELAYS,
+    rounds: Rounds = 1024,
+    sockets: Sockets = 1,
+    layout: options.Layout = None,
+    stat: Statistics = False,
+    icount: options.Icount = False,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = 1200.0,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
+
+    Without --lock: clh at every delay, and every other regime at 4,000. The machine-repairman model is fitted to what
+    comes out. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
+    """
+    process.heed_signals()
+    sizes, pauses = ranges.cores(cores), _delays(delays)
+    wanted = _requests(lock, sizes, pauses, rounds, layout or "spanning", sockets, stat)
+    for request in wanted:  # what the machine cannot be is said before anything is built
+        experiment.machine(request, "instructions")
+    json, picture = places("scale", json, plot)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, icount)
+    ensure_built(output)
+    mode, stepped = _mode(accel, max(sizes), icount)
+    output.line(f"Mode: {mode.description}.")
+    points: list[experiment.Point] = []
+    with output.progress("Booting", total=sum(request.points for request in wanted)) as update:
+        for request in wanted:
+            update(completed=len(points), description=f"kernel {request.lock}")
+            done = iter(range(len(points) + 1, len(points) + request.points + 1))
+            points += experiment.measure(request, mode, stepped, timeout, lambda: update(completed=next(done, None)))
+    found = fits(points)
+    for table in tables(points, found):
+        output.table(table)
+    if any(point.late for point in points):
+        output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
+    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], [one.to_json() for one in points]))
+    from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
+
+    plot_scale(points, found, mode.description, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _delays(text: str) -> list[float]:
+    found = ranges.delays(text, "--delays")
+    for delay in found:
+        if not 1 <= delay <= experiment.MOST_DELAY or delay != round(delay):
+            raise InputError("--delays", f"{delay:g} is not a whole number from 1 to {experiment.MOST_DELAY:,}")
+    if len(found) > experiment.MOST_POINTS:
+        raise InputError("--delays", f"{len(found)} delays; {experiment.MOST_POINTS} are the most")
+    return found
+
+
+def _requests(
+    lock: str | None, sizes: Sequence[int], pauses: Sequence[float], rounds: int, layout: str, sockets: int, stat: bool
+) -> list[experiment.Request]:
+    """Named locks at every delay; else clh at every one and the others at Figure 5's, or at the one next to it."""
+    names = [name for name in regimes.chosen(lock) if lock is None or name in (w.strip() for w in lock.split(","))]
+    shared = min(pauses, key=lambda delay: abs(delay - experiment.FIGURE_5_DELAY))
+    if len(sizes) > experiment.MOST_POINTS or max(sizes) > experiment.MOST_CORES:
+        raise InputError("--cores", f"{max(sizes)} cores; {experiment.MOST_CORES} are the most")
+    found = []
+    for name in sorted(names, key=lambda name: (name != FIRST, name == BASELINE, list(REGIMES).index(name))):
+        request = experiment.Request(
+            name, sizes, pauses if lock is not None or name == FIRST else [shared], rounds, layout, sockets, stat
+        )
+        if name == BASELINE:  # one core is all that a kernel without a lock takes
+            request = replace(request, cores=[1], layout="spanning", sockets=1)
+        found.append(request)
+    return found
+
+
+def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
+    """How guests run, and whether their cores are to go in step. One counter for all (-icount) would show no waiting."""
+    if not icount and not (mode := kvm.choose(accel, most)).emulated:
+        if most > host.cpu().cores:
+            raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
+        return mode, False
+    return in_step.mode(most), True

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench scale`: cores that queue for the kernel's lock, in step, so that a busy host changes nothing."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from deploy.bench import in_step
+from deploy.bench.scale import Point, Request, measure
+from deploy.bench.scale_fit import fits
+from tests.boot.machine import PATIENCE
+from tests.boot.test_commands import skerry
+
+
+@cache
+def points() -> dict[tuple[int, float], Point]:
+    request = Request("clh", [1, 2, 3, 4], [100.0, 2000.0], rounds=256)
+    return {(one.cores, one.delay): one for one in measure(request, in_step.mode(4), True, PATIENCE)}
+
+
+@pytest.mark.limit(120)
+def test_one_core() -> None:
+    """one core's entries take the delay that was asked for and the same work besides"""
+    for delay in (100.0, 2000.0):
+        one = points()[1, delay]
+        assert one.metrics["drawn_delay_cycles"] == pytest.approx(delay, abs=16)
+        assert 100 < 1 / one.throughput - one.metrics["drawn_delay_cycles"] < 300
+    assert points()[1, 100.0].metrics["cpu_utilisation"] > 0.98
+
+
+@pytest.mark.limit(120)
+def test_cores_queue() -> None:
+    """with long delays cores do not meet; with short ones they wait for each other"""
+    far = [points()[n, 2000.0].throughput / points()[1, 2000.0].throughput for n in (2, 3, 4)]
+    assert far == pytest.approx([2, 3, 4], rel=0.03)
+    near = [points()[n, 100.0].throughput / points()[1, 100.0].throughput for n in (2, 3, 4)]
+    assert 1.7 < near[0] < near[1] < near[2] < 3.7
+    for one in points().values():
+        rounds = [core["rounds"] for core in one.per_core]
+        assert min(rounds) > 0.8 * max(rounds)  # the lock is fair
+
+
+@pytest.mark.limit(120)
+def test_model() -> None:
+    """the machine repairman explains it, with the instructions for which the lock is held as its service"""
+    fit = fits(list(points().values()))["clh", 100.0]
+    assert 40 < fit.service.value < 130
+    assert fit.r_squared > 0.99 and fit.worst < 0.05
+
+
+@pytest.mark.limit(120)
+def test_statistics() -> None:
+    """a counting kernel's grabs are its entries, two for each round trip; conflicts come with the second core"""
+    request = Request("clh", [1, 3], [100.0], rounds=256, statistics=True)
+    alone, three = measure(request, in_step.mode(3), True, PATIENCE)
+    for one in (alone, three):
+        for core in one.per_core:
+            assert abs(core["grabs"] - core["entries"]) <= 1
+            assert abs(core["entries"] - 2 * core["rounds"]) < 20  # the main thread's on core 0; one may be on its way
+    assert alone.conflicts == 0
+    assert 0.1 < three.conflicts < 1
+    assert {"lock_conflict_ratio", "fallback_ratio"} <= set(three.metrics)
+
+
+@pytest.mark.limit(200)
+def test_command(tmp_path: Path) -> None:
+    """bench scale: tables, plot, and JSON that model fit takes"""
+    words = ["--lock", "clh", "--cores", "1..3", "--delays", "200", "--rounds", "128"]
+    done = skerry("bench", "scale", *words, "--json", "r.json", "--plot", "r.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert data["command"] == "bench scale"
+    assert [(r["lock"], r["clusters"], r["cores"], len(r["per_core"])) for r in data["results"]] == [
+        ("clh", 1, n, n) for n in (1, 2, 3)
+    ]
+    assert all(r["metrics"]["delay_cycles"] == 200 and r["metrics"]["throughput_per_cycle"] > 0 for r in data["results"])
+    assert "Figure 4" in done.stdout and "service fitted" in done.stdout
+    assert (tmp_path / "r.png").stat().st_size > 1000
+    fitted = skerry("model", "fit", "r.json", cwd=tmp_path)
+    assert fitted.returncode == 0, fitted.stderr

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench scale` without a machine: what becomes of points, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from deploy import cli
+from deploy.bench import scale
+from deploy.bench.scale_fit import fits, models
+from deploy.bench.scale_plot import plot_scale
+from deploy.bench.scale_table import tables
+from deploy.results import document
+from topology.model import measured, repairman
+
+SERVICE, OUTSIDE, TIME = 80.0, 90.0, 1_000_000_000
+
+
+def point(cores: int, delay: float, lock: str = "clh", clusters: int = 1) -> scale.Point:
+    """As the machine repairman would measure it, but for rounding."""
+    throughput = clusters * repairman.steady(SERVICE, delay + OUTSIDE, cores // clusters).throughput
+    rounds = round(TIME * throughput / cores / scale.ENTRIES)
+    core = {"rounds": rounds, "drawn": round(2 * rounds * delay), "idle": 0, "entries": 0, "grabs": 0, "conflicts": 0}
+    per_core = [core | {"cluster": n * clusters // cores, "cpu": n, "fallbacks": 0} for n in range(cores)]
+    layout = "spanning" if clusters == 1 else "per-socket"
+    return scale.Point(lock, layout, clusters, cores, delay, TIME, "step", per_core, emulated=True)
+
+
+POINTS = [point(n, delay) for delay in (200.0, 4000.0) for n in (1, 2, 4, 8)]
+FIGURE_5 = POINTS + [point(n, 4000.0, "mcs") for n in (1, 2, 4, 8)] + [point(1, 4000.0, "none")]
+
+
+def text_of(points: list[scale.Point]) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        for table in tables(points, fits(points)):
+            console.print(table)
+    return capture.get()
+
+
+def test_metrics() -> None:
+    """throughput is kernel entries in a cycle, two for each round trip"""
+    one = point(1, 1000.0)
+    assert one.metrics["throughput_per_cycle"] == pytest.approx(1 / (SERVICE + OUTSIDE + 1000), rel=1e-5)
+    assert one.metrics["drawn_delay_cycles"] == pytest.approx(1000, rel=1e-3)
+    assert one.metrics["kernel_entries"] == 2 * one.metrics["round_trips"]
+    assert sum(c["throughput_per_cycle"] for c in one.to_json()["per_core"]) == one.metrics["throughput_per_cycle"]
+
+
+def test_model_fit_reads_the_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """the results file goes into `model fit`, which finds service and delay again"""
+    path = tmp_path / "scale.json"
+    path.write_text(json.dumps(document("bench scale", {}, [], [one.to_json() for one in POINTS])))
+    assert [(c.lock, c.nominal_delay, c.emulated, c.sizes) for c in measured.read(path)] == [
+        ("clh", 200.0, True, 4),
+        ("clh", 4000.0, True, 4),
+    ]
+    assert cli.main(["model", "fit", str(path), "--json", "-"]) == 0
+    for result in json.loads(capsys.readouterr().out)["results"]:
+        metrics = result["metrics"]
+        assert metrics["service_cycles"] == pytest.approx(SERVICE, rel=0.01)
+        assert metrics["delay_cycles"] == pytest.approx(metrics["nominal_delay_cycles"] + OUTSIDE, rel=0.01)
+
+
+def test_clusters_count_as_one_of_them() -> None:
+    """two clusters of four cores are two points of a curve of four"""
+    both, one = point(8, 200.0, clusters=2), point(4, 200.0)
+    assert both.throughput == pytest.approx(2 * one.throughput, rel=1e-4)
+    (curve,) = [f.curve for f in fits([point(2 * n, 200.0, clusters=2) for n in (1, 2, 4, 8)]).values()]
+    assert sorted(n for n, _ in curve.points) == [1, 2, 4, 8]
+
+
+def test_one_service_explains_all_delays() -> None:
+    """the service of the delay that determines it best predicts the others, as in the paper"""
+    found = fits(POINTS)
+    model = models(found)["clh"]
+    assert model.form.service == pytest.approx(SERVICE, rel=0.01) and model.outside == pytest.approx(OUTSIDE, abs=2)
+    for (_, delay), fit in found.items():
+        assert model.worst(fit.curve) < 0.005
+        assert model.throughput(delay, 8) == pytest.approx(point(8, delay).throughput, rel=0.005)
+
+
+def test_tables() -> None:
+    """every point stands in a table; a table of all locks only where there are several"""
+    text = text_of(POINTS)
+    assert all(f"{1000 * one.throughput:.3f}" in text for one in POINTS)
+    assert "Figure 4" in text and "Figure 5" not in text and "emulated" in text
+    text = text_of(FIGURE_5)
+    assert "Figure 5" in text and "Delay 4000" in text and "Delay 200" not in text
+    assert all(f"{1000 * one.throughput:.3f}" in text for one in FIGURE_5)
+
+
+def test_plot(tmp_path: Path) -> None:
+    """one panel or two, in a file that was asked for"""
+    for number, points in enumerate((POINTS, FIGURE_5, [point(1, 500.0)])):
+        plot_scale(points, fits(points), "a mode", tmp_path / f"{number}.png")
+        assert (tmp_path / f"{number}.png").stat().st_size > 1000
+
+
+BAD = [
+    (["--cores", "0"], "--cores"),
+    (["--cores", "4..2"], "--cores"),
+    (["--cores", "1..61"], "--cores"),
+    (["--cores", "two"], "'two'"),
+    (["--delays", "0"], "--delays"),
+    (["--delays", "500,x"], "'x'"),
+    (["--delays", "12.5"], "12.5"),
+    (["--delays", "2000000"], "2e+06"),
+    (["--lock", "clh,foo"], "'foo'"),
+    (["--rounds", "1"], "--rounds"),
+    (["--sockets", "3", "--cores", "4"], "--sockets"),
+    (["--sockets", "2", "--cores", "1..4", "--layout", "per-socket"], "--cores"),
+    (["--layout", "rings"], "'rings'"),
+    (["--accel", "foo"], "'foo'"),
+    (["--accel", "kvm", "--icount"], "--icount"),
+    (["--plot", "nowhere/x.png"], "nowhere"),
+    (["--json", "nowhere/x.json"], "nowhere"),
+]
+
+
+@pytest.mark.parametrize(("words", "culprit"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_refused(words: list[str], culprit: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """bad input: one line with the culprit, exit status 2"""
+    assert cli.main(["bench", "scale", *words]) == 2
+    error = capsys.readouterr().err
+    assert culprit in error and len(error.splitlines()) == 1
