@@ -23,6 +23,7 @@ SUBNET = ipaddress.IPv4Network("10.0.2.0/24")
 NETWORK = Network(netmask=str(SUBNET.netmask), gateway=str(SUBNET[2]))
 REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 SYSTEM_HEAP = 2 * MIB
+SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
 
 
@@ -126,16 +127,25 @@ def expand(deployment: Deployment, cores: int) -> list[Application]:
         add("switch", "switch", 0, SYSTEM_HEAP).role = "switch"
         nic = add("virtio-net", "virtio-net", 0, SYSTEM_HEAP)
         nic.role, nic.pci_ids = "nic", list(VIRTIO_NET)
+    def apart(app: Application, heap: int) -> None:
+        """Gives it a stack process, on its core."""
+        app.stack = add("stack", "stack", app.cpu, heap).name
+
     for cpu in servers:
         assert deployment.redis
+        stack = deployment.redis.stack == "process"
         redis = add("redis", "redis-server", cpu, deployment.redis.heap)
         redis.ipv4, redis.mac = addresses.redis(), _mac(redis.number)
         redis.args = ["--port", str(deployment.redis.port), *deployment.redis.args]
+        if stack:
+            apart(redis, SERVER_STACK_HEAP)
         for index in range(deployment.load.clients):
             client = add("ycsb", "ycsb", cpu, deployment.load.heap)
             client.ipv4, client.mac = addresses.other(), _mac(client.number)
             client.awaits, client.barrier = [redis.name], True
             client.args = client_args(deployment.load, redis.ipv4, deployment.redis.port, redis.name, index)
+            if stack:
+                apart(client, CLIENT_STACK_HEAP)
     for number, program in enumerate(deployment.programs):
         if program.cpu >= cores:
             culprit = f"program {number} cpu" if deployment.places else program.program

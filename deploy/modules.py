@@ -15,6 +15,7 @@ PROGRAMS = {
     "root": Path("cluster-manager/root/root.elf"),
     "switch": Path("net/switch"),
     "virtio-net": Path("net/virtio-net"),
+    "stack": Path("net/stack.elf"),
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses as programs give them, and as sockets keep them. */
+/* Addresses as programs give them, to and from those that sockets keep. */
 #pragma once
 
-#include <stdint.h>
 #include <sys/socket.h>
-
-struct socket_address {
-	uint32_t ipv4; /* network byte order */
-	uint16_t port; /* host byte order */
-	uint16_t reserved;
-};
+#include "socket_address.h"
 
 /* 0 or a negative errno. */
 int address_take(const struct sockaddr *from, socklen_t length, struct socket_address *to);

@@ -31,7 +31,7 @@
 
 #include <stdint.h>
 #include <skerry/ring.h>
-#include "address.h"
+#include "socket_address.h"
 
 enum {
 	SOCKET_PORT_SLOTS = 256,

@@ -214,6 +214,28 @@ def _check_applications(cluster_map: ClusterMap) -> None:
             if other not in names:
                 raise InputError(app.name, f"awaits '{other}', which does not exist")
     _check_await_cycles(cluster_map.applications)
+    _check_stacks(cluster_map)
+
+
+def _check_stacks(cluster_map: ClusterMap) -> None:
+    """A stack is another process of the same cluster, of one program, which has the address."""
+    by_name = {app.name: app for app in cluster_map.applications}
+    users: dict[str, str] = {}
+    for app in cluster_map.applications:
+        if app.stack is None:
+            continue
+        stack = by_name.get(app.stack)
+        if stack is None:
+            raise InputError(app.name, f"its stack '{app.stack}' does not exist")
+        if stack is app or stack.stack or stack.role:
+            raise InputError(app.name, f"'{app.stack}' can be nobody's stack")
+        if cluster_map.cluster_of(stack.cpu) is not cluster_map.cluster_of(app.cpu):
+            raise InputError(app.name, f"its stack '{app.stack}' is in another cluster")
+        if app.ipv4 is None or stack.ipv4 is not None:
+            raise InputError(app.name, f"the program has the address, and its stack '{app.stack}' none")
+        if app.stack in users:
+            raise InputError(app.name, f"'{app.stack}' is the stack of {users[app.stack]} already")
+        users[app.stack] = app.name
 
 
 def _check_await_cycles(applications: list[Application]) -> None:

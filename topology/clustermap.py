@@ -69,6 +69,7 @@ class Application:
     mac: bytes | None = None
     args: list[str] = field(default_factory=list)
     awaits: list[str] = field(default_factory=list)
+    stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
     barrier: bool = False
 
     @property

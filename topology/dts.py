@@ -75,6 +75,8 @@ def _application(out: _Writer, app: Application) -> None:
         out.line(f"mac = [{app.mac.hex(' ')}];")
     if app.awaits:
         out.line(f"await = {strings(app.awaits)};")
+    if app.stack:
+        out.line(f"stack = {strings([app.stack])};")
     if app.barrier:
         out.line("barrier;")
     if app.args:

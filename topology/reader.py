@@ -253,6 +253,7 @@ class _MapReader:
                     mac=reader.raw("mac") if reader.has("mac") else None,
                     args=reader.strings("args") if reader.has("args") else [],
                     awaits=reader.strings("await") if reader.has("await") else [],
+                    stack=reader.string("stack") if reader.has("stack") else None,
                     barrier=reader.flag("barrier"),
                 )
             )

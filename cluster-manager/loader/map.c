@@ -222,6 +222,8 @@ static bool read_application(struct reader *r, int node)
 		return refuse(r->why, "map: %s: mac is not six bytes", application->name);
 	if (fdt_getprop(r->fdt, node, "role", NULL) != NULL && !read_string(r, node, "role", &application->role))
 		return false;
+	if (fdt_getprop(r->fdt, node, "stack", NULL) != NULL && !read_string(r, node, "stack", &application->stack))
+		return false;
 	application->has_pci_id = fdt_getprop(r->fdt, node, "pci-id", NULL) != NULL;
 	r->map->application_count++;
 	return true;

@@ -52,6 +52,7 @@ struct map_application {
 	uint32_t ipv4;    /* 0: none */
 	const uint8_t *mac; /* six bytes, NULL: none */
 	const char *role; /* NULL: none */
+	const char *stack; /* the application that runs lwIP for it; NULL: it does so itself */
 	bool has_pci_id;
 };
 

@@ -82,6 +82,36 @@ static bool check_address(const struct map_network *network, const struct map_ap
 	return true;
 }
 
+static const struct map_application *find_application(const struct map *map, const char *name)
+{
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (strcmp(map->application[i].name, name) == 0)
+			return &map->application[i];
+	return NULL;
+}
+
+/* Another process that has lwIP of this one, and of no other. */
+static bool check_stack(const struct map *map, const struct map_application *a, struct refusal *why)
+{
+	const struct map_application *stack;
+
+	if (a->stack == NULL)
+		return true;
+	stack = find_application(map, a->stack);
+	if (stack == NULL)
+		return refuse(why, "map: %s: its stack %s is no application", a->name, a->stack);
+	if (stack == a || stack->stack != NULL || stack->role != NULL)
+		return refuse(why, "map: %s: %s can be nobody's stack", a->name, a->stack);
+	if (home_of(map, stack) != home_of(map, a))
+		return refuse(why, "map: %s: its stack %s is in another cluster", a->name, a->stack);
+	if (a->ipv4 == 0 || stack->ipv4 != 0)
+		return refuse(why, "map: %s: the program has the address, and its stack %s none", a->name, a->stack);
+	for (const struct map_application *other = map->application; other < a; other++)
+		if (other->stack != NULL && strcmp(other->stack, a->stack) == 0)
+			return refuse(why, "map: %s and %s have the same stack %s", other->name, a->name, a->stack);
+	return true;
+}
+
 /* The user's port lies in the channel from the switch's cluster to its own. */
 static bool check_reach(const struct map *map, const struct map_application *the_switch,
 			const struct map_application *user, uint64_t *used, struct refusal *why)
@@ -119,7 +149,7 @@ bool map_check_network(const struct map *map, struct refusal *why)
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];
 
-		if (!check_mac(a, why) || !check_role(a, why))
+		if (!check_mac(a, why) || !check_role(a, why) || !check_stack(map, a, why))
 			return false;
 		if (a->ipv4 == 0 && a != driver)
 			continue;

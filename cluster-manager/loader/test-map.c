@@ -213,6 +213,9 @@ static void make_machine(void)
 	X("a group MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\3SK\0\0\2", 6)), "ycsb@3")                     \
 	X("a short MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\2SK", 3)), "ycsb@3")                           \
 	X("waiting for nobody", set_text(YCSB, "await", "redis@9"), "redis@9")                                    \
+	X("a stack that is nobody", set_text(REDIS, "stack", "stack@9"), "stack@9")                               \
+	X("a stack of oneself", set_text(REDIS, "stack", "redis@2"), "redis@2")                                   \
+	X("a stack with an address", set_text(REDIS, "stack", "ycsb@3"), "ycsb@3")                                \
 	X("waiting for itself", set_text(YCSB, "await", "ycsb@3"), "ycsb@3")                                      \
 	X("waiting in a circle", set_text(REDIS, "await", "ycsb@3"), "redis@2")                                   \
 	X("no heap", drop(REDIS, "heap"), "redis@2")                                                              \

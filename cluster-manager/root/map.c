@@ -202,8 +202,34 @@ static const char *parse_application(struct map *m, const void *dtb, int node, s
 	if (ids && (length <= 0 || length % 8))
 		return "a pci-id that is not pairs of numbers";
 	a->pci_id = (struct string_list){ ids, ids ? (size_t)length : 0 };
+	a->stack = a->stack_of = -1;
+	a->stack_name = read_string(dtb, node, "stack");
+	if (!a->stack_name && fdt_getprop(dtb, node, "stack", NULL))
+		return "a stack that is not one name";
 	if (!read_strings(dtb, node, "args", &a->args) || !read_strings(dtb, node, "await", &a->await))
 		return "a list of strings that does not end";
+	return NULL;
+}
+
+/* Joins a program and the stack that it names. */
+static const char *join_stack(struct map *m, uint32_t i)
+{
+	struct application *a = &m->application[i], *stack;
+	if (!a->stack_name)
+		return NULL;
+	a->stack = map_find(m, a->stack_name, strlen(a->stack_name));
+	if (a->stack < 0)
+		return "its stack is not in the map";
+	stack = &m->application[a->stack];
+	if (stack == a || stack->stack_name || stack->role != ROLE_PROGRAM)
+		return "its stack is none: it has one itself, or is the switch or the NIC driver";
+	if (stack->cluster != a->cluster)
+		return "its stack is in another cluster";
+	if (!a->ipv4 || stack->ipv4)
+		return "the address is the program's, not its stack's";
+	if (stack->stack_of >= 0)
+		return "its stack is another program's already";
+	stack->stack_of = (int)i;
 	return NULL;
 }
 
@@ -236,6 +262,9 @@ static const char *parse_applications(struct map *m, const void *dtb, const char
 		while ((name = string_list_next(&a->await, name)))
 			if (map_find(m, name, strlen(name)) < 0)
 				return "it awaits an application that is not in the map";
+		const char *wrong = join_stack(m, i);
+		if (wrong)
+			return wrong;
 	}
 	return NULL;
 }

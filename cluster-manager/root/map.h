@@ -36,6 +36,9 @@ struct application {
 	uint64_t heap;           /* bytes */
 	struct string_list args;
 	struct string_list await;
+	const char *stack_name;  /* what the map says; null: its lwIP is within it */
+	int stack;               /* the application that has its lwIP, or -1 */
+	int stack_of;            /* the application whose lwIP it has, or -1 */
 	struct string_list pci_id; /* pairs of big-endian cells: vendor, device */
 };
 

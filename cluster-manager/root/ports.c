@@ -32,6 +32,13 @@ static uint64_t switch_badge(const struct port *p) { return 1ull << p->index % 6
 
 int ports_wake(uint32_t application) { return wake[application]; }
 
+/* Who has the port of an application with an address: its stack, where that is a process of its own. */
+static uint32_t holder(uint32_t application)
+{
+	int stack = map.application[application].stack;
+	return stack >= 0 ? (uint32_t)stack : application;
+}
+
 static void port_open(uint32_t application, uint32_t number, uint32_t index)
 {
 	const struct application *a = &map.application[application];
@@ -96,6 +103,7 @@ static int give_doorbell(const struct process *process, unsigned slot, const str
 	return process_give_badged(process, slot, ROOT_SLOT_CHANNEL + p->channel, RIGHT_WRITE, bell);
 }
 
+/* `process` holds the port of this application. */
 static int attach_stack(uint32_t application, struct process *process, struct process_info *info)
 {
 	const struct application *a = &map.application[application];
@@ -113,7 +121,8 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 		return process_give_badged(process, PROCESS_SLOT_PEER, wake[map.switch_index], RIGHT_WRITE,
 					   switch_badge(p));
 	}
-	error = listen(p, bell_of_stack(p), a->core, wake[application], PORT_BADGE);
+	uint32_t by = holder(application);
+	error = listen(p, bell_of_stack(p), map.application[by].core, wake[by], PORT_BADGE);
 	return error ? error : give_doorbell(process, PROCESS_SLOT_PEER, p, bell_of_switch(p));
 }
 
@@ -133,16 +142,18 @@ static int attach_port_to_switch(uint32_t application, struct process *process, 
 	if (error)
 		return error;
 	if (p->channel < 0)
-		return process_give_badged(process, slot, wake[application], RIGHT_WRITE, PORT_BADGE);
+		return process_give_badged(process, slot, wake[holder(application)], RIGHT_WRITE, PORT_BADGE);
 	error = listen(p, bell_of_switch(p), s->core, wake[map.switch_index], switch_badge(p));
 	return error ? error : give_doorbell(process, slot, p, bell_of_stack(p));
 }
 
 int ports_attach(uint32_t application, struct process *process, struct process_info *info)
 {
+	int served = map.application[application].stack_of;
+	uint32_t owner = served >= 0 ? (uint32_t)served : application;
 	int error = process_give(process, PROCESS_SLOT_WAKE, wake[application]);
-	if (!error && port[application].exists)
-		error = attach_stack(application, process, info);
+	if (!error && port[owner].exists && holder(owner) == application)
+		error = attach_stack(owner, process, info);
 	if ((int)application != map.switch_index)
 		return error;
 	for (uint32_t i = 0; !error && i < map.application_count; i++)

@@ -9,6 +9,7 @@
 #include "root.h"
 #include "service.h"
 #include "slots.h"
+#include "sockets.h"
 #include "stack.h"
 #include "string.h"
 #include "vspace.h"
@@ -144,6 +145,10 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	error = ports_attach(application, p, &info);
 	if (error)
 		return error;
+	*step = "its socket port";
+	error = sockets_attach(application, p, &info);
+	if (error)
+		return error;
 	if (a->role == ROLE_NIC) {
 		*step = "its device";
 		error = device_attach(a, p, &info.device);
@@ -187,8 +192,10 @@ int process_start(uint32_t application)
 		p->started = true;
 		error = tcb_write_registers(IPC, (uint64_t)p->tcb, 1, &registers);
 	}
-	if (error)
+	if (error) {
 		console_print("%s cannot be started: %s (error %d)", map.application[application].name, step, -error);
+		sockets_ended(application);
+	}
 	return error;
 }
 
@@ -197,6 +204,7 @@ void process_kill(uint32_t application)
 	struct process *p = &process[application];
 	tcb_suspend((uint64_t)p->tcb);
 	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)p->own_memory); /* threads that it made itself */
+	sockets_ended(application);
 	waiters_forget(application);
 	console_flush(application);
 }

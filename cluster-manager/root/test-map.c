@@ -83,6 +83,9 @@ int main(int argc, char **argv)
 	check_broken("/applications/redis@2", "role", "king", 5, "redis@2");
 	check_broken("/applications/nic@1", "pci-id", "\0\0\0\1", 4, "nic@1");
 	check_broken("/applications/ycsb@3", "await", "redis@9", 8, "ycsb@3");
+	check_broken("/applications/redis@2", "stack", "stack@9", 8, "redis@2");
+	check_broken("/applications/redis@2", "stack", "redis@2", 8, "redis@2");
+	check_broken("/applications/redis@2", "stack", "ycsb@3", 7, "redis@2");
 	check_broken("/network", "mtu", "\0\0\xff\xff", 4, "network");
 	return failures != 0;
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <skerry/posix.h>
+#include "../address.h"
 #include "../socket_port.h"
 
 enum remote_state { REMOTE_NEW, REMOTE_LISTENING, REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_FAILED };

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/posix.h>
+#include "../address.h"
 #include "../socket_port.h"
 
 struct served {
