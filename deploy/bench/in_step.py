@@ -13,8 +13,8 @@ from deploy import qemu
 from deploy.errors import Failure
 from deploy.paths import BUILD
 
-PLUGIN = Path("deploy/lockstep.so")  # in the build folder
-NEEDS = (9, 2)  # QEMU's version: that of the interface for plugins
+# The interface for plugins that versions of QEMU have, from .. before; each has a plugin in the build folder.
+INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
 QUANTUM = 20  # instructions
 
 
@@ -29,9 +29,7 @@ class Mark:
 
 
 def mode(cores: int) -> qemu.Accel:
-    if qemu.version() < NEEDS:
-        has, needed = (".".join(map(str, version)) for version in (qemu.version(), NEEDS))
-        raise Failure(f"QEMU {has} cannot let cores go in step, {needed} and later can: Debian's backports have it")
+    _plugin()
     here = len(os.sched_getaffinity(0))
     description = (
         f"TCG, cores in step (thread=multi with a plugin): each executes one instruction a cycle, none more than "
@@ -40,10 +38,19 @@ def mode(cores: int) -> qemu.Accel:
     return qemu.Accel("tcg", qemu.TCG_PARALLEL.arguments, description)
 
 
+def _plugin() -> Path:
+    """Its place in the build folder."""
+    found = [number for number, (first, end) in INTERFACES.items() if first <= qemu.version() < end]
+    if not found:
+        version = ".".join(map(str, qemu.version()))
+        raise Failure(f"QEMU {version} cannot let cores go in step; Debian 12's 7.2 can, and 9.2 and later")
+    return Path(f"deploy/lockstep-{found[0]}.so")
+
+
 class Marks:
     def __init__(self, directory: Path, build: Path) -> None:
         self.file = directory / "marks"
-        plugin, out = (str(path).replace(",", ",,") for path in (build / PLUGIN, self.file))
+        plugin, out = (str(path).replace(",", ",,") for path in (build / _plugin(), self.file))
         self.arguments = ("-plugin", f"{plugin},out={out},quantum={QUANTUM}")
 
     def read(self) -> list[Mark]:

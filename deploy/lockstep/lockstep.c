@@ -161,9 +161,10 @@ static void translate(plugin_id id, struct qemu_plugin_tb *block)
 	qemu_plugin_register_vcpu_tb_exec_cb(block, kernel ? run_kernel : run_user, PLUGIN_NO_REGISTERS, (void *)count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
-		uint8_t bytes[16];
-		if (qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)) != MARKER_SIZE)
+		uint8_t bytes[MARKER_SIZE];
+		if (qemu_plugin_insn_size(instruction) != MARKER_SIZE)
 			continue;
+		plugin_read(instruction, bytes, sizeof(bytes));
 		if (memcmp(bytes, MARKER, sizeof(MARKER)) || (bytes[6] | bytes[7] << 8) != MARKER_MAGIC)
 			continue;
 		uintptr_t number = (uintptr_t)(bytes[4] | bytes[5] << 8);

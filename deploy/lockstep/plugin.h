@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What this plugin uses of QEMU's interface for TCG plugins (its manual, "QEMU
- * TCG Plugins"), version 4: QEMU 9.2 and later. QEMU itself has the functions.
+ * TCG Plugins"). QEMU itself has the functions. The build defines
+ * PLUGIN_VERSION, the interface's: 1 for QEMU 7.2 to 8.2, 4 for 9.2 and later.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
-
-enum { PLUGIN_VERSION = 4 };
+#include <string.h>
 
 typedef uint64_t plugin_id;
 struct qemu_info;
@@ -29,7 +29,20 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *block);
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
+#if PLUGIN_VERSION == 1
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
+static inline void plugin_read(const struct qemu_plugin_insn *instruction, void *to, size_t size)
+{
+	memcpy(to, qemu_plugin_insn_data(instruction), size);
+}
+#else
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction, void *to, size_t size);
+static inline void plugin_read(const struct qemu_plugin_insn *instruction, void *to, size_t size)
+{
+	qemu_plugin_insn_data(instruction, to, size);
+}
+#endif
 
 /* QEMU looks for these. */
 extern __attribute__((visibility("default"))) int qemu_plugin_version;
