@@ -35,8 +35,9 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vs
 {
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
-	if (cores)
-		kernel_irrevocable(cpu);
+	if (!cores)
+		return;
+	kernel_irrevocable(cpu);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		if (others >> i & 1) {
 			struct cpu *other = kernel->cpu[i];
