@@ -16,13 +16,18 @@ from topology.dts import write_dts
 from topology.errors import InputError
 from topology.fdt import compile_dts
 
-# What GRUB itself needs; the rest of its modules would double the image.
-GRUB_MODULES = "normal multiboot2 iso9660 part_msdos part_gpt fat serial terminal test search echo reboot halt"
+# What GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what
+# grub-mkrescue's start-up loads by name, and complains of on the console when they are not there.
+GRUB_MODULES = (
+    "normal multiboot2 iso9660 fat serial terminal test search echo reboot halt all_video "
+    "part_acorn part_amiga part_apple part_bsd part_dfly part_dvh part_gpt part_msdos part_plan part_sun part_sunpc"
+)
 
 GRUB_CONFIG = """\
 serial --unit=0 --speed=115200
 terminal_input serial console
 terminal_output serial console
+insmod all_video
 set timeout=0
 set default=0
 menuentry "{title}" {{

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The debug console: COM1, set up by the loader. */
+#include "console.h"
 #include "arch.h"
+#include "paging.h"
+#include "screen.h"
+#include "uart.h"
 
-enum { COM1 = 0x3f8, LINE_STATUS = COM1 + 5, TRANSMIT_EMPTY = 0x20 };
+static struct uart uart;
+static struct screen screen;
+
+void console_init(const struct boot_info *info)
+{
+	const struct boot_serial *serial = &info->console;
+	uart = uart_at(serial, serial->kind == BOOT_SERIAL_MEMORY ? map_device(serial->base) : 0);
+	screen = screen_at(&info->screen, (volatile uint8_t *)KERNEL_SCREEN_BASE);
+	screen_clear(&screen);
+}
 
 void arch_console_put(char c)
 {
-	if (in8(LINE_STATUS) == 0xff)
-		return; /* there is no serial port */
-	if (c == '\n')
-		arch_console_put('\r');
-	while (!(in8(LINE_STATUS) & TRANSMIT_EMPTY))
-		arch_relax();
-	out8(COM1, c);
+	uart_put(&uart, c);
+	screen_put(&screen, c);
 }
 
 uint64_t arch_port_in(uint16_t port, unsigned size)

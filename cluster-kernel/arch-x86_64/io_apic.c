@@ -52,11 +52,23 @@ bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi)
 	return find(gsi) != 0;
 }
 
+/*
+ * Interrupts of devices name a core in eight bits, 255 stands for all (SDM 3, 11.11.1). A core whose id is larger is
+ * served by another of its cluster: the loader has seen to it that there is one.
+ */
+static uint32_t destination(const struct kernel *kernel, uint32_t core)
+{
+	for (unsigned i = 0; kernel->boot->apic[core] > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
+		if (kernel->boot->apic[i] <= BOOT_MAX_DEVICE_APIC)
+			return kernel->boot->apic[i];
+	return kernel->boot->apic[core];
+}
+
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
 {
 	const struct io_apic *a = find(gsi);
 	unsigned reg = REG_REDIRECTION + 2 * (gsi - a->first);
-	write(a, reg + 1, kernel->boot->apic[core] << 24);
+	write(a, reg + 1, destination(kernel, core) << 24);
 	write(a, reg, (VECTOR_IRQ + number) | (low ? REDIRECT_LOW : 0) | (level ? REDIRECT_LEVEL : 0));
 }
 
@@ -72,7 +84,7 @@ void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
 
 void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned number, uint64_t *address, uint64_t *data)
 {
-	/* fixed delivery, edge, physical destination (SDM 3, 11.11); ids above 255 need interrupt remapping */
-	*address = 0xfee00000ull | (uint64_t)(kernel->boot->apic[core] & 0xff) << 12;
+	/* fixed delivery, edge, physical destination (SDM 3, 11.11) */
+	*address = 0xfee00000ull | (uint64_t)destination(kernel, core) << 12;
 	*data = VECTOR_IRQ + number;
 }

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include "arch.h"
 #include "boot.h"
+#include "console.h"
 #include "core_local.h"
 #include "descriptors.h"
 #include "fpu.h"
@@ -55,6 +56,7 @@ static void build(const struct boot_info *info)
 	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
 		arch_panic("the loader speaks another version of boot.h");
 	paging_init(info);
+	console_init(info);
 	paging_use_tags(tags_usable());
 	local_apic_setup(info->x2apic, info->lapic_hz);
 	boot_kernel(&kernel, info);

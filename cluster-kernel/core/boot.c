@@ -111,6 +111,12 @@ static void put_untyped(struct root_info *root, struct slot *cnode, const struct
 	}
 }
 
+/* What user level can drive by I/O ports. */
+static uint16_t port_of(const struct boot_serial *serial)
+{
+	return serial->kind == BOOT_SERIAL_PORT && serial->stride == 1 ? serial->base : 0;
+}
+
 static void describe(struct kernel *kernel, struct root_info *root)
 {
 	const struct boot_info *info = kernel->boot;
@@ -139,6 +145,8 @@ static void describe(struct kernel *kernel, struct root_info *root)
 		root->isa_gsi[i] = info->isa_gsi[i];
 		root->isa_flags[i] = info->isa_flags[i];
 	}
+	root->console_port = port_of(&info->console);
+	root->results_port = port_of(&info->results);
 }
 
 static void put_untypeds(struct kernel *kernel, struct root_info *root, struct slot *cnode)

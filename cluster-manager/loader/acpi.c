@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ACPI tables that say which cores, nodes and interrupt controllers there are (ACPI 6.5, 5.2). */
+/* Finding the ACPI tables (ACPI 6.5, 5.2.5 to 5.2.8). */
 #include <string.h>
 
+#include "acpi.h"
 #include "loader.h"
 
 struct __attribute__((packed)) rsdp {
@@ -14,18 +15,7 @@ struct __attribute__((packed)) rsdp {
 	uint64_t xsdt;
 	uint8_t extended_checksum, reserved[3];
 };
-
-struct __attribute__((packed)) table {
-	char signature[4];
-	uint32_t length;
-	uint8_t revision, checksum;
-	char oem[6], oem_table[8];
-	uint32_t oem_revision, creator, creator_revision;
-};
-
-/* Fields are read at offsets of the specification; nothing in the tables is aligned. */
-static uint32_t u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
-static uint64_t u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
+enum { RSDP_OLD_SIZE = 20, HEADER_SIZE = 36, TABLE_MAX = 1 << 20, RESERVED_FIRST = 0xa0000 };
 
 static bool sums_to_zero(const void *data, uint64_t size)
 {
@@ -36,170 +26,116 @@ static bool sums_to_zero(const void *data, uint64_t size)
 	return sum == 0;
 }
 
-static uint64_t scan(uint64_t from, uint64_t to)
+static bool is_rsdp(const void *at)
 {
-	for (uint64_t at = from; at + 20 <= to; at += 16)
-		if (memcmp((const void *)at, "RSD PTR ", 8) == 0 && sums_to_zero((const void *)at, 20))
-			return at;
+	return memcmp(at, "RSD PTR ", 8) == 0 && sums_to_zero(at, RSDP_OLD_SIZE);
+}
+
+static uint64_t scan(uint64_t from, uint64_t size)
+{
+	const char *memory = acpi_memory(from, size);
+
+	for (uint64_t at = 0; memory != NULL && at + sizeof(struct rsdp) <= size; at += 16)
+		if (is_rsdp(memory + at))
+			return from + at;
 	return 0;
 }
 
-/* The BIOS data area at 0x400 holds the segment of the extended one at 0x40e. */
+/* The word at 0x40e of the BIOS's data is the segment of its extended data. */
 static uint64_t find_rsdp(void)
 {
-	uint64_t bda = 0x400, ebda;
+	const uint8_t *bda = acpi_memory(0x40e, 2);
+	uint64_t ebda = bda == NULL ? 0 : (uint64_t)(bda[0] | bda[1] << 8) << 4;
+	uint64_t found = ebda >= 0x80000 && ebda < RESERVED_FIRST ? scan(ebda, 1024) : 0;
 
-	__asm__("" : "+r"(bda)); /* the compiler takes small constant addresses for null pointers */
-	ebda = (uint64_t)*(const volatile uint16_t *)(bda + 0xe) << 4;
-	uint64_t found = ebda >= 0x80000 && ebda < 0xa0000 ? scan(ebda, ebda + 1024) : 0;
-
-	return found != 0 ? found : scan(0xe0000, 0x100000);
+	return found != 0 ? found : scan(0xe0000, 0x20000);
 }
 
-static void identity_map_table(uint64_t at)
+/* A whole and sound table, or NULL. `signature` NULL: any. */
+static const uint8_t *table_at(uint64_t address, const char *signature, uint32_t *length)
 {
-	identity_extend(at + PAGE_SIZE);
-	identity_extend(at + ((const struct table *)at)->length);
+	const uint8_t *table = address == 0 ? NULL : acpi_memory(address, HEADER_SIZE);
+	char name[5] = "";
+
+	if (table == NULL || (signature != NULL && memcmp(table, signature, 4) != 0))
+		return NULL;
+	memcpy(name, table, 4);
+	memcpy(length, table + 4, sizeof *length);
+	table = *length < HEADER_SIZE || *length > TABLE_MAX ? NULL : acpi_memory(address, *length);
+	if (table == NULL)
+		say("ACPI table %s: length %u cannot be, the table is left out", name, *length);
+	else if (!sums_to_zero(table, *length))
+		say("ACPI table %s: wrong checksum, the table is left out", name);
+	else
+		return table;
+	return NULL;
 }
 
-static const uint8_t *find_table(const struct rsdp *rsdp, const char *signature, uint32_t *length)
+struct root {
+	const uint8_t *table; /* XSDT or RSDT */
+	uint32_t length, width; /* width: bytes of each pointer in it */
+};
+
+static struct root find_root(const struct machine *m)
 {
-	bool wide = rsdp->revision >= 2 && rsdp->xsdt != 0;
-	uint64_t root = wide ? rsdp->xsdt : rsdp->rsdt;
-	uint32_t width = wide ? 8 : 4;
+	const struct rsdp *rsdp = m->rsdp == 0 ? NULL : acpi_memory(m->rsdp, RSDP_OLD_SIZE);
+	struct root root = { .width = 8 };
 
-	identity_map_table(root);
-	for (uint32_t at = sizeof(struct table); at + width <= ((const struct table *)root)->length; at += width) {
-		const uint8_t *entry = (const uint8_t *)root + at;
-		uint64_t address = wide ? u64(entry) : u32(entry);
-		const struct table *table = (const void *)address;
+	if (rsdp == NULL)
+		die("no ACPI: there is no RSDP");
+	if (!is_rsdp(rsdp))
+		die("no ACPI: the RSDP is broken");
+	if (rsdp->revision >= 2) {
+		rsdp = acpi_memory(m->rsdp, sizeof *rsdp);
+		if (rsdp != NULL)
+			root.table = table_at(rsdp->xsdt, "XSDT", &root.length);
+	}
+	if (root.table == NULL && rsdp != NULL) {
+		root.table = table_at(rsdp->rsdt, "RSDT", &root.length);
+		root.width = 4;
+	}
+	if (root.table == NULL)
+		die("no ACPI: there is neither XSDT nor RSDT");
+	return root;
+}
 
-		if (address == 0)
-			continue;
-		identity_map_table(address);
-		if (memcmp(table->signature, signature, 4) == 0 && table->length >= sizeof *table) {
-			*length = table->length;
-			return (const uint8_t *)table;
-		}
+static const uint8_t *find_table(const struct root *root, const char *signature, uint32_t *length)
+{
+	for (uint32_t at = HEADER_SIZE; at + root->width <= root->length; at += root->width) {
+		uint64_t address = 0;
+		const uint8_t *table;
+
+		memcpy(&address, root->table + at, root->width); /* little endian */
+		table = table_at(address, signature, length);
+		if (table != NULL)
+			return table;
 	}
 	return NULL;
 }
 
-static void add_cpu(struct machine *m, uint32_t apic, uint32_t flags)
-{
-	const struct machine_cpu *known = machine_cpu(m, apic);
-
-	if (known != NULL) { /* may be there as APIC and as x2APIC */
-		m->cpu[known - m->cpu].enabled |= flags & 1;
-		return;
-	}
-	if (m->cpu_count < MACHINE_MAX_CPUS)
-		m->cpu[m->cpu_count++] = (struct machine_cpu){ .apic = apic, .enabled = flags & 1 };
-}
-
-static void read_madt_entry(struct machine *m, const uint8_t *e)
-{
-	switch (e[0]) {
-	case 0: /* local APIC; id 255 stands for none */
-		if (e[3] != 0xff)
-			add_cpu(m, e[3], u32(e + 4));
-		break;
-	case 1:
-		if (m->ioapic_count < BOOT_MAX_IOAPICS)
-			m->ioapic[m->ioapic_count++] =
-				(struct boot_ioapic){ .base = u32(e + 4), .id = e[2], .gsi_base = u32(e + 8) };
-		break;
-	case 2: /* ISA interrupt override */
-		if (e[3] < 16) {
-			m->isa_gsi[e[3]] = u32(e + 4);
-			m->isa_flags[e[3]] = (uint32_t)e[8] | (uint32_t)e[9] << 8;
-		}
-		break;
-	case 5:
-		m->lapic_base = u64(e + 4);
-		break;
-	case 9: /* local x2APIC */
-		add_cpu(m, u32(e + 4), u32(e + 8));
-		break;
-	}
-}
-
-static void set_node(struct machine *m, uint32_t apic, uint32_t node, uint32_t flags)
-{
-	const struct machine_cpu *cpu = machine_cpu(m, apic);
-
-	if (cpu == NULL || !(flags & 1))
-		return;
-	m->cpu[cpu - m->cpu].node = node;
-	m->cpu[cpu - m->cpu].has_node = true;
-}
-
-static void read_srat_entry(struct machine *m, const uint8_t *e)
-{
-	m->has_srat = true;
-	switch (e[0]) {
-	case 0: /* local APIC: the domain is one byte and three more */
-		set_node(m, e[3], e[2] | (u32(e + 8) & 0xffffff00), u32(e + 4));
-		break;
-	case 1:
-		if ((u32(e + 28) & 1) && u64(e + 16) != 0 && m->node_range_count < MACHINE_MAX_NODE_RANGES)
-			m->node_range[m->node_range_count++] =
-				(struct machine_node_range){ { u64(e + 8), u64(e + 16) }, u32(e + 2) };
-		break;
-	case 2: /* local x2APIC */
-		set_node(m, u32(e + 8), u32(e + 4), u32(e + 12));
-		break;
-	}
-}
-
-enum { ENTRY_TYPES = 10 };
-static const uint8_t madt_least[ENTRY_TYPES] = { [0] = 8, [1] = 12, [2] = 10, [5] = 12, [9] = 16 };
-static const uint8_t srat_least[ENTRY_TYPES] = { [0] = 16, [1] = 40, [2] = 24 };
-
-/* Calls `read` for each entry (byte 0 its type, byte 1 its size) that has at least the size of its type. */
-static void each_entry(struct machine *m, const uint8_t *table, uint32_t length, uint32_t first,
-		       const uint8_t least[ENTRY_TYPES], void (*read)(struct machine *, const uint8_t *))
-{
-	for (uint32_t at = first; at + 2 <= length && table[at + 1] >= 2 && at + table[at + 1] <= length;
-	     at += table[at + 1])
-		if (table[at] < ENTRY_TYPES && table[at + 1] >= least[table[at]])
-			read(m, table + at);
-}
-
-static void read_fadt(struct machine *m, const uint8_t *fadt, uint32_t length)
-{
-	if (length >= 116) {
-		m->pm_timer = u32(fadt + 76);
-		m->pm_timer_32 = u32(fadt + 112) >> 8 & 1;
-	}
-	if (length >= 220 && fadt[208] == 1 && u64(fadt + 212) != 0) /* X_PM_TMR_BLK in I/O space */
-		m->pm_timer = (uint32_t)u64(fadt + 212);
-}
-
 void acpi_read(struct machine *m)
 {
-	const struct rsdp *rsdp;
-	const uint8_t *table;
-	uint32_t length;
+	static const struct {
+		const char *signature;
+		void (*read)(struct machine *, const uint8_t *, uint32_t);
+	} wanted[] = { /* the SRAT is about cores of the MADT */
+		{ "APIC", acpi_read_madt }, { "SRAT", acpi_read_srat }, { "FACP", acpi_read_fadt },
+		{ "SPCR", acpi_read_spcr }, { "HPET", acpi_read_hpet },
+	};
+	struct root root;
 
 	if (m->rsdp == 0)
 		m->rsdp = find_rsdp();
-	if (m->rsdp == 0)
-		die("no ACPI: there is no RSDP");
-	identity_extend(m->rsdp + sizeof *rsdp);
-	rsdp = (const void *)m->rsdp;
+	root = find_root(m);
 	for (uint32_t i = 0; i < 16; i++)
 		m->isa_gsi[i] = i;
+	for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+		uint32_t length;
+		const uint8_t *table = find_table(&root, wanted[i].signature, &length);
 
-	table = find_table(rsdp, "APIC", &length);
-	if (table == NULL || length < 44)
+		if (table != NULL)
+			wanted[i].read(m, table, length);
+	}
+	if (m->cpu_count == 0)
 		die("no ACPI MADT: the cores of this machine are unknown");
-	m->lapic_base = u32(table + 36);
-	each_entry(m, table, length, 44, madt_least, read_madt_entry);
-	table = find_table(rsdp, "SRAT", &length);
-	if (table != NULL)
-		each_entry(m, table, length, 48, srat_least, read_srat_entry);
-	table = find_table(rsdp, "FACP", &length);
-	if (table != NULL)
-		read_fadt(m, table, length);
 }

@@ -8,8 +8,11 @@
 	.balign 8
 header:
 	.long MULTIBOOT2_MAGIC, 0, header_end - header, -(MULTIBOOT2_MAGIC + header_end - header)
-	.short 1, 1 /* wanted, not required: memory map, RSDP old and new, EFI memory map */
-	.long 8 + 4 * 4, 6, 14, 15, 17
+	.short 1, 1 /* wanted, not required: command line, memory map, screen, RSDP old and new, EFI memory map */
+	.long 8 + 6 * 4, 1, 6, 8, 14, 15, 17
+	.balign 8
+	.short 5, 1 /* a frame buffer, if there is one; any */
+	.long 20, 0, 0, 0
 	.balign 8
 	.short 6, 0 /* modules on page boundaries */
 	.long 8

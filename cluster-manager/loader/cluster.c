@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "console.h"
 #include "loader.h"
 
 extern char loader_start[], loader_end[];
@@ -169,8 +170,10 @@ void clusters_place(struct cluster *clusters, const struct map *map, const struc
 		place_channel(clusters, map, &map->channel[i], m);
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
 		struct cluster *c = &clusters[i];
-		uint64_t pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count);
+		uint64_t pages;
 
+		console_share(c->info, i, map->cluster_count);
+		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count, screen_size(c->info));
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 	}

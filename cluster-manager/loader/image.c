@@ -70,6 +70,22 @@ static void load_doorbells(struct cluster *c)
 	}
 }
 
+uint64_t screen_size(const struct boot_info *info)
+{
+	const struct boot_screen *screen = &info->screen;
+	uint64_t skipped = screen->base & (PAGE_SIZE - 1ul);
+
+	return screen->rows == 0 ? 0 : round_up(skipped + (uint64_t)screen->pitch * screen->height, PAGE_SIZE);
+}
+
+static void map_screen(struct cluster *c)
+{
+	uint64_t base = c->info->screen.base & ~(PAGE_SIZE - 1ul);
+
+	if (screen_size(c->info) > 0)
+		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
+}
+
 static void list_devices(struct boot_info *info, const struct machine *m)
 {
 	uint64_t low = round_up(m->low_ram_end, DEVICE_ALIGN);
@@ -87,6 +103,10 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 	for (uint32_t i = 0; i < m->ioapic_count; i++)
 		ranges_remove(&device, m->ioapic[i].base & ~(PAGE_SIZE - 1ul), PAGE_SIZE);
 	ranges_remove(&device, m->lapic_base, PAGE_SIZE);
+	if (info->console.kind == BOOT_SERIAL_MEMORY)
+		ranges_remove(&device, info->console.base & ~(PAGE_SIZE - 1ul), PAGE_SIZE);
+	if (info->screen.rows > 0)
+		ranges_remove(&device, info->screen.base & ~(PAGE_SIZE - 1ul), screen_size(info));
 	ranges_keep_largest(&device, BOOT_MAX_RANGES);
 
 	info->device_count = device.count;
@@ -122,6 +142,8 @@ static void fill_info(struct cluster *c, const struct map *map, const struct mac
 	memcpy(info->isa_flags, m->isa_flags, sizeof info->isa_flags);
 	if (c->map->devices)
 		list_devices(info, m);
+	else
+		info->results.kind = BOOT_SERIAL_NONE;
 }
 
 void cluster_load(struct cluster *c, const struct map *map, const struct machine *m)
@@ -135,6 +157,7 @@ void cluster_load(struct cluster *c, const struct map *map, const struct machine
 	load_root(c);
 	load_modules(c, m);
 	load_doorbells(c);
+	map_screen(c);
 	fill_info(c, map, m);
 	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
 	    c->map->cpu_count, c->map->cpu_count == 1 ? "" : "s", ranges_total(&c->free) >> 20,

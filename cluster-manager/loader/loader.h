@@ -7,14 +7,14 @@
 
 #include "executable.h"
 #include "map.h"
+#include "options.h"
 
 #define LOW_MEMORY_END 0x100000ul /* never given away */
 enum { PAGE_SIZE = 4096, LARGE_PAGE_SIZE = 2 << 20 };
 
 static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
 
-/* serial.c: lines on COM1, each after "skerry loader: " */
-void serial_init(void);
+/* console.c: lines, each after "skerry loader: " */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line, then the end: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -33,9 +33,6 @@ void multiboot2_read(struct machine *m, const void *info);
 void pvh_read(struct machine *m, const void *info);
 void module_add(struct machine *m, const char *name, uint64_t name_size, const void *data, uint64_t size);
 
-/* acpi.c: cores, nodes, interrupt controllers */
-void acpi_read(struct machine *m);
-
 /* apic.c */
 void apic_init(const struct machine *m); /* x2APIC on this core when the machine has it */
 uint32_t apic_id(void);
@@ -48,7 +45,7 @@ uint32_t apic_timer_count(void);
 struct clock {
 	uint64_t tsc_hz, lapic_hz, epoch, epoch_tsc;
 };
-void clock_calibrate(const struct machine *m);
+void clock_calibrate(const struct machine *m, enum clock_source wanted);
 extern struct clock machine_clock;
 void delay(uint64_t microseconds);
 /* The TSC advances by the same amount for the same code, to the cycle: an emulator counts instructions. */
@@ -60,8 +57,9 @@ bool is_tcg(void);
 struct tables {
 	uint64_t base, used, limit; /* pool of pages; the first is the PML4. In pages but for `base` */
 };
-enum { MAP_WRITE = 1 << 1, MAP_EXECUTE = 1 << 30 };
-uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells); /* pages */
+enum { MAP_WRITE = 1 << 1, MAP_COMBINE = 1 << 2, MAP_EXECUTE = 1 << 30 }; /* COMBINE: PAT entry 4 */
+/* Pages. `screen`: its size in bytes. */
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen);
 void tables_init(struct tables *t, uint64_t base, uint64_t pages);
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights);
 
@@ -79,6 +77,7 @@ struct cluster {
 void clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
 
 /* image.c: fills what clusters_place has placed */
+uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */
 void cluster_load(struct cluster *c, const struct map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */

@@ -45,6 +45,13 @@ struct machine {
 	uint64_t rsdp;         /* 0: none found */
 	uint32_t pm_timer;     /* I/O port; 0: none */
 	bool pm_timer_32;      /* its counter has 32 bits, not 24 */
+	uint64_t hpet;         /* its registers; 0: none */
+	bool has_pic;          /* two 8259 interrupt controllers */
+	bool no_rtc, no_vga;
+	struct boot_serial spcr; /* the firmware's console */
+	uint32_t spcr_baud;    /* 0: as the firmware has set it */
+	struct boot_screen screen;
+	const char *command_line; /* NULL: none */
 	uint64_t lapic_base;
 	bool x2apic;           /* CPUID has it */
 	uint64_t address_limit; /* 1 << physical address bits */

@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include "acpi.h"
+#include "console.h"
 #include "cpu.h"
 #include "loader.h"
 
@@ -63,31 +65,45 @@ static void clear_channels(void)
 }
 
 /* Nobody may be surprised by an interrupt of the firmware's; kernels use the I/O APICs. */
-static void mask_pic(void)
+static void mask_pic(const struct machine *m)
 {
+	if (!m->has_pic)
+		return;
 	out8(0x21, 0xff);
 	out8(0xa1, 0xff);
 }
 
+static struct options read_options(const struct machine *m)
+{
+	struct options options;
+	struct refusal why;
+
+	if (!options_parse(&options, m->command_line, &why))
+		die("%s", why.text);
+	return options;
+}
+
 void loader_main(uint32_t magic, const void *info)
 {
-	serial_init();
+	struct options options;
+
+	console_early();
 	check_cpu(&machine);
 	if (magic == MULTIBOOT2_MAGIC)
 		multiboot2_read(&machine, info);
 	else
 		pvh_read(&machine, info);
 	memory_settle(&machine);
+	options = read_options(&machine);
 	acpi_read(&machine);
+	console_choose(&machine, &options);
 	say("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
 	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
 	read_map(&machine);
 
-	mask_pic();
+	mask_pic(&machine);
 	apic_init(&machine);
-	clock_calibrate(&machine);
-	say("TSC %lu kHz, APIC timer %lu kHz, epoch %lu", machine_clock.tsc_hz / 1000, machine_clock.lapic_hz / 1000,
-	    machine_clock.epoch);
+	clock_calibrate(&machine, options.clock);
 	clusters_place(clusters, &map, &machine);
 	for (uint32_t i = 0; i < map.cluster_count; i++)
 		cluster_load(&clusters[i], &map, &machine);

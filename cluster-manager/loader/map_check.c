@@ -109,6 +109,14 @@ static bool check_channel(const struct map *map, uint32_t index, struct refusal 
 	return true;
 }
 
+static bool can_be_interrupted(const struct map *map, const struct map_cluster *cluster)
+{
+	for (uint32_t i = 0; i < cluster->cpu_count; i++)
+		if (map->cpu[cluster->cpu[i]].apic <= BOOT_MAX_DEVICE_APIC)
+			return true;
+	return false;
+}
+
 static bool check_devices(const struct map *map, struct refusal *why)
 {
 	const struct map_cluster *owner = NULL;
@@ -119,6 +127,9 @@ static bool check_devices(const struct map *map, struct refusal *why)
 		if (owner != NULL)
 			return refuse(why, "map: %s and %s both have devices", owner->name, map->cluster[i].name);
 		owner = &map->cluster[i];
+		if (!can_be_interrupted(map, owner))
+			return refuse(why, "map: %s has devices, but no core with a local APIC id that they can name, up to %u",
+				      owner->name, BOOT_MAX_DEVICE_APIC);
 	}
 	return owner != NULL || refuse(why, "map: no cluster has devices");
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The firmware's memory map, and the loader's own view of memory. */
+#include "acpi.h"
 #include "cpu.h"
 #include "loader.h"
 
 #define GIB (1ul << 30)
+#define MAPPABLE_END (512 * GIB) /* one PDPT */
 enum { PRESENT_WRITE_LARGE = 0x83, PRESENT_WRITE = 3, POOL = 64 };
 
 extern uint64_t boot_pdpt[512];
@@ -18,8 +20,8 @@ void identity_extend(uint64_t end)
 	static uint32_t used;
 	bool huge = cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);
 
-	if (end > 512 * GIB)
-		end = 512 * GIB; /* one PDPT; memory_settle drops RAM above */
+	if (end > MAPPABLE_END)
+		end = MAPPABLE_END; /* memory_settle drops RAM above */
 	for (; mapped * GIB < end; mapped++) {
 		if (huge) {
 			boot_pdpt[mapped] = mapped * GIB | PRESENT_WRITE_LARGE;
@@ -31,6 +33,15 @@ void identity_extend(uint64_t end)
 			pool[used][i] = mapped * GIB + i * LARGE_PAGE_SIZE + PRESENT_WRITE_LARGE;
 		boot_pdpt[mapped] = (uint64_t)pool[used++] | PRESENT_WRITE;
 	}
+}
+
+const void *acpi_memory(uint64_t address, uint64_t size)
+{
+	if (address >= MAPPABLE_END || size > MAPPABLE_END - address)
+		return NULL;
+	identity_extend(address + size);
+	__asm__("" : "+r"(address)); /* the compiler takes small constant addresses for null pointers */
+	return (const void *)address;
 }
 
 void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, bool is_ram)
@@ -49,7 +60,7 @@ void memory_settle(struct machine *m)
 {
 	for (uint32_t i = 0; i < firmware.count; i++)
 		ranges_remove(&m->ram, firmware.at[i].base, firmware.at[i].size);
-	ranges_remove(&m->ram, 512 * GIB, UINT64_MAX - 512 * GIB);
+	ranges_remove(&m->ram, MAPPABLE_END, UINT64_MAX - MAPPABLE_END);
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)
 		die("the firmware says nothing of usable memory");

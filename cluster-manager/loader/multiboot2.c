@@ -4,7 +4,7 @@
 
 #include "loader.h"
 
-enum { TAG_END = 0, TAG_MODULE = 3, TAG_MEMORY = 6, TAG_RSDP_1 = 14, TAG_RSDP_2 = 15, TAG_EFI_MEMORY = 17 };
+enum { TAG_END = 0, TAG_COMMAND_LINE = 1, TAG_MODULE = 3, TAG_MEMORY = 6, TAG_SCREEN = 8, TAG_RSDP_1 = 14, TAG_RSDP_2 = 15, TAG_EFI_MEMORY = 17 };
 enum { MEMORY_USABLE = 1, MEMORY_ACPI = 3, MEMORY_NVS = 4 };
 enum { EFI_LOADER_CODE = 1, EFI_ACPI_NVS = 10 }; /* types between are RAM */
 
@@ -24,6 +24,13 @@ struct memory_entry {
 	uint64_t base, size;
 	uint32_t type, reserved;
 };
+struct tag_screen {
+	struct tag tag;
+	uint64_t base;
+	uint32_t pitch, width, height;
+	uint8_t bits, type;
+};
+enum { SCREEN_RGB = 1, SCREEN_TEXT = 2 };
 struct efi_descriptor {
 	uint32_t type, pad;
 	uint64_t base, virtual, pages;
@@ -72,6 +79,18 @@ static void read_rsdp(struct machine *m, const struct tag *tag)
 	m->rsdp = (uint64_t)copy;
 }
 
+static void read_screen(struct machine *m, const struct tag_screen *t)
+{
+	if (t->tag.size < sizeof *t || t->base == 0 || t->width > 1u << 15 || t->height > 1u << 15 || t->pitch > 1u << 18)
+		return;
+	m->screen = (struct boot_screen){ .base = t->base, .pitch = t->pitch, .width = t->width, .height = t->height,
+					  .pixel_size = (t->bits + 7u) / 8 };
+	if (t->type == SCREEN_TEXT)
+		m->screen.kind = BOOT_SCREEN_TEXT;
+	else if (t->type == SCREEN_RGB && t->bits >= 15 && (uint64_t)t->pitch >= (uint64_t)t->width * m->screen.pixel_size)
+		m->screen.kind = BOOT_SCREEN_PIXELS;
+}
+
 void multiboot2_read(struct machine *m, const void *info)
 {
 	const char *p = (const char *)info + 8;
@@ -82,6 +101,12 @@ void multiboot2_read(struct machine *m, const void *info)
 		if (tag->size < sizeof *tag)
 			break;
 		switch (tag->type) {
+		case TAG_COMMAND_LINE:
+			m->command_line = (const char *)(tag + 1);
+			break;
+		case TAG_SCREEN:
+			read_screen(m, (const void *)tag);
+			break;
 		case TAG_MODULE: {
 			const struct tag_module *t = (const void *)tag;
 

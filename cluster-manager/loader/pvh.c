@@ -78,6 +78,7 @@ void pvh_read(struct machine *m, const void *start)
 	if (info->version < 1)
 		die("PVH start information of version 0 has no memory map");
 	m->rsdp = info->rsdp;
+	m->command_line = info->command_line == 0 ? NULL : (const char *)info->command_line;
 	for (uint32_t i = 0; i < info->memory_count; i++) {
 		uint32_t type = memory[i].type; /* as in E820 */
 		memory_note(m, memory[i].base, memory[i].size, type == 1, type == 1 || type == 3 || type == 4);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "console.h"
 #include "cpu.h"
 #include "loader.h"
 #include "trampoline.h"
@@ -131,6 +132,7 @@ void clusters_start(struct cluster *clusters, const struct map *map, const struc
 		}
 	}
 	say("%u core%s up, leaving", others + (own != NULL), others + (own != NULL) == 1 ? "" : "s");
+	console_leave();
 	t->go = 1;
 	if (own != NULL)
 		enter_kernel(own->tables.base, own->entry, KERNEL_DIRECT_BASE + (uint64_t)own->info, self_index);

@@ -7,14 +7,17 @@
 #define PRESENT    1ul
 #define WRITE      2ul
 #define LARGE      0x80ul
+#define PAT_SMALL  0x80ul
+#define PAT_LARGE  0x1000ul
 #define NO_EXECUTE (1ul << 63)
 #define ADDRESS    0x000ffffffffff000ul
 
-uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells)
+uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen)
 {
 	uint64_t pages = 1 + 1 + 4;                          /* PML4; the first 4 GiB */
 	pages += 1 + 2 + image_size / LARGE_PAGE_SIZE + 2;   /* the image: PDPT, page directories, page tables */
 	pages += 3ul * doorbells;
+	pages += screen == 0 ? 0 : 1 + 2 + screen / LARGE_PAGE_SIZE + 2;
 
 	for (uint32_t i = 0; i < direct->count; i++) {
 		uint64_t first = direct->at[i].base, last = first + direct->at[i].size - 1;
@@ -67,7 +70,9 @@ void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size,
 		bool large = ((vaddr | paddr) & (LARGE_PAGE_SIZE - 1)) == 0 && size >= LARGE_PAGE_SIZE;
 		uint64_t step = large ? LARGE_PAGE_SIZE : PAGE_SIZE;
 
-		*entry_for(t, vaddr, large ? 2 : 1) = paddr | bits | (large ? LARGE : 0);
+		uint64_t combine = !(rights & MAP_COMBINE) ? 0 : large ? PAT_LARGE : PAT_SMALL;
+
+		*entry_for(t, vaddr, large ? 2 : 1) = paddr | bits | combine | (large ? LARGE : 0);
 		vaddr += step;
 		paddr += step;
 		size -= step;

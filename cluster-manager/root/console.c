@@ -16,17 +16,17 @@ struct line {
 };
 
 static struct line unfinished[MAP_MAX_APPLICATIONS];
-static bool have_serial;
+static uint16_t port; /* 0: none, the kernel's console has to do */
 
 void console_init(void)
 {
-	have_serial = is_primary() && serial_init(SERIAL_CONSOLE);
+	port = is_primary() ? ROOT->console_port : 0;
 }
 
-static void put(const char *bytes, size_t length)
+void console_bytes(const char *bytes, size_t length)
 {
-	if (have_serial)
-		serial_write(SERIAL_CONSOLE, bytes, length);
+	if (port)
+		serial_write(port, bytes, length);
 	else
 		for (size_t i = 0; i < length; i++)
 			debug_put(bytes[i]);
@@ -46,7 +46,7 @@ void console_line(uint32_t cluster, uint32_t application, const char *line, size
 		text_bytes(&t, &shown, 1);
 	}
 	buffer[t.length++] = '\n';
-	put(buffer, t.length);
+	console_bytes(buffer, t.length);
 }
 
 static void line_out(uint32_t application, const char *line, size_t length)

@@ -15,5 +15,8 @@ void console_write(uint32_t application, const char *bytes, size_t length);
 /* The program ended: its last line, even if unfinished. */
 void console_flush(uint32_t application);
 
+/* As they are. */
+void console_bytes(const char *bytes, size_t length);
+
 /* The primary: a whole line. `application` may be ABOUT_MANAGER, then of `cluster`'s manager. */
 void console_line(uint32_t cluster, uint32_t application, const char *line, size_t length);

@@ -11,18 +11,20 @@ static char line[RESULT_MAX];
 static struct text current;
 static char kept[KEPT_MAX];
 static size_t kept_length;
-static bool have_serial;
 
 void results_init(void)
 {
-	have_serial = serial_init(SERIAL_RESULTS);
-	if (!have_serial)
+	if (!ROOT->results_port)
 		console_print("there is no second serial port: results go to the console");
 }
 
 static void write_lines(const char *bytes, size_t length)
 {
-	uint16_t port = have_serial ? SERIAL_RESULTS : SERIAL_CONSOLE;
+	uint16_t port = ROOT->results_port;
+	if (!port) {
+		console_bytes(bytes, length);
+		return;
+	}
 	serial_write(port, bytes, length);
 	serial_drain(port);
 }

@@ -4,10 +4,7 @@
 
 /* Registers and bits of the 16550 */
 enum {
-	DATA = 0, INTERRUPT_ENABLE = 1, FIFO_CONTROL = 2, LINE_CONTROL = 3, MODEM_CONTROL = 4, LINE_STATUS = 5, SCRATCH = 7,
-	LINE_8N1 = 0x03, LINE_DIVISOR = 0x80,
-	FIFO_ENABLE_AND_CLEAR = 0x07,
-	MODEM_READY = 0x03,
+	DATA = 0, LINE_STATUS = 5,
 	STATUS_ROOM = 0x20, STATUS_IDLE = 0x40,
 	FIFO_SIZE = 16,
 	PATIENCE = 1000000, /* turns of the waiting loop: a port that is stuck must not stop the cluster */
@@ -23,21 +20,6 @@ static uint8_t get(uint16_t base, uint16_t reg)
 	uint32_t value;
 	io_port_in(ROOT_SLOT_IO_PORT, base + reg, 1, &value);
 	return (uint8_t)value;
-}
-
-bool serial_init(uint16_t base)
-{
-	put(base, SCRATCH, 0x5a);
-	if (get(base, SCRATCH) != 0x5a)
-		return false;
-	put(base, INTERRUPT_ENABLE, 0);
-	put(base, LINE_CONTROL, LINE_DIVISOR);
-	put(base, DATA, 1);
-	put(base, INTERRUPT_ENABLE, 0);
-	put(base, LINE_CONTROL, LINE_8N1);
-	put(base, FIFO_CONTROL, FIFO_ENABLE_AND_CLEAR);
-	put(base, MODEM_CONTROL, MODEM_READY);
-	return true;
 }
 
 static void wait_for(uint16_t base, uint8_t status)

@@ -9,14 +9,16 @@ from tests.structure import tree
 
 # Longest prefix names a file's component; what it may include besides its own.
 KERNEL_ABI = "cluster-kernel/include"
+CONSOLE = "cluster-kernel/console"  # serial port and screen, for loader and kernels
 MANAGER_LIB = "cluster-manager/lib"
 POSIX = "apps/libc/include"  # what code inside the POSIX layer may use: the socket layer lives there
 ALLOWED = {
     KERNEL_ABI: set(),
-    "cluster-kernel": {KERNEL_ABI},
+    CONSOLE: {KERNEL_ABI},
+    "cluster-kernel": {KERNEL_ABI, CONSOLE},
     "cluster-kernel/model": {KERNEL_ABI, "cluster-kernel", MANAGER_LIB, "cluster-manager/root"},  # it explores them
     MANAGER_LIB: {KERNEL_ABI},
-    "cluster-manager/loader": {KERNEL_ABI, MANAGER_LIB, "net"},  # it checks that a channel has room for its ports
+    "cluster-manager/loader": {KERNEL_ABI, CONSOLE, MANAGER_LIB, "net"},  # it checks that a channel has room for its ports
     "cluster-manager/root": {KERNEL_ABI, MANAGER_LIB, "net"},
     "net": {KERNEL_ABI, MANAGER_LIB, POSIX},
     POSIX: {KERNEL_ABI, MANAGER_LIB},

@@ -16,6 +16,7 @@
  *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
  *                             range of `memory`, `modules`, `tables`, and the
  *                             doorbell pages; nothing of other clusters
+ *     KERNEL_SCREEN_BASE ..   the screen, see struct boot_screen
  *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
  *                             rights (W^X), 4 KiB pages; mapped nowhere else
  *
@@ -29,9 +30,10 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530003ull
+#define BOOT_INFO_MAGIC    0x595252454b530004ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
+#define KERNEL_SCREEN_BASE 0xffffff0000000000ull
 
 enum {
 	BOOT_MAX_CPUS = 60, /* per cluster: one cache line each in a doorbell page */
@@ -41,6 +43,7 @@ enum {
 	BOOT_MAX_MODULES = 32,
 	BOOT_MAX_CHANNELS = 64,
 	BOOT_MAX_IOAPICS = 16,
+	BOOT_MAX_DEVICE_APIC = 254, /* the largest local APIC id that I/O APICs and MSIs can name */
 	BOOT_NAME_SIZE = 32,
 };
 
@@ -90,6 +93,32 @@ struct boot_ioapic {
 	uint32_t gsi_base;
 };
 
+/* A 16550 UART that the loader has set up. */
+struct boot_serial {
+	uint64_t base;   /* I/O port, or physical address */
+	uint32_t kind;   /* enum boot_serial_kind */
+	uint16_t stride; /* bytes from one register to the next: 1, 2 or 4 */
+	uint16_t width;  /* bytes of an access: 1, 2 or 4 */
+};
+enum boot_serial_kind { BOOT_SERIAL_NONE, BOOT_SERIAL_PORT, BOOT_SERIAL_MEMORY };
+
+/*
+ * The screen as the boot loader left it: EGA text of two bytes a cell, or a
+ * linear frame buffer. The cluster's kernel writes to `rows` lines of text
+ * from `first_row` on. The loader maps it at KERNEL_SCREEN_BASE, writable,
+ * no-execute, PAT entry 4 (which the kernel makes write-combining).
+ */
+struct boot_screen {
+	uint64_t base;          /* physical */
+	uint32_t kind;          /* enum boot_screen_kind */
+	uint32_t pitch;         /* bytes of a line of pixels, or of cells */
+	uint32_t width, height; /* in pixels or in cells */
+	uint32_t pixel_size;    /* bytes of a pixel: 2, 3 or 4 */
+	uint32_t first_row, rows;
+	uint32_t reserved;
+};
+enum boot_screen_kind { BOOT_SCREEN_NONE, BOOT_SCREEN_TEXT, BOOT_SCREEN_PIXELS };
+
 struct boot_info {
 	uint64_t magic;
 	uint32_t size; /* sizeof(struct boot_info) */
@@ -129,4 +158,7 @@ struct boot_info {
 	/* ACPI interrupt overrides: ISA interrupt i arrives at this GSI. flags as in the MADT. */
 	uint32_t isa_gsi[16];
 	uint32_t isa_flags[16];
+	struct boot_serial console; /* for the kernel's own words, and user level's where it has no other */
+	struct boot_serial results; /* cluster 0 only: for user level's results, where there is a second one */
+	struct boot_screen screen;
 };

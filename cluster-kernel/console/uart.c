@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "uart.h"
+
+enum { DATA = 0, INTERRUPT_ENABLE = 1, FIFO_CONTROL = 2, LINE_CONTROL = 3, MODEM_CONTROL = 4, LINE_STATUS = 5, SCRATCH = 7 };
+enum { LINE_8N1 = 3, LINE_DIVISOR = 0x80, FIFO_ON_AND_EMPTY = 7, MODEM_READY = 3, STATUS_ROOM = 0x20, STATUS_IDLE = 0x40,
+       STATUS_ABSENT = 0xff };
+enum { PATIENCE = 1000000, DIVISOR_BASE = 115200 };
+
+static uint32_t in(uint16_t port, unsigned width)
+{
+	uint32_t v = 0;
+
+	if (width == 1)
+		__asm__ volatile("inb %w1, %b0" : "+a"(v) : "Nd"(port));
+	else if (width == 2)
+		__asm__ volatile("inw %w1, %w0" : "+a"(v) : "Nd"(port));
+	else
+		__asm__ volatile("inl %w1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+
+static void out(uint16_t port, unsigned width, uint32_t v)
+{
+	if (width == 1)
+		__asm__ volatile("outb %b0, %w1" ::"a"(v), "Nd"(port));
+	else if (width == 2)
+		__asm__ volatile("outw %w0, %w1" ::"a"(v), "Nd"(port));
+	else
+		__asm__ volatile("outl %0, %w1" ::"a"(v), "Nd"(port));
+}
+
+static uint8_t get(const struct uart *u, unsigned reg)
+{
+	volatile uint8_t *at = (volatile uint8_t *)u->registers + reg * u->stride;
+
+	if (u->kind == BOOT_SERIAL_PORT)
+		return (uint8_t)in((uint16_t)(u->port + reg * u->stride), u->width);
+	return u->width == 1 ? *at : (uint8_t)(u->width == 2 ? *(volatile uint16_t *)at : *(volatile uint32_t *)at);
+}
+
+static void set(const struct uart *u, unsigned reg, uint8_t value)
+{
+	volatile uint8_t *at = (volatile uint8_t *)u->registers + reg * u->stride;
+
+	if (u->kind == BOOT_SERIAL_PORT)
+		out((uint16_t)(u->port + reg * u->stride), u->width, value);
+	else if (u->width == 1)
+		*at = value;
+	else if (u->width == 2)
+		*(volatile uint16_t *)at = value;
+	else
+		*(volatile uint32_t *)at = value;
+}
+
+struct uart uart_at(const struct boot_serial *serial, volatile void *registers)
+{
+	return (struct uart){ .kind = serial->kind, .stride = serial->stride, .width = serial->width,
+			      .port = (uint16_t)serial->base, .registers = registers };
+}
+
+bool uart_answers(const struct uart *u)
+{
+	if (u->kind == BOOT_SERIAL_NONE)
+		return false;
+	set(u, SCRATCH, 0x5a);
+	if (get(u, SCRATCH) != 0x5a)
+		return false;
+	set(u, SCRATCH, 0xa5);
+	return get(u, SCRATCH) == 0xa5;
+}
+
+void uart_init(const struct uart *u, uint32_t baud)
+{
+	if (u->kind == BOOT_SERIAL_NONE)
+		return;
+	set(u, INTERRUPT_ENABLE, 0);
+	if (baud != 0) {
+		set(u, LINE_CONTROL, LINE_DIVISOR | LINE_8N1);
+		set(u, DATA, (uint8_t)(DIVISOR_BASE / baud));
+		set(u, INTERRUPT_ENABLE, (uint8_t)(DIVISOR_BASE / baud >> 8));
+	}
+	set(u, LINE_CONTROL, LINE_8N1);
+	set(u, FIFO_CONTROL, FIFO_ON_AND_EMPTY);
+	set(u, MODEM_CONTROL, MODEM_READY);
+}
+
+static bool wait_for(const struct uart *u, uint8_t status)
+{
+	for (uint32_t i = 0; i < PATIENCE; i++) {
+		uint8_t now = get(u, LINE_STATUS);
+
+		if (now == STATUS_ABSENT)
+			return false;
+		if (now & status)
+			return true;
+		__asm__ volatile("pause" ::: "memory");
+	}
+	return false;
+}
+
+void uart_put(struct uart *u, char c)
+{
+	if (u->kind == BOOT_SERIAL_NONE || u->stuck)
+		return;
+	if (c == '\n')
+		uart_put(u, '\r');
+	if (wait_for(u, STATUS_ROOM))
+		set(u, DATA, (uint8_t)c);
+	else
+		u->stuck = true;
+}
+
+void uart_drain(const struct uart *u)
+{
+	if (u->kind != BOOT_SERIAL_NONE && !u->stuck)
+		wait_for(u, STATUS_IDLE);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What single ACPI tables say (ACPI 6.5, 5.2; SPCR and HPET have specifications
+ * of their own). A table's signature, length and checksum are right here, its
+ * contents need not be: entries that do not fit are left out.
+ */
+#include <string.h>
+
+#include "acpi.h"
+
+/* Fields are read at offsets of the specification; nothing in the tables is aligned. */
+static uint16_t u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
+static uint32_t u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
+static uint64_t u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
+
+enum { ADDRESS_MEMORY = 0, ADDRESS_PORT = 1 }; /* of generic address structures */
+
+static void add_cpu(struct machine *m, uint32_t apic, uint32_t flags)
+{
+	const struct machine_cpu *known = machine_cpu(m, apic);
+
+	if (known != NULL) { /* may be there as APIC and as x2APIC */
+		m->cpu[known - m->cpu].enabled |= flags & 1;
+		return;
+	}
+	if (m->cpu_count < MACHINE_MAX_CPUS)
+		m->cpu[m->cpu_count++] = (struct machine_cpu){ .apic = apic, .enabled = flags & 1 };
+}
+
+static void read_madt_entry(struct machine *m, const uint8_t *e)
+{
+	switch (e[0]) {
+	case 0: /* local APIC; id 255 stands for none */
+		if (e[3] != 0xff)
+			add_cpu(m, e[3], u32(e + 4));
+		break;
+	case 1:
+		if (m->ioapic_count < BOOT_MAX_IOAPICS && u32(e + 4) != 0)
+			m->ioapic[m->ioapic_count++] =
+				(struct boot_ioapic){ .base = u32(e + 4), .id = e[2], .gsi_base = u32(e + 8) };
+		break;
+	case 2: /* ISA interrupt override */
+		if (e[3] < 16) {
+			m->isa_gsi[e[3]] = u32(e + 4);
+			m->isa_flags[e[3]] = (uint32_t)e[8] | (uint32_t)e[9] << 8;
+		}
+		break;
+	case 5:
+		m->lapic_base = u64(e + 4);
+		break;
+	case 9: /* local x2APIC */
+		add_cpu(m, u32(e + 4), u32(e + 8));
+		break;
+	}
+}
+
+static void set_node(struct machine *m, uint32_t apic, uint32_t node, uint32_t flags)
+{
+	const struct machine_cpu *cpu = machine_cpu(m, apic);
+
+	if (cpu == NULL || !(flags & 1))
+		return;
+	m->cpu[cpu - m->cpu].node = node;
+	m->cpu[cpu - m->cpu].has_node = true;
+}
+
+static void read_srat_entry(struct machine *m, const uint8_t *e)
+{
+	m->has_srat = true;
+	switch (e[0]) {
+	case 0: /* local APIC: the domain is one byte and three more */
+		set_node(m, e[3], e[2] | (u32(e + 8) & 0xffffff00), u32(e + 4));
+		break;
+	case 1:
+		if ((u32(e + 28) & 1) && u64(e + 16) != 0 && u64(e + 8) + u64(e + 16) > u64(e + 8) &&
+		    m->node_range_count < MACHINE_MAX_NODE_RANGES)
+			m->node_range[m->node_range_count++] =
+				(struct machine_node_range){ { u64(e + 8), u64(e + 16) }, u32(e + 2) };
+		break;
+	case 2: /* local x2APIC */
+		set_node(m, u32(e + 8), u32(e + 4), u32(e + 12));
+		break;
+	}
+}
+
+enum { ENTRY_TYPES = 10 };
+static const uint8_t madt_least[ENTRY_TYPES] = { [0] = 8, [1] = 12, [2] = 10, [5] = 12, [9] = 16 };
+static const uint8_t srat_least[ENTRY_TYPES] = { [0] = 16, [1] = 40, [2] = 24 };
+
+/* Calls `read` for each entry (byte 0 its type, byte 1 its size) that has at least the size of its type. */
+static void each_entry(struct machine *m, const uint8_t *table, uint32_t length, uint32_t first,
+		       const uint8_t least[ENTRY_TYPES], void (*read)(struct machine *, const uint8_t *))
+{
+	for (uint32_t at = first; at + 2 <= length && table[at + 1] >= 2 && at + table[at + 1] <= length;
+	     at += table[at + 1])
+		if (table[at] < ENTRY_TYPES && table[at + 1] >= least[table[at]])
+			read(m, table + at);
+}
+
+void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	if (length < 44)
+		return;
+	m->lapic_base = u32(table + 36);
+	m->has_pic = u32(table + 40) & 1;
+	each_entry(m, table, length, 44, madt_least, read_madt_entry);
+}
+
+void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	each_entry(m, table, length, 48, srat_least, read_srat_entry);
+}
+
+void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	enum { BOOT_NO_VGA = 1 << 2, BOOT_NO_RTC = 1 << 5, TIMER_IS_32_BIT = 1 << 8, HARDWARE_REDUCED = 1 << 20 };
+	uint32_t flags;
+	uint8_t revision;
+
+	if (length < 116)
+		return;
+	revision = table[8];
+	flags = u32(table + 112);
+	if (revision >= 2) {
+		m->no_rtc = u16(table + 109) & BOOT_NO_RTC;
+		m->no_vga = u16(table + 109) & BOOT_NO_VGA;
+	}
+	if (revision >= 5 && (flags & HARDWARE_REDUCED)) /* then what it says of the timer means nothing */
+		return;
+	m->pm_timer = u32(table + 76);
+	m->pm_timer_32 = flags & TIMER_IS_32_BIT;
+	if (length >= 220 && table[208] == ADDRESS_PORT && u64(table + 212) != 0) /* X_PM_TMR_BLK */
+		m->pm_timer = (uint32_t)u64(table + 212);
+	if (m->pm_timer > 0xffff - 3)
+		m->pm_timer = 0;
+}
+
+/* Bytes of an access; the generic address structure counts them as powers of two from 1, 0: not said. */
+static uint32_t access_size(const uint8_t *gas)
+{
+	return gas[3] >= 1 && gas[3] <= 3 ? 1u << (gas[3] - 1) : 1;
+}
+
+void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	enum { UART_16550 = 0, UART_16550_SUBSET = 1, UART_16550_GENERIC = 0x12 };
+	static const uint32_t rate[] = { [3] = 9600, [4] = 19200, [6] = 57600, [7] = 115200 };
+	const uint8_t *gas = table + 40;
+	uint64_t address;
+	uint32_t width, stride;
+
+	if (length < 80 || (table[36] != UART_16550 && table[36] != UART_16550_SUBSET && table[36] != UART_16550_GENERIC))
+		return;
+	address = u64(gas + 4);
+	width = access_size(gas);
+	stride = gas[1] / 8u;
+	if (stride != 2 && stride != 4)
+		stride = 1;
+	if (stride < width)
+		stride = width;
+	if (address == 0 || (gas[0] == ADDRESS_PORT && address > 0xffff - 7) || gas[0] > ADDRESS_PORT ||
+	    address > 1ul << 52)
+		return;
+	m->spcr = (struct boot_serial){ .base = address, .width = width, .stride = stride };
+	m->spcr.kind = gas[0] == ADDRESS_PORT ? BOOT_SERIAL_PORT : BOOT_SERIAL_MEMORY;
+	m->spcr_baud = table[58] < sizeof rate / sizeof *rate ? rate[table[58]] : 0;
+}
+
+void acpi_read_hpet(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	if (length >= 56 && table[40] == ADDRESS_MEMORY && u64(table + 44) % 8 == 0)
+		m->hpet = u64(table + 44);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "console.h"
+
+#include "acpi.h"
+#include "cpu.h"
+#include "loader.h"
+#include "screen.h"
+#include "uart.h"
+
+enum { COM1 = 0x3f8, COM2 = 0x2f8, BAUD = 115200, DEBUG_EXIT = 0xf4, DEBUG_EXIT_REFUSED = 0x31, REGISTERS = 8 };
+enum { LOADER_ROWS = 12 }; /* of the screen, at most, before its text begins again at the top */
+
+static struct boot_serial serial[2]; /* console, results */
+static struct uart uart[2];
+static struct screen screen;
+
+static bool use(unsigned which, const struct boot_serial *port, uint32_t baud)
+{
+	const void *memory = port->kind == BOOT_SERIAL_MEMORY
+				     ? acpi_memory(port->base, (uint64_t)port->stride * REGISTERS) : NULL;
+	struct uart found = uart_at(port, (volatile void *)memory);
+
+	if (port->kind == BOOT_SERIAL_MEMORY && memory == NULL)
+		return false;
+	if (!uart_answers(&found))
+		return false;
+	serial[which] = *port;
+	uart[which] = found;
+	uart_init(&found, baud);
+	return true;
+}
+
+static struct boot_serial com(uint16_t port)
+{
+	return (struct boot_serial){ .kind = BOOT_SERIAL_PORT, .base = port, .stride = 1, .width = 1 };
+}
+
+void console_early(void)
+{
+	struct boot_serial first = com(COM1);
+
+	use(0, &first, BAUD);
+}
+
+static bool same(const struct boot_serial *a, const struct boot_serial *b)
+{
+	return a->kind == b->kind && a->base == b->base;
+}
+
+static void choose_console(const struct machine *m, const struct options *o)
+{
+	struct boot_serial early = serial[0], none = { .kind = BOOT_SERIAL_NONE };
+
+	if (o->console_said) {
+		if (o->console.kind == BOOT_SERIAL_NONE) {
+			serial[0] = none;
+			uart[0] = uart_at(&none, NULL);
+		} else if (!use(0, &o->console, o->console_baud)) {
+			say("console=: no 16550 answers at 0x%lx", o->console.base);
+		}
+	} else if (m->spcr.kind != BOOT_SERIAL_NONE && !same(&m->spcr, &early) && use(0, &m->spcr, m->spcr_baud)) {
+		say("console at 0x%lx, as the firmware's SPCR says", m->spcr.base);
+	}
+}
+
+static void choose_results(const struct options *o)
+{
+	struct boot_serial port = com(COM2), other = com(COM1);
+
+	if (o->results_said && o->results.kind == BOOT_SERIAL_NONE)
+		return;
+	if (o->results_said)
+		port = o->results;
+	else if (same(&port, &serial[0]))
+		port = other;
+	if (same(&port, &serial[0])) {
+		if (o->results_said)
+			say("results=: 0x%lx is the console already, which is where results go then", port.base);
+	} else if (!use(1, &port, o->results_said ? o->results_baud : BAUD) && o->results_said) {
+		say("results=: no 16550 answers at 0x%lx", port.base);
+	}
+}
+
+static void choose_screen(const struct machine *m, const struct options *o)
+{
+	struct boot_screen is = m->screen;
+	uint64_t size = (uint64_t)is.pitch * is.height;
+	const void *memory;
+
+	if (o->no_screen || screen_rows(&is) == 0 || (is.kind == BOOT_SCREEN_TEXT && m->no_vga))
+		return;
+	memory = acpi_memory(is.base, size);
+	if (memory == NULL) {
+		say("the screen at 0x%lx is out of reach", is.base);
+		return;
+	}
+	is.rows = screen_rows(&is) < LOADER_ROWS ? screen_rows(&is) : LOADER_ROWS;
+	screen = screen_at(&is, (volatile uint8_t *)memory);
+	screen_clear(&screen);
+}
+
+void console_choose(const struct machine *m, const struct options *o)
+{
+	choose_screen(m, o);
+	choose_console(m, o);
+	choose_results(o);
+}
+
+void console_share(struct boot_info *info, uint32_t index, uint32_t count)
+{
+	uint32_t first = screen.rows, all = screen_rows(&screen.is) - first, each;
+
+	info->console = serial[0];
+	info->results = serial[1];
+	if (screen.rows == 0)
+		return;
+	each = all / count;
+	info->screen = screen.is;
+	info->screen.first_row = first + index * each;
+	info->screen.rows = each;
+}
+
+void console_leave(void)
+{
+	uart_drain(&uart[0]);
+}
+
+static void put(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		uart_put(&uart[0], *text);
+		screen_put(&screen, *text);
+	}
+}
+
+static void put_line(const char *prefix, const char *format, va_list args)
+{
+	char line[256];
+
+	text_format(line, sizeof line, format, args);
+	put("skerry loader: ");
+	put(prefix);
+	put(line);
+	put("\n");
+}
+
+void say(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_line("", format, args);
+	va_end(args);
+}
+
+void die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put_line("refused: ", format, args);
+	va_end(args);
+	uart_drain(&uart[0]);
+	out8(DEBUG_EXIT, DEBUG_EXIT_REFUSED);
+	for (;;)
+		__asm__ volatile("cli; hlt");
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the loader's lines go, and which serial ports and rows of the screen the clusters get. */
+#pragma once
+
+#include "machine.h"
+#include "options.h"
+
+/* Before anything is known of the machine: COM1, if it answers. */
+void console_early(void);
+/* What the command line says, else the firmware's console (SPCR), else COM1 and COM2; and the screen, if there is one. */
+void console_choose(const struct machine *m, const struct options *o);
+/* Console, results and the rows for cluster `index` of `count`, which begin below the loader's last line. */
+void console_share(struct boot_info *info, uint32_t index, uint32_t count);
+/* No line may be on its way when a kernel takes the port over. */
+void console_leave(void);
