@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench scale`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +24,11 @@ from topology.model import ranges
 
 FIRST = "clh"  # the lock that is measured at every delay where none is named
 
-Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 1,2,4; 1..8 is each.")]
+CORES = "1..8"
+
+Cores = Annotated[
+    str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
+]
 Delays = Annotated[
     str, typer.Option("--delays", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
 ]
@@ -31,17 +36,19 @@ Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000, help="Round trips of a point, all pairs together.")
 ]
 Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets that have these cores.")]
+Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
 Statistics = Annotated[bool, typer.Option("--stat", help="Counting kernels: conflicts, too; they hold the lock longer.")]
 
 
 def scale(
     lock: Locks = None,
-    cores: Cores = "1..8",
+    cores: Cores = None,
     delays: Delays = experiment.DELAYS,
     rounds: Rounds = 1024,
     sockets: Sockets = 1,
     layout: options.Layout = None,
     stat: Statistics = False,
+    native: Native = False,
     icount: options.Icount = False,
     accel: options.Accel = "auto",
     timeout: options.Timeout = 1200.0,
@@ -55,8 +62,18 @@ def scale(
     comes out. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
     """
     process.heed_signals()
-    sizes, pauses = ranges.cores(cores), _delays(delays)
-    wanted = _requests(lock, sizes, pauses, rounds, layout or "spanning", sockets, stat)
+    pauses, names = _delays(delays), _names(lock)
+    alone = {"--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount, "--accel": accel != "auto"}
+    if native:
+        if odd := [option for option, given in alone.items() if given]:
+            raise InputError(odd[0], "is about a machine, and --native has none")
+        _run_native({name: _delays_of(name, lock, pauses) for name in names}, cores, rounds, places("scale", json, plot), quiet)
+        return
+    sizes = ranges.cores(cores or CORES)
+    wanted = [
+        _request(experiment.Request(name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat))
+        for name in names
+    ]
     for request in wanted:  # what the machine cannot be is said before anything is built
         experiment.machine(request, "instructions")
     json, picture = places("scale", json, plot)
@@ -93,23 +110,37 @@ def _delays(text: str) -> list[float]:
     return found
 
 
-def _requests(
-    lock: str | None, sizes: Sequence[int], pauses: Sequence[float], rounds: int, layout: str, sockets: int, stat: bool
-) -> list[experiment.Request]:
-    """Named locks at every delay; else clh at every one and the others at Figure 5's, or at the one next to it."""
-    names = [name for name in regimes.chosen(lock) if lock is None or name in (w.strip() for w in lock.split(","))]
-    shared = min(pauses, key=lambda delay: abs(delay - experiment.FIGURE_5_DELAY))
-    if len(sizes) > experiment.MOST_POINTS or max(sizes) > experiment.MOST_CORES:
-        raise InputError("--cores", f"{max(sizes)} cores; {experiment.MOST_CORES} are the most")
-    found = []
-    for name in sorted(names, key=lambda name: (name != FIRST, name == BASELINE, list(REGIMES).index(name))):
-        request = experiment.Request(
-            name, sizes, pauses if lock is not None or name == FIRST else [shared], rounds, layout, sockets, stat
-        )
-        if name == BASELINE:  # one core is all that a kernel without a lock takes
-            request = replace(request, cores=[1], layout="spanning", sockets=1)
-        found.append(request)
-    return found
+def _names(lock: str | None) -> list[str]:
+    """Regimes that are to be measured, clh first and none last."""
+    named = None if lock is None else {word.strip() for word in lock.split(",")}
+    names = [name for name in regimes.chosen(lock) if named is None or name in named]
+    return sorted(names, key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
+
+
+def _delays_of(name: str, lock: str | None, pauses: list[float]) -> list[float]:
+    """Named locks and clh: every one. Else that of Figure 5, or the one next to it."""
+    if lock is not None or name == FIRST:
+        return pauses
+    return [min(pauses, key=lambda delay: abs(delay - experiment.FIGURE_5_DELAY))]
+
+
+def _request(request: experiment.Request) -> experiment.Request:
+    if len(request.cores) > experiment.MOST_POINTS or max(request.cores) > experiment.MOST_CORES:
+        raise InputError("--cores", f"{max(request.cores)} cores; {experiment.MOST_CORES} are the most")
+    if request.lock == BASELINE:  # one core is all that a kernel without a lock takes
+        return replace(request, cores=[1], layout="spanning", sockets=1)
+    return request
+
+
+def _run_native(
+    wanted: Mapping[str, Sequence[float]], cores: str | None, rounds: int, to: tuple[str, Path], quiet: bool
+) -> None:
+    from deploy.bench import native
+
+    json, picture = to
+    output = Output(quiet, json)
+    native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
 
 
 def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
