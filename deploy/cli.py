@@ -19,7 +19,7 @@ from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = [
-    "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan",
+    "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan", "lockstat",
     "deploy", "status", "console", "logs", "stop", "undeploy", "report",
 ]
 

@@ -21,6 +21,7 @@ PROGRAMS = {
     "posixtest": Path("apps/libc/posixtest.elf"),
     "ktest": Path("apps/ktest/ktest.elf"),
     "pingpong": Path("apps/pingpong/pingpong.elf"),
+    "stress": Path("apps/stress/stress.elf"),
     "crash": Path("tests/programs/crash.elf"),
 }
 

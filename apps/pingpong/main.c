@@ -6,6 +6,8 @@
 
 enum { ROUNDS = 1000 };
 
+const char program_name[] = "pingpong";
+
 /* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
 static uint64_t thread_block[8];
 

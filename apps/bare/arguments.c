@@ -10,7 +10,7 @@ const char *argument(const void *map, unsigned number)
 		return 0;
 	fdt_for_each_subnode(node, map, applications) {
 		const char *program = fdt_getprop(map, node, "program", 0);
-		if (program && !strcmp(program, "pingpong"))
+		if (program && !strcmp(program, program_name))
 			return fdt_stringlist_get(map, node, "args", (int)number, 0);
 	}
 	return 0;

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+extern const char program_name[];
+
 /* Of `map`, a devicetree; null when there is none of this number. */
 const char *argument(const void *map, unsigned number);
 uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "arguments.h"
+#include "output.h"
+#include "stress.h"
+
+const char program_name[] = "stress";
+
+/* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
+static uint64_t thread_block[8];
+
+static unsigned number(const void *map, unsigned which, unsigned most)
+{
+	uint64_t value = argument_number(map, which, 0);
+	check(value && value <= most);
+	return (unsigned)value;
+}
+
+/* Arguments: messages CLIENTS ROUNDS, or memory TASKS PAGES ROUNDS PAGERS */
+_Noreturn void bare_main(void)
+{
+	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
+	output_init();
+	memory_init();
+	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
+	const void *map = modules_map("map");
+	memory_reset();
+	const char *what = argument(map, 0);
+	if (what && !strcmp(what, "messages"))
+		messages_measure(number(map, 1, TASKS_MAX), number(map, 2, 100000000));
+	else if (what && !strcmp(what, "memory"))
+		memory_measure(number(map, 1, TASKS_MAX), number(map, 2, 256), number(map, 3, 1000000), number(map, 4, BOOT_MAX_CPUS));
+	else
+		fail(__FILE_NAME__, __LINE__, what ? what : "no arguments");
+	output_exit(EXIT_GOOD);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two programs of the Mach study (Uemura et al., section 3), which press
+ * the kernel where systems built of servers do: many small messages, and
+ * faults of memory that is shared copy-on-write. The root task of a cluster.
+ */
+#pragma once
+
+#include "bare.h"
+
+enum {
+	MAIN_PRIORITY = 100, /* of the thread that makes everything and waits */
+	PAGER_PRIORITY = 95,
+	TASK_PRIORITY = 90,  /* of clients, servers and those who write */
+	TASKS_MAX = 60,      /* clients or tasks: a bit each in a notification's word */
+};
+
+/* --- messages.c, memory.c --- */
+
+/* `clients` call one server on core 0 with empty messages, `rounds` times each. */
+void messages_measure(unsigned clients, unsigned rounds);
+/*
+ * `tasks` write into each of `pages` pages that all share copy-on-write, `rounds` times anew; `pagers` serve the
+ * faults, each those of its tasks: it copies the page and maps the copy.
+ */
+void memory_measure(unsigned tasks, unsigned pages, unsigned rounds, unsigned pagers);
+
+/* --- tasks.c: threads, most in address spaces of their own --- */
+
+extern const char tasks_start[], tasks_end[], task_client[], task_server[], task_writer[];
+
+/* An address space with the tasks' code; page tables reach to REGION, too. */
+#define REGION 0x40000000ull /* 2 MiB: where tasks have the memory they share */
+uint64_t space_new(void);
+/* A thread in it that starts at a place in tasks.S; not resumed. `fault`: its fault endpoint, or 0. */
+uint64_t task_new(uint64_t vspace, unsigned core, const char *entry, struct thread_registers registers, uint64_t fault);
+/* A thread in this program's own address space, with a stack and an IPC buffer; not resumed. */
+uint64_t thread_new(unsigned core, void (*function)(void *), void *argument, struct ipc_buffer **ipc);
+/* Lets all go that were made, and waits until `done` has `bits`. */
+void tasks_resume(void);
+void wait_all(uint64_t done, uint64_t bits);
+/* A page of WINDOW that nobody has. */
+unsigned page_new(void);
+/* Cycles that the threads made here have run on a core; the main thread's too. */
+uint64_t tasks_time(unsigned core);
+
+/* --- report.c --- */
+
+/* What the cores have counted now; the next two report what was read, `when` a name of the moment. */
+void report_read(void);
+void report_snapshot(const char *when);
+/* Of each core: wall, idle and busy cycles; busy is what its threads say that they ran. */
+void report_cores(void);
+void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations, uint64_t cycles);

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs apps/stress, the Mach study's two programs: one cluster, and the program in the place of the root task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Program
+from deploy.events import EventStream
+from deploy.expand import Plan, plan
+from deploy.paths import BUILD
+from deploy.qemu import Accel
+from topology.machine import Shape, default_memory
+
+MESSAGES, MEMORY = "messages", "memory"
+
+
+def machine(kernel: str, cores: int, program: str, *numbers: int) -> Plan:
+    """`numbers` as apps/stress/main.c takes them."""
+    lock, _, statistics = kernel.partition("+")
+    application = Program("stress", args=(program, *map(str, numbers)), barrier=False)
+    target = plan(Deployment(
+        name=f"bench-mach-{program}", shape=Shape(1, cores, default_memory(cores)), layout="spanning", lock=lock,
+        statistics=bool(statistics), programs=(application,), network=False, shutdown="never",
+    ))
+    target.cluster_map.clusters[0].root = "stress"
+    return target
+
+
+def events(target: Plan, accel: Accel, timeout: float, build: Path = BUILD, extra: Sequence[str] = ()) -> EventStream:
+    """All that the program reports until it is done."""
+    options = Options(accel, timeout=timeout, medium="kernel", build=build, extra=tuple(extra))
+    with boot(target, options) as run:
+        run.wait_done()
+        return run.events
