@@ -37,7 +37,7 @@ def define(what: Plan, record: Record, placed: Machine | None, folder: PurePosix
     devices = None
     for element in machine_elements(placed or what.machine, clusters if placed else None):
         if element.tag == "os" and uefi:
-            element.set("firmware", "efi")
+            _uefi(element)
         if element.tag == "devices":
             devices = element
             continue
@@ -48,6 +48,14 @@ def define(what: Plan, record: Record, placed: Machine | None, folder: PurePosix
     root.append(_beyond_libvirt(record))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _uefi(system: Element) -> None:
+    """Nobody has signed our loader."""
+    system.set("firmware", "efi")
+    firmware = ElementTree.SubElement(system, "firmware")
+    for feature in ("enrolled-keys", "secure-boot"):
+        ElementTree.SubElement(firmware, "feature", enabled="no", name=feature)
 
 
 def _devices(record: Record, folder: PurePosixPath, more: Element | None) -> Element:

@@ -82,7 +82,8 @@ class Deployment:
             raise Failure(
                 f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in memory"
             )
-        self.there.stop()
+        self.there.forget()
+        self.there = None
         self._make()
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
 
@@ -138,9 +139,10 @@ class Deployment:
             "layout": of.layout,
             "lock": of.lock,
             "accelerator": of.accel,
+            "firmware": "UEFI" if self.wanted.uefi else "BIOS",
             "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
             "ports": fingerprint(repr(reached)),
-            "machine": fingerprint(define(self.wanted.what, plain, self.placed, PurePosixPath("/"), self.wanted.uefi)),
+            "machine": fingerprint(define(self.wanted.what, plain, self.placed, PurePosixPath("/"))),
             "map": fingerprint(write_dts(self.wanted.what.cluster_map)),
             "image of loader": fingerprint(modules.loader().read_bytes()),
             **images,
@@ -149,7 +151,6 @@ class Deployment:
     def _make(self) -> None:
         """Image and definition, on the host."""
         storage = Storage(self.host, self.record.storage)
-        is_new = self.there is None
         storage.make(self.wanted.folder or default_folder(self.host))
         try:
             with tempfile.TemporaryDirectory(prefix="skerry-deploy-") as folder:
@@ -159,13 +160,12 @@ class Deployment:
             self._choose_ports()
             self._define(storage)
         except BaseException:
-            if is_new:
-                storage.unmake()
+            storage.unmake()
             raise
 
     def _define(self, storage: Storage) -> None:
         text = define(self.wanted.what, self.record, self.placed, storage.path, self.wanted.uefi)
-        if self.there:  # the new one is the same domain
+        if self.there:  # the same domain with other ports
             uuid = self.there.raw.UUIDString()
             text = text.replace("</name>", f"</name>\n  <uuid>{uuid}</uuid>", 1)
         with explained(f"{self.host.uri}: {domain_name(self.wanted.name)}"):

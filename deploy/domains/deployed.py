@@ -74,7 +74,8 @@ class Deployed:
             return "stopped"
         if ended := [event for event in events if event.kind == "done"]:
             return "failed" if ended[-1].get("status") else "done"
-        return "killed" if reason == lib.VIR_DOMAIN_SHUTOFF_CRASHED else "off"
+        lost = (lib.VIR_DOMAIN_SHUTOFF_CRASHED, lib.VIR_DOMAIN_SHUTOFF_DAEMON)  # the latter: while libvirtd was away
+        return "killed" if reason in lost else "off"
 
     def last_words(self) -> str:
         """The console's last line."""
@@ -94,12 +95,16 @@ class Deployed:
                     self.raw.destroy()
             return True
 
-    def remove(self) -> list[str]:
-        """Ends it, and removes domain, storage and libvirt's own log; what could not be removed."""
+    def forget(self) -> None:
+        """Ends it and removes its definition, with what belongs to that."""
         lib = self.host.lib
         self.stop()
         with explained(f"{self.host.uri}: {self.name}"):
             self.raw.undefineFlags(lib.VIR_DOMAIN_UNDEFINE_NVRAM | lib.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
+
+    def remove(self) -> list[str]:
+        """All of it: domain, storage and libvirt's own log; what could not be removed."""
+        self.forget()
         self.storage.unmake()
         return _remove_log(self.host, domain_name(self.name))
 
