@@ -49,10 +49,11 @@ def bars(
             axes.barh(
                 place, value.mean, height=0.62, color=COLOURS[style], hatch=HATCHES[style], edgecolor="#ffffff80", linewidth=0
             )
+            if any(value.reach):
+                axes.errorbar(value.mean, place, xerr=[[r] for r in value.reach], color="#010203", capsize=3, linewidth=1)
             if value.deviation is not None:
-                axes.errorbar(value.mean, place, xerr=value.deviation, color="#010203", capsize=3, linewidth=1)
                 axes.plot(value.runs, [place + 0.2] * len(value.runs), "o", mfc="none", mec="#010203", markersize=3, mew=0.7)
-            reach = max(value.mean + (value.deviation or 0), *value.runs)
+            reach = max(value.mean + value.reach[1], *value.runs)
             axes.annotate(number(value.mean), (reach, place), (4, 0), textcoords="offset points", va="center")
         axes.set_yticks(range(len(names)), [short(text) for text in names])
         axes.invert_yaxis()
@@ -99,6 +100,31 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
         axes.grid(True, which="major")
         axes.set_xlabel("percentile of operations")
         axes.set_ylabel("latency, µs")
+        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+    return made.svg
+
+
+def powers(name: str, title: str, unit: str, of: Mapping[str, Sequence[float]]) -> Markup:
+    """Histograms by powers of two: how many of each class lie from 2^n on."""
+    said = "; ".join(f"{key}: most from {2 ** max(range(len(bins)), key=bins.__getitem__)} {unit} on" for key, bins in of.items())
+    last = max((n for bins in of.values() for n, count in enumerate(bins) if count), default=0)
+    with drawing(name, title, said, height=2.5 + 0.18 * len(of)) as made:
+        axes = made.axes
+        for place, (key, bins) in enumerate(of.items()):
+            axes.plot(
+                range(last + 1), [*bins, *[0] * (last + 1)][: last + 1], color=COLOURS[place % len(COLOURS)],
+                linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)], markersize=3.5, linewidth=1.2,
+                label=short(key),
+            )  # fmt: skip
+        axes.set_yscale("symlog", linthresh=1)
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: number(2.0**x) if x >= 0 else ""))
+        axes.tick_params(axis="x", labelsize=7)
+        axes.grid(True)
+        axes.set_xlabel(f"{unit}, from this on")
+        axes.set_ylabel("how often")
         made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
     return made.svg
 

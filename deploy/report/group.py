@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
-from deploy.report.load import Core, Entry, Source
+from deploy.deployment import WORKLOADS
+from deploy.report.load import Entry, Source
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,24 @@ class Value:
     """One figure of all repeats."""
 
     runs: tuple[float, ...]
+    extent: tuple[float, float] | None = None  # least and greatest of what a single file's figure is the median of
 
     @property
     def mean(self) -> float:
         return mean(self.runs) if len(self.runs) > 1 else self.runs[0]
+
+    def scaled(self, by: float) -> "Value":
+        extent = (self.extent[0] * by, self.extent[1] * by) if self.extent else None
+        return Value(tuple(run * by for run in self.runs), extent)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """How far to the left and to the right whiskers go."""
+        if self.deviation is not None:
+            return self.deviation, self.deviation
+        if self.extent:
+            return max(0.0, self.mean - self.extent[0]), max(0.0, self.extent[1] - self.mean)
+        return 0.0, 0.0
 
     @property
     def deviation(self) -> float | None:
@@ -41,7 +56,7 @@ class Group:
     def label(self) -> str:
         e = self.entry
         name = "Linux" if e.system == "linux" else " ".join(part for part in (e.layout, e.lock) if part) or e.system
-        return f"{name}, {e.workload.upper()}" if e.workload else name
+        return f"{name}, {e.workload.upper()}" if e.workload in WORKLOADS else name
 
     @property
     def repeats(self) -> int:
@@ -50,7 +65,8 @@ class Group:
     def value(self, metric: str) -> Value | None:
         """Of those runs that have it."""
         runs = [run for entry in self.entries if (run := entry.metrics.get(metric)) is not None]
-        return Value(tuple(float(run) for run in runs)) if runs else None
+        extent = self.entry.min_max.get(metric) if len(self.entries) == 1 else None
+        return Value(tuple(float(run) for run in runs), extent) if runs else None
 
     @property
     def metrics(self) -> list[str]:
@@ -70,13 +86,9 @@ class Group:
         for entry in self.entries:
             for core in entry.per_core:
                 value = getattr(core, name)
-                if value is not None:
-                    found.setdefault(_place(core), []).append(float(value))
+                if value is not None and core.core is not None:
+                    found.setdefault((core.cluster, core.core), []).append(float(value))
         return {place: Value(tuple(runs)) for place, runs in sorted(found.items())}
-
-
-def _place(core: Core) -> tuple[int, int]:
-    return core.cluster, core.core
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
@@ -88,7 +100,7 @@ def groups(sources: Iterable[Source]) -> list[Group]:
             key: Key = (
                 source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode,
                 entry.system, entry.layout, entry.lock, entry.workload, entry.model,
-                entry.clusters, entry.cores, entry.emulated, _machine(entry), *_told(entry),
+                entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry), *_told(entry),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip
             group = found.setdefault(key, Group(entry, source))

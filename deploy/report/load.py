@@ -15,8 +15,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from topology.errors import InputError
 
 LARGEST = 64 << 20  # bytes of a file
-# Options that change no result: where it goes, and what else is measured beside it.
-_ASIDE = ("--json", "--plot", "--timeout", "--baseline", "--layout", "--lock", "--workload")
+_PLACES = ("--json", "--plot", "--timeout")  # options that change no result
+_BESIDE = ("--baseline", "--layout", "--lock", "--workload")  # that say which results there are
 LONGEST = 60  # characters of a value in a message
 
 
@@ -74,16 +74,41 @@ class MachineEntry(_Shape):
 
 class Core(_Shape):
     cluster: Count = 0
-    core: Count
+    core: Count | None = None
     ops_per_s: Number | None = None
     cpu_utilisation: Number | None = None
     lock_conflict_ratio: Number | None = None
 
 
+class LockClass(_Shape):
+    """What `skerry lockstat` says of one class of locks; times in cycles."""
+
+    grabs: Number
+    conflicts: Number
+    conflict_ratio: Number = 0
+    spins_mean: Number = 0
+    wait_mean: Number = 0
+    hold_mean: Number = 0
+    wait_log2: list[Number] = []
+    hold_log2: list[Number] = []
+
+
+class Transactions(_Shape):
+    begun: Number
+    committed: Number
+    fallbacks: Number
+    aborted: dict[str, Number] = {}
+
+
 class Entry(_Shape):
     """One element of "results"."""
 
-    metrics: dict[str, Number | None]
+    metrics: dict[str, Number | None] = {}
+    min_max: dict[str, tuple[Number, Number]] = {}  # of the runs that a metric is the median of
+    cluster: Count | None = None
+    kernel: str = ""
+    locks: dict[str, LockClass] | None = None
+    transactions: Transactions | None = None
     system: str = "skerry"
     layout: str = ""
     lock: str = ""
@@ -116,19 +141,23 @@ class Source:
 
     @property
     def command(self) -> str:
-        """What somebody typed, where the file says it."""
-        words = self.document.arguments
-        return f"./skerry {shlex.join(words) if words is not None else self.document.command}"
+        """How to make these results again, wherever they go then; as typed, where the file says it."""
+        words = self._words(_PLACES)
+        return f"./skerry {shlex.join(words) if words else self.document.command}"
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """What was asked for, wherever its results went: runs that agree in it are repeats."""
+        """What all results of the file have in common: runs that agree in it are repeats."""
+        return self._words(_PLACES + _BESIDE)
+
+    def _words(self, without: tuple[str, ...]) -> tuple[str, ...]:
+        """The command line without these options and their values."""
         words = iter(self.document.arguments or ())
         found = []
         for word in words:
-            if word in _ASIDE:
+            if word in without:
                 next(words, None)
-            elif word not in ("-q", "--quiet") and not word.startswith(tuple(f"{option}=" for option in _ASIDE)):
+            elif word not in ("-q", "--quiet") and not word.startswith(tuple(f"{option}=" for option in without)):
                 found.append(word)
         return tuple(found)
 
@@ -167,6 +196,9 @@ def read(path: Path) -> Source:
         document = Document.model_validate_json(content)
     except ValidationError as error:
         raise _wrong(path, raw, error) from None
+    for number, entry in enumerate(document.results):
+        if "metrics" not in entry.model_fields_set and entry.locks is None:
+            raise InputError(str(path), f"results[{number}] has no 'metrics'")
     return Source(path, hashlib.sha256(content).hexdigest(), document, raw)
 
 

@@ -13,6 +13,8 @@ from topology.model import measured
 from topology.model.fit import Fit, Parameter
 from topology.model.measured import Curve
 
+MOST_CURVES = 6
+
 
 def is_measured(source: Source) -> bool:
     return any(not e.model and e.metrics.get(measured.METRIC) is not None for e in source.document.results)
@@ -45,8 +47,8 @@ def section(sources: Sequence[Source]) -> Section:
         except InputError as error:
             raise InputError(error.culprit, f"{error.problem}: its throughput cannot be fitted") from None
         made.words += [f"Not fitted: {fitting.why_not(curve)}." for curve in curves if not fitting.can_fit(curve)]
-        if fits := [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]:
-            made.figures.append(_figure(number, fits, of))
+        fits = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
+        made.figures += [_figure(f"{number}-{place}", some, of) for place, some in enumerate(_readable(fits))]
     if made.figures:
         made.words.append(
             "Service and delay are the machine-repairman model's (for ticket locks Boyd-Wickizer's), fitted by least squares "
@@ -55,8 +57,18 @@ def section(sources: Sequence[Source]) -> Section:
     return made
 
 
-def _figure(number: int, fits: Sequence[Fit], of: Sequence[Source]) -> Figure:
-    title = f"Throughput over cores ({of[0].document.command}{', emulated' * any(f.curve.emulated for f in fits)})"
+def _readable(fits: Sequence[Fit]) -> list[Sequence[Fit]]:
+    """Figures of few curves: all in one, else one for each lock, else some delays at a time."""
+    if len(fits) <= MOST_CURVES:
+        return [fits] if fits else []
+    by_lock = [[fit for fit in fits if fit.curve.lock == lock] for lock in dict.fromkeys(fit.curve.lock for fit in fits)]
+    return [some[i : i + MOST_CURVES] for some in by_lock for i in range(0, len(some), MOST_CURVES)]
+
+
+def _figure(number: str, fits: Sequence[Fit], of: Sequence[Source]) -> Figure:
+    locks = ", ".join(dict.fromkeys(fit.curve.lock for fit in fits))
+    emulated = ", emulated" if any(fit.curve.emulated for fit in fits) else ""
+    title = f"Throughput over cores: {locks} ({of[0].document.command}{emulated})"
     rows = [(fit.curve.name, [_cell(fit.service), _cell(fit.delay), _number(fit.r_squared), _number(fit.worst)]) for fit in fits]
     table = Table("What was fitted", ["service, cycles", "delay, cycles", "R²", "largest deviation"], rows)
     runs = f"{len(of)} files" if len(of) > 1 else "one file"

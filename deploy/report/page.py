@@ -43,9 +43,10 @@ def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str
     for number, part in enumerate(parts):
         step(f"drawing {sections.head(part)}")
         made += [make(part, number) for make in (sections.comparison, sections.latency, sections.utilisation, sections.locks)]
+    made.append(sections.lock_classes(found))
     step("fitting the model")
     made.append(models.section(sources))
-    rest = sections.partitions([group for group in found if not sections.is_comparison(group)])
+    rest = sections.partitions([group for group in found if not sections.is_comparison(group) and group.metrics])
     for number, part in enumerate(_gathered(rest)):
         step(f"drawing {part[0].source.document.command}")
         made.append(sections.others(part, number))

@@ -4,9 +4,11 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from markupsafe import Markup
 
+from deploy.deployment import WORKLOADS
 from deploy.render import FIGURES
 from deploy.report import figures, machine
 from deploy.report.group import Group, Value, ratio
@@ -19,6 +21,14 @@ _SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instruction
 _LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
 _TOLD = ("delay_cycles", "rounds", "operations", "seconds")
 _CHIEF = ("one_way_kernel_instructions", "one_way_kernel_cycles", "interrupt_delay_max_instructions")
+_CLASS = (
+    ("grabs", "grabs", ",.0f"),
+    ("conflicts", "conflicts", ",.0f"),
+    ("conflict_ratio", "conflicts/grab", ".3%"),
+    ("spins_mean", "mean spins", ",.1f"),
+    ("wait_mean", "mean wait", ",.1f"),
+    ("hold_mean", "mean hold", ",.1f"),
+)
 MOST_BARS = 24
 
 
@@ -81,6 +91,8 @@ def repeats(groups: Sequence[Group]) -> str:
     """How many runs the figures stand on."""
     counts = sorted({group.repeats for group in groups})
     if counts == [1]:
+        if any(group.entry.min_max for group in groups):
+            return "Medians; whiskers reach from the least to the greatest run of the file."
         return "One run each: no error bars."
     runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     return f"Means of {runs} runs; whiskers are one standard deviation, rings single runs."
@@ -92,7 +104,7 @@ def _bars(name: str, metric: str, groups: Sequence[Group]) -> Figure | None:
         return None
     title = title_of(metric)
     scale = 1 / MIB if metric in _BYTES else 1.0
-    values = [Value(tuple(run * scale for run in value.runs)) for _, value in known]
+    values = [value.scaled(scale) for _, value in known]
     of = [group for group, _ in known]
     svg = figures.bars(name, title, title, [group.label for group in of], values)
     table = Table(title, [title], [(group.label, [cell(metric, value)]) for group, value in known])
@@ -111,7 +123,7 @@ def partitions(groups: Sequence[Group]) -> list[list[Group]]:
 
 def head(part: Sequence[Group]) -> str:
     entry = part[0].entry
-    load = f", YCSB {entry.workload.upper()}" if entry.workload in ("a", "b", "c", "f") else ""
+    load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
     emulated = ", emulated" if entry.emulated else ""
     asked = " ".join(part[0].source.asked) or part[0].source.document.command
     return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{emulated}"
@@ -191,7 +203,7 @@ def utilisation(part: Sequence[Group], number: int) -> Section:
         if not cores:
             continue
         names = [f"cluster {cluster}, core {core}" for cluster, core in cores]
-        values = [Value(tuple(100 * run for run in value.runs)) for value in cores.values()]
+        values = [value.scaled(100) for value in cores.values()]
         rows = [(name, [Cell(value, ".1%")]) for name, value in zip(names, cores.values())]
         table = Table(f"CPU utilisation, {group.label}", ["busy"], rows)
         if len(names) > MOST_BARS:
@@ -207,6 +219,44 @@ def locks(part: Sequence[Group], number: int) -> Section:
     made = Section(f"locks-{number}", f"Locks: {head(part)}", in_contents=False)
     made.figures = [f for metric in _LOCKS if (f := _bars(f"locks-{number}-{metric}", metric, part))]
     return made
+
+
+def lock_classes(groups: Sequence[Group]) -> Section:
+    """What `skerry lockstat` tells: each cluster's locks by class."""
+    made = Section("lock-classes", "Locks by class")
+    rows: list[tuple[str, list[Cell | None]]] = []
+    with_locks = [group for group in groups if group.entry.locks]
+    for number, group in enumerate(with_locks):
+        where = f"cluster {group.entry.cluster or 0}, {group.entry.kernel or group.entry.lock}"
+        waits: dict[str, list[float]] = {}
+        holds: dict[str, list[float]] = {}
+        for name in group.entry.locks or {}:
+            of = [entry.locks[name] for entry in group.entries if entry.locks and name in entry.locks]
+            cells = [Cell(Value(tuple(float(getattr(lock, key)) for lock in of)), form) for key, _, form in _CLASS]
+            rows.append((f"{where}: {name}", list(cells)))
+            for found, key in ((waits, "wait_log2"), (holds, "hold_log2")):
+                if any(any(getattr(lock, key)) for lock in of):
+                    found[name] = [float(sum(bins)) for bins in zip_longest(*(getattr(lock, key) for lock in of), fillvalue=0)]
+        for what, found in (("waited for", waits), ("held", holds)):
+            if found:
+                title = f"How long locks were {what}: {where}"
+                svg = figures.powers(f"classes-{number}-{what.replace(' ', '-')}", title, "cycles", found)
+                made.figures.append(Figure(title, svg, "Counted in powers of two.", commands([group])))
+        rows += _transactions(where, group)
+    if rows:
+        made.tables = [Table("Each class of lock; times in cycles", [name for _, name, _ in _CLASS], rows)]
+        made.commands = commands(with_locks)
+    return made
+
+
+def _transactions(where: str, group: Group) -> list[tuple[str, list[Cell | None]]]:
+    """Only of kernels that began some: begun as grabs, those that fell back to the lock as conflicts."""
+    of = [entry.transactions for entry in group.entries if entry.transactions and entry.transactions.begun]
+    if not of:
+        return []
+    begun, back = (Value(tuple(float(getattr(t, key)) for t in of)) for key in ("begun", "fallbacks"))
+    share = Value(tuple(float(t.fallbacks / t.begun) for t in of))
+    return [(f"{where}: transactions (conflicts: fallbacks)", [Cell(begun, ",.0f"), Cell(back, ",.0f"), Cell(share, ".3%"), *[None] * 3])]
 
 
 def others(part: Sequence[Group], number: int) -> Section:
