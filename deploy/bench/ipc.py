@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.bench import pingpong
+from deploy.bench import pingpong, reference
 from deploy.bench.regimes import BASELINE
 from deploy.errors import Failure
 from deploy.qemu import Accel
@@ -106,4 +106,6 @@ def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
         if baseline.spread[name].median > 0
     }
     entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": found}
+    if measured.lock in reference.FIGURE_RATIOS:
+        entry["published"] = {ONE_WAY: reference.FIGURE_RATIOS[measured.lock]}
     return entry | ({"emulated": True} if measured.emulated else {})

@@ -12,6 +12,7 @@ import pytest
 from deploy import qemu
 from deploy.bench import latency
 from deploy.bench.ipc import OPERATIONS, Measured, Spread, measure, metric
+from deploy.bench.reference import FIGURE_RATIOS
 from deploy.modules import REGIMES
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
@@ -23,6 +24,8 @@ CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slo
 BOUNDS = {
     "none": {"call": 120, "reply_recv": 140, "slow_call": 450, "slow_reply_recv": 450, "signal": 250},
     "clh": {"call": 160, "reply_recv": 180, "slow_call": 450, "slow_reply_recv": 450, "signal": 250},
+    "ticket": {"call": 165, "reply_recv": 190, "slow_call": 455, "slow_reply_recv": 490, "signal": 250},
+    "mcs": {"call": 165, "reply_recv": 190, "slow_call": 455, "slow_reply_recv": 490, "signal": 250},
 }
 
 
@@ -83,6 +86,7 @@ def test_command(tmp_path: Path) -> None:
     assert (ratio["of"], ratio["to"]) == ("clh", "none")
     for name in CONTRACT:
         assert ratio["metrics"][name] == clh["metrics"][name] / none["metrics"][name]
+    assert ratio["published"] == {"one_way": FIGURE_RATIOS["clh"]} and f"{FIGURE_RATIOS['clh']:.2f}" in done.stdout
     assert all(title in done.stdout for title in OPERATIONS.values())
     assert "Figure 3" in done.stdout and f"{clh['metrics'][CONTRACT[0]]:g}" in done.stdout
     assert (tmp_path / "r.png").stat().st_size > 1000
