@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transaction.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "arch.h"
 #include "hosted.h"
 
 uint32_t (*transaction_aborts)(enum transaction_place place);
+void (*transaction_waits)(void);
 struct transaction_count transaction_count;
 
 /* The one that runs: its core, null when none does. */
 static struct hosted_core *running;
 static struct fiber_mark mark;
 static uint32_t *status_at;
+static uint64_t time_before; /* the machine's clock is put back: the next attempt is made at the same time */
 
 static struct {
 	uint8_t *address;
@@ -61,6 +64,7 @@ bool transaction_begin(uint32_t *status)
 	status_at = status;
 	writes = 0;
 	running = core;
+	time_before = core->machine->time;
 	may_abort(TRANSACTION_BEGINS);
 	return true;
 }
@@ -80,6 +84,7 @@ void transaction_abort(uint32_t status)
 	struct hosted_core *core = running;
 	running = 0;
 	undo(&core->fiber);
+	core->machine->time = time_before;
 	*status_at = status;
 	transaction_count.aborted++;
 	fiber_back(&core->fiber, &mark);
@@ -120,20 +125,35 @@ uint64_t __wrap_hosted_time(void)
 	return __real_hosted_time();
 }
 
-/* A function that no abort takes back. */
+/* Something happens that no abort takes back. */
+static void must_not_run(const char *what)
+{
+	if (!running)
+		return;
+	running = 0;
+	fprintf(stderr, "%s in a transaction: kernel_irrevocable() is missing\n", what);
+	arch_panic("a transaction that must not be one");
+}
+
+void __real_hosted_relax(void);
+void __wrap_hosted_relax(void);
+void __wrap_hosted_relax(void)
+{
+	must_not_run("waiting");
+	if (transaction_waits)
+		transaction_waits();
+	__real_hosted_relax();
+}
+
 #define OUTSIDE(result, name, parameters, arguments)                                      \
 	result __real_##name parameters;                                                  \
 	result __wrap_##name parameters;                                                  \
 	result __wrap_##name parameters                                                   \
 	{                                                                                 \
-		if (running) {                                                            \
-			running = 0;                                                      \
-			arch_panic(#name " in a transaction: kernel_irrevocable() is missing"); \
-		}                                                                         \
+		must_not_run(#name);                                                      \
 		return __real_##name arguments;                                           \
 	}
 OUTSIDE(void, hosted_pause, (void), ())
-OUTSIDE(void, hosted_relax, (void), ())
 OUTSIDE(void, hosted_flush_tlb, (void), ())
 OUTSIDE(void, hosted_flush_tag, (uint64_t tag), (tag))
 OUTSIDE(void, arch_unload, (struct cpu *cpu), (cpu))

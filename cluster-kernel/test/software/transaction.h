@@ -30,6 +30,8 @@ enum { TRANSACTION_WRITES_MAX = 8192 };
 
 /* Who says where transactions abort, and why; null (at first): drawn, most of them commit. */
 extern uint32_t (*transaction_aborts)(enum transaction_place place);
+/* Called at each turn of a waiting loop; null: nothing. */
+extern void (*transaction_waits)(void);
 /* Of all machines, since the program's start. */
 extern struct transaction_count {
 	uint64_t begun, committed, aborted;
