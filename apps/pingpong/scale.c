@@ -7,6 +7,7 @@
  * entry into the kernel is one arrival of the queueing model.
  */
 #include "exponential.h"
+#include "mark.h"
 #include "output.h"
 #include "pingpong.h"
 
@@ -52,9 +53,6 @@ struct snapshot {
 static struct snapshot before, after;
 static uint64_t threads[2 * MOST_CORES];
 static bool in_cycles;
-
-/* A no-op that an emulator can see: `nopl` whose displacement's upper half says that it is one of these. */
-#define MARK(number) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00, " #number ", 0x00, 0x4b, 0x53" ::: "memory")
 
 /* Core 0 stands still meanwhile, for this thread runs there. */
 static void look(struct snapshot *now, unsigned cores)

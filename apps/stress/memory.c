@@ -115,9 +115,7 @@ void memory_measure(unsigned tasks, unsigned pages, unsigned rounds, unsigned pa
 	for (unsigned i = 0; i < tasks; i++)
 		make_task(i, rounds, frames, done);
 
-	report_read();
-	report_snapshot("begin");
-	uint64_t begun = read_tsc();
+	report_begin();
 	tasks_resume();
 	for (unsigned round = 0; round < rounds; round++) {
 		wait_all(done, all);
@@ -129,12 +127,9 @@ void memory_measure(unsigned tasks, unsigned pages, unsigned rounds, unsigned pa
 			check_ok(notification_signal(task[i].go));
 	}
 	wait_all(done, all);
-	uint64_t cycles = read_tsc() - begun;
-	report_read();
-	report_snapshot("end");
-	report_cores();
+	report_end();
 	for (unsigned i = 0; i < pagers; i++)
 		faults += pager[i].faults;
 	check_eq(faults, (uint64_t)tasks * pages * rounds);
-	report_done("memory", tasks, pagers, faults, cycles);
+	report_done("memory", tasks, pagers, faults);
 }

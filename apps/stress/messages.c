@@ -14,17 +14,12 @@ void messages_measure(unsigned clients, unsigned rounds)
 		all |= 1ull << i;
 	}
 
-	report_read();
-	report_snapshot("begin");
-	uint64_t begun = read_tsc();
+	report_begin();
 	tasks_resume();
 	wait_all(done, all);
-	uint64_t cycles = read_tsc() - begun;
-	report_read();
-	report_snapshot("end");
-	report_cores();
+	report_end();
 	check_ok(tcb_suspend(server));
 	check_ok(tcb_read_registers(IPC, server, &served));
 	check_eq(served.r13, (uint64_t)clients * rounds);
-	report_done("messages", clients, 1, served.r13, cycles);
+	report_done("messages", clients, 1, served.r13);
 }

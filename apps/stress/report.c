@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events as cluster-managers write them (stats.c there), and two of this program's own. */
 #include <skerry/stat_read.h>
+#include "mark.h"
 #include "output.h"
 #include "stress.h"
 
-static struct core_stat now[BOOT_MAX_CPUS], sum;
+/* What the cores had counted at a moment. */
+struct moment {
+	const char *name;
+	uint64_t time; /* TSC */
+	struct core_stat core[BOOT_MAX_CPUS];
+};
+static struct moment before = { .name = "begin" }, after = { .name = "end" };
 static struct text line;
 
 static void flush(void)
@@ -36,29 +43,39 @@ static void word(const char *name, const char *value)
 	text_json(&line, value);
 }
 
-void report_read(void)
+static void look(struct moment *now)
 {
-	sum = (struct core_stat){ 0 };
-	for (unsigned i = 0; i < ROOT->cpu_count; i++) {
-		stat_read(&STAT[i], &now[i], read_tsc);
-		stat_add(&sum, &now[i]);
-	}
+	now->time = read_tsc();
+	for (unsigned i = 0; i < ROOT->cpu_count; i++)
+		stat_read(&STAT[i], &now->core[i], read_tsc);
 }
 
-static void core(unsigned i)
+void report_begin(void)
 {
-	struct lock_stat lock = stat_kernel_locks(&now[i]);
+	look(&before);
+	MARK(1);
+}
+
+void report_end(void)
+{
+	MARK(2);
+	look(&after);
+}
+
+static void core(const struct core_stat *now, unsigned i)
+{
+	struct lock_stat lock = stat_kernel_locks(now);
 	put(i ? ",{\"core\":" : "{\"core\":");
 	text_number(&line, i);
 	field("cpu", ROOT->cpu_number[i]);
-	field("tsc", now[i].updated);
-	field("idle", now[i].idle_cycles);
-	field("started", now[i].started);
-	field("entries", now[i].entries);
-	field("syscalls", now[i].syscalls);
-	field("interrupts", now[i].interrupts);
-	field("faults", now[i].faults);
-	field("switches", now[i].switches);
+	field("tsc", now->updated);
+	field("idle", now->idle_cycles);
+	field("started", now->started);
+	field("entries", now->entries);
+	field("syscalls", now->syscalls);
+	field("interrupts", now->interrupts);
+	field("faults", now->faults);
+	field("switches", now->switches);
 	field("lock_grabs", lock.grabs);
 	field("lock_conflicts", lock.conflicts);
 	field("lock_spins", lock.spins);
@@ -66,7 +83,7 @@ static void core(unsigned i)
 	field("lock_wait_max", lock.wait_max);
 	field("lock_hold", lock.hold);
 	field("lock_hold_max", lock.hold_max);
-	field("commits", now[i].transactions.committed);
+	field("commits", now->transactions.committed);
 	put("}");
 }
 
@@ -80,60 +97,72 @@ static void begin(const char *event, const char *when)
 	word("kernel", ROOT->kernel_name);
 }
 
-void report_snapshot(const char *when)
+static void words(const struct core_stat *of)
 {
 	const char *comma = "";
-	begin("stats", when);
-	field("tsc", now[0].updated);
-	field("tsc_hz", ROOT->tsc_hz);
-	put(",\"cores\":[");
-	for (unsigned i = 0; i < ROOT->cpu_count; i++)
-		core(i);
-	put("]}\n");
-	if (sum.entries) {
-		begin("locks", when);
-		put(",\"words\":[");
-		for (unsigned i = 0; i < STAT_WORDS; i++) {
-			uint64_t value = ((const uint64_t *)&sum)[i];
-			if (!value)
-				continue;
-			put(comma);
-			put("[");
-			text_number(&line, i);
-			put(",");
-			text_number(&line, value);
-			put("]");
-			comma = ",";
-		}
-		put("]}\n");
+	put(",\"words\":[");
+	for (unsigned i = 0; i < STAT_WORDS; i++) {
+		uint64_t value = ((const uint64_t *)of)[i];
+		if (!value)
+			continue;
+		put(comma);
+		put("[");
+		text_number(&line, i);
+		put(",");
+		text_number(&line, value);
+		put("]");
+		comma = ",";
 	}
-	flush();
+	put("]");
 }
 
-void report_cores(void)
+static void snapshot(const struct moment *moment)
 {
+	static struct core_stat sum;
+	sum = (struct core_stat){ 0 };
+	begin("stats", moment->name);
+	field("tsc", moment->time);
+	field("tsc_hz", ROOT->tsc_hz);
+	put(",\"cores\":[");
 	for (unsigned i = 0; i < ROOT->cpu_count; i++) {
-		uint64_t busy = tasks_time(i);
-		stat_read(&STAT[i], &now[i], read_tsc);
-		put("{\"event\":\"stress-core\"");
-		field("core", i);
-		field("wall", now[i].updated - now[i].started);
-		field("idle", now[i].idle_cycles);
-		field("busy", busy);
+		core(&moment->core[i], i);
+		stat_add(&sum, &moment->core[i]);
+	}
+	put("]}\n");
+	if (sum.entries) {
+		begin("locks", moment->name);
+		words(&sum);
 		put("}\n");
 	}
 	flush();
 }
 
-void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations, uint64_t cycles)
+static void times(unsigned i)
 {
+	static struct core_stat now;
+	uint64_t busy = tasks_time(i);
+	stat_read(&STAT[i], &now, read_tsc);
+	put("{\"event\":\"stress-core\"");
+	field("core", i);
+	field("wall", now.updated - now.started);
+	field("idle", now.idle_cycles);
+	field("busy", busy);
+	put("}\n");
+}
+
+void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations)
+{
+	snapshot(&before);
+	snapshot(&after);
+	for (unsigned i = 0; i < ROOT->cpu_count; i++)
+		times(i);
 	put("{\"event\":\"stress\"");
 	word("program", program);
 	field("cores", ROOT->cpu_count);
 	field("tasks", tasks);
 	field("servers", servers);
 	field("operations", operations);
-	field("cycles", cycles);
+	field("cycles", after.time - before.time);
 	put("}\n");
 	flush();
 }

@@ -46,9 +46,9 @@ uint64_t tasks_time(unsigned core);
 
 /* --- report.c --- */
 
-/* What the cores have counted now; the next two report what was read, `when` a name of the moment. */
-void report_read(void);
-void report_snapshot(const char *when);
-/* Of each core: wall, idle and busy cycles; busy is what its threads say that they ran. */
-void report_cores(void);
-void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations, uint64_t cycles);
+/* What is measured lies between these two. Nothing is reported before the second has read what the cores counted. */
+void report_begin(void);
+void report_end(void);
+/* `operations` of `tasks` and those who serve them; what the cores counted before and after; what each did in all:
+ * wall, idle and busy cycles, busy being what its threads say that they ran. */
+void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations);
