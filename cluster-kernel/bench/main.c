@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "arch_transaction.h"
 #include "bench.h"
 #include "regime.h"
 #include "team.h"
@@ -16,6 +17,8 @@ void bench_begin(const struct team *team)
 {
 	printf("{\"regime\":\"%.*s\",\"cores\":%u,\"share\":%.4f,\"privileged\":%s", (int)strlen(REGIME_HEADER) - 2,
 	       REGIME_HEADER, team->count, team_share(team), team->privileged == team->count ? "true" : "false");
+	if (regime_is("rtm") && arch_no_transactions())
+		printf(",\"no_transactions\":\"%s\"", arch_no_transactions());
 }
 
 void *bench_array(uint64_t count, uint64_t size)

@@ -13,14 +13,17 @@ static inline int quantile_order(const void *a, const void *b)
 
 static inline void quantile_sort(double *values, size_t count) { qsort(values, count, sizeof(*values), quantile_order); }
 
-/* Of sorted values: the mean of their middle half. Finer than a median where the clock's steps are coarse. */
-static inline double quantile_midmean(const double *sorted, size_t count)
+/*
+ * Of sorted values: the mean of all but the hundredth that interrupts made long. Finer than a median where the clock's
+ * steps are coarse, as they begin anywhere.
+ */
+static inline double quantile_mean(const double *sorted, size_t count)
 {
 	double sum = 0;
-	size_t first = count / 4, last = count - first;
-	for (size_t i = first; i < last; i++)
+	size_t taken = count - count / 100;
+	for (size_t i = 0; i < taken; i++)
 		sum += sorted[i];
-	return count ? sum / (double)(last - first) : 0;
+	return taken ? sum / (double)taken : 0;
 }
 
 /* Of sorted values: that below which the part `q` of them lies; 0 of none. */

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The experiments on this machine's own cores: measured, printed, written, drawn. For the commands, one call each."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deploy.bench import native_host, native_ipc, native_lock, native_scale, native_table, reference
+from deploy.bench.ipc import ratios
+from deploy.bench.native_host import Parallel, Processors
+from deploy.bench.regimes import BASELINE
+from deploy.errors import Failure
+from deploy.output import Output
+from deploy.results import document
+from deploy.setup.build import ensure_built
+from topology.model import ranges
+
+FEW = 8  # cores that show neither a collapse nor a plateau
+FIGURE_LOCK = (
+    "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks as in "
+    "Boyd-Wickizer et al. 2012."
+)
+FIGURE_SCALE = (
+    "Stands for Figures 4 (one lock, each delay) and 5 (each lock, 4,000 cycles) of Elphinstone et al., 'For a Microkernel, "
+    "a Big Lock Is Fine'."
+)
+
+
+class Session:
+    """One command's: its processors, looked at before and after; what all have in common at the end."""
+
+    def __init__(self, cores: int, output: Output) -> None:
+        self.output = output
+        self.usable: Processors = native_host.processors()
+        native_host.check_count(cores, self.usable)
+        ensure_built(output)
+        self.parallel = Parallel([native_host.look(self.usable, cores)], cores)
+
+    def looked_again(self) -> list[str]:
+        """What a reader must know of this machine, a line each."""
+        self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
+        notes = [self.parallel.verdict]
+        if self.usable.share_cores(self.parallel.count):
+            notes.append(f"Some are hardware threads of one core: there are {self.usable.cores} cores.")
+        if not self.parallel.looks[0]["privileged"]:
+            notes.append("Without real-time priority: others on this machine disturb.")
+        if self.parallel.count < FEW:
+            notes.append(
+                f"{self.parallel.count} {'core shows' if self.parallel.count == 1 else 'cores show'} what a lock and its "
+                "hand-over cost, not where ticket collapses or queue locks hold a plateau: skerry model predict says where."
+            )
+        return notes
+
+    @property
+    def label(self) -> str:
+        return "" if self.parallel.real else "  (not in parallel)"
+
+    def finish(self, command: str, entries: list[dict[str, Any]], **more: Any) -> None:
+        why = next((e["no_transactions"] for e in entries if "no_transactions" in e), None)
+        if not self.parallel.real:
+            for entry in entries:
+                if entry["cores"] > 1:
+                    entry["parallel"] = False
+        on = native_host.describe(self.usable, self.parallel, why)
+        self.output.results(document(command, on, [], entries) | more)
+        if why:
+            self.output.line(f"No transactions on this machine: {why}. rtm ran as its fallback, clh.")
+
+
+def sizes(text: str | None) -> list[int]:
+    """--cores; without it each number of processors up to eight, then twice as many and all."""
+    if text is not None:
+        return ranges.cores(text)
+    most = len(native_host.processors().numbers)
+    return sorted({*range(1, min(most, FEW) + 1), *(n for n in (16, 32) if n < most), most})
+
+
+def scale(
+    locks: Sequence[str], delays: Sequence[float], cores: Sequence[int], rounds: int, output: Output,
+    runs: int = native_scale.RUNS,
+) -> list[dict[str, Any]]:
+    """Results of ping-pong on every core. `cores` are the sizes to try, `rounds` what each core makes, roughly."""
+    session = Session(max(cores), output)
+    return native_scale.measure(dict.fromkeys(locks, delays), cores, rounds, output, runs, session.usable)
+
+
+def scale_command(
+    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
+    runs: int = native_scale.RUNS,
+) -> None:
+    """All of `bench scale --native`: table, results, plot. `wanted` are the delays of each lock."""
+    from deploy.bench.native_plot import plot_scale
+
+    session = Session(max(cores), output)
+    entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable)
+    notes = session.looked_again()
+    output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
+    _lines(output, notes)
+    session.finish("bench scale", entries)
+    plot_scale(entries, [FIGURE_SCALE, *notes], picture)
+
+
+def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, picture: Path) -> None:
+    """All of `bench ipc --native`."""
+    from deploy.bench.ipc_plot import plot_ipc
+
+    session = Session(1, output)
+    measured, entries = native_ipc.measure(locks, rounds, runs, output, session.usable)
+    output.table(native_table.ipc(measured, entries, f"Stands for {reference.FIGURE}"))
+    session.finish("bench ipc", entries, ratios=[ratios(one, measured[0]) for one in measured[1:]])
+    plot_ipc(measured, "native, hosted port: without mode and address-space switches", picture)
+
+
+def lock_command(
+    locks: Sequence[str], what: native_lock.Contention, entries: int, runs: int, output: Output, picture: Path
+) -> None:
+    """All of `bench lock`."""
+    from deploy.bench.native_plot import plot_lock
+
+    most = max(what.cores)
+    if all(lock == BASELINE for lock in locks):
+        raise Failure(f"{BASELINE} excludes nobody; --lock names others")
+    session = Session(most, output)
+    kept = native_lock.exclusion(locks, most, entries, output, session.usable)
+    idle = native_lock.idle(locks, runs, output, session.usable)
+    contended = native_lock.contended(locks, what, runs, output, session.usable)
+    notes = session.looked_again()
+    output.table(native_table.idle(idle, FIGURE_LOCK))
+    output.table(native_table.contended(contended, FIGURE_LOCK, session.label))
+    more: dict[str, Any] = {"exclusion": kept}
+    if "rtm" in locks and not any("no_transactions" in e for e in idle):
+        more["aborts"] = native_lock.aborts(most, output, session.usable)
+        output.table(native_table.aborts(more["aborts"]))
+    counts = ", ".join(f"{lock} {count:,}" for lock, count in kept.items())
+    output.line(f"Exclusion, on {most} cores: entries and none lost: {counts}.")
+    _lines(output, notes)
+    session.finish("bench lock", [*idle, *contended], **more)
+    plot_lock(idle, contended, [FIGURE_LOCK, *notes], picture)
+
+
+def _lines(output: Output, lines: Sequence[str]) -> None:
+    for line in lines:
+        output.line(line)

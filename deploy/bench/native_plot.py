@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What was measured natively, as pictures: medians, with bars from the least to the most of all runs."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
+
+from deploy.bench.native_result import name_of  # noqa: E402
+from deploy.bench.native_table import UNIT  # noqa: E402
+from topology.errors import InputError  # noqa: E402
+
+_COLOURS = ("#7a7a7a", "#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030")
+Entry = Mapping[str, Any]
+
+
+def _bars(entry: Entry, metric: str, unit: float = 1) -> tuple[float, float, float]:
+    """Median, and how far least and most are from it."""
+    value = unit * entry["metrics"][metric]
+    least, most = (unit * bound for bound in entry["min_max"][metric])
+    return value, value - least, most - value
+
+
+def _lines(axes: Any, entries: Sequence[Entry], key: Any) -> None:
+    """Throughput over cores, one line for each key."""
+    names = list(dict.fromkeys(key(e) for e in entries))
+    for number, name in enumerate(names):
+        mine = sorted((e for e in entries if key(e) == name), key=lambda e: e["cores"])
+        points = [_bars(e, "throughput_per_cycle", UNIT) for e in mine]
+        values, below, above = zip(*points)
+        axes.errorbar(
+            [e["cores"] for e in mine], values, (below, above), label=name, color=_COLOURS[number % len(_COLOURS)],
+            marker="o", markersize=4, capsize=3,
+        )  # fmt: skip
+    axes.set_xlabel("cores")
+    axes.set_ylabel(f"kernel entries in {UNIT:,} cycles")
+    axes.set_xticks(sorted({e["cores"] for e in entries}))
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _idle(axes: Any, entries: Sequence[Entry]) -> None:
+    for x, e in enumerate(entries):
+        value, below, above = _bars(e, "enter_exit_cycles")
+        axes.bar(x, value, width=0.6, color=_COLOURS[x % len(_COLOURS)], yerr=([below], [above]), capsize=3)
+        axes.text(x, value + above, f"{value:.1f}", ha="center", va="bottom", size=8)
+    axes.axhline(entries[0]["metrics"]["bare_clh_cycles"], color="#444444", linestyle=":", label="bare CLH")
+    axes.set_xticks(range(len(entries)), [name_of(e).replace(" ", "\n", 1) for e in entries])
+    axes.set_ylabel("cycles, enter and exit")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def plot_lock(idle: Sequence[Entry], contended: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
+    delays = list(dict.fromkeys(e["metrics"]["delay_cycles"] for e in contended))
+    figure, panels = pyplot.subplots(1, 1 + len(delays), figsize=(2 + 4 * (1 + len(delays)), 4.6))
+    _idle(panels[0], idle)
+    panels[0].set_title("idle", size=10)
+    for axes, delay in zip(panels[1:], delays):
+        mine = [e for e in contended if e["metrics"]["delay_cycles"] == delay]
+        _lines(axes, mine, name_of)
+        axes.set_title(f"{delay:g} cycles outside, {mine[0]['metrics']['section_cycles']:,.0f} inside", size=10)
+    _finish(figure, panels, "Locks on real cores", notes, output)
+
+
+def plot_scale(entries: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
+    """A panel for each delay; where there are many, one for each lock."""
+    delays = list(dict.fromkeys(e["metrics"]["delay_cycles"] for e in entries))
+    locks = list(dict.fromkeys(name_of(e) for e in entries))
+    by_delay = len(delays) <= len(locks)
+    columns: list[Any] = delays if by_delay else locks
+    figure, grid = pyplot.subplots(1, len(columns), figsize=(3.2 + 3.2 * len(columns), 4.6), squeeze=False)
+    for axes, column in zip(grid[0], columns):
+        if by_delay:
+            mine = [e for e in entries if e["metrics"]["delay_cycles"] == column]
+            _lines(axes, mine, name_of)
+            axes.set_title(f"delay {column:g} cycles", size=10)
+        else:
+            mine = [e for e in entries if name_of(e) == column]
+            _lines(axes, mine, lambda e: f"delay {e['metrics']['delay_cycles']:g}")
+            axes.set_title(str(column), size=10)
+    _finish(figure, grid[0], "Independent ping-pong on every core, real cores", notes, output)
+
+
+def _finish(figure: Any, panels: Sequence[Any], title: str, notes: Sequence[str], output: Path) -> None:
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(title, x=0.01, ha="left", weight="bold")
+    width = int(21 * figure.get_figwidth())
+    text = "\n".join(textwrap.fill(note, width) for note in notes)
+    figure.text(0.01, 0.01, text, size=6, color="#555555", va="bottom")
+    figure.tight_layout(rect=(0, 0.02 + 0.024 * (text.count("\n") + 1), 1, 0.97))
+    try:
+        figure.savefig(output, dpi=130)
+    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
+        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
+    finally:
+        pyplot.close(figure)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The programs of cluster-kernel/bench: one for each kernel, each prints one line of JSON."""
+
+import json
+import subprocess
+from typing import Any
+
+from deploy.errors import Failure
+from deploy.paths import BUILD
+
+FOLDER = BUILD / "cluster-kernel" / "bench"
+CORES = "bench-cores"
+TIMEOUT = 120  # seconds; the longest takes a few
+
+
+def of_kernel(kernel: str) -> str:
+    """`clh`, or `clh+stat`, which counts."""
+    return f"kernel-bench-{kernel}"
+
+
+def run(name: str, *bench: str, **options: int | str) -> dict[str, Any]:
+    command = [str(FOLDER / name), *bench, *(f"{key}={value}" for key, value in options.items())]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    except FileNotFoundError:
+        raise Failure(f"{command[0]} is missing; ./skerry build makes it") from None
+    except subprocess.TimeoutExpired:
+        raise Failure(f"{name} {' '.join(bench)} did not end within {TIMEOUT} s") from None
+    try:
+        found: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        said = (done.stderr.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+        raise Failure(f"{name} {' '.join(bench)}: {said}") from None
+    check(name, found)
+    if done.returncode:
+        raise Failure(f"{name} {' '.join(bench)}: it ended with status {done.returncode}")
+    return found
+
+
+def check(name: str, found: dict[str, Any]) -> None:
+    """Everything that must add up."""
+    entries = found.get("all_entries")
+    if "counter" in found and found["counter"] != entries:
+        raise Failure(f"{name}: the lock does not exclude: {entries} entries, and {found['counter']} were counted in it")
+    counted = found.get("counted")
+    if not counted:
+        return
+    if counted["entries"] != entries:
+        raise Failure(f"{name}: {entries} entries were made, and the kernel counted {counted['entries']}")
+    locks, transactions = counted["locks"], counted["transactions"]
+    grabs = sum(locks[name]["grabs"] for name in ("kernel", "read", "write") if name in locks)
+    if found["regime"] == "none":
+        expected = 0
+    elif found["regime"] == "rtm":
+        expected = transactions["fallbacks"]
+        if transactions["committed"] + expected != entries:
+            raise Failure(f"{name}: {transactions['committed']} commits and {expected} fallbacks are not {entries} entries")
+        aborted = sum(transactions["aborted"].values())
+        if transactions["begun"] != transactions["committed"] + aborted:
+            raise Failure(f"{name}: {transactions['begun']} transactions were begun, other many ended")
+    else:
+        expected = entries
+    if grabs != expected:
+        raise Failure(f"{name}: the kernel's lock was taken {grabs} times, not {expected}")
+    for lock, of in locks.items():
+        if of["conflicts"] > of["grabs"]:
+            raise Failure(f"{name}: more conflicts of '{lock}' than grabs")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Repeating: everything in turn, so that what changes on the machine meanwhile meets all alike; medians with spread."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from deploy.bench import native_program as program
+from deploy.bench.ipc import Spread
+from deploy.output import Output
+
+UNDISTURBED = 0.97  # of its time that the host let a thread run: the least of a run that counts
+TRIES = 2  # for each run that counts
+
+
+@dataclass(frozen=True)
+class Job:
+    kernel: str  # regime, or regime+stat
+    bench: str
+    options: tuple[tuple[str, int | str], ...]
+
+    def run(self, seed: int) -> dict[str, Any]:
+        return program.run(program.of_kernel(self.kernel), self.bench, **dict(self.options), seed=seed)
+
+
+def job(kernel: str, bench: str, **options: int | str) -> Job:
+    return Job(kernel, bench, tuple(options.items()))
+
+
+@dataclass
+class Runs:
+    good: list[dict[str, Any]] = field(default_factory=list)
+    disturbed: list[dict[str, Any]] = field(default_factory=list)  # others had one of its processors meanwhile
+
+    @property
+    def used(self) -> list[dict[str, Any]]:
+        """All where too few were left alone."""
+        return self.good if len(self.good) >= len(self.disturbed) else self.good + self.disturbed
+
+    @property
+    def calm(self) -> bool:
+        return len(self.good) >= len(self.disturbed)
+
+    def spread(self, of: Callable[[dict[str, Any]], float]) -> Spread:
+        values = [of(found) for found in self.used]
+        return Spread(median(values), min(values), max(values))
+
+    def first(self, name: str) -> Any:
+        return self.used[0].get(name)
+
+
+def collect(jobs: Sequence[Job], runs: int, output: Output, what: str) -> dict[Job, Runs]:
+    """`runs` of each that nothing disturbed; where that cannot be had, what there is after twice as many."""
+    found = {each: Runs() for each in jobs}
+    with output.progress(what, total=runs) as update:
+        for attempt in range(TRIES * runs):
+            wanting = [each for each in jobs if len(found[each].good) < runs]
+            if not wanting:
+                break
+            update(completed=min(len(of.good) for of in found.values()), description=what)
+            for each in wanting:
+                result = each.run(attempt)
+                (found[each].good if result["share"] >= UNDISTURBED else found[each].disturbed).append(result)
+    return found
+
+
+def no_transactions(found: dict[Job, Runs]) -> str | None:
+    """Why regime rtm ran as its fallback, or None: it did not, or did not run."""
+    return next((why for runs in found.values() if (why := runs.first("no_transactions"))), None)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Independent ping-pong on each core, natively (Elphinstone, Figures 4 and 5)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deploy.bench import native_host, native_result
+from deploy.bench.native_runs import Job, Runs, collect, job
+from deploy.bench.regimes import BASELINE
+from deploy.output import Output
+
+RUNS = 7
+ENTRY = 500  # cycles, roughly: how long a window must be for so many rounds
+LEAST, MOST = 20_000_000, 400_000_000  # cycles of a window
+
+
+def window(rounds: int, delay: float) -> int:
+    return int(min(MOST, max(LEAST, 2 * rounds * (delay + ENTRY))))
+
+
+def measure(
+    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, runs: int,
+    usable: native_host.Processors,
+) -> list[dict[str, Any]]:
+    """A result for each lock, delay of it, and number of cores; under `none` each core has a kernel to itself."""
+    delays = sorted({delay for of in wanted.values() for delay in of})
+    points = [(lock, delay, n) for delay in delays for n in cores for lock, of in wanted.items() if delay in of]
+    jobs = [_job(lock, delay, n, rounds, usable) for lock, delay, n in points]
+    found = collect(jobs, runs, output, "Ping-pong on every core")
+    counting = [_job(f"{lock}+stat", delay, n, rounds, usable) for lock, delay, n in points]
+    counts = collect(counting, 1, output, "The same, counted")
+    return [
+        _result(lock, delay, n, found[plain], counts[counted].used[0])
+        for (lock, delay, n), plain, counted in zip(points, jobs, counting)
+    ]
+
+
+def _job(kernel: str, delay: float, cores: int, rounds: int, usable: native_host.Processors) -> Job:
+    return job(kernel, "scale", cpus=usable.listed(cores), delay=round(delay), window=window(rounds, delay))
+
+
+def _result(lock: str, delay: float, cores: int, runs: Runs, counted: dict[str, Any]) -> dict[str, Any]:
+    spread = {
+        "throughput_per_cycle": runs.spread(lambda r: r["entries"] / r["window"]),
+        "measured_delay_cycles": runs.spread(lambda r: r["outside"]),
+        "kernel_cycles": runs.spread(lambda r: r["inside"]),
+    }
+    more = {"delay_cycles": delay, "entries": sum(r["entries"] for r in runs.used)} | native_result.counted(counted)
+    typical = sorted(runs.used, key=lambda r: r["entries"])[len(runs.used) // 2]
+    per_core = [
+        {"cluster": i if lock == BASELINE else 0, "core": i, "processor": core["cpu"],
+         "throughput_per_cycle": core["entries"] / typical["window"]}
+        for i, core in enumerate(typical["per_core"])
+    ]  # fmt: skip
+    clusters = cores if lock == BASELINE else 1
+    return native_result.entry(lock, "scale", cores, runs, spread, more, clusters, per_core)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench lock`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy import process
+from deploy.bench import native, native_lock, regimes
+from deploy.commands.bench.common import Locks, Plot, places
+from deploy.output import Json, Output, Quiet
+from topology.model import ranges
+
+Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST", help="Threads: 1..4 or 1,2; else up to all cores.")]
+Delay = Annotated[
+    str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
+]
+Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
+Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written there.")]
+Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, max=1000, help="Repetitions; medians are shown.")]
+Entries = Annotated[
+    int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Counted behind each lock, to prove exclusion.")
+]
+Native = Annotated[bool, typer.Option("--native", help="On this machine's cores: it always is.")]
+
+
+def lock(
+    lock: Locks = None,
+    cores: Cores = None,
+    delay: Delay = "0,2000",
+    section: Section = 300,
+    lines: Lines = 4,
+    entries: Entries = 2_000_000,
+    runs: Runs = 7,
+    native_: Native = True,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """The locks by themselves, on real cores: an idle one beside a bare lock, threads that want the same, exclusion.
+
+    Threads are pinned, one to each core. They enter the kernel's lock as the kernel does, but the kernel is not in it.
+    """
+    process.heed_signals()
+    json, picture = places("lock", json, plot)
+    output = Output(quiet, json)
+    locks = regimes.chosen(lock)
+    what = native_lock.Contention(native.sizes(cores), ranges.delays(delay), section, lines)
+    native.lock_command(locks, what, entries, runs, output, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
