@@ -16,7 +16,7 @@ from tests.boot.machine import assert_no_fault, client, machine, servers, with_r
 from topology.units import MIB
 
 
-@pytest.fixture(scope="module", params=["process"])
+@pytest.fixture(scope="module", params=["process", "inproc"])
 def run(request: pytest.FixtureRequest) -> Iterator[Run]:
     """One cluster of the network and a Redis, and one whose frames cross the channel."""
     what = with_redis(2, 2, "per-socket")
