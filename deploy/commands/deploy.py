@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry deploy`."""
 
-from dataclasses import asdict
+import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -12,7 +12,6 @@ from deploy.domains import accel as accelerators
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
 from deploy.domains.options import URI, Connect
-from deploy.errors import Failure
 from deploy.expand import Plan
 from deploy.output import Json, Output, Quiet, version
 from deploy.setup.build import ensure_built
@@ -27,6 +26,7 @@ Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that
 Storage = Annotated[
     str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
 ]
+PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, and leave the host as it is.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
 
 
@@ -38,6 +38,7 @@ def deploy(
     replace: Replace = False,
     wait: Wait = True,
     storage: Storage = None,
+    print_xml: PrintXml = False,
     accel: options.Accel = "auto",
     sockets: options.Sockets = None,
     cores: options.Cores = None,
@@ -59,20 +60,22 @@ def deploy(
     output = Output(quiet, json)
     what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     kvm.check_choice(accel, False)
-    _check(what, bridge, storage)
+    _check(what, name, bridge, storage)
     with Connection(connect) as host:
         ensure_built(output)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
-        wanted = Wanted(
-            what, name or what.name, mode.kind, bridge, uefi, PurePosixPath(storage) if storage else None, replace
-        )
+        folder = PurePosixPath(storage) if storage else None
+        wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace)
+        if print_xml:
+            print(Deployment(host, wanted).preview(), end="")
+            return
         with output.progress(f"Deploying {wanted.name}"):
             done = Deployment(host, wanted).converge()
         output.line(f"{done.said}.")
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
                 wait_ready(done.domain, what, timeout, update)
-        _tell(output, what, done)
+        _tell(output, done, "serves" if wait else "will serve")
         output.results({
             "skerry": version(),
             "command": "deploy",
@@ -80,29 +83,23 @@ def deploy(
             "name": wanted.name,
             "action": done.action,
             "accel": mode.kind,
-            "placement": done.placement,
-            "instances": instances(what, done),
+            "placement": done.domain.record.placement,
+            "instances": done.domain.record.instances(),
         })
 
 
-def _check(what: Plan, bridge: str | None, storage: str | None) -> None:
+def _check(what: Plan, name: str | None, bridge: str | None, storage: str | None) -> None:
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError("--name", f"'{name}' is not made of letters, digits, '.', '_' and '-'")
     if bridge is not None and what.cluster_map.network is None:
         raise InputError("--bridge", f"{what.name} has no network")
     if storage is not None and not storage.startswith("/"):
         raise InputError("--storage", f"'{storage}' does not begin with /")
 
 
-def instances(what: Plan, done: Done) -> list[dict[str, object]]:
+def _tell(output: Output, done: Done, verb: str) -> None:
     record = done.domain.record
-    return [
-        {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if record.bridge else f.address}
-        for f in record.forwards
-    ]
-
-
-def _tell(output: Output, what: Plan, done: Done) -> None:
-    record = done.domain.record
-    output.line(f"{record.clusters} clusters, {record.cores} cores, {record.accel}; {done.placement}.")
+    output.line(f"{record.clusters} clusters, {record.cores} cores, {record.accel}; {record.placement}.")
     where = f" on {record.bridge}" if record.bridge else ""
-    for instance in instances(what, done):
-        output.line(f"{instance['app']} serves at {instance['address']}{where}")
+    for instance in record.instances():
+        output.line(f"{instance['app']} {verb} at {instance['address']}{where}")

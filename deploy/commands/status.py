@@ -37,10 +37,10 @@ def _table(states: list[tuple[Deployed, State]]) -> Table:
     table = Table("deployment", "state", "clusters", "cores", "layout", "lock", "accel", "skerry", "instances", box=None)
     for one, state in states:
         record = one.record
-        where = [f.guest if record.bridge else f"127.0.0.1:{f.host_port}" for f in record.forwards]
+        where = " ".join(str(instance["address"]) for instance in record.instances())
         table.add_row(
             record.name, _words(state, len(record.forwards)), str(record.clusters), str(record.cores), record.layout,
-            record.lock, record.accel, record.version, " ".join(where),
+            record.lock, record.accel, record.version, where,
         )  # fmt: skip
     return table
 
@@ -57,8 +57,5 @@ def _data(one: Deployed, state: State) -> dict[str, object]:
         "name": record.name, "domain": one.raw.name(), "state": state.word, "serving": state.serving,
         "trouble": state.trouble, "version": record.version, "clusters": record.clusters, "cores": record.cores,
         "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
-        "instances": [
-            {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if record.bridge else f.address}
-            for f in record.forwards
-        ],
+        "placement": record.placement, "instances": record.instances(),
     }  # fmt: skip

@@ -62,7 +62,7 @@ class Connection:
             code = error.get_error_code()
             if code in (self.lib.VIR_ERR_NO_CONNECT, self.lib.VIR_ERR_INVALID_ARG):
                 raise InputError("--connect", f"{self.uri}: {one_line(error)}") from None
-            hint = " (is libvirtd running?)" if code == self.lib.VIR_ERR_SYSTEM_ERROR and not self._parts.hostname else ""
+            hint = " (is libvirtd running?)" if code == self.lib.VIR_ERR_SYSTEM_ERROR and self.is_local else ""
             raise Failure(f"{self.uri}: {one_line(error)}{hint}") from None
         return self
 
@@ -75,7 +75,12 @@ class Connection:
     @property
     def is_local(self) -> bool:
         """Whether domains run on this machine: only here can ports be tried and KVM be booted."""
-        return not self._parts.hostname or self._parts.hostname in ("localhost", socket.gethostname())
+        return self.hostname in ("", "localhost", socket.gethostname())
+
+    @property
+    def hostname(self) -> str:
+        """As the URI has it; empty for this machine."""
+        return self._parts.hostname or ""
 
     @property
     def is_session(self) -> bool:

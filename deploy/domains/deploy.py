@@ -52,7 +52,6 @@ class Done:
     domain: Deployed
     action: str
     said: str
-    placement: str
 
 
 class Deployment:
@@ -63,8 +62,9 @@ class Deployment:
         self.wanted = wanted
         self.there = deployed.find(host, wanted.name)
         self.files = image.contents(wanted.what.cluster_map)
-        self.placed, self.placement = self._place()
-        self.record = self._record()
+        self.placed, placement = self._place()
+        self.record = self._record(placement)
+        self._check_bridge()
 
     def converge(self) -> Done:
         """Raises Failure where that would end a machine which runs, unless it was asked for."""
@@ -73,9 +73,10 @@ class Deployment:
         state = self.there.state()
         changes = self.record.changes(self.there.record)
         if not changes:
-            require(self.there.storage)
+            storage = require(self.there.storage)
             if state.is_running:
-                return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed", self.placement)
+                return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed")
+            self._define(storage)  # other processors may be free now
             return self._start("started", f"{self.wanted.name} {was(state)} and is started again, unchanged")
         differs = "; ".join(changes)
         if state.is_running and not self.wanted.replace:
@@ -87,6 +88,12 @@ class Deployment:
         self._make()
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
 
+    def preview(self) -> str:
+        """The domain that converge() would define; ports of the host that were not chosen yet may turn out others."""
+        self._choose_ports()
+        folder = self.wanted.folder or default_folder(self.host)
+        return self.text(folder / self.record.storage)
+
     def _create(self) -> Done:
         """What cannot be started leaves nothing behind."""
         self._make()
@@ -97,15 +104,23 @@ class Deployment:
             self.there.remove()
             raise
 
+    def _check_bridge(self) -> None:
+        """Addresses are part of the map: two machines on one bridge must not have the same."""
+        mine = {app.ipv4 for app in self.wanted.what.cluster_map.applications} - {None}
+        for other in deployed.all_of(self.host) if self.wanted.bridge else []:
+            common = mine & {forward.guest for forward in other.record.forwards}
+            if other.name != self.wanted.name and other.record.bridge == self.wanted.bridge and common:
+                raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment {other.name}")
+
     def _place(self) -> tuple[Machine | None, str]:
         try:
             with explained(self.host.uri):
                 host = libvirt_host.parse(self.host.raw.getCapabilities(), self.host.uri).machine()
         except InputError as error:
             return None, f"not pinned: {error.problem}"
-        return on_host(self.wanted.what.machine, host)
+        return on_host(self.wanted.what.machine, host, deployed.processors_used(self.host, self.wanted.name))
 
-    def _record(self) -> Record:
+    def _record(self, placement: str) -> Record:
         """Ports of the host are kept from what is there, so that clients find an instance again."""
         what, wanted = self.wanted.what, self.wanted
         clusters = what.cluster_map.clusters
@@ -124,6 +139,7 @@ class Deployment:
             cores=sum(len(cluster.cpus) for cluster in clusters),
             accel=wanted.accel,
             storage=domain_name(wanted.name),
+            placement=placement,
             bridge=wanted.bridge,
             forwards=tuple(forwards),
         )
@@ -142,7 +158,7 @@ class Deployment:
             "firmware": "UEFI" if self.wanted.uefi else "BIOS",
             "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
             "ports": fingerprint(repr(reached)),
-            "machine": fingerprint(define(self.wanted.what, plain, self.placed, PurePosixPath("/"))),
+            "machine": fingerprint(define(self.wanted.what, plain, None, PurePosixPath("/"))),
             "map": fingerprint(write_dts(self.wanted.what.cluster_map)),
             "image of loader": fingerprint(modules.loader().read_bytes()),
             **images,
@@ -163,11 +179,15 @@ class Deployment:
             storage.unmake()
             raise
 
+    def text(self, folder: PurePosixPath) -> str:
+        """The domain's XML. One that is there stays the same domain."""
+        text = define(self.wanted.what, self.record, self.placed, folder, self.wanted.uefi)
+        if self.there:
+            text = text.replace("</name>", f"</name>\n  <uuid>{self.there.raw.UUIDString()}</uuid>", 1)
+        return text
+
     def _define(self, storage: Storage) -> None:
-        text = define(self.wanted.what, self.record, self.placed, storage.path, self.wanted.uefi)
-        if self.there:  # the same domain with other ports
-            uuid = self.there.raw.UUIDString()
-            text = text.replace("</name>", f"</name>\n  <uuid>{uuid}</uuid>", 1)
+        text = self.text(storage.path)
         with explained(f"{self.host.uri}: {domain_name(self.wanted.name)}"):
             raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
         self.there = Deployed(self.host, raw, self.record)
@@ -189,7 +209,7 @@ class Deployment:
         for attempt in range(3):
             try:
                 self.there.raw.create()
-                return Done(self.there, action, said, self.placement)
+                return Done(self.there, action, said)
             except self.host.lib.libvirtError as error:
                 if "host forwarding rule" not in str(error) or attempt == 2:
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None

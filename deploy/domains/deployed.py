@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import os
+import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from deploy.domains import record
 from deploy.domains.connection import Connection, explained
@@ -17,6 +17,7 @@ from deploy.domains.storage import CONSOLE, EVENTS, Storage
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from topology.errors import InputError
+from topology.spans import parse_spans
 
 TROUBLE = ("fault", "failed", "cluster-lost")
 
@@ -111,15 +112,11 @@ class Deployed:
 
 def _remove_log(host: Connection, domain: str) -> list[str]:
     """libvirt keeps what the emulator said, and has no call to remove it."""
-    parts = urlsplit(host.uri)
+    folder = Path("/var/log/libvirt/qemu")
+    if host.is_session:
+        folder = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "libvirt/qemu/log"
     if not host.is_local:
-        return [f"{parts.hostname}:/var/log/libvirt/qemu/{domain}.log"]
-    if parts.path == "/embed":
-        folder = Path(parse_qs(parts.query)["root"][0]) / "log/qemu"
-    elif host.is_session:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "libvirt/qemu/log"
-    else:
-        folder = Path("/var/log/libvirt/qemu")
+        return [f"{host.hostname}:{folder}/{domain}.log"]
     left = []
     try:
         for log in [folder / f"{domain}.log", *folder.glob(f"{domain}.log.*")]:
@@ -149,6 +146,17 @@ def all_of(host: Connection) -> list[Deployed]:
     with explained(host.uri):
         found = [_ours(host, raw) for raw in host.raw.listAllDomains()]
     return sorted((one for one in found if one), key=lambda one: one.name)
+
+
+def processors_used(host: Connection, but: str) -> set[int]:
+    """Those of the host that running deployments are pinned to, one left out."""
+    found: set[int] = set()
+    for one in all_of(host):
+        with explained(host.uri):
+            if one.name != but and one.raw.isActive():
+                pins = ElementTree.fromstring(one.raw.XMLDesc()).iterfind("cputune/vcpupin")
+                found |= {number for pin in pins for number in parse_spans(pin.attrib["cpuset"])}
+    return found
 
 
 def find(host: Connection, name: str) -> Deployed | None:

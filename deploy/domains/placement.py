@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 
-from topology.machine import Core, Machine
+from topology.machine import Machine
 
 
-def on_host(machine: Machine, host: Machine) -> tuple[Machine | None, str]:
+def on_host(machine: Machine, host: Machine, taken: Collection[int] = ()) -> tuple[Machine | None, str]:
     """The machine with a processor of the host for each of its own, neighbours staying neighbours; and in words, why.
 
     Each NUMA node goes to the first of the host's that has room for its cores, unused ones first; its memory is bound
-    there when every node with memory found one that has as much. None where the host has fewer processors.
+    there when every node with memory found one that has as much. None where the host has too few processors besides
+    those that are taken: two machines that are pinned to the same ones would be worse off than two that move.
     """
-    free = _free(machine, host)
+    free = _free(machine, host, taken)
     count = sum(map(len, free.values()))
     if len(machine.cores) > count:
-        return None, f"not pinned: {len(machine.cores)} cores on {count} of the host"
+        others = f", {len(taken)} of them another deployment's" if taken else ""
+        return None, f"not pinned: {len(machine.cores)} cores on {len(host.cores)} of the host{others}"
     room = Counter({node: host.memory_of(node) for node in host.nodes})
     used: set[int] = set()
     chosen: dict[int, int] = {}
@@ -42,9 +45,9 @@ def on_host(machine: Machine, host: Machine) -> tuple[Machine | None, str]:
     return placed, "pinned" if bound else "pinned; memory not bound: no node of the host has room for it"
 
 
-def _free(machine: Machine, host: Machine) -> dict[int, list[int]]:
+def _free(machine: Machine, host: Machine, taken: Collection[int]) -> dict[int, list[int]]:
     """The host's processors by node. Cores without threads get a core of silicon each, where there are enough."""
-    cores: list[Core] = list(host.cores)
+    cores = [core for core in host.cores if core.number not in taken]
     if not machine.has_smt:
         first = {core.physical: core for core in reversed(cores)}
         if len(first) >= len(machine.cores):

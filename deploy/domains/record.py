@@ -32,9 +32,17 @@ class Record:
     cores: int
     accel: str
     storage: str  # libvirt's name for the pool with image and logs
+    placement: str = ""  # on the host's processors, in words
     bridge: str | None = None
     forwards: tuple[Forward, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+
+    def instances(self) -> list[dict[str, object]]:
+        """Where each can be reached: on the host's loopback, or on the bridge."""
+        return [
+            {"app": f.application, "address": f"{f.guest}:{f.guest_port}" if self.bridge else f.address}
+            for f in self.forwards
+        ]
 
     def changes(self, before: Record) -> list[str]:
         """What differs from an earlier one, for people."""
@@ -54,7 +62,7 @@ class Record:
 
         words = {"name": self.name, "version": self.version, "layout": self.layout, "lock": self.lock}
         words |= {"clusters": str(self.clusters), "cores": str(self.cores), "accel": self.accel}
-        words |= {"storage": self.storage} | ({"bridge": self.bridge} if self.bridge else {})
+        words |= {"storage": self.storage, "placement": self.placement} | ({"bridge": self.bridge} if self.bridge else {})
         root = ElementTree.Element(tag("deployment"), words)
         for f in self.forwards:
             numbers = {"port": str(f.guest_port), "host-port": str(f.host_port)}
@@ -77,7 +85,7 @@ def parse(text: str) -> Record:
         return Record(
             name=words["name"], version=words["version"], layout=words["layout"], lock=words["lock"],
             clusters=int(words["clusters"]), cores=int(words["cores"]), accel=words["accel"],
-            storage=words["storage"], bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
+            storage=words["storage"], placement=words.get("placement", ""), bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
         )  # fmt: skip
     except (ElementTree.ParseError, KeyError) as error:
         raise ValueError(f"not a deployment's record: {error}") from None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from deploy.domains.connection import Connection, explained
 from deploy.errors import Failure
@@ -17,14 +16,11 @@ SYSTEM = PurePosixPath("/var/lib/libvirt/images")
 
 
 def default_folder(host: Connection) -> PurePosixPath:
-    """Where libvirt keeps images: of the host, of this user, or of an embedded driver."""
-    parts = urlsplit(host.uri)
-    if parts.path == "/embed":
-        return PurePosixPath(parse_qs(parts.query)["root"][0]) / "images"
+    """Where libvirt keeps images: those of the host, or of this user."""
     if not host.is_session:
         return SYSTEM
     if not host.is_local:
-        raise InputError("--storage", f"is needed: a folder on {parts.hostname} for image and logs")
+        raise InputError("--storage", f"is needed: a folder on {host.hostname} for image and logs")
     return PurePosixPath(Path.home() / ".local/share/libvirt/images")
 
 

@@ -32,7 +32,7 @@ FORWARDS = (Forward("redis@2", "10.0.2.101", 6379, 20001), Forward("redis@3", "1
 
 
 def record(**rest: object) -> Record:
-    base = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", None, FORWARDS, {"lock": "clh"})
+    base = Record("test", "1.0", "per-socket", "clh", 2, 4, "tcg", "skerry-test", forwards=FORWARDS, parts={"lock": "clh"})
     return replace(base, **rest)  # type: ignore[arg-type]
 
 
@@ -125,6 +125,16 @@ def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], said: str) -
     assert bool(placed and placed.host_nodes) == (said == "pinned")
     text = define(plan(machine), record(), placed, FOLDER)
     assert ("<numatune>" in text) == (said == "pinned")
+
+
+def test_processors_of_others() -> None:
+    """what other deployments are pinned to is left to them"""
+    placed, said = on_host(emulated(Shape(2, 2, GIB)), host(sockets=2, cores=4, threads=1), taken={0, 1, 2})
+    assert placed and said == "pinned"
+    assert [core.number for core in placed.cores] == [4, 5, 6, 7]
+    assert placed.host_nodes == (1, 1)
+    nowhere, said = on_host(emulated(Shape(2, 2, GIB)), host(sockets=1, cores=4, threads=1), taken={0})
+    assert nowhere is None and said == "not pinned: 4 cores on 4 of the host, 1 of them another deployment's"
 
 
 def test_network() -> None:
