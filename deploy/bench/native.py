@@ -2,13 +2,15 @@
 """The experiments on this machine's own cores: measured, printed, written, drawn. For the commands, one call each."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deploy.bench import native_host, native_ipc, native_lock, native_scale, native_table, reference
+from deploy.bench import native_host, native_ipc, native_lock, native_result, native_scale, native_table, reference
 from deploy.bench.ipc import ratios
 from deploy.bench.native_host import Parallel, Processors
 from deploy.bench.regimes import BASELINE
+from deploy.bench.scale import FIGURE_4, FIGURE_5
 from deploy.errors import Failure
 from deploy.output import Output
 from deploy.results import document
@@ -20,10 +22,7 @@ FIGURE_LOCK = (
     "Stands for the locks of Elphinstone et al. 2016, sections 3.2 to 3.4, and for a ticket lock beside queue locks as in "
     "Boyd-Wickizer et al. 2012."
 )
-FIGURE_SCALE = (
-    "Stands for Figures 4 (one lock, each delay) and 5 (each lock, 4,000 cycles) of Elphinstone et al., 'For a Microkernel, "
-    "a Big Lock Is Fine'."
-)
+FIGURE_SCALE = f"Stands for {FIGURE_4}\n{FIGURE_5}"
 
 
 class Session:
@@ -108,7 +107,8 @@ def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, pi
     measured, entries = native_ipc.measure(locks, rounds, runs, output, session.usable)
     output.table(native_table.ipc(measured, entries, f"Stands for {reference.FIGURE}"))
     session.finish("bench ipc", entries, ratios=[ratios(one, measured[0]) for one in measured[1:]])
-    plot_ipc(measured, "native, hosted port: without mode and address-space switches", picture)
+    named = [replace(one, lock=native_result.name_of(entry)) for one, entry in zip(measured, entries)]
+    plot_ipc(named, "native, hosted port: without mode and address-space switches", picture)
 
 
 def lock_command(

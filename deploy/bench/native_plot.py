@@ -69,22 +69,28 @@ def plot_lock(idle: Sequence[Entry], contended: Sequence[Entry], notes: Sequence
 
 
 def plot_scale(entries: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
-    """A panel for each delay; where there are many, one for each lock."""
-    delays = list(dict.fromkeys(e["metrics"]["delay_cycles"] for e in entries))
-    locks = list(dict.fromkeys(name_of(e) for e in entries))
-    by_delay = len(delays) <= len(locks)
-    columns: list[Any] = delays if by_delay else locks
-    figure, grid = pyplot.subplots(1, len(columns), figsize=(3.2 + 3.2 * len(columns), 4.6), squeeze=False)
-    for axes, column in zip(grid[0], columns):
-        if by_delay:
-            mine = [e for e in entries if e["metrics"]["delay_cycles"] == column]
-            _lines(axes, mine, name_of)
-            axes.set_title(f"delay {column:g} cycles", size=10)
-        else:
-            mine = [e for e in entries if name_of(e) == column]
-            _lines(axes, mine, lambda e: f"delay {e['metrics']['delay_cycles']:g}")
-            axes.set_title(str(column), size=10)
+    """Figure 4: a panel for each lock with several delays; Figure 5: one for each delay with several locks."""
+
+    def several(of: Any, per: Any) -> list[Any]:
+        return [key for key in dict.fromkeys(map(per, entries)) if len({of(e) for e in entries if per(e) == key}) > 1]
+
+    locks, delays = several(_delay, name_of), several(name_of, _delay)
+    if len(locks) > 1 and len(delays) > 1:  # everything with everything: one view says it all
+        locks, delays = (locks, []) if len(locks) < len(delays) else ([], delays)
+    if not locks and not delays:
+        delays = [_delay(entries[0])]
+    figure, grid = pyplot.subplots(1, len(locks) + len(delays), figsize=(2 + 4 * (len(locks) + len(delays)), 4.6), squeeze=False)
+    for axes, lock in zip(grid[0], locks):
+        _lines(axes, [e for e in entries if name_of(e) == lock], lambda e: f"delay {_delay(e):g}")
+        axes.set_title(str(lock), size=10)
+    for axes, delay in zip(grid[0][len(locks) :], delays):
+        _lines(axes, [e for e in entries if _delay(e) == delay], name_of)
+        axes.set_title(f"delay {delay:g} cycles", size=10)
     _finish(figure, grid[0], "Independent ping-pong on every core, real cores", notes, output)
+
+
+def _delay(entry: Entry) -> float:
+    return float(entry["metrics"]["delay_cycles"])
 
 
 def _finish(figure: Any, panels: Sequence[Any], title: str, notes: Sequence[str], output: Path) -> None:

@@ -13,6 +13,8 @@ from topology.errors import InputError
 RESULTS = BUILD / "results"
 
 Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help="Lock regimes: clh,rtm,mcs,ticket,none; else every one.")]
+Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores: the kernel as a library, pinned threads.")]
+Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, max=1000, help="Natively: repetitions; medians are shown.")]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
 
 

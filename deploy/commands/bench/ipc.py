@@ -7,12 +7,14 @@ import typer
 
 from deploy import kvm, options, process, qemu
 from deploy.bench import ipc as experiment
-from deploy.bench import regimes
+from deploy.bench import native as natively
+from deploy.bench import native_ipc, regimes
 from deploy.bench.ipc_table import ipc_table
-from deploy.commands.bench.common import Locks, Plot, places
+from deploy.commands.bench.common import Locks, Native, Plot, Runs, places
 from deploy.output import Json, Output, Quiet
 from deploy.results import document, host_description
 from deploy.setup.build import ensure_built
+from topology.errors import InputError
 
 Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
@@ -22,7 +24,9 @@ Rounds = Annotated[
 def ipc(
     lock: Locks = None,
     icount: options.Icount = False,
+    native: Native = False,
     rounds: Rounds = 1000,
+    runs: Runs = native_ipc.RUNS,
     accel: options.Accel = "auto",
     timeout: options.Timeout = 120.0,
     plot: Plot = None,
@@ -31,7 +35,7 @@ def ipc(
 ) -> None:
     """One-way IPC and other system calls on one core, every lock regime beside none (Elphinstone, Figure 3).
 
-    With --icount in exact instructions of the kernel, else in TSC cycles.
+    With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
     """
     from deploy.bench.ipc_plot import plot_ipc  # matplotlib takes long to load
 
@@ -40,6 +44,12 @@ def ipc(
     output = Output(quiet, json)
     kvm.check_choice(accel, icount)
     locks = regimes.chosen(lock)
+    if native:
+        if icount or accel != "auto":
+            raise InputError("--native", "there is no machine to choose: neither --icount nor --accel goes with it")
+        natively.ipc_command(locks, rounds, runs, output, picture)
+        output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+        return
     ensure_built(output)
     mode = kvm.choose(accel, 1, icount=icount)
     output.line(f"Mode: {mode.description}.")

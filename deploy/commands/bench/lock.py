@@ -7,7 +7,7 @@ import typer
 
 from deploy import process
 from deploy.bench import native, native_lock, regimes
-from deploy.commands.bench.common import Locks, Plot, places
+from deploy.commands.bench.common import Locks, Plot, Runs, places
 from deploy.output import Json, Output, Quiet
 from topology.model import ranges
 
@@ -17,7 +17,6 @@ Delay = Annotated[
 ]
 Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
 Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written there.")]
-Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, max=1000, help="Repetitions; medians are shown.")]
 Entries = Annotated[
     int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Counted behind each lock, to prove exclusion.")
 ]
