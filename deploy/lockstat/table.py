@@ -18,7 +18,7 @@ NAMES = {
 _BAR = 40  # characters
 
 
-def _table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
@@ -36,7 +36,7 @@ def _row(name: str, lock: LockStat) -> list[str]:
 def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
     """Those with most conflicts first, as in Tables 1 and 2; times in cycles."""
     columns = ("instances", "grabs", "conflicts", "conflicts/grab", "spins max", "ave", "wait max", "ave", "hold max", "ave")
-    table = _table(title, "lock class", *columns)
+    table = plain_table(title, "lock class", *columns)
     for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
         table.add_row(*_row(NAMES[name], lock))
     grabs, conflicts = sum(lock.grabs for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
@@ -48,7 +48,7 @@ def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
 
 def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
     """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
-    table = _table(
+    table = plain_table(
         title, "reader/writer lock", "write grabs", "read grabs", "write conflicts: after a writer", "after readers",
         "readers max", "ave", "write wait max", "ave", "read conflicts", "read wait max", "ave",
     )
@@ -63,7 +63,7 @@ def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table
 
 
 def transaction_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
-    table = _table(title, "transactions", "begun", "committed", "fallbacks", "fallbacks/entry", *(f"aborted: {c}" for c in CAUSES))
+    table = plain_table(title, "transactions", "begun", "committed", "fallbacks", "fallbacks/entry", *(f"{c} aborts" if c == CAUSES[0] else c for c in CAUSES))
     for name, snapshot in snapshots:
         t = snapshot.total.transactions
         share = f"{ratio(t.fallbacks, snapshot.total.entries):.3%}"
@@ -72,7 +72,7 @@ def transaction_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> 
 
 
 def core_table(title: str, snapshot: Snapshot) -> Table:
-    table = _table(title, "cpu", "entries", "grabs", "conflicts", "commits", "thread switches", "utilisation")
+    table = plain_table(title, "cpu", "entries", "grabs", "conflicts", "commits", "thread switches", "utilisation")
     for core in snapshot.cores:
         counts = (core.entries, core.grabs, core.conflicts, core.commits, core.switches)
         table.add_row(str(core.cpu), *(f"{n:,}" for n in counts), f"{core.utilisation:.1%}")
@@ -81,7 +81,7 @@ def core_table(title: str, snapshot: Snapshot) -> Table:
 
 def histogram_table(title: str, lock: LockStat) -> Table:
     """Both of a class; buckets that nothing fell into are left out at both ends."""
-    table = _table(title, "cycles", "waits", "", "holds", "")
+    table = plain_table(title, "cycles", "waits", "", "holds", "")
     table.columns[2].justify = table.columns[4].justify = "left"
     used = [i for i, both in enumerate(zip(lock.wait_log2, lock.hold_log2, strict=True)) if any(both)]
     most = max([*lock.wait_log2, *lock.hold_log2, 1])
@@ -106,9 +106,9 @@ def tables(snapshot: Snapshot, histogram: bool = False) -> Iterator[Table | str]
     where = f"cluster {snapshot.cluster}, kernel {snapshot.kernel}"
     yield lock_table(f"Locks of {where} (times in TSC cycles)", snapshot.total.active)
     if has_readers(snapshot):
-        yield reader_table("", [(where, snapshot)])
+        yield reader_table("Reader/writer lock (waits in TSC cycles)", [(where, snapshot)])
     if has_transactions(snapshot):
-        yield transaction_table("", [(where, snapshot)])
+        yield transaction_table("Transactions, and aborts by cause", [(f"cluster {snapshot.cluster}", snapshot)])
     yield core_table("", snapshot)
     if histogram:
         for name, lock in snapshot.total.active.items():

@@ -6,10 +6,11 @@ import typer
 from deploy.commands.bench.ipc import ipc
 from deploy.commands.bench.latency import latency
 from deploy.commands.bench.lock import lock
+from deploy.commands.bench.mach import mach
 from deploy.commands.bench.scale import scale
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc, scale, lock; and latency.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, lock, mach; and latency.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -17,4 +18,5 @@ bench = typer.Typer(
 bench.command("ipc")(ipc)
 bench.command("latency")(latency)
 bench.command("lock")(lock)
+bench.command("mach")(mach)
 bench.command("scale")(scale)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Mach study's experiment (Uemura et al., section 3), for the locks that this kernel has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deploy.bench import in_step, stress
+from deploy.errors import Failure
+from deploy.events import EventStream
+from deploy.lockstat import source
+from deploy.lockstat.check import Check, checks
+from deploy.lockstat.record import ratio
+from deploy.lockstat.snapshot import Snapshot
+from deploy.paths import BUILD
+from deploy.qemu import Accel
+from deploy.results import Result
+
+STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
+BEGIN, END = "begin", "end"  # the program's snapshots
+
+
+@dataclass(frozen=True)
+class Work:
+    """One of the two programs and how much it does."""
+
+    program: str
+    tasks: int  # clients, or tasks that write
+    numbers: tuple[int, ...]  # further arguments of the program
+
+    @staticmethod
+    def messages(clients: int, requests: int) -> Work:
+        return Work(stress.MESSAGES, clients, (clients, requests))
+
+    @staticmethod
+    def memory(tasks: int, pages: int, rounds: int, pagers: int) -> Work:
+        return Work(stress.MEMORY, tasks, (tasks, pages, rounds, pagers))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one boot counted, from the program's begin to its end."""
+
+    lock: str
+    cores: int
+    work: Work
+    servers: int
+    operations: int  # requests answered, or faults served
+    time: int  # cycles; steps where the cores go in step
+    clock: str  # step or tsc
+    snapshot: Snapshot
+    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started
+    emulated: bool
+    late: int = 0
+
+    @property
+    def checks(self) -> list[Check]:
+        """Idleness is what the kernel's record says, business what the threads say that they ran."""
+        found = checks(self.snapshot)
+        for core in self.times:
+            both, wall = core["idle"] + core["busy"], core["wall"]
+            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50))
+        return found
+
+    @property
+    def conflict_ratio(self) -> float:
+        """Of all locks, as in the last lines of Tables 1 and 2."""
+        locks = self.snapshot.total.locks.values()
+        return ratio(sum(lock.conflicts for lock in locks), sum(lock.grabs for lock in locks))
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        total = self.snapshot.total
+        return {
+            "operations": self.operations,
+            "cycles": self.time,
+            "operations_per_million_cycles": ratio(1e6 * self.operations, self.time),
+            "kernel_entries": total.entries,
+            "grabs": sum(lock.grabs for lock in total.locks.values()),
+            "conflicts": sum(lock.conflicts for lock in total.locks.values()),
+            "lock_conflict_ratio": self.conflict_ratio,
+            "fallback_ratio": ratio(total.transactions.fallbacks, total.entries),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        per_core = [
+            {"cluster": 0, "core": core.cpu, "cpu_utilisation": core.utilisation, "kernel_entries": core.entries}
+            for core in self.snapshot.cores
+        ]
+        entry = Result(
+            layout="spanning", lock=self.lock, workload=f"mach-{self.work.program}", clusters=1, cores=self.cores,
+            emulated=self.emulated, metrics=self.metrics, per_core=per_core,
+        ).to_json()
+        counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
+        told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers), "clock": self.clock}
+        return entry | told | counted | ({"steps_late": self.late} if self.late else {})
+
+
+def measure(
+    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, timeout: float, build: Path = BUILD
+) -> Run:
+    """`stepped`: the emulator's cores go in step (in_step); else they run as they come, and the clock is the TSC."""
+    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers)
+    if not stepped:
+        return _run(lock, cores, work, accel, stress.events(target, accel, timeout, build), [])
+    with in_step.marks(build) as marks:
+        events = stress.events(target, accel, timeout, build, marks.arguments)
+        moments = marks.read()
+    if [mark.number for mark in moments] != [1, 2]:
+        raise Failure(f"kernel {lock}, {work.program}: the emulator did not see begin and end")
+    return _run(lock, cores, work, accel, events, moments)
+
+
+def _run(
+    lock: str, cores: int, work: Work, accel: Accel, events: EventStream, moments: Sequence[in_step.Mark]
+) -> Run:
+    ends = events.of("stress")
+    if len(ends) != 1 or ends[0]["program"] != work.program:
+        raise Failure(f"kernel {lock}, {work.program}: the program did not come to its end")
+    end = ends[0]
+    (snapshot,) = source.between(events, BEGIN, END)
+    times = [{name: core[name] for name in ("core", "wall", "idle", "busy")} for core in events.of("stress-core")]
+    time, late = (moments[1].clock - moments[0].clock, moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
+    run = Run(
+        lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
+        accel.emulated, late,
+    )
+    wrong = [check for check in run.checks if not check.holds]
+    if wrong:
+        raise Failure(f"kernel {lock}, {work.program}: the statistics do not add up: {wrong[0]}")
+    return run

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench mach`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy import host, kvm, options, process, qemu
+from deploy.bench import in_step, regimes
+from deploy.bench.mach import Run, Work, measure
+from deploy.bench.mach_table import tables
+from deploy.bench.regimes import BASELINE
+from deploy.commands.bench.common import Locks, Plot, places
+from deploy.output import Json, Output, Quiet
+from deploy.results import document, host_description
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.model import ranges
+
+TASKS_MAX = 60  # of apps/stress
+
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
+Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX, help="Clients of the one server; else 2 a core.")]
+Requests = Annotated[int, typer.Option("--requests", metavar="N", min=1, max=1_000_000, help="Of each client.")]
+Tasks = Annotated[int | None, typer.Option("--tasks", metavar="N", min=1, max=TASKS_MAX, help="That write into shared memory; else 1 a core.")]
+Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, max=256, help="That they share copy-on-write.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, max=100_000, help="How often all is shared anew.")]
+Pagers = Annotated[int | None, typer.Option("--pagers", metavar="N", min=1, max=60, help="That serve the faults; else 1 a core.")]
+
+
+def mach(
+    lock: Locks = None,
+    cores: Cores = "2..4",
+    clients: Clients = None,
+    requests: Requests = 100,
+    tasks: Tasks = None,
+    pages: Pages = 16,
+    rounds: Rounds = 2,
+    pagers: Pagers = None,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = 300.0,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """The Mach study's two programs and its Tables 1 to 4: which locks are taken how often, and how often in vain.
+
+    n clients call one server with empty messages; tasks write into memory that they share copy-on-write, and a
+    user-level pager serves the faults. Under the emulator cores go in step and each counts its own instructions.
+    """
+    process.heed_signals()
+    names = [name for name in regimes.chosen(lock) if name != BASELINE]
+    if not names:
+        raise InputError("--lock", f"{BASELINE} has no lock to be measured, and runs on one core only")
+    sizes = ranges.cores(cores)
+    if min(sizes) < 2 or max(sizes) > TASKS_MAX:
+        raise InputError("--cores", f"from 2 to {TASKS_MAX}: where one core is, no lock is met")
+    json, picture = places("mach", json, plot)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, False)
+    ensure_built(output)
+    mode, stepped = _mode(accel, max(sizes))
+    output.line(f"Mode: {mode.description}.")
+    most = max(sizes)
+    wanted = [(name, n, Work.messages(clients or 2 * n, requests)) for name in names for n in sizes]
+    wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most))) for name in names]
+    runs: list[Run] = []
+    with output.progress("Booting", total=len(wanted)) as update:
+        for name, n, work in wanted:
+            update(completed=len(runs), description=f"kernel {name}, {work.program}, {n} cores")
+            runs.append(measure(name, n, work, mode, stepped, timeout))
+    for part in tables(runs):
+        if isinstance(part, str):
+            output.line(part)
+        else:
+            output.table(part)
+    if any(run.late for run in runs):
+        output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
+    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], [run.to_json() for run in runs]))
+    from deploy.bench.mach_plot import plot_mach  # matplotlib takes long to load
+
+    plot_mach(runs, mode.description, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _mode(accel: str, most: int) -> tuple[qemu.Accel, bool]:
+    if not (mode := kvm.choose(accel, most)).emulated:
+        if most > host.cpu().cores:
+            raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
+        return mode, False
+    return in_step.mode(most), True
