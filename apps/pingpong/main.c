@@ -3,6 +3,7 @@
 #include "arguments.h"
 #include "output.h"
 #include "pingpong.h"
+#include "scale.h"
 
 enum { ROUNDS = 1000 };
 
@@ -14,6 +15,8 @@ static uint64_t thread_block[8];
 static void scale(const void *map)
 {
 	static struct scale told;
+	if (ROOT->cluster)
+		cluster_obey();
 	told.unit = argument(map, 1);
 	told.rounds = (unsigned)argument_number(map, 2, ROUNDS);
 	check(told.unit);
@@ -30,8 +33,10 @@ _Noreturn void bare_main(void)
 	memory_init();
 	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
 	const void *map = modules_map("map");
-	memory_reset();
 	const char *what = argument(map, 0);
+	if (what && !strcmp(what, "scale"))
+		clusters_init();
+	memory_reset();
 	if (!what || !strcmp(what, "ipc"))
 		ipc_measure(argument_number(map, 1, ROUNDS));
 	else if (!strcmp(what, "latency"))

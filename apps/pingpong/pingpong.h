@@ -34,6 +34,8 @@ extern struct shared *shared;
 
 /* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
 void shared_make(uint64_t rounds);
+/* A large frame that is mapped at `here` already in its place; nothing of it is changed. */
+void shared_use(uint64_t frame, void *here);
 void shared_wait(void);
 /* Signalled by the last thread: what shared_wait() waits for. */
 uint64_t shared_done(void);

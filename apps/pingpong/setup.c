@@ -9,13 +9,19 @@ const struct code threads_code = { threads_start, threads_end };
 struct shared *shared;
 static uint64_t shared_frame, done;
 
+void shared_use(uint64_t frame, void *here)
+{
+	shared_frame = frame;
+	shared = here;
+	done = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+}
+
 void shared_make(uint64_t rounds)
 {
 	check(rounds <= SHARED_CAPACITY);
 	shared_frame = object(OBJECT_FRAME_2M, 0);
 	check_ok(frame_map(IPC, shared_frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
-	shared = (struct shared *)LARGE_WINDOW;
-	done = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+	shared_use(shared_frame, (void *)LARGE_WINDOW);
 	*shared = (struct shared){ .rounds = rounds, .done_call = SYS_SIGNAL, .done_cap = done };
 }
 

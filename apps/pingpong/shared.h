@@ -13,7 +13,7 @@
 #define SHARED_LOG_B     0x100000
 #define SHARED_CAPACITY  0x3fc00 /* entries of a log */
 
-/* `scale`: each core's own part of the frame, as many as fit. */
+/* `scale`: each core's own part of the frame (struct block in scale.h). */
 #define SCALE_BLOCK     0x8000
 #define SCALE_ROUNDS    0     /* round trips so far */
 #define SCALE_SIGNAL_AT 8     /* so many done: signal, by RAX and RDI of ... */

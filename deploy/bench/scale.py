@@ -76,27 +76,34 @@ class Point:
             "round_trips": self.total("rounds"),
             "kernel_entries": self.entries,
             "cycles": self.time,
-            "cpu_utilisation": 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores),
         }
+        if self._knows_idle:
+            found["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
         if self.counted:
             found["lock_conflict_ratio"] = self.conflicts
             found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
         return found
+
+    @property
+    def _knows_idle(self) -> bool:
+        """The program sees the counters of its own cluster only; the emulator sees all."""
+        return self.clock == "step" or self.clusters == 1
 
     def _idle(self, core: dict[str, Any]) -> float:
         """Share of the time; where cores are in step their clocks may be off by a delay at both ends."""
         return min(1.0, max(0.0, ratio(core["idle"], self.time)))
 
     def _core(self, core: dict[str, Any]) -> dict[str, Any]:
-        found = {
+        found: dict[str, Any] = {
             "cluster": core["cluster"],
             "core": core["cpu"],
             "round_trips": core["rounds"],
             "kernel_entries": ENTRIES * core["rounds"],
             "drawn_delay_cycles": ratio(core["drawn"], ENTRIES * core["rounds"]),
             "throughput_per_cycle": ENTRIES * core["rounds"] / self.time,
-            "cpu_utilisation": 1 - self._idle(core),
         }
+        if self._knows_idle:
+            found["cpu_utilisation"] = 1 - self._idle(core)
         if self.counted:
             found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["grabs"])}
         return found
@@ -139,6 +146,8 @@ def machine(request: Request, unit: str) -> Plan:
     clusters = target.cluster_map.clusters
     if len({len(cluster.cpus) for cluster in clusters}) > 1:
         raise InputError(f"--layout {request.layout}", "its clusters are not of one size")
+    if request.statistics and len(clusters) > 1:
+        raise InputError("--stat", f"is for one cluster, and {request.layout} makes {len(clusters)}")
     for n in request.cores:
         if n % len(clusters):
             raise InputError("--cores", f"{n} cores do not divide into {len(clusters)} clusters ({request.layout})")

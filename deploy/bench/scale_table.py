@@ -114,7 +114,7 @@ def _model_rows(table: Table, found: Sequence[Fit | None], model: Model | None) 
     title = f"with service {model.form.service:,.0f}, of delay {model.fitted_at:g}"
     table.add_section()
     table.add_row(f"{title}: worst point", *[f"{model.worst(f.curve):.1%}" if f else "-" for f in found], style="dim")
-    table.add_row("knee, cores", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees], style="dim")
+    table.add_row("knee, cores of a kernel", *[f"{knee:.1f}" if knee is not None else "-" for knee in knees], style="dim")
 
 
 def _parameter(parameter: Parameter | None) -> str:

@@ -66,6 +66,17 @@ def test_statistics() -> None:
     assert {"lock_conflict_ratio", "fallback_ratio"} <= set(three.metrics)
 
 
+@pytest.mark.limit(120)
+def test_clusters() -> None:
+    """two kernels of two cores each do more than one of four where cores meet at the lock; each is counted"""
+    request = Request("clh", [4], [100.0], rounds=256, layout="per-socket", sockets=2)
+    (apart,) = measure(request, in_step.mode(4), True, PATIENCE)
+    assert (apart.clusters, apart.cores) == (2, 4)
+    assert [(core["cluster"], core["cpu"]) for core in apart.per_core] == [(0, 0), (0, 1), (1, 2), (1, 3)]
+    assert apart.throughput > 1.1 * points()[4, 100.0].throughput
+    assert apart.throughput == pytest.approx(2 * points()[2, 100.0].throughput, rel=0.05)
+
+
 @pytest.mark.limit(200)
 def test_command(tmp_path: Path) -> None:
     """bench scale: tables, plot, and JSON that model fit takes"""

@@ -69,7 +69,7 @@ def scale(
             raise InputError(odd[0], "is about a machine, and --native has none")
         _run_native({name: _delays_of(name, lock, pauses) for name in names}, cores, rounds, places("scale", json, plot), quiet)
         return
-    sizes = ranges.cores(cores or CORES)
+    sizes = ranges.cores(cores) if cores else [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
     wanted = [
         _request(experiment.Request(name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat))
         for name in names

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The first cluster has a channel to each other one. There are the blocks of
+ * the other's cores and its orders, so that the first can read what all have
+ * done at one moment; a doorbell says that an order is there.
+ */
+#include "scale.h"
+
+enum { DOORBELL = 0 };
+#define FRAMES (LARGE_WINDOW + (256ull << 20)) /* of channels, a large page each */
+
+static uint64_t doorbell[BOOT_MAX_CHANNELS]; /* the first cluster's; of another the notification that it raises */
+static uint64_t frame[BOOT_MAX_CHANNELS];
+
+static void *there(unsigned channel) { return (char *)FRAMES + ((uint64_t)channel << 21); }
+
+static uint64_t memory_of(unsigned channel)
+{
+	for (unsigned i = 0; i < ROOT->untyped_count; i++)
+		if (ROOT->untyped[i].kind == ROOT_UNTYPED_CHANNEL && ROOT->untyped[i].channel == channel)
+			return ROOT_SLOT_UNTYPED + i;
+	check(!"a channel has memory");
+	return 0;
+}
+
+void clusters_init(void)
+{
+	for (unsigned i = 0; i < ROOT->channel_count; i++) {
+		frame[i] = slot();
+		check_ok(untyped_retype(IPC, memory_of(i), OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame[i], 1));
+		check_ok(frame_map(IPC, frame[i], ROOT_SLOT_VSPACE, (uint64_t)there(i), RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+		if (ROOT->cluster) {
+			doorbell[i] = object(OBJECT_NOTIFICATION, 0);
+			check_ok(channel_listen(IPC, ROOT_SLOT_CHANNEL + i, DOORBELL, 0, doorbell[i]));
+		} else {
+			doorbell[i] = slot();
+			check_ok(cnode_mint(IPC, ROOT_SLOT_CNODE, doorbell[i], ROOT_SLOT_CNODE, ROOT_SLOT_CHANNEL + i, RIGHT_WRITE,
+			                    DOORBELL));
+		}
+	}
+}
+
+unsigned clusters(void) { return ROOT->channel_count + 1; }
+
+void *cluster_frame(unsigned cluster) { return cluster ? there(cluster - 1) : shared; }
+
+void others_start(const struct order *order)
+{
+	for (unsigned i = 0; i < ROOT->channel_count; i++) {
+		struct order *told = order_in(there(i));
+		told->cores = order->cores;
+		told->delay = order->delay;
+		told->in_cycles = order->in_cycles;
+		told->number = order->number;
+		check_ok(notification_signal(doorbell[i]));
+	}
+}
+
+bool others_have_started(const struct order *order)
+{
+	for (unsigned i = 0; i < ROOT->channel_count; i++)
+		if (order_in(there(i))->running != order->number)
+			return false;
+	return true;
+}
+
+void others_stop(const struct order *order)
+{
+	for (unsigned i = 0; i < ROOT->channel_count; i++) {
+		order_in(there(i))->stop = order->number;
+		check_ok(notification_signal(doorbell[i]));
+	}
+}
+
+void others_wait_stopped(const struct order *order)
+{
+	for (unsigned i = 0; i < ROOT->channel_count; i++)
+		while (order_in(there(i))->stopped != order->number)
+			others_run();
+}
+
+/* It sleeps until it is told something: while pairs are measured nothing else runs here. */
+_Noreturn void cluster_obey(void)
+{
+	struct order *order = order_in(there(0));
+	for (uint32_t number = 1;; number++) {
+		while (order->number != number)
+			check_ok(notification_wait(doorbell[0], 0, 0));
+		shared_use(frame[0], there(0));
+		pairs_start(order);
+		while (!pairs_run())
+			others_run();
+		order->running = number;
+		while (order->stop != number)
+			check_ok(notification_wait(doorbell[0], 0, 0));
+		pairs_stop();
+		memory_reset();
+		order->stopped = number;
+	}
+}
