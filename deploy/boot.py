@@ -35,6 +35,8 @@ class Options:
     on_console: Callable[[str], None] | None = None
     on_event: Callable[[Event], None] | None = None
     extra: tuple[str, ...] = ()
+    machine: str = "q35"
+    drive: str = "ide-cd"  # that the ISO is in
     keep_time: bool = False  # the machine's clock agrees with the host's, at the price of a second's wait
 
 
@@ -80,6 +82,8 @@ class Run:
             uefi=self.options.uefi,
             gdb_port=self.options.gdb_port,
             extra=self.options.extra,
+            machine=self.options.machine,
+            drive=self.options.drive,
         )
 
     @property

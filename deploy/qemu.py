@@ -113,6 +113,8 @@ class Command:
     gdb_port: int | None = None
     extra: Sequence[str] = field(default_factory=list)
     power_on: int | None = None  # seconds since 1970 at which the machine is started, by the monitor
+    machine: str = "q35"
+    drive: str = "ide-cd"  # what an ISO is in: an optical drive, or a disk of QEMU's devices (usb-storage: a stick)
 
     @property
     def console(self) -> Path:
@@ -132,7 +134,7 @@ class Command:
 
     def arguments(self) -> list[str]:
         return [
-            *[self.binary, "-nodefaults", "-no-user-config", "-machine", "q35", *self.accel.arguments],
+            *[self.binary, "-nodefaults", "-no-user-config", "-machine", self.machine, *self.accel.arguments],
             *topology_arguments(self.shape),
             *self._boot(),
             *self._network(),
@@ -149,9 +151,11 @@ class Command:
     def _boot(self) -> list[str]:
         if isinstance(self.boot, DirectBoot):
             return ["-kernel", str(self.boot.kernel), "-initrd", str(self.boot.initrd)]
-        disc = ["-drive", f"file={self.boot},format=raw,if=none,id=disc,media=cdrom,readonly=on"]
-        disc += ["-device", "ide-cd,drive=disc,bootindex=0"]
-        return [*self._firmware(), *disc]
+        # Disks cannot all be read-only; what is written to this one is forgotten.
+        how = "media=cdrom,readonly=on" if self.drive == "ide-cd" else "snapshot=on"
+        disc = ["-drive", f"file={self.boot},format=raw,if=none,id=disc,{how}"]
+        bus = ["-device", "qemu-xhci"] if self.drive.startswith("usb-") else []
+        return [*self._firmware(), *disc, *bus, "-device", f"{self.drive},drive=disc,bootindex=0"]
 
     def _firmware(self) -> list[str]:
         if not self.uefi:

@@ -47,6 +47,13 @@ static void set_cells(const char *path, const char *name, uint32_t first, uint32
 	must(fdt_appendprop_u32(tree, at(path), name, second));
 }
 
+/* The cores of the cluster that has the devices. */
+static void set_high_ids(void)
+{
+	set_cell("/cpus/cpu@0", "reg", machine.cpu[0].apic = 256);
+	set_cell("/cpus/cpu@1", "reg", machine.cpu[1].apic = 300);
+}
+
 static void set_text(const char *path, const char *name, const char *value)
 {
 	must(fdt_setprop_string(tree, at(path), name, value));
@@ -151,6 +158,8 @@ static void make_machine(void)
 	X("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1), "cpu@1")                        \
 	X("an APIC id beyond xAPIC",                                                                              \
 	  (set_cell("/cpus/cpu@3", "reg", 300), machine.cpu[3].apic = 300, machine.x2apic = false), "x2APIC")     \
+	X("devices with a cluster that they cannot interrupt",                                                    \
+	  (set_high_ids(), machine.x2apic = true), "cluster@0 has devices")                                       \
 	X("a core twice in a cluster", set_cells(C0, "cpus", 1, 1), "cpu@0 is in cluster@0 twice")                \
 	X("a core in two clusters", set_cells(C1, "cpus", 2, 3), "cpu@1 is in cluster@0 and in cluster@1")        \
 	X("a phandle of nothing", set_cells(C1, "cpus", 3, 77), "cluster@1: entry 1")                             \

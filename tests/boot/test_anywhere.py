@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machines other than the usual one: disks, the older chipset, a screen and no serial port, much that is missing."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from deploy import qemu
+from deploy.errors import Failure
+from deploy.expand import Plan, plan
+from tests.boot import screen
+from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+
+
+def answers(run: object) -> None:
+    run.wait_serving()
+    for name in servers(run):
+        with client(run, name) as server:
+            assert server.ping()
+    assert_no_fault(run)
+
+
+@pytest.mark.limit(180)
+@pytest.mark.parametrize("chipset,drive", [("pc", "ide-hd")])
+def test_disks(chipset: str, drive: str) -> None:
+    """the image boots from a disk"""
+    with machine(with_redis(2, 1), medium="iso", machine=chipset, drive=drive, timeout=120) as run:
+        answers(run)
+
+
+VGA = ("-device", "VGA")
+SILENT = ("-serial", "none", "-serial", "none")
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("uefi", [False, True], ids=["BIOS", "UEFI"])
+def test_stick_and_screen(uefi: bool) -> None:
+    """a USB stick boots, and a screen shows loader and kernels"""
+    with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, timeout=180, extra=VGA) as run:
+        answers(run)
+        text = screen.read(run)
+        lines = [line for line in text if line]
+        assert any(line.startswith("skerry loader: 2 cores,") for line in lines), text
+        assert "skerry loader: 2 cores up, leaving" in lines
+        rows = [number for number, line in enumerate(text) if line.startswith("cluster ")]
+        assert len(rows) == 2 and rows[1] - rows[0] > 5, text  # each has rows of its own
+        assert not any("\N{REPLACEMENT CHARACTER}" in line for line in lines), text
+
+
+def _without_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = qemu.Command.arguments
+
+    def arguments(self: qemu.Command) -> list[str]:
+        found = whole(self)
+        for port in ("chardev:console", "chardev:events"):
+            found[found.index(port)] = "none"
+        return found
+
+    monkeypatch.setattr(qemu.Command, "arguments", arguments)
+
+
+@pytest.mark.limit(180)
+def test_no_serial_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a machine without any serial port says on its screen what it would have said there"""
+    _without_ports(monkeypatch)
+    with machine(with_redis(2, 1), medium="iso", timeout=120, extra=VGA) as run:
+        run.wait_for(lambda: any("Ready to accept connections" in line for line in screen.read(run)), "Redis")
+        with client(run, servers(run)[0]) as server:
+            assert server.ping()
+
+
+def _swapped(target: Plan, apic: int) -> Plan:
+    """The second core has another local APIC id."""
+    cpus = tuple(replace(cpu, apic=apic) if cpu.apic == 1 else cpu for cpu in target.cluster_map.cpus)
+    return replace(target, cluster_map=replace(target.cluster_map, cpus=cpus))
+
+
+@pytest.mark.limit(120)
+@pytest.mark.skipif(qemu.version() < (9, 0), reason="this QEMU's emulator has no x2APIC")
+def test_large_apic_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cores whose local APIC id needs more than eight bits start, and hear doorbells"""
+    whole = qemu.topology_arguments
+
+    def arguments(shape: object) -> list[str]:
+        found = whole(shape)
+        found[found.index("-smp") + 1] = "cpus=1,maxcpus=258,sockets=2,cores=129,threads=1"
+        return [*found, "-device", "max-x86_64-cpu,socket-id=1,core-id=0,thread-id=0"]
+
+    monkeypatch.setattr(qemu, "topology_arguments", arguments)
+    with machine(_swapped(plan(with_redis(2, 1)), 256)) as run:
+        answers(run)
+        assert "258 cores, " in run.console and "2 cores up" in run.console
+
+
+@pytest.mark.limit(120)
+def test_reduced_hardware() -> None:
+    """hardware-reduced ACPI: no ACPI timer, PIC or real-time clock, two I/O APICs, one serial port for all"""
+    machine_type = "microvm,pit=on,pic=off,rtc=off,ioapic2=on,pcie=on,acpi=on,isa-serial=on"
+    with machine(with_redis(1, 2, "size=1"), machine=machine_type) as run:  # no firmware has placed the network card
+        run.wait_for(lambda: "Ready to accept connections" in run.console, "Redis")
+        assert "by the PIT; epoch 0" in run.console
+        assert '{"event":"serving","app":"redis@' in run.console  # there is no second port for it
+
+
+def _third_port(folder: Path) -> tuple[str, ...]:
+    return ("-chardev", f"file,id=third,path={folder / 'third'}", "-device", "isa-serial,iobase=0x3e8,irq=10,chardev=third")
+
+
+def _spcr(folder: Path) -> tuple[str, ...]:
+    """The body of a table that says: a 16550 at I/O port 0x3e8, 115200 baud."""
+    body = struct.pack("<B3xBBBBQ", 0, 1, 8, 0, 1, 0x3E8) + struct.pack("<BBIBBBBBB", 0, 0, 0, 7, 0, 1, 0, 0, 0)
+    (folder / "spcr").write_bytes(body + bytes(80 - 36 - len(body)))
+    return ("-acpitable", f"sig=SPCR,rev=2,data={folder / 'spcr'}")
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("how", ["SPCR", "command line"])
+def test_other_port(how: str, tmp_path: Path) -> None:
+    """the console is the port that the firmware's table or the command line names"""
+    said = _spcr(tmp_path) if how == "SPCR" else ("-append", "console=0x3e8,115200 clock=hpet")
+    with machine(with_redis(2, 1), extra=(*_third_port(tmp_path), *said)) as run:
+        answers(run)
+        text = (tmp_path / "third").read_text(errors="replace")
+        assert "leaving" in text and "cluster 1: kernel" in text and "Ready to accept connections" in text
+        assert run.console == ""
+        assert ("by the HPET" in text) == (how != "SPCR")
+
+
+@pytest.mark.limit(120)
+def test_wrong_option() -> None:
+    """a word of the loader's command line that means nothing is refused by name"""
+    with pytest.raises(Failure, match="there is no option serial=0x3f8"):
+        with machine(with_redis(2, 1), extra=("-append", "screen=off serial=0x3f8")) as run:
+            run.wait_serving()
