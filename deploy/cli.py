@@ -14,13 +14,14 @@ from types import ModuleType
 import click
 import typer
 
+from deploy import completion
 from deploy.errors import Failure
 from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = [
     "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan", "lockstat",
-    "deploy", "status", "console", "logs", "stop", "undeploy", "report",
+    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "completion",
 ]
 
 
@@ -54,6 +55,8 @@ def fail(message: str, status: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    if completion.asked():
+        return completion.answer(typer.main.get_command(make_app()))
     try:
         status = make_app()(args=arguments, prog_name="skerry", standalone_mode=False)
         return status if isinstance(status, int) else 0

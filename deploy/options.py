@@ -7,15 +7,22 @@ from typing import Annotated
 import typer
 
 from deploy import deployment as deployments
+from deploy.completion import words
 from deploy.deployment import Deployment
 from deploy.expand import Plan, is_map, plan, plan_map
+from deploy.modules import REGIMES
 from topology.errors import InputError
 from topology.layouts import NAMES
 from topology.machine import shape_of
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
 
-Accel = Annotated[str, typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.")]
+LAYOUTS = ("per-socket", "per-l3", "per-numa", "spanning", "size=")
+
+Accel = Annotated[
+    str,
+    typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.", autocompletion=words("auto", "kvm", "tcg")),
+]
 Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, help="Sockets of the emulated machine (2).")]
 Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
@@ -24,13 +31,14 @@ Topology = Annotated[
     typer.Option("--topology", metavar="FILE", help="The machine's cores, caches and nodes, from hwloc or libvirt XML."),
 ]
 Smt = Annotated[
-    str | None, typer.Option("--smt", metavar="on|off", help="Of that machine all threads of each core (on), or one.")
+    str | None,
+    typer.Option("--smt", metavar="on|off", help="Of that machine all threads of each core (on), or one.", autocompletion=words("on", "off")),
 ]
-Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.")]
-Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, rtm, mcs, ticket or none.")]
+Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.", autocompletion=words(*LAYOUTS))]
+Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, rtm, mcs, ticket or none.", autocompletion=words(*REGIMES))]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
-Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.")]
+Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
 

@@ -84,6 +84,7 @@ class Output:
         if not shown:
             self.step(text)
         columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
-        with Progress(*columns, console=self.err, transient=True, disable=not shown) as bars:
+        mixed = sys.stdout.isatty()  # else lines of the result would go to the terminal with the bar, not where they should
+        with Progress(*columns, console=self.err, transient=True, disable=not shown, redirect_stdout=mixed) as bars:
             task = bars.add_task(text, total=total)
             yield lambda **what: bars.update(task, **what)

@@ -3,8 +3,9 @@
 
 import socket
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -66,7 +67,7 @@ def run(
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
         try:
-            _follow(machine, keep, waits=port is None, output=output)
+            _follow(machine, keep, waits=port is None, output=output, bar=not (verbose or keep or gdb))
         finally:
             for line in machine.panics():
                 output.line(line)
@@ -108,7 +109,12 @@ class _Narrator:
             self.output.step(f"{event.get('app')} ended with status {event.get('status')}")
 
 
-def _follow(machine: Run, keep: bool, waits: bool, output: Output) -> None:
+def _nothing(**what: Any) -> None:
+    """Where there is no bar."""
+
+
+def _follow(machine: Run, keep: bool, waits: bool, output: Output, bar: bool) -> None:
+    """With a bar until all serve or all is done, unless the console goes to the same terminal."""
     forever = float("inf")
     limit = None if waits else forever  # somebody at a debugger takes time
     announced: set[str] = set()
@@ -126,11 +132,18 @@ def _follow(machine: Run, keep: bool, waits: bool, output: Output) -> None:
 
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.barrier for a in cluster_map.applications)
-    if not keep and ends:
-        machine.wait_for(lambda: all_serve() or machine.status is not None, "serving", limit)
-        machine.wait_done(limit)
-        return
-    machine.wait_for(all_serve, "serving", limit)
+    with output.progress("Booting", total=len(machine.forwards) or None) if bar else nullcontext(_nothing) as update:
+
+        def served() -> bool:
+            done = all_serve()
+            update(completed=len(announced), description="Running" if done else "Booting")
+            return done
+
+        if not keep and ends:
+            machine.wait_for(lambda: served() or machine.status is not None, "serving", limit)
+            machine.wait_done(limit)
+            return
+        machine.wait_for(served, "serving", limit)
     if not keep:
         return
     output.line("Ctrl-C ends it.")

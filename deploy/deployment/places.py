@@ -4,13 +4,16 @@
 Values come from the standard library's parser, which keeps no positions; these from tree-sitter's grammar of TOML.
 """
 
+from __future__ import annotations
+
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
-import tree_sitter
-import tree_sitter_toml
+if TYPE_CHECKING:
+    import tree_sitter
 
 Path = tuple[str | int, ...]  # keys and numbers of list items, from the outermost in
 
@@ -40,6 +43,9 @@ class Places:
 
 @cache
 def _parser() -> tree_sitter.Parser:
+    import tree_sitter  # only where there is a file to read
+    import tree_sitter_toml
+
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_toml.language()))
 
 

@@ -16,7 +16,8 @@ from deploy.deployment.model import Program as ProgramDefaults
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
 
-ROOT_TASKS = ("root", "ktest", "pingpong")  # a cluster's first program, not an application
+# Programs that nobody deploys: some are a cluster's first task, and stacks come with what they serve.
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack")
 
 
 def wrong(text: str, *at: str) -> PydanticCustomError:
@@ -186,7 +187,7 @@ class Ycsb(Table):
 class ProgramTable(Table):
     """Any other program of the image, as often as wanted: one process on one core."""
 
-    program: _one_of(*(name for name in modules.PROGRAMS if name not in ROOT_TASKS)) = Field(
+    program: _one_of(*(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)) = Field(
         description="Its name in the image."
     )
     cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")

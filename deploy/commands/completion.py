@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry completion`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from deploy import completion as completions
+from topology.errors import InputError
+
+Shell = Annotated[
+    str,
+    typer.Argument(metavar="bash|zsh|fish", help="The shell.", autocompletion=completions.words(*completions.SHELLS)),
+]
+
+
+def completion(context: typer.Context, shell: Shell) -> None:
+    """Print a shell's script that completes commands, options and their values. For the shell that runs:
+
+    bash: eval "$(./skerry completion bash)"   zsh: the same with zsh   fish: ./skerry completion fish | source
+    """
+    if shell not in completions.SHELLS:
+        raise InputError(f"'{shell}'", f"not one of {', '.join(completions.SHELLS)}")
+    sys.stdout.write(completions.script(context.find_root().command, shell))
