@@ -180,8 +180,6 @@ static void write(unsigned thread, struct op *op, struct location *l, uint16_t a
 		writes[w].view = op->drained ? drained[thread] : view[thread];
 	else
 		writes[w].view.seen[index_of(l)] = w;
-	if (op->drain)
-		memset(writes[w].view.clock, 0, sizeof(writes[w].view.clock));
 	if (rmw) { /* a release sequence goes on */
 		join(&writes[w].view, &writes[after].view);
 		writes[after].read_by_rmw = true;

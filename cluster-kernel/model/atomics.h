@@ -29,7 +29,6 @@ struct op {
 	enum rmw rmw;
 	uint8_t size;
 	bool acquire, release, sequential;
-	bool drain;   /* hands on what is seen, but orders nothing for plain accesses (explore_drain) */
 	bool drained; /* publishes only what left the store buffer (explore_raise) */
 	uint64_t address, operand, expected;
 	/* null: at once; else only when true, and until then the thread counts as done */

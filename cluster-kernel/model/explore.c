@@ -148,14 +148,6 @@ void explore_raise(struct explore_line *line)
 	engine_access(&op, __builtin_return_address(0));
 }
 
-void explore_drain(void)
-{
-	static uint8_t memory_bus;
-	struct op op = { .kind = OP_RMW, .size = 1, .address = (uint64_t)&memory_bus, .acquire = true, .release = true,
-		         .drain = true };
-	engine_access(&op, __builtin_return_address(0));
-}
-
 void explore_rest(struct explore_line *line, bool (*ready)(void *argument), void *argument)
 {
 	struct op op = { .kind = OP_RMW, .size = 1, .address = (uint64_t)line, .acquire = true, .ready = ready,

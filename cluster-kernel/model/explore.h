@@ -64,6 +64,4 @@ struct explore_line {
 	uint8_t level;
 };
 void explore_raise(struct explore_line *line);
-/* What x86 does at a locked instruction, and so at each entry to a kernel with a lock: all that was written is seen. */
-void explore_drain(void);
 void explore_rest(struct explore_line *line, bool (*ready)(void *argument), void *argument);
