@@ -3,6 +3,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from topology.errors import InputError
 LONGEST = 60  # characters of a value that are repeated
 
 
+@cache
 def schema() -> dict[str, Any]:
     return File.model_json_schema(by_alias=True)
 
@@ -84,7 +86,7 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
 
 
 def _unknown(key: str, table: Path) -> str:
-    text = f"unknown key '{show_key(key)}'"
+    text = f"unknown key {show(key)}"
     here = form(table).get("properties", {})
     if near := nearest(key.replace("_", "-"), here):
         return f"{text}; did you mean '{near}'?"
@@ -116,10 +118,6 @@ def _at(data: Any, path: Path) -> Any:
     for step in path:
         data = data[step]
     return data
-
-
-def show_key(key: str) -> str:
-    return key if len(key) <= LONGEST else f"{key[:LONGEST]}…"
 
 
 def show(value: Any) -> str:

@@ -85,7 +85,8 @@ def _syntax(message: str, text: str, source: str) -> InputError:
     line = int(match[2] or last)
     column = f", column {match[3]}" if match[3] else ""
     shown = lines[line - 1].strip()
-    said = match[1][:1].lower() + match[1][1:]
+    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", match[1])
+    said = said[:1].lower() + said[1:]
     behind = f": {problems.show(shown)}" if shown else ""
     return InputError(f"{source}:{line}", f"not TOML: {said}{column}{behind}")
 

@@ -8,6 +8,8 @@ import pytest
 from deploy.deployment import parse, read
 from deploy.expand import plan
 from deploy.options import adapt
+from tests.unit.topology.machines import MACHINES, write
+from topology.dts import write_dts
 from topology.errors import InputError
 
 # What the file says, and what the line about it begins with and contains.
@@ -68,7 +70,7 @@ REFUSED = [
     ("# nothing\n", "file: is empty"),
     ("[machine", "file:1: not TOML: expected ']'"),
     ("[redis]\nport = 1\nport = 2", "file:3: not TOML: cannot overwrite a value"),
-    ("[redis]\n[machine]\n[redis]", "file:3: not TOML: cannot declare ('redis',) twice"),
+    ("[redis]\n[machine]\n[redis]", "file:3: not TOML: cannot declare [redis] twice"),
     ("[redis]\nheap = 256M", "file:2: not TOML: "),
     ("[redis]\nheap = '256M", "file:2: not TOML: "),
     ("[redis]\nport: 3", "file:2: not TOML: "),
@@ -76,6 +78,8 @@ REFUSED = [
     (f"[redis]\nport = {'9' * 5000}", "file: has a number with too many digits"),
     (f"[redis]\nport = {'9' * 400}", "file:2: [redis] port: a number of more digits"),
     (f"a = {'[' * 5000}", "file: is nested too deeply"),
+    ("'\\e[31m' = 1\n\"a\\nb\" = 2".replace("\\e", "\x1b"), "file:1: not TOML: "),
+    ('"a\\nb\\u001b" = 2', "file:1: the file: unknown key 'a\\nb\\x1b'"),
     (f"{'k' * 500} = 1", "file:1: the file: unknown key 'kkk"),
     ("[machine]\nsockets = 0\ncores = 0\nmemory = 'x'", "is not a number from 1 to 16 (and 2 more)"),
 ]
@@ -112,6 +116,49 @@ def test_what_does_not_fit(text: str, expected: str) -> None:
     with pytest.raises(InputError) as caught:
         plan(parse(text, "file"))
     assert str(caught.value).startswith(expected), caught.value
+
+
+@pytest.mark.parametrize("smt, cores", [("", 96), ("smt = false", 48)], ids=["all threads", "one of each core"])
+def test_a_machine_from_xml(smt: str, cores: int, tmp_path: Path) -> None:
+    """a file of hwloc's beside the deployment is its machine"""
+    write("EPYC 7451", tmp_path)
+    (tmp_path / "a.toml").write_text(f"[redis]\ncpus = [1]\n[machine]\ntopology = 'machine.xml'\nmemory = '2G'\n{smt}\n[clusters]\nlayout = 'per-l3'")
+    made = plan(read(tmp_path / "a.toml"))
+    assert len(made.machine.cores) == cores and len(made.cluster_map.clusters) == 16
+    assert all(r.size == 2 << 30 for r in made.machine.memory)
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ("Sandy Bridge, sockets of 8 and 4 cores", "sockets of different sizes (4, 8 cores) cannot be emulated in a run"),
+        ("<domain/>", "is neither hwloc's XML nor a libvirt host's capabilities"),
+        ("not XML", "machine.xml"),
+    ],
+)
+def test_a_machine_that_cannot_be(content: str, expected: str, tmp_path: Path) -> None:
+    """a machine that cannot be emulated, or is none, is refused with the line that names it"""
+    if content in MACHINES:
+        write(content, tmp_path)
+    else:
+        (tmp_path / "machine.xml").write_text(content)
+    (tmp_path / "a.toml").write_text("[redis]\n\n[machine]\ntopology = 'machine.xml'\n")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path / "a.toml")
+    assert f"a.toml:4: [machine] topology: " in str(caught.value) and expected in str(caught.value)
+
+
+def test_a_map_as_layout(tmp_path: Path) -> None:
+    """a map beside the deployment says all that runs, and the machine; what contradicts it is refused"""
+    given = plan(parse("[redis]\nheap = '64M'\n[machine]\ncores = 3", "file"))
+    (tmp_path / "mine.dts").write_text(write_dts(given.cluster_map))
+    (tmp_path / "a.toml").write_text("[clusters]\nlayout = 'mine.dts'\n")
+    assert plan(read(tmp_path / "a.toml")).cluster_map == given.cluster_map
+    for more, expected in [("[redis]", "a.toml:3: 'redis' contradicts"), ("lock = 'mcs'", "a.toml:3: [clusters] lock: contra")]:
+        (tmp_path / "a.toml").write_text(f"[clusters]\nlayout = 'mine.dts'\n{more}\n")
+        with pytest.raises(InputError) as caught:
+            read(tmp_path / "a.toml")
+        assert expected in str(caught.value)
 
 
 def test_the_command_line_is_to_blame_for_what_it_says() -> None:
