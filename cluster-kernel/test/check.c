@@ -128,5 +128,6 @@ void kernel_check(const struct hosted *machine)
 	check_caps(&world);
 	check_threads(&world);
 	check_vspaces(&world);
+	check_statistics(&world);
 	free(world.found);
 }

@@ -8,6 +8,8 @@
  *     check-threads.c   states, queues, run queues, timers, replies, bindings
  *     check-vspaces.c   page tables lead to nothing but what live
  *                       capabilities map, TLBs, cores that have loaded them
+ *     check-statistics.c  what was counted adds up; nothing, in images that
+ *                       do not count
  *
  * What no capability reaches any more (a CNode that holds its own last
  * capability) is not seen.
@@ -47,5 +49,6 @@ _Noreturn void check_failed(const char *file, int line, const char *sentence, ui
 void check_caps(struct world *world);
 void check_threads(const struct world *world);
 void check_vspaces(const struct world *world);
+void check_statistics(const struct world *world);
 /* The object of this type at this address, null if no capability to it exists. */
 const struct found *world_find(const struct world *world, unsigned type, uint64_t object);

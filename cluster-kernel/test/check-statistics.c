@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What images count, of each core of a kernel at rest. */
+#include <string.h>
+#include "check.h"
+
+static bool regime(const char *name) { return !strcmp(REGIME_HEADER, name); }
+
+static uint64_t sum(const uint64_t *counts, unsigned number)
+{
+	uint64_t all = 0;
+	while (number--)
+		all += counts[number];
+	return all;
+}
+
+static void check_lock(const struct lock_stat *lock, unsigned class)
+{
+	CHECK(lock->conflicts <= lock->grabs, "more conflicts than grabs", class, lock->conflicts);
+	CHECK((lock->spins == 0) == (lock->conflicts == 0), "conflicts are grabs that waited", class, lock->conflicts);
+	CHECK(lock->spins_max <= lock->spins && lock->wait_max <= lock->wait && lock->hold_max <= lock->hold,
+	      "the greatest of all is part of their sum", class, lock->spins_max);
+	CHECK(sum(lock->wait_log2, STAT_BUCKETS) == lock->grabs, "each grab is in the histogram of waits", class, lock->grabs);
+	CHECK(sum(lock->hold_log2, STAT_BUCKETS) == lock->grabs, "each lock was given up again", class, lock->grabs);
+}
+
+/* An entry takes the big lock, or commits; of a reader/writer lock it takes one side. */
+static void check_entries(const struct core_stat *stat, unsigned core)
+{
+	const struct transaction_stat *t = &stat->transactions;
+	uint64_t grabs = stat->lock[LOCK_CLASS_KERNEL].grabs;
+	if (regime("clh.h") || regime("ticket.h") || regime("mcs.h"))
+		CHECK(grabs == stat->entries, "grabs are not entries", grabs, stat->entries);
+	if (regime("fine.h")) {
+		uint64_t sides = stat->lock[LOCK_CLASS_READ].grabs + stat->lock[LOCK_CLASS_WRITE].grabs;
+		CHECK(sides == stat->entries, "read and write grabs are not entries", sides, stat->entries);
+	}
+	if (!regime("rtm.h")) {
+		CHECK(t->begun == 0 && t->fallbacks == 0, "a transaction, without any", core, t->begun);
+		return;
+	}
+	CHECK(t->committed + t->fallbacks == stat->entries, "commits and fallbacks are not entries", t->fallbacks, stat->entries);
+	CHECK(t->begun == t->committed + sum(t->aborted, ABORT_CAUSES), "a transaction neither committed nor aborted", core, t->begun);
+	CHECK(grabs == t->fallbacks, "who falls back takes the lock", grabs, t->fallbacks);
+}
+
+static void check_nothing(const struct core_stat *stat, unsigned core)
+{
+	const uint64_t *word = (const uint64_t *)stat;
+	for (unsigned i = __builtin_offsetof(struct core_stat, entries) / 8; i < sizeof(*stat) / 8; i++)
+		CHECK(word[i] == 0, "an image that does not count has counted", core, i);
+}
+
+void check_statistics(const struct world *world)
+{
+	int64_t instances[LOCK_CLASSES] = { 0 };
+	for (unsigned core = 0; core < world->kernel->cpu_count; core++) {
+		const struct core_stat *stat = world->kernel->cpu[core]->own.stat;
+		if (strcmp(COUNT_HEADER, "count/on.h")) {
+			check_nothing(stat, core);
+			continue;
+		}
+		for (unsigned class = 0; class < LOCK_CLASSES; class++) {
+			check_lock(&stat->lock[class], class);
+			instances[class] += stat->lock[class].instances;
+		}
+		check_entries(stat, core);
+	}
+	for (unsigned class = 0; class < LOCK_CLASSES; class++)
+		CHECK(instances[class] >= 0, "more locks destroyed than made", class, instances[class]);
+}
