@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads that want the same lock: each works outside for an exponentially distributed time, enters, writes to lines
- * that all share, and leaves. A counter that nothing but the lock protects proves exclusion.
+ * that all share, and leaves. A counter that nothing but the lock protects proves exclusion. All go for one object, so
+ * that a regime which lets many in has its lock to take; or enter exclusively.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -25,10 +26,12 @@ static struct shared {
 
 /* What all do with the lock. */
 struct section {
-	uint64_t turns; /* of a chain of multiplications */
+	struct object_lock *object;
+	uint64_t exclusive; /* each so-manieth entry of a thread; 0: none */
+	uint64_t turns;     /* of a chain of multiplications */
 	uint64_t lines;
-	unsigned nap;     /* microseconds */
-	bool irrevocable; /* says that it cannot be taken back: aborts a transaction */
+	unsigned nap;       /* microseconds */
+	bool irrevocable;   /* says that it cannot be taken back: aborts a transaction */
 };
 
 struct thrower {
@@ -74,11 +77,30 @@ static void keep(struct thrower *self, double wait)
 	self->kept = self->entries < SAMPLES ? self->entries : SAMPLES;
 }
 
+/* All of an entry; returns when it had the lock. */
+static inline uint64_t enter(struct cpu *cpu, const struct section *section, bool exclusively)
+{
+	uint64_t had;
+	if (__builtin_expect(exclusively, 0)) {
+		kernel_enter_exclusive(cpu);
+		had = __rdtsc();
+		critical(section, cpu);
+	} else {
+		kernel_enter(cpu);
+		object_lock(section->object);
+		had = __rdtsc();
+		critical(section, cpu);
+		object_unlock(section->object);
+	}
+	kernel_exit(cpu);
+	return had;
+}
+
 static void run(struct member *member)
 {
 	struct thrower *self = member->state;
 	const struct team *team = member->team;
-	struct cpu *cpu = self->pair.cpu;
+	uint64_t exclusive = self->section->exclusive;
 	pair_take(&self->pair);
 	for (;;) {
 		cycles_until(__rdtsc() + draw_exponential(&self->random, (double)self->delay));
@@ -86,10 +108,7 @@ static void run(struct member *member)
 		if (wanted >= team->end)
 			return;
 		self->pair.core->spins = 0;
-		kernel_enter(cpu);
-		uint64_t had = __rdtsc();
-		critical(self->section, cpu);
-		kernel_exit(cpu);
+		uint64_t had = enter(self->pair.cpu, self->section, exclusive && self->all % exclusive == 0);
 		self->all++;
 		if (wanted >= team->start)
 			keep(self, (double)(had - wanted));
@@ -159,12 +178,13 @@ int bench_contended(struct options *options)
 	static struct team team;
 	static struct counted counted;
 	struct pair pairs[TEAM_MAX];
-	struct section section = { .lines = options->lines, .nap = (unsigned)options->nap,
+	struct section section = { .lines = options->lines, .exclusive = options->exclusive, .nap = (unsigned)options->nap,
 	                           .irrevocable = options->irrevocable };
 	shared.line = bench_array(options->lines, sizeof(struct line));
 	double cycles = calibrate(&section, options->section);
 	shared.counter = 0;
 	pairs_make(0, options->cores, pairs);
+	section.object = regime_object(pairs[0].cpu);
 	for (unsigned i = 0; i < options->cores; i++)
 		throwers[i] = (struct thrower){
 			.pair = pairs[i], .section = &section, .random = draw_seed(options->seed, i), .delay = options->delay,

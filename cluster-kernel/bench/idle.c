@@ -14,8 +14,8 @@
 
 enum { BATCH = 1000 };
 
-enum idle_kind { EMPTY, ENTER_EXIT, EXCLUSIVE, BARE_CLH, BARE_RTM, KINDS };
-static const char *const names[] = { "empty", "enter_exit", "exclusive", "bare_clh", "bare_rtm" };
+enum idle_kind { EMPTY, ENTER_EXIT, EXCLUSIVE, OBJECT, BARE_CLH, BARE_RTM, KINDS };
+static const char *const names[] = { "empty", "enter_exit", "exclusive", "object", "bare_clh", "bare_rtm" };
 
 struct idle {
 	struct pair pair;
@@ -46,6 +46,7 @@ static double batch(struct idle *idle, enum idle_kind kind)
 	case EMPTY: return BATCH_OF((void)0);
 	case ENTER_EXIT: return BATCH_OF((kernel_enter(cpu), kernel_exit(cpu)));
 	case EXCLUSIVE: return BATCH_OF((kernel_enter_exclusive(cpu), kernel_exit(cpu)));
+	case OBJECT: return BATCH_OF((object_lock(regime_object(cpu)), object_unlock(regime_object(cpu))));
 	case BARE_CLH:
 		taken = BATCH_OF((before = bare_enter(&idle->lock, mine), bare_exit(mine), mine = before));
 		idle->mine = mine;

@@ -15,3 +15,6 @@ static inline bool regime_is(const char *name)
 
 /* `none` runs one core of a kernel. */
 static inline bool regime_excludes(void) { return !regime_is("none"); }
+
+/* One object's lock, for whoever enters at once with others: a run queue's. */
+static inline struct object_lock *regime_object(struct cpu *cpu) { return &cpu->shared.ready.lock; }

@@ -11,7 +11,8 @@ from deploy.bench.regimes import BASELINE
 from deploy.output import Output
 
 PAIRS = 200_000  # of an idle lock, in one run
-EXCLUSION = {"section": 0, "delay": 0, "lines": 1, "window": 200_000_000}
+PARTS = ("enter_exit", "exclusive", "object", "bare_clh")
+EXCLUSION = {"section": 0, "delay": 0, "lines": 1, "exclusive": 4, "window": 200_000_000}
 
 # What makes a transaction abort, and the cause that it should be counted under.
 PROVOKED = {
@@ -49,7 +50,7 @@ def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
     def net(found: dict[str, Any], name: str) -> float:
         return float(found["cycles"][name]) - float(found["cycles"]["empty"])
 
-    spread = {f"{name}_cycles": runs.spread(lambda r, n=name: net(r, n)) for name in ("enter_exit", "exclusive", "bare_clh")}
+    spread = {f"{name}_cycles": runs.spread(lambda r, n=name: net(r, n)) for name in PARTS}
     spread["to_bare_clh"] = runs.spread(lambda r: net(r, "enter_exit") / net(r, "bare_clh"))
     if "bare_rtm" in runs.used[0]["cycles"]:
         spread["bare_rtm_cycles"] = runs.spread(lambda r: net(r, "bare_rtm"))

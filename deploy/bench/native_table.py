@@ -50,7 +50,7 @@ def _runs(entries: Sequence[Entry]) -> str:
 
 def idle(entries: Sequence[Entry], stands_for: str) -> Table:
     rtm = any("to_bare_rtm" in e["metrics"] for e in entries)
-    columns = ["", "enter + exit", "exclusive + exit", "bare CLH", "/ bare CLH"]
+    columns = ["", "enter + exit", "exclusive + exit", "an object's lock", "bare CLH", "/ bare CLH"]
     made = table(
         "An idle lock: cycles of kernel_enter() and kernel_exit(), one core",
         f"{_runs(entries)} Ratios are taken in each run.\n{stands_for}",
@@ -58,7 +58,7 @@ def idle(entries: Sequence[Entry], stands_for: str) -> Table:
     )  # fmt: skip
     for e in entries:
         extra = [spread(e, "bare_rtm_cycles"), spread(e, "to_bare_rtm", 1, 2)] if rtm else []
-        names = ("enter_exit_cycles", "exclusive_cycles", "bare_clh_cycles")
+        names = ("enter_exit_cycles", "exclusive_cycles", "object_cycles", "bare_clh_cycles")
         made.add_row(name_of(e), *(spread(e, name) for name in names), spread(e, "to_bare_clh", 1, 2), *extra)
     return made
 
