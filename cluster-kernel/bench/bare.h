@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <x86intrin.h>
-#include <cpuid.h>
+#include "rtm-instructions.h"
 
 struct bare_node {
 	_Alignas(64) _Atomic uint32_t held;
@@ -28,18 +28,12 @@ static inline struct bare_node *bare_enter(struct bare_clh *lock, struct bare_no
 
 static inline void bare_exit(struct bare_node *mine) { atomic_store_explicit(&mine->held, 0, memory_order_release); }
 
-/* CPUID.7.0:EBX.RTM */
-static inline bool bare_has_rtm(void)
+/* Begins and ends a transaction; false when it was aborted. Only where rtm_unusable() has no objection. */
+static inline __attribute__((always_inline)) bool bare_transaction(void)
 {
-	unsigned a, b, c, d;
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 11 & 1;
-}
-
-/* Begins and ends a transaction; false when it was aborted. */
-static inline __attribute__((target("rtm"))) bool bare_transaction(void)
-{
-	if (_xbegin() != _XBEGIN_STARTED)
+	uint32_t status;
+	if (!rtm_xbegin(&status))
 		return false;
-	_xend();
+	rtm_xend();
 	return true;
 }

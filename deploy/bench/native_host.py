@@ -13,6 +13,7 @@ from topology.errors import InputError
 from topology.hwloc import survey_live
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
+MOST = 60  # cores of one kernel
 ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
 
 
@@ -42,6 +43,8 @@ def check_count(count: int, usable: Processors, option: str = "--cores") -> None
     here = len(usable.numbers)
     if count > here:
         raise InputError(option, f"{count} threads, and {here} processors may be used here: natively each has its own")
+    if count > MOST:
+        raise InputError(option, f"{count} cores; a kernel has {MOST} at most")
 
 
 @dataclass

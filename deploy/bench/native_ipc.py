@@ -12,6 +12,7 @@ from deploy.output import Output
 UNIT = "cycles"
 ROUNDS = 5000
 CONTAINS = (
+    "One way: before each entry all instructions before it end, as where a program enters a kernel. Others: one by one.\n"
     "In it: a system call from its arguments in the thread's registers to those of the next thread: lock, fast or slow "
     "path, and the hosted port's model of a switch.\n"
     "Not in it: SYSCALL and SYSRET, saving and loading the registers, CR3 and TLB, FPU state: they cost every regime the "

@@ -79,7 +79,8 @@ def plot_scale(entries: Sequence[Entry], notes: Sequence[str], output: Path) -> 
         locks, delays = (locks, []) if len(locks) < len(delays) else ([], delays)
     if not locks and not delays:
         delays = [_delay(entries[0])]
-    figure, grid = pyplot.subplots(1, len(locks) + len(delays), figsize=(2 + 4 * (len(locks) + len(delays)), 4.6), squeeze=False)
+    count = len(locks) + len(delays)
+    figure, grid = pyplot.subplots(1, count, figsize=(2 + 4 * count, 4.6), squeeze=False)
     for axes, lock in zip(grid[0], locks):
         _lines(axes, [e for e in entries if name_of(e) == lock], lambda e: f"delay {_delay(e):g}")
         axes.set_title(str(lock), size=10)

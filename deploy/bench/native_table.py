@@ -67,8 +67,8 @@ def contended(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     first = entries[0]["metrics"]
     made = table(
         f"Threads at one lock, {first['section_cycles']:,.0f} cycles in it; outside an exponential time, of mean delay{label}",
-        f"{_runs(entries)}\nWait: from wanting the lock to having it, of all entries; reading the clock is in it, as under {BASELINE}.\nConflicts, fallbacks: one run of the "
-        f"kernel that counts.\n{stands_for}",
+        f"{_runs(entries)}\nWait: from wanting the lock to having it, of all entries; reading the clock is in "
+        f"it, as under {BASELINE}.\nConflicts, fallbacks: one run of the kernel that counts.\n{stands_for}",
         "delay", "cores", "", f"entries in {UNIT:,} cycles", "wait p50", "p99", "max", "conflicts", "fallbacks",
     )  # fmt: skip
     for e in _in_groups(made, entries):
@@ -114,10 +114,10 @@ def _in_groups(made: Table, entries: Sequence[Entry]) -> Iterator[Entry]:
 
 def ipc(measured: Sequence[Measured], entries: Sequence[Entry], stands_for: str) -> Table:
     base = measured[0]
-    columns = [column for e in entries for column in ([name_of(e)] if e["lock"] == BASELINE else [name_of(e), f"/ {BASELINE}"])]
+    columns = [c for e in entries for c in ([name_of(e)] if e["lock"] == BASELINE else [name_of(e), f"/ {BASELINE}"])]
     made = table(
         "Cycles from system-call entry to exit, one hosted core, natively",
-        f"{_runs(entries)} Client and server in two address spaces, of equal priority.\nBefore each entry of the one way all instructions before it end, as where a program enters a kernel. Others: one by one.\n{CONTAINS}\n{stands_for}",
+        f"{_runs(entries)} Client and server in two address spaces, of equal priority.\n{CONTAINS}\n{stands_for}",
         "", *columns,
     )  # fmt: skip
     for name, title in (OPERATIONS | IN_A_ROW).items():

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from deploy import cli
-from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs, native_scale
+from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs
+from deploy.bench import native_scale, native_table
 from deploy.bench.native_host import Parallel, Processors
 from deploy.errors import Failure
 from deploy.modules import REGIMES
@@ -222,4 +223,12 @@ def test_label() -> None:
     entry = native_result.entry("rtm", "scale", 1, runs, {})
     assert native_result.name_of(entry) == "rtm (as clh)" and entry["no_transactions"] == "none here"
     assert native_result.counted(STATISTICS)["fallback_ratio"] == 0.3
-    assert set(native_lock.PROVOKED) <= {"capacity", "conflict", "explicit", "other"}
+
+
+def test_aborts(capsys: pytest.CaptureFixture[str]) -> None:
+    """natively: why transactions aborted is a row for each provocation, a column for each cause"""
+    provoked = {what: native_result.counted(STATISTICS) for what in native_lock.PROVOKED}
+    Output(quiet=True).table(native_table.aborts(provoked))
+    rows = [line for line in capsys.readouterr().out.splitlines() if "0.400" in line]
+    assert [row.split()[1] for row in rows] == ["capacity", "conflict", "explicit", "interrupt"]
+    assert all("30.0%" in row for row in rows)
