@@ -13,7 +13,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench.scale import Point  # noqa: E402
-from deploy.bench.scale_table import NOTES, UNIT, figure_5_delay  # noqa: E402
+from deploy.bench.scale_table import NOTES, UNIT, shared_delays  # noqa: E402
 from deploy.bench.scale_fit import models  # noqa: E402
 from topology.errors import InputError  # noqa: E402
 from topology.model.fit import Fit  # noqa: E402
@@ -23,7 +23,7 @@ Fits = Mapping[tuple[str, float], Fit]
 
 
 def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> None:
-    """The first lock over all its delays; beside it all locks at the delay they share, where there are several."""
+    """The first lock over all its delays; beside it all locks at delays that they share, where there are several."""
     locks = list(dict.fromkeys(point.lock for point in points))
     first = max(locks, key=lambda lock: len({point.delay for point in points if point.lock == lock}))
     panels: list[tuple[str, dict[str, list[Point]]]] = []
@@ -31,7 +31,7 @@ def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> 
     if len({point.delay for point in mine}) > 1 or len(locks) == 1:
         by_delay = {f"delay {d:g}": [p for p in mine if p.delay == d] for d in sorted({p.delay for p in mine})}
         panels.append((f"{first}, by delay (Figure 4)", by_delay))
-    if (delay := figure_5_delay(points)) is not None:
+    for delay in shared_delays(points):
         by_lock = {lock: [p for p in points if p.lock == lock and p.delay == delay] for lock in locks}
         panels.append((f"delay {delay:g}, by lock (Figure 5)", by_lock))
     figure, grid = pyplot.subplots(1, len(panels), figsize=(6.6 * len(panels), 5.0), squeeze=False)

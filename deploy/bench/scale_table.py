@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from deploy.bench import in_step
-from deploy.bench.scale import FIGURE_4, FIGURE_5, FIGURE_5_DELAY, Point
+from deploy.bench.scale import FIGURE_4, FIGURE_5, Point, figure_5_delays
 from deploy.bench.scale_fit import Model, models
 from topology.model import repairman
 from topology.model.fit import Fit, Parameter
@@ -36,22 +36,22 @@ def tables(points: Sequence[Point], fits: Fits) -> list[Table]:
         if len(delays) == 1 and len(locks) > 1 or {point.delay for point in mine} != set(delays):
             continue
         found.append(_delays(mine, fits))
-    if (shared := figure_5_delay(points)) is not None:
-        found.append(_locks([point for point in points if point.delay == shared], fits))
+    for delay in shared_delays(points):
+        found.append(_locks([point for point in points if point.delay == delay], fits))
     found[-1].caption = f"{NOTES[points[0].clock]}\n{_figures(points)}"
     found[-1].caption_justify = "left"
     return found
 
 
-def figure_5_delay(points: Sequence[Point]) -> float | None:
-    """Of the delays that all locks have, the one next to the figure's; None where there is but one lock."""
+def shared_delays(points: Sequence[Point]) -> list[float]:
+    """Figure 5's, of those that all locks have; none where there is but one lock."""
     locks = {point.lock for point in points}
-    shared = [d for d in {p.delay for p in points} if {p.lock for p in points if p.delay == d} == locks]
-    return min(shared, key=lambda delay: abs(delay - FIGURE_5_DELAY), default=None) if len(locks) > 1 else None
+    shared = (d for d in {p.delay for p in points} if {p.lock for p in points if p.delay == d} == locks)
+    return figure_5_delays(shared) if len(locks) > 1 else []
 
 
 def _figures(points: Sequence[Point]) -> str:
-    text = f"Stands for {FIGURE_4}" + (f" {FIGURE_5}" if figure_5_delay(points) is not None else "")
+    text = f"Stands for {FIGURE_4}" + (f" {FIGURE_5}" if shared_delays(points) else "")
     return textwrap.fill(text, 112)
 
 

@@ -58,7 +58,7 @@ def scale(
 ) -> None:
     """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
 
-    Without --lock: clh at every delay, and every other regime at 4,000. The machine-repairman model is fitted to what
+    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted to what
     comes out. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
     """
     process.heed_signals()
@@ -118,10 +118,8 @@ def _names(lock: str | None) -> list[str]:
 
 
 def _delays_of(name: str, lock: str | None, pauses: list[float]) -> list[float]:
-    """Named locks and clh: every one. Else that of Figure 5, or the one next to it."""
-    if lock is not None or name == FIRST:
-        return pauses
-    return [min(pauses, key=lambda delay: abs(delay - experiment.FIGURE_5_DELAY))]
+    """Named locks and clh: every one. Else those of Figure 5, or the ones next to them."""
+    return pauses if lock is not None or name == FIRST else experiment.figure_5_delays(pauses)
 
 
 def _request(request: experiment.Request) -> experiment.Request:

@@ -88,8 +88,15 @@ def test_tables() -> None:
     assert all(f"{1000 * one.throughput:.3f}" in text for one in POINTS)
     assert "Figure 4" in text and "Figure 5" not in text and "emulated" in text
     text = text_of(FIGURE_5)
-    assert "Figure 5" in text and "Delay 4000" in text and "Delay 200" not in text
+    assert "Figure 5" in text and "Delay 4000" in text and "Delay 200" not in text  # which mcs does not have
     assert all(f"{1000 * one.throughput:.3f}" in text for one in FIGURE_5)
+
+
+def test_figure_5() -> None:
+    """of the delays that there are, those next to 500 and 4,000"""
+    assert scale.figure_5_delays([125, 500, 1000, 4000, 8000]) == [500, 4000]
+    assert scale.figure_5_delays([300, 800]) == [300, 800]
+    assert scale.figure_5_delays([100, 200]) == [200]
 
 
 def test_plot(tmp_path: Path) -> None:
