@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry lockstat`."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ def lockstat(
         str | None,
         typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one; else the one that runs."),
     ] = None,
+    connect: Annotated[str | None, typer.Option("--connect", "-c", metavar="URI", help="RUN is the name of a deployment of this libvirt host.")] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Of a run that is over: from this snapshot on, as barrier-1.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="And to this one; else to the last.")] = None,
     histogram: Annotated[bool, typer.Option("--histogram", help="Also how long locks were waited for and held.")] = False,
@@ -28,10 +30,11 @@ def lockstat(
 ) -> None:
     """What the locks of a deployment went through: grabs, conflicts, spins, waits and holds by class of lock.
 
-    Of kernels that count (`--lock clh+stat`, or `statistics = true` in the deployment file).
+    Of kernels that count: `statistics = true` in the deployment file. A machine that runs is not asked and does not
+    notice; its memory is read from outside.
     """
     output = Output(quiet, json)
-    found, emulated = _snapshots(what, since, until)
+    found, emulated = _snapshots(what, connect, since, until)
     told: list[dict[str, Any]] = []
     wrong: list[Check] = []
     for snapshot in found:
@@ -50,17 +53,20 @@ def lockstat(
         raise Failure(f"the statistics do not add up: {wrong[0]}")
 
 
-def _snapshots(what: str | None, since: str | None, until: str | None) -> tuple[list[Snapshot], bool | None]:
+def _snapshots(
+    what: str | None, connect: str | None, since: str | None, until: str | None
+) -> tuple[list[Snapshot], bool | None]:
     """And whether the machine is, or was, emulated; None where the run does not say."""
-    if what is not None and not what.isdecimal():
+    if what is not None and not connect and not what.isdecimal():
         events, emulated = source.read_file(Path(what))
         return source.between(events, since, until), emulated
     if since or until:
         raise InputError("--since, --until", "name snapshots of a run that is over; its results must be given")
-    folder = live.find(what)
-    found = live.snapshots(live.read_events(folder), live.monitor_memory(folder))
+    with ExitStack() as stack:
+        machine = stack.enter_context(live.of_libvirt(connect, what)) if connect else live.local(live.find(what))
+        found = machine.snapshots()
     counting = [snapshot for snapshot in found if snapshot.counted]
     if not counting:
         kernels = ", ".join(sorted({snapshot.kernel for snapshot in found}))
-        raise Failure(f"the kernels that run do not count: {kernels}; take those with +stat")
-    return counting, live.emulated(folder)
+        raise Failure(f"the kernels that run do not count: {kernels}; `statistics = true` in the deployment file makes them")
+    return counting, machine.emulated

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy import monitor
@@ -13,6 +15,9 @@ from deploy.events import EventStream
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Snapshot
 from topology.errors import InputError
+
+_PEEK = 65536  # bytes that libvirt reads at a time
+_PHYSICAL = 2  # VIR_MEMORY_PHYSICAL
 
 Memory = Callable[[int, int], bytes]  # physical address, size
 
@@ -57,21 +62,58 @@ def monitor_memory(folder: Path) -> Memory:
     return read
 
 
-def emulated(folder: Path) -> bool:
-    """Times of such a machine mean nothing in absolute terms."""
+def _emulated(folder: Path) -> bool:
     try:
         return "enabled" not in monitor.human(folder / "qmp.sock", "info kvm")[0]
     except (OSError, TimeoutError) as error:
         raise Failure(f"the machine does not answer: {error}") from error
 
 
-def read_events(folder: Path) -> EventStream:
+def _read_events(folder: Path) -> EventStream:
     events = EventStream()
     try:
         events.feed((folder / "events.jsonl").read_bytes())
     except OSError as error:
         raise Failure(f"{folder}: {error.strerror}") from error
     return events
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One that runs: what it has reported so far, and its memory."""
+
+    events: EventStream
+    memory: Memory
+    emulated: bool  # times of such a machine mean nothing in absolute terms
+
+    def snapshots(self) -> list[Snapshot]:
+        return snapshots(self.events, self.memory)
+
+
+def local(folder: Path) -> Machine:
+    """Of a folder that find() has found."""
+    return Machine(_read_events(folder), monitor_memory(folder), _emulated(folder))
+
+
+@contextmanager
+def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
+    """A deployment of a libvirt host, wherever that is."""
+    from deploy.domains import deployed  # whose library is there only where libvirt is
+    from deploy.domains.connection import Connection, explained
+
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.raw.isActive():
+            raise InputError(one.name, "does not run; its events, as skerry logs --events prints them, can be given")
+        events = EventStream()
+        events.events = one.events()
+
+        def read(address: int, size: int) -> bytes:
+            with explained(f"{uri}: {one.name}: its memory"):
+                pieces = range(address, address + size, _PEEK)
+                return b"".join(one.raw.memoryPeek(at, min(_PEEK, address + size - at), _PHYSICAL) for at in pieces)
+
+        yield Machine(events, read, one.record.accel != "kvm")
 
 
 def snapshots(events: EventStream, memory: Memory) -> list[Snapshot]:

@@ -70,7 +70,7 @@ def between(events: EventStream, since: str | None, until: str | None) -> list[S
     last = at(events, until or there[-1])
     if not last:
         kernels = ", ".join(sorted({str(e["kernel"]) for e in events.of("stats")}))
-        raise Failure(f"the run's kernels do not count: {kernels}; take those with +stat")
+        raise Failure(f"the run's kernels do not count: {kernels}; `statistics = true` in the deployment file makes them")
     if since is None:
         return last
     first = {snapshot.cluster: snapshot for snapshot in at(events, since)}

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.cli import main
 from deploy.lockstat import live, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.snapshot import Snapshot
+from tests.boot.libvirtd import private_libvirtd
 from tests.boot.machine import client, machine, servers, with_redis
 
 
@@ -25,14 +27,15 @@ def test_running(tmp_path: Path) -> None:
     """the locks of two running clusters under two regimes, from outside, twice"""
     with machine(with_redis(statistics=True, lock="ticket")) as run:
         run.wait_serving()
-        memory = live.monitor_memory(run.directory)
-        assert live.emulated(run.directory)
-        assert live.find(run.directory.name.split("-")[2]) == run.directory
-        first = live.snapshots(live.read_events(run.directory), memory)
+        pid = run.directory.name.split("-")[2]
+        assert live.find(pid) == run.directory
+        seen = live.local(run.directory)
+        assert seen.emulated
+        first = seen.snapshots()
         for name in servers(run):
             for i in range(20):
                 client(run, name).set(f"key{i}", i)
-        second = live.snapshots(run.events, memory)
+        second = seen.snapshots()
         assert [s.cluster for s in second] == [0, 1]
         for earlier, later in zip(first, second, strict=True):
             assert later.kernel == "ticket+stat" and len(later.cores) == 2
@@ -44,9 +47,47 @@ def test_running(tmp_path: Path) -> None:
             assert all(0 <= core.utilisation <= 1 for core in between.cores)
         add_up([*first, *second])
 
+        assert main(["lockstat", pid, "--histogram", "--json", str(tmp_path / "now.json")]) == 0
+        told = json.loads((tmp_path / "now.json").read_text())["results"]
+        assert [(one["cluster"], one["lock"], one["emulated"]) for one in told] == [(0, "ticket", True), (1, "ticket", True)]
+        assert all(check["holds"] for one in told for check in one["checks"])
+
         results = tmp_path / "run.json"
         results.write_text(json.dumps({"events": [event.data for event in run.events.events]}))
         started = source.between(source.read_file(results)[0], None, None)
         assert [s.cluster for s in started] == [0, 1]
         assert all(s.total.entries < now.total.entries for s, now in zip(started, first, strict=True))
         add_up(started)
+
+
+LIBVIRT = """\
+shutdown = "never"
+[machine]
+sockets = 1
+cores = 2
+memory = "256M"
+[clusters]
+lock = "clh"
+statistics = true
+[redis]
+instances = 1
+heap = "32M"
+"""
+
+
+@pytest.mark.limit(120)
+def test_libvirt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the locks of a deployment of libvirt, through libvirt"""
+    (tmp_path / "locks.toml").write_text(LIBVIRT)
+    with private_libvirtd() as daemon:
+        for name, value in daemon.environment().items():
+            monkeypatch.setenv(name, value)
+        where = ["--connect", daemon.uri]
+        words = ["deploy", str(tmp_path / "locks.toml"), *where, "--storage", str(daemon.images), "--accel", "tcg"]
+        assert main(words) == 0
+        assert main(["lockstat", "locks", *where, "--json", str(tmp_path / "now.json")]) == 0
+        (told,) = json.loads((tmp_path / "now.json").read_text())["results"]
+        assert told["kernel"] == "clh+stat" and len(told["per_core"]) == 2
+        assert told["locks"]["kernel"]["grabs"] > 500
+        assert main(["lockstat", "nobody", *where]) == 2
+        assert main(["undeploy", "locks", *where]) == 0
