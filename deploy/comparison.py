@@ -7,11 +7,11 @@ from statistics import median
 from typing import Any
 
 from deploy import kvm, qemu
-from deploy.boot import Options, boot
+from deploy.boot import Options, Run, boot
 from deploy.deployment import Deployment, Load, Redis
 from deploy.errors import Failure
 from deploy.events import Event
-from deploy.expand import Plan, plan
+from deploy.expand import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, Plan, plan
 from deploy.linux_guest.guest import build_guest
 from deploy.linux_guest.machine import Options as LinuxOptions
 from deploy.linux_guest.result import measure as measure_linux
@@ -24,6 +24,7 @@ LAYOUTS = ("per-socket", "spanning")
 OPERATIONS = 5000  # of each client
 VALUE_SIZE = 1000
 PONG_BOOTS = 3
+SOCKET_PORT = 17 * MIB  # net/socket_port.h: what a program shares with its stack process
 LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 
@@ -39,6 +40,7 @@ class Comparison:
     timeout: float = 150.0
     medium: str = "iso"
     binary: str = qemu.BINARY
+    stack: str = Redis.stack
 
     def deployment(self, layout: str, workload: str) -> Deployment:
         return Deployment(
@@ -47,7 +49,7 @@ class Comparison:
             layout=layout,
             lock=self.lock,
             statistics=True,
-            redis=Redis(heap=heap_for(self.records)),
+            redis=Redis(heap=heap_for(self.records), stack=self.stack),
             load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE),
         )
 
@@ -57,14 +59,21 @@ def heap_for(records: int) -> int:
     return (64 * MIB + records * 3072 + 2 * MIB - 1) // (2 * MIB) * (2 * MIB)
 
 
+def stacks(stack: str, clients: int) -> int:
+    """What the stack processes of a Redis and its clients take, with the memory that they share with them."""
+    if stack == "inproc":
+        return 0
+    return SERVER_STACK_HEAP + clients * CLIENT_STACK_HEAP + (1 + clients) * SOCKET_PORT
+
+
 def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape:
     return with_room(Shape(sockets, cores), memory, records, clients)
 
 
-def with_room(shape: Shape, memory: int | None, records: int, clients: int) -> Shape:
+def with_room(shape: Shape, memory: int | None, records: int, clients: int, stack: str = Redis.stack) -> Shape:
     """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
     cores = shape.cpus // (shape.sockets * shape.nodes)
-    wanted = cores * (heap_for(records) + clients * Load.heap) + 256 * MIB
+    wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
     rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
     return replace(shape, memory=memory or max(default_memory(cores), rounded))
 
@@ -77,14 +86,20 @@ def measure(
     medium = "kernel" if accel.icount else job.medium  # how long a disc takes depends on the host
     how = Options(accel, job.timeout, medium, binary=job.binary, on_event=on_event)
     with boot(what, how) as machine:
-        machine.wait_done()
-        result = evaluate(what, machine.events, accel.emulated)
-        if accel.icount:  # one clock of 1 ns an instruction for all cores
-            result.metrics["instructions_per_op"] = result.metrics["seconds"] * 1e9 / result.metrics["operations"]
-        if result.problems:
-            more = f" (and {len(result.problems) - 1} more)" if len(result.problems) > 1 else ""
-            raise Failure(f"{layout}, workload {workload}: {result.problems[0]}{more}")
-        return result
+        return finish(machine, f"{layout}, workload {workload}")
+
+
+def finish(machine: Run, what: str) -> Result:
+    """The result of a machine that is to end by itself; `what` was measured, for a message."""
+    accel = machine.options.accel
+    machine.wait_done()
+    result = evaluate(machine.plan, machine.events, accel.emulated)
+    if accel.icount:  # one clock of 1 ns an instruction for all cores
+        result.metrics["instructions_per_op"] = result.metrics["seconds"] * 1e9 / result.metrics["operations"]
+    if result.problems:
+        more = f" (and {len(result.problems) - 1} more)" if len(result.problems) > 1 else ""
+        raise Failure(f"{what}: {result.problems[0]}{more}")
+    return result
 
 
 def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel) -> float:

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/mark.h>
 #include "console.h"
 #include "orders.h"
 #include "process.h"
@@ -25,10 +26,14 @@ static bool start(uint32_t application)
 	return true;
 }
 
-/* Statistics are taken first and sent last, so that all who wait go at once. */
+/* Statistics are taken first and sent last, so that all who wait go at once. Between the first two barriers a load runs. */
 static void release(uint32_t barrier)
 {
 	stats_take(barrier);
+	if (is_primary() && barrier == 1)
+		MARK(1);
+	else if (is_primary() && barrier == 2)
+		MARK(2);
 	released = barrier;
 	waiters_wake(WAIT_BARRIER, barrier, SKERRY_OK);
 	stats_report();

@@ -26,6 +26,7 @@ class Mark:
     clock: int  # instructions, of the core that marked it
     late: int  # how often, until then, a core went ahead because the others did not come
     executed: list[int]  # by each core
+    kernel: list[int]  # those of them that were in the kernel
 
 
 def mode(cores: int) -> qemu.Accel:
@@ -58,7 +59,7 @@ class Marks:
             lines = [json.loads(line) for line in self.file.read_text().splitlines()]
         except (OSError, ValueError) as error:
             raise Failure(f"no clock from the emulator: {error}") from None
-        return [Mark(line["marker"], line["clock"], line["late"], line["executed"]) for line in lines]
+        return [Mark(line["marker"], line["clock"], line["late"], line["executed"], line["kernel"]) for line in lines]
 
 
 @contextmanager

@@ -18,7 +18,8 @@
  * The guest marks moments by no-ops (MARKER), at which the other cores come up
  * first; each writes a line to FILE: the marker's number, the core, its clock,
  * how often a core went ahead because the others did not come (see `PATIENCE`),
- * and of each core the instructions that it executed.
+ * and of each core the instructions that it executed, and how many of them in
+ * the kernel.
  */
 #include "plugin.h"
 #include <errno.h>
@@ -41,7 +42,7 @@ enum { MARKER_SIZE = 8, MARKER_MAGIC = 0x534b };
 
 struct core {
 	_Atomic uint64_t clock;
-	_Atomic uint64_t executed;
+	_Atomic uint64_t executed, in_kernel; /* instructions, and those of them that were the kernel's */
 	_Atomic bool runs;
 } __attribute__((aligned(64)));
 
@@ -117,6 +118,8 @@ static inline void count(unsigned vcpu, uint64_t instructions, bool kernel)
 	uint64_t before = atomic_load_explicit(&this->clock, memory_order_relaxed), clock = before + instructions;
 	uint64_t executed = atomic_load_explicit(&this->executed, memory_order_relaxed) + instructions;
 	atomic_store_explicit(&this->executed, executed, memory_order_relaxed);
+	if (kernel)
+		this->in_kernel += instructions;
 	this->clock = clock;
 	uint64_t until = limit;
 	if (clock < until)
@@ -148,6 +151,9 @@ static void mark(unsigned vcpu, void *number)
 	        vcpu, (unsigned long long)core[vcpu].clock, (unsigned long long)late);
 	for (unsigned i = 0; i < core_count; i++)
 		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)core[i].executed);
+	fputs("],\"kernel\":[", out);
+	for (unsigned i = 0; i < core_count; i++)
+		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)core[i].in_kernel);
 	fputs("]}\n", out);
 	fflush(out);
 	pthread_mutex_unlock(&mutex);

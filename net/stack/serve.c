@@ -64,13 +64,12 @@ void served_changed(struct served *s)
 /* --- the program's end --- */
 
 /* Without its program, what was written is still sent; all connections end. */
-static void lose(const char *why)
+static void lose(void)
 {
 	if (stack.gone)
 		return;
 	stack.gone = true;
 	stack.answering = false;
-	console_log("the program is gone: %s; all connections end", why);
 	for (unsigned i = 0; i < SOCKET_PORT_SOCKETS; i++)
 		if (stack.served[i].file) {
 			stack.served[i].closing = true;
@@ -126,11 +125,13 @@ static bool receive(void)
 		memcpy(&request, slot, sizeof(request));
 		ring_release(&stack.requests);
 		stack.released = true;
-		if (!take(&request))
-			lose("it broke the protocol");
+		if (!take(&request)) {
+			console_log("the program broke the socket protocol; all its connections end");
+			lose();
+		}
 	}
 	if (has_ended())
-		lose("its process has ended");
+		lose();
 	return n;
 }
 

@@ -7,10 +7,11 @@ from deploy.commands.bench.ipc import ipc
 from deploy.commands.bench.latency import latency
 from deploy.commands.bench.lock import lock
 from deploy.commands.bench.mach import mach
+from deploy.commands.bench.redis import redis
 from deploy.commands.bench.scale import scale
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc, scale, lock, mach; and latency.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach; and latency.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -19,4 +20,5 @@ bench.command("ipc")(ipc)
 bench.command("latency")(latency)
 bench.command("lock")(lock)
 bench.command("mach")(mach)
+bench.command("redis")(redis)
 bench.command("scale")(scale)
