@@ -24,8 +24,8 @@ ALLOWED = {
     POSIX: {KERNEL_ABI, MANAGER_LIB},
     "apps": {KERNEL_ABI, MANAGER_LIB, POSIX, "net"},
 }
-# Of net/, loader and manager may see the one header that says what a port is.
-NET_SEAM = {Path("net/port.h")}
+# Of net/, loader and manager may see the headers that say what the ports are.
+NET_SEAM = {Path("net/port.h"), Path("net/socket_port.h")}
 PORT_CONTRACT = {"arch.h", "arch_inline.h", "arch_context.h", "arch_switch.h"}
 
 
