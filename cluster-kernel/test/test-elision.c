@@ -3,17 +3,21 @@
  * Regime rtm on the host's own cores: the seam alone, around plain memory.
  * Where the processor has no transactions all of it runs, and passes, with the
  * lock; what only transactions can show is then not asked, and that is said.
+ * There XBEGIN is undefined (a signal handler makes it abort at once), or aborts
+ * by itself: every transaction aborts.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <x86intrin.h>
 #include REGIME_HEADER
 
 enum { CORES = 2, ALONE = 1000000, LARGE = 16 << 20 };
-enum { ENTRIES = 1000000, ENTRIES_LOCKED = 100000 }; /* the lock's order costs dearly where the host has other work */
+enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 100000 }; /* the lock's order costs dearly where the host has other work */
 
 static struct kernel kernel;
 static struct boot_info info;
@@ -212,12 +216,58 @@ static void causes(void)
 	}
 }
 
+/* XBEGIN as it aborts at once: on to its target, with a status in EAX. */
+static void abort_at_once(int number, siginfo_t *signal_info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const uint8_t *code = (const uint8_t *)registers[REG_RIP];
+	int32_t distance;
+	(void)signal_info;
+	if (code[0] != 0xc7 || code[1] != 0xf8) {
+		signal(number, SIG_DFL);
+		return;
+	}
+	memcpy(&distance, code + 2, sizeof(distance));
+	registers[REG_RAX] = RTM_RETRY;
+	registers[REG_RIP] += 6 + distance;
+}
+
+static void *enter_aborting(void *argument)
+{
+	struct cpu *cpu = argument;
+	cpu->own.lock.patience = (struct rtm_patience){ RTM_ATTEMPTS, RTM_TURNS };
+	for (unsigned i = 0; i < ABORTING; i++) {
+		kernel_enter(cpu);
+		kernel_irrevocable(cpu); /* it has the lock: this does nothing */
+		shared[0]++;
+		kernel_exit(cpu);
+	}
+	return 0;
+}
+
+static void every_transaction_aborts(void)
+{
+	struct sigaction action = { .sa_sigaction = abort_at_once, .sa_flags = SA_SIGINFO };
+	sigaction(SIGILL, &action, 0);
+	run(enter_aborting, CORES);
+	EXPECT(shared[0] == CORES * ABORTING);
+	for (unsigned i = 0; i < CORES; i++) {
+		expect_sums(i, ABORTING);
+		EXPECT(stats[i].transactions.fallbacks == ABORTING);
+		EXPECT(aborted(i) >= (uint64_t)RTM_ATTEMPTS * ABORTING); /* more: the lock was held */
+		EXPECT(aborted(i) == stats[i].transactions.begun);
+	}
+	printf("every transaction aborts: %llu begun for %u entries\n", (unsigned long long)stats[0].transactions.begun, ABORTING);
+}
+
 int main(void)
 {
 	causes();
 	many_on_one_word(add_to_shared);
 	many_on_one_word(add_either_way);
 	apart();
+	if (!elides)
+		every_transaction_aborts();
 	printf(elides ? "with transactions\n" : "with the lock alone: this processor has no transactions to offer\n");
 	return 0;
 }
