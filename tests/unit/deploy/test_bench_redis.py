@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+import json
+import re
+
+import pytest
+from rich.console import Console
+
+from deploy.bench import redis
+from deploy.bench.in_step import Mark
+from deploy.bench.redis import STEP, TSC, Core, Point, Request
+from deploy.bench.redis_table import instance_table, tables
+from deploy.cli import main
+from deploy.comparison import SOCKET_PORT
+from deploy.deployment import Deployment, Load, Redis
+from deploy.errors import Failure
+from deploy.expand import plan
+from deploy.paths import ROOT
+from deploy.results import evaluate
+from deploy.stats import between
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.reader import read_dts
+from topology.units import MIB
+
+from .synthetic import HZ, good_run, stream
+
+REQUEST = Request(["none", "clh", "mcs"], [1, 2, 3], ["process", "inproc"], operations=100)
+
+
+def point(cores: int = 3, lock: str = "clh", marks: list[Mark] | None = None) -> Point:
+    """Of a machine that was never booted: 2 s, half idle, 2,000 entries of each core, 2,000 cycles under the lock."""
+    job = REQUEST.job(lock, cores, "process")
+    what = plan(job.deployment("spanning", "c"))
+    events = stream(*good_run(what))
+    result, counted = evaluate(what, events, emulated=True), between(events, 0)
+    assert not result.problems
+    if marks is not None:
+        return redis._stepped(job, result, counted, marks)
+    return Point("process", TSC, result, tuple(redis._by_counters(core) for core in counted))
+
+
+MARKS = [
+    Mark(1, 1000, 3, [500, 600, 700], [100, 100, 100]),
+    Mark(2, 1_001_000, 4, [250_500, 1_000_600, 500_700], [150_100, 200_100, 100_100]),
+]
+
+
+def test_boots() -> None:
+    found = [(job.stack, job.shape.cpus, job.lock) for job in REQUEST.jobs()]
+    assert len(found) == len(set(found)) == 2 * (3 + 2 + 2)
+    assert not [1 for _, cores, lock in found if lock == "none" and cores > 1]
+
+
+def test_cores_in_step() -> None:
+    found = point(marks=MARKS)
+    assert (found.clock, found.late) == (STEP, 1)
+    first, second, third = found.cores
+    assert [core.idle_ratio for core in found.cores] == [0.75, 0.0, 0.5]
+    assert first.delay == pytest.approx(100_000 / 2000) and second.delay == pytest.approx(800_000 / 2000)
+    assert found.throughput == pytest.approx(400)  # of two instances' two clients 100 each, in a million cycles
+    assert found.utilisation == pytest.approx(1.75 / 3)
+    assert found.normalised == pytest.approx(400 * 3 / 1.75)
+    metrics = found.metrics
+    assert metrics["instructions_per_op"] == pytest.approx(1_750_000 / 400)
+    assert metrics["delay_core0_cycles"] == pytest.approx(50)
+    assert metrics["delay_cycles"] == pytest.approx((800_000 + 400_000) / 4000)
+    assert metrics["kernel_cycles_per_entry"] == pytest.approx(450_000 / 6000)
+    for core, told in zip(found.cores, found.to_json()["per_core"]):
+        busy = core.entries * (told["delay_cycles"] + told["kernel_cycles_per_entry"])
+        assert busy == pytest.approx(told["cpu_utilisation"] * core.cycles)  # idle and busy are all of the time
+
+
+def test_counters() -> None:
+    found = point()
+    assert all(core.cycles == 2 * HZ and core.busy == HZ and core.kernel == 2000 for core in found.cores)
+    assert found.metrics["delay_cycles"] == pytest.approx((HZ - 2000) / 2000)
+    assert "instructions_per_op" not in found.metrics
+    assert json.loads(json.dumps(found.to_json()))["emulated"] is True
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [[], MARKS[:1], [MARKS[1], MARKS[0]], [MARKS[0], Mark(2, 1000, 0, MARKS[1].executed, MARKS[1].kernel)]],
+    ids=["none", "no end", "turned round", "no time"],
+)
+def test_no_clock(marks: list[Mark]) -> None:
+    with pytest.raises(Failure):
+        point(marks=marks)
+
+
+def test_one_core_has_no_others() -> None:
+    found = point(cores=1, lock="none")
+    assert found.cores[0].delay and "delay_cycles" not in found.metrics
+    console = Console(width=160, record=True, file=None, quiet=True)
+    for table in (*tables([found, point()]), instance_table([found], [{"cores": 2, "metrics": {"ops_per_s": 7.0}}])):
+        console.print(table)
+
+
+def test_busy_is_not_more_than_all() -> None:
+    assert Core(0, 0, cycles=100, busy=110, kernel=0, entries=0).idle_ratio == 0
+    assert Core(0, 0, cycles=100, busy=50, kernel=10, entries=0).delay == 0
+
+
+def test_stacks_named() -> None:
+    assert redis.stacks("inproc, process,inproc") == ["inproc", "process"]
+    with pytest.raises(InputError, match="'lwip' is not one of"):
+        redis.stacks("lwip")
+
+
+def test_a_stack_for_each_program() -> None:
+    load = Load(clients=2, operations=10)
+    what = plan(Deployment(redis=Redis(heap=64 * MIB, stack="process"), load=load, layout="per-socket"))
+    apps = {app.name: app for app in what.cluster_map.applications}
+    users = [app for app in apps.values() if app.program in ("redis-server", "ycsb")]
+    assert len({app.stack for app in users}) == len(users) == 9
+    for app in users:
+        assert app.stack and apps[app.stack].cpu == app.cpu and apps[app.stack].ipv4 is None and app.ipv4
+    assert all("stack" in cluster.modules for cluster in what.cluster_map.clusters)
+    assert read_dts(write_dts(what.cluster_map)).applications == what.cluster_map.applications
+
+
+def test_room_for_socket_ports() -> None:
+    """what machines are given memory for is what the header says"""
+    header = (ROOT / "net" / "socket_port.h").read_text()
+    sockets, buffer, head = (
+        int(re.search(rf"SOCKET_PORT_{name} = (\w+),", header)[1], 0) for name in ("SOCKETS", "BUFFER", "HEAD")
+    )
+    assert 0 <= SOCKET_PORT - (head + sockets * 2 * buffer) < 2 * MIB
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [("--stack", "lwip"), ("--lock", "spin"), ("--cores", "0"), ("--cores", "99"), ("--workload", "z"), ("--baseline", "bsd")],
+)
+def test_refusals(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """an option that makes no sense is named in one line, before anything is built"""
+    assert main(["bench", "redis", option, value]) == 2
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1 and value in said, said
