@@ -109,13 +109,19 @@ def _sum(cores: Iterable[stats.CoreInterval], counter: str) -> int:
 
 
 def _locks(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
-    """Mean wait: from wanting the lock to having it, over all grabs and over those that met a conflict."""
+    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all grabs."""
     grabs, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("grabs", "conflicts", "wait"))
     return {
         "lock_conflict_ratio": stats.ratio(conflicts, grabs),
         "lock_mean_wait_cycles": stats.ratio(wait, grabs),
         "lock_mean_hold_cycles": stats.ratio(_sum(cores, "lock_hold"), grabs),
+        **_transactions([core for core in cores if core.regime == "rtm"]),
     }
+
+
+def _transactions(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
+    """Entries that took the lock instead. All of them, where a machine has no transactions."""
+    return {"fallback_ratio": stats.ratio(_sum(cores, "lock_grabs"), _sum(cores, "entries"))} if cores else {}
 
 
 def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[stats.CoreInterval], seconds: float) -> dict[str, float]:

@@ -13,6 +13,7 @@ LOADED, DONE = "barrier-1", "barrier-2"
 COUNTERS = (
     *("idle", "entries", "syscalls", "interrupts", "faults", "switches"),
     *("lock_grabs", "lock_conflicts", "lock_spins", "lock_wait", "lock_hold"),
+    "commits",
 )
 _SLACK = 0.02  # of the interval: counters of a running core are not all of one moment
 
@@ -26,7 +27,15 @@ class CoreInterval:
     cycles: int
     tsc_hz: float
     counters: Mapping[str, int]
-    counted: bool  # the kernel image counts (+stat)
+    kernel: str  # the image
+
+    @property
+    def counted(self) -> bool:
+        return self.kernel.endswith("+stat")
+
+    @property
+    def regime(self) -> str:
+        return self.kernel.partition("+")[0]
 
     @property
     def seconds(self) -> float:
@@ -76,7 +85,6 @@ def between(events: EventStream, cluster: int, start: str = LOADED, end: str = D
         raise Failure(f"cluster {cluster}: no time passed between {start} and {end}")
     if before.keys() != after.keys():
         raise Failure(f"cluster {cluster}: {start} and {end} count different cores")
-    counted = str(a.get("kernel", "")).endswith("+stat")
     return [
         CoreInterval(
             cluster,
@@ -84,7 +92,7 @@ def between(events: EventStream, cluster: int, start: str = LOADED, end: str = D
             cycles=after[cpu]["tsc"] - before[cpu]["tsc"],
             tsc_hz=hz,
             counters={k: after[cpu][k] - before[cpu][k] for k in COUNTERS},
-            counted=counted,
+            kernel=str(a.get("kernel", "")),
         )
         for cpu in sorted(before)
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from deploy import results, stats
 from deploy.lockstat import record, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
@@ -110,6 +111,23 @@ def test_does_not_add_up(regime: str, entries: int, grabs: int, conflicts: int, 
     assert what in wrong(snapshot(regime, words(entries, grabs, conflicts), wall))
 
 
+def test_readers() -> None:
+    """of a reader/writer lock both sides have a row of their own, and whom writers met"""
+    made = [0] * WORDS
+    at = 16 + 3 + len(CAUSES)
+    made[4], made[at : at + 4] = 150, [3, 5, 12, 4]
+    for class_number, grabs in ((1, 120), (2, 30)):
+        lock = at + 4 + class_number * (9 + 2 * record.BUCKETS)
+        made[lock : lock + 9] = [1, grabs, 8, 80, 20, 9 * grabs, 90, 7 * grabs, 70]
+        made[lock + 9 + 3] = made[lock + 9 + record.BUCKETS + 2] = grabs
+    fine = snapshot("fine", made)
+    assert wrong(fine) == []
+    parts = [part for part in tables(fine) if not isinstance(part, str)]
+    (readers,) = [part for part in parts if str(part.title).startswith("Reader/writer")]
+    cells = [list(column.cells)[0] for column in readers.columns]
+    assert cells == ["cluster 0, kernel fine+stat", "30", "120", "3", "5", "4", "2.4", "90", "9", "8", "90", "9"]
+
+
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
     core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0, "idle": made[4] << 19, "entries": made[4], "lock_grabs": made[4]}
     core |= {"lock_conflicts": 0, "commits": 0, "switches": 0}
@@ -136,6 +154,15 @@ def test_finished_run(tmp_path: Path) -> None:
         assert [str(part) for part in tables(inside, histogram=True)][-1].startswith("Adds up: grabs = entries: 300 = 300")
         with pytest.raises(InputError, match="barrier-7: no such moment"):
             source.between(read, "barrier-7", None)
+
+
+def test_fallbacks() -> None:
+    """of transactions the share that took the lock stands beside the throughput"""
+    for kernel, expected in (("rtm+stat", {"fallback_ratio": 0.25}), ("clh+stat", {})):
+        counts = dict.fromkeys(stats.COUNTERS, 1) | {"lock_grabs": 250, "entries": 1000, "commits": 750}
+        core = stats.CoreInterval(cluster=0, cpu=0, cycles=10**6, tsc_hz=1e9, counters=counts, kernel=kernel)
+        found = results._locks([core, core])
+        assert {name: value for name, value in found.items() if "fallback" in name} == expected
 
 
 @pytest.mark.parametrize("text", ["{}", '{"events": [1]}', "no events at all", '{"event": "half'])
