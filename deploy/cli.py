@@ -20,7 +20,8 @@ from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = [
-    "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "model", "plan", "lockstat",
+    "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model", "plan",
+    "lockstat",
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "completion",
 ]
 

@@ -112,8 +112,11 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
     return [word for key, value in options.items() for word in (f"--{key}", str(value))]
 
 
-def expand(deployment: Deployment, cores: int) -> list[Application]:
-    """All programs of a deployment on a machine of so many cores; the network's are on core 0."""
+def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Application]:
+    """All programs of a deployment on a machine of so many cores; the network's are on core 0.
+
+    Without `nic` instances and clients in the machine reach each other, and nobody else.
+    """
     servers = redis_cores(deployment, cores)
     addresses = _Addresses(len(servers))
     apps: list[Application] = []
@@ -125,8 +128,9 @@ def expand(deployment: Deployment, cores: int) -> list[Application]:
 
     if deployment.network:
         add("switch", "switch", 0, SYSTEM_HEAP).role = "switch"
-        nic = add("virtio-net", "virtio-net", 0, SYSTEM_HEAP)
-        nic.role, nic.pci_ids = "nic", list(VIRTIO_NET)
+        if nic:
+            driver = add("virtio-net", "virtio-net", 0, SYSTEM_HEAP)
+            driver.role, driver.pci_ids = "nic", list(VIRTIO_NET)
     def apart(app: Application, heap: int) -> None:
         """Gives it a stack process, on its core."""
         app.stack = add("stack", "stack", app.cpu, heap).name
@@ -168,19 +172,22 @@ def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[
     return found
 
 
-def plan(deployment: Deployment) -> Plan:
-    """The deployment on the emulated machine that it names. What a file is to blame for names its line."""
+def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
+    """The deployment on the emulated machine that it names, or on real hardware, which has no network card for us.
+
+    What a file is to blame for names its line.
+    """
     try:
-        return _plan(deployment)
+        return _plan(deployment, metal)
     except InputError as error:
         raise blamed(error, deployment) from None
 
 
-def _plan(deployment: Deployment) -> Plan:
+def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     if not is_layout_name(deployment.layout) and Path(deployment.layout).exists():
-        return plan_map(Path(deployment.layout), deployment.shape)
-    machine = emulated(deployment.shape)
-    apps = expand(deployment, len(machine.cores))
+        return plan_map(Path(deployment.layout), deployment.shape, metal)
+    machine = metal or emulated(deployment.shape)
+    apps = expand(deployment, len(machine.cores), nic=metal is None)
     on_core = Counter(a.cpu for a in apps if a.ipv4)
     cluster_map = make_map(
         machine, deployment.layout, deployment.kernel, lambda cores: sum(on_core[c] for c in cores)
@@ -216,13 +223,13 @@ def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
         cluster.kernel = deployment.kernel_of(lock)
 
 
-def plan_map(path: Path, shape: Shape | None = None) -> Plan:
-    """A map that somebody wrote, on `shape`, else the machine that it names, else two sockets of two cores.
+def plan_map(path: Path, shape: Shape | None = None, metal: Machine | None = None) -> Plan:
+    """A map that somebody wrote, on `metal`, `shape`, the machine that it names, or else two sockets of two cores.
 
     Every redis-server is forwarded.
     """
     cluster_map = read_file(path)
-    machine = emulated(shape or cluster_map.shape or Shape())
+    machine = metal or emulated(shape or cluster_map.shape or Shape())
     check_map(cluster_map, machine)
     modules.check_names(cluster_map)
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}

@@ -4,7 +4,7 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ insmod all_video
 set timeout=0
 set default=0
 menuentry "{title}" {{
-    multiboot2 /boot/loader
+    multiboot2 /boot/loader{options}
 {modules}
     boot
 }}
@@ -73,20 +73,30 @@ def _stripped(path: Path, build: Path) -> bytes:
     return cache.read_bytes()
 
 
-def grub_config(names: Mapping[str, bytes], title: str) -> str:
+def grub_config(names: Iterable[str], title: str, options: str = "") -> str:
     lines = "\n".join(f"    module2 /boot/{name} {name}" for name in names)
-    return GRUB_CONFIG.format(title=title, modules=lines)
+    return GRUB_CONFIG.format(title=title, modules=lines, options=f" {options}" if options else "")
 
 
-def make_iso(output: Path, files: Mapping[str, bytes], loader: Path, title: str = "skerry") -> None:
-    """A hybrid ISO: BIOS and UEFI, optical disc or USB stick."""
+def make_iso(
+    output: Path,
+    files: Mapping[str, bytes],
+    loader: Path,
+    title: str = "skerry",
+    options: str = "",
+    notes: Mapping[str, bytes] | None = None,
+) -> None:
+    """A hybrid ISO: BIOS and UEFI, optical disc or USB stick.
+
+    `options` are the loader's; `notes` are files that only lie on it, for who reads the image later.
+    """
     with tempfile.TemporaryDirectory(prefix="skerry-iso-") as directory:
         boot = Path(directory) / "boot"
         (boot / "grub").mkdir(parents=True)
         shutil.copyfile(loader, boot / "loader")
-        for name, content in files.items():
+        for name, content in (*files.items(), *(notes or {}).items()):
             (boot / name).write_bytes(content)
-        (boot / "grub" / "grub.cfg").write_text(grub_config(files, title))
+        (boot / "grub" / "grub.cfg").write_text(grub_config(files, title, options))
         command = ["grub-mkrescue", f"--install-modules={GRUB_MODULES}", "--fonts=", "--locales=", "--themes="]
         try:
             done = subprocess.run(
@@ -97,6 +107,22 @@ def make_iso(output: Path, files: Mapping[str, bytes], loader: Path, title: str 
         if done.returncode != 0 or not output.exists():
             lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no output"]
             raise Failure(f"grub-mkrescue: {lines[-1]}")
+
+
+def read_iso(path: Path, *names: str) -> list[bytes]:
+    """Files of an image that make_iso has written."""
+    with tempfile.TemporaryDirectory(prefix="skerry-iso-") as directory:
+        wanted = [word for name in names for word in ("-extract", f"/boot/{name}", f"{directory}/{name}")]
+        try:
+            done = subprocess.run(
+                ["xorriso", "-osirrox", "on", "-indev", str(path), *wanted], capture_output=True, text=True
+            )
+        except FileNotFoundError:
+            raise Failure("xorriso not found; install it") from None
+        found = [Path(directory, name) for name in names]
+        if done.returncode or not all(file.is_file() for file in found):
+            raise InputError(str(path), "is not an image that skerry image has written")
+        return [file.read_bytes() for file in found]
 
 
 def cpio(files: Mapping[str, bytes]) -> bytes:

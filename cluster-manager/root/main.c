@@ -8,6 +8,7 @@
 #include "modules.h"
 #include "ports.h"
 #include "report.h"
+#include "processor.h"
 #include "results.h"
 #include "root.h"
 #include "run.h"
@@ -89,8 +90,10 @@ _Noreturn void root_main(void)
 	modules_init();
 	read_map();
 	console_init();
-	if (is_primary())
+	if (is_primary()) {
 		results_init();
+		processor_report();
+	}
 
 	int notification = memory_object(OBJECT_NOTIFICATION, 0);
 	if (notification < 0 || tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))

@@ -5,7 +5,7 @@
 #include "serial.h"
 #include "string.h"
 
-enum { RESULT_MAX = 32768, KEPT_MAX = 131072 };
+enum { RESULT_MAX = 32768, KEPT_MAX = 131072, KERNEL_LINE_MS = 10 };
 
 static char line[RESULT_MAX];
 static struct text current;
@@ -14,8 +14,13 @@ static size_t kept_length;
 
 void results_init(void)
 {
-	if (!ROOT->results_port)
-		console_print("there is no second serial port: results go to the console");
+	if (ROOT->results_port)
+		return;
+	console_print("there is no second serial port: results go to the console");
+	/* where other kernels say a line each as they start */
+	uint64_t patience = read_tsc() + ROOT->cluster_count * milliseconds(KERNEL_LINE_MS);
+	while (read_tsc() < patience)
+		;
 }
 
 static void write_lines(const char *bytes, size_t length)

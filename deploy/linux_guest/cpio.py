@@ -15,8 +15,9 @@ class Archive:
         self._folders = {PurePosixPath(".")}
         self._inode = 0
 
-    def file(self, path: str, content: bytes, executable: bool = False) -> None:
-        self._entry(path, stat.S_IFREG | (0o755 if executable else 0o644), content)
+    def file(self, path: str, content: bytes, executable: bool = False, time: int = 0) -> None:
+        """`time`: of the last change, in seconds since 1970."""
+        self._entry(path, stat.S_IFREG | (0o755 if executable else 0o644), content, time=time)
 
     def folder(self, path: str) -> None:
         name = PurePosixPath(path.lstrip("/"))
@@ -36,18 +37,26 @@ class Archive:
         return bytes(self._data) + bytes(-len(self._data) % 512)
 
     def _entry(
-        self, path: str, mode: int, content: bytes = b"", links: int = 1, device: tuple[int, int] = (0, 0)
+        self,
+        path: str,
+        mode: int,
+        content: bytes = b"",
+        links: int = 1,
+        device: tuple[int, int] = (0, 0),
+        time: int = 0,
     ) -> None:
         name = path.lstrip("/")
         parent = PurePosixPath(name).parent
         if parent not in self._folders:
             self.folder(str(parent))
         self._inode += 1
-        self._append(name, mode, content, links, device)
+        self._append(name, mode, content, links, device, time)
 
-    def _append(self, name: str, mode: int, content: bytes, links: int, device: tuple[int, int]) -> None:
+    def _append(
+        self, name: str, mode: int, content: bytes, links: int, device: tuple[int, int], time: int = 0
+    ) -> None:
         encoded = name.encode() + b"\0"
-        fields = (self._inode, mode, 0, 0, links, 0, len(content), 0, 0, *device, len(encoded), 0)
+        fields = (self._inode, mode, 0, 0, links, time, len(content), 0, 0, *device, len(encoded), 0)
         self._data += b"070701" + b"".join(b"%08x" % value for value in fields) + encoded
         self._data += bytes(-len(self._data) % 4) + content
         self._data += bytes(-len(self._data) % 4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +24,12 @@ class Kernel:
     modules: tuple[Path, ...]  # each after what it needs
 
 
-def fetch(folder: Path = THIRD_PARTY / "linux") -> Kernel:
-    """The kernel in `folder`; downloads it where there is none."""
-    found = _find(folder)
+def fetch(folder: Path = THIRD_PARTY / "linux", modules: Sequence[str] = NEEDED_MODULES) -> Kernel:
+    """The kernel in `folder`, with these modules; downloads it where there is none."""
+    found = _find(folder, modules)
     if found is None:
         _download(folder)
-        found = _find(folder)
+        found = _find(folder, modules)
     if found is None:
         raise Failure(f"{folder}: Debian's kernel package holds no kernel")
     return found
@@ -57,7 +58,7 @@ def _download(folder: Path) -> None:
         raise Failure(f"{debs[-1]}: {done.stderr.strip()}")
 
 
-def _find(folder: Path) -> Kernel | None:
+def _find(folder: Path, modules: Sequence[str]) -> Kernel | None:
     images = sorted((folder / "boot").glob("vmlinuz-*"))
     if not images:
         return None
@@ -65,7 +66,7 @@ def _find(folder: Path) -> Kernel | None:
     release = image.name.removeprefix("vmlinuz-")
     files = {path.stem.replace("-", "_"): path for path in (folder / "lib/modules" / release).rglob("*.ko")}
     ordered: dict[str, Path] = {}
-    for name in NEEDED_MODULES:
+    for name in modules:
         _add_with_dependencies(name, files, ordered)
     return Kernel(release, image, tuple(ordered.values()))
 

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A Linux guest with emulated AMD virtualisation, in which Skerry runs under KVM: Python, QEMU and the built tree.
+
+The guest's file system is made of this machine's files, at the same paths; it has no disk.
+"""
+
+from __future__ import annotations
+
+import os
+import py_compile
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy import image, modules, process, qemu
+from deploy.errors import Failure
+from deploy.events import EventStream
+from deploy.expand import Plan
+from deploy.linux_guest import kernel
+from deploy.linux_guest.cpio import Archive
+from deploy.paths import BUILD, LOGS, ROOT
+
+INIT = "/init.py"
+STDLIB = Path(sysconfig.get_path("stdlib"))
+PACKAGES = Path(sysconfig.get_path("purelib"))
+NOT_NEEDED = {"test", "idlelib", "lib2to3", "ensurepip", "pydoc_data", "tkinter", "turtledemo", "dist-packages",
+              "config-3.11-x86_64-linux-gnu"}  # the last is for who embeds Python
+FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin")
+COMMAND_LINE = "console=ttyS0 quiet panic=-1 clocksource=tsc tsc=reliable rdinit=/usr/bin/python3 -- -B " + INIT
+CPU = ("-cpu", "max,+svm")
+
+
+class Guest:
+    """The archive as it grows."""
+
+    def __init__(self) -> None:
+        self.archive = Archive()
+        self._there: set[str] = set()
+
+    def file(self, path: Path, at: Path | None = None) -> None:
+        name = str(at or path)
+        if name not in self._there:
+            self._there.add(name)
+            executable = os.access(path, os.X_OK)
+            self.archive.file(name, path.read_bytes(), executable, int(path.stat().st_mtime))
+
+    def program(self, path: Path, at: Path | None = None) -> None:
+        """With the libraries that it wants."""
+        self.file(path, at)
+        done = subprocess.run(["ldd", str(path)], capture_output=True, text=True)
+        for library in re.findall(r"(/\S+) \(0x", done.stdout):
+            self.file(Path(library))
+
+    def tree(self, folder: Path) -> None:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and not NOT_NEEDED & set(path.relative_to(folder).parts):
+                self.program(path) if ".so" in path.suffixes else self.file(path)
+
+    def sources(self, paths: Iterable[Path]) -> None:
+        """Ours, compiled as the interpreter would, whose time is dear there."""
+        for path in sorted(paths):
+            if path.is_file() and path.suffix in (".py", ".toml", ".txt", ".json"):
+                self.file(path)
+            if path.suffix == ".py":
+                with tempfile.NamedTemporaryFile(suffix=".pyc") as compiled:
+                    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+                    py_compile.compile(str(path), compiled.name, str(path), doraise=True, invalidation_mode=mode)
+                    name = f"{path.stem}.{sys.implementation.cache_tag}.pyc"
+                    self.archive.file(str(path.parent / "__pycache__" / name), Path(compiled.name).read_bytes())
+
+
+def _packages() -> set[str]:
+    """Installed packages that the commands import, found out by importing them."""
+    code = (
+        "import sys, pathlib, deploy.cli, deploy.kvm, deploy.monitor, deploy.deployment;"
+        "deploy.cli.make_app(); deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml'));"
+        "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or '')})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def _add_python(guest: Guest) -> None:
+    guest.program(Path(os.path.realpath(sys.executable)), Path("/usr/bin/python3"))
+    guest.tree(STDLIB)
+    for name in _packages():
+        if (PACKAGES / name).is_dir():
+            guest.tree(PACKAGES / name)
+        for single in PACKAGES.glob(f"{name}.*"):
+            guest.file(single)
+    guest.archive.file("/packages", str(PACKAGES).encode())
+    guest.sources([*(ROOT / "deploy").rglob("*"), *(ROOT / "topology").rglob("*"), *(ROOT / "tests").glob("*.py")])
+
+
+def _add_emulator(guest: Guest) -> None:
+    for program in (qemu.BINARY, "dtc"):
+        path = shutil.which(program)
+        if path is None:
+            raise Failure(f"{program} not found")
+        guest.program(Path(path), Path("/usr/bin", program))
+    guest.program(qemu.PRELOAD)
+    for name in FIRMWARE:
+        path = next(p for p in (Path("/usr/share/seabios", name), Path("/usr/share/qemu", name)) if p.exists())
+        guest.file(path, Path("/usr/share/qemu", name))
+
+
+def _add_images(guest: Guest, plan: Plan) -> None:
+    """As the build left them, and without symbols where the tools keep those."""
+    image.contents(plan.cluster_map)
+    for path in modules.collect(plan.cluster_map).values():
+        stripped = BUILD / "stripped" / path.relative_to(BUILD)
+        guest.file(stripped, path)
+        guest.file(stripped)
+    guest.file(modules.loader())
+
+
+def build(folder: Path, plan: Plan, deployment: Path) -> image.DirectBoot:
+    linux = kernel.fetch(modules=("kvm_amd",))
+    guest = Guest()
+    guest.archive.device("/dev/console", 5, 1)
+    guest.archive.folder("/proc")
+    guest.archive.folder("/sys")
+    for module in linux.modules:
+        guest.archive.file(f"/modules/{module.name}", module.read_bytes())
+    guest.archive.file("/modules/order", "".join(f"{module.name}\n" for module in linux.modules).encode())
+    guest.file(Path(__file__).with_name("nested_init.py"), Path(INIT))
+    guest.file(deployment)
+    guest.file(ROOT / "meson.build")  # says the version
+    _add_python(guest)
+    _add_emulator(guest)
+    _add_images(guest, plan)
+    boot = image.DirectBoot(folder / "vmlinuz", folder / "initrd")
+    shutil.copyfile(linux.image, boot.kernel)
+    boot.initrd.write_bytes(guest.archive.finish())
+    return boot
+
+
+@contextmanager
+def running(boot: image.DirectBoot, folder: Path, deployment: Path) -> Iterator["Nested"]:
+    console, results = folder / "console", folder / "results"
+    results.touch()
+    command = [qemu.BINARY, "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "tcg,thread=multi", *CPU]
+    command += ["-smp", "2", "-m", "2G", "-kernel", str(boot.kernel), "-initrd", str(boot.initrd)]
+    command += ["-append", f"{COMMAND_LINE} {ROOT} {deployment}", "-display", "none", "-no-reboot"]
+    command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
+    machine = process.start(command, folder / "qemu.log", None)
+    try:
+        yield Nested(machine, console, results)
+    finally:
+        process.stop(machine)
+
+
+class Nested:
+    def __init__(self, machine: "subprocess.Popen[bytes]", console: Path, results: Path) -> None:
+        self.machine, self.console, self.results = machine, console, results
+        self.events = EventStream()
+        self._read = 0
+
+    def wait_end(self, seconds: float) -> None:
+        """Until the guest powers itself off; what it said is in `events`."""
+        deadline = time.monotonic() + seconds
+        while self.machine.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.events.feed(self.results.read_bytes())
+        if self.machine.poll() is None or self.events.of("error") or not self.events.of("run"):
+            LOGS.mkdir(parents=True, exist_ok=True)
+            log = LOGS / "nested.log"
+            log.write_text(self.console.read_text(errors="replace") + self.results.read_text(errors="replace"))
+            what = "does not end" if self.machine.poll() is None else "failed"
+            raise Failure(f"the Linux guest {what} (log: {log})")

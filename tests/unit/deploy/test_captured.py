@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Images for this machine, and results from what a machine wrote on its serial port."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deploy import captured, image
+from deploy.commands.image import _options, write_command
+from deploy.deployment import Deployment, Load, Redis
+from deploy.expand import plan
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.fdt import compile_dts
+from topology.machine import Shape, emulated
+from topology.units import GIB
+
+MACHINE = '{"event":"machine","cpu":"A processor","hypervisor":""}'
+DEPLOYMENT = Deployment(redis=Redis(), load=Load(clients=1), shape=Shape(2, 1, GIB))
+
+
+def log(folder: Path, *lines: str) -> Path:
+    path = folder / "log"
+    path.write_bytes(b"\0\0" + "\r\n".join(lines).encode() + b"\r\n")
+    return path
+
+
+def test_metal_has_no_network_card() -> None:
+    """on real hardware there is a switch and no driver, and no host that forwards ports to it"""
+    machine = emulated(Shape(2, 1, GIB))
+    programs = [app.program for app in plan(DEPLOYMENT, metal=machine).cluster_map.applications]
+    assert "switch" in programs and "virtio-net" not in programs
+    assert "virtio-net" in [app.program for app in plan(DEPLOYMENT).cluster_map.applications]
+
+
+def test_image_knows_its_plan(tmp_path: Path) -> None:
+    """an image tells its map, layout, lock and load again"""
+    wanted = plan(DEPLOYMENT)
+    (tmp_path / "loader").write_bytes(b"loader")
+    files = {"map": compile_dts(write_dts(wanted.cluster_map))}
+    image.make_iso(tmp_path / "x.iso", files, tmp_path / "loader", "t", "console=0x2f8", captured.notes(wanted))
+    found = captured.read_plan(tmp_path / "x.iso")
+    assert (found.layout, found.lock, found.load) == (wanted.layout, wanted.lock, wanted.load)
+    assert [c.cpus for c in found.cluster_map.clusters] == [c.cpus for c in wanted.cluster_map.clusters]
+    assert b"multiboot2 /boot/loader console=0x2f8\n" in image.read_iso(tmp_path / "x.iso", "grub/grub.cfg")[0]
+
+
+def test_not_an_image(tmp_path: Path) -> None:
+    """a file that is no image of ours is refused by name"""
+    (tmp_path / "x.iso").write_bytes(bytes(100_000))
+    for name, why in (("x.iso", "is not an image"), ("y.iso", "no such file")):
+        with pytest.raises(InputError, match=f"{name}: {why}"):
+            captured.read_plan(tmp_path / name)
+
+
+def test_events_among_other_lines(tmp_path: Path) -> None:
+    """reports are found among the loader's, the kernels' and the programs' lines; the last run counts"""
+    path = log(
+        tmp_path,
+        "skerry loader: 2 cores", MACHINE, '{"event":"boot","cluster":0,"cores":9}', "skerry loader: again", MACHINE,
+        '[redis@2] {"event":"boot"} is what a program may write', '{"event":"boot","cluster":0,"cores":2}',
+    )
+    events = captured.read_events(path)
+    assert [event.data["cores"] for event in events.of("boot")] == [2]
+
+
+@pytest.mark.parametrize(
+    "line,why",
+    [
+        ('{"event":"result","data":{"ev', r"log:2: a report is damaged"),
+        ('cluster 1: ker{"event":"boot"}', r"log:2: a report begins in the middle"),
+    ],
+    ids=["cut short", "mixed"],
+)
+def test_damage(tmp_path: Path, line: str, why: str) -> None:
+    """a damaged report makes the whole worthless, and its line is named"""
+    with pytest.raises(InputError, match=why):
+        captured.read_events(log(tmp_path, MACHINE, line))
+
+
+def test_no_beginning(tmp_path: Path) -> None:
+    """a log that begins in the middle is refused"""
+    with pytest.raises(InputError, match="capture from power-on"):
+        captured.read_events(log(tmp_path, '{"event":"done","status":0}'))
+
+
+def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a log of another image is refused, and one that ends too early"""
+    monkeypatch.setattr(captured, "read_plan", lambda path: plan(DEPLOYMENT))
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": 1}) for c in (0, 1)]
+    with pytest.raises(InputError, match="is not of x.iso"):
+        captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, boots[0]))
+    with pytest.raises(InputError, match="ends before the run does"):
+        captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
+
+
+def test_ports() -> None:
+    """serial ports of the command line become the loader's words; others are refused"""
+    assert _options(console="mmio:0xfe034000,115200,4", results=None) == "console=mmio:0xfe034000,115200,4"
+    assert _options(console="0x3f8", results="none") == "console=0x3f8 results=none"
+    for wrong in ("COM1", "0x3f8,", "0x3f8 quiet", "0x3f8,9600,3", ""):
+        with pytest.raises(InputError, match="--console"):
+            _options(console=wrong, results=None)
+
+
+def test_write_command() -> None:
+    """the line to copy survives a name with a space"""
+    assert "if='my image.iso' of=/dev/sdX" in write_command(Path("my image.iso"))
