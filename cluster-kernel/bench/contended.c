@@ -83,12 +83,12 @@ static inline uint64_t enter(struct cpu *cpu, const struct section *section, boo
 	uint64_t had;
 	if (__builtin_expect(exclusively, 0)) {
 		kernel_enter_exclusive(cpu);
-		had = __rdtsc();
+		had = cycles_end();
 		critical(section, cpu);
 	} else {
 		kernel_enter(cpu);
 		object_lock(section->object);
-		had = __rdtsc();
+		had = cycles_end();
 		critical(section, cpu);
 		object_unlock(section->object);
 	}

@@ -35,8 +35,18 @@ def measure(
     ]
 
 
-def _job(kernel: str, delay: float, cores: int, rounds: int, usable: native_host.Processors) -> Job:
-    return job(kernel, "scale", cpus=usable.listed(cores), delay=round(delay), window=window(rounds, delay))
+def unlocked(
+    delay: float, cores: int, rounds: int, output: Output, runs: int, usable: native_host.Processors
+) -> dict[str, Any]:
+    """All cores in one kernel that has no lock, which these pairs do not need: what its other lines cost."""
+    each = _job(BASELINE, delay, cores, rounds, usable, unlocked=1)
+    return _result(BASELINE, delay, cores, collect([each], runs, output, "One kernel without a lock")[each], {}) | {
+        "clusters": 1, "layout": "spanning", "workload": "scale-unlocked",
+    }  # fmt: skip
+
+
+def _job(kernel: str, delay: float, cores: int, rounds: int, usable: native_host.Processors, **more: int) -> Job:
+    return job(kernel, "scale", cpus=usable.listed(cores), delay=round(delay), window=window(rounds, delay), **more)
 
 
 def _result(lock: str, delay: float, cores: int, runs: Runs, counted: dict[str, Any]) -> dict[str, Any]:

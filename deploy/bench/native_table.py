@@ -101,6 +101,14 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
     return made
 
 
+def unlocked(entry: Entry) -> str:
+    return (
+        f"{entry['cores']} cores in one kernel without its lock, delay {entry['metrics']['delay_cycles']:g}: "
+        f"{spread(entry, 'kernel_cycles', 1, 0)} cycles an entry. What that is above {BASELINE} of one core, lines of the "
+        "kernel cost that are not the lock's."
+    )
+
+
 def _in_groups(made: Table, entries: Sequence[Entry]) -> Iterator[Entry]:
     """A line between those of different delays or cores."""
     last = None

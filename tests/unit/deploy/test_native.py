@@ -121,10 +121,14 @@ def test_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     for arguments, metrics in (
         (("lock", "--cores", cores, "--entries", "1"), {"enter_exit_cycles", "throughput_per_cycle", "p99_cycles"}),
         (("ipc", "--native", "--rounds", "50"), {"call_kernel_cycles", "one_way_kernel_cycles"}),
-        (("scale", "--native", "--cores", cores, "--delays", "4000"), {"throughput_per_cycle", "delay_cycles"}),
+        (
+            ("scale", "--native", "--cores", cores, "--delays", "4000", "--lock", "none,clh"),
+            {"throughput_per_cycle", "delay_cycles"},
+        ),
     ):
         runs = () if arguments[0] == "scale" else ("--runs", "1")
-        status = cli.main(["bench", *arguments, *runs, "--lock", "clh", "--plot", plot, "--json", "-"])
+        locks = () if "--lock" in arguments else ("--lock", "clh")
+        status = cli.main(["bench", *arguments, *runs, *locks, "--plot", plot, "--json", "-"])
         printed = capsys.readouterr()
         assert status == 0, printed.err
         data = json.loads(printed.out)
