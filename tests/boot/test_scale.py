@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from deploy import qemu
 from deploy.bench import in_step
 from deploy.bench.scale import Point, Request, measure
 from deploy.bench.scale_fit import fits
@@ -75,6 +77,16 @@ def test_clusters() -> None:
     assert [(core["cluster"], core["cpu"]) for core in apart.per_core] == [(0, 0), (0, 1), (1, 2), (1, 3)]
     assert apart.throughput > 1.1 * points()[4, 100.0].throughput
     assert apart.throughput == pytest.approx(2 * points()[2, 100.0].throughput, rel=0.05)
+
+
+@pytest.mark.limit(120)
+def test_cycles() -> None:
+    """where the processor is real, delays are cycles of its clock, and so is the time: no entry comes sooner"""
+    as_if_real = replace(qemu.tcg_for(1), kind="kvm")
+    (one,) = measure(Request("clh", [1], [20_000.0], rounds=128), as_if_real, False, PATIENCE)
+    assert one.clock == "tsc" and not one.emulated
+    assert one.metrics["drawn_delay_cycles"] == pytest.approx(20_000, abs=1)
+    assert one.throughput < 1 / 20_000
 
 
 @pytest.mark.limit(200)
