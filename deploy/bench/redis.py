@@ -110,7 +110,7 @@ class Point:
         if others:
             user = sum(core.busy - core.kernel for core in others)
             found["delay_cycles"] = ratio(user, sum(core.entries for core in others))
-        if self.clock != TSC:
+        if self.clock == STEP:
             found["instructions_per_op"] = ratio(busy, self.operations)
         return self.result.metrics | found
 

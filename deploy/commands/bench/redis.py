@@ -2,6 +2,7 @@
 """`skerry bench redis`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +16,7 @@ from deploy.comparison import Comparison
 from deploy.deployment import WORKLOADS
 from deploy.expand import plan
 from deploy.output import Json, Output, Quiet
+from deploy.render import linux_table
 from deploy.results import document, host_description
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -82,6 +84,9 @@ def redis(
     for table in tables(points):
         output.table(table)
     output.table(instance_table(points, linux))
+    for other in linux:
+        first = next(point for point in points if point.size == other["cores"])
+        output.table(linux_table(replace(first.result, metrics=first.metrics), other))
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
     entries = [*(point.to_json() for point in points), *linux]
