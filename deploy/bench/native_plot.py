@@ -16,7 +16,8 @@ from deploy.bench.native_result import name_of  # noqa: E402
 from deploy.bench.native_table import UNIT  # noqa: E402
 from topology.errors import InputError  # noqa: E402
 
-_COLOURS = ("#7a7a7a", "#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030")
+_COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030", "#7a7a7a")
+_LOCKS = dict(zip(("clh", "rtm", "mcs", "ticket", "fine", "dynamic", "", "none"), _COLOURS))
 Entry = Mapping[str, Any]
 
 
@@ -27,6 +28,11 @@ def _bars(entry: Entry, metric: str, unit: float = 1) -> tuple[float, float, flo
     return value, value - least, most - value
 
 
+def _colour(name: str, number: int) -> str:
+    """A lock's own, in every picture."""
+    return _LOCKS.get(name.split()[0], _COLOURS[number % len(_COLOURS)])
+
+
 def _lines(axes: Any, entries: Sequence[Entry], key: Any) -> None:
     """Throughput over cores, one line for each key."""
     names = list(dict.fromkeys(key(e) for e in entries))
@@ -35,25 +41,25 @@ def _lines(axes: Any, entries: Sequence[Entry], key: Any) -> None:
         points = [_bars(e, "throughput_per_cycle", UNIT) for e in mine]
         values, below, above = zip(*points)
         axes.errorbar(
-            [e["cores"] for e in mine], values, (below, above), label=name, color=_COLOURS[number % len(_COLOURS)],
+            [e["cores"] for e in mine], values, (below, above), label=name, color=_colour(name, number),
             marker="o", markersize=4, capsize=3,
         )  # fmt: skip
     axes.set_xlabel("cores")
     axes.set_ylabel(f"kernel entries in {UNIT:,} cycles")
     axes.set_xticks(sorted({e["cores"] for e in entries}))
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(fontsize=8, edgecolor="none", framealpha=0.8)
 
 
 def _idle(axes: Any, entries: Sequence[Entry]) -> None:
     for x, e in enumerate(entries):
         value, below, above = _bars(e, "enter_exit_cycles")
-        axes.bar(x, value, width=0.6, color=_COLOURS[x % len(_COLOURS)], yerr=([below], [above]), capsize=3)
+        axes.bar(x, value, width=0.6, color=_colour(e["lock"], x), yerr=([below], [above]), capsize=3)
         axes.text(x, value + above, f"{value:.1f}", ha="center", va="bottom", size=8)
     axes.axhline(entries[0]["metrics"]["bare_clh_cycles"], color="#444444", linestyle=":", label="bare CLH")
     axes.set_xticks(range(len(entries)), [name_of(e).replace(" ", "\n", 1) for e in entries])
     axes.set_ylabel("cycles, enter and exit")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(fontsize=8, edgecolor="none", framealpha=0.8)
 
 
 def plot_lock(idle: Sequence[Entry], contended: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
@@ -71,14 +77,17 @@ def plot_lock(idle: Sequence[Entry], contended: Sequence[Entry], notes: Sequence
 def plot_scale(entries: Sequence[Entry], notes: Sequence[str], output: Path) -> None:
     """Figure 4: a panel for each lock with several delays; Figure 5: one for each delay with several locks."""
 
-    def several(of: Any, per: Any) -> list[Any]:
-        return [key for key in dict.fromkeys(map(per, entries)) if len({of(e) for e in entries if per(e) == key}) > 1]
+    def how_many(of: Any, per: Any) -> dict[Any, int]:
+        return {key: len({of(e) for e in entries if per(e) == key}) for key in dict.fromkeys(map(per, entries))}
 
-    locks, delays = several(_delay, name_of), several(name_of, _delay)
-    if len(locks) > 1 and len(delays) > 1:  # everything with everything: one view says it all
+    by_lock, by_delay = how_many(_delay, name_of), how_many(name_of, _delay)
+    most, least = max(by_lock.values()), min(by_lock.values())
+    locks = [lock for lock, count in by_lock.items() if count == most > 1]
+    delays = [delay for delay, count in by_delay.items() if count > 1]
+    if most == least and locks and delays:  # everything with everything: one view says it all
         locks, delays = (locks, []) if len(locks) < len(delays) else ([], delays)
     if not locks and not delays:
-        delays = [_delay(entries[0])]
+        delays = list(by_delay)
     count = len(locks) + len(delays)
     figure, grid = pyplot.subplots(1, count, figsize=(2 + 4 * count, 4.6), squeeze=False)
     for axes, lock in zip(grid[0], locks):
