@@ -100,18 +100,24 @@ class Transactions(_Shape):
     aborted: dict[str, Number] = {}
 
 
-class Entry(_Shape):
+class Counted(_Shape):
+    """What counting kernels counted; an entry of `skerry lockstat`, or "statistics" in one of another command."""
+
+    cluster: Count | None = None
+    kernel: str = ""
+    lock: str = ""
+    locks: dict[str, LockClass] | None = None
+    transactions: Transactions | None = None
+
+
+class Entry(Counted):
     """One element of "results"."""
 
     metrics: dict[str, Number | None] = {}
     min_max: dict[str, tuple[Number, Number]] = {}  # of the runs that a metric is the median of
-    cluster: Count | None = None
-    kernel: str = ""
-    locks: dict[str, LockClass] | None = None
-    transactions: Transactions | None = None
+    statistics: Counted | None = None
     system: str = "skerry"
     layout: str = ""
-    lock: str = ""
     workload: str = ""
     model: str = ""  # of a computed result; nothing was measured
     clusters: Count = 1

@@ -46,7 +46,8 @@ def section(sources: Sequence[Source]) -> Section:
             curves = _curves(of)
         except InputError as error:
             raise InputError(error.culprit, f"{error.problem}: its throughput cannot be fitted") from None
-        made.words += [f"Not fitted: {fitting.why_not(curve)}." for curve in curves if not fitting.can_fit(curve)]
+        if skipped := [fitting.why_not(curve).replace("`", "") for curve in curves if not fitting.can_fit(curve)]:
+            made.words.append(f"Not fitted: {'; '.join(skipped)}.")
         fits = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
         made.figures += [_figure(f"{number}-{place}", some, of) for place, some in enumerate(_readable(fits))]
     if made.figures:

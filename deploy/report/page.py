@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from deploy.output import version
-from deploy.report import models, sections
+from deploy.report import classes, models, sections
 from deploy.report.group import Group, groups
 from deploy.report.load import Source
 from deploy.report.sections import Section
@@ -43,7 +43,7 @@ def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str
     for number, part in enumerate(parts):
         step(f"drawing {sections.head(part)}")
         made += [make(part, number) for make in (sections.comparison, sections.latency, sections.utilisation, sections.locks)]
-    made.append(sections.lock_classes(found))
+    made.append(classes.section(found))
     step("fitting the model")
     made.append(models.section(sources))
     rest = sections.partitions([group for group in found if not sections.is_comparison(group) and group.metrics])
@@ -59,7 +59,7 @@ def _gathered(parts: Sequence[list[Group]]) -> list[list[Group]]:
     for part in parts:
         source, entry = part[0].source, part[0].entry
         host = source.document.host
-        key = (source.document.command, source.asked, host.cpu, host.mode, entry.emulated, bool(entry.model))
+        key = (source.document.command, source.asked, host.cpu, host.mode, entry.emulated, bool(entry.model), entry.workload)
         found.setdefault(key, []).extend(part)
     return list(found.values())
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the page shows of the groups, as data for its template."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 
 from markupsafe import Markup
 
@@ -20,14 +18,9 @@ _BYTES = ("memory_per_instance", "memory_reserved")
 _SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instructions_per_op", "memory_per_instance", "boot_to_pong_s")
 _LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
 _TOLD = ("delay_cycles", "rounds", "operations", "seconds")
-_CHIEF = ("one_way_kernel_instructions", "one_way_kernel_cycles", "interrupt_delay_max_instructions")
-_CLASS = (
-    ("grabs", "grabs", ",.0f"),
-    ("conflicts", "conflicts", ",.0f"),
-    ("conflict_ratio", "conflicts/grab", ".3%"),
-    ("spins_mean", "mean spins", ",.1f"),
-    ("wait_mean", "mean wait", ",.1f"),
-    ("hold_mean", "mean hold", ",.1f"),
+_CHIEF = (
+    *("one_way_kernel_instructions", "one_way_kernel_cycles", "interrupt_delay_max_instructions"),
+    *("operations_per_million_cycles", "throughput_per_cycle", "lock_conflict_ratio"),
 )
 MOST_BARS = 24
 
@@ -98,16 +91,17 @@ def repeats(groups: Sequence[Group]) -> str:
     return f"Means of {runs} runs; whiskers are one standard deviation, rings single runs."
 
 
-def _bars(name: str, metric: str, groups: Sequence[Group]) -> Figure | None:
-    known = [(group, value) for group in groups if (value := group.value(metric))]
-    if not known or all(run == 0 for _, value in known for run in value.runs) and metric not in _LOCKS:
+def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] | None = None) -> Figure | None:
+    labelled = zip(groups, names or [group.label for group in groups])
+    known = [(group, label, value) for group, label in labelled if (value := group.value(metric))]
+    if not known or all(run == 0 for *_, value in known for run in value.runs) and metric not in _LOCKS:
         return None
     title = title_of(metric)
     scale = 1 / MIB if metric in _BYTES else 1.0
-    values = [value.scaled(scale) for _, value in known]
-    of = [group for group, _ in known]
-    svg = figures.bars(name, title, title, [group.label for group in of], values)
-    table = Table(title, [title], [(group.label, [cell(metric, value)]) for group, value in known])
+    values = [value.scaled(scale) for *_, value in known]
+    of = [group for group, *_ in known]
+    svg = figures.bars(name, title, title, [label for _, label, _ in known], values)
+    table = Table(title, [title], [(label, [cell(metric, value)]) for _, label, value in known])
     return Figure(title[:1].upper() + title[1:], svg, repeats(of), commands(of), table)
 
 
@@ -221,62 +215,51 @@ def locks(part: Sequence[Group], number: int) -> Section:
     return made
 
 
-def lock_classes(groups: Sequence[Group]) -> Section:
-    """What `skerry lockstat` tells: each cluster's locks by class."""
-    made = Section("lock-classes", "Locks by class")
-    rows: list[tuple[str, list[Cell | None]]] = []
-    with_locks = [group for group in groups if group.entry.locks]
-    for number, group in enumerate(with_locks):
-        where = f"cluster {group.entry.cluster or 0}, {group.entry.kernel or group.entry.lock}"
-        waits: dict[str, list[float]] = {}
-        holds: dict[str, list[float]] = {}
-        for name in group.entry.locks or {}:
-            of = [entry.locks[name] for entry in group.entries if entry.locks and name in entry.locks]
-            cells = [Cell(Value(tuple(float(getattr(lock, key)) for lock in of)), form) for key, _, form in _CLASS]
-            rows.append((f"{where}: {name}", list(cells)))
-            for found, key in ((waits, "wait_log2"), (holds, "hold_log2")):
-                if any(any(getattr(lock, key)) for lock in of):
-                    found[name] = [float(sum(bins)) for bins in zip_longest(*(getattr(lock, key) for lock in of), fillvalue=0)]
-        for what, found in (("waited for", waits), ("held", holds)):
-            if found:
-                title = f"How long locks were {what}: {where}"
-                svg = figures.powers(f"classes-{number}-{what.replace(' ', '-')}", title, "cycles", found)
-                made.figures.append(Figure(title, svg, "Counted in powers of two.", commands([group])))
-        rows += _transactions(where, group)
-    if rows:
-        made.tables = [Table("Each class of lock; times in cycles", [name for _, name, _ in _CLASS], rows)]
-        made.commands = commands(with_locks)
-    return made
-
-
-def _transactions(where: str, group: Group) -> list[tuple[str, list[Cell | None]]]:
-    """Only of kernels that began some: begun as grabs, those that fell back to the lock as conflicts."""
-    of = [entry.transactions for entry in group.entries if entry.transactions and entry.transactions.begun]
-    if not of:
-        return []
-    begun, back = (Value(tuple(float(getattr(t, key)) for t in of)) for key in ("begun", "fallbacks"))
-    share = Value(tuple(float(t.fallbacks / t.begun) for t in of))
-    return [(f"{where}: transactions (conflicts: fallbacks)", [Cell(begun, ",.0f"), Cell(back, ",.0f"), Cell(share, ".3%"), *[None] * 3])]
-
-
 def others(part: Sequence[Group], number: int) -> Section:
     """Whatever else was measured or computed, as it stands in its file."""
-    computed = " (computed, not measured)" if part[0].entry.model else ""
     command = part[0].source.document.command
-    made = Section(f"other-{number}-{re.sub(r'[^a-z0-9]+', '-', command.lower())}", head(part) + computed)
+    computed = ", computed, not measured" if part[0].entry.model else ""
+    emulated = ", emulated" if part[0].entry.emulated else ""
+    workload = part[0].entry.workload
+    of = f" ({workload})" if workload and not command.endswith(workload) else ""
+    title = f"{command}{of}{emulated}{computed}"
+    made = Section(f"other-{number}", title, commands=commands(part))
+    names = labels(part)
     wanted = list(dict.fromkeys(metric for group in part for metric in group.metrics))
     common = [m for m in wanted if m not in _TOLD and all(group.value(m) for group in part)]
     chief = [m for m in _CHIEF if m in common] or common[:4]
     if len(part) <= MOST_BARS and not computed:
-        made.figures = [f for m in chief if (f := _bars(f"other-{number}-{re.sub(r'[^a-z0-9]+', '-', m.lower())}", m, part))]
-    made.commands = commands(part)
+        made.figures = [f for n, m in enumerate(chief) if (f := _bars(f"other-{number}-{n}", m, part, names))]
     if len(part) <= 6:
         rows = [(title_of(m), [cell(m, group.value(m)) for group in part]) for m in wanted]
-        made.tables = [Table(head(part), [group.label for group in part], rows)]
+        made.tables = [Table(title, names, rows)]
     else:
-        lines = [(f"{group.label}, {group.entry.cores} cores", [cell(m, group.value(m)) for m in wanted]) for group in part]
-        made.tables = [Table(head(part), [title_of(m) for m in wanted], lines)]
+        lines = [(name, [cell(m, group.value(m)) for m in wanted]) for name, group in zip(names, part)]
+        made.tables = [Table(title, [title_of(m) for m in wanted], lines)]
     return made
+
+
+def labels(part: Sequence[Group]) -> list[str]:
+    """The lock, and whatever else sets these apart."""
+
+    def differ(values: Iterable[object]) -> bool:
+        return len(set(values)) > 1
+
+    entries = [group.entry for group in part]
+    delays = [group.value("delay_cycles") for group in part]
+    found = []
+    for entry, delay in zip(entries, delays):
+        words = [entry.lock or entry.layout or entry.system]
+        if differ(e.layout for e in entries):
+            words.append(entry.layout)
+        if differ(e.clusters for e in entries):
+            words.append(f"{entry.clusters} clusters")
+        if differ(e.cores for e in entries):
+            words.append(f"{entry.cores} cores")
+        if delay and differ(d.mean if d else None for d in delays):
+            words.append(f"delay {delay.mean:g}")
+        found.append(", ".join(words))
+    return found
 
 
 def emulated(sources: Iterable[Source]) -> bool:

@@ -168,6 +168,17 @@ def test_locks(everything: tuple[list[dict[str, Any]], str]) -> None:
     assert rows == {"cluster 0, clh+stat: kernel": [[1000.0], [125.0], [0.125], [7.5], [33.5], [120.25]]}
 
 
+def test_statistics_of_other_commands(tmp_path: Path) -> None:
+    """what counting kernels counted in a benchmark stands there, too, and what became of transactions"""
+    counted = copy.deepcopy(LOCKSTAT["results"][0])
+    counted["transactions"] = {"begun": 200, "committed": 150, "fallbacks": 50, "aborted": {"conflict": 60}}
+    results = [{"metrics": {"cycles": n}, "lock": "rtm", "cores": n, "workload": "mach", "statistics": counted} for n in (1, 2)]
+    tables = Page(make(write(tmp_path, mach={"skerry": "0", "command": "bench mach", "results": results}))).tables
+    assert tables["Each class of lock; times in cycles"]["mach, cluster 0, clh+stat, 2 cores: kernel"][0] == [1000.0]
+    assert tables["Transactions"]["mach, cluster 0, clh+stat, 1 cores"] == [[200.0], [150.0], [50.0], [0.75]]
+    assert tables["bench mach"] == {"cycles": [[1.0], [2.0]]}
+
+
 def test_model(everything: tuple[list[dict[str, Any]], str]) -> None:
     """the model finds the service time that made the points"""
     service, delay, r_squared, worst = Page(everything[1]).tables["What was fitted"]["clh, delay 2000"]
@@ -247,7 +258,7 @@ def test_old_files_and_any_command(tmp_path: Path) -> None:
     text = make(write(tmp_path, old=data, odd=odd))
     tables = Page(text).tables
     assert "The files have no distributions" in text and "only clusters are drawn" in text
-    assert tables["bench new: 1 core"] == {"wonder": [[1.5]], "unknown": [[]]}
+    assert tables["bench new"] == {"wonder": [[1.5]], "unknown": [[]]}
 
 
 GOOD = {"skerry": "0", "command": "compare", "results": [{"metrics": {"ops_per_s": 1.0}}]}
