@@ -250,12 +250,12 @@ def labels(part: Sequence[Group]) -> list[str]:
     found = []
     for entry, delay in zip(entries, delays):
         words = [entry.lock or entry.layout or entry.system]
-        if differ(e.layout for e in entries):
+        if entry.layout and differ(e.layout for e in entries):
             words.append(entry.layout)
         if differ(e.clusters for e in entries):
-            words.append(f"{entry.clusters} clusters")
+            words.append(f"{entry.clusters} cluster{'s' * (entry.clusters != 1)}")
         if differ(e.cores for e in entries):
-            words.append(f"{entry.cores} cores")
+            words.append(f"{entry.cores} core{'s' * (entry.cores != 1)}")
         if delay and differ(d.mean if d else None for d in delays):
             words.append(f"delay {delay.mean:g}")
         found.append(", ".join(words))

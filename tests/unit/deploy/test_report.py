@@ -175,7 +175,7 @@ def test_statistics_of_other_commands(tmp_path: Path) -> None:
     results = [{"metrics": {"cycles": n}, "lock": "rtm", "cores": n, "workload": "mach", "statistics": counted} for n in (1, 2)]
     tables = Page(make(write(tmp_path, mach={"skerry": "0", "command": "bench mach", "results": results}))).tables
     assert tables["Each class of lock; times in cycles"]["mach, cluster 0, clh+stat, 2 cores: kernel"][0] == [1000.0]
-    assert tables["Transactions"]["mach, cluster 0, clh+stat, 1 cores"] == [[200.0], [150.0], [50.0], [0.75]]
+    assert tables["Transactions"]["mach, cluster 0, clh+stat, 1 core"] == [[200.0], [150.0], [50.0], [0.75]]
     assert tables["bench mach"] == {"cycles": [[1.0], [2.0]]}
 
 
