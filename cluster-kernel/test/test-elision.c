@@ -17,7 +17,7 @@
 #include REGIME_HEADER
 
 enum { CORES = 2, ALONE = 1000000, LARGE = 16 << 20 };
-enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 100000 }; /* the lock's order costs dearly where the host has other work */
+enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 50000 }; /* the lock's order costs dearly where the host has other work */
 
 static struct kernel kernel;
 static struct boot_info info;
