@@ -4,12 +4,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from deploy import host, kvm, options, process, qemu
-from deploy.bench import in_step, regimes
+from deploy.bench import in_step, native_host, regimes
 from deploy.bench import scale as experiment
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale_fit import fits
@@ -82,6 +82,7 @@ def scale(
     ensure_built(output)
     mode, stepped = _mode(accel, max(sizes), icount)
     output.line(f"Mode: {mode.description}.")
+    beside = None if stepped else _Beside(max(sizes))
     points: list[experiment.Point] = []
     with output.progress("Booting", total=sum(request.points for request in wanted)) as update:
         for request in wanted:
@@ -93,7 +94,10 @@ def scale(
         output.table(table)
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
-    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], [one.to_json() for one in points]))
+    entries = [one.to_json() for one in points]
+    if beside:
+        output.line(beside.verdict(entries))
+    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
     from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
 
     plot_scale(points, found, mode.description, picture)
@@ -139,6 +143,22 @@ def _run_native(
     output = Output(quiet, json)
     native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+class _Beside:
+    """Whether the host's processors run in parallel, looked at before and after: without that there is no contention."""
+
+    def __init__(self, cores: int) -> None:
+        self.usable = native_host.processors()
+        self.parallel = native_host.Parallel([native_host.look(self.usable, cores)], cores)
+
+    def verdict(self, entries: list[dict[str, Any]]) -> str:
+        """In words; entries that say nothing about contention are marked as native ones are."""
+        self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
+        for entry in entries:
+            if entry["cores"] > 1 and not self.parallel.real:
+                entry["parallel"] = False
+        return self.parallel.verdict
 
 
 def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
