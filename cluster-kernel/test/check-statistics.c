@@ -27,7 +27,8 @@ static void check_lock(const struct lock_stat *lock, unsigned class)
 static void check_entries(const struct core_stat *stat, unsigned core)
 {
 	const struct transaction_stat *t = &stat->transactions;
-	uint64_t grabs = stat->lock[LOCK_CLASS_KERNEL].grabs;
+	uint64_t grabs = stat->lock[LOCK_CLASS_KERNEL].grabs, served = stat->syscalls + stat->interrupts;
+	CHECK(served <= stat->entries, "something was served without an entry", served, stat->entries);
 	if (regime("clh.h") || regime("ticket.h") || regime("mcs.h"))
 		CHECK(grabs == stat->entries, "grabs are not entries", grabs, stat->entries);
 	if (regime("fine.h")) {

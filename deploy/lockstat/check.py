@@ -41,6 +41,8 @@ def checks(snapshot: Snapshot) -> list[Check]:
     record, slack = snapshot.total, len(snapshot.cores)
     found = []
     locks = record.locks
+    served = record.syscalls + record.interrupts  # the rest are faults, and calls that are to be made again
+    found.append(Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True))
     if snapshot.regime in BIG_LOCKS:
         found.append(Check("grabs = entries", locks["kernel"].grabs, record.entries, slack))
     if snapshot.regime in TRANSACTIONS:

@@ -93,6 +93,9 @@ def test_means() -> None:
 def test_adds_up() -> None:
     """what adds up passes"""
     assert wrong(snapshot("clh", words(1000, 1000, 3))) == []
+    made = words(1000, 1000)
+    made[5:7] = [900, 110]
+    assert wrong(snapshot("clh", made)) == ["system calls and interrupts served <= entries"]
 
 
 @pytest.mark.parametrize(
