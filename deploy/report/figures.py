@@ -65,6 +65,27 @@ def bars(
     return made.svg
 
 
+def over_cores(name: str, title: str, unit: str, of: Mapping[str, Mapping[int, Value]]) -> Markup:
+    """A line for each of what is compared; whiskers as those of bars."""
+    said = [f"{key}: " + ", ".join(f"{n} cores {number(v.mean)}" for n, v in line.items()) for key, line in of.items()]
+    with drawing(name, title, f"{unit}. " + "; ".join(said), height=2.5 + 0.18 * len(of)) as made:
+        axes = made.axes
+        for place, (key, line) in enumerate(of.items()):
+            axes.errorbar(
+                list(line), [v.mean for v in line.values()], yerr=list(zip(*(v.reach for v in line.values()))),
+                color=COLOURS[place % len(COLOURS)], linestyle=LINES[place % len(LINES)], capsize=3, linewidth=1.2,
+                marker=MARKERS[place % len(MARKERS)], markersize=4, label=short(key),
+            )  # fmt: skip
+        axes.set_xlabel("cores")
+        axes.set_ylabel(unit)
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: number(y)))
+        axes.grid(True)
+        made.figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=1)
+    return made.svg
+
+
 def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]]]) -> Markup:
     """Latency at each percentile, the tail stretched: every step to the right has a tenth of the operations."""
     most = max(sum(count for _, count in histogram) for histogram in of.values())

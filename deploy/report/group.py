@@ -99,7 +99,7 @@ def groups(sources: Iterable[Source]) -> list[Group]:
         for number, entry in enumerate(source.document.results):
             key: Key = (
                 source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode,
-                entry.system, entry.layout, entry.lock, entry.workload, entry.model,
+                entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
                 entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry), *_told(entry),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip

@@ -119,6 +119,7 @@ class Entry(Counted):
     system: str = "skerry"
     layout: str = ""
     workload: str = ""
+    stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
     model: str = ""  # of a computed result; nothing was measured
     clusters: Count = 1
     cores: Count = 1

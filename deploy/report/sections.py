@@ -20,7 +20,7 @@ _LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles
 _TOLD = ("delay_cycles", "rounds", "operations", "seconds")
 _CHIEF = (
     *("one_way_kernel_instructions", "one_way_kernel_cycles", "interrupt_delay_max_instructions"),
-    *("operations_per_million_cycles", "throughput_per_cycle", "lock_conflict_ratio"),
+    *("operations_per_million_cycles", "ops_per_s", "throughput_per_cycle", "p99_us", "lock_conflict_ratio"),
 )
 MOST_BARS = 24
 
@@ -124,7 +124,9 @@ def head(part: Sequence[Group]) -> str:
 
 
 def is_comparison(group: Group) -> bool:
-    return not group.entry.model and group.value("ops_per_s") is not None
+    """Benchmarks vary the machine; the rest sets layouts or systems beside each other."""
+    bench = group.source.document.command.startswith("bench")
+    return not group.entry.model and not bench and group.value("ops_per_s") is not None
 
 
 def machines(groups: Sequence[Group]) -> Section:
@@ -228,7 +230,9 @@ def others(part: Sequence[Group], number: int) -> Section:
     wanted = list(dict.fromkeys(metric for group in part for metric in group.metrics))
     common = [m for m in wanted if m not in _TOLD and all(group.value(m) for group in part)]
     chief = [m for m in _CHIEF if m in common] or common[:4]
-    if len(part) <= MOST_BARS and not computed:
+    if len({group.entry.cores for group in part}) > 2 and not computed:
+        made.figures = [_over_cores(f"other-{number}-{n}", m, part) for n, m in enumerate(chief)]
+    elif len(part) <= MOST_BARS and not computed:
         made.figures = [f for n, m in enumerate(chief) if (f := _bars(f"other-{number}-{n}", m, part, names))]
     if len(part) <= 6:
         rows = [(title_of(m), [cell(m, group.value(m)) for group in part]) for m in wanted]
@@ -239,7 +243,18 @@ def others(part: Sequence[Group], number: int) -> Section:
     return made
 
 
-def labels(part: Sequence[Group]) -> list[str]:
+def _over_cores(name: str, metric: str, part: Sequence[Group]) -> Figure:
+    lines: dict[str, dict[int, Value]] = {}
+    for group, label in sorted(zip(part, labels(part, cores=False)), key=lambda pair: pair[0].entry.cores):
+        if value := group.value(metric):
+            lines.setdefault(label, {})[group.entry.cores] = value.scaled(1 / MIB if metric in _BYTES else 1)
+    title = title_of(metric)
+    order = {label: lines[label] for label in dict.fromkeys(labels(part, cores=False)) if label in lines}
+    svg = figures.over_cores(name, title, title, order)
+    return Figure(f"{title[:1].upper()}{title[1:]} over cores", svg, repeats(part), commands(part))
+
+
+def labels(part: Sequence[Group], cores: bool = True) -> list[str]:
     """The lock, and whatever else sets these apart."""
 
     def differ(values: Iterable[object]) -> bool:
@@ -252,9 +267,11 @@ def labels(part: Sequence[Group]) -> list[str]:
         words = [entry.lock or entry.layout or entry.system]
         if entry.layout and differ(e.layout for e in entries):
             words.append(entry.layout)
+        if entry.stack and differ(e.stack for e in entries):
+            words.append(f"stack {entry.stack}")
         if differ(e.clusters for e in entries):
             words.append(f"{entry.clusters} cluster{'s' * (entry.clusters != 1)}")
-        if differ(e.cores for e in entries):
+        if cores and differ(e.cores for e in entries):
             words.append(f"{entry.cores} core{'s' * (entry.cores != 1)}")
         if delay and differ(d.mean if d else None for d in delays):
             words.append(f"delay {delay.mean:g}")

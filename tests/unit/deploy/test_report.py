@@ -179,6 +179,18 @@ def test_statistics_of_other_commands(tmp_path: Path) -> None:
     assert tables["bench mach"] == {"cycles": [[1.0], [2.0]]}
 
 
+def test_over_cores(tmp_path: Path) -> None:
+    """what a benchmark did on several numbers of cores is lines, one for each lock and stack"""
+    results = [
+        {"metrics": {"ops_per_s": 100.0 * cores + len(stack)}, "lock": lock, "cores": cores, "workload": "c", "stack": stack}
+        for lock in ("clh", "mcs") for stack in ("process", "inproc") for cores in (1, 2, 4)
+    ]  # fmt: skip
+    text = make(write(tmp_path, redis={"skerry": "0", "command": "bench redis", "results": results}))
+    rows = Page(text).tables["bench redis (c)"]
+    assert len(rows) == 12 and rows["mcs, stack inproc, 4 cores"] == [[406.0]]
+    assert "clh, stack process: 1 cores 107, 2 cores 207, 4 cores 407" in text and "Operations/s over cores" in text
+
+
 def test_model(everything: tuple[list[dict[str, Any]], str]) -> None:
     """the model finds the service time that made the points"""
     service, delay, r_squared, worst = Page(everything[1]).tables["What was fitted"]["clh, delay 2000"]
