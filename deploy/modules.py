@@ -10,7 +10,7 @@ from topology.errors import InputError
 
 LOADER = Path("cluster-manager/loader/loader.elf")
 KERNELS = Path("cluster-kernel")
-REGIMES = ("clh", "rtm", "mcs", "ticket", "none")  # each also as REGIME+stat, which counts
+REGIMES = ("clh", "fine", "rtm", "mcs", "ticket", "none")  # each also as REGIME+stat, which counts
 PROGRAMS = {
     "root": Path("cluster-manager/root/root.elf"),
     "switch": Path("net/switch"),

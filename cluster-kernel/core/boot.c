@@ -27,6 +27,7 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		cpu->own.stat = &kernel->stat[i];
 		cpu->shared.current = &cpu->shared.idle;
 		cpu->shared.idle.state = THREAD_IDLE;
+		cpu->shared.running = -1;
 		cpu->shared.idle.core = i;
 		run_queue_init(&cpu->shared.ready);
 		lock_cpu_init(cpu);

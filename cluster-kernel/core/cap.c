@@ -9,6 +9,7 @@
 #include "vspace.h"
 #include "work.h"
 #include "zombie.h"
+#include REGIME_HEADER
 
 /* Where an object counts its capabilities; null for what does not. */
 static uint32_t *cap_references(const struct cap *cap)
@@ -89,6 +90,7 @@ static bool dismiss(struct cpu *cpu, struct cap *cap, bool last)
 /* The last capability to an object is gone. */
 static void destroy(struct cpu *cpu, const struct cap *cap)
 {
+	object_locks_change(cpu, (enum skerry_object)cap->type, -1);
 	switch (cap->type) {
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;

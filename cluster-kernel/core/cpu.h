@@ -61,7 +61,8 @@ struct cpu_private {
 
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
-	struct thread *timers;               /* threads that wait for a deadline: a heap, timer.h */
+	_Atomic int running; /* at most the priority of what runs, -1 when idle: the fast path, which only goes up, leaves it */
+	struct thread *timers;               /* threads that wait for a deadline: a heap, timer.h; locked as `ready` */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	struct vspace *request_vspace;
 	struct run_queue ready;

@@ -6,97 +6,149 @@
 #include "reply.h"
 #include "schedule.h"
 #include "work.h"
+#include REGIME_HEADER
 
 /* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
-static void sent(struct thread *sender, struct reply *reply, bool calling)
+static inline __attribute__((always_inline)) void sent(struct thread *sender, struct reply *reply, bool calling)
 {
 	if (reply)
 		reply->thread = 0;
 	if (calling && reply) {
 		reply->thread = sender;
 		sender->reply = reply;
-		sender->state = THREAD_REPLY;
+		thread_become(sender, THREAD_REPLY);
 	} else if (calling) { /* nobody can ever answer */
+		if (!sender->faulting)
+			thread_result(sender, SKERRY_OK);
 		sender->faulting = 0;
-		sender->state = THREAD_INACTIVE;
+		thread_become(sender, THREAD_INACTIVE);
 	}
 }
 
-void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind)
+/* The message goes from the one to the other; whose turn it is then is the caller's to say. */
+static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct thread *sender, struct thread *receiver, uint64_t info, uint64_t badge, bool grant)
+{
+	object_lock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
+	message_transfer(sender, receiver, info, badge, grant);
+	object_unlock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
+}
+
+static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
+                              bool calling)
+{
+	sender->calling = calling;
+	sender->grant = cap->rights & RIGHT_GRANT;
+	sender->badge = cap->badge;
+	sender->info = info;
+	thread_waits_at(sender, endpoint, THREAD_SENDING);
+	thread_queue_append(&endpoint->senders, sender);
+}
+
+uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind)
 {
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
-	object_lock(&endpoint->lock);
+	uint64_t result = kind == SEND_CALL ? KERNEL_WAITS : SKERRY_OK;
+	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	struct thread *receiver = endpoint->receivers.head;
 	if (receiver) {
+		struct reply *reply = receiver->reply;
 		thread_queue_remove(&endpoint->receivers, receiver);
-		object_lock_pair(&sender->lock, &receiver->lock);
-		message_transfer(sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
-		sent(sender, receiver->reply, kind == SEND_CALL);
+		reply_lock(cpu, reply);
+		pass(cpu, sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
+		sent(sender, reply, kind == SEND_CALL);
+		reply_unlock(cpu, reply);
 		schedule_wake(cpu, receiver);
-		object_unlock_pair(&sender->lock, &receiver->lock);
 	} else if (kind != SEND_POLL) {
-		sender->state = THREAD_SENDING;
-		sender->calling = kind == SEND_CALL;
-		sender->grant = cap->rights & RIGHT_GRANT;
-		sender->badge = cap->badge;
-		sender->info = info;
-		sender->endpoint = endpoint;
-		thread_queue_append(&endpoint->senders, sender);
+		wait_for_receiver(endpoint, sender, cap, info, kind == SEND_CALL);
+		result = KERNEL_WAITS;
 	}
-	object_unlock(&endpoint->lock);
-}
-
-/* The first of the senders has waited for this. Out of line: servers mostly find none. */
-static __attribute__((noinline)) void accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
-                                             struct reply *reply)
-{
-	struct thread *sender = endpoint->senders.head;
-	thread_queue_take(&endpoint->senders, sender);
-	object_lock_pair(&sender->lock, &receiver->lock);
-	message_transfer(sender, receiver, sender->info, sender->badge, sender->grant);
-	sent(sender, reply, sender->calling);
-	if (!sender->calling) {
-		thread_result(sender, SKERRY_OK);
-		schedule_wake(cpu, sender);
-	}
-	object_unlock_pair(&sender->lock, &receiver->lock);
-}
-
-static void wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply)
-{
-	receiver->state = THREAD_RECEIVING;
-	receiver->endpoint = endpoint;
-	receiver->reply = reply;
-	if (reply)
-		reply->thread = receiver;
-	thread_queue_append(&endpoint->receivers, receiver);
-}
-
-uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, bool block)
-{
-	struct thread *receiver = current(cpu);
-	uint64_t result = SKERRY_OK;
-	if (notification_pending(receiver->bound)) {
-		notification_take(receiver->bound, receiver);
-		return result;
-	}
-	object_lock(&endpoint->lock);
-	if (endpoint->senders.head)
-		accept(cpu, endpoint, receiver, reply);
-	else if (block)
-		wait_for_sender(endpoint, receiver, reply);
-	else
-		result = SKERRY_WOULD_BLOCK;
-	object_unlock(&endpoint->lock);
+	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	return result;
 }
 
-void endpoint_cancel(struct thread *thread)
+/* The first of the senders has waited for this. Out of line: servers mostly find none. */
+static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
+                                                 struct reply *reply)
 {
+	struct thread *sender = endpoint->senders.head;
+	if (sender->grant && message_caps(sender->info) && !kernel_exclusive(cpu))
+		return KERNEL_EXCLUSIVE;
+	thread_queue_take(&endpoint->senders, sender);
+	pass(cpu, sender, receiver, sender->info, sender->badge, sender->grant);
+	bool calling = sender->calling;
+	if (!calling)
+		thread_result(sender, SKERRY_OK);
+	sent(sender, reply, calling);
+	if (!calling)
+		schedule_wake(cpu, sender);
+	return SKERRY_OK;
+}
+
+static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply)
+{
+	receiver->reply = reply;
+	if (reply)
+		reply->thread = receiver;
+	thread_waits_at(receiver, endpoint, THREAD_RECEIVING);
+	thread_queue_append(&endpoint->receivers, receiver);
+	return KERNEL_WAITS;
+}
+
+/* With all that is concerned locked. */
+static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, uint8_t rights, bool block)
+{
+	struct thread *receiver = current(cpu);
+	if (reply) {
+		if (reply->thread)
+			return SKERRY_BUSY;
+		reply->rights = rights;
+	}
+	if (notification_pending(receiver->bound)) {
+		notification_take(receiver->bound, receiver);
+		return SKERRY_OK;
+	}
+	if (endpoint->senders.head)
+		return accept(cpu, endpoint, receiver, reply);
+	return block ? wait_for_sender(endpoint, receiver, reply) : SKERRY_WOULD_BLOCK;
+}
+
+uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block)
+{
+	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	struct thread *receiver = current(cpu);
+	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
+	uint64_t result = receive(cpu, endpoint, reply, cap->rights, block);
+	endpoint_unlock_to_receive(cpu, receiver, endpoint, reply);
+	return result;
+}
+
+void endpoint_cancel(struct cpu *cpu, struct thread *thread)
+{
+	struct endpoint *endpoint = thread_endpoint(thread);
 	bool sending = thread->state == THREAD_SENDING;
-	thread_queue_remove(sending ? &thread->endpoint->senders : &thread->endpoint->receivers, thread);
-	if (!sending && thread->reply)
-		thread->reply->thread = 0;
+	thread_queue_remove(sending ? &endpoint->senders : &endpoint->receivers, thread);
+	if (sending || !thread->reply)
+		return;
+	reply_lock(cpu, thread->reply);
+	thread->reply->thread = 0;
+	reply_unlock(cpu, thread->reply);
+}
+
+bool endpoint_interrupt(struct cpu *cpu, struct thread *thread)
+{
+	if (thread_state(thread) != THREAD_RECEIVING)
+		return false;
+	struct endpoint *endpoint = thread_endpoint(thread);
+	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	/* a message may have come before */
+	bool receives = thread_state(thread) == THREAD_RECEIVING && thread_endpoint(thread) == endpoint;
+	if (receives) {
+		endpoint_cancel(cpu, thread);
+		notification_take(thread->bound, thread);
+		schedule_wake(cpu, thread);
+	}
+	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	return receives;
 }
 
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
@@ -106,10 +158,10 @@ bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 		if (work_over(cpu))
 			return false;
 		work_done(cpu, WORK_WAKE);
-		endpoint_cancel(thread);
+		endpoint_cancel(cpu, thread);
 		if (thread->faulting) {
 			thread->faulting = 0;
-			thread->state = THREAD_INACTIVE;
+			thread_become(thread, THREAD_INACTIVE);
 		} else {
 			thread_result(thread, SKERRY_DELETED);
 			schedule_wake(cpu, thread);

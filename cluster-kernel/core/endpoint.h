@@ -5,11 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "lock.h"
+#include "notification.h"
+#include "reply.h"
 #include "thread_queue.h"
+#include REGIME_HEADER
 
 struct cpu;
 struct cap;
-struct reply;
 
 struct endpoint {
 	struct object_lock lock;
@@ -20,11 +22,33 @@ _Static_assert(sizeof(struct endpoint) <= 1u << ENDPOINT_BITS, "the ABI's endpoi
 
 enum send_kind { SEND_WAIT, SEND_POLL, SEND_CALL };
 
-/* The current thread (or, for a fault, `sender`) sends through `cap`; cannot fail. */
-void endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind);
-/* The current thread receives; `reply` (may be null) will hold a caller. Returns OK or WOULD_BLOCK. */
-uint64_t endpoint_receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, bool block);
-/* A thread that sends or receives leaves the queue. */
-void endpoint_cancel(struct thread *thread);
+/* The current thread, `sender`, sends through `cap`; cannot fail. Returns OK or KERNEL_WAITS. */
+uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind);
+/*
+ * The current thread receives through `cap`; `reply` (may be null) will hold a caller.
+ * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, or KERNEL_EXCLUSIVE (for capabilities that are sent).
+ */
+uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block);
+/* All that a receive is decided by; a signal finds the thread receiving, or the thread finds the signal. */
+static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
+                                            struct reply *reply)
+{
+	if (receiver->bound)
+		object_lock(cpu, &receiver->bound->lock, LOCK_CLASS_NOTIFICATION);
+	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	reply_lock(cpu, reply);
+}
+static inline void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
+                                              struct reply *reply)
+{
+	reply_unlock(cpu, reply);
+	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	if (receiver->bound)
+		object_unlock(cpu, &receiver->bound->lock, LOCK_CLASS_NOTIFICATION);
+}
+/* A thread that sends or receives leaves the queue of the endpoint, which is locked. */
+void endpoint_cancel(struct cpu *cpu, struct thread *thread);
+/* Gives a thread its bound notification, which is locked and signalled, if it receives; false if it does not. */
+bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);
 /* Wakes all that wait; false when the quantum is over first. */
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);

@@ -54,9 +54,8 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
 	       (atomic_load_explicit(&vspace->fresh, memory_order_relaxed) & cpu->own.bit);
 }
 
-/* The message has been received: `next` runs. */
-INLINE const struct context *switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
-                                              struct vspace *vspace, uint64_t info, uint64_t badge)
+/* The message has been received: `next` runs. Both threads are locked. */
+INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next, uint64_t info, uint64_t badge)
 {
 	struct context *context = &next->context;
 	if (__builtin_expect(message_words(info) != 0, 0))
@@ -64,13 +63,17 @@ INLINE const struct context *switch_to(struct cpu *cpu, struct thread *from, str
 	context_set_badge(context, badge);
 	context_set_info(context, info);
 	context_set_result(context, SKERRY_OK);
-	next->state = THREAD_READY;
+	thread_become(next, THREAD_READY);
 	schedule_charge(from, next, arch_time());
 	cpu->shared.current = next;
 	count_switch(cpu, next);
+}
+
+INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace)
+{
 	kernel_exit(cpu);
 	arch_switch(cpu, from, next, vspace);
-	return context;
+	return &next->context;
 }
 
 /*
@@ -88,22 +91,43 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	struct thread *receiver = endpoint->receivers.head;
 	if (!receiver)
-		return 0;
+		goto decline;
 	struct reply *reply = receiver->reply;
 	if (!reply)
-		return 0;
+		goto decline;
 	struct vspace *vspace = thread_vspace(receiver);
 	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
-		return 0;
+		goto decline;
 
+	reply_lock(cpu, reply);
+	object_lock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
 	count_syscall(cpu, SYS_CALL, cptr);
 	thread_queue_take(&endpoint->receivers, receiver);
 	reply->thread = caller;
 	caller->reply = reply;
-	caller->state = THREAD_REPLY;
-	return switch_to(cpu, caller, receiver, vspace, info, cap->badge);
+	thread_become(caller, THREAD_REPLY);
+	switch_to(cpu, caller, receiver, info, cap->badge);
+	object_unlock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
+	reply_unlock(cpu, reply);
+	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	return leave(cpu, caller, receiver, vspace);
+decline:
+	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	return 0;
+}
+
+/* Of ReplyRecv, with all that is concerned locked: whom the server answers, or null: not here. */
+INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
+                                  const struct reply *reply, struct vspace **vspace)
+{
+	struct thread *caller = reply->thread;
+	if (endpoint->senders.head || !caller || notification_pending(server->bound))
+		return 0;
+	*vspace = thread_vspace(caller);
+	return may_switch(cpu, server, caller, &cpu->own.awaits, *vspace) ? caller : 0;
 }
 
 /* The same: it answers through `reply_cptr` and receives through `cptr`. */
@@ -118,24 +142,23 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct reply *reply = (struct reply *)reply_cap->object;
-	struct thread *caller = reply->thread;
-	if (endpoint->senders.head || !caller)
-		return 0;
-	if (notification_pending(server->bound))
-		return 0;
-	struct vspace *vspace = thread_vspace(caller);
-	if (!may_switch(cpu, server, caller, &cpu->own.awaits, vspace))
-		return 0;
-
-	count_syscall(cpu, SYS_REPLY_RECV, cptr);
-	context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
-	reply->thread = server;
-	reply->rights = cap->rights;
-	server->reply = reply;
-	server->endpoint = endpoint;
-	server->state = THREAD_RECEIVING;
-	thread_queue_append(&endpoint->receivers, server);
-	return switch_to(cpu, server, caller, vspace, info, 0);
+	struct vspace *vspace;
+	endpoint_lock_to_receive(cpu, server, endpoint, reply);
+	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);
+	if (caller) {
+		object_lock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
+		count_syscall(cpu, SYS_REPLY_RECV, cptr);
+		context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
+		reply->thread = server;
+		reply->rights = cap->rights;
+		server->reply = reply;
+		thread_waits_at(server, endpoint, THREAD_RECEIVING);
+		thread_queue_append(&endpoint->receivers, server);
+		switch_to(cpu, server, caller, info, 0);
+		object_unlock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
+	}
+	endpoint_unlock_to_receive(cpu, server, endpoint, reply);
+	return caller ? leave(cpu, server, caller, vspace) : 0;
 }
 
 #undef INLINE

@@ -98,10 +98,16 @@ uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
 	}
 }
 
+bool irq_is_level(const struct cpu *cpu, unsigned number)
+{
+	const struct irq *irq = &cpu->own.kernel->irq[number];
+	return irq->used && irq->level;
+}
+
 void irq_arrived(struct cpu *cpu, unsigned number)
 {
 	struct irq *irq = &kernel_of(cpu)->irq[number];
-	if (irq->used && irq->level) {
+	if (irq_is_level(cpu, number)) {
 		kernel_irrevocable(cpu);
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
 	}

@@ -10,8 +10,15 @@
  *                                  abort a transaction: devices, other cores,
  *                                  control registers, waiting. Comes back with
  *                                  the lock held, or the entry begins anew so
- *     object_lock(&x->lock)        around one TCB, endpoint, notification or
- *     object_unlock(&x->lock)      run queue; object_lock_pair in address order
+ *     kernel_exclusive(cpu)        whether the entry has the kernel for itself:
+ *                                  always, where the regime does not tell
+ *                                  readers from writers
+ *     object_lock(cpu, &x->lock, class)
+ *     object_unlock(...)           around one TCB, reply object, endpoint,
+ *                                  notification or run queue;
+ *                                  object_lock_pair in address order
+ *
+ * Lock order: notification, endpoint, reply object, run queue, TCB.
  *
  * One file of ../lock/ fulfils it, chosen by the build as REGIME_HEADER; it
  * also defines the parts that embed into other structures:

@@ -35,9 +35,13 @@ static unsigned transfer_words(const struct thread *from, struct thread *to, uns
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
 	const struct ipc_buffer *source = thread_ipc_buffer(from);
-	context_copy_words(&to->context, &from->context, words);
-	if (words <= MESSAGE_REGISTERS || !buffer || !source)
-		return min(words, MESSAGE_REGISTERS);
+	if (words <= MESSAGE_REGISTERS) {
+		context_copy_words(&to->context, &from->context, words);
+		return words;
+	}
+	context_copy_words(&to->context, &from->context, MESSAGE_REGISTERS);
+	if (!buffer || !source)
+		return MESSAGE_REGISTERS;
 	words = min(words, MESSAGE_WORDS_MAX);
 	for (unsigned i = MESSAGE_REGISTERS; i < words; i++)
 		buffer->words[i] = source->words[i];

@@ -7,6 +7,7 @@
 #include "schedule.h"
 #include "timer.h"
 #include "work.h"
+#include REGIME_HEADER
 
 static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
 {
@@ -23,54 +24,66 @@ void notification_take(struct notification *notification, struct thread *thread)
 
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)
 {
-	object_lock(&notification->lock);
+	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	struct thread *bound = notification->bound;
 	struct thread *waiter = notification->waiters.head;
 	notification->word |= badge ? badge : 1;
-	if (bound && bound->state == THREAD_RECEIVING) {
-		endpoint_cancel(bound);
-		notification_take(notification, bound);
-		schedule_wake(cpu, bound);
-	} else if (waiter) {
-		notification_cancel(waiter);
+	if ((!bound || !endpoint_interrupt(cpu, bound)) && waiter) {
 		timer_cancel(cpu, waiter);
+		notification_cancel(waiter);
 		deliver(notification, waiter, 0);
 		schedule_wake(cpu, waiter);
 	}
-	object_unlock(&notification->lock);
+	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 }
 
 uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
 {
 	struct thread *thread = current(cpu);
 	uint64_t result = SKERRY_OK;
-	object_lock(&notification->lock);
+	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	if (notification->word) {
 		deliver(notification, thread, 0);
 	} else if (deadline && deadline <= arch_time()) {
 		result = SKERRY_TIMED_OUT;
 	} else {
-		thread->state = THREAD_WAITING;
-		thread->notification = notification;
+		thread_waits_for(thread, notification);
 		thread_queue_append(&notification->waiters, thread);
 		if (deadline)
 			timer_add(cpu, thread, deadline);
+		result = KERNEL_WAITS;
 	}
-	object_unlock(&notification->lock);
+	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	return result;
 }
 
 void notification_poll(struct cpu *cpu, struct notification *notification)
 {
-	object_lock(&notification->lock);
+	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	deliver(notification, current(cpu), 0);
-	object_unlock(&notification->lock);
+	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
+}
+
+bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread)
+{
+	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
+	/* a signal may have come before; then it may even wait again, somewhere */
+	bool waits = thread_state(thread) == THREAD_WAITING && thread_notification(thread) == notification &&
+	             thread->core == cpu->own.index && thread->in_timers && thread->deadline <= arch_time();
+	if (waits) {
+		timer_cancel(cpu, thread);
+		notification_cancel(thread);
+		thread_result(thread, SKERRY_TIMED_OUT);
+		schedule_wake(cpu, thread);
+	}
+	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
+	return waits;
 }
 
 void notification_cancel(struct thread *thread)
 {
-	thread_queue_remove(&thread->notification->waiters, thread);
-	thread->notification = 0;
+	thread_queue_remove(&thread_notification(thread)->waiters, thread);
+	atomic_store_explicit(&thread->notification, 0, memory_order_relaxed);
 }
 
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
@@ -86,8 +99,8 @@ bool notification_destroy(struct cpu *cpu, struct notification *notification)
 		if (work_over(cpu))
 			return false;
 		work_done(cpu, WORK_WAKE);
-		notification_cancel(thread);
 		timer_cancel(cpu, thread);
+		notification_cancel(thread);
 		thread_result(thread, SKERRY_DELETED);
 		schedule_wake(cpu, thread);
 	}

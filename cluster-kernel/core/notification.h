@@ -21,10 +21,12 @@ _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI'
 
 /* An unbadged capability (badge 0) signals bit 0. */
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
-/* The current thread waits; `deadline` in TSC cycles, 0: none. Returns OK or TIMED_OUT. */
+/* The current thread waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT or KERNEL_WAITS. */
 uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
 /* Takes the word for the current thread's Poll. */
 void notification_poll(struct cpu *cpu, struct notification *notification);
+/* A thread of this core whose deadline has passed waits no longer. False when it does not wait any more. */
+bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread);
 /* There is a word to take; null is allowed. */
 static inline bool notification_pending(const struct notification *notification)
 {
@@ -32,7 +34,7 @@ static inline bool notification_pending(const struct notification *notification)
 }
 /* For a receive of `thread`, its bound thread: delivers the pending word. */
 void notification_take(struct notification *notification, struct thread *thread);
-/* A thread that waits leaves the queue. */
+/* A thread that waits leaves the queue of the notification, which is locked. */
 void notification_cancel(struct thread *thread);
 /* For an interrupt or a doorbell: the capability may be null. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);

@@ -9,22 +9,37 @@ void reply_cancel(struct thread *caller)
 	caller->reply->thread = 0;
 }
 
-void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
+/* A thread that faulted keeps its registers, and runs on if the answer's label is 0. */
+static __attribute__((noinline)) void end_fault(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	thread->faulting = 0;
+	thread_become(thread, THREAD_INACTIVE);
+	if (message_label(info) == 0)
+		schedule_wake(cpu, thread);
+}
+
+static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, uint64_t info)
 {
 	struct thread *sender = current(cpu);
-	struct thread *caller = reply->thread;
-	object_lock_pair(&sender->lock, &caller->lock);
 	reply->thread = 0;
-	if (!caller->faulting) {
-		message_transfer(sender, caller, info, 0, reply->rights & RIGHT_GRANT);
-		schedule_wake(cpu, caller);
-	} else {
-		caller->faulting = 0;
-		caller->state = THREAD_INACTIVE;
-		if (message_label(info) == 0)
-			schedule_wake(cpu, caller);
+	if (caller->faulting) {
+		end_fault(cpu, caller, info);
+		return;
 	}
-	object_unlock_pair(&sender->lock, &caller->lock);
+	object_lock_pair(cpu, &sender->lock, &caller->lock, LOCK_CLASS_TCB);
+	message_transfer(sender, caller, info, 0, reply->rights & RIGHT_GRANT);
+	object_unlock_pair(cpu, &sender->lock, &caller->lock, LOCK_CLASS_TCB);
+	schedule_wake(cpu, caller);
+}
+
+uint64_t reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
+{
+	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
+	struct thread *caller = reply_caller(reply);
+	if (caller)
+		answer(cpu, reply, caller, info);
+	object_unlock(cpu, &reply->lock, LOCK_CLASS_TCB);
+	return caller ? SKERRY_OK : SKERRY_NO_REPLY;
 }
 
 void reply_destroy(struct cpu *cpu, struct reply *reply)
@@ -38,7 +53,7 @@ void reply_destroy(struct cpu *cpu, struct reply *reply)
 	reply_cancel(caller);
 	if (caller->faulting) {
 		caller->faulting = 0;
-		caller->state = THREAD_INACTIVE;
+		thread_become(caller, THREAD_INACTIVE);
 	} else {
 		thread_result(caller, SKERRY_DELETED);
 		schedule_wake(cpu, caller);

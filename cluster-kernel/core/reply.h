@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include "lock.h"
 #include "thread.h"
+#include REGIME_HEADER
 
 struct reply {
 	struct object_lock lock;
@@ -18,10 +19,21 @@ static inline struct thread *reply_caller(const struct reply *reply)
 {
 	return reply->thread && reply->thread->state == THREAD_REPLY ? reply->thread : 0;
 }
+/* Null is allowed. The lock guards `thread`, and its leaving the state in which it is there. */
+static inline void reply_lock(struct cpu *cpu, struct reply *reply)
+{
+	if (reply)
+		object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
+}
+static inline void reply_unlock(struct cpu *cpu, struct reply *reply)
+{
+	if (reply)
+		object_unlock(cpu, &reply->lock, LOCK_CLASS_TCB);
+}
 _Static_assert(sizeof(struct reply) <= 1u << REPLY_BITS, "the ABI's reply size");
 
-/* The current thread's message goes to the caller, which there is; it runs again. */
-void reply_send(struct cpu *cpu, struct reply *reply, uint64_t info);
+/* The current thread's message goes to the caller, which runs again. Returns OK or NO_REPLY: there is none. */
+uint64_t reply_send(struct cpu *cpu, struct reply *reply, uint64_t info);
 /* The caller waits no longer (it is being suspended). */
 void reply_cancel(struct thread *caller);
 void reply_destroy(struct cpu *cpu, struct reply *reply);

@@ -7,71 +7,87 @@
 #include "timer.h"
 #include "vspace.h"
 #include COUNT_HEADER
+#include REGIME_HEADER
 
-/* Priority of what the core runs; -1 when idle. */
-static int running_priority(const struct cpu *cpu)
-{
-	const struct thread *thread = cpu->shared.current;
-	return thread->state == THREAD_READY ? thread->priority : -1;
-}
+static struct cpu *core_of(struct cpu *cpu, const struct thread *thread) { return kernel_of(cpu)->cpu[thread->core]; }
 
-static void enqueue(struct cpu *cpu, struct thread *thread)
+static void lock(struct cpu *cpu, struct cpu *home) { object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+static void unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+
+/*
+ * With the queue of its core locked. A core decides what it runs with its own queue
+ * locked, too: it finds the thread, or what it has chosen is seen here.
+ */
+static void append(struct cpu *cpu, struct thread *thread)
 {
-	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
-	object_lock(&home->shared.ready.lock);
+	struct cpu *home = core_of(cpu, thread);
 	run_queue_append(&home->shared.ready, thread);
 	thread->queued = 1;
-	object_unlock(&home->shared.ready.lock);
-	if (home != cpu && (int)thread->priority >= running_priority(home)) {
+	if (home != cpu && (int)thread->priority >= atomic_load_explicit(&home->shared.running, memory_order_relaxed)) {
 		/* equal priority too: it must start to count its time slice */
 		cpu->own.interrupt_cores |= 1ull << thread->core;
 		cpu->own.pending |= PENDING_INTERRUPT;
 	}
 }
 
-/* `woken` goes to its queue after all. */
-static void enqueue_woken(struct cpu *cpu)
+static void enqueue(struct cpu *cpu, struct thread *thread)
+{
+	struct cpu *home = core_of(cpu, thread);
+	lock(cpu, home);
+	append(cpu, thread);
+	unlock(cpu, home);
+}
+
+/* The woken thread, which now needs a place; may be null. */
+static struct thread *take_woken(struct cpu *cpu)
 {
 	struct thread *woken = cpu->own.woken;
 	cpu->own.woken = 0;
+	return woken;
+}
+
+void schedule_settle(struct cpu *cpu)
+{
+	struct thread *woken = take_woken(cpu);
 	if (woken)
 		enqueue(cpu, woken);
 }
 
 void schedule_queue(struct cpu *cpu, struct thread *thread)
 {
-	enqueue_woken(cpu);
+	schedule_settle(cpu);
 	enqueue(cpu, thread);
+}
+
+void schedule_wake_afar(struct cpu *cpu, struct thread *thread)
+{
+	struct cpu *last = core_of(cpu, thread);
+	lock(cpu, last);
+	bool stays = thread->core == thread->next_core;
+	thread->core = thread->next_core;
+	thread_become(thread, THREAD_READY);
+	if (stays)
+		append(cpu, thread);
+	unlock(cpu, last);
+	if (stays)
+		return;
+	if (!cpu->own.woken && thread->core == cpu->own.index)
+		cpu->own.woken = thread;
+	else
+		schedule_queue(cpu, thread);
 }
 
 void schedule_unready(struct cpu *cpu, struct thread *thread)
 {
-	struct run_queue *queue = &kernel_of(cpu)->cpu[thread->core]->shared.ready;
+	struct cpu *home = core_of(cpu, thread);
 	if (thread == cpu->own.woken)
 		cpu->own.woken = 0;
 	if (!thread->queued)
 		return;
-	object_lock(&queue->lock);
-	run_queue_remove(queue, thread);
+	lock(cpu, home);
+	run_queue_remove(&home->shared.ready, thread);
 	thread->queued = 0;
-	object_unlock(&queue->lock);
-}
-
-static void requeue_current(struct cpu *cpu, bool front)
-{
-	struct thread *thread = current(cpu);
-	if (thread->core != thread->next_core) { /* told to move: leaves now */
-		thread->core = thread->next_core;
-		enqueue(cpu, thread);
-		return;
-	}
-	object_lock(&cpu->shared.ready.lock);
-	if (front)
-		run_queue_prepend(&cpu->shared.ready, thread);
-	else
-		run_queue_append(&cpu->shared.ready, thread);
-	thread->queued = 1;
-	object_unlock(&cpu->shared.ready.lock);
+	unlock(cpu, home);
 }
 
 /* Charges the time since the last switch to the thread that ran, or to idleness. */
@@ -79,7 +95,9 @@ static void account(struct cpu *cpu, struct thread *previous, struct thread *nex
 {
 	struct core_stat *stat = cpu->own.stat;
 	uint64_t now = arch_time();
+	object_lock_pair(cpu, &previous->lock, &next->lock, LOCK_CLASS_TCB);
 	schedule_charge(previous, next, now);
+	object_unlock_pair(cpu, &previous->lock, &next->lock, LOCK_CLASS_TCB);
 	if (next == &cpu->shared.idle) {
 		stat->idle_since = now;
 	} else if (previous == &cpu->shared.idle) {
@@ -118,13 +136,13 @@ void schedule_idle(struct cpu *cpu)
 static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 {
 	struct run_queue *ready = &cpu->shared.ready;
-	enqueue_woken(cpu);
+	struct thread *woken = take_woken(cpu);
+	if (woken)
+		append(cpu, woken);
 	if (ready->highest < 0)
 		return &cpu->shared.idle;
-	object_lock(&ready->lock);
 	struct thread *next = run_queue_take(ready);
 	next->queued = 0;
-	object_unlock(&ready->lock);
 	return next;
 }
 
@@ -145,10 +163,6 @@ static bool displaced(struct cpu *cpu, struct thread *thread)
 {
 	const struct thread *woken = cpu->own.woken;
 	int priority = thread->priority, best = cpu->shared.ready.highest;
-	if (thread->core != thread->next_core) {
-		requeue_current(cpu, false);
-		return true;
-	}
 	if (woken && (int)woken->priority > best)
 		best = woken->priority;
 	if (best < priority)
@@ -158,17 +172,24 @@ static bool displaced(struct cpu *cpu, struct thread *thread)
 	if (best == priority && !over)
 		return false;
 	thread->slice_left = end && !over ? end - now : 0; /* else it would starve its equals */
-	if (over)
-		enqueue_woken(cpu); /* which waits for longer */
-	requeue_current(cpu, !over);
+	if (!over) {
+		run_queue_prepend(&cpu->shared.ready, thread);
+	} else {
+		struct thread *longer = take_woken(cpu); /* waits for longer */
+		if (longer)
+			append(cpu, longer);
+		run_queue_append(&cpu->shared.ready, thread);
+	}
+	thread->queued = 1;
 	return true;
 }
 
-/* A slice runs only while somebody waits for its end. */
-static void set_slice(struct cpu *cpu)
+/* What others of this cluster and the slice's timer must know: a slice runs only while somebody waits for its end. */
+static void chosen(struct cpu *cpu, struct thread *thread)
 {
-	struct thread *thread = current(cpu);
-	if (cpu->shared.ready.highest < 0 || cpu->shared.ready.highest != running_priority(cpu)) {
+	int running = thread == &cpu->shared.idle ? -1 : thread->priority, highest = cpu->shared.ready.highest;
+	atomic_store_explicit(&cpu->shared.running, running, memory_order_relaxed);
+	if (highest < 0 || highest != running) {
 		cpu->own.slice_end = 0;
 	} else if (!cpu->own.slice_end) {
 		cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
@@ -176,29 +197,51 @@ static void set_slice(struct cpu *cpu)
 	}
 }
 
+/* With the core's queue locked. Returns a thread that was told to move, and leaves now; or null. */
+static struct thread *choose(struct cpu *cpu)
+{
+	struct thread *thread = current(cpu), *moves = 0;
+	/* where cores run in the kernel side by side, another may have woken and even moved it already */
+	bool runs = thread_state(thread) == THREAD_READY && !thread->queued &&
+	            (kernel_exclusive(cpu) || thread->core == cpu->own.index);
+	if (runs && thread->core != thread->next_core) {
+		thread->core = thread->next_core;
+		moves = thread;
+	}
+	if (!runs || moves || displaced(cpu, thread)) {
+		run_best(cpu);
+	} else {
+		struct thread *woken = take_woken(cpu);
+		if (woken)
+			append(cpu, woken);
+	}
+	chosen(cpu, current(cpu));
+	return moves;
+}
+
 void schedule(struct cpu *cpu)
 {
-	struct thread *thread = current(cpu);
-	bool runs = thread->state == THREAD_READY && !thread->queued;
-	if (!runs || displaced(cpu, thread))
-		run_best(cpu);
-	else
-		enqueue_woken(cpu);
-	set_slice(cpu);
+	lock(cpu, cpu);
+	struct thread *moves = choose(cpu);
 	/*
 	 * Setting the timer is dear, and most deadlines are cancelled long before
 	 * they pass: a timer that is set too early is left alone. It fires once
 	 * for nothing and is then set anew.
 	 */
 	uint64_t next_entry = timer_next(cpu);
+	unlock(cpu, cpu);
 	if (next_entry && (!cpu->own.timer_armed || next_entry < cpu->own.timer_armed)) {
 		cpu->own.timer_wanted = next_entry;
 		cpu->own.pending |= PENDING_TIMER;
 	}
+	if (moves)
+		enqueue(cpu, moves);
 }
 
 void schedule_yield(struct cpu *cpu)
 {
+	lock(cpu, cpu);
 	if (cpu->shared.ready.highest == (int)current(cpu)->priority)
 		cpu->own.slice_end = 1; /* long over */
+	unlock(cpu, cpu);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cpu.h"
+#include REGIME_HEADER
 
 /* A core goes from one thread to the other: run time. */
 static inline void schedule_charge(struct thread *from, struct thread *to, uint64_t now)
@@ -13,10 +14,18 @@ static inline void schedule_charge(struct thread *from, struct thread *to, uint6
 
 /* A ready thread goes to its core's queue; interrupts that core if it must. */
 void schedule_queue(struct cpu *cpu, struct thread *thread);
+/* The first thread that this entry has woken goes to its core's queue, if it has no place yet. */
+void schedule_settle(struct cpu *cpu);
+/* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile. */
+void schedule_wake_afar(struct cpu *cpu, struct thread *thread);
 /* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {
-	thread->state = THREAD_READY;
+	if (!kernel_exclusive(cpu) && thread->core != cpu->own.index) {
+		schedule_wake_afar(cpu, thread);
+		return;
+	}
+	thread_become(thread, THREAD_READY);
 	thread->core = thread->next_core;
 	if (thread == cpu->shared.current)
 		return;

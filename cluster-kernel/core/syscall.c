@@ -29,8 +29,7 @@ static uint64_t do_call(struct cpu *cpu, const struct slot *slot, uint64_t info)
 {
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	endpoint_send(cpu, current(cpu), &slot->cap, info, SEND_CALL);
-	return SKERRY_OK;
+	return endpoint_send(cpu, current(cpu), &slot->cap, info, SEND_CALL);
 }
 
 static uint64_t do_send(struct cpu *cpu, const struct slot *slot, uint64_t info, enum send_kind kind)
@@ -39,8 +38,7 @@ static uint64_t do_send(struct cpu *cpu, const struct slot *slot, uint64_t info,
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	endpoint_send(cpu, current(cpu), &slot->cap, info, kind);
-	return SKERRY_OK;
+	return endpoint_send(cpu, current(cpu), &slot->cap, info, kind);
 }
 
 /* The reply object of a receive: null for capability pointer 0. */
@@ -64,44 +62,27 @@ static uint64_t check_receive(const struct slot *slot)
 	return slot->cap.rights & RIGHT_READ ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
 
-static uint64_t receive(struct cpu *cpu, const struct slot *slot, struct reply *reply, bool block)
-{
-	if (reply)
-		reply->rights = slot->cap.rights;
-	return endpoint_receive(cpu, (struct endpoint *)slot->cap.object, reply, block);
-}
-
 static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
 {
 	struct reply *reply;
 	uint64_t error = find_reply(cpu, &reply);
 	if (!error)
 		error = check_receive(slot);
-	if (error)
-		return error;
-	if (reply && reply->thread)
-		return SKERRY_BUSY;
-	return receive(cpu, slot, reply, block);
+	return error ? error : endpoint_receive(cpu, &slot->cap, reply, block);
 }
 
 /* The reply object with which a caller is answered. */
 static inline uint64_t find_caller(struct cpu *cpu, struct reply **reply)
 {
 	uint64_t error = find_reply(cpu, reply);
-	if (error)
-		return error;
-	if (!*reply)
-		return SKERRY_BAD_CAP;
-	return reply_caller(*reply) ? SKERRY_OK : SKERRY_NO_REPLY;
+	return error || *reply ? error : SKERRY_BAD_CAP;
 }
 
 static uint64_t do_reply(struct cpu *cpu, uint64_t info)
 {
 	struct reply *reply;
 	uint64_t error = find_caller(cpu, &reply);
-	if (!error)
-		reply_send(cpu, reply, info);
-	return error;
+	return error ? error : reply_send(cpu, reply, info);
 }
 
 static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint64_t info)
@@ -110,12 +91,12 @@ static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint6
 	uint64_t error = check_receive(slot);
 	if (!error)
 		error = find_caller(cpu, &reply);
+	if (!error)
+		error = reply_send(cpu, reply, info);
 	if (error)
 		return error;
-
-	reply_send(cpu, reply, info);
 	context_set_syscall(&current(cpu)->context, SYS_RECV); /* if it is made again, then without the reply */
-	return receive(cpu, slot, reply, true);
+	return endpoint_receive(cpu, &slot->cap, reply, true);
 }
 
 static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
@@ -144,16 +125,33 @@ static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
 	return SKERRY_OK;
 }
 
-/* Returns the thread's result, or KERNEL_AGAIN. A thread that waits then gets its result from who wakes it. */
+/* What a reader may not do: pass capabilities on, and write to the console, whose lines would mix. */
+static bool must_write(uint64_t number, uint64_t info)
+{
+	switch (number) {
+	case SYS_CALL:
+	case SYS_SEND:
+	case SYS_NB_SEND:
+	case SYS_REPLY:
+	case SYS_REPLY_RECV: return message_caps(info) != 0;
+	default: return number == SYS_DEBUG_PUT;
+	}
+}
+
+/* Returns the thread's result, or one of outcome.h. */
 static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	struct thread *thread = current(cpu);
 	struct slot *slot = cspace_lookup(thread, cptr);
+	if (!kernel_exclusive(cpu) && must_write(number, info))
+		return KERNEL_EXCLUSIVE;
 	switch (number) {
 	case SYS_CALL:
 		if (!slot)
 			return SKERRY_BAD_CAP;
-		return slot->cap.type == OBJECT_ENDPOINT ? do_call(cpu, slot, info) : invoke(cpu, slot, info);
+		if (slot->cap.type == OBJECT_ENDPOINT)
+			return do_call(cpu, slot, info);
+		return kernel_exclusive(cpu) ? invoke(cpu, slot, info) : KERNEL_EXCLUSIVE;
 	case SYS_SEND: return do_send(cpu, slot, info, SEND_WAIT);
 	case SYS_NB_SEND: return do_send(cpu, slot, info, SEND_POLL);
 	case SYS_RECV: return do_receive(cpu, slot, true);
@@ -169,10 +167,31 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 	}
 }
 
+/*
+ * The entry has the kernel for itself from now on. False when it had to wait for
+ * that and another core has taken the current thread away meanwhile.
+ */
+static bool enter_alone(struct cpu *cpu)
+{
+	if (kernel_exclusive(cpu))
+		return true;
+	schedule_settle(cpu);
+	kernel_exit(cpu);
+	kernel_enter_exclusive(cpu);
+	return current(cpu) != &cpu->shared.idle;
+}
+
+static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
+{
+	count_fault(cpu, fault, words[0]);
+	if (!fault_raise(cpu, fault, count, words) && enter_alone(cpu))
+		fault_raise(cpu, fault, count, words);
+}
+
 static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const struct context *context)
 {
 	uint64_t words[4] = { context_rip(context), context_rsp(context), context_syscall(context) };
-	fault_raise(cpu, FAULT_SYSCALL, 3, words);
+	raise_fault(cpu, FAULT_SYSCALL, 3, words);
 }
 
 /*
@@ -183,15 +202,17 @@ static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const s
 static void serve(struct cpu *cpu, struct thread *thread)
 {
 	struct context *context = &thread->context;
-	uint64_t number = context_syscall(context);
-	count_syscall(cpu, number, context_cptr(context));
+	uint64_t result;
+	count_syscall(cpu, context_syscall(context), context_cptr(context));
 	work_begin(cpu);
-	uint64_t result = dispatch(cpu, number, context_cptr(context), context_info(context));
+	do /* a second time, it may be another call: of a ReplyRecv the reply is sent already */
+		result = dispatch(cpu, context_syscall(context), context_cptr(context), context_info(context));
+	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)
 		context_restart(context);
 	else if (result == SKERRY_BAD_SYSCALL)
 		raise_bad_syscall(cpu, context);
-	else if (!thread_waits(thread))
+	else if (result < KERNEL_EXCLUSIVE)
 		thread_result(thread, result);
 	zombies_watch(cpu);
 }
@@ -215,7 +236,7 @@ void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_
 {
 	kernel_enter(cpu);
 	if (current(cpu) != &cpu->shared.idle)
-		fault_raise(cpu, fault, count, words);
+		raise_fault(cpu, fault, count, words);
 	schedule(cpu);
 	kernel_exit(cpu);
 }
@@ -227,7 +248,10 @@ void kernel_timer(struct cpu *cpu)
 	cpu->own.timer_armed = 0;
 	work_begin(cpu);
 	timer_expire(cpu);
-	zombies_timer(cpu);
+	if (zombies_due(cpu)) {
+		enter_alone(cpu);
+		zombies_timer(cpu);
+	}
 	schedule(cpu);
 	kernel_exit(cpu);
 }
@@ -236,6 +260,8 @@ void kernel_irq(struct cpu *cpu, unsigned number)
 {
 	kernel_enter(cpu);
 	count_interrupt(cpu, number);
+	if (irq_is_level(cpu, number)) /* the interrupt controllers are the writer's */
+		enter_alone(cpu);
 	irq_arrived(cpu, number);
 	schedule(cpu);
 	kernel_exit(cpu);

@@ -15,7 +15,7 @@ void thread_init(struct thread *thread)
 {
 	context_init(&thread->context);
 	arch_fpu_init(thread->fpu);
-	thread->state = THREAD_INACTIVE;
+	thread_become(thread, THREAD_INACTIVE);
 }
 
 /* Takes the thread off the core that runs it. */
@@ -41,15 +41,15 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 		leave_core(cpu, thread);
 		break;
 	case THREAD_SENDING:
-	case THREAD_RECEIVING: endpoint_cancel(thread); break;
+	case THREAD_RECEIVING: endpoint_cancel(cpu, thread); break;
 	case THREAD_REPLY: reply_cancel(thread); break;
 	case THREAD_WAITING:
-		notification_cancel(thread);
 		timer_cancel(cpu, thread);
+		notification_cancel(thread);
 		break;
 	}
 	thread->faulting = 0;
-	thread->state = THREAD_INACTIVE;
+	thread_become(thread, THREAD_INACTIVE);
 }
 
 void thread_resume(struct cpu *cpu, struct thread *thread)

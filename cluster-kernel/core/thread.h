@@ -58,8 +58,8 @@ struct thread {
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run; while it runs, less the TSC when it began to */
 	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
-	struct endpoint *endpoint;         /* SENDING, RECEIVING; stale otherwise, as `reply` */
-	struct notification *notification; /* WAITING */
+	_Atomic(struct endpoint *) endpoint; /* SENDING, RECEIVING; stale otherwise, as `reply` */
+	_Atomic(struct notification *) notification; /* WAITING */
 	struct reply *reply;               /* RECEIVING: will hold the caller, may be null; REPLY: holds this thread */
 	struct notification *bound;
 	uint64_t badge;        /* SENDING: of the capability it sends through */
@@ -102,6 +102,38 @@ static inline uint64_t thread_resting(uint64_t core, enum thread_state state)
 static inline uint64_t thread_situation(const struct thread *thread)
 {
 	return atomic_load_explicit(&thread->situation, memory_order_acquire);
+}
+
+/*
+ * States are left and entered by whoever holds the lock of what is waited for, or
+ * is about to be. Others may look, and must look again when they have that lock.
+ */
+static inline enum thread_state thread_state(const struct thread *thread)
+{
+	return __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE);
+}
+static inline void thread_become(struct thread *thread, enum thread_state state)
+{
+	__atomic_store_n(&thread->state, state, __ATOMIC_RELEASE);
+}
+static inline struct endpoint *thread_endpoint(const struct thread *thread)
+{
+	return atomic_load_explicit(&thread->endpoint, memory_order_relaxed);
+}
+static inline void thread_waits_at(struct thread *thread, struct endpoint *endpoint, enum thread_state state)
+{
+	atomic_store_explicit(&thread->endpoint, endpoint, memory_order_relaxed);
+	thread_become(thread, state);
+}
+
+static inline struct notification *thread_notification(const struct thread *thread)
+{
+	return atomic_load_explicit(&thread->notification, memory_order_relaxed);
+}
+static inline void thread_waits_for(struct thread *thread, struct notification *notification)
+{
+	atomic_store_explicit(&thread->notification, notification, memory_order_relaxed);
+	thread_become(thread, THREAD_WAITING);
 }
 
 /* An empty thread on core 0 in zeroed memory. */

@@ -6,6 +6,7 @@
 #include "notification.h"
 #include "schedule.h"
 #include "work.h"
+#include REGIME_HEADER
 
 /* Length of the right spine, which is the shortest way down to a missing child. */
 static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
@@ -47,22 +48,25 @@ static void set_root(struct cpu *home, struct thread *root)
 		root->timer.parent = 0;
 }
 
+/* Of the core whose heap it is; its lock is the run queue's. */
+static struct object_lock *heap_lock(struct cpu *home) { return &home->shared.ready.lock; }
+
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
 {
 	thread->deadline = deadline;
 	thread->timer = (struct timer_node){ .rank = 1 };
+	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	thread->in_timers = 1;
 	set_root(cpu, merge(cpu->shared.timers, thread));
+	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 }
 
-void timer_cancel(struct cpu *cpu, struct thread *thread)
+/* Closes the gap that a thread leaves in the heap of `home`. */
+static void take_out(struct cpu *home, struct thread *thread)
 {
-	if (!thread->in_timers)
-		return;
 	struct thread *parent = thread->timer.parent, *rest = merge(thread->timer.left, thread->timer.right);
-	thread->in_timers = 0;
 	if (!parent) {
-		set_root(kernel_of(cpu)->cpu[thread->core], rest);
+		set_root(home, rest);
 		return;
 	}
 	if (rest)
@@ -75,14 +79,34 @@ void timer_cancel(struct cpu *cpu, struct thread *thread)
 		parent = parent->timer.parent;
 }
 
+void timer_cancel(struct cpu *cpu, struct thread *thread)
+{
+	if (!thread->in_timers)
+		return;
+	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
+	take_out(home, thread);
+	thread->in_timers = 0;
+	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
+}
+
+/* The first whose deadline has passed, and what it waits for; null: none. */
+static struct thread *overdue(struct cpu *cpu, struct notification **notification)
+{
+	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
+	struct thread *thread = cpu->shared.timers;
+	if (thread && thread->deadline > arch_time())
+		thread = 0;
+	*notification = thread ? thread_notification(thread) : 0;
+	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
+	return thread;
+}
+
 void timer_expire(struct cpu *cpu)
 {
-	while (cpu->shared.timers && cpu->shared.timers->deadline <= arch_time() && !work_over(cpu)) {
-		struct thread *thread = cpu->shared.timers;
-		timer_cancel(cpu, thread);
-		notification_cancel(thread);
-		thread_result(thread, SKERRY_TIMED_OUT);
-		schedule_wake(cpu, thread);
-		work_done(cpu, WORK_WAKE);
-	}
+	struct notification *notification;
+	struct thread *thread;
+	while (!work_over(cpu) && (thread = overdue(cpu, &notification)))
+		if (notification_time_out(cpu, notification, thread))
+			work_done(cpu, WORK_WAKE);
 }

@@ -10,10 +10,11 @@
 
 /* The thread's wait ends with TIMED_OUT at `deadline` (TSC). */
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
+/* The notification is locked, if the thread waits there. */
 void timer_cancel(struct cpu *cpu, struct thread *thread);
 /* Wakes the threads of this core whose deadline has passed, as many as the entry's quantum allows. */
 void timer_expire(struct cpu *cpu);
-/* TSC at which this core must enter the kernel again; 0: never. */
+/* With the run queue locked: TSC at which this core must enter the kernel again; 0: never. */
 static inline uint64_t timer_next(const struct cpu *cpu)
 {
 	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;

@@ -10,6 +10,7 @@
 #include "thread.h"
 #include "vspace.h"
 #include "work.h"
+#include REGIME_HEADER
 
 enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, ZERO_STEP = 512 };
 
@@ -116,6 +117,7 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 		work_done(cpu, WORK_VSPACE);
 		break;
 	}
+	object_locks_change(cpu, r->object, 1);
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 

@@ -13,9 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "kernel.h"
-
-/* For the thread: not an error of errors.h but "make the call again". */
-#define KERNEL_AGAIN (~0ull)
+#include "outcome.h"
 
 enum {
 	WORK_QUANTUM = 6000,

@@ -57,7 +57,5 @@ void zombies_watch_from(struct cpu *cpu, uint64_t now)
 
 void zombies_timer(struct cpu *cpu)
 {
-	if (!cpu->own.bury_at || cpu->own.bury_at > arch_time())
-		return;
 	cpu->own.bury_at = zombies_bury(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / QUANTA;
 }

@@ -28,5 +28,9 @@ static inline void zombies_watch(struct cpu *cpu)
 	if (__builtin_expect(kernel_of(cpu)->doomed != 0, 0))
 		zombies_watch_from(cpu, arch_time());
 }
-/* The core's timer: goes on where nobody does, a quantum at a time. */
+static inline bool zombies_due(const struct cpu *cpu)
+{
+	return cpu->own.bury_at && cpu->own.bury_at <= arch_time();
+}
+/* The core's timer, when that is due: goes on where nobody does, a quantum at a time. */
 void zombies_timer(struct cpu *cpu);

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Object locks of the regimes in which the kernel's lock is lock enough. */
+/* Object locks of the regimes in which the kernel's lock is lock enough: each entry has the kernel for itself. */
 #pragma once
+
+#include <stdbool.h>
+#include <skerry/stat.h>
+#include <skerry/syscall.h>
+
+struct cpu;
 
 struct object_lock {
 };
 
-static inline void object_lock(struct object_lock *lock) { (void)lock; }
-static inline void object_unlock(struct object_lock *lock) { (void)lock; }
-static inline void object_lock_pair(struct object_lock *a, struct object_lock *b) { (void)a, (void)b; }
-static inline void object_unlock_pair(struct object_lock *a, struct object_lock *b) { (void)a, (void)b; }
+static inline bool kernel_exclusive(const struct cpu *cpu) { (void)cpu; return true; }
+static inline void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
+static inline void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
+static inline void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+{
+	(void)cpu, (void)a, (void)b, (void)class;
+}
+static inline void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+{
+	(void)cpu, (void)a, (void)b, (void)class;
+}
+static inline void object_locks_change(struct cpu *cpu, enum skerry_object type, int change)
+{
+	(void)cpu, (void)type, (void)change;
+}

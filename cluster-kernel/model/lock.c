@@ -60,9 +60,9 @@ static void begin(void)
 static void count(unsigned self, unsigned which)
 {
 	kernel_enter(&cpu[self]);
-	object_lock(&object[which]);
+	object_lock(&cpu[self], &object[which], LOCK_CLASS_ENDPOINT);
 	guarded[which]++;
-	object_unlock(&object[which]);
+	object_unlock(&cpu[self], &object[which], LOCK_CLASS_ENDPOINT);
 	kernel_exit(&cpu[self]);
 }
 
@@ -114,10 +114,10 @@ static void exclusively(unsigned self)
 static void pairs(unsigned self)
 {
 	kernel_enter(&cpu[self]);
-	object_lock_pair(&object[self & 1], &object[!(self & 1)]);
+	object_lock_pair(&cpu[self], &object[self & 1], &object[!(self & 1)], LOCK_CLASS_TCB);
 	guarded[0]++;
 	guarded[1]++;
-	object_unlock_pair(&object[self & 1], &object[!(self & 1)]);
+	object_unlock_pair(&cpu[self], &object[self & 1], &object[!(self & 1)], LOCK_CLASS_TCB);
 	kernel_exit(&cpu[self]);
 	count(self, 1);
 }

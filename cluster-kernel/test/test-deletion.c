@@ -82,7 +82,7 @@ static void ten_thousand_descendants(void)
 		EXPECT(now > 0 && now < before, true);
 		EXPECT(whole(MEMORY, 20), false);
 		before = now;
-		wait_until(machine->time + 20);
+		wait_until(machine->time + 100);
 		EXPECT(running(0), high);
 	}
 	resumed(0);

@@ -140,7 +140,7 @@ static void many_objects_are_made_by_and_by(void)
 	retype(1000, OBJECT_VSPACE, 0, 3000, 200);
 	EXPECT(running(0), high);
 	while (slot_empty(slot_of(3001))) { /* they are zeroed first */
-		syscall_on(0, SYS_WAIT, 2020, 0, W(machine->time + 12), NONE, 0);
+		syscall_on(0, SYS_WAIT, 2020, 0, W(machine->time + 100), NONE, 0);
 		EXPECT(running(0), high);
 	}
 	unsigned made = 0;

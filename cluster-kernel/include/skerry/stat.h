@@ -17,7 +17,7 @@ enum lock_class {
 	LOCK_CLASS_KERNEL,       /* the big lock; rtm: taken in fallbacks only */
 	LOCK_CLASS_READ,         /* the kernel's reader/writer lock, held to read */
 	LOCK_CLASS_WRITE,        /* the same, held to write */
-	LOCK_CLASS_TCB,
+	LOCK_CLASS_TCB, /* of reply objects, too: one stands for the thread it holds */
 	LOCK_CLASS_ENDPOINT,
 	LOCK_CLASS_NOTIFICATION,
 	LOCK_CLASS_RUN_QUEUE,
