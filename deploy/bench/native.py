@@ -35,6 +35,11 @@ class Session:
         ensure_built(output)
         self.parallel = Parallel([native_host.look(self.usable, cores)], cores)
 
+    def glance(self) -> None:
+        """Between runs: are the cores where they were?"""
+        if self.parallel.count > 1:
+            self.parallel.glances.append(native_host.look(self.usable, self.parallel.count, native_host.GLANCE))
+
     def looked_again(self) -> list[str]:
         """What a reader must know of this machine, a line each."""
         self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
@@ -91,7 +96,7 @@ def scale_command(
     from deploy.bench.native_plot import plot_scale
 
     session = Session(max(cores), output)
-    entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable)
+    entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable, session.glance)
     more: dict[str, Any] = {}
     if max(cores) > 1 and BASELINE in wanted:
         unlocked = native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, output, runs, session.usable)
@@ -129,7 +134,7 @@ def lock_command(
     session = Session(most, output)
     kept = native_lock.exclusion(locks, most, entries, output, session.usable)
     idle = native_lock.idle(locks, runs, output, session.usable)
-    contended = native_lock.contended(locks, what, runs, output, session.usable)
+    contended = native_lock.contended(locks, what, runs, output, session.usable, session.glance)
     notes = session.looked_again()
     output.table(native_table.idle(idle, FIGURE_LOCK))
     output.table(native_table.contended(contended, FIGURE_LOCK, session.label))

@@ -4,7 +4,7 @@
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deploy import host
@@ -13,7 +13,9 @@ from topology.errors import InputError
 from topology.hwloc import survey_live
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
+GLANCE = 10_000_000  # of one between runs
 MOST = 60  # cores of one kernel
+MOVED = 1.5  # times as long as before: not the same place
 ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
 
 
@@ -53,6 +55,7 @@ class Parallel:
 
     looks: list[dict[str, Any]]
     count: int  # processors
+    glances: list[dict[str, Any]] = field(default_factory=list)  # short ones between runs: for transfers alone
 
     @property
     def overlap(self) -> float:
@@ -62,7 +65,17 @@ class Parallel:
     @property
     def transfers(self) -> list[float]:
         """Cycles from one core to another: medians of each pair that was tried, each time."""
-        return [pair["median"] for look in self.looks for pair in look["transfer"] if pair["batches"]]
+        return [pair["median"] for look in [*self.looks, *self.glances] for pair in look["transfer"] if pair["batches"]]
+
+    @property
+    def moved(self) -> bool:
+        """The same two were near to each other at one time and far at another: a virtual machine."""
+        each: dict[tuple[int, int], list[float]] = {}
+        for look in [*self.looks, *self.glances]:
+            for pair in look["transfer"]:
+                if pair["batches"]:
+                    each.setdefault((pair["from"], pair["to"]), []).append(pair["median"])
+        return any(max(times) > MOVED * min(times) for times in each.values())
 
     @property
     def real(self) -> bool:
@@ -76,6 +89,8 @@ class Parallel:
             return "These processors do not run in parallel: what is measured on several says nothing about contention."
         low, high = min(self.transfers), max(self.transfers)
         lines = f"a cache line takes {low:,.0f}..{high:,.0f} cycles from one to another"
+        if self.moved:
+            lines += ": the host moved them meanwhile, so compare with care"
         if self.real:
             return f"{self.count} processors run in parallel {self.overlap:.0%} of the time; {lines}."
         return (
@@ -84,8 +99,8 @@ class Parallel:
         )
 
 
-def look(usable: Processors, count: int) -> dict[str, Any]:
-    return program.run(program.CORES, cpus=usable.listed(count), window=WINDOW)
+def look(usable: Processors, count: int, window: int = WINDOW) -> dict[str, Any]:
+    return program.run(program.CORES, cpus=usable.listed(count), window=window)
 
 
 def describe(usable: Processors, parallel: Parallel, no_transactions: str | None) -> dict[str, Any]:
@@ -101,8 +116,9 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
         "tsc_hz": first["tsc_hz"],
         "parallel": parallel.real,
         "overlap": parallel.overlap,
+        "moved": parallel.moved,
         "real_time_priority": first["privileged"],
-        "transfer_cycles": parallel.transfers,
+        "transfer_cycles": [min(parallel.transfers), max(parallel.transfers)] if parallel.transfers else [],
     }
     if no_transactions:
         found["no_transactions"] = no_transactions

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The locks alone: what an idle one costs, how they hand over, that they exclude, why transactions abort."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,14 +60,15 @@ def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
 
 
 def contended(
-    locks: Sequence[str], what: Contention, runs: int, output: Output, usable: native_host.Processors
+    locks: Sequence[str], what: Contention, runs: int, output: Output, usable: native_host.Processors,
+    between: Callable[[], None] | None = None,
 ) -> list[dict[str, Any]]:
     points = [
         (lock, delay, n) for delay in what.delays for n in what.cores for lock in locks if n == 1 or lock != BASELINE
     ]
     jobs = [job(lock, "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
     counting = [job(f"{lock}+stat", "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
-    found = collect(jobs, runs, output, "Threads at one lock")
+    found = collect(jobs, runs, output, "Threads at one lock", between)
     counts = collect(counting, 1, output, "The same, counted")
     return [
         _contended_result(lock, n, delay, found[plain], counts[counted].used[0])

@@ -50,8 +50,13 @@ class Runs:
         return self.used[0].get(name)
 
 
-def collect(jobs: Sequence[Job], runs: int, output: Output, what: str) -> dict[Job, Runs]:
-    """`runs` of each that nothing disturbed; where that cannot be had, what there is after twice as many."""
+def collect(
+    jobs: Sequence[Job], runs: int, output: Output, what: str, between: Callable[[], None] | None = None
+) -> dict[Job, Runs]:
+    """`runs` of each that nothing disturbed; where that cannot be had, what there is after twice as many.
+
+    `between` looks at the machine, each time that all have run.
+    """
     found = {each: Runs() for each in jobs}
     with output.progress(what, total=runs) as update:
         for attempt in range(TRIES * runs):
@@ -62,6 +67,8 @@ def collect(jobs: Sequence[Job], runs: int, output: Output, what: str) -> dict[J
             for each in wanting:
                 result = each.run(attempt)
                 (found[each].good if result["share"] >= UNDISTURBED else found[each].disturbed).append(result)
+            if between:
+                between()
     return found
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Independent ping-pong on each core, natively (Elphinstone, Figures 4 and 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from deploy.bench import native_host, native_result
@@ -20,13 +20,13 @@ def window(rounds: int, delay: float) -> int:
 
 def measure(
     wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, runs: int,
-    usable: native_host.Processors,
+    usable: native_host.Processors, between: Callable[[], None] | None = None,
 ) -> list[dict[str, Any]]:
     """A result for each lock, delay of it, and number of cores; under `none` each core has a kernel to itself."""
     delays = sorted({delay for of in wanted.values() for delay in of})
     points = [(lock, delay, n) for delay in delays for n in cores for lock, of in wanted.items() if delay in of]
     jobs = [_job(lock, delay, n, rounds, usable) for lock, delay, n in points]
-    found = collect(jobs, runs, output, "Ping-pong on every core")
+    found = collect(jobs, runs, output, "Ping-pong on every core", between)
     counting = [_job(f"{lock}+stat", delay, n, rounds, usable) for lock, delay, n in points]
     counts = collect(counting, 1, output, "The same, counted")
     return [

@@ -211,6 +211,9 @@ def test_verdict() -> None:
         shaky = Parallel([poor, look] if poor["overlap"] < 0.9 else [poor], 2)
         assert not shaky.real and "nothing about contention" in shaky.verdict
     assert Parallel([look | {"overlap": 0.1}], 1).real
+    far = look | {"transfer": [pair | {"median": 640.0}]}
+    moved = Parallel([look], 2, [far])
+    assert moved.moved and moved.real and "compare with care" in moved.verdict and not Parallel([far, far], 2).moved
 
 
 def test_disturbed() -> None:
