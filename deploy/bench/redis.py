@@ -39,6 +39,7 @@ class Core:
     busy: int
     kernel: int  # of `busy`
     entries: int
+    interrupts: int = 0  # of `entries`
 
     @property
     def delay(self) -> float:
@@ -105,6 +106,7 @@ class Point:
             "idle_ratio": 1 - self.utilisation,
             "delay_core0_cycles": network.delay,
             "kernel_entries_per_op": ratio(entries, self.operations),
+            "interrupts_per_op": ratio(sum(core.interrupts for core in self.cores), self.operations),
             "kernel_cycles_per_entry": ratio(sum(core.kernel for core in self.cores), entries),
         }
         if others:
@@ -186,7 +188,8 @@ def _by_counters(core: CoreInterval) -> Core:
     """By what the kernel counted: its own time is that for which it held the lock."""
     counters = core.counters
     busy = max(0, core.cycles - counters["idle"])
-    return Core(core.cluster, core.cpu, core.cycles, busy, min(busy, counters["lock_hold"]), counters["entries"])
+    kernel = min(busy, counters["lock_hold"])
+    return Core(core.cluster, core.cpu, core.cycles, busy, kernel, counters["entries"], counters["interrupts"])
 
 
 def _stepped(job: Comparison, result: Result, cores: Sequence[CoreInterval], marks: Sequence[in_step.Mark]) -> Point:
@@ -199,7 +202,8 @@ def _stepped(job: Comparison, result: Result, cores: Sequence[CoreInterval], mar
     found = []
     for core in cores:
         busy, kernel = (getattr(after, of)[core.cpu] - getattr(before, of)[core.cpu] for of in ("executed", "kernel"))
-        found.append(Core(core.cluster, core.cpu, time, busy, kernel, core.counters["entries"]))
+        entries, interrupts = core.counters["entries"], core.counters["interrupts"]
+        found.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
     return Point(job.stack, STEP, result, tuple(found), after.late - before.late)
 
 

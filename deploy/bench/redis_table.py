@@ -20,7 +20,8 @@ NOTES = {
     STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (deploy/lockstep), programs "
     "between two kernel entries as far ahead as they like. So this shows cores that queue for the lock by the "
     "instructions for which it is held, by kernels that count and so hold it longer; not what moving cache lines "
-    "costs. Compare figures of one run with each other. Operations/s are the host's pace.",
+    "costs. Timers go by the host's time: the slower it emulates, the more of their interrupts fall on an operation. "
+    "Compare figures of one run with each other. Operations/s are the host's pace.",
     COUNTED: "Emulated: one clock counts the instructions of all cores, which run in turns; a core that waits for its "
     "turn counts as busy. Instructions for an operation are exact; throughput over cores is not shown by this.",
     TSC: "Cycles of the TSC. Under an emulator they are the host's time: then only ratios of one run mean something.",
@@ -62,14 +63,14 @@ def _details(points: Sequence[Point]) -> Table:
     table = Table(title=_title("Each boot", points), title_justify="left", title_style="bold")
     for column in ("stack", "cores", "lock"):
         table.add_column(column, justify="right" if column == "cores" else "left")
-    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "conflicts", "Xput", "instr/op"):
+    for column in ("idle", "delay, core 0", "delay, others", "kernel/entry", "entries/op", "interrupts/op", "conflicts", "Xput", "instr/op"):
         table.add_column(column, justify="right")
     for point in points:
         m = point.metrics
         table.add_row(
             point.stack, str(point.size), point.lock, f"{m['idle_ratio']:.1%}", f"{m['delay_core0_cycles']:,.0f}",
             f"{m['delay_cycles']:,.0f}" if "delay_cycles" in m else "-", f"{m['kernel_cycles_per_entry']:,.0f}",
-            f"{m['kernel_entries_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}", f"{point.normalised:.2f}",
+            f"{m['kernel_entries_per_op']:.1f}", f"{m['interrupts_per_op']:.1f}", f"{m['lock_conflict_ratio']:.1%}", f"{point.normalised:.2f}",
             f"{m['instructions_per_op']:,.0f}" if "instructions_per_op" in m else "-",
         )
     return table
