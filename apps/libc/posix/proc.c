@@ -4,8 +4,9 @@
  * look up how much memory they use. Made when read from the start.
  *
  * Resident is what the process holds and could not hold if another did: the
- * pages of its image, its stack, its network port, and the pages of its heap
- * that mmap() and brk() have given out, touched or not. The rest of the heap is
+ * pages of its image, its stack, its network port or what it shares with its
+ * stack process, and the pages of its heap that mmap() and brk() have given
+ * out, touched or not. The rest of the heap is
  * mapped as well, for the manager reserves all of it, but counts only as size.
  */
 #include <elf.h>
@@ -15,6 +16,7 @@
 #include "layer.h"
 #include "platform.h"
 #include "port.h"
+#include "socket_port.h"
 
 enum { TICKS_PER_SECOND = 100 };
 
@@ -57,6 +59,8 @@ static struct usage usage_now(void)
 	}
 	if (info->network.present)
 		u.resident += PORT_SIZE / PAGE;
+	if (info->sockets)
+		u.resident += (SOCKET_PORT_HEAD + SOCKET_PORT_BUFFERS_SIZE) / PAGE;
 	heap_usage(&heap, &used);
 	u.size = u.resident + heap;
 	u.resident += used;
