@@ -41,11 +41,16 @@ struct remote_socket *remote_new(void)
 	return socket;
 }
 
+bool remote_has_room(void) { return port.free_count; }
+
 void remote_free(struct remote_socket *socket)
 {
 	port.socket[socket->number] = NULL;
 	port.free[port.free_count++] = socket->number;
 	layer_free(socket);
+	for (unsigned i = 0; port.free_count == 1 && i < SOCKET_PORT_SOCKETS; i++)
+		if (port.socket[i] && port.socket[i]->state == REMOTE_LISTENING)
+			remote_update(port.socket[i]);
 }
 
 void remote_changed(struct remote_socket *socket)

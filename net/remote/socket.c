@@ -15,7 +15,9 @@ static uint32_t readiness(const struct remote_socket *socket)
 	case REMOTE_NEW:
 		return EPOLLOUT | EPOLLHUP;
 	case REMOTE_LISTENING: /* an error: until accept() has told it */
-		return socket->acceptable ? EPOLLIN | (socket->error ? EPOLLERR : 0) : 0;
+		if (socket->error)
+			return socket->acceptable ? EPOLLIN | EPOLLERR : 0;
+		return socket->acceptable && remote_has_room() ? EPOLLIN : 0;
 	case REMOTE_CONNECTING:
 		return 0;
 	case REMOTE_FAILED:
@@ -156,9 +158,13 @@ static int accept_socket(struct file *file, struct file **out, struct sockaddr *
 	}
 	if (!listener->acceptable)
 		return -EAGAIN;
+	if (!remote_has_room()) { /* they wait with the stack until another is closed */
+		remote_update(listener);
+		return -EAGAIN;
+	}
 	connection = remote_new();
 	if (!connection)
-		return -EMFILE;
+		return -ENOBUFS;
 	file_init(&connection->file, &remote_operations, O_RDWR);
 	connection->state = REMOTE_CONNECTED;
 	connection->connect_told = true;

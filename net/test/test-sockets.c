@@ -404,6 +404,28 @@ static void stack_dies(void)
 	close_file(listener);
 }
 
+/* Together more than a program with a stack process can have: those that are too many wait until others close. */
+static void six_hundred(unsigned wait)
+{
+	static struct file *file[600];
+
+	for (unsigned i = 0; i < 600; i++)
+		file[i] = connect_server();
+	for (unsigned i = 0; i < 600; i++)
+		echo(file[i], 50, i);
+	settle(wait);
+	for (unsigned i = 0; i < 600; i++)
+		close_file(file[i]);
+}
+
+static void six_hundred_first(void) { six_hundred(2000); }
+
+static void six_hundred_more(void)
+{
+	settle(1000);
+	six_hundred(0);
+}
+
 static pid_t start(void (*scenario)(void), unsigned port)
 {
 	pid_t pid = fork();
@@ -462,6 +484,9 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < NETWORK_PORTS; i++) /* nothing was lost until somebody died */
 		CHECK(!network->forward.port[i].given_up && !network->forward.port[i].bad);
 	if (apart) {
+		together[0] = start(six_hundred_first, 13);
+		RUN(six_hundred_more, 14);
+		finish(together[0], "six_hundred_first");
 		RUN(stack_dies, 15);
 		return 0;
 	}
