@@ -82,15 +82,15 @@ static inline uint64_t enter(struct cpu *cpu, const struct section *section, boo
 {
 	uint64_t had;
 	if (__builtin_expect(exclusively, 0)) {
-		kernel_enter_exclusive(cpu);
+		regime_enter_alone(cpu);
 		had = cycles_end();
 		critical(section, cpu);
 	} else {
 		kernel_enter(cpu);
-		object_lock(section->object);
+		regime_lock(cpu, section->object);
 		had = cycles_end();
 		critical(section, cpu);
-		object_unlock(section->object);
+		regime_unlock(cpu, section->object);
 	}
 	kernel_exit(cpu);
 	return had;

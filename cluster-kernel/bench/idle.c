@@ -45,8 +45,8 @@ static double batch(struct idle *idle, enum idle_kind kind)
 	switch (kind) {
 	case EMPTY: return BATCH_OF((void)0);
 	case ENTER_EXIT: return BATCH_OF((kernel_enter(cpu), kernel_exit(cpu)));
-	case EXCLUSIVE: return BATCH_OF((kernel_enter_exclusive(cpu), kernel_exit(cpu)));
-	case OBJECT: return BATCH_OF((object_lock(regime_object(cpu)), object_unlock(regime_object(cpu))));
+	case EXCLUSIVE: return BATCH_OF((regime_enter_alone(cpu), kernel_exit(cpu)));
+	case OBJECT: return BATCH_OF((regime_lock(cpu, regime_object(cpu)), regime_unlock(cpu, regime_object(cpu))));
 	case BARE_CLH:
 		taken = BATCH_OF((before = bare_enter(&idle->lock, mine), bare_exit(mine), mine = before));
 		idle->mine = mine;

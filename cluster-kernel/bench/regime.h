@@ -16,5 +16,17 @@ static inline bool regime_is(const char *name)
 /* `none` runs one core of a kernel. */
 static inline bool regime_excludes(void) { return !regime_is("none"); }
 
+/* An entry that must have the kernel for itself, as a system call comes to it. */
+static inline void regime_enter_alone(struct cpu *cpu)
+{
+	kernel_enter(cpu);
+	if (kernel_exclusive(cpu))
+		return;
+	kernel_exit(cpu);
+	kernel_enter_exclusive(cpu);
+}
+
 /* One object's lock, for whoever enters at once with others: a run queue's. */
 static inline struct object_lock *regime_object(struct cpu *cpu) { return &cpu->shared.ready.lock; }
+static inline void regime_lock(struct cpu *cpu, struct object_lock *object) { object_lock(cpu, object, LOCK_CLASS_RUN_QUEUE); }
+static inline void regime_unlock(struct cpu *cpu, struct object_lock *object) { object_unlock(cpu, object, LOCK_CLASS_RUN_QUEUE); }
