@@ -16,6 +16,7 @@ UNIT = 1000  # cycles
 
 
 def short(text: str, most: int = LONGEST) -> str:
+    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -20,13 +20,13 @@ _BESIDE = ("--baseline", "--layout", "--lock", "--workload")  # that say which r
 LONGEST = 60  # characters of a value in a message
 
 
+_GREATEST = 1e100  # of a number: more overflows in sums of squares, and is no measurement
+
+
 def _finite(value: float) -> float:
-    try:
-        good = math.isfinite(float(value))
-    except OverflowError:
-        good = False
-    if not good:
-        raise ValueError("not a finite number")
+    if not abs(value) <= _GREATEST:
+        endless = value != value or value in (math.inf, -math.inf)  # an int may be too large for math.isnan
+        raise ValueError("not a finite number" if endless else "too large for a measurement")
     return value
 
 
@@ -125,7 +125,7 @@ class Entry(Counted):
     cores: Count = 1
     emulated: bool = False
     per_core: list[Core] = []
-    latency_us: list[tuple[Number, Count | Annotated[int, Field(ge=0)]]] | None = None
+    latency_us: list[tuple[Annotated[Number, Field(ge=0)], Annotated[int, Field(ge=0, le=1 << 53)]]] | None = None
     machine: MachineEntry | None = None
 
 
@@ -216,12 +216,12 @@ def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
     for step in detail["loc"]:
         if isinstance(here, dict) and step in here:
             place += f".{str(step)[:LONGEST]}" if place else str(step)[:LONGEST]
-        elif isinstance(here, list) and isinstance(step, int):
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
             place += f"[{step}]"
         else:
             continue
         here = here[step]
-    if detail["type"] == "missing":
+    if detail["type"] == "missing" and isinstance(detail["loc"][-1], str):
         return InputError(str(path), f"{place or 'the file'} has no '{detail['loc'][-1]}'")
     if detail["type"] == "too_short" and place == "results":
         return InputError(str(path), "'results' is empty: nothing to report")

@@ -14,6 +14,7 @@ from deploy.report.load import Source
 from deploy.report.sections import Section
 
 HERE = Path(__file__).parent
+_CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
 
 
 def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = lambda text: None) -> str:
@@ -24,7 +25,7 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.get_template("page.html.j2").render(
+    text = environment.get_template("page.html.j2").render(
         title=title,
         style=Markup((HERE / "page.css").read_text()),
         version=version(),
@@ -33,6 +34,7 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
         emulated=sections.emulated(sources),
         answer=answer(found),
     )
+    return text.translate(_CONTROLS)
 
 
 def build(found: Sequence[Group], sources: Sequence[Source], step: Callable[[str], None]) -> list[Section]:

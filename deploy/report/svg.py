@@ -3,6 +3,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ class Drawing:
 @contextmanager
 def drawing(name: str, title: str, description: str, height: float) -> Iterator[Drawing]:
     """`name` is unique on the page. On leaving, `svg` is the figure; a reader's software says title and description."""
-    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": name}):
+    with matplotlib.rc_context(_STYLE | {"svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that its font has not: the reader's has them
         figure, axes = pyplot.subplots(figsize=(WIDTH, height), layout="constrained")
         made = Drawing(figure, axes)
         try:

@@ -232,7 +232,7 @@ def test_commands(everything: tuple[list[dict[str, Any]], str]) -> None:
 
 def test_escapes(tmp_path: Path) -> None:
     """nothing that a file says is more than text"""
-    evil = '</title><script>alert(1)</script>"\'&{{7*7}}$x_1$\\$'
+    evil = '\0\x1b[31m</title><script>alert(1)</script>"\'&{{7*7}}$x_1$\\$'
     data = comparison(2.0, 3.0)
     data |= {"command": evil, "arguments": ["compare", evil]}
     data["host"] = {"cpu": evil, "mode": evil, "qemu": evil}
@@ -250,7 +250,7 @@ def test_escapes(tmp_path: Path) -> None:
     text = make(write(tmp_path, compare=data, lockstat=stat, scale=curve))
     found = Page(text)
     assert "script" not in [tag for tag, _ in found.tags] and "alert(1)" in text
-    assert "<script" not in text and "49$" not in text
+    assert "<script" not in text and "49$" not in text and not set(text) & {"\0", "\x1b"}
 
 
 def test_other_machines_are_not_repeats(tmp_path: Path) -> None:
@@ -286,6 +286,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "a word": (GOOD | {"results": [{"metrics": {"ops_per_s": "fast"}}]}, "bad.json: results[0].metrics.ops_per_s: "),
     "infinity": (GOOD | {"results": [{"metrics": {"x": float("inf")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
     "not a number": (GOOD | {"results": [{"metrics": {"x": float("nan")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
+    "a number of 400 digits": (GOOD | {"results": [{"metrics": {"x": 10**400}}]}, "bad.json: results[0].metrics.x: too large"),
+    "half of a pair": (GOOD | {"results": [{"metrics": {}, "latency_us": [[1.0]]}]}, "bad.json: results[0].latency_us[0]: "),
     "no command": ({"skerry": "0", "results": GOOD["results"]}, "bad.json: the file has no 'command'"),
     "cores that are none": (GOOD | {"results": [{"metrics": {}, "cores": -1}]}, "bad.json: results[0].cores: "),
     "too deep": ("[" * 100_000, "bad.json: not JSON"),
