@@ -84,13 +84,13 @@ static inline enum abort_cause rtm_cause(uint32_t status)
 static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct cpu *cpu, struct rtm_patience left)
 {
 	uint32_t status = cpu->own.lock.status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
-	bool held = rtm_lock_held(cpu->own.kernel);
+	bool waits = code == RTM_LOCK_HELD || rtm_lock_held(cpu->own.kernel);
 	count_aborted(cpu, rtm_cause(status));
 	if (code == RTM_IRREVOCABLE || (status & RTM_CAPACITY))
 		left.attempts = 0;
-	else if (code != RTM_LOCK_HELD && !held)
+	else if (!waits)
 		left.attempts--;
-	for (; left.attempts && held; held = rtm_lock_held(cpu->own.kernel)) {
+	for (; left.attempts && waits; waits = rtm_lock_held(cpu->own.kernel)) {
 		if (left.turns-- == 0)
 			left.attempts = 0;
 		kernel_relax(cpu);

@@ -26,7 +26,7 @@ enum lock_class {
 
 /* Why a transaction failed: the first of these whose bit the processor's abort status has. */
 enum abort_cause {
-	ABORT_EXPLICIT, /* XABORT: somebody holds the lock */
+	ABORT_EXPLICIT, /* XABORT: the lock was held, or what came next cannot be taken back */
 	ABORT_CAPACITY, /* more lines than the cache can hold back */
 	ABORT_CONFLICT, /* another core wrote what was read, or read what was written */
 	ABORT_DEBUG,    /* breakpoint */
