@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any
 
 from deploy import host
@@ -55,23 +56,27 @@ class Parallel:
 
     looks: list[dict[str, Any]]
     count: int  # processors
-    glances: list[dict[str, Any]] = field(default_factory=list)  # short ones between runs: for transfers alone
+    glances: list[dict[str, Any]] = field(default_factory=list)  # short ones between runs
 
     @property
     def overlap(self) -> float:
-        """The part of the time in which all ran; at worst."""
-        return min(look["overlap"] for look in self.looks)
+        """The part of the time in which all ran; the median of all looks: one may meet a moment of the host's."""
+        return median(look["overlap"] for look in self.all)
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [*self.looks, *self.glances]
 
     @property
     def transfers(self) -> list[float]:
         """Cycles from one core to another: medians of each pair that was tried, each time."""
-        return [pair["median"] for look in [*self.looks, *self.glances] for pair in look["transfer"] if pair["batches"]]
+        return [pair["median"] for look in self.all for pair in look["transfer"] if pair["batches"]]
 
     @property
     def moved(self) -> bool:
         """The same two were near to each other at one time and far at another: a virtual machine."""
         each: dict[tuple[int, int], list[float]] = {}
-        for look in [*self.looks, *self.glances]:
+        for look in self.all:
             for pair in look["transfer"]:
                 if pair["batches"]:
                     each.setdefault((pair["from"], pair["to"]), []).append(pair["median"])
@@ -116,6 +121,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
         "tsc_hz": first["tsc_hz"],
         "parallel": parallel.real,
         "overlap": parallel.overlap,
+        "overlap_min": min(look["overlap"] for look in parallel.all),
         "moved": parallel.moved,
         "real_time_priority": first["privileged"],
         "transfer_cycles": [min(parallel.transfers), max(parallel.transfers)] if parallel.transfers else [],

@@ -9,6 +9,9 @@ from deploy.bench.native_runs import Runs
 from deploy.results import Result
 
 
+KERNEL = ("kernel", "read", "write")  # classes of the lock around the kernel; others are objects'
+
+
 def entry(
     lock: str, workload: str, cores: int, runs: Runs, spread: Mapping[str, Spread],
     more: Mapping[str, float] | None = None, clusters: int = 1, per_core: list[dict[str, Any]] | None = None,
@@ -34,13 +37,17 @@ def counted(found: Mapping[str, Any]) -> dict[str, float]:
     counted = found.get("counted")
     if not counted:
         return {}
-    locks = [of for name, of in counted["locks"].items() if name in ("kernel", "read", "write")]
+    locks = [of for name, of in counted["locks"].items() if name in KERNEL]
+    objects = [of for name, of in counted["locks"].items() if name not in KERNEL]
     grabs = sum(of["grabs"] for of in locks)
     metrics = {}
     if grabs:
         metrics["lock_conflict_ratio"] = sum(of["conflicts"] for of in locks) / grabs
         metrics["lock_mean_wait_cycles"] = sum(of["wait"] for of in locks) / grabs
         metrics["lock_mean_hold_cycles"] = sum(of["hold"] for of in locks) / grabs
+    if objects:
+        metrics["object_locks_per_entry"] = sum(of["grabs"] for of in objects) / counted["entries"]
+        metrics["object_lock_conflict_ratio"] = sum(of["conflicts"] for of in objects) / sum(of["grabs"] for of in objects)
     transactions = counted["transactions"]
     if transactions["begun"] or transactions["fallbacks"]:
         metrics["fallback_ratio"] = transactions["fallbacks"] / counted["entries"]

@@ -41,6 +41,12 @@ def _one(entry: Entry, metric: str, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
+def _conflicts(entry: Entry) -> str:
+    """Of the kernel's lock; where objects have some, of those, too."""
+    objects = _one(entry, "object_lock_conflict_ratio", ".1%")
+    return _one(entry, "lock_conflict_ratio", ".1%") + ("" if objects == "-" else f", objects {objects}")
+
+
 def _runs(entries: Sequence[Entry]) -> str:
     """How often; and where others were in the way."""
     runs, disturbed = max(e["runs"] for e in entries), sum(e["disturbed_runs"] for e in entries)
@@ -75,7 +81,7 @@ def contended(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
         made.add_row(
             f"{e['metrics']['delay_cycles']:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
             spread(e, "p50_cycles", 1, 0), spread(e, "p99_cycles", 1, 0), _one(e, "max_cycles", ",.0f"),
-            _one(e, "lock_conflict_ratio", ".1%"), _one(e, "fallback_ratio", ".2%"),
+            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 
@@ -96,7 +102,7 @@ def scale(entries: Sequence[Entry], stands_for: str, label: str) -> Table:
         made.add_row(
             f"{delay:g}", str(e["cores"]), name_of(e), spread(e, "throughput_per_cycle", UNIT, 3),
             f"{times:.2f}" if times else "-", spread(e, "kernel_cycles", 1, 0), _one(e, "lock_mean_hold_cycles", ",.0f"),
-            _one(e, "lock_conflict_ratio", ".1%"), _one(e, "fallback_ratio", ".2%"),
+            _conflicts(e), _one(e, "fallback_ratio", ".2%"),
         )  # fmt: skip
     return made
 

@@ -99,6 +99,7 @@ STATISTICS = {
         (("counted", "transactions", "aborted", "other"), 1, "other many ended"),
         (("regime",), "clh", "taken 3 times, not 10"),
         (("regime",), "none", "taken 3 times, not 0"),
+        (("regime",), "fine", "taken 3 times, not 10"),
     ],
 )
 def test_sums(place: tuple[str, ...], value: Any, complaint: str) -> None:
