@@ -13,8 +13,12 @@ from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.paths import BUILD
 from topology.errors import InputError
+from topology.machine import Shape
+from topology.units import MIB
 
 TIME_LIMIT = 20.0  # seconds for a boot that takes well under two where KVM is KVM
+ALIVE = 1.5        # seconds after which clusters whose timers do not work have given each other up
+SHAPE = Shape(2, 1, 512 * MIB)  # few cores: this host may have no more, and waiting for each other takes long then
 _CACHE = BUILD / "kvm.json"
 
 
@@ -52,12 +56,16 @@ def _try_both() -> tuple[bool, str]:
 
 
 def _boot(accel: qemu.Accel) -> float:
-    """Seconds from power-on until the managers of both sockets report."""
-    probe = plan(Deployment(name="kvm-probe", network=False, shutdown="never"))
+    """Seconds from power-on until the managers of both sockets report; they must then go on, by their timers."""
+    probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never"))
     with boot.boot(probe, boot.Options(accel, TIME_LIMIT, medium="kernel")) as run:
         clusters = {c.number for c in probe.cluster_map.clusters}
         run.wait_for(lambda: clusters <= {e["cluster"] for e in run.events.of("boot")}, "boot of both clusters")
-        return time.monotonic() - run.started
+        booted = time.monotonic()
+        run.wait_for(lambda: time.monotonic() > booted + ALIVE, "life")
+        if lost := run.events.of("cluster-lost"):
+            raise Failure(f"cluster {lost[0]['cluster']} fell silent: timer interrupts do not arrive")
+        return booted - run.started
 
 
 def check_choice(wanted: str, icount: bool) -> None:

@@ -7,10 +7,12 @@ What happened goes to the second serial port, one JSON object a line.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
 import socket
+import struct
 import sys
 import termios
 import threading
@@ -21,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 SYS_FINIT_MODULE = 313
+SIOCSIFFLAGS, IFF_UP_AND_RUNNING = 0x8914, 0x41
 REBOOT_POWER_OFF = 0x4321FEDC
+PATIENCE = 150.0  # seconds: a busy host slows an emulated machine within an emulated machine down twice
 SERVES = 4.0  # seconds for which instances must go on serving: peers that fall silent are given up after one
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -44,11 +48,8 @@ def set_up() -> None:
 
 def loopback_up() -> None:
     """QEMU's forwarded ports are on it."""
-    import fcntl
-    import struct
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-        fcntl.ioctl(control, 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # SIOCSIFFLAGS: IFF_UP | IFF_RUNNING
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP_AND_RUNNING))
 
 
 class Report:
@@ -58,9 +59,9 @@ class Report:
 
     def __call__(self, event: str, **data: Any) -> None:
         line = json.dumps({"event": event, "uptime": float(Path("/proc/uptime").read_text().split()[0]), **data})
-        data_left = line.encode() + b"\n"
-        while data_left:
-            data_left = data_left[os.write(self.port, data_left) :]
+        rest = line.encode() + b"\n"
+        while rest:
+            rest = rest[os.write(self.port, rest) :]
         termios.tcdrain(self.port)
 
 
@@ -102,13 +103,16 @@ def main(root: str, deployment: str) -> None:
     try:
         report("up", kvm=os.path.exists("/dev/kvm"))
         from deploy.cli import main as skerry
+        from deploy import kvm
         from deploy.commands import run
 
         run.ensure_built = lambda output: None  # the guest has the programs, and nothing to build them with
+        kvm.TIME_LIMIT = PATIENCE
         skerry(["doctor", "--quiet", "--json", "/doctor.json"])  # it finds fault with much that is not here
         report("doctor", **json.loads(Path("/doctor.json").read_text()))
         watch(report)
-        status = skerry(["run", deployment, "--keep", "--boot", "kernel", "--quiet", "--json", "/run.json"])
+        how = ["--keep", "--boot", "kernel", "--timeout", "300", "--quiet", "--json", "/run.json"]
+        status = skerry(["run", deployment, *how])
         report("run", status=status, **json.loads(Path("/run.json").read_text()))
     except BaseException:
         report("error", what=traceback.format_exc())

@@ -26,7 +26,7 @@ heap = "64M"
 """
 
 
-@pytest.mark.limit(300)
+@pytest.mark.limit(420)
 def test_nested(tmp_path: Path) -> None:
     """doctor finds KVM in a guest that has it, run uses it, and both clusters go on with TSC-deadline timers"""
     # The file's path is the same in the guest.
@@ -34,7 +34,7 @@ def test_nested(tmp_path: Path) -> None:
     path.write_text(DEPLOYMENT)
     boot = nested.build(tmp_path, plan(deployments.read(path)), path)
     with nested.running(boot, tmp_path, path) as guest:
-        guest.wait_end(200)
+        guest.wait_end(360)
     events = guest.events
     assert events.of("up")[0]["kvm"]
     finding = next(found for found in events.of("doctor")[0]["results"] if found["subject"] == "KVM")
