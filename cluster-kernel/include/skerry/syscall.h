@@ -69,8 +69,8 @@ enum skerry_syscall {
 	SYS_POLL,
 	/* To the next thread of this priority on this core. */
 	SYS_YIELD,
-	/* The byte RDI goes to the debug console (COM1), unless the image was built without one. For panics and first
-	 * light only. */
+	/* The byte RDI goes to the debug console: the serial port and the screen that the loader found, if any. For
+	 * panics, first light, and where user level can drive no port itself. */
 	SYS_DEBUG_PUT,
 };
 
