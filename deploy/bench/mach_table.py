@@ -14,7 +14,7 @@ from deploy.lockstat.table import NAMES, has_readers, has_transactions, plain_ta
 
 # What stands here for what stood there.
 NEAREST = (
-    "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB (THREAD LOCK), endpoint and "
+    "Nearest to Mach's classes: run queue (CPU LIST, GLOBAL and LOCAL RUNQ), TCB, with reply objects (THREAD LOCK), endpoint and "
     "notification (OBJ LOCK of ports, MESSAGEQ). Mach's locks of memory (ZONE, VM PAGE…, PMAP) have no counterpart: "
     "untyped memory, frames and address spaces have no locks of their own here and stand under the kernel's. "
     "A reader/writer lock (Mach's complex locks) has regime fine alone, and no lock here sleeps: a core spins."

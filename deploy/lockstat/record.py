@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 CLASSES = ("kernel", "read", "write", "tcb", "endpoint", "notification", "run_queue")
-WHOLE = CLASSES[:3]  # locks of the kernel as a whole: an entry takes one of them
+WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; and who begins to read may go on to write
 CAUSES = ("explicit", "capacity", "conflict", "debug", "nested", "retry", "other")
 BUCKETS = 28
 SIZE = 4096  # bytes of a record
