@@ -28,13 +28,14 @@ def report(
     Results of one command on one host are repeats of each other: their means get error bars. The page needs no
     network and no script; every figure names the command that made its numbers.
     """
-    from deploy.report import load, page  # matplotlib takes long to load
+    from deploy.report import load, models, page  # matplotlib takes long to load
     from deploy.report.group import groups
 
     output = Output(quiet, json)
     _check(output_file, results)
-    with output.progress("Reading results") as update:
-        sources = load.read_all(results)
+    sources = load.read_all(results)
+    models.check(sources)  # before the first word, so that bad input is one line
+    with output.progress("Drawing") as update:
         text = page.make(sources, title or _title(sources), lambda what: update(description=what[:1].upper() + what[1:]))
     try:
         output_file.write_text(text, encoding="utf-8")

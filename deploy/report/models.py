@@ -20,6 +20,14 @@ def is_measured(source: Source) -> bool:
     return any(not e.model and e.metrics.get(measured.METRIC) is not None for e in source.document.results)
 
 
+def check(sources: Sequence[Source]) -> None:
+    """Refuses throughput that no machine has."""
+    try:
+        _curves([source for source in sources if is_measured(source)])
+    except InputError as error:
+        raise InputError(error.culprit, f"{error.problem}: its throughput cannot be fitted") from None
+
+
 def _curves(sources: Sequence[Source]) -> list[Curve]:
     """Of repeats all points in one."""
     found: dict[tuple[object, ...], Curve] = {}
@@ -42,10 +50,7 @@ def section(sources: Sequence[Source]) -> Section:
         key = (source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode)
         kinds.setdefault(key, []).append(source)
     for number, of in enumerate(kinds.values()):
-        try:
-            curves = _curves(of)
-        except InputError as error:
-            raise InputError(error.culprit, f"{error.problem}: its throughput cannot be fitted") from None
+        curves = _curves(of)
         if skipped := [fitting.why_not(curve).replace("`", "") for curve in curves if not fitting.can_fit(curve)]:
             made.words.append(f"Not fitted: {'; '.join(skipped)}.")
         fits = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
