@@ -80,6 +80,14 @@ def test_clusters() -> None:
 
 
 @pytest.mark.limit(120)
+def test_fine() -> None:
+    """under fine-grained locks cores that share nothing do not wait for each other; a core alone pays for it"""
+    alone, four = measure(Request("fine", [1, 4], [100.0], rounds=256), in_step.mode(4), True, PATIENCE)
+    assert four.throughput == pytest.approx(4 * alone.throughput, rel=0.04)
+    assert alone.throughput < points()[1, 100.0].throughput
+
+
+@pytest.mark.limit(120)
 def test_cycles() -> None:
     """where the processor is real, delays are cycles of its clock, and so is the time: no entry comes sooner"""
     as_if_real = replace(qemu.tcg_for(1), kind="kvm")
