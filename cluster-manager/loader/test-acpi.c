@@ -12,7 +12,7 @@
 #include "acpi.h"
 #include "loader.h"
 
-enum { MAX_PIECES = 16, TABLE_MAX = 4096, SEED = 20261121, DAMAGED = 20000 };
+enum { MAX_PIECES = 16, TABLE_MAX = 32768, SEED = 20261121, DAMAGED = 20000 };
 enum { LENGTH = 4, CHECKSUM = 9, HEADER = 36, MADT_FIRST = 44, SRAT_FIRST = 48 };
 
 /* Physical memory: pieces with nothing between them. */
@@ -395,19 +395,72 @@ static void damaged(void)
 	}
 }
 
-static void many(void)
+/* The draft in place of a table. */
+static void replace(struct piece *p)
+{
+	set(LENGTH, 4, at);
+	seal(draft, at);
+	free(p->bytes);
+	p->size = at;
+	p->bytes = memcpy(malloc(at), draft, at);
+}
+
+static void too_many(void)
 {
 	make_firmware();
 	begin("APIC", MADT_FIRST);
 	for (uint32_t i = 0; at + 16 <= TABLE_MAX; i++)
 		cpu(300 + i * 7, true);
-	free(madt->bytes);
-	set(LENGTH, 4, at);
-	seal(draft, at);
-	madt->size = at;
-	madt->bytes = memcpy(malloc(at), draft, at);
-	for (int again = 0; again < 5; again++) /* more than there is room for, should they all differ */
-		CHECK(read_all() && machine.cpu_count == (TABLE_MAX - MADT_FIRST) / 16);
+	replace(madt);
+	CHECK(read_all() && machine.cpu_count == MACHINE_MAX_CPUS);
+
+	make_firmware();
+	begin("APIC", MADT_FIRST);
+	cpu(0, true);
+	for (uint32_t i = 0; i < 2 * BOOT_MAX_IOAPICS; i++)
+		io_apic((uint8_t)i, 0xfec00000 + i * 0x1000, i * 24);
+	replace(madt);
+	CHECK(read_all() && machine.ioapic_count == BOOT_MAX_IOAPICS);
+}
+
+/* Tables that end at each of their bytes, lengths and checksums right. */
+static void shortened(void)
+{
+	struct piece **const table[] = { &madt, &srat, &fadt, &spcr, &hpet };
+
+	for (unsigned which = 0; which < 5; which++) {
+		make_firmware();
+		for (uint32_t size = (*table[which])->size; size-- > HEADER;) {
+			struct piece *p;
+
+			make_firmware();
+			p = *table[which];
+			memcpy(draft, p->bytes, size);
+			at = size;
+			replace(p);
+			CHECK(read_all() || strstr(last_words, "MADT"));
+		}
+	}
+}
+
+/* A last entry of each kind that is shorter than its kind. */
+static void stunted(void)
+{
+	for (unsigned type = 0; type < 12; type++) {
+		for (unsigned size = 2; size < 40; size++) {
+			for (unsigned which = 0; which < 2; which++) {
+				make_firmware();
+				begin(which == 0 ? "APIC" : "SRAT", which == 0 ? MADT_FIRST : SRAT_FIRST);
+				if (which == 0)
+					cpu(7, true);
+				put(2, size << 8 | type);
+				for (unsigned i = 2; i < size; i++)
+					put(1, 1);
+				replace(which == 0 ? madt : srat);
+				CHECK(read_all());
+			}
+		}
+	}
 }
 
 int main(void)
@@ -417,7 +470,9 @@ int main(void)
 	variants();
 	broken();
 	found_by_scan();
-	many();
+	too_many();
+	shortened();
+	stunted();
 	damaged();
 	make_firmware();
 	while (piece_count > 0)
