@@ -56,6 +56,8 @@ class _Addresses:
         self.next_other = max(CLIENT_FIRST, REDIS_FIRST + redis_count)
 
     def redis(self) -> str:
+        if self.next_redis > LAST:
+            raise InputError("network", f"{SUBNET} has addresses for {LAST - REDIS_FIRST + 1} instances at most")
         self.next_redis += 1
         return str(SUBNET[self.next_redis - 1])
 
@@ -81,7 +83,7 @@ def redis_cores(deployment: Deployment, count: int) -> list[int]:
     if int(wanted) > len(free):
         raise InputError(
             "redis instances",
-            f"{wanted} are too many for a machine of {count} cores, which has room for {len(free)} beside the network; "
+            f"{wanted} are too many for a machine of {count} core{'s' * (count > 1)}, which has room for {len(free)} beside the network; "
             "'cpus' puts several on one core",
         )
     return free[: int(wanted)]

@@ -97,6 +97,7 @@ def test_mistakes(text: str, expected: str) -> None:
 
 # What only shows when programs meet the machine.
 UNFIT = [
+    ("[redis]\n[machine]\nsockets = 16\ncores = 64", "file:1: [redis]: 10.0.2.0/24 has addresses for 154 instances at most"),
     ("[redis]\ninstances = 4", "file:2: [redis] instances: 4 are too many for a machine of 4 cores"),
     ("[redis]\n\ncpus = [1, 4]", "file:3: [redis] cpus: cpu 4 is not on a machine of 4 cores"),
     ("[redis]\nheap = '2G'", "file:2: [redis] heap: "),
