@@ -52,6 +52,12 @@ def _integer(low: int, high: int) -> Any:
     return Annotated[int, Field(ge=low, le=high)]
 
 
+def _argument(value: str) -> str:
+    if "\0" in value:
+        raise wrong("an argument cannot hold a character of 0, which ends it")
+    return value
+
+
 _SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
 Size = Annotated[
     int,
@@ -67,6 +73,7 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Name = Annotated[
     str, Field(pattern=NAME_PATTERN, json_schema_extra={"x-expected": "made of letters, digits, '.', '_' and '-'"})
 ]
+Arguments = list[Annotated[str, AfterValidator(_argument)]]
 Lock = _one_of(*modules.REGIMES)
 Port = _integer(1, 65535)
 Cpu = _integer(0, 1023)
@@ -150,7 +157,7 @@ class RedisTable(Table):
     )
     heap: Size = Field(Redis.heap, description="Memory that each reserves, a multiple of 2 MiB.")
     port: Port = Field(Redis.port, description="TCP port of each, at its own address.")
-    args: list[str] = Field(
+    args: Arguments = Field(
         list(Redis.args), description="Arguments of redis-server behind `--port`. The default turns persistence off."
     )
     stack: _one_of(*STACKS) = Field(
@@ -192,7 +199,7 @@ class ProgramTable(Table):
     )
     cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")
     heap: Size = Field(ProgramDefaults.heap, description="Memory that it reserves.")
-    args: list[str] = Field([], description="Its arguments.")
+    args: Arguments = Field([], description="Its arguments.")
     network: bool = Field(ProgramDefaults.network, description="A TCP/IP stack with an address of its own.")
     barrier: bool = Field(ProgramDefaults.barrier, description="The machine is done only when this has ended.")
     name: Name | None = Field(None, description="What results call it. Default: the program's name.")

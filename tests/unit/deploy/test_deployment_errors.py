@@ -36,6 +36,7 @@ REFUSED = [
     ("[redis]\nport = '6379'", "file:2: [redis] port: '6379' is not a number from 1 to 65535"),
     ("[redis]\nargs = 'x'", "file:2: [redis] args: 'x' is not a list of strings"),
     ("[redis]\nargs = ['--save',\n'',\n3]", "file:4: [redis] args: 3 is not a string"),
+    ('[redis]\nargs = ["a\\u0000b"]', "file:2: [redis] args: an argument cannot hold a character of 0"),
     ("[redis]\nstack = 'in-process'", "file:2: [redis] stack: 'in-process' is not one of inproc, process; did you mean"),
     ("[redis]\ncpus = [1]\ninstances = 2", "file:3: [redis] instances: contradicts 'cpus'"),
     ("[redis]\ncpus = []", "file:2: [redis] cpus: an empty list is not a list of numbers from 0 to 1023"),
