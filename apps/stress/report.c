@@ -140,13 +140,14 @@ static void snapshot(const struct moment *moment)
 static void times(unsigned i)
 {
 	static struct core_stat now;
-	uint64_t busy = tasks_time(i);
+	uint64_t begun = read_tsc(), busy = tasks_time(i);
 	stat_read(&STAT[i], &now, read_tsc);
 	put("{\"event\":\"stress-core\"");
 	field("core", i);
 	field("wall", now.updated - now.started);
 	field("idle", now.idle_cycles);
 	field("busy", busy);
+	field("taken", now.updated - begun);
 	put("}\n");
 }
 

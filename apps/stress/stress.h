@@ -49,6 +49,8 @@ uint64_t tasks_time(unsigned core);
 /* What is measured lies between these two. Nothing is reported before the second has read what the cores counted. */
 void report_begin(void);
 void report_end(void);
-/* `operations` of `tasks` and those who serve them; what the cores counted before and after; what each did in all:
- * wall, idle and busy cycles, busy being what its threads say that they ran. */
+/*
+ * `operations` of `tasks` and those who serve them; what the cores counted before and after; what each did in all:
+ * wall, idle and busy cycles, busy being what its threads say that they ran, and how long it took to ask them.
+ */
 void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations);

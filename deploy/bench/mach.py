@@ -52,7 +52,7 @@ class Run:
     time: int  # cycles; steps where the cores go in step
     clock: str  # step or tsc
     snapshot: Snapshot
-    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started
+    times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started; that asking for them took
     emulated: bool
     late: int = 0
 
@@ -62,7 +62,7 @@ class Run:
         found = checks(self.snapshot)
         for core in self.times:
             both, wall = core["idle"] + core["busy"], core["wall"]
-            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50))
+            found.append(Check(f"core {core['core']}: idle + busy = wall", both, wall, wall // 50 + core["taken"]))
         return found
 
     @property
@@ -122,7 +122,7 @@ def _run(
         raise Failure(f"kernel {lock}, {work.program}: the program did not come to its end")
     end = ends[0]
     (snapshot,) = source.between(events, BEGIN, END)
-    times = [{name: core[name] for name in ("core", "wall", "idle", "busy")} for core in events.of("stress-core")]
+    times = [{name: core[name] for name in ("core", "wall", "idle", "busy", "taken")} for core in events.of("stress-core")]
     time, late = (moments[1].clock - moments[0].clock, moments[1].late - moments[0].late) if moments else (end["cycles"], 0)
     run = Run(
         lock, cores, work, end["servers"], end["operations"], time, "step" if moments else "tsc", snapshot, times,
