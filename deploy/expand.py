@@ -15,6 +15,7 @@ from topology.clustermap import Application, ClusterMap, Network
 from topology.errors import InputError
 from topology.layouts import is_layout_name, make_map
 from topology.machine import Machine, Shape, emulated
+from topology.network_check import MAX_PORTS
 from topology.reader import read_file
 from topology.units import MIB
 
@@ -63,7 +64,11 @@ class _Addresses:
 
     def other(self) -> str:
         if self.next_other > LAST:
-            raise InputError("network", f"no address left in {SUBNET}")
+            raise InputError(
+                "network",
+                f"no address left in {SUBNET}, and the switch has {MAX_PORTS} ports: fewer instances ('instances' or "
+                "'cpus' of [redis]) or clients",
+            )
         self.next_other += 1
         return str(SUBNET[self.next_other - 1])
 
