@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry logs`."""
 
+import os
+import re
 import sys
 import time
 from typing import Annotated
@@ -18,23 +20,30 @@ Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, 
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
 POLL = 0.3  # seconds
+CONTROL = re.compile(rb"\x1b\[[0-9;=?]*[A-Za-z]")  # firmware and GRUB clear the screen
 
 
 def logs(
     name: OptionalName = None, connect: Connect = URI, follow: Follow = False, lines: Lines = None, events: Events = False
 ) -> None:
     """Print what a deployment wrote to its console since it was started."""
+    try:
+        _print(name, connect, follow, lines, EVENTS if events else CONSOLE)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    except BrokenPipeError:  # head has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _print(name: str | None, connect: str, follow: bool, lines: int | None, file: str) -> None:
     with Connection(connect) as host:
         one = deployed.pick(host, name)
         require(one.storage)
-        file = EVENTS if events else CONSOLE
         text = one.storage.read(file)
         _write(text if lines is None else b"".join(text.splitlines(keepends=True)[-lines:] if lines else []))
         if follow:
-            try:
-                _follow(one, file, len(text))
-            except KeyboardInterrupt:
-                pass
+            _follow(one, file, len(text))
 
 
 def _follow(one: Deployed, file: str, offset: int) -> None:
@@ -52,5 +61,5 @@ def _follow(one: Deployed, file: str, offset: int) -> None:
 
 
 def _write(text: bytes) -> None:
-    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.write(CONTROL.sub(b"", text))
     sys.stdout.buffer.flush()

@@ -66,11 +66,14 @@ class Connection:
             raise Failure(f"{self.uri}: {one_line(error)}{hint}") from None
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        """libvirt's exceptions that nobody explained, as when the connection breaks, become one line."""
         try:
             self.raw.close()
         except self.lib.libvirtError:
             pass  # the other side has gone already
+        if isinstance(error, self.lib.libvirtError):
+            raise Failure(f"{self.uri}: {one_line(error)}") from None
 
     @property
     def is_local(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,17 @@ class State:
         return self.word in ("running", "paused")
 
 
+def serving(events: Iterable[Event]) -> list[str]:
+    """Applications that have begun to serve and have not ended since."""
+    found: dict[str, None] = {}
+    for event in events:
+        if event.kind == "serving":
+            found[str(event["app"])] = None
+        elif event.kind in ("exit", "fault", "failed"):
+            found.pop(str(event.get("app")), None)
+    return list(found)
+
+
 class Deployed:
     """One of our domains."""
 
@@ -61,7 +73,7 @@ class Deployed:
             word = self._word(events)
         found = State(word, trouble=[str(event) for event in events if event.kind in TROUBLE])
         if found.is_running:
-            found.serving = [str(event["app"]) for event in events if event.kind == "serving"]
+            found.serving = serving(events)
         return found
 
     def _word(self, events: list[Event]) -> str:
@@ -111,22 +123,18 @@ class Deployed:
 
 
 def _remove_log(host: Connection, domain: str) -> list[str]:
-    """libvirt keeps what the emulator said, and has no call to remove it."""
-    folder = Path("/var/log/libvirt/qemu")
-    if host.is_session:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "libvirt/qemu/log"
+    """libvirt keeps what the emulator said, and has no call to remove it. What stays."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache") if host.is_local else "~/.cache"
+    folder = Path(cache, "libvirt/qemu/log") if host.is_session else Path("/var/log/libvirt/qemu")
+    log = folder / f"{domain}.log"
     if not host.is_local:
-        return [f"{host.hostname}:{folder}/{domain}.log"]
-    left = []
+        return [f"{host.hostname}:{log}"]
     try:
-        for log in [folder / f"{domain}.log", *folder.glob(f"{domain}.log.*")]:
-            try:
-                log.unlink(missing_ok=True)
-            except OSError:
-                left.append(str(log))
+        for path in [log.expanduser(), *folder.expanduser().glob(f"{domain}.log.*")]:  # the latter: rotated ones
+            path.unlink(missing_ok=True)
     except OSError:
-        pass  # a folder that we may not look into
-    return left
+        return [str(log)]
+    return []
 
 
 def _ours(host: Connection, raw: Any) -> Deployed | None:

@@ -11,8 +11,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from deploy.domains.definition import QEMU, define
+from deploy.domains.deployed import serving
 from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
+from deploy.events import Event
 from deploy.expand import Plan
 from deploy.qemu import Forward
 from tests.unit.topology.capabilities import Host
@@ -169,6 +171,12 @@ def test_record_survives_the_xml() -> None:
     for broken in ("<deployment/>", "<deployment", '<deployment name="x" version="1"/>'):
         with pytest.raises(ValueError):
             parse(broken)
+
+
+def test_serving() -> None:
+    """who began to serve counts once, and no longer when it has ended"""
+    told = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"), ("exit", "ycsb@4")]
+    assert serving(Event(kind, {"event": kind, "app": app}) for kind, app in told) == ["redis@2"]
 
 
 def test_changes() -> None:
