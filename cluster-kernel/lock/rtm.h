@@ -83,9 +83,9 @@ static inline enum abort_cause rtm_cause(uint32_t status)
 /* A transaction has failed. Returns what patience is left. */
 static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct cpu *cpu, struct rtm_patience left)
 {
+	count_aborted(cpu, rtm_cause(cpu->own.lock.status));
 	uint32_t status = cpu->own.lock.status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
 	bool waits = code == RTM_LOCK_HELD || rtm_lock_held(cpu->own.kernel);
-	count_aborted(cpu, rtm_cause(status));
 	if (code == RTM_IRREVOCABLE || (status & RTM_CAPACITY))
 		left.attempts = 0;
 	else if (!waits)
