@@ -36,11 +36,15 @@ static void uart(uint16_t stride, uint16_t width)
 	uart_put(&u, 'x');
 	CHECK(registers[0] == 'x');
 	uart_drain(&u);
-	registers[LINE_STATUS * stride] = 0; /* never ready again: given up, and then at once */
+	registers[LINE_STATUS * stride] = 0; /* not ready: given up, and then at once */
 	uart_put(&u, 'y');
 	CHECK(u.stuck && registers[0] == 'x');
-	registers[LINE_STATUS * stride] = 0xff;
-	CHECK(!u.stuck || (uart_put(&u, 'z'), registers[0] == 'x'));
+	registers[LINE_STATUS * stride] = 0xff; /* as where there is nothing */
+	uart_put(&u, 'z');
+	CHECK(u.stuck && registers[0] == 'x');
+	registers[LINE_STATUS * stride] = STATUS_IDLE;
+	uart_put(&u, 'w');
+	CHECK(!u.stuck && registers[0] == 'w');
 	free(registers);
 }
 

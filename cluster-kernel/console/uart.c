@@ -84,9 +84,9 @@ void uart_init(const struct uart *u, uint32_t baud)
 	set(u, MODEM_CONTROL, MODEM_READY);
 }
 
-static bool wait_for(const struct uart *u, uint8_t status)
+static bool wait_for(const struct uart *u, uint8_t status, uint32_t patience)
 {
-	for (uint32_t i = 0; i < PATIENCE; i++) {
+	for (uint32_t i = 0; i < patience; i++) {
 		uint8_t now = get(u, LINE_STATUS);
 
 		if (now == STATUS_ABSENT)
@@ -100,18 +100,17 @@ static bool wait_for(const struct uart *u, uint8_t status)
 
 void uart_put(struct uart *u, char c)
 {
-	if (u->kind == BOOT_SERIAL_NONE || u->stuck)
+	if (u->kind == BOOT_SERIAL_NONE)
 		return;
 	if (c == '\n')
 		uart_put(u, '\r');
-	if (wait_for(u, STATUS_ROOM))
+	u->stuck = !wait_for(u, STATUS_ROOM, u->stuck ? 1 : PATIENCE);
+	if (!u->stuck)
 		set(u, DATA, (uint8_t)c);
-	else
-		u->stuck = true;
 }
 
 void uart_drain(const struct uart *u)
 {
 	if (u->kind != BOOT_SERIAL_NONE && !u->stuck)
-		wait_for(u, STATUS_IDLE);
+		wait_for(u, STATUS_IDLE, PATIENCE);
 }

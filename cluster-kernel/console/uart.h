@@ -11,7 +11,7 @@ struct uart {
 	uint16_t stride, width;
 	uint16_t port;
 	volatile void *registers; /* of kind BOOT_SERIAL_MEMORY */
-	bool stuck;               /* it did not take a byte for a second or so: nobody waits for it again */
+	bool stuck;               /* it did not take a byte for a second or so: nobody waits for it until it does */
 };
 
 /* `registers`: where registers in memory are mapped, else NULL. */
