@@ -67,8 +67,8 @@ class Run:
 
     @property
     def conflict_ratio(self) -> float:
-        """Of all locks, as in the last lines of Tables 1 and 2."""
-        locks = self.snapshot.total.locks.values()
+        """Of all simple locks, as in the last lines of Tables 1 and 2."""
+        locks = self.snapshot.total.simple.values()
         return ratio(sum(lock.conflicts for lock in locks), sum(lock.grabs for lock in locks))
 
     @property
@@ -79,8 +79,8 @@ class Run:
             "cycles": self.time,
             "operations_per_million_cycles": ratio(1e6 * self.operations, self.time),
             "kernel_entries": total.entries,
-            "grabs": sum(lock.grabs for lock in total.locks.values()),
-            "conflicts": sum(lock.conflicts for lock in total.locks.values()),
+            "grabs": sum(lock.grabs for lock in total.simple.values()),
+            "conflicts": sum(lock.conflicts for lock in total.simple.values()),
             "lock_conflict_ratio": self.conflict_ratio,
             "fallback_ratio": ratio(total.transactions.fallbacks, total.entries),
         }

@@ -58,7 +58,7 @@ def _classes(axes: Any, runs: Sequence[Run]) -> None:
     bars = [
         (f"{run.lock}: {NAMES[name]}", 100 * lock.conflict_ratio, run.work.program)
         for run in runs
-        for name, lock in run.snapshot.total.active.items()
+        for name, lock in run.snapshot.total.simple.items()
     ]
     labels = list(dict.fromkeys(label for label, _, _ in bars))
     for shift, (program, what) in ((-0.2, (MESSAGES, "Table 1: message program")), (0.2, (MEMORY, "Table 2: VM program"))):

@@ -39,7 +39,7 @@ def simple_locks(runs: Sequence[Run]) -> Table:
     table.columns[1].justify = "left"
     for run in runs:
         table.add_section()
-        locks = run.snapshot.total.active
+        locks = run.snapshot.total.simple
         for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
             counts = (lock.instances, lock.grabs, lock.conflicts)
             spins = (f"{lock.spins_max:,}", f"{lock.spins_mean:,.0f}")
@@ -62,7 +62,7 @@ def complex_locks(runs: Sequence[Run]) -> Table | str:
 def throughput(runs: Sequence[Run]) -> Table:
     """What the papers since then would have asked first."""
     unit = "instructions of a core" if runs[0].clock == "step" else "TSC cycles"
-    table = plain_table(f"Operations in a million {unit}", "regime", "program", "cores", "operations/million", "kernel entries/operation")
+    table = plain_table(f"Operations in a million {unit}, of kernels that count (what counting costs is in them, and fine counts most)", "regime", "program", "cores", "operations/million", "kernel entries/operation")
     table.columns[1].justify = "left"
     for run in runs:
         entries = f"{ratio(run.snapshot.total.entries, run.operations):.1f}"

@@ -180,6 +180,11 @@ class Record:
         """The classes that the kernel's regime has."""
         return {name: lock for name, lock in self.locks.items() if lock.instances or lock.grabs}
 
+    @property
+    def simple(self) -> dict[str, LockStat]:
+        """Of these, those that know no readers: Mach's simple locks."""
+        return {name: lock for name, lock in self.active.items() if name not in ("read", "write")}
+
     def to_json(self) -> dict[str, Any]:
         counts = {n: getattr(self, n) for n in HEADER if n not in _MOMENTS}
         return counts | {

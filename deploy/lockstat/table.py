@@ -49,8 +49,8 @@ def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
 def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
     """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
     table = plain_table(
-        title, "reader/writer lock", "write grabs", "read grabs", "write conflicts: after a writer", "after readers",
-        "readers max", "ave", "write wait max", "ave", "read conflicts", "read wait max", "ave",
+        title, "lock", "w-grab", "r-grab", "w-conflicts: writer", "readers", "readers max", "ave", "w-wait max", "ave",
+        "r-conflicts", "r-wait max", "ave",
     )
     for name, snapshot in snapshots:
         read, write, met = snapshot.total.locks["read"], snapshot.total.locks["write"], snapshot.total.writers
@@ -106,7 +106,7 @@ def tables(snapshot: Snapshot, histogram: bool = False) -> Iterator[Table | str]
     where = f"cluster {snapshot.cluster}, kernel {snapshot.kernel}"
     yield lock_table(f"Locks of {where} (times in TSC cycles)", snapshot.total.active)
     if has_readers(snapshot):
-        yield reader_table("Reader/writer lock (waits in TSC cycles)", [(where, snapshot)])
+        yield reader_table("Reader/writer lock, to write and to read (waits in TSC cycles)", [("kernel", snapshot)])
     if has_transactions(snapshot):
         yield transaction_table("Transactions, and aborts by cause", [(f"cluster {snapshot.cluster}", snapshot)])
     yield core_table("", snapshot)

@@ -36,7 +36,8 @@ def test_messages(lock: str) -> None:
     assert total.entries >= 2 * run.operations  # a call and an answer each
     assert total.syscalls >= 2 * run.operations and total.faults == 0
     assert sum(1 for check in run.checks if "idle + busy = wall" in check.what) == 2
-    assert not (set(total.active) - {"kernel"}) or lock == "fine"
+    simple = {"endpoint", "notification", "run_queue", "tcb"} if lock == "fine" else {"kernel"}
+    assert set(total.simple) == simple and all(lock.instances > 0 for lock in total.simple.values())
 
 
 @pytest.mark.limit(90)

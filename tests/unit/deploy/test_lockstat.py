@@ -128,7 +128,7 @@ def test_readers() -> None:
     parts = [part for part in tables(fine) if not isinstance(part, str)]
     (readers,) = [part for part in parts if str(part.title).startswith("Reader/writer")]
     cells = [list(column.cells)[0] for column in readers.columns]
-    assert cells == ["cluster 0, kernel fine+stat", "30", "120", "3", "5", "4", "2.4", "90", "9", "8", "90", "9"]
+    assert cells == ["kernel", "30", "120", "3", "5", "4", "2.4", "90", "9", "8", "90", "9"]
 
 
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
