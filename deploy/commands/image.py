@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deploy import captured, modules
+from deploy import captured, metal, modules
 from deploy import deployment as deployments
 from deploy import image as images
 from deploy.deployment import DEFAULT
@@ -16,7 +16,6 @@ from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
 from deploy.output import Json, Output, Quiet, version
 from topology.errors import InputError
-from topology.sources import LIVE, read_machine
 from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
@@ -91,7 +90,7 @@ def _options(**ports: str | None) -> str:
 
 def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | None) -> Plan:
     """On this machine's own cores and memory. Its network card is not ours to drive: instances are reached from within."""
-    machine = read_machine(LIVE, threads(smt, True))
+    machine = metal.read(threads(smt, True))
     if file and is_map(file):
         if layout or lock:
             raise InputError(str(file), "is a cluster map: it says layout and lock itself")

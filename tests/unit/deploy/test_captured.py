@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy import captured, image
+from deploy import captured, image, metal
 from deploy.commands.image import _options, write_command
 from deploy.deployment import Deployment, Load, Redis
 from deploy.expand import plan
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.fdt import compile_dts
-from topology.machine import Shape, emulated
+from topology.machine import MemoryRange, Shape, emulated
 from topology.units import GIB
 
 MACHINE = '{"event":"machine","cpu":"A processor","hypervisor":""}'
@@ -34,6 +34,31 @@ def test_metal_has_no_network_card() -> None:
     programs = [app.program for app in plan(DEPLOYMENT, metal=machine).cluster_map.applications]
     assert "switch" in programs and "virtio-net" not in programs
     assert "virtio-net" in [app.program for app in plan(DEPLOYMENT).cluster_map.applications]
+
+
+IOMEM = """\
+00000000-00000fff : Reserved
+00001000-0009ffff : System RAM
+000f0000-000fffff : Reserved
+00100000-6fffffff : System RAM
+  01000000-01ffffff : Kernel code
+70000000-707fffff : ACPI Tables
+74000000-7fffffff : RAM buffer
+80000000-febfffff : PCI Bus 0000:00
+  e0000000-efffffff : Reserved
+100000000-183fffffff : System RAM
+"""
+
+
+def test_live_memory() -> None:
+    """memory that Linux shows in whole blocks is cut where firmware has nothing, and where the loader's reach ends"""
+    known = metal.firmware_ranges(IOMEM)
+    low = metal.clip(MemoryRange(0, 0x80000000, 0), known)
+    assert low == [MemoryRange(0, 0x70800000, 0)]  # the hole below 1 MiB is slack
+    assert metal.clip(MemoryRange(0x100000000, 0x1800000000, 1), known) == [MemoryRange(0x100000000, 0x1740000000, 1)]
+    assert metal.clip(MemoryRange(511 * GIB, 4 * GIB, 1), []) == [MemoryRange(511 * GIB, GIB, 1)]
+    assert metal.clip(MemoryRange(600 * GIB, GIB, 1), known) == []
+    assert metal.firmware_ranges("00000000-00000000 : System RAM\n") == []  # as others than root see it
 
 
 def test_image_knows_its_plan(tmp_path: Path) -> None:
