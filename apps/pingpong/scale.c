@@ -6,6 +6,7 @@
  * Call and each answer comes an exponentially distributed delay, so that every
  * entry into the kernel is one arrival of the queueing model.
  */
+#include <skerry/mark.h>
 #include "output.h"
 #include "scale.h"
 
@@ -20,9 +21,6 @@ struct snapshot {
 	} core[MOST_CORES];
 };
 static struct snapshot before, after;
-
-/* A no-op that an emulator can see: `nopl` whose displacement's upper half says that it is one of these. */
-#define MARK(number) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00, " #number ", 0x00, 0x4b, 0x53" ::: "memory")
 
 static struct block *block_of(const struct order *order, unsigned core)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events as cluster-managers write them (stats.c there), and two of this program's own. */
 #include <skerry/stat_read.h>
-#include "mark.h"
+#include <skerry/mark.h>
 #include "output.h"
 #include "stress.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "console.h"
-#include "mark.h"
+#include <skerry/mark.h>
 #include "orders.h"
 #include "process.h"
 #include "root.h"
