@@ -202,8 +202,8 @@ static struct thread *choose(struct cpu *cpu)
 {
 	struct thread *thread = current(cpu), *moves = 0;
 	/* where cores run in the kernel side by side, another may have woken and even moved it already */
-	bool runs = thread_state(thread) == THREAD_READY && !thread->queued &&
-	            (kernel_exclusive(cpu) || thread->core == cpu->own.index);
+	bool runs = thread_state(thread) == THREAD_READY && (kernel_exclusive(cpu) || thread->core == cpu->own.index) &&
+	            !thread->queued; /* of its own core's queue this one has the lock */
 	if (runs && thread->core != thread->next_core) {
 		thread->core = thread->next_core;
 		moves = thread;
