@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages, signals and wake-ups side by side, in regimes that let them: what stands between them are object locks. */
+#include "check.h"
+#include "endpoint.h"
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, OTHER, ENDPOINT, REPLY };
+
+static struct thread *root, *a, *b, *c;
+
+static void make_a_on(unsigned cores, unsigned core)
+{
+	machine_make(cores);
+	root = running(0);
+	a = make_thread(A, 100, core);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	explore_name(a, sizeof(*a), "A");
+}
+
+static void on(unsigned core, uint64_t number, uint64_t cptr, uint64_t reply)
+{
+	const struct hosted_call call = { .number = number, .cptr = cptr, .reply = reply };
+	hosted_post_call(machine, core, &call);
+	settle();
+}
+
+static uint64_t word_of(uint64_t slot) { return ((struct notification *)slot_of(slot)->cap.object)->word; }
+static bool signalled(const struct thread *thread) { return message_label(context_info(&thread->context)) == RECV_NOTIFICATION; }
+
+/* A is told to leave its core, and waits before it does; the core it goes to wakes it, before it has left. */
+static void leaves_and_woken(unsigned root_at)
+{
+	make_a_on(2, 1);
+	root_priority(root_at);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_invokes(root, A, TCB_SCHEDULE, 101, 0, ROOT_SLOT_TCB);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void leaves_and_queued(void) { leaves_and_woken(255); }
+static void leaves_and_runs(void) { leaves_and_woken(100); }
+
+static void a_is_here(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->core == 0 && a->state == THREAD_READY && running(1) == 0, "the thread is not where it was told to go");
+	EXPLORE_CHECK(machine_progress(a) == 1 ? badge(a) == 1 : word_of(NOTE) == 1, "the signal is lost");
+}
+
+/* Two cores wake a thread of the other's, each. */
+static void cross(void)
+{
+	make_a_on(2, 1);
+	on(1, SYS_WAIT, OTHER, 0);
+	b = make_thread(B, 100, 1);
+	root_priority(100);
+	c = make_thread(C, 200, 0);
+	on(0, SYS_WAIT, NOTE, 0);
+	EXPECT(call(C, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
+	machine_does(root, SYS_SIGNAL, OTHER);
+	machine_does(b, SYS_SIGNAL, NOTE);
+}
+
+static void both_woke(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && c->state == THREAD_READY, "a signalled thread sleeps");
+}
+
+/* Two cores wake threads of a third. */
+static void two_for_one(void)
+{
+	make_a_on(3, 1);
+	on(1, SYS_WAIT, NOTE, 0);
+	b = make_thread(B, 100, 1);
+	on(1, SYS_WAIT, OTHER, 0);
+	c = make_thread(C, 100, 2);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(c, SYS_SIGNAL, OTHER);
+}
+
+static void a_and_b_woke(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && b->state == THREAD_READY, "a signalled thread sleeps");
+}
+
+static void bind(void) { EXPECT(call(A, TCB_BIND, NONE, W(NOTE)), 0); }
+
+/* The bound thread begins to receive as the signal comes. */
+static void signal_to_bound(void)
+{
+	make_a_on(2, 1);
+	bind();
+	machine_does(a, SYS_RECV, ENDPOINT);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void bound_was_told(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && signalled(a) && badge(a) == 1 && !word_of(NOTE), "the signal did not end the receive");
+}
+
+/* The same, of a server that answers. */
+static void signal_to_server(void)
+{
+	make_a_on(2, 1);
+	bind();
+	b = make_thread(B, 100, 1);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	on(1, SYS_CALL, ENDPOINT, 0);
+	EXPECT(running(1) == a, true);
+	machine_program(a, (struct hosted_call){ .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+/* It receives already: a message, or the signal, and the other stays to be fetched. */
+static void signal_and_message(void)
+{
+	make_a_on(3, 1);
+	bind();
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	b = make_thread(B, 100, 2);
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(b, SYS_CALL, ENDPOINT);
+}
+
+static void one_of_the_two(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY, "the receiver sleeps");
+	EXPLORE_CHECK(signalled(a) ? !word_of(NOTE) && b->state == THREAD_SENDING : word_of(NOTE) == 1 && b->state == THREAD_REPLY,
+	              "a message or a signal is lost");
+}
+
+/* Two call one who receives: one is answered, the other sends. */
+static void two_callers(void)
+{
+	make_a_on(3, 1);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	b = make_thread(B, 100, 2);
+	machine_does(root, SYS_CALL, ENDPOINT);
+	machine_does(b, SYS_CALL, ENDPOINT);
+}
+
+static void one_is_received(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && (root->state == THREAD_REPLY) != (b->state == THREAD_REPLY) &&
+	              (root->state == THREAD_SENDING) != (b->state == THREAD_SENDING), "of two messages not one was received");
+}
+
+/* Two answer one caller. */
+static void two_answers(void)
+{
+	make_a_on(3, 1);
+	b = make_thread(B, 100, 2);
+	on(1, SYS_CALL, ENDPOINT, 0);
+	on(0, SYS_RECV, ENDPOINT, REPLY);
+	machine_program(root, (struct hosted_call){ .number = SYS_REPLY, .reply = REPLY }, 0);
+	machine_program(b, (struct hosted_call){ .number = SYS_REPLY, .reply = REPLY }, 0);
+}
+
+static void one_answers(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(running(1) == a && (result(root) == SKERRY_OK) != (result(b) == SKERRY_OK), "a caller was not answered once");
+}
+
+/* Somebody answers while the call is being made. */
+static void answer_and_call_of(unsigned priority)
+{
+	make_a_on(2, 1);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	b = make_thread(B, priority, 1);
+	machine_program(root, (struct hosted_call){ .number = SYS_REPLY, .reply = REPLY }, 0);
+	machine_does(b, SYS_CALL, ENDPOINT);
+}
+
+static void answer_and_fast_call(void) { answer_and_call_of(100); }
+static void answer_and_slow_call(void) { answer_and_call_of(101); }
+
+static void answered_or_waits(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(a->state == THREAD_READY && (b->state == THREAD_REPLY) == (result(root) == SKERRY_NO_REPLY),
+	              "a caller was answered and waits, or the other way round");
+}
+
+/* A deadline passes as A is woken; it waits again, for something else. */
+static void deadline_and_again(void)
+{
+	make_a_on(2, 1);
+	const struct hosted_call call = { .number = SYS_WAIT, .cptr = NOTE, .word = { machine->time + 1000 } };
+	hosted_post_call(machine, 1, &call);
+	settle();
+	hosted_advance(machine, 5000);
+	machine_does(a, SYS_WAIT, OTHER);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void waits_again(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_WAITING && machine_progress(a) == 1, "a deadline ended the wrong wait");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "a thread leaves, waits and is queued", .threads = 2, .set_up = leaves_and_queued, .end = a_is_here, KERNEL },
+	{ .name = "a thread leaves, waits and runs", .threads = 2, .set_up = leaves_and_runs, .end = a_is_here, KERNEL },
+	{ .name = "each wakes a thread of the other", .threads = 2, .set_up = cross, .end = both_woke, KERNEL },
+	{ .name = "two wake threads of a third", .threads = 3, .set_up = two_for_one, .end = a_and_b_woke, KERNEL },
+	{ .name = "a signal meets a bound receive", .threads = 2, .set_up = signal_to_bound, .end = bound_was_told, KERNEL },
+	{ .name = "a signal meets a bound server's answer", .threads = 2, .set_up = signal_to_server, .end = bound_was_told, KERNEL },
+	{ .name = "a signal and a message for one receiver", .threads = 3, .set_up = signal_and_message, .end = one_of_the_two, KERNEL },
+	{ .name = "two callers of one receiver", .threads = 3, .set_up = two_callers, .end = one_is_received, KERNEL },
+	{ .name = "two answers to one caller", .threads = 3, .set_up = two_answers, .end = one_answers, KERNEL },
+	{ .name = "an answer meets a fast call", .threads = 2, .set_up = answer_and_fast_call, .end = answered_or_waits, KERNEL },
+	{ .name = "an answer meets a slow call", .threads = 2, .set_up = answer_and_slow_call, .end = answered_or_waits, KERNEL },
+	{ .name = "a deadline passes and it waits again", .threads = 2, .set_up = deadline_and_again, .end = waits_again, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }
