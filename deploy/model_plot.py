@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.model_results import Bounds  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 from topology.model.fit import Fit  # noqa: E402
 from topology.model.plan import Advice  # noqa: E402
 from topology.model.regimes import ClosedForm  # noqa: E402
@@ -34,12 +34,7 @@ def _finish(figure: Any, panels: Sequence[Any], title: str, output: Path) -> Non
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
     figure.tight_layout(rect=(0, 0, 1, 0.97))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)
 
 
 def plot_predictions(

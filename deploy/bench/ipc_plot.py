@@ -13,7 +13,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench import reference  # noqa: E402
 from deploy.bench.ipc import ONE_WAY, Measured  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 
 _PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
 
@@ -43,9 +43,4 @@ def plot_ipc(measured: Sequence[Measured], mode: str, output: Path) -> None:
     wrapped = textwrap.fill(mode, width=int(22 * figure.get_figwidth()))
     figure.text(0.01, 0.01, f"{note}\n{emulated}{wrapped}", size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.12, 1, 0.97))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)

@@ -17,7 +17,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 from deploy.bench.mach import STUDY, Run  # noqa: E402
 from deploy.bench.stress import MEMORY, MESSAGES  # noqa: E402
 from deploy.lockstat.table import NAMES  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 
 _MARKERS = "osD^vPX*"
 
@@ -31,12 +31,7 @@ def plot_mach(runs: Sequence[Run], mode: str, output: Path) -> None:
     figure.suptitle(f"Conflicts of the kernel's locks{emulated}", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, textwrap.fill(f"{STUDY}. {mode}.", width=240), size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.06, 1, 0.98))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)
 
 
 def _over_cores(axes: Any, runs: Sequence[Run]) -> None:

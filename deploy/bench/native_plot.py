@@ -14,7 +14,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench.native_result import name_of  # noqa: E402
 from deploy.bench.native_table import UNIT  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030", "#7a7a7a")
 _LOCKS = dict(zip(("clh", "rtm", "mcs", "ticket", "fine", "dynamic", "", "none"), _COLOURS))
@@ -111,9 +111,4 @@ def _finish(figure: Any, panels: Sequence[Any], title: str, notes: Sequence[str]
     text = "\n".join(textwrap.fill(note, width) for note in notes)
     figure.text(0.01, 0.01, text, size=6, color="#555555", va="bottom")
     figure.tight_layout(rect=(0, 0.02 + 0.024 * (text.count("\n") + 1), 1, 0.97))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)

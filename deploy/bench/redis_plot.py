@@ -14,7 +14,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench.redis import PER, Point  # noqa: E402
 from deploy.bench.redis_table import NOTES  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 
 _MARKERS = "osD^vPX*"
 _LINES = {"process": "-", "inproc": "--"}
@@ -44,12 +44,7 @@ def plot_redis(points: Sequence[Point], mode: str, output: Path) -> None:
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, textwrap.fill(f"{mode}. {NOTES[points[0].clock]}", width=230), size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.05, 1, 0.98))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)
 
 
 def _curves(axes: Any, points: Sequence[Point], value: Value) -> None:

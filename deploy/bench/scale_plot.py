@@ -15,7 +15,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 from deploy.bench.scale import Point  # noqa: E402
 from deploy.bench.scale_table import NOTES, UNIT, shared_delays  # noqa: E402
 from deploy.bench.scale_fit import models  # noqa: E402
-from topology.errors import InputError  # noqa: E402
+from deploy.picture import save  # noqa: E402
 from topology.model.fit import Fit  # noqa: E402
 
 _MARKERS = "osD^vPX*"
@@ -53,12 +53,7 @@ def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> 
     note = "Elphinstone et al. 2016, section 5.1.2. " + " ".join(f"{mode}. {NOTES[points[0].clock]}".split())
     figure.text(0.01, 0.01, textwrap.fill(note, width=int(21 * figure.get_figwidth())), size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.13, 1, 0.98))
-    try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        pyplot.close(figure)
+    save(figure, output)
 
 
 def _value(point: Point) -> float:
