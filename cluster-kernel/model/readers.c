@@ -192,6 +192,30 @@ static void answered_or_waits(void)
 	              "a caller was answered and waits, or the other way round");
 }
 
+/* A server answers and then must be the writer, to receive a capability; who was answered is suspended in between. */
+static void suspended_in_between(void)
+{
+	make_a_on(2, 1);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	b = make_thread(B, 100, 1);
+	on(1, SYS_CALL, ENDPOINT, 0);
+	c = make_thread(C, 200, 1);
+	thread_ipc_buffer(c)->caps[0] = NOTE;
+	const struct hosted_call send = { .number = SYS_SEND, .cptr = ENDPOINT, .info = message_info(0, 1, 0) };
+	hosted_post_call(machine, 1, &send);
+	settle();
+	EXPECT(running(1) == a && c->state == THREAD_SENDING && b->state == THREAD_REPLY, true);
+	machine_program(a, (struct hosted_call){ .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+	machine_invokes(root, B, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void b_is_stopped(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(b->state == THREAD_INACTIVE && running(1) != b, "a suspended thread runs");
+	EXPLORE_CHECK(machine_progress(a) == 1, "the server has not answered");
+}
+
 /* A deadline passes as A is woken; it waits again, for something else. */
 static void deadline_and_again(void)
 {
@@ -223,6 +247,7 @@ static const struct explore_case cases[] = {
 	{ .name = "two answers to one caller", .threads = 3, .set_up = two_answers, .end = one_answers, KERNEL },
 	{ .name = "an answer meets a fast call", .threads = 2, .set_up = answer_and_fast_call, .end = answered_or_waits, KERNEL },
 	{ .name = "an answer meets a slow call", .threads = 2, .set_up = answer_and_slow_call, .end = answered_or_waits, KERNEL },
+	{ .name = "suspended between answer and receive", .threads = 2, .set_up = suspended_in_between, .end = b_is_stopped, KERNEL },
 	{ .name = "a deadline passes and it waits again", .threads = 2, .set_up = deadline_and_again, .end = waits_again, KERNEL },
 	{ 0 },
 };
