@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots a plan in QEMU and follows it: events, console, host ports, exit status, hangs."""
 
+import json
 import math
 import os
 import shutil
@@ -18,6 +19,8 @@ from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from deploy.expand import Plan
 from deploy.paths import BUILD, LOGS
+
+INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
 
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
@@ -133,6 +136,7 @@ class Run:
     def _power_on(self) -> None:
         for attempt in range(3):
             choose_ports(self.command.forwards)
+            self._describe()
             for path in (self.command.console, self.command.events):
                 path.touch()
             if self.options.keep_time:
@@ -149,6 +153,10 @@ class Run:
                 return
             if "host forwarding rule" not in self._qemu_log() or attempt == 2:
                 raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
+
+    def _describe(self) -> None:
+        instances = [{"app": f.application, "address": f.address} for f in self.forwards]
+        (self.directory / INSTANCES).write_text(json.dumps({"name": self.plan.name, "instances": instances}))
 
     def _qemu_log(self) -> str:
         return self.command.log.read_text(errors="replace") if self.command.log.exists() else ""

@@ -21,7 +21,7 @@ from topology.errors import InputError
 # In the order of the help page.
 COMMANDS = [
     "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model", "plan",
-    "lockstat",
+    "lockstat", "top",
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "completion",
 ]
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deploy import monitor
 from deploy.errors import Failure
@@ -15,6 +16,9 @@ from deploy.events import EventStream
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Snapshot
 from topology.errors import InputError
+
+if TYPE_CHECKING:
+    from deploy.domains.deployed import Deployed
 
 _PEEK = 65536  # bytes that libvirt reads at a time
 _PHYSICAL = 2  # VIR_MEMORY_PHYSICAL
@@ -29,15 +33,15 @@ def running() -> list[Path]:
     return sorted(alive, key=lambda p: p.stat().st_mtime)
 
 
-def find(pid: str | None = None) -> Path:
-    """The one that runs, or that of the `skerry` with this process id."""
+def find(pid: str | None = None, command: str = "lockstat") -> Path:
+    """The one that runs, or that of the `skerry` with this process id. `command` is who asks."""
     folders = running()
     if pid is not None:
         folders = [p for p in folders if p.name.split("-")[2] == pid]
     if not folders:
-        raise InputError(pid or "lockstat", f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
+        raise InputError(pid or command, f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
     if len(folders) > 1:
-        raise InputError("lockstat", f"several machines run: name one by its process id, {', '.join(p.name.split('-')[2] for p in folders)}")
+        raise InputError(command, f"several machines run: name one by its process id, {', '.join(p.name.split('-')[2] for p in folders)}")
     return folders[0]
 
 
@@ -99,21 +103,28 @@ def local(folder: Path) -> Machine:
 def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
     """A deployment of a libvirt host, wherever that is."""
     from deploy.domains import deployed  # whose library is there only where libvirt is
-    from deploy.domains.connection import Connection, explained
+    from deploy.domains.connection import Connection
 
     with Connection(uri) as host:
         one = deployed.pick(host, name)
         if not one.raw.isActive():
             raise InputError(one.name, "does not run; its events, as skerry logs --events prints them, can be given")
-        events = EventStream()
-        events.events = one.events()
+        yield of_domain(one)
 
-        def read(address: int, size: int) -> bytes:
-            with explained(f"{uri}: {one.name}: its memory"):
-                pieces = range(address, address + size, _PEEK)
-                return b"".join(one.raw.memoryPeek(at, min(_PEEK, address + size - at), _PHYSICAL) for at in pieces)
 
-        yield Machine(events, read, one.record.accel != "kvm")
+def of_domain(one: Deployed) -> Machine:
+    """Of a deployment that runs; with what it has reported up to now."""
+    from deploy.domains.connection import explained
+
+    events = EventStream()
+    events.events = one.events()
+
+    def read(address: int, size: int) -> bytes:
+        with explained(f"{one.host.uri}: {one.name}: its memory"):
+            pieces = range(address, address + size, _PEEK)
+            return b"".join(one.raw.memoryPeek(at, min(_PEEK, address + size - at), _PHYSICAL) for at in pieces)
+
+    return Machine(events, read, one.record.accel != "kvm")
 
 
 def snapshots(events: EventStream, memory: Memory) -> list[Snapshot]:

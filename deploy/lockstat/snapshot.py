@@ -23,6 +23,7 @@ class Core:
     conflicts: int
     commits: int
     switches: int
+    idling: bool = False  # at that moment
 
     @staticmethod
     def of_record(cpu: int, core: int, record: Record, now: int) -> Core:
@@ -30,7 +31,7 @@ class Core:
         whole = [record.locks[name] for name in ("kernel", "read", "write")]
         grabs, conflicts = sum(lock.grabs for lock in whole), sum(lock.conflicts for lock in whole)
         commits = record.transactions.committed
-        return Core(cpu, core, now - record.started, idle, record.entries, grabs, conflicts, commits, record.switches)
+        return Core(cpu, core, now - record.started, idle, record.entries, grabs, conflicts, commits, record.switches, record.idle_since != 0)
 
     @staticmethod
     def of_event(core: Mapping[str, Any]) -> Core:
@@ -40,7 +41,7 @@ class Core:
 
     def since(self, earlier: Core) -> Core:
         names = ("wall", "idle", "entries", "grabs", "conflicts", "commits", "switches")
-        return Core(self.cpu, self.core, *(getattr(self, n) - getattr(earlier, n) for n in names))
+        return Core(self.cpu, self.core, *(getattr(self, n) - getattr(earlier, n) for n in names), self.idling)
 
     @property
     def utilisation(self) -> float:

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Looking at a machine again and again, until it ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from deploy import monitor
+from deploy.boot import INSTANCES
+from deploy.errors import Failure
+from deploy.events import Event, EventStream
+from deploy.lockstat import live
+from deploy.lockstat.snapshot import Snapshot
+from deploy.top.instances import Instances, Served
+
+if TYPE_CHECKING:
+    from deploy.domains.deployed import Deployed
+
+TROUBLE = ("fault", "failed", "cluster-lost")
+_GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out to have ended
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a machine had counted at a moment."""
+
+    at: float  # seconds, time.monotonic()
+    snapshots: tuple[Snapshot, ...] = ()  # none before a cluster has started
+    events: tuple[Event, ...] = ()
+    served: dict[str, Served] = field(default_factory=dict)
+
+
+class Ended(Exception):
+    """The machine is gone; the text says why. `well`: nothing failed."""
+
+    def __init__(self, why: str, well: bool) -> None:
+        super().__init__(why)
+        self.well = well
+
+
+class Source(Protocol):
+    name: str
+    emulated: bool
+
+    def look(self) -> Look: ...
+
+
+def trouble(events: tuple[Event, ...]) -> list[str]:
+    """In words: clusters that were lost, programs that were killed or could not be started."""
+    return [_words(event) for event in events if event.kind in TROUBLE]
+
+
+def _words(event: Event) -> str:
+    if event.kind == "cluster-lost":
+        return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
+    what = f"was killed: {event.get('cause')}" if event.kind == "fault" else f"could not be started: error {event.get('error')}"
+    return f"{event.get('app')} {what}"
+
+
+def ended(events: tuple[Event, ...], otherwise: str) -> Ended:
+    done = [event for event in events if event.kind == "done"]
+    if done and not done[-1].get("status"):
+        return Ended("the machine is done: all that it waited for has ended well", True)
+    if done:
+        return Ended(f"the machine failed: {done[-1].get('why') or (trouble(events) or [str(done[-1])])[-1]}", False)
+    if lost := trouble(events):
+        return Ended(f"{otherwise}; before that, {lost[-1]}", False)
+    return Ended(otherwise, True)
+
+
+def _take(machine: live.Machine, instances: Instances, addresses: dict[str, str]) -> Look:
+    events = tuple(machine.events.events)
+    if not machine.events.of("boot"):
+        return Look(time.monotonic(), (), events)
+    serving = {str(event["app"]) for event in events if event.kind == "serving"}
+    gone = {str(event.get("app")) for event in events if event.kind in ("exit", "fault", "failed")}
+    served = instances.look({app: at for app, at in addresses.items() if app in serving - gone})
+    snapshots = tuple(machine.snapshots())
+    return Look(time.monotonic(), snapshots, events, served)
+
+
+class Local:
+    """A machine that a `skerry` of this host runs, in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._events = EventStream()
+        self._instances = Instances()
+        self.name, self._addresses = _described(folder)
+        self.emulated = live.local(folder).emulated
+        # Kept open: the last events can be read when the folder is gone.
+        self._file = (folder / "events.jsonl").open("rb")
+
+    def look(self) -> Look:
+        self._events.feed(self._file.read())
+        try:
+            return _take(live.Machine(self._events, live.monitor_memory(self._folder), self.emulated), self._instances, self._addresses)
+        except Failure as failure:
+            if not self._gone():
+                raise
+            self._events.feed(self._file.read())
+            owner = self._folder.name.split("-")[2]
+            raise ended(tuple(self._events.events), f"the machine was ended by the skerry that ran it, process {owner}") from failure
+
+    def _gone(self) -> bool:
+        deadline = time.monotonic() + _GRACE
+        while monitor.is_up(self._folder / "qmp.sock"):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        self._instances.close()
+
+
+def _described(folder: Path) -> tuple[str, dict[str, str]]:
+    try:
+        told = json.loads((folder / INSTANCES).read_text())
+        return str(told["name"]), {str(one["app"]): str(one["address"]) for one in told["instances"]}
+    except (OSError, ValueError, KeyError) as error:
+        raise Failure(f"{folder / INSTANCES}: does not say what runs: {error}") from error
+
+
+class Domain:
+    """A deployment of a libvirt host."""
+
+    def __init__(self, of: Deployed) -> None:
+        self._of = of
+        self._instances = Instances()
+        self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances()}
+        self.name = of.name
+        self.emulated = of.record.accel != "kvm"
+
+    def look(self) -> Look:
+        if not self._active():
+            raise ended(tuple(self._of.events()), f"the machine does not run: {self._of.state().word}")
+        try:
+            return _take(live.of_domain(self._of), self._instances, self._addresses)
+        except Failure as failure:
+            if self._active():
+                raise
+            raise ended(tuple(self._of.events()), f"the machine was switched off: {self._of.state().word}") from failure
+
+    def _active(self) -> bool:
+        from deploy.domains.connection import explained
+
+        with explained(f"{self._of.host.uri}: {self.name}"):
+            return bool(self._of.raw.isActive())
+
+    def close(self) -> None:
+        self._instances.close()
+
+
+@contextmanager
+def local(what: str | None) -> Iterator[Local]:
+    """The machine that runs here, or that of the `skerry` with this process id."""
+    if not live.running():
+        raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
+    source = Local(live.find(what, "top"))
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+@contextmanager
+def of_libvirt(uri: str, name: str | None) -> Iterator[Domain]:
+    from deploy.domains import deployed  # whose library is there only where libvirt is
+    from deploy.domains.connection import Connection
+
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.raw.isActive():
+            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        source = Domain(one)
+        try:
+            yield source
+        finally:
+            source.close()
