@@ -186,7 +186,7 @@ def screen(name: str, emulated: bool, sample: Sample | None, state: State, width
         titles, lines = table(sample, state)
         first = min(state.scroll, max(0, len(lines) - room))
         body = lines[first : first + room]
-        if len(lines) > room:
+        if len(lines) > room > 0:
             shown = f"{first + 1}-{first + len(body)}/{len(lines)}"
         if not lines:
             body = [_nothing(state.view)][:room]
