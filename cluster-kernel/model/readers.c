@@ -51,6 +51,37 @@ static void a_is_here(void)
 	EXPLORE_CHECK(machine_progress(a) == 1 ? badge(a) == 1 : word_of(NOTE) == 1, "the signal is lost");
 }
 
+/* Woken before it has left its core, it goes on there and waits again. */
+static void woken_and_waits(void)
+{
+	make_a_on(2, 1);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_does(a, SYS_WAIT, OTHER);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void a_waits(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_WAITING && machine_progress(a) == 2 && running(1) == 0, "the thread does not wait");
+}
+
+/* Suspended while its core waits to be the writer: its call was made, or its registers are as it made it. */
+static void suspended_before_it_writes(void)
+{
+	make_a_on(2, 1);
+	machine_invokes(a, CNODE, CNODE_DELETE, OTHER, 0, 0);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void made_or_not(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && running(1) == 0, "the thread runs on");
+	EXPLORE_CHECK((machine_progress(a) == 1) == slot_empty(slot_of(OTHER)), "its system call is half made");
+	EXPLORE_CHECK(machine_progress(a) == 1 || result(a) != SKERRY_BAD_CAP, "a call that was not made has a result");
+}
+
 /* Two cores wake a thread of the other's, each. */
 static void cross(void)
 {
@@ -238,6 +269,8 @@ static void waits_again(void)
 static const struct explore_case cases[] = {
 	{ .name = "a thread leaves, waits and is queued", .threads = 2, .set_up = leaves_and_queued, .end = a_is_here, KERNEL },
 	{ .name = "a thread leaves, waits and runs", .threads = 2, .set_up = leaves_and_runs, .end = a_is_here, KERNEL },
+	{ .name = "a thread is woken and waits again", .threads = 2, .set_up = woken_and_waits, .end = a_waits, KERNEL },
+	{ .name = "suspended before it writes", .threads = 2, .set_up = suspended_before_it_writes, .end = made_or_not, KERNEL },
 	{ .name = "each wakes a thread of the other", .threads = 2, .set_up = cross, .end = both_woke, KERNEL },
 	{ .name = "two wake threads of a third", .threads = 3, .set_up = two_for_one, .end = a_and_b_woke, KERNEL },
 	{ .name = "a signal meets a bound receive", .threads = 2, .set_up = signal_to_bound, .end = bound_was_told, KERNEL },
