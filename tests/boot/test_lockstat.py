@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from deploy.boot import Run
 from deploy.cli import main
 from deploy.lockstat import live, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.snapshot import Snapshot
+from deploy.top.sample import between
+from deploy.top.source import Ended, local, of_libvirt
 from tests.boot.libvirtd import private_libvirtd
 from tests.boot.machine import client, machine, servers, with_redis
 
@@ -52,12 +55,34 @@ def test_running(tmp_path: Path) -> None:
         assert [(one["cluster"], one["lock"], one["emulated"]) for one in told] == [(0, "ticket", True), (1, "ticket", True)]
         assert all(check["holds"] for one in told for check in one["checks"])
 
+        watched(run, pid, tmp_path / "top.json")
+
         results = tmp_path / "run.json"
         results.write_text(json.dumps({"events": [event.data for event in run.events.events]}))
         started = source.between(source.read_file(results)[0], None, None)
         assert [s.cluster for s in started] == [0, 1]
         assert all(s.total.entries < now.total.entries for s, now in zip(started, first, strict=True))
         add_up(started)
+
+
+def watched(run: Run, pid: str, file: Path) -> None:
+    """skerry top of the same machine, while commands are sent to one instance"""
+    busy, *others = servers(run)
+    with local(pid) as source:
+        first = source.look()
+        for i in range(50):
+            client(run, busy).set(f"watched{i}", i)
+        made = between(first, source.look())
+    assert source.name == "test" and source.emulated and not made.trouble
+    rates = dict(made.instances)
+    assert list(rates) == servers(run)
+    assert (rates[busy] or 0) * made.seconds > 45, "but for the moments between looks"
+    assert all(rates[name] is not None and rates[name] < rates[busy] for name in others)
+    assert [row.cluster for row in made.clusters] == [0, 1] and len(made.cores) == 4
+    assert all((row.rates.entries or 0) > 0 and 0 <= (row.rates.utilisation or 0) <= 1 for row in made.cores)
+    assert main(["top", pid, "--once", "--interval", "0.5", "--json", str(file)]) == 0
+    told = json.loads(file.read_text())
+    assert told["deployment"] == "test" and [one["lock"] for one in told["results"]] == ["ticket", "ticket"]
 
 
 LIBVIRT = """\
@@ -90,4 +115,12 @@ def test_libvirt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert told["kernel"] == "clh+stat" and len(told["per_core"]) == 2
         assert told["locks"]["kernel"]["grabs"] > 500
         assert main(["lockstat", "nobody", *where]) == 2
+        assert main(["top", "locks", *where, "--once", "--json", str(tmp_path / "top.json")]) == 0
+        (seen,) = json.loads((tmp_path / "top.json").read_text())["results"]
+        assert seen["metrics"]["kernel_entries_per_s"] > 0 and seen["metrics"]["redis_ops_per_s"] is not None
+        with of_libvirt(daemon.uri, "locks") as source:
+            assert main(["stop", "locks", *where]) == 0
+            with pytest.raises(Ended, match="stopped"):
+                source.look()
+        assert main(["top", "locks", *where, "--once"]) == 1
         assert main(["undeploy", "locks", *where]) == 0
