@@ -9,7 +9,7 @@ from typing import Any
 
 from deploy.lockstat.record import LockStat, ratio
 from deploy.lockstat.snapshot import Core, Snapshot
-from deploy.top.source import Look, trouble
+from deploy.top.source import Look, lost, serving, trouble
 
 _STANDSTILL = 0.02  # of the interval: a clock that moved less says that nothing was counted anywhere
 
@@ -101,12 +101,13 @@ def between(earlier: Look, later: Look) -> Sample:
     seconds = max(later.at - earlier.at, 1e-6)
     before = {snapshot.cluster: snapshot for snapshot in earlier.snapshots}
     redis = _redis(earlier, later)
-    place = {str(e["app"]): (e.get("cluster"), e.get("cpu")) for e in later.events if e.kind == "serving"}
-    lost = {event.get("cluster") for event in later.events if event.kind == "cluster-lost"}
+    place = serving(later.events)
+    gone = lost(later.events)
+    before = {number: snapshot for number, snapshot in before.items() if number not in gone}  # what is parked is not busy
     clusters, cores, locks = [], [], []
     for snapshot in later.snapshots:
         number = snapshot.cluster
-        here = {app: rate for app, rate in redis.items() if place.get(app, (None,))[0] == number}
+        here = {app: rate for app, rate in redis.items() if app in place and place[app][0] == number}
         first = before.get(number)
         known = first is not None and _continues(first, snapshot)
         counts = snapshot.since(first) if first is not None and known else None
@@ -116,7 +117,7 @@ def between(earlier: Look, later: Look) -> Sample:
             cores.append(CoreRow(number, core.cpu, _of_core(snapshot, core, passed, seconds, own)))
         of_cluster = [row.rates for row in cores if row.cluster == number]
         rates = _of_cluster(snapshot, counts, of_cluster, seconds, _sum(here.values()))
-        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in lost, rates))
+        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in gone, rates))
         if counts and snapshot.counted:
             locks += [_lock(number, name, lock, seconds) for name, lock in counts.total.active.items()]
     started = [core.wall / snapshot.tsc_hz for snapshot in later.snapshots for core in snapshot.cores]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +51,30 @@ class Source(Protocol):
     def look(self) -> Look: ...
 
 
+def lost(events: Iterable[Event]) -> set[int]:
+    """Clusters that are, and have not started again."""
+    found: set[int] = set()
+    for event in events:
+        if event.kind == "cluster-lost":
+            found.add(int(event["cluster"]))
+        elif event.kind == "boot":
+            found.discard(int(event["cluster"]))
+    return found
+
+
+def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
+    """Applications that serve, each with its cluster and its CPU."""
+    found: dict[str, tuple[int, int]] = {}
+    for event in events:
+        if event.kind == "serving":
+            found[str(event["app"])] = (int(event["cluster"]), int(event["cpu"]))
+        elif event.kind in ("exit", "fault", "failed"):
+            found.pop(str(event.get("app")), None)
+        elif event.kind == "cluster-lost":
+            found = {app: place for app, place in found.items() if place[0] != event["cluster"]}
+    return found
+
+
 def trouble(events: tuple[Event, ...]) -> list[str]:
     """In words: clusters that were lost, programs that were killed or could not be started."""
     return [_words(event) for event in events if event.kind in TROUBLE]
@@ -69,8 +93,8 @@ def ended(events: tuple[Event, ...], otherwise: str) -> Ended:
         return Ended("the machine is done: all that it waited for has ended well", True)
     if done:
         return Ended(f"the machine failed: {done[-1].get('why') or (trouble(events) or [str(done[-1])])[-1]}", False)
-    if lost := trouble(events):
-        return Ended(f"{otherwise}; before that, {lost[-1]}", False)
+    if bad := trouble(events):
+        return Ended(f"{otherwise}; before that, {bad[-1]}", False)
     return Ended(otherwise, True)
 
 
@@ -78,9 +102,8 @@ def _take(machine: live.Machine, instances: Instances, addresses: dict[str, str]
     events = tuple(machine.events.events)
     if not machine.events.of("boot"):
         return Look(time.monotonic(), (), events)
-    serving = {str(event["app"]) for event in events if event.kind == "serving"}
-    gone = {str(event.get("app")) for event in events if event.kind in ("exit", "fault", "failed")}
-    served = instances.look({app: at for app, at in addresses.items() if app in serving - gone})
+    there = serving(events)
+    served = instances.look({app: at for app, at in addresses.items() if app in there})
     snapshots = tuple(machine.snapshots())
     return Look(time.monotonic(), snapshots, events, served)
 
@@ -106,7 +129,7 @@ class Local:
                 raise
             self._events.feed(self._file.read())
             owner = self._folder.name.split("-")[2]
-            raise ended(tuple(self._events.events), f"the machine was ended by the skerry that ran it, process {owner}") from failure
+            raise ended(tuple(self._events.events), f"the machine is gone: its skerry, process {owner}, ended it or lost its emulator") from failure
 
     def _gone(self) -> bool:
         deadline = time.monotonic() + _GRACE

@@ -189,6 +189,12 @@ def test_trouble() -> None:
     made = sample(events=(fault, lost))
     assert screen("name", False, made, State(), 80, 24)[2] == "! 2: cluster 1 is lost: it panicked"
     assert [row.lost for row in made.clusters] == [False, True]
+    assert made.cores[0].rates.utilisation == 0.25 and made.cores[2].rates.utilisation is None, "what is parked is not busy"
+    assert made.whole.entries == 2000
+    back = sample(events=(lost, Event("boot", {"event": "boot", "cluster": 1})))
+    assert [row.lost for row in back.clusters] == [False, False]
+    assert source.serving((serving("redis@1", 0, 1), serving("redis@3", 1, 3), lost)) == {"redis@1": (0, 1)}
+    assert source.serving((serving("redis@1", 0, 1), fault)) == {}
     assert "! redis@1 was killed: page fault" in plain("name", False, made)
     assert "statistics = true" in screen("name", False, sample(kernel="clh"), State(), 80, 24)[2]
 
