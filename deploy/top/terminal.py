@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
+import signal
 import sys
 import termios
 import tty
@@ -17,6 +17,7 @@ from deploy.errors import Failure
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # the other screen, no cursor
 _LEAVE = "\x1b[?25h\x1b[?1049l"
 _CHUNK = 1024
+_UNKNOWN = 80, 24
 
 
 def is_one() -> bool:
@@ -26,18 +27,18 @@ def is_one() -> bool:
 
 class Terminal:
     def size(self) -> tuple[int, int]:
-        """Columns and lines, as of now."""
-        if any(os.environ.get(name) for name in ("COLUMNS", "LINES")):
-            try:
-                return tuple(os.get_terminal_size(sys.stdout.fileno()))  # type: ignore[return-value]
-            except OSError:
-                pass
-        return tuple(shutil.get_terminal_size())  # type: ignore[return-value]
+        """Columns and lines, as of now; what the environment says of them is of before."""
+        try:
+            width, height = os.get_terminal_size(sys.stdout.fileno())
+        except OSError:
+            width = height = 0
+        return (width, height) if width and height else _UNKNOWN
 
     def draw(self, lines: Sequence[str]) -> None:
-        """At once, without a moment of emptiness; the last line gets no line feed, which would scroll."""
-        text = "\r\n".join(f"{line}\x1b[K" for line in lines)
-        _write(f"\x1b[H{text}\x1b[J")
+        """As many as fit. Each line is emptied before it is written: behind its last column some terminals would take
+        the last character along; and no line feed follows the last, which would scroll."""
+        text = "\r\n".join(f"\x1b[K{line}" for line in lines)
+        _write(f"\x1b[H{text}")
 
     def keys(self, seconds: float) -> str | None:
         """What was typed within that time, "" for nothing; None when the terminal is gone."""
@@ -66,6 +67,7 @@ def opened() -> Iterator[Terminal]:
     sys.stdout.flush()
     file = sys.stdin.fileno()
     before = termios.tcgetattr(file)
+    suspend = signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # a shell would find our screen and our keys
     try:
         tty.setcbreak(file)
         _write(_ENTER)
@@ -79,3 +81,4 @@ def opened() -> Iterator[Terminal]:
             termios.tcsetattr(file, termios.TCSADRAIN, before)
         except termios.error:
             pass  # it is gone
+        signal.signal(signal.SIGTSTP, suspend)
