@@ -2,7 +2,7 @@
 """What the YCSB clients report: counts, and latencies as a histogram in several parts (apps/ycsb/report.c)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ def merged(clients: Iterable[Client]) -> list[tuple[float, int]]:
     return sorted(total.items())
 
 
-def percentile(histogram: list[tuple[float, int]], percent: float) -> float:
+def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
     """The latency that `percent` of the operations do not exceed; 0 without operations."""
     total = sum(count for _, count in histogram)
     seen = 0

@@ -2,6 +2,20 @@
 #include <libfdt.h>
 #include <string.h>
 #include "arguments.h"
+#include "bare.h"
+#include "output.h"
+
+/* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
+static uint64_t thread_block[8];
+
+const void *experiment_begin(void)
+{
+	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
+	output_init();
+	memory_init();
+	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
+	return modules_map("map");
+}
 
 const char *argument(const void *map, unsigned number)
 {

@@ -7,6 +7,9 @@
 
 extern const char program_name[];
 
+/* First of all: priority, output, memory. Returns the map, or null; what is mapped for it lasts. */
+const void *experiment_begin(void);
+
 /* Of `map`, a devicetree; null when there is none of this number. */
 const char *argument(const void *map, unsigned number);
 uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise);

@@ -16,6 +16,8 @@
 #include <skerry/stat.h>
 #include <skerry/stubs.h>
 
+enum { MAIN_PRIORITY = 100 }; /* of the thread that starts the others and waits, on core 0 */
+
 _Noreturn void bare_main(void);
 
 #define ROOT ((const struct root_info *)ROOT_INFO_VADDR)

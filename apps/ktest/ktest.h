@@ -11,8 +11,6 @@
 #include <stdatomic.h>
 #include "bare.h"
 
-enum { MAIN_PRIORITY = 100 }; /* of the thread that runs the tests, on core 0 */
-
 /* What a test needs that not every machine has: it is skipped without. */
 enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8 };
 

@@ -9,9 +9,6 @@ enum { ROUNDS = 1000 };
 
 const char program_name[] = "pingpong";
 
-/* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
-static uint64_t thread_block[8];
-
 static void scale(const void *map)
 {
 	static struct scale told;
@@ -28,11 +25,7 @@ static void scale(const void *map)
 /* Arguments: ipc [ROUNDS], latency, or scale UNIT ROUNDS CORES,... DELAY,... */
 _Noreturn void bare_main(void)
 {
-	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
-	output_init();
-	memory_init();
-	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
-	const void *map = modules_map("map");
+	const void *map = experiment_begin();
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "scale"))
 		clusters_init();

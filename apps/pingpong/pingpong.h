@@ -9,8 +9,6 @@
 #include "bare.h"
 #include "shared.h"
 
-enum { MAIN_PRIORITY = 100 }; /* of the thread that starts the others and waits */
-
 struct shared {
 	uint32_t stamp[2];
 	uint64_t rounds;

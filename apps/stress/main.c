@@ -5,9 +5,6 @@
 
 const char program_name[] = "stress";
 
-/* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
-static uint64_t thread_block[8];
-
 static unsigned number(const void *map, unsigned which, unsigned most)
 {
 	uint64_t value = argument_number(map, which, 0);
@@ -18,11 +15,7 @@ static unsigned number(const void *map, unsigned which, unsigned most)
 /* Arguments: messages CLIENTS ROUNDS, or memory TASKS PAGES ROUNDS PAGERS */
 _Noreturn void bare_main(void)
 {
-	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
-	output_init();
-	memory_init();
-	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
-	const void *map = modules_map("map");
+	const void *map = experiment_begin();
 	memory_reset();
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "messages"))

@@ -9,7 +9,6 @@
 #include "bare.h"
 
 enum {
-	MAIN_PRIORITY = 100, /* of the thread that makes everything and waits */
 	PAGER_PRIORITY = 95,
 	TASK_PRIORITY = 90,  /* of clients, servers and those who write */
 	TASKS_MAX = 60,      /* clients or tasks: a bit each in a notification's word */

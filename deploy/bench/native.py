@@ -79,15 +79,6 @@ def sizes(text: str | None) -> list[int]:
     return sorted({*range(1, min(most, FEW) + 1), *(n for n in (16, 32) if n < most), most})
 
 
-def scale(
-    locks: Sequence[str], delays: Sequence[float], cores: Sequence[int], rounds: int, output: Output,
-    runs: int = native_scale.RUNS,
-) -> list[dict[str, Any]]:
-    """Results of ping-pong on every core. `cores` are the sizes to try, `rounds` what each core makes, roughly."""
-    session = Session(max(cores), output)
-    return native_scale.measure(dict.fromkeys(locks, delays), cores, rounds, output, runs, session.usable)
-
-
 def scale_command(
     wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
     runs: int = native_scale.RUNS,

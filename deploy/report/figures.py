@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
-from deploy.report.group import Value, percentile
+from deploy.report.group import Value
 from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
+from deploy.ycsb import percentile
 from topology.model.fit import Fit
 
 LONGEST = 34  # characters of a name beside a bar

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs of the same thing, put together: a mean and how far single runs are from it."""
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -116,17 +115,6 @@ def _machine(entry: Entry) -> str | None:
 def _told(entry: Entry) -> tuple[object, ...]:
     """What the benchmark was told, where it says so among its metrics."""
     return tuple(entry.metrics.get(name) for name in ("delay_cycles", "rounds", "operations"))
-
-
-def percentile(histogram: Sequence[tuple[float, int]], percent: float) -> float:
-    """The latency that `percent` of the operations do not exceed."""
-    total = sum(count for _, count in histogram)
-    seen = 0
-    for value, count in histogram:
-        seen += count
-        if seen * 100 >= total * percent:
-            return value
-    return math.nan
 
 
 def ratio(first: Group, second: Group, metric: str) -> Value | None:

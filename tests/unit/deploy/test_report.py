@@ -17,8 +17,8 @@ from deploy.cli import main
 from deploy.deployment import Deployment, Load, Redis
 from deploy.expand import plan
 from deploy.report import load, page
-from deploy.report.group import percentile
 from deploy.results import document, evaluate
+from deploy.ycsb import percentile
 from topology.model.regimes import ClosedForm
 
 from .synthetic import good_run, stream
