@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy import modules
-from deploy.deployment import EVERY_CORE, Deployment, Load, Program
+from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Redis
 from deploy.deployment.blame import blamed
 from topology.check import check_map
 from topology.clustermap import Application, ClusterMap, Network
@@ -26,6 +26,7 @@ REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 SYSTEM_HEAP = 2 * MIB
 SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
+SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their ports unless their arguments say another
 
 
 @dataclass
@@ -157,6 +158,14 @@ def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Applica
             client.args = client_args(deployment.load, redis.ipv4, deployment.redis.port, redis.name, index)
             if stack:
                 apart(client, CLIENT_STACK_HEAP)
+    if deployment.metrics:
+        if deployment.metrics.cpu >= cores:
+            raise InputError("metrics cpu", f"cpu {deployment.metrics.cpu} is not on a machine of {cores} cores, which begin at 0")
+        metrics = add("metrics", "metrics", deployment.metrics.cpu, deployment.metrics.heap)
+        metrics.ipv4, metrics.mac, metrics.statistics = addresses.other(), _mac(metrics.number), True
+        metrics.args = ["--port", str(deployment.metrics.port)]
+        if deployment.redis:
+            metrics.args += ["--redis-port", str(deployment.redis.port)]
     for number, program in enumerate(deployment.programs):
         if program.cpu >= cores:
             culprit = f"program {number} cpu" if deployment.places else program.program
@@ -174,6 +183,8 @@ def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[
     for app in apps:
         if app.program == "redis-server" and deployment.redis:
             found.append((app.name, deployment.redis.port))
+        if app.program == "metrics" and deployment.metrics:
+            found.append((app.name, deployment.metrics.port))
     for app, program in zip(apps[len(apps) - len(programs) :], programs):
         found += [(app.name, port) for port in program.forward]
     return found
@@ -204,6 +215,8 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     for cluster in cluster_map.clusters:
         mine = [a for a in apps if a.cpu in cluster.cpus]
         cluster.modules = list(dict.fromkeys(a.program for a in mine))
+    if deployment.metrics:
+        _check_metrics(deployment.metrics, cluster_map)
     cluster_map.network = NETWORK if deployment.network else None
     cluster_map.applications = apps
     if any(a.barrier for a in apps) and deployment.shutdown == "when-done":
@@ -221,6 +234,14 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     )
 
 
+def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
+    cluster = cluster_map.cluster_of(metrics.cpu)
+    if cluster and not cluster.devices:
+        owner = next(c for c in cluster_map.clusters if c.devices)
+        where = ", ".join(str(cpu) for cpu in owner.cpus)
+        raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all (cpu {where})")
+
+
 def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
     locks, clusters = deployment.locks, cluster_map.clusters
     if len(locks) != len(clusters):
@@ -233,7 +254,7 @@ def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
 def plan_map(path: Path, shape: Shape | None = None, metal: Machine | None = None) -> Plan:
     """A map that somebody wrote, on `metal`, `shape`, the machine that it names, or else two sockets of two cores.
 
-    Every redis-server is forwarded.
+    Every redis-server is forwarded, and the endpoint for Prometheus.
     """
     cluster_map = read_file(path)
     machine = metal or emulated(shape or cluster_map.shape or Shape())
@@ -242,8 +263,8 @@ def plan_map(path: Path, shape: Shape | None = None, metal: Machine | None = Non
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
     found = []
     for app in cluster_map.applications:
-        if app.ipv4 and app.program == "redis-server":
-            port = app.args[app.args.index("--port") + 1] if "--port" in app.args[:-1] else "6379"
+        if app.ipv4 and app.program in SERVERS:
+            port = app.args[app.args.index("--port") + 1] if "--port" in app.args[:-1] else str(SERVERS[app.program])
             if not port.isdecimal() or not 0 < int(port) < 65536:
                 raise InputError(app.name, f"'{port}' is not a port")
             found.append((app.name, int(port)))

@@ -18,6 +18,7 @@ PROGRAMS = {
     "stack": Path("net/stack.elf"),
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
+    "metrics": Path("apps/metrics/metrics.elf"),
     "posixtest": Path("apps/libc/posixtest.elf"),
     "ktest": Path("apps/ktest/ktest.elf"),
     "pingpong": Path("apps/pingpong/pingpong.elf"),

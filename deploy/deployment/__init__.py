@@ -11,13 +11,14 @@ from deploy.deployment.model import (
     WORKLOADS,
     Deployment,
     Load,
+    Metrics,
     Program,
     Redis,
 )
 
 __all__ = [
     *("DEFAULT", "EVERY_CORE", "REDIS_ARGS", "STACKS", "WORKLOADS"),
-    *("Deployment", "Load", "Program", "Redis", "parse", "read"),
+    *("Deployment", "Load", "Metrics", "Program", "Redis", "parse", "read"),
 ]
 
 

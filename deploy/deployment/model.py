@@ -56,6 +56,15 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """The program that answers Prometheus."""
+
+    port: int = 9100
+    cpu: int = 0
+    heap: int = 16 * MIB
+
+
+@dataclass(frozen=True)
 class Deployment:
     name: str = "deployment"
     shape: Shape = field(default_factory=Shape)
@@ -65,6 +74,7 @@ class Deployment:
     statistics: bool = False  # the kernel image that counts
     redis: Redis | None = None
     load: Load = field(default_factory=Load)
+    metrics: Metrics | None = None
     programs: tuple[Program, ...] = ()
     shutdown: str = "when-done"
     network: bool = True

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from deploy.deployment import places as positions
 from deploy.deployment import problems
-from deploy.deployment.model import Deployment, Load, Program, Redis
+from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis
 from deploy.deployment.places import Places
 from deploy.deployment.schema import Clusters, File, Machine, is_name
 from topology.errors import InputError
@@ -106,7 +106,7 @@ class _Reader:
         alone = not is_layout_name(layout)  # a map, which says all but the machine
         if alone:
             self._check_map_alone(file)
-        elif not file.redis and not file.program:
+        elif not file.redis and not file.metrics and not file.program:
             raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
         locks = file.clusters.lock
         return Deployment(
@@ -118,6 +118,7 @@ class _Reader:
             statistics=file.clusters.statistics,
             redis=self._redis(file),
             load=Load(**file.ycsb.model_dump()),
+            metrics=Metrics(**file.metrics.model_dump()) if file.metrics else None,
             programs=tuple(
                 Program(**p.model_dump() | {"args": tuple(p.args), "forward": tuple(p.forward)}) for p in file.program
             ),
@@ -153,7 +154,7 @@ class _Reader:
         raise self.wrong(f"{self.folder / path}: {problem}", *key)
 
     def _check_map_alone(self, file: File) -> None:
-        for name in ("redis", "ycsb", "program", "network", "shutdown"):
+        for name in ("redis", "ycsb", "metrics", "program", "network", "shutdown"):
             if name in file.model_fields_set:
                 where = self.places.where((name,))
                 raise InputError(where, f"'{name}' contradicts the layout, a cluster map that says what runs")

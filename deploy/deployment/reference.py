@@ -36,6 +36,7 @@ def tables() -> str:
         "clusters": ("[clusters]", schema.Clusters),
         "redis": ("[redis]", schema.RedisTable),
         "ycsb": ("[ycsb]", schema.Ycsb),
+        "metrics": ("[metrics]", schema.MetricsTable),
         "program": ("[[program]]", schema.ProgramTable),
     }
     parts = [_table("At the top", schema.File, form, skip=set(inner))]

@@ -11,13 +11,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from deploy import modules
-from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Redis
+from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis
 from deploy.deployment.model import Program as ProgramDefaults
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
 
-# Programs that nobody deploys: some are a cluster's first task, and stacks come with what they serve.
-NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack")
+# Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, metrics by [metrics].
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "metrics")
 
 
 def wrong(text: str, *at: str) -> PydanticCustomError:
@@ -191,6 +191,17 @@ class Ycsb(Table):
     heap: Size = Field(Load.heap, description="Memory that each client reserves.")
 
 
+class MetricsTable(Table):
+    """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters, cores,
+    locks and Redis instances count. Without this table there is none."""
+
+    port: Port = Field(Metrics.port, description="Its TCP port, which the host reaches.")
+    cpu: Cpu = Field(
+        Metrics.cpu, description="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
+    )
+    heap: Size = Field(Metrics.heap, description="Memory that it reserves.")
+
+
 class ProgramTable(Table):
     """Any other program of the image, as often as wanted: one process on one core."""
 
@@ -225,6 +236,7 @@ class File(Table):
     clusters: Clusters = Field(Clusters(), description="Clusters and kernels.")
     redis: RedisTable | None = Field(None, description="Instances of Redis.")
     ycsb: Ycsb = Field(Ycsb(), description="The load.")
+    metrics: MetricsTable | None = Field(None, description="An endpoint for Prometheus.")
     program: list[ProgramTable] = Field([], description="Other programs.")
 
     @model_validator(mode="after")
@@ -234,6 +246,8 @@ class File(Table):
         if not self.network:
             if self.redis:
                 raise wrong("contradicts [redis], which needs the network", "network")
+            if self.metrics:
+                raise wrong("contradicts [metrics], which needs the network", "network")
             for program in self.program:
                 if program.network:
                     raise wrong(f"contradicts '{program.program}', which needs the network", "network")

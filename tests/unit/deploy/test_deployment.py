@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from deploy import deployment
-from deploy.deployment import Deployment, Load, Program, Redis, parse
+from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
 from deploy.expand import plan, plan_map
 from deploy.paths import ROOT
 from topology.dts import write_dts
@@ -69,8 +69,18 @@ def test_too_many_ports_for_one_switch_are_refused() -> None:
         plan(Deployment(shape=Shape(2, 30, 16 * GIB), redis=Redis(instances=40, heap=2 * MIB), load=Load(clients=2)))
 
 
+def test_metrics_has_an_address_a_port_for_the_host_and_the_right_to_ask() -> None:
+    made = plan(parse("[redis]\nport = 7000\n[ycsb]\nclients = 1\n[metrics]\nport = 9999\ncpu = 1"))
+    apps = made.cluster_map.applications
+    metrics = next(a for a in apps if a.program == "metrics")
+    assert metrics.cpu == 1 and metrics.args == ["--port", "9999", "--redis-port", "7000"]
+    assert metrics.ipv4 and [a.name for a in apps if a.statistics] == [metrics.name]
+    assert (metrics.name, 9999) in made.forwards
+    assert "metrics" in made.cluster_map.clusters[0].modules and "metrics" not in made.cluster_map.clusters[1].modules
+
+
 def test_a_map_file_is_a_deployment_too(tmp_path: Path) -> None:
-    made = plan(Deployment(shape=Shape(2, 3, GIB), redis=Redis(heap=64 * MIB)))
+    made = plan(Deployment(shape=Shape(2, 3, GIB), redis=Redis(heap=64 * MIB), metrics=Metrics(port=9101)))
     path = tmp_path / "mine.dts"
     path.write_text(write_dts(made.cluster_map))
     read = plan_map(path)
