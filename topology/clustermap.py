@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from topology.machine import MemoryRange, Shape
+from topology.machine import Board, MemoryRange, Shape
 
 COMPATIBLE = "skerry,cluster-map-v1"
 
@@ -94,7 +94,7 @@ class ClusterMap:
     network: Network | None = None
     applications: list[Application] = field(default_factory=list)
     shutdown: str | None = None  # "when-done", or run on
-    shape: Shape | None = None  # the emulated machine that the map was made for
+    shape: Shape | Board | None = None  # the emulated machine that the map was made for (irregular.py)
 
     def cluster_of(self, cpu: int) -> Cluster | None:
         return next((c for c in self.clusters if cpu in c.cpus), None)

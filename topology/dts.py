@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 
 from topology.clustermap import COMPATIBLE, Application, Cluster, ClusterMap, Range
+from topology.machine import Board
 
 
 def cells64(*values: int) -> str:
@@ -95,8 +96,15 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
     out.line("#address-cells = <2>;")
     out.line("#size-cells = <2>;")
 
-    if cluster_map.shape:
-        shape = cluster_map.shape
+    shape = cluster_map.shape
+    if isinstance(shape, Board):
+        out.open("machine")
+        out.line(f"sockets = <{shape.sockets}>;")
+        out.line(f"l3-caches-per-socket = <{shape.caches}>;")
+        out.line(f"cores-per-l3-cache = <{shape.cores}>;")
+        out.line(f"threads-per-core = <{shape.threads}>;")
+        out.close()
+    elif shape:
         out.open("machine")
         out.line(f"sockets = <{shape.sockets}>;")
         out.line(f"cores-per-socket = <{shape.cores}>;")

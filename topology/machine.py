@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machines: what they are made of (parts.py), and the emulated ones, which have a shape."""
+"""Machines: what they are made of (parts.py), and the emulated ones, regular or like one that exists."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from topology.errors import InputError
-from topology.parts import Core, Machine, MemoryRange, Shape
-from topology.q35 import place
+from topology.parts import Board, Core, Machine, MemoryRange, Shape
+from topology.q35 import grid, place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
 
-__all__ = ["Core", "Machine", "MemoryRange", "Shape", "default_memory", "emulated", "shape_of"]
+__all__ = ["Board", "Core", "Machine", "MemoryRange", "Shape", "default_memory", "emulated", "like", "shape_of"]
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 21
@@ -29,8 +30,7 @@ def _check(shape: Shape) -> None:
         raise InputError("--sockets", f"{shape.sockets} is not between 1 and 16")
     if not 1 <= shape.cores <= 64:
         raise InputError("--cores", f"{shape.cores} is not between 1 and 64")
-    if shape.memory % LARGE_PAGE or shape.memory < 256 * MIB:
-        raise InputError("--memory", f"{format_size(shape.memory)} is not a multiple of 2 MiB from 256 MiB on")
+    _check_memory(shape.memory)
     for what, parts in (("L3 caches", shape.caches), ("NUMA nodes", shape.nodes)):
         if parts < 0 or shape.cores % max(1, parts):
             raise InputError("machine", f"{shape.cores} cores of a socket cannot be in {parts} {what}")
@@ -38,8 +38,15 @@ def _check(shape: Shape) -> None:
         raise InputError("machine", f"{shape} cannot be")
 
 
-def emulated(shape: Shape) -> Machine:
-    """The machine of a shape, with what QEMU makes of it."""
+def _check_memory(size: int) -> None:
+    if size % LARGE_PAGE or size < 256 * MIB:
+        raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB from 256 MiB on")
+
+
+def emulated(shape: Shape | Machine) -> Machine:
+    """The machine of a shape, with what QEMU makes of it; one that `like` made is that already."""
+    if isinstance(shape, Machine):
+        return shape
     _check(shape)
     cores = []
     for number in range(shape.cpus):
@@ -59,17 +66,56 @@ def emulated(shape: Shape) -> Machine:
     return place(found)
 
 
-def shape_of(machine: Machine, memory: int | None = None) -> Shape:
-    """The shape of a regular machine, or why it has none.
+def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
+    """What is emulated like a machine: its shape, if it is regular, else sockets, L3 caches, nodes and threads one by one.
 
-    Its memory does not have to fit into ours: each node with cores has `memory`, other nodes do not count.
+    Its memory does not have to fit into ours: each node that has any gets `memory`, or what its cores need by default.
+    Nodes without memory or cores stay such.
     """
-    if machine.shape:
+    if memory:
+        _check_memory(memory)
+    with_cores = {core.node for core in machine.cores}
+    if with_cores == {range_.node for range_ in machine.memory}:
+        try:
+            return shape_of(machine, memory)
+        except InputError:
+            pass
+    return with_memory(machine, (lambda cores: memory) if memory else default_memory)
+
+
+def with_memory(shape: Shape | Machine, size: Callable[[int], int]) -> Shape | Machine:
+    """With memory of `size(cores)` in each node that has any, by the number of cores that it has to serve."""
+    if isinstance(shape, Shape):
+        return replace(shape, memory=size(shape.cores * shape.threads // shape.nodes))
+    memory = tuple(MemoryRange(0, size(cores), node) for node, cores in _served(shape).items())
+    found = place(replace(shape, memory=memory))
+    return replace(found, shape=board_of(found))
+
+
+def _served(machine: Machine) -> dict[int, int]:
+    """Cores that each node with memory serves: its own, and those of its socket, or anywhere, whose node has none."""
+    count = dict.fromkeys(sorted({range_.node for range_ in machine.memory}), 0.0)
+    of_socket = {s: {c.node for c in machine.cores if c.socket == s} & set(count) for s in machine.sockets}
+    for core in machine.cores:
+        near = {core.node} if core.node in count else of_socket[core.socket] or set(count)
+        for node in near:
+            count[node] += 1 / len(near)
+    return {node: -int(-cores // 1) for node, cores in count.items()}
+
+
+def board_of(machine: Machine) -> Board:
+    found = grid(machine.cores)
+    caches = found.dies if any(core.l3 is not None for core in machine.cores) else 0
+    return Board(found.sockets, caches, found.cores, found.threads)
+
+
+def shape_of(machine: Machine, memory: int | None = None) -> Shape:
+    """The shape of a regular machine, or why it has none: each of its nodes has `memory`, or enough for its cores."""
+    if isinstance(machine.shape, Shape):
         return machine.shape
     sizes = Counter(socket for socket, _ in {(core.socket, core.physical) for core in machine.cores})
     if len(set(sizes.values())) > 1:
-        counts = ", ".join(str(count) for count in sorted(sizes.values()))
-        raise InputError(machine.name, f"sockets of different sizes ({counts} cores) cannot be emulated in a run")
+        raise InputError(machine.name, "has sockets of different sizes")
     first = [core for core in machine.cores if core.socket == machine.cores[0].socket]
     physical = len({core.physical for core in first})
     caches = {core.l3 for core in first}
@@ -83,22 +129,24 @@ def shape_of(machine: Machine, memory: int | None = None) -> Shape:
     )
     alike = len(first) == physical * shape.threads and physical % max(1, shape.caches) == 0 == physical % shape.nodes
     if not alike or _pattern(emulated(shape)) != _pattern(machine):
-        raise InputError(machine.name, "its cores, L3 caches or NUMA nodes are not alike: cannot be emulated in a run")
+        raise InputError(machine.name, "has cores, L3 caches or NUMA nodes that are not alike")
     return shape
 
 
 def with_shape(machine: Machine) -> Machine:
-    """The machine with its shape, where emulating that shape gives the same cores and memory: such a map can be run."""
+    """The machine with its shape, where emulating that gives the same cores and memory: such a map can be run."""
     sizes = {machine.memory_of(core.node) for core in machine.cores}
     try:
-        shape = shape_of(machine, sizes.pop())
-        same = emulated(shape)
+        shape = shape_of(machine, max(sizes))
+        if _places(emulated(shape)) == _places(machine):
+            return replace(machine, shape=shape)
     except InputError:
-        return machine
-    cores = [(core.apic, core.node) for core in machine.cores]
-    if cores != [(core.apic, core.node) for core in same.cores] or machine.memory != same.memory:
-        return machine
-    return replace(machine, shape=shape)
+        pass
+    return replace(machine, shape=board_of(machine)) if _places(place(machine)) == _places(machine) else machine
+
+
+def _places(machine: Machine) -> tuple[list[tuple[int, int]], tuple[MemoryRange, ...]]:
+    return [(core.apic, core.node) for core in machine.cores], machine.memory
 
 
 def _pattern(machine: Machine) -> list[tuple[int, ...]]:

@@ -61,15 +61,40 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Board:
+    """The places for cores of an emulated machine that is not regular: of each as many as the widest has. Which of
+    them hold a core is in the cores' APIC ids."""
+
+    sockets: int
+    caches: int  # L3 caches of a socket; 0: none, and the cores below are of a socket
+    cores: int  # of an L3 cache
+    threads: int  # of a core
+
+    def __str__(self) -> str:
+        parts = [f"places for {self.sockets} sockets"]
+        if self.caches:
+            parts.append(f"{self.caches} L3 caches each")
+        return ", ".join([*parts, f"{self.cores} cores each", f"{self.threads} threads each"])
+
+
+@dataclass(frozen=True)
 class Machine:
     name: str
     cores: tuple[Core, ...]  # by socket, cache, node and core
     memory: tuple[MemoryRange, ...]
     distances: dict[tuple[int, int], int] = field(default_factory=dict, hash=False)
-    shape: Shape | None = None  # what QEMU is to emulate, where that is so regular
+    shape: Shape | Board | None = None  # of an emulated machine: what a map says of it
     near: dict[int, frozenset[int]] = field(default_factory=dict, hash=False)  # node without cores: nodes beside it
     notes: tuple[str, ...] = ()  # what a user should know: what was left out, what cannot be seen in a map
     host_nodes: tuple[int, ...] = ()  # what the host that would run a domain calls `nodes`; empty: the host is unknown
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def cpus(self) -> int:
+        """Cores as the map counts them: threads."""
+        return len(self.cores)
 
     @property
     def nodes(self) -> list[int]:

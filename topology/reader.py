@@ -18,8 +18,9 @@ from topology.clustermap import (
 )
 from topology.errors import InputError
 from topology.fdt import Node, compile_dts, load, parse
-from topology.machine import MemoryRange, Shape
+from topology.machine import Board, MemoryRange, Shape
 
+BOARD = ("sockets", "l3-caches-per-socket", "cores-per-l3-cache", "threads-per-core")  # of an irregular machine
 _BOOKKEEPING = {"phandle", "linux,phandle"}
 
 
@@ -269,11 +270,15 @@ class _MapReader:
         reader.finish()
         return value
 
-    def shape(self) -> Shape | None:
+    def shape(self) -> Shape | Board | None:
         node = self.root.child("machine")
         if node is None:
             return None
         reader = _Reader(node)
+        if reader.has("cores-per-l3-cache"):
+            board = Board(*(reader.cell(name) for name in BOARD))
+            reader.finish()
+            return board
         optional = {"caches": "l3-caches-per-socket", "nodes": "nodes-per-socket", "threads": "threads-per-core"}
         found = Shape(
             reader.cell("sockets"),

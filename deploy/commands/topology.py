@@ -17,6 +17,7 @@ from topology.clustermap import ClusterMap
 from topology.draw import draw, to_json
 from topology.dts import write_dts
 from topology.errors import InputError
+from topology.irregular import machine_of
 from topology.layouts import NAMES, is_layout_name, make_map
 from topology.libvirt_domain import domain
 from topology.machine import Machine, Shape, default_memory, emulated, with_shape
@@ -66,7 +67,7 @@ def topology(
         if lock or smt:
             raise InputError("--lock" if lock else "--smt", f"{layout} is a map: it says its kernels and cores itself")
         cluster_map = read_file(Path(layout))
-        machine = machine or emulated(cluster_map.shape or Shape())
+        machine = machine or machine_of(cluster_map)
     check_map(cluster_map, machine)
     if (BUILD / LOADER).exists():  # before the first build there are no images to look for
         collect(cluster_map)

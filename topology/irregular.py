@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The machine that a map was made for, where it is emulated: its shape says it, or a board and the map's cores."""
+
+from topology.clustermap import ClusterMap
+from topology.errors import InputError
+from topology.machine import emulated, uniform_distances
+from topology.parts import Board, Core, Machine, Shape
+from topology.q35 import Place, place
+
+
+def machine_of(cluster_map: ClusterMap) -> Machine:
+    """What a map without a machine of its own is for, nobody knows: two sockets of two cores."""
+    board = cluster_map.shape
+    return _irregular(cluster_map, board) if isinstance(board, Board) else emulated(board or Shape())
+
+
+def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
+    """The cores that the map names and no others, its memory, its distances; refused unless QEMU makes just these."""
+    cores = []
+    for where, number in sorted((_place(board, cpu.apic), i) for i, cpu in enumerate(cluster_map.cpus)):
+        socket, die, core, _ = where
+        l3 = socket * board.caches + die if board.caches else None
+        physical = (socket * max(1, board.caches) + die) * board.cores + core
+        cpu = cluster_map.cpus[number]
+        cores.append(Core(cpu.apic, socket, cpu.node, l3, physical, number))
+    nodes = sorted({core.node for core in cores} | {range_.node for range_ in cluster_map.memory})
+    found = Machine(
+        name=f"emulated, {len(cores)} cores, {board}",
+        cores=tuple(cores),
+        memory=tuple(cluster_map.memory),
+        distances=dict(cluster_map.distances) or uniform_distances(nodes),
+        shape=board,
+    )
+    made = place(found)
+    for core, same in zip(found.cores, made.cores):
+        if (core.apic, core.node) != (same.apic, same.node):
+            raise InputError(
+                f"cpu@{core.apic:x}",
+                f"cannot be emulated: of these cores and nodes QEMU makes APIC id {same.apic:#x} in node {same.node} of it",
+            )
+    if found.memory != made.memory:
+        differs = next((r for r in found.memory if r not in made.memory), found.memory[-1])
+        raise InputError(f"memory@{differs.base:x}", f"cannot be emulated: QEMU has no memory of node {differs.node} just there")
+    return found
+
+
+def _place(board: Board, apic: int) -> Place:
+    """As topology.q35.Grid makes APIC ids: each part has as many bits as its largest number needs."""
+    found, rest = [], apic
+    for width in (board.threads, board.cores, max(1, board.caches)):
+        bits = (width - 1).bit_length()
+        found.append(rest & ((1 << bits) - 1))
+        rest >>= bits
+        if found[-1] >= width:
+            raise InputError(f"cpu@{apic:x}", f"is not on the machine of this map, with {board}")
+    if rest >= board.sockets:
+        raise InputError(f"cpu@{apic:x}", f"is not on the machine of this map, with {board}")
+    thread, core, die = found
+    return rest, die, core, thread
