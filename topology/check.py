@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from topology.clustermap import Application, Cluster, ClusterMap, Range
 from topology.errors import InputError
 from topology.limits import (
+    CHANNEL_KERNELS,
     CHANNEL_PORTS,
     MAX_CHANNELS,
     MAX_CLUSTERS,
@@ -21,6 +22,7 @@ from topology.limits import (
     PORT_SIZE,
 )
 from topology.machine import Machine, MemoryRange
+from topology.machines_check import check_machines, check_shared
 from topology.network_check import check_network
 from topology.units import LARGE_PAGE, PAGE, format_size
 
@@ -32,8 +34,11 @@ def check_map(cluster_map: ClusterMap, machine: Machine | None = None) -> None:
     if machine is not None:
         _check_against(cluster_map, machine)
     _check_cpus(cluster_map)
-    _check_memory_nodes(cluster_map)
-    _check_distances(cluster_map)
+    if cluster_map.machines > 1:
+        check_machines(cluster_map)
+    else:
+        _check_memory_nodes(cluster_map)
+        _check_distances(cluster_map)
     _check_clusters(cluster_map)
     _check_channels(cluster_map)
     _check_overlap(cluster_map)
@@ -45,6 +50,8 @@ def check_map(cluster_map: ClusterMap, machine: Machine | None = None) -> None:
 
 
 def _check_against(cluster_map: ClusterMap, machine: Machine) -> None:
+    if cluster_map.machines > 1:
+        raise InputError("cluster map", f"describes {cluster_map.machines} machines, and this is one ({machine.name})")
     nodes = {core.apic: core.node for core in machine.cores}
     for cpu in cluster_map.cpus:
         if cpu.apic not in nodes:
@@ -121,20 +128,22 @@ def _check_clusters(cluster_map: ClusterMap) -> None:
     for cluster in clusters:
         _check_cluster(cluster, cluster_map)
         for cpu in cluster.cpus:
-            label = f"cpu@{cluster_map.cpus[cpu].apic:x}"
+            label = cluster_map.cpu_name(cpu)
             if owner.get(cpu) is cluster:
                 raise InputError(cluster.name, f"names {label} twice")
             if cpu in owner:
                 raise InputError(cluster.name, f"{label} is in {owner[cpu].name} already")
             owner[cpu] = cluster
-    for place, cpu_node in enumerate(cluster_map.cpus):
+    for place in range(len(cluster_map.cpus)):
         if place not in owner:
-            raise InputError(f"cpu@{cpu_node.apic:x}", "is in no cluster")
-    owners = [c.name for c in clusters if c.devices]
-    if not owners:
-        raise InputError("clusters", "no cluster has 'devices'")
-    if len(owners) > 1:
-        raise InputError(owners[1], f"has 'devices', and so has {owners[0]}")
+            raise InputError(cluster_map.cpu_name(place), "is in no cluster")
+    for machine in range(cluster_map.machines):
+        owners = [c.name for c in clusters if c.devices and cluster_map.machine_of(c) == machine]
+        of = f" of machine {machine}" if cluster_map.machines > 1 else ""
+        if not owners:
+            raise InputError("clusters", f"no cluster{of} has 'devices'")
+        if len(owners) > 1:
+            raise InputError(owners[1], f"has 'devices', and so has {owners[0]}{of}")
 
 
 def _check_cluster(cluster: Cluster, cluster_map: ClusterMap) -> None:
@@ -151,6 +160,8 @@ def _check_cluster(cluster: Cluster, cluster_map: ClusterMap) -> None:
     for r in cluster.memory:
         if r.base % PAGE or r.size % PAGE:
             raise InputError(cluster.name, f"memory {r} is not made of 4 KiB pages")
+        if cluster_map.machines > 1:  # which memory each has is not said
+            continue
         if not _covered(r, cluster_map.memory):
             raise InputError(cluster.name, f"memory {r} is not all in the map's memory nodes")
         if not _covered(r, [m for m in cluster_map.memory if m.node in nodes]):
@@ -179,24 +190,29 @@ def _check_channels(cluster_map: ClusterMap) -> None:
             raise InputError(channel.name, f"joins the same clusters as {pairs[pair]}")
         pairs[pair] = channel.name
         memory = channel.memory
+        if channel.ivshmem:
+            continue
         if memory.base % LARGE_PAGE or memory.size % LARGE_PAGE:
             raise InputError(channel.name, f"memory {memory} is not aligned to 2 MiB")
-        if not _covered(memory, cluster_map.memory):
+        if cluster_map.machines == 1 and not _covered(memory, cluster_map.memory):
             raise InputError(channel.name, f"memory {memory} is not all in the map's memory nodes")
     for number in numbers:
         if sum(number in c.ends for c in cluster_map.channels) > MAX_CHANNELS:
             raise InputError(f"cluster@{number:x}", f"more than {MAX_CHANNELS} channels end here")
+    check_shared(cluster_map)
 
 
 def _check_overlap(cluster_map: ClusterMap) -> None:
-    given: list[tuple[Range, str]] = [(r, c.name) for c in cluster_map.clusters for r in c.memory]
-    given += [(c.memory, c.name) for c in cluster_map.channels]
-    given.sort(key=lambda item: item[0].base)
-    reach = given[0]
-    for r, name in given[1:]:
-        if r.base < reach[0].end:
-            raise InputError(name, f"memory {r} overlaps {reach[0]} of {reach[1]}")
-        reach = (r, name)
+    for machine in range(cluster_map.machines):
+        here = {c.number for c in cluster_map.clusters if cluster_map.machine_of(c) == machine}
+        given = [(r, c.name) for c in cluster_map.clusters if c.number in here for r in c.memory]
+        given += [(c.memory, c.name) for c in cluster_map.channels if c.ends[0] in here and not c.ivshmem]
+        given.sort(key=lambda item: item[0].base)
+        reach = given[0]
+        for r, name in given[1:]:
+            if r.base < reach[0].end:
+                raise InputError(name, f"memory {r} overlaps {reach[0]} of {reach[1]}")
+            reach = (r, name)
 
 
 def _check_applications(cluster_map: ClusterMap) -> None:
@@ -205,7 +221,7 @@ def _check_applications(cluster_map: ClusterMap) -> None:
         _check_name(app.name, "application", app.base_name, f"@{app.number:x}")
         cluster = cluster_map.cluster_of(app.cpu)
         if cluster is None:
-            raise InputError(app.name, f"its cpu@{cluster_map.cpus[app.cpu].apic:x} is in no cluster")
+            raise InputError(app.name, f"its {cluster_map.cpu_name(app.cpu)} is in no cluster")
         if app.program not in cluster.modules:
             raise InputError(app.name, f"program '{app.program}' is not among the modules of {cluster.name}")
         if app.heap == 0 or app.heap % LARGE_PAGE:
@@ -213,6 +229,8 @@ def _check_applications(cluster_map: ClusterMap) -> None:
         for other in app.awaits:
             if other not in names:
                 raise InputError(app.name, f"awaits '{other}', which does not exist")
+        if app.statistics and not cluster.devices:
+            raise InputError(app.name, f"has 'statistics', but {cluster.name} has no 'devices': it does not collect them")
     _check_await_cycles(cluster_map.applications)
     _check_stacks(cluster_map)
 
@@ -267,9 +285,10 @@ def _check_room(cluster_map: ClusterMap) -> None:
             )
         ports = sum(a.ipv4 is not None for a in apps)
         for channel in cluster_map.channels:
-            wanted = CHANNEL_PORTS + ports * PORT_SIZE
+            wanted = CHANNEL_PORTS + ports * PORT_SIZE + (CHANNEL_KERNELS if channel.ivshmem else 0)
             if channel.ends[1] == cluster.number and wanted > channel.memory.size:
-                raise InputError(channel.name, f"memory {channel.memory} has no room for {ports} network ports")
+                memory = format_size(channel.memory.size) if channel.ivshmem else channel.memory
+                raise InputError(channel.name, f"memory {memory} has no room for {ports} network ports")
 
 
 def images_of(cluster_map: ClusterMap) -> list[str]:
@@ -277,5 +296,3 @@ def images_of(cluster_map: ClusterMap) -> list[str]:
     wanted = [f"kernel-{c.kernel}" for c in cluster_map.clusters] + [c.root for c in cluster_map.clusters]
     wanted += [module for c in cluster_map.clusters for module in c.modules]
     return list(dict.fromkeys(wanted))
-
-

@@ -11,7 +11,8 @@ COMPATIBLE = "skerry,cluster-map-v1"
 @dataclass(frozen=True)
 class Cpu:
     apic: int
-    node: int
+    node: int  # of its machine
+    machine: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ class Cluster:
 class Channel:
     number: int
     ends: tuple[int, int]  # clusters; the first is side 0
-    memory: Range
+    memory: Range  # of their machine; with ivshmem of the device, from 0 on
+    ivshmem: tuple[int, int] | None = None  # PCI device numbers on bus 0 of each end's machine, where these are two
 
     @property
     def name(self) -> str:
@@ -71,6 +73,7 @@ class Application:
     awaits: list[str] = field(default_factory=list)
     stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
     barrier: bool = False
+    statistics: bool = False  # may read what the kernels of all clusters count
 
     @property
     def name(self) -> str:
@@ -95,6 +98,18 @@ class ClusterMap:
     applications: list[Application] = field(default_factory=list)
     shutdown: str | None = None  # "when-done", or run on
     shape: Shape | Board | None = None  # the emulated machine that the map was made for (irregular.py)
+
+    @property
+    def machines(self) -> int:
+        """How many it describes."""
+        return max((cpu.machine for cpu in self.cpus), default=0) + 1
+
+    def machine_of(self, cluster: Cluster) -> int:
+        return self.cpus[cluster.cpus[0]].machine
+
+    def cpu_name(self, place: int) -> str:
+        cpu = self.cpus[place]
+        return f"cpu@{cpu.machine:x},{cpu.apic:x}" if self.machines > 1 else f"cpu@{cpu.apic:x}"
 
     def cluster_of(self, cpu: int) -> Cluster | None:
         return next((c for c in self.clusters if cpu in c.cpus), None)

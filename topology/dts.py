@@ -39,10 +39,10 @@ class _Writer:
         self.depth -= 1
         self.line("};")
 
-    def numbered(self, name: str) -> None:
-        """Opens a node whose children are told apart by a number."""
+    def numbered(self, name: str, numbers: int = 1) -> None:
+        """Opens a node whose children are told apart by a number, or by several."""
         self.open(name)
-        self.line("#address-cells = <1>;")
+        self.line(f"#address-cells = <{numbers}>;")
         self.line("#size-cells = <0>;")
 
 
@@ -80,6 +80,8 @@ def _application(out: _Writer, app: Application) -> None:
         out.line(f"stack = {strings([app.stack])};")
     if app.barrier:
         out.line("barrier;")
+    if app.statistics:
+        out.line("statistics;")
     if app.args:
         out.line(f"args = {strings(app.args)};")
     out.close()
@@ -115,11 +117,12 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
                 out.line(f"{name} = <{count}>;")
         out.close()
 
-    out.numbered("cpus")
+    several = cluster_map.machines > 1
+    out.numbered("cpus", 2 if several else 1)
     for i, cpu in enumerate(cluster_map.cpus):
-        out.line(
-            f'cpu{i}: cpu@{cpu.apic:x} {{ device_type = "cpu"; reg = <{cpu.apic}>; numa-node-id = <{cpu.node}>; }};'
-        )
+        reg = f"{cpu.machine} {cpu.apic}" if several else f"{cpu.apic}"
+        name = f"cpu{i}: {cluster_map.cpu_name(i)}"
+        out.line(f'{name} {{ device_type = "cpu"; reg = <{reg}>; numa-node-id = <{cpu.node}>; }};')
     out.close()
     for r in cluster_map.memory:
         out.line(
@@ -144,7 +147,11 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
             out.open(channel.name)
             out.line(f"reg = <{channel.number}>;")
             out.line(f"ends = <{channel.ends[0]} {channel.ends[1]}>;")
-            out.line(f"memory = {ranges([channel.memory])};")
+            if channel.ivshmem:
+                out.line(f"ivshmem = <{channel.ivshmem[0]:#x} {channel.ivshmem[1]:#x}>;")
+                out.line(f"size = <{cells64(channel.memory.size)}>;")
+            else:
+                out.line(f"memory = {ranges([channel.memory])};")
             out.close()
         out.close()
 

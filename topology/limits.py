@@ -15,3 +15,7 @@ MAX_MODULES = 31  # of a cluster; the map is one more
 # cluster-manager/lib/include/skerry/channel.h and net/port.h
 CHANNEL_PORTS = 0x200000
 PORT_SIZE = 0x120000
+
+# docs/cluster-map.md, of channels between machines
+CHANNEL_KERNELS = 0x200000  # the end of each: the two kernels' doorbells
+SHARED_MINIMUM = 0x400000

@@ -27,6 +27,8 @@ def check_network(cluster_map: ClusterMap) -> None:
         owner = cluster_map.cluster_of(drivers[0].cpu)
         if owner and not owner.devices:
             raise InputError(drivers[0].name, f"drives the NIC, but {owner.name} has no 'devices'")
+        if owner and cluster_map.machine_of(owner) != 0:
+            raise InputError(drivers[0].name, f"drives the NIC, which machine 0 has, and {owner.name} is of another")
     if not stacks and not drivers:
         return
     if not switches:

@@ -107,11 +107,11 @@ class _Reader:
         if self.cell("#address-cells") != address or self.cell("#size-cells") != size:
             raise self.error(f"#address-cells must be {address} and #size-cells {size}")
 
-    def unit(self, address: int) -> str:
+    def unit(self, *address: int) -> str:
         """The node's name before '@', after a check that what follows is `address` in hexadecimal."""
         base, _, unit = self.node.name.partition("@")
-        if unit != f"{address:x}":
-            raise self.error(f"its name says '{unit}', its reg {address:#x}")
+        if unit != ",".join(f"{part:x}" for part in address):
+            raise self.error(f"its name says '{unit}', its reg {' '.join(f'{part:#x}' for part in address)}")
         return base
 
     def finish(self, *children: str) -> None:
@@ -123,23 +123,30 @@ class _Reader:
                 raise InputError(child.path, "unknown node")
 
 
-def _numbered(parent: Node | None, base: str | None) -> Iterator[tuple[_Reader, int, str]]:
-    """Children told apart by `reg`: reader, reg, name before '@'. `base` None: any name."""
+def _children(parent: Node | None, base: str | None, cells: int) -> Iterator[tuple[_Reader, tuple[int, ...], str]]:
+    """Those told apart by `reg`, of so many cells: reader, reg, name before '@'. `base` None: any name."""
     if parent is None:
         return
     container = _Reader(parent)
-    container.expect_cells(1, 0)
+    container.expect_cells(cells, 0)
     container.finish(*(c.name.partition("@")[0] for c in parent.children))
-    seen: set[int] = set()
+    seen: set[tuple[int, ...]] = set()
     for node in parent.children:
         reader = _Reader(node)
-        number = reader.cell("reg")
-        name = reader.unit(number)
+        reg = tuple(reader.cells("reg"))
+        if len(reg) != cells:
+            raise reader.error(f"'reg' is not {'one cell' if cells == 1 else f'{cells} cells'}")
+        name = reader.unit(*reg)
         if base is not None and name != base:
             raise InputError(node.path, "unknown node")
-        if number in seen:
+        if reg in seen:
             raise reader.error("two nodes have this reg")
-        seen.add(number)
+        seen.add(reg)
+        yield reader, reg, name
+
+
+def _numbered(parent: Node | None, base: str | None) -> Iterator[tuple[_Reader, int, str]]:
+    for reader, (number,), name in _children(parent, base, 1):
         yield reader, number, name
 
 
@@ -149,15 +156,21 @@ class _MapReader:
         self.cpu_of_phandle: dict[int, int] = {}
 
     def cpus(self) -> list[Cpu]:
+        """A number of two cells is machine and APIC id, where the map describes several machines."""
         found: list[Cpu] = []
-        for reader, apic, _ in _numbered(self.root.child("cpus"), "cpu"):
+        parent = self.root.child("cpus")
+        several = parent is not None and _Reader(parent).cells("#address-cells") == [2]
+        for reader, reg, _ in _children(parent, "cpu", 2 if several else 1):
             if reader.string("device_type") != "cpu":
                 raise reader.error("device_type is not 'cpu'")
             for key in _BOOKKEEPING:
                 if reader.has(key):
                     self.cpu_of_phandle[reader.cell(key)] = len(found)
-            found.append(Cpu(apic, reader.cell("numa-node-id")))
+            node = 0 if several and not reader.has("numa-node-id") else reader.cell("numa-node-id")
+            found.append(Cpu(reg[-1], node, reg[0] if several else 0))
             reader.finish()
+        if several and not any(cpu.machine for cpu in found):
+            raise InputError("cpus", "#address-cells is 2, for several machines, and no core is of another than 0")
         return found
 
     def memory(self) -> list[MemoryRange]:
@@ -218,12 +231,25 @@ class _MapReader:
     def channels(self) -> list[Channel]:
         found = []
         for reader, number, _ in _numbered(self.root.child("channels"), "channel"):
-            ends, memory = reader.cells("ends", 2), reader.ranges("memory")
-            if len(ends) != 2 or len(memory) != 1:
-                raise reader.error("has not exactly two ends and one memory range")
-            found.append(Channel(number, (ends[0], ends[1]), memory[0]))
+            ends = reader.cells("ends", 2)
+            if len(ends) != 2:
+                raise reader.error("has not exactly two 'ends'")
+            found.append(self.channel(reader, number, (ends[0], ends[1])))
             reader.finish()
         return found
+
+    def channel(self, reader: _Reader, number: int, ends: tuple[int, int]) -> Channel:
+        if not reader.has("ivshmem"):
+            memory = reader.ranges("memory")
+            if len(memory) != 1:
+                raise reader.error("has not exactly one memory range")
+            return Channel(number, ends, memory[0])
+        if reader.has("memory"):
+            raise reader.error("has 'memory' of one machine and 'ivshmem' of two: it is one or the other")
+        slots, size = reader.cells("ivshmem", 2), reader.wide("size")
+        if len(slots) != 2:
+            raise reader.error("'ivshmem' is not two PCI device numbers")
+        return Channel(number, ends, Range(0, size), (slots[0], slots[1]))
 
     def network(self) -> Network | None:
         node = self.root.child("network")
@@ -256,6 +282,7 @@ class _MapReader:
                     awaits=reader.strings("await") if reader.has("await") else [],
                     stack=reader.string("stack") if reader.has("stack") else None,
                     barrier=reader.flag("barrier"),
+                    statistics=reader.flag("statistics"),
                 )
             )
             reader.finish()
