@@ -197,6 +197,7 @@ static const char *parse_application(struct map *m, const void *dtb, int node, s
 	else if (a->ipv4)
 		return "an ipv4 address without a mac address";
 	a->barrier = fdt_getprop(dtb, node, "barrier", NULL) != NULL;
+	a->statistics = fdt_getprop(dtb, node, "statistics", NULL) != NULL;
 
 	const char *ids = fdt_getprop(dtb, node, "pci-id", &length);
 	if (ids && (length <= 0 || length % 8))

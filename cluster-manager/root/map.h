@@ -27,6 +27,7 @@ struct application {
 	const char *program;
 	enum application_role role;
 	bool barrier;
+	bool statistics;         /* it may read what all clusters count */
 	bool has_mac;
 	uint8_t mac[6];
 	uint32_t cpu;            /* place among all cpus of the map */

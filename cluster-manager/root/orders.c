@@ -4,6 +4,7 @@
 #include "orders.h"
 #include "process.h"
 #include "root.h"
+#include "sample.h"
 #include "stats.h"
 #include "string.h"
 #include "waiters.h"
@@ -72,6 +73,14 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 		memcpy(&barrier, body, sizeof(barrier));
 		release(barrier);
 		return true;
+	case ORDER_SAMPLE: {
+		uint32_t number;
+		if (size != sizeof(number))
+			return false;
+		memcpy(&number, body, sizeof(number));
+		sample_report(number);
+		return true;
+	}
 	case ORDER_FINISH:
 		finish();
 		return size == 0;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <skerry/sample.h>
 #include <skerry/stat.h>
 #include <skerry/syscall.h>
 #include "fragment.h"
@@ -22,6 +23,7 @@ enum message_type {
 	ORDER_GONE,        /* struct about_application: it ended or will never be: do not wait for it */
 	ORDER_RELEASE,     /* uint32_t: barrier of this number */
 	ORDER_FINISH,      /* nothing: the run is over, send statistics ("end") and memory */
+	ORDER_SAMPLE,      /* uint32_t: number of the sample; report what is counted now */
 
 	/* reports: to the primary */
 	REPORT_BOOT = 64,  /* struct report_boot */
@@ -36,6 +38,8 @@ enum message_type {
 	REPORT_STATS,      /* struct report_stats */
 	REPORT_MEMORY,     /* struct report_memory */
 	REPORT_LOCKS,      /* struct report_locks, where the kernel counts; follows REPORT_STATS */
+	REPORT_SAMPLE_CORE, /* struct report_sample_core: one of each core, then */
+	REPORT_SAMPLE,     /* struct report_sample: that was all */
 };
 
 #define ABOUT_MANAGER 0xffffffffu /* about_application.application of the manager's own console lines */
@@ -85,6 +89,17 @@ struct report_memory {
 	uint64_t total, free;  /* bytes */
 	uint32_t count, reserved;
 	struct about_application each[MAP_MAX_APPLICATIONS]; /* `count` of them; value in KiB */
+};
+
+struct report_sample_core {
+	uint32_t number, core; /* of the order; index in the cluster */
+	struct sample_core sample;
+};
+
+struct report_sample {
+	uint32_t number, reserved;
+	uint64_t tsc_hz;
+	uint64_t memory_total, memory_free; /* bytes */
 };
 
 /* To the primary, wherever that is. */

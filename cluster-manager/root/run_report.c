@@ -8,6 +8,7 @@
 #include "root.h"
 #include "run.h"
 #include "run_state.h"
+#include "sample.h"
 #include "stats.h"
 #include "string.h"
 
@@ -79,6 +80,7 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 	switch (type) {
 	case REPORT_STARTED:
 		event("started", i, "memory", (uint64_t)a->value * 1024);
+		sample_memory(i, (uint64_t)a->value * 1024);
 		return true;
 	case REPORT_FAILED:
 		event("failed", i, "error", a->value);
@@ -144,6 +146,15 @@ static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
 	return true;
 }
 
+static bool sample(uint32_t cluster, const struct report_sample *s, size_t size)
+{
+	int place = cluster_place(cluster);
+	if (size != sizeof(*s) || place < 0 || !s->tsc_hz || s->memory_free > s->memory_total)
+		return false;
+	sample_came((uint32_t)place, s);
+	return true;
+}
+
 /* `body` is private memory, aligned to 8 bytes. */
 bool run_report(uint32_t cluster, enum message_type type, const void *body, size_t size)
 {
@@ -169,6 +180,12 @@ bool run_report(uint32_t cluster, enum message_type type, const void *body, size
 		return locks(cluster, body, size);
 	case REPORT_MEMORY:
 		return memory(cluster, body, size);
+	case REPORT_SAMPLE_CORE: {
+		int place = cluster_place(cluster);
+		return size == sizeof(struct report_sample_core) && place >= 0 && sample_core_came((uint32_t)place, body);
+	}
+	case REPORT_SAMPLE:
+		return sample(cluster, body, size);
 	default:
 		return false;
 	}

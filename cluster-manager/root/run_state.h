@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The run's state, shared by run.c (what follows from what) and run_report.c (what clusters say). */
+/* The run's state, shared by run.c (what follows from what), run_report.c (what clusters say), and sample.c, which reads it. */
 #pragma once
 
 #include <stdbool.h>

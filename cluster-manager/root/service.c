@@ -9,7 +9,9 @@
 #include "process.h"
 #include "root.h"
 #include "run.h"
+#include "sample.h"
 #include "service.h"
+#include "string.h"
 #include "timer.h"
 #include "waiters.h"
 
@@ -94,6 +96,28 @@ static int await(struct request *r)
 	}
 }
 
+static int sample(struct request *r)
+{
+	int error = sample_ask();
+	return error > 0 ? wait_for(r, WAIT_SAMPLE, 0) : error;
+}
+
+/* The record's words, as a message. */
+static int read_sample(const struct request *r, struct message *answer)
+{
+	const void *record;
+	size_t size;
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	int error = sample_read(r->m.word[0], r->m.word[1], r->m.word[2], &record, &size);
+	if (error)
+		return error;
+	memcpy(IPC->words, record, size);
+	memcpy(answer->word, record, sizeof(answer->word));
+	answer->info = message_info(0, 0, (unsigned)(size / 8));
+	return 0;
+}
+
 static void end(struct request *r)
 {
 	process_kill(r->application);
@@ -131,6 +155,11 @@ static int handle(struct request *r, struct message *answer)
 		return 0;
 	case MANAGER_AWAIT:
 		return await(r);
+	case MANAGER_SAMPLE:
+	case MANAGER_SAMPLE_READ:
+		if (!map.application[r->application].statistics || !is_primary())
+			return -SKERRY_NO_RIGHTS;
+		return label == MANAGER_SAMPLE ? sample(r) : read_sample(r, answer);
 	default:
 		return -SKERRY_BAD_LABEL;
 	}
@@ -178,8 +207,10 @@ _Noreturn void service_loop(void)
 			channels_work();
 			if (m.badge & WAKE_TIMER)
 				channels_tick();
-			if (is_primary())
+			if (is_primary()) {
 				run_tick();
+				sample_tick();
+			}
 		} else {
 			serve(&m);
 		}

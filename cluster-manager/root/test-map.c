@@ -27,6 +27,7 @@ static void check_good(void)
 	CHECK(!strcmp(redis->name, "redis@2") && redis->cluster == 7 && redis->core == 0 && redis->cpu == 2);
 	CHECK(redis->heap == 0x110000000 && !memcmp(&redis->ipv4, "\x0a\x00\x02\x65", 4) && redis->mac[5] == 2);
 	CHECK(ycsb->cluster == 3 && ycsb->core == 1 && ycsb->cpu == 0 && ycsb->barrier && !redis->barrier);
+	CHECK(ycsb->statistics && !redis->statistics);
 	CHECK(map_find(&map, "ycsb@3", 6) == 3 && map_find(&map, "ycsb@", 5) == -1);
 
 	static const char *const args[] = { "--port", "6379", "--save", "" };

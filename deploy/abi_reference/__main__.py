@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "abi.md"
 GROUPS = {
     "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell"]),
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
-    "The library of user-level programs": (LIBRARY, ["stubs", "process", "channel", "ring", "stat_read", "mark"]),
+    "The library of user-level programs": (LIBRARY, ["stubs", "process", "sample", "channel", "ring", "stat_read", "mark"]),
 }
 
 

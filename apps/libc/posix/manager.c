@@ -11,6 +11,15 @@ int manager_barrier(unsigned number) { return platform_manager_word(MANAGER_BARR
 int manager_serving(void) { return platform_manager_word(MANAGER_SERVING, 0); }
 int manager_await(const char *name) { return platform_manager_text(MANAGER_AWAIT, name, strlen(name), 0); }
 
+int manager_sample(void) { return platform_manager_word(MANAGER_SAMPLE, 0); }
+
+int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *record, size_t size)
+{
+	const uint64_t which[3] = { kind, index, core };
+
+	return platform_manager_record(MANAGER_SAMPLE_READ, which, record, size);
+}
+
 void manager_serving_once(void)
 {
 	static bool told;

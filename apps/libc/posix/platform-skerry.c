@@ -137,6 +137,21 @@ int platform_manager_word(enum manager_request request, uint64_t word)
 	return error ? error : -(int)message_label(m.info);
 }
 
+int platform_manager_record(enum manager_request request, const uint64_t words[3], void *record, size_t size)
+{
+	struct ipc_buffer *ipc = buffer_of(thread_self()->index);
+	struct message m = { .info = message_info(request, 0, 3), .word = { words[0], words[1], words[2] } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	if (error || message_label(m.info))
+		return error ? error : -(int)message_label(m.info);
+	if (message_words(m.info) * 8 != size || size < sizeof(m.word))
+		return -SKERRY_PROTOCOL;
+	memcpy(record, m.word, sizeof(m.word));
+	memcpy((char *)record + sizeof(m.word), ipc->words + MESSAGE_REGISTERS, size - sizeof(m.word));
+	return 0;
+}
+
 void platform_write(const char *text, size_t size) { manager_call(MANAGER_WRITE, text, size, 0); }
 
 _Noreturn void platform_exit(int status)

@@ -47,4 +47,7 @@ void platform_write(const char *text, size_t size); /* console */
 int platform_manager_text(enum manager_request, const char *text, size_t size, uint64_t *answer);
 int platform_manager_word(enum manager_request, uint64_t word);
 
+/* Three words there, a record of `size` bytes back. */
+int platform_manager_record(enum manager_request, const uint64_t words[3], void *record, size_t size);
+
 _Noreturn void platform_exit(int status);

@@ -147,3 +147,9 @@ int platform_manager_word(enum manager_request request, uint64_t value)
 	(void)request, (void)value;
 	return 0;
 }
+
+int platform_manager_record(enum manager_request request, const uint64_t words[3], void *record, size_t size)
+{
+	(void)request, (void)words, (void)record, (void)size;
+	return -SKERRY_NOT_FOUND;
+}

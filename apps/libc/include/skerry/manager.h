@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One complete JSON object, at most MANAGER_BYTES long. */
@@ -22,6 +23,10 @@ void manager_serving_once(void);
 
 /* Wait until the application `name` ("redis@2") serves. */
 int manager_await(const char *name);
+
+/* Have all clusters tell what they count (skerry/sample.h), which may take a second; read one record of that. */
+int manager_sample(void);
+int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *record, size_t size);
 
 /* IPv4 address of an application, network byte order. */
 int manager_lookup(const char *name, uint32_t *ipv4);

@@ -129,4 +129,7 @@ enum manager_request {
 	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */
 	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it */
 	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
+	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
+	                    * of what all clusters count (sample.h); answered when they have told, or do not */
+	MANAGER_SAMPLE_READ, /* the same: m0 kind, m1, m2 which (sample.h); the record's words from r0 on; NOT_FOUND: no more */
 };
