@@ -76,7 +76,7 @@ class Run:
             assert address
             forwards.append(qemu.Forward(name, address, port))
         return qemu.Command(
-            shape=self.plan.shape,
+            shape=self.plan.machine,
             accel=self.options.accel,
             boot=boot,
             directory=self.directory,

@@ -17,7 +17,7 @@ from deploy.linux_guest.machine import Options as LinuxOptions
 from deploy.linux_guest.result import measure as measure_linux
 from deploy.pong import first_pong
 from deploy.results import Result, evaluate
-from topology.machine import Shape, default_memory
+from topology.machine import Machine, Shape, default_memory, with_memory
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")
@@ -30,7 +30,7 @@ LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 @dataclass(frozen=True)
 class Comparison:
-    shape: Shape
+    shape: Shape | Machine
     layouts: Sequence[str] = LAYOUTS
     workloads: Sequence[str] = ("c",)
     lock: str = "clh"
@@ -66,16 +66,21 @@ def stacks(stack: str, clients: int) -> int:
     return SERVER_STACK_HEAP + clients * CLIENT_STACK_HEAP + (1 + clients) * SOCKET_PORT
 
 
-def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape:
+def machine(sockets: int, cores: int, memory: int | None, records: int, clients: int) -> Shape | Machine:
     return with_room(Shape(sockets, cores), memory, records, clients)
 
 
-def with_room(shape: Shape, memory: int | None, records: int, clients: int, stack: str = Redis.stack) -> Shape:
+def with_room(
+    shape: Shape | Machine, memory: int | None, records: int, clients: int, stack: str = Redis.stack
+) -> Shape | Machine:
     """Enough memory in each node for every core's programs, whatever the layout takes for channels."""
-    cores = shape.cpus // (shape.sockets * shape.nodes)
-    wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
-    rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
-    return replace(shape, memory=memory or max(default_memory(cores), rounded))
+
+    def needed(cores: int) -> int:
+        wanted = cores * (heap_for(records) + clients * Load.heap + stacks(stack, clients)) + 256 * MIB
+        rounded = (wanted + 256 * MIB - 1) // (256 * MIB) * (256 * MIB)
+        return max(default_memory(cores), rounded)
+
+    return with_memory(shape, memory or needed)
 
 
 def measure(

@@ -10,14 +10,16 @@ from pathlib import Path
 from deploy import modules
 from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Redis
 from deploy.deployment.blame import blamed
+from deploy.metal import REACH
 from topology.check import check_map
 from topology.clustermap import Application, ClusterMap, Network
 from topology.errors import InputError
+from topology.irregular import machine_of
 from topology.layouts import is_layout_name, make_map
 from topology.machine import Machine, Shape, emulated
 from topology.network_check import MAX_PORTS
 from topology.reader import read_file
-from topology.units import MIB
+from topology.units import MIB, format_size
 
 VIRTIO_NET = [(0x1AF4, 0x1041), (0x1AF4, 0x1000)]
 SUBNET = ipaddress.IPv4Network("10.0.2.0/24")
@@ -40,11 +42,6 @@ class Plan:
     load: Load | None = None  # what every YCSB client does; None without clients
     layout: str = "map"
     lock: str = "clh"
-
-    @property
-    def shape(self) -> Shape:
-        assert self.machine.shape
-        return self.machine.shape
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)
@@ -222,6 +219,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     if any(a.barrier for a in apps) and deployment.shutdown == "when-done":
         cluster_map.shutdown = "when-done"
     check_map(cluster_map, machine)
+    _check_reach(machine)
     modules.check_names(cluster_map)
     return Plan(
         name=deployment.name,
@@ -242,6 +240,12 @@ def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
         raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all (cpu {where})")
 
 
+def _check_reach(machine: Machine) -> None:
+    if (end := max(range_.end for range_ in machine.memory)) > REACH:
+        has = f"memory that ends at {format_size(end)}, and the loader reaches {format_size(REACH)}"
+        raise InputError("--memory", f"the machine has {has}; give each node less")
+
+
 def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
     locks, clusters = deployment.locks, cluster_map.clusters
     if len(locks) != len(clusters):
@@ -251,14 +255,15 @@ def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
         cluster.kernel = deployment.kernel_of(lock)
 
 
-def plan_map(path: Path, shape: Shape | None = None, metal: Machine | None = None) -> Plan:
+def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | None = None) -> Plan:
     """A map that somebody wrote, on `metal`, `shape`, the machine that it names, or else two sockets of two cores.
 
     Every redis-server is forwarded, and the endpoint for Prometheus.
     """
     cluster_map = read_file(path)
-    machine = metal or emulated(shape or cluster_map.shape or Shape())
+    machine = metal or (emulated(shape) if shape else machine_of(cluster_map))
     check_map(cluster_map, machine)
+    _check_reach(machine)
     modules.check_names(cluster_map)
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
     found = []

@@ -13,7 +13,7 @@ from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.modules import REGIMES
 from topology.errors import InputError
 from topology.layouts import NAMES
-from topology.machine import shape_of
+from topology.machine import Machine, Shape, like
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
 
@@ -27,12 +27,15 @@ Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, he
 Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
 Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
 Topology = Annotated[
-    Path | None,
-    typer.Option("--topology", metavar="FILE", help="The machine's cores, caches and nodes, from hwloc or libvirt XML."),
+    str | None,
+    typer.Option(
+        "--topology", "--from", metavar="live|FILE|URI",
+        help="A machine like this one, like that of a file of hwloc's or libvirt's XML, or like a libvirt host.",
+    ),
 ]
 Smt = Annotated[
     str | None,
-    typer.Option("--smt", metavar="on|off", help="Of that machine all threads of each core (on), or one.", autocompletion=words("on", "off")),
+    typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one.", autocompletion=words("on", "off")),
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.", autocompletion=words(*LAYOUTS))]
 Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, rtm, mcs, ticket or none.", autocompletion=words(*REGIMES))]
@@ -47,7 +50,7 @@ def threads(smt: str | None, named: bool) -> bool:
     if smt not in (None, "on", "off"):
         raise InputError("--smt", f"'{smt}' is neither on nor off")
     if smt and not named:
-        raise InputError("--smt", "is for a machine that comes from elsewhere, and none was named")
+        raise InputError("--smt", "is for a machine whose cores have several threads, and none was named")
     return smt != "off"
 
 
@@ -56,21 +59,21 @@ def adapt(
     sockets: int | None,
     cores: int | None,
     memory: str | None,
-    topology: Path | None,
+    topology: str | None,
     layout: str | None,
     lock: str | None,
     smt: str | None = None,
 ) -> Deployment:
     """A deployment with what the command line says instead."""
-    both = threads(smt, topology is not None)
+    has_threads = given.shape.threads > 1 if isinstance(given.shape, Shape) else given.shape.has_smt
+    both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
     size = parse_size(memory, "--memory") if memory else None
     if topology:
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        machine = read_machine(str(topology), both, size or GIB)  # a shape has memory of its own
-        given = given.on(shape_of(machine, size))
+        given = given.on(like(read_machine(topology, both, GIB), size))  # what is emulated has memory of its own
     else:
-        given = given.with_machine(sockets, cores, size)
+        given = given.with_machine(sockets, cores, size, both)
     return given.with_clusters(layout, lock)
 
 
@@ -79,7 +82,7 @@ def load_plan(
     sockets: int | None = None,
     cores: int | None = None,
     memory: str | None = None,
-    topology: Path | None = None,
+    topology: str | None = None,
     layout: str | None = None,
     lock: str | None = None,
     smt: str | None = None,

@@ -14,7 +14,7 @@ from pathlib import Path
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
-from topology.machine import Shape, emulated
+from topology.machine import Machine, Shape, emulated
 from topology.qemu import arguments
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
@@ -40,6 +40,11 @@ class Accel:
     @property
     def emulated(self) -> bool:
         return self.kind != "kvm"
+
+    @property
+    def cpu_model(self) -> str:
+        """Without the features that are switched; those hold for every processor of the model."""
+        return self.arguments[self.arguments.index("-cpu") + 1].partition(",")[0]
 
 
 KVM = Accel("kvm", ("-accel", "kvm", "-cpu", "host"), "KVM")
@@ -103,7 +108,7 @@ def _rtc(seconds: int) -> str:
 class Command:
     """What a machine is made of; `arguments` is its command line."""
 
-    shape: Shape
+    shape: Shape | Machine
     accel: Accel
     boot: Path | DirectBoot
     directory: Path  # private: console, events and monitor live here
@@ -135,7 +140,7 @@ class Command:
     def arguments(self) -> list[str]:
         return [
             *[self.binary, "-nodefaults", "-no-user-config", "-machine", self.machine, *self.accel.arguments],
-            *topology_arguments(self.shape),
+            *topology_arguments(self.shape, self.accel.cpu_model),
             *self._boot(),
             *self._network(),
             *["-chardev", f"file,id=console,path={self.console}", "-serial", "chardev:console"],
@@ -181,6 +186,6 @@ class Command:
         ]
 
 
-def topology_arguments(shape: Shape) -> list[str]:
+def topology_arguments(shape: Shape | Machine, cpu_model: str = "max") -> list[str]:
     """Sockets, cores, NUMA nodes with their own memory, distances."""
-    return arguments(emulated(shape))
+    return arguments(emulated(shape), cpu_model)

@@ -10,7 +10,10 @@ from topology.parts import Board, Core, Machine, MemoryRange, Shape
 from topology.q35 import grid, place
 from topology.units import GIB, LARGE_PAGE, MIB, format_size
 
-__all__ = ["Board", "Core", "Machine", "MemoryRange", "Shape", "default_memory", "emulated", "like", "shape_of"]
+__all__ = [
+    *("Board", "Core", "Machine", "MemoryRange", "Shape", "default_memory", "emulated", "like", "one_thread_per_core"),
+    *("shape_of", "with_memory", "with_shape"),
+]
 
 LOCAL_DISTANCE = 10
 REMOTE_DISTANCE = 21
@@ -72,23 +75,37 @@ def like(machine: Machine, memory: int | None = None) -> Shape | Machine:
     Its memory does not have to fit into ours: each node that has any gets `memory`, or what its cores need by default.
     Nodes without memory or cores stay such.
     """
+    with_cores = {core.node for core in machine.cores}
     if memory:
         _check_memory(memory)
-    with_cores = {core.node for core in machine.cores}
     if with_cores == {range_.node for range_ in machine.memory}:
         try:
             return shape_of(machine, memory)
         except InputError:
             pass
-    return with_memory(machine, (lambda cores: memory) if memory else default_memory)
+    return with_memory(machine, memory or default_memory)
 
 
-def with_memory(shape: Shape | Machine, size: Callable[[int], int]) -> Shape | Machine:
-    """With memory of `size(cores)` in each node that has any, by the number of cores that it has to serve."""
+def with_memory(shape: Shape | Machine, size: int | Callable[[int], int]) -> Shape | Machine:
+    """With so much memory in each node that has any, or `size(cores)` by the number of cores that it has to serve."""
+    if isinstance(size, int):
+        _check_memory(wanted := size)
+        return with_memory(shape, lambda cores: wanted)
     if isinstance(shape, Shape):
         return replace(shape, memory=size(shape.cores * shape.threads // shape.nodes))
     memory = tuple(MemoryRange(0, size(cores), node) for node, cores in _served(shape).items())
     found = place(replace(shape, memory=memory))
+    return replace(found, shape=board_of(found))
+
+
+def one_thread_per_core(shape: Shape | Machine) -> Shape | Machine:
+    """The same without SMT, with the same memory. A shape that has none is returned as it is."""
+    if isinstance(shape, Shape):
+        return shape if shape.threads == 1 else replace(shape, threads=1)
+    if not shape.has_smt:
+        return shape
+    first = {core.physical: core for core in reversed(shape.cores)}
+    found = place(replace(shape, cores=tuple(core for core in shape.cores if first[core.physical] is core)))
     return replace(found, shape=board_of(found))
 
 

@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field, replace
 
 from deploy.deployment.places import Places
-from topology.machine import Shape, default_memory
+from topology.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
 from topology.units import GIB, MIB
 
 EVERY_CORE = "every-core"
@@ -67,7 +67,7 @@ class Metrics:
 @dataclass(frozen=True)
 class Deployment:
     name: str = "deployment"
-    shape: Shape = field(default_factory=Shape)
+    shape: Shape | Machine = field(default_factory=Shape)  # regular, or like one that somebody described
     layout: str = "per-socket"
     lock: str = "clh"
     locks: tuple[str, ...] = ()  # one for each cluster, in place of `lock`
@@ -87,18 +87,22 @@ class Deployment:
     def kernel_of(self, lock: str) -> str:
         return f"{lock}+stat" if self.statistics else lock
 
-    def with_machine(self, sockets: int | None, cores: int | None, memory: int | None = None) -> "Deployment":
-        """The same on another machine; memory grows with the cores unless it is named."""
-        if sockets is None and cores is None and memory is None:
-            return self
-        if sockets is None and cores is None:
-            return self.on(replace(self.shape, memory=memory or self.shape.memory))
-        sockets, cores = sockets or self.shape.sockets, cores or self.shape.cores
-        if memory is None:
-            memory = self.shape.memory if cores == self.shape.cores else default_memory(cores)
-        return self.on(Shape(sockets, cores, memory))
+    def with_machine(
+        self, sockets: int | None, cores: int | None, memory: int | None = None, smt: bool = True
+    ) -> "Deployment":
+        """The same on another machine; memory grows with the cores unless it is named. Without `smt`, one thread a core."""
+        shape = self.shape
+        if sockets is not None or cores is not None:
+            before = shape if isinstance(shape, Shape) else Shape()
+            cores = cores or before.cores
+            shape = Shape(sockets or before.sockets, cores, before.memory if cores == before.cores else default_memory(cores))
+        if not smt:
+            shape = one_thread_per_core(shape)
+        if memory is not None:
+            shape = with_memory(shape, memory)
+        return self if shape is self.shape else self.on(shape)
 
-    def on(self, shape: Shape) -> "Deployment":
+    def on(self, shape: Shape | Machine) -> "Deployment":
         """On a machine that the command line names."""
         return replace(self, shape=shape, places=self.places and self.places.without("machine"))
 

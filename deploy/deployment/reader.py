@@ -15,7 +15,9 @@ from deploy.deployment.places import Places
 from deploy.deployment.schema import Clusters, File, Machine, is_name
 from topology.errors import InputError
 from topology.layouts import NAMES, is_layout_name
-from topology.machine import Shape, default_memory, shape_of
+from topology.irregular import machine_of
+from topology.machine import Machine as Topology
+from topology.machine import Shape, default_memory, like
 from topology.reader import read_file
 from topology.sources import read_machine
 from topology.units import GIB
@@ -162,19 +164,20 @@ class _Reader:
             if name in file.clusters.model_fields_set:
                 raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)
 
-    def _shape_of_map(self, layout: str) -> Shape:
+    def _shape_of_map(self, layout: str) -> Shape | Topology:
         try:
-            return read_file(Path(layout)).shape or Shape()
+            return machine_of(read_file(Path(layout)))
         except InputError as error:
             raise self.wrong(str(error), "clusters", "layout") from None
 
-    def _shape(self, machine: Machine) -> Shape:
+    def _shape(self, machine: Machine) -> Shape | Topology:
         if machine.topology:
             path = self._file(Path(machine.topology), "machine", "topology")
             try:
-                found = read_machine(str(path), machine.smt is not False, machine.memory or GIB)
-                return shape_of(found, machine.memory)
+                return like(read_machine(str(path), machine.smt is not False, GIB), machine.memory)
             except InputError as error:
+                if error.culprit == "--memory":
+                    raise self.wrong(error.problem, "machine", "memory") from None
                 raise self.wrong(str(error), "machine", "topology") from None
         of_node = machine.cores * machine.threads // machine.numa_nodes
         return Shape(

@@ -85,8 +85,8 @@ def test_large_apic_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """cores whose local APIC id needs more than eight bits start, and hear doorbells"""
     whole = qemu.topology_arguments
 
-    def arguments(shape: object) -> list[str]:
-        found = whole(shape)
+    def arguments(shape: object, cpu_model: str) -> list[str]:
+        found = whole(shape, cpu_model)
         found[found.index("-smp") + 1] = "cpus=1,maxcpus=258,sockets=2,cores=129,threads=1"
         return [*found, "-device", "max-x86_64-cpu,socket-id=1,core-id=0,thread-id=0"]
 

@@ -13,7 +13,7 @@ from deploy.errors import Failure
 from deploy.expand import Plan, plan
 from tests.boot.machine import machine, with_redis
 from topology.clustermap import ClusterMap, Range
-from topology.machine import emulated
+from topology.machine import Shape, default_memory, emulated
 from topology.units import GIB, MIB
 
 
@@ -130,7 +130,7 @@ def test_broken(breakage: Callable[[ClusterMap], None], culprit: str) -> None:
 def test_smaller_machine() -> None:
     """the loader refuses a map of a larger machine"""
     what = plan(with_redis(2, 4))
-    what.machine = emulated(replace(what.shape, cores=2))
+    what.machine = emulated(Shape(2, 2, default_memory(4)))
     assert "cpu" in refusal(what)
 
 

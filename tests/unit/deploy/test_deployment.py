@@ -84,7 +84,7 @@ def test_a_map_file_is_a_deployment_too(tmp_path: Path) -> None:
     path = tmp_path / "mine.dts"
     path.write_text(write_dts(made.cluster_map))
     read = plan_map(path)
-    assert read.shape == Shape(2, 3, GIB)
+    assert read.machine.shape == Shape(2, 3, GIB)
     assert read.forwards == made.forwards
     with pytest.raises(InputError, match="cpu@4: the machine"):
         plan_map(path, Shape(1, 3, 3 * GIB))

@@ -198,14 +198,17 @@ def lstopo(*arguments: str) -> str:
     return done.stdout
 
 
-@cache
-def xml_of(name: str) -> str:
-    synthetic, edits = MACHINES[name]
-    text = lstopo("--if", "synthetic", "-i", synthetic, "--of", "xml")
-    root = ElementTree.fromstring(text)
+def lstopo_xml(synthetic: str, *edits: Edit) -> str:
+    root = ElementTree.fromstring(lstopo("--if", "synthetic", "-i", synthetic, "--of", "xml"))
     for edit in edits:
         edit(root)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+@cache
+def xml_of(name: str) -> str:
+    synthetic, edits = MACHINES[name]
+    return lstopo_xml(synthetic, *edits)
 
 
 def write(name: str, folder: Path) -> Path:

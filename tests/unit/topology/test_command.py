@@ -16,7 +16,7 @@ from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import write
 from topology.check import check_map
 from topology.errors import InputError
-from topology.machine import Shape, emulated
+from topology.machine import Machine, Shape, emulated
 from topology.reader import read_dts
 from topology.sources import read_machine
 from topology.units import GIB
@@ -93,7 +93,7 @@ WRONG = {
     "--layout size=two": "--layout: 'size=two': the size is not a number of cores",
     "--layout per-core": "--layout: 'per-core' is not one of per-socket",
     "--from EPYC --smt maybe": "--smt: 'maybe' is neither on nor off",
-    "--smt off": "--smt: is for a machine that comes from elsewhere",
+    "--smt off": "--smt: is for a machine whose cores have several threads",
     "--from EPYC --cores 4": "--from: is a machine already",
     "--from EPYC --memory 3": "--memory: 3 B is not a multiple of 2 MiB",
     "--from EPYC --memory 8M": "--layout per-socket: cluster 1 would have 32 MiB of memory, too little beside a channel",
@@ -121,14 +121,14 @@ def test_libvirt_capabilities(capsys: pytest.CaptureFixture[str], tmp_path: Path
 def test_runs_take_the_machine_of_a_file(tmp_path: Path, epyc: str) -> None:
     given = Deployment(redis=Redis(instances=1))
 
-    def shape(path: str, memory: str | None = None, smt: str | None = None) -> Shape:
-        return adapt(given, None, None, memory, Path(path), "per-l3", None, smt).shape
+    def shape(path: str, memory: str | None = None, smt: str | None = None) -> Shape | Machine:
+        return adapt(given, None, None, memory, path, "per-l3", None, smt).shape
 
     assert shape(epyc) == Shape(sockets=2, cores=24, memory=6 * GIB, caches=8, nodes=4, threads=2)
     assert shape(epyc, "1G", "off") == Shape(sockets=2, cores=24, memory=GIB, caches=8, nodes=4, threads=1)
-    made = plan(adapt(given, None, None, None, Path(epyc), "per-l3", None)).cluster_map
+    made = plan(adapt(given, None, None, None, epyc, "per-l3", None)).cluster_map
     assert len(made.clusters) == 16 and {len(c.cpus) for c in made.clusters} == {6}
-    with pytest.raises(InputError, match="sockets of different sizes .4, 8 cores. cannot be emulated in a run"):
-        shape(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)))
-    with pytest.raises(InputError, match="--smt: is for a machine that comes from elsewhere"):
+    uneven = shape(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)))
+    assert isinstance(uneven, Machine) and uneven.cpus == 12
+    with pytest.raises(InputError, match="--smt: is for a machine whose cores have several threads"):
         adapt(given, 2, 2, None, None, None, None, "off")

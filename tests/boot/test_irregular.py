@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A machine on which hardly anything is alike, from hwloc's XML to a map to a boot: the loader finds what the map says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deploy.deployment import read
+from deploy.expand import plan, plan_map
+from tests.boot.machine import assert_no_fault, client, machine
+from tests.unit.topology.machines import lstopo_xml, memory, without
+from topology.dts import write_dts
+from topology.parts import Board
+
+DEPLOYMENT = """
+shutdown = "never"
+
+[machine]
+topology = "machine.xml"
+memory = "512M"
+
+[redis]
+cpus = [2, 4]
+heap = "64M"
+"""
+
+
+def test_irregular_machine(tmp_path: Path) -> None:
+    """sockets of three and two threads, a core without its second, a node without memory, one without cores: it serves"""
+    # Node 1 has no memory, and one of its core's threads is offline; node 3 has lost its core.
+    xml = lstopo_xml("pack:2 group:2 [numa(memory=1GiB)] l3:1(size=8MiB) core:1 pu:2", memory({1: 0}), without(3, 6, 7))
+    (tmp_path / "machine.xml").write_text(xml)
+    (tmp_path / "given.toml").write_text(DEPLOYMENT)
+    given = plan(read(tmp_path / "given.toml"))
+    (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
+    what = plan_map(tmp_path / "map.dts")
+    assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
+    assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
+    assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0, 2, 3}
+    with machine(what) as run:
+        run.wait_serving()
+        assert {event["cluster"]: event["cores"] for event in run.events.of("boot")} == {0: 3, 1: 2}
+        for name, _ in what.forwards:
+            assert client(run, name).ping()
+        assert_no_fault(run)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machines as they are emulated in a run: regular ones as a shape, others part by part; and maps that say which."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy.deployment import Deployment, Redis
+from deploy.expand import plan, plan_map
+from tests.unit.topology.machines import MACHINES, write
+from tests.unit.topology.test_qemu import ask, processors
+from topology.check import check_map
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.irregular import machine_of
+from topology.layouts import make_map
+from topology.libvirt_domain import machine_elements
+from topology.machine import Machine, Shape, emulated, like, one_thread_per_core, with_memory, with_shape
+from topology.parts import Board, Core
+from topology.qemu import MAX_CPUS, arguments
+from topology.reader import read_dts
+from topology.sources import read_machine
+from topology.units import GIB, MIB
+
+IRREGULAR = {
+    *("Cascade Lake 6226R, Optane as memory", "Xeon Max 9480, flat", "KNL 7210, SNC-4, flat"),  # nodes without cores
+    *("Threadripper 2990WX", "EPYC 7601, one channel filled"),  # nodes without memory
+    "EPYC 9654",  # larger than a shape may be
+    *("Alder Lake i9-12900K", "Meteor Lake, two cores without L3"),
+    *("Haswell, three cores offline", "Haswell, a socket offline", "Sandy Bridge, sockets of 8 and 4 cores"),
+    *("EPYC 7451, a container", "Skylake, one thread allowed"),
+}
+
+
+def structure(machine: Machine) -> list[tuple[int, ...]]:
+    """Who shares what with whom, in order, whatever the numbers are."""
+    numbers: list[dict[object, int]] = [{}, {}, {}, {}]
+
+    def of(core: Core) -> tuple[int, ...]:
+        alone = ("none", core.socket) if core.l3 is None else core.l3
+        keys = (core.socket, core.node, alone, core.physical)
+        return tuple(known.setdefault(key, len(known)) for known, key in zip(numbers, keys))
+
+    return [of(core) for core in machine.cores]
+
+
+def made_like(name: str, folder: Path, memory: int | None = None) -> Machine:
+    return emulated(like(read_machine(str(write(name, folder)), memory=GIB), memory))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_machine_is_emulated_with_its_structure(name: str, tmp_path: Path) -> None:
+    """sockets, caches, nodes and threads of an emulated machine are those of the machine that it is like"""
+    real = read_machine(str(write(name, tmp_path)))
+    made = made_like(name, tmp_path)
+    assert structure(made) == structure(real)
+    assert {n for n in made.nodes if not made.memory_of(n)} == {n for n in real.nodes if not real.memory_of(n)}
+    assert isinstance(made.shape, Board if name in IRREGULAR else Shape)
+    assert sum(r.size for r in made.memory) >= made.cpus * 512 * MIB, "every core has its share, wherever it is"
+    words = arguments(made)
+    assert words.count("-device") + int(words[1].split(",")[0].removeprefix("cpus=")) == made.cpus <= MAX_CPUS
+
+
+@pytest.mark.parametrize("name", sorted(IRREGULAR))
+def test_a_map_says_the_irregular_machine(name: str, tmp_path: Path) -> None:
+    """a map of an irregular machine, read again, is for the machine that it was made for"""
+    machine = with_shape(read_machine(str(write(name, tmp_path)), memory=GIB))
+    if machine.cpus > 60 and machine.has_smt:
+        machine = one(machine)
+    layout = {"EPYC 9654": "per-l3", "KNL 7210, SNC-4, flat": "per-numa"}.get(name, "per-socket")
+    cluster_map = make_map(machine, layout)
+    text = write_dts(cluster_map)
+    read = read_dts(text)
+    assert read == cluster_map and "cores-per-l3-cache" in text
+    found = machine_of(read)
+    check_map(read, found)
+    assert arguments(found) == arguments(machine)
+
+
+def one(machine: Machine) -> Machine:
+    found = one_thread_per_core(machine)
+    assert isinstance(found, Machine) and not found.has_smt
+    return found
+
+
+@pytest.mark.parametrize("name", ["Threadripper 2990WX", "Haswell, three cores offline", "Cascade Lake 6226R, Optane as memory"])
+def test_qemu_makes_what_the_map_says(name: str, tmp_path: Path) -> None:
+    """QEMU's processors have the APIC ids and nodes of an irregular machine's map, its memory has the nodes' sizes"""
+    cluster_map = make_map(one(made_like(name, tmp_path, 512 * MIB)), "per-socket")
+    words = arguments(machine_of(read_dts(write_dts(cluster_map))))
+    assert processors(words) == sorted((cpu.apic, cpu.node) for cpu in cluster_map.cpus)
+    backends = ask(words, {"execute": "query-memdev"})[0]
+    assert sum(backend["size"] for backend in backends) == sum(r.size for r in cluster_map.memory)
+
+
+def test_memory_goes_where_the_cores_are(tmp_path: Path) -> None:
+    """cores of nodes without memory count for the nodes beside them"""
+    made = made_like("Threadripper 2990WX", tmp_path)
+    assert [made.memory_of(n) for n in made.nodes] == [16 * GIB, 0, 16 * GIB, 0]
+    given = made_like("Threadripper 2990WX", tmp_path, 768 * MIB)
+    assert [given.memory_of(n) for n in given.nodes] == [768 * MIB, 0, 768 * MIB, 0]
+    with pytest.raises(InputError, match="--memory: 2 MiB is not"):
+        made_like("Threadripper 2990WX", tmp_path, 2 * MIB)
+
+
+def test_without_smt() -> None:
+    """one thread of each core, the memory as it was"""
+    assert one_thread_per_core(Shape(2, 3, GIB, threads=2)) == Shape(2, 3, GIB)
+    assert with_memory(Shape(2, 4, GIB, nodes=2), lambda cores: cores * GIB) == Shape(2, 4, 2 * GIB, nodes=2)
+
+
+def test_maps_that_cannot_be_emulated_say_why(tmp_path: Path) -> None:
+    """what somebody changed in a map so that no emulated machine is like it is refused"""
+    made = made_like("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)
+    text = write_dts(plan(Deployment(shape=made, redis=Redis(heap=64 * MIB))).cluster_map)
+    path = tmp_path / "mine.dts"
+    path.write_text(text)
+    assert plan_map(path).machine.memory == made.memory
+
+    def refusal(*edits: tuple[str, str]) -> str:
+        changed = text
+        for old, new in edits:
+            assert old in text
+            changed = changed.replace(old, new)
+        path.write_text(changed)
+        with pytest.raises(InputError) as caught:
+            plan_map(path)
+        return str(caught.value)
+
+    moved = refusal(('cpu@b { device_type = "cpu"; reg = <11>', 'cpu@c { device_type = "cpu"; reg = <12>'))
+    assert moved == "cpu@c: cannot be emulated: of these cores and nodes QEMU makes APIC id 0xb in node 1 of it"
+    assert refusal(("sockets = <2>", "sockets = <1>")).startswith("cpu@8: is not on the machine of this map, with places")
+    assert refusal(("cores-per-l3-cache = <8>", "cores-per-l3-cache = <4>")).startswith("cpu@8: ")
+    assert refusal(("        threads-per-core = <1>;\n", "")) == "machine: has no 'threads-per-core'"
+    end = f"{made.memory[-1].size:#x}>"
+    assert refusal((end, f"{made.memory[-1].size // 2:#x}>")).startswith("memory@0: cannot be emulated: QEMU has no memory of node 0")
+
+
+def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
+    """places without a core are processors that are not enabled"""
+    count, each = machine_elements(made_like("Sandy Bridge, sockets of 8 and 4 cores", tmp_path))[1:3]
+    assert (count.text, count.get("current")) == ("16", "12")
+    assert [vcpu.get("enabled") for vcpu in each] == ["yes"] * 12 + ["no"] * 4
