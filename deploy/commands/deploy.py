@@ -26,7 +26,10 @@ Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that
 Storage = Annotated[
     str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
 ]
-PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, and leave the host as it is.")]
+PerCluster = Annotated[
+    bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
+]
+PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, or all of them, and leave the host as it is.")]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
 
 
@@ -35,6 +38,7 @@ def deploy(
     connect: Connect = URI,
     name: Name = None,
     bridge: Bridge = None,
+    per_cluster: PerCluster = False,
     replace: Replace = False,
     wait: Wait = True,
     storage: Storage = None,
@@ -52,7 +56,7 @@ def deploy(
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Make a deployment run as a domain of libvirt, and say where its instances are.
+    """Make a deployment run as a domain of libvirt, or as one for each cluster, and say where its instances are.
 
     Nothing happens to one that runs already and has not changed; one that has changed is restarted with --replace.
     """
@@ -65,7 +69,7 @@ def deploy(
         ensure_built(output)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
         folder = PurePosixPath(storage) if storage else None
-        wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace)
+        wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
         if print_xml:
             print(Deployment(host, wanted).preview(), end="")
             return
@@ -74,7 +78,7 @@ def deploy(
         output.line(f"{done.said}.")
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
-                wait_ready(done.domain, what, timeout, update)
+                wait_ready(done.deployed, what, timeout, update)
         _tell(output, done, "serves" if wait else "will serve")
         output.results({
             "skerry": version(),
@@ -83,8 +87,9 @@ def deploy(
             "name": wanted.name,
             "action": done.action,
             "accel": mode.kind,
-            "placement": done.domain.record.placement,
-            "instances": done.domain.record.instances(),
+            "domains": [member.domain for member in done.deployed.members],
+            "placement": done.deployed.record.placement,
+            "instances": done.deployed.record.instances(),
         })
 
 
@@ -98,8 +103,9 @@ def _check(what: Plan, name: str | None, bridge: str | None, storage: str | None
 
 
 def _tell(output: Output, done: Done, verb: str) -> None:
-    record = done.domain.record
-    output.line(f"{record.clusters} clusters, {record.cores} cores, {record.accel}; {record.placement}.")
+    record = done.deployed.record
+    apart = ", each in a domain of its own" if record.machines > 1 else ""
+    output.line(f"{record.clusters} clusters{apart}, {record.cores} cores, {record.accel}; {record.placement}.")
     where = f" on {record.bridge}" if record.bridge else ""
     for instance in record.instances():
         output.line(f"{instance['app']} {verb} at {instance['address']}{where}")

@@ -5,15 +5,18 @@ import os
 import re
 import sys
 import time
-from typing import Annotated
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed
-from deploy.domains.options import URI, Connect, OptionalName
-from deploy.domains.storage import CONSOLE, EVENTS, require
+from deploy.domains.options import URI, Cluster, Connect, OptionalName
+from deploy.domains.storage import EVENTS, require
+from deploy.events import EventStream
+from deploy.output import Json, Output, Quiet, version
+from topology.errors import InputError
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]
 Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, help="Only the last N lines.")]
@@ -24,42 +27,85 @@ CONTROL = re.compile(rb"\x1b\[[0-9;=?]*[A-Za-z]")  # firmware and GRUB clear the
 
 
 def logs(
-    name: OptionalName = None, connect: Connect = URI, follow: Follow = False, lines: Lines = None, events: Events = False
+    name: OptionalName = None,
+    connect: Connect = URI,
+    cluster: Cluster = None,
+    follow: Follow = False,
+    lines: Lines = None,
+    events: Events = False,
+    quiet: Quiet = False,
+    json: Json = None,
 ) -> None:
-    """Print what a deployment wrote to its console since it was started."""
+    """Print what a deployment wrote to its console since it was started.
+
+    With --json its lines, or with --events what these say; standard output carries that alone with --json -.
+    """
+    if events and cluster is not None:
+        raise InputError("--cluster", "is of the console; what the managers report is that of all clusters")
+    output = Output(quiet, json)
+    log: _Log | None = None
     try:
-        _print(name, connect, follow, lines, EVENTS if events else CONSOLE)
+        with Connection(connect) as host:
+            one = deployed.pick(host, name)
+            require(one.storage)
+            log = _Log(one, cluster, events, lines, output)
+            log.print(follow)
     except KeyboardInterrupt:
         if not follow:
             raise
     except BrokenPipeError:  # head has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if log:
+        output.results({"skerry": version(), "command": "logs", "connect": connect, "name": log.one.name, **log.data()})
 
 
-def _print(name: str | None, connect: str, follow: bool, lines: int | None, file: str) -> None:
-    with Connection(connect) as host:
-        one = deployed.pick(host, name)
-        require(one.storage)
-        text = one.storage.read(file)
-        _write(text if lines is None else b"".join(text.splitlines(keepends=True)[-lines:] if lines else []))
+class _Log:
+    """A file that grows while it is printed."""
+
+    def __init__(self, one: Deployed, cluster: int | None, events: bool, lines: int | None, output: Output) -> None:
+        self.one = one
+        self.events = events
+        self.member = one.member(cluster)
+        self._file = EVENTS if events else self.member.record.console
+        self._lines = lines
+        self._keep = output.json_to is not None
+        self._to: BinaryIO = sys.stderr.buffer if output.json_to == "-" else sys.stdout.buffer
+        self._told = b""
+        others = one.record.machines - 1
+        if others and cluster is None and not events:
+            output.step(f"Of cluster 0; --cluster 1{f' to {others}' if others > 1 else ''} has what the other{'s' * (others > 1)} wrote")
+
+    def print(self, follow: bool) -> None:
+        text = self.one.storage.read(self._file)
+        wanted = text.splitlines(keepends=True)
+        self._write(b"".join(wanted if self._lines is None else wanted[max(0, len(wanted) - self._lines) :]))
         if follow:
-            _follow(one, file, len(text))
+            self._follow(len(text))
 
+    def _follow(self, offset: int) -> None:
+        while True:
+            running = self.member.is_active()  # before reading: what is read then is all of it
+            size = self.one.storage.size(self._file)
+            if size < offset:  # begun anew
+                offset = 0
+            fresh = self.one.storage.read(self._file, offset)
+            self._write(fresh)
+            offset += len(fresh)
+            if not running:
+                return
+            time.sleep(POLL)
 
-def _follow(one: Deployed, file: str, offset: int) -> None:
-    while True:
-        running = one.raw.isActive()  # before reading: what is read then is all of it
-        size = one.storage.size(file)
-        if size < offset:  # begun anew
-            offset = 0
-        fresh = one.storage.read(file, offset)
-        _write(fresh)
-        offset += len(fresh)
-        if not running:
-            return
-        time.sleep(POLL)
+    def _write(self, text: bytes) -> None:
+        if self._keep:
+            self._told += text
+        self._to.write(CONTROL.sub(b"", text))
+        self._to.flush()
 
-
-def _write(text: bytes) -> None:
-    sys.stdout.buffer.write(CONTROL.sub(b"", text))
-    sys.stdout.buffer.flush()
+    def data(self) -> dict[str, Any]:
+        """An object for each event; of a console its lines."""
+        if self.events:
+            stream = EventStream()
+            stream.feed(self._told)
+            return {"events": [event.data for event in stream.events]}
+        which = {"cluster": self.member.record.machine} if self.one.record.machines > 1 else {}
+        return which | {"lines": CONTROL.sub(b"", self._told).decode("utf-8", "replace").splitlines()}

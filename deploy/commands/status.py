@@ -9,7 +9,7 @@ from deploy.domains.deployed import Deployed, State
 from deploy.domains.options import URI, Connect, OptionalName
 from deploy.output import Json, Output, version
 
-WORDS = {"killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped", "done": "done, all went well"}
+WORDS = {"gone": "gone: it was removed", "killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped", "done": "done, all went well"}
 
 
 def status(name: OptionalName = None, connect: Connect = URI, json: Json = None) -> None:
@@ -42,10 +42,15 @@ def _table(states: list[tuple[Deployed, State]]) -> Table:
             record.name, _words(state, len(record.forwards)), str(record.clusters), str(record.cores), record.layout,
             record.lock, record.accel, record.version, where,
         )  # fmt: skip
+        if record.machines > 1:
+            for number, (domain, word) in enumerate(state.domains.items()):
+                table.add_row(f"  {domain}", WORDS.get(word, word), f"cluster {number}")
     return table
 
 
 def _words(state: State, servers: int) -> str:
+    if state.in_parts:
+        return f"{len(state.domains) - len(state.not_running())} of {len(state.domains)} domains run"
     if not state.is_running:
         return WORDS.get(state.word, state.word)
     return f"{state.word}, {len(state.serving)} of {servers} serve" if servers else state.word
@@ -54,7 +59,8 @@ def _words(state: State, servers: int) -> str:
 def _data(one: Deployed, state: State) -> dict[str, object]:
     record = one.record
     return {
-        "name": record.name, "domain": one.raw.name(), "state": state.word, "serving": state.serving,
+        "name": record.name, "state": state.word, "serving": state.serving,
+        "domains": [{"domain": domain, "state": word} for domain, word in state.domains.items()],
         "trouble": state.trouble, "version": record.version, "clusters": record.clusters, "cores": record.cores,
         "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
         "placement": record.placement, "instances": record.instances(),

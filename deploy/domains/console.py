@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from deploy.domains.connection import explained
-from deploy.domains.deployed import Deployed
+from deploy.domains.member import Member
 
 LEAVE = b"\x1d"  # Ctrl-]
 CHUNK = 4096
@@ -22,7 +22,7 @@ TICK_MS = 200  # how late a vanished domain is noticed
 class Console:
     """`force` takes the console from whoever has it."""
 
-    def __init__(self, domain: Deployed, force: bool = False) -> None:
+    def __init__(self, domain: Member, force: bool = False) -> None:
         self._lib = domain.host.lib
         self._raw = domain.raw
         self._force = force

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A deployment as a domain's XML: the machine, its one disc, serial ports, network, and our record of it."""
+"""A machine of a deployment as a domain's XML: what it is, its one disc, serial ports, network, shared memory, our record."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from deploy.domains import storage
+from deploy.domains.machines import Machines
 from deploy.domains.record import Record
-from deploy.expand import Plan
+from deploy.domains.shared import shared_name
+from deploy.domains.storage import EVENTS
 from deploy.qemu import Forward
 from topology.libvirt_domain import machine_elements
-from topology.machine import Machine
+from topology.units import MIB
 
 QEMU = "http://libvirt.org/schemas/domain/qemu/1.0"
 MAC = "52:54:00:53:4b:01"
@@ -23,19 +24,15 @@ ElementTree.register_namespace("qemu", QEMU)
 Element = ElementTree.Element
 
 
-def domain_name(deployment: str) -> str:
-    return f"skerry-{deployment}"
-
-
-def define(what: Plan, record: Record, placed: Machine | None, folder: PurePosixPath, uefi: bool = False) -> str:
-    """The whole domain. `placed`: the plan's machine with processors and nodes of the host, which it is bound to."""
+def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool = False) -> str:
+    """The whole domain of one machine, that of the record."""
+    number = record.machine
     root = ElementTree.Element("domain", type="kvm" if record.accel == "kvm" else "qemu")
-    ElementTree.SubElement(root, "name").text = domain_name(record.name)
-    ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}"
+    ElementTree.SubElement(root, "name").text = record.domain
+    ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}" + (f", cluster {number}" if record.machines > 1 else "")
     ElementTree.SubElement(root, "metadata").append(record.element())
-    clusters = [cluster.cpus for cluster in what.cluster_map.clusters]
     devices = None
-    for element in machine_elements(placed or what.machine, clusters if placed else None):
+    for element in machine_elements(machines.each[number], machines.clusters_of(number) if machines.pinned else None):
         if element.tag == "os" and uefi:
             _uefi(element)
         if element.tag == "devices":
@@ -44,7 +41,7 @@ def define(what: Plan, record: Record, placed: Machine | None, folder: PurePosix
         root.append(element)
     for event in ("on_poweroff", "on_reboot", "on_crash"):
         ElementTree.SubElement(root, event).text = "destroy"
-    root.append(_devices(record, folder, devices))
+    root.append(_devices(machines, record, folder, devices))
     root.append(_beyond_libvirt(record))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
@@ -58,41 +55,52 @@ def _uefi(system: Element) -> None:
         ElementTree.SubElement(firmware, "feature", enabled="no", name=feature)
 
 
-def _devices(record: Record, folder: PurePosixPath, more: Element | None) -> Element:
+def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: Element | None) -> Element:
+    """The network and what the managers report are machine 0's."""
     devices = ElementTree.Element("devices")
     disc = ElementTree.SubElement(devices, "disk", type="file", device="cdrom")
     ElementTree.SubElement(disc, "driver", name="qemu", type="raw")
-    ElementTree.SubElement(disc, "source", file=str(folder / storage.IMAGE))
+    ElementTree.SubElement(disc, "source", file=str(folder / record.image))
     ElementTree.SubElement(disc, "target", dev="sda", bus="sata")
     ElementTree.SubElement(disc, "readonly")
     ElementTree.SubElement(disc, "boot", order="1")
     ElementTree.SubElement(devices, "controller", type="usb", model="none")
-    if record.bridge:
+    if record.bridge and record.machine == 0:
         port = ElementTree.SubElement(devices, "interface", type="bridge")
         ElementTree.SubElement(port, "mac", address=MAC)
         ElementTree.SubElement(port, "source", bridge=record.bridge)
         ElementTree.SubElement(port, "model", type="virtio")
         ElementTree.SubElement(port, "rom", enabled="no")
-    _console(devices, folder)
-    events = ElementTree.SubElement(devices, "serial", type="file")
-    ElementTree.SubElement(events, "source", path=str(folder / storage.EVENTS), append="off")
-    ElementTree.SubElement(events, "target", port="1")
+    _console(devices, folder / record.console)
+    if record.machine == 0:
+        events = ElementTree.SubElement(devices, "serial", type="file")
+        ElementTree.SubElement(events, "source", path=str(folder / EVENTS), append="off")
+        ElementTree.SubElement(events, "target", port="1")
     ElementTree.SubElement(devices, "memballoon", model="none")
+    for channel, slot, size in machines.shared(record.machine):
+        _shared(devices, shared_name(record.name, channel), slot, size)
     devices.extend(more if more is not None else [])
     return devices
 
 
-def _console(devices: Element, folder: PurePosixPath) -> None:
+def _console(devices: Element, log: PurePosixPath) -> None:
     """A terminal for who attaches, and all of it in a file for who comes later."""
     serial = ElementTree.SubElement(devices, "serial", type="pty")
-    ElementTree.SubElement(serial, "log", file=str(folder / storage.CONSOLE), append="off")
+    ElementTree.SubElement(serial, "log", file=str(log), append="off")
     ElementTree.SubElement(serial, "target", port="0")
+
+
+def _shared(devices: Element, name: str, slot: int, size: int) -> None:
+    memory = ElementTree.SubElement(devices, "shmem", name=name)
+    ElementTree.SubElement(memory, "model", type="ivshmem-plain")
+    ElementTree.SubElement(memory, "size", unit="M").text = str(size // MIB)
+    ElementTree.SubElement(memory, "address", type="pci", domain="0", bus="0", slot=f"{slot:#x}", function="0")
 
 
 def _beyond_libvirt(record: Record) -> Element:
     """What libvirt has no elements for: an exit status of the machine's own, and forwarded ports."""
     words = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
-    if not record.bridge:
+    if record.machine == 0 and not record.bridge:
         words += ["-netdev", "user,id=skerry,net=10.0.2.0/24,host=10.0.2.2,ipv6=off" + forward_rules(record.forwards)]
         words += ["-device", f"virtio-net-pci,netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}"]
     commandline = ElementTree.Element(f"{{{QEMU}}}commandline")

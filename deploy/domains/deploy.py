@@ -12,13 +12,16 @@ from pathlib import Path, PurePosixPath
 
 from deploy import image, modules
 from deploy.boot import choose_ports
-from deploy.domains import deployed
+from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, one_line
-from deploy.domains.definition import define, domain_name
-from deploy.domains.deployed import Deployed, State
+from deploy.domains.definition import define
+from deploy.domains.deployed import Deployed, State, check_names
+from deploy.domains.machines import Machines, arrange
+from deploy.domains.member import Member
 from deploy.domains.placement import on_host
-from deploy.domains.record import Record, fingerprint
-from deploy.domains.storage import IMAGE, Storage, default_folder, require
+from deploy.domains.record import Record, deployment_name, fingerprint
+from deploy.domains.shared import remove_shared
+from deploy.domains.storage import Storage, default_folder, require
 from deploy.errors import Failure
 from deploy.expand import Plan
 from deploy.output import version
@@ -43,13 +46,14 @@ class Wanted:
     uefi: bool = False
     folder: PurePosixPath | None = None  # for image and logs; None: where libvirt has its images
     replace: bool = False  # a machine that runs and differs
+    per_cluster: bool = False  # a domain for each
 
 
 @dataclass
 class Done:
     """What deploying did. `said` is for people, `action` one of created, replaced, started and unchanged."""
 
-    domain: Deployed
+    deployed: Deployed
     action: str
     said: str
 
@@ -60,10 +64,13 @@ class Deployment:
     def __init__(self, host: Connection, wanted: Wanted) -> None:
         self.host = host
         self.wanted = wanted
-        self.there = deployed.find(host, wanted.name)
-        self.files = image.contents(wanted.what.cluster_map)
-        self.placed, placement = self._place()
+        self.there = deployments.find(host, wanted.name)
+        self.plain = arrange(wanted.what, None, wanted.per_cluster)
+        self.files = image.contents(self.plain.cluster_map)
+        placed, placement = self._place()
+        self.machines = arrange(wanted.what, placed, wanted.per_cluster)
         self.record = self._record(placement)
+        check_names(host, wanted.name, [record.domain for record in self.record.each()])
         self._check_bridge()
 
     def converge(self) -> Done:
@@ -71,13 +78,15 @@ class Deployment:
         if self.there is None:
             return self._create()
         state = self.there.state()
-        changes = self.record.changes(self.there.record)
+        changes = list(dict.fromkeys(c for member in self.there.members for c in self.record.changes(member.record)))
         if not changes:
             storage = require(self.there.storage)
             if state.is_running:
                 return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed")
+            self.there.stop()  # a cluster cannot go on with others that begin anew
             self._define(storage)  # other processors may be free now
-            return self._start("started", f"{self.wanted.name} {was(state)} and is started again, unchanged")
+            again = "all of it is stopped and started again" if state.in_parts else "is started again"
+            return self._start("started", f"{self.wanted.name} {was(state)} and {again}, unchanged")
         differs = "; ".join(changes)
         if state.is_running and not self.wanted.replace:
             raise Failure(
@@ -89,10 +98,10 @@ class Deployment:
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
 
     def preview(self) -> str:
-        """The domain that converge() would define; ports of the host that were not chosen yet may turn out others."""
+        """The domains that converge() would define; ports of the host that were not chosen yet may turn out others."""
         self._choose_ports()
-        folder = self.wanted.folder or default_folder(self.host)
-        return self.text(folder / self.record.storage)
+        folder = (self.wanted.folder or default_folder(self.host)) / self.record.storage
+        return "".join(self.text(record, folder) for record in self.record.each())
 
     def _create(self) -> Done:
         """What cannot be started leaves nothing behind."""
@@ -107,7 +116,7 @@ class Deployment:
     def _check_bridge(self) -> None:
         """Addresses are part of the map: two machines on one bridge must not have the same."""
         mine = {app.ipv4 for app in self.wanted.what.cluster_map.applications} - {None}
-        for other in deployed.all_of(self.host) if self.wanted.bridge else []:
+        for other in deployments.all_of(self.host) if self.wanted.bridge else []:
             common = mine & {forward.guest for forward in other.record.forwards}
             if other.name != self.wanted.name and other.record.bridge == self.wanted.bridge and common:
                 raise Failure(f"{min(map(str, common))} on {self.wanted.bridge} is the address of deployment {other.name}")
@@ -118,12 +127,12 @@ class Deployment:
                 host = libvirt_host.parse(self.host.raw.getCapabilities(), self.host.uri).machine()
         except InputError as error:
             return None, f"not pinned: {error.problem}"
-        return on_host(self.wanted.what.machine, host, deployed.processors_used(self.host, self.wanted.name))
+        return on_host(self.wanted.what.machine, host, deployments.processors_used(self.host, self.wanted.name))
 
     def _record(self, placement: str) -> Record:
         """Ports of the host are kept from what is there, so that clients find an instance again."""
         what, wanted = self.wanted.what, self.wanted
-        clusters = what.cluster_map.clusters
+        clusters = self.machines.cluster_map.clusters
         before = {(f.application, f.guest_port): f.host_port for f in self.there.record.forwards} if self.there else {}
         forwards = []
         for application, port in what.forwards:
@@ -138,17 +147,19 @@ class Deployment:
             clusters=len(clusters),
             cores=sum(len(cluster.cpus) for cluster in clusters),
             accel=wanted.accel,
-            storage=domain_name(wanted.name),
+            storage=deployment_name(wanted.name),
             placement=placement,
             bridge=wanted.bridge,
             forwards=tuple(forwards),
+            machines=len(self.machines.each),
         )
         return replace(found, parts=self._parts(found))
 
     def _parts(self, of: Record) -> dict[str, str]:
         """Whatever makes two machines different, and nothing that does not."""
         reached = [(f.application, f.guest, f.guest_port) for f in of.forwards]
-        plain = Record("", "", "", "", 0, 0, "tcg", "")  # machine: the rest of the XML
+        plain = Record("", "", "", "", 0, 0, "tcg", "", machines=of.machines)  # machine: the rest of the XML
+        texts = [define(self.plain, one, PurePosixPath("/")) for one in plain.each()]
         images = {f"image of {name}": fingerprint(data) for name, data in self.files.items() if name != "map"}
         return {
             "version": of.version,
@@ -158,39 +169,55 @@ class Deployment:
             "firmware": "UEFI" if self.wanted.uefi else "BIOS",
             "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
             "ports": fingerprint(repr(reached)),
-            "machine": fingerprint(define(self.wanted.what, plain, None, PurePosixPath("/"))),
-            "map": fingerprint(write_dts(self.wanted.what.cluster_map)),
+            "domains": str(of.machines),
+            "machine": fingerprint("".join(texts)),
+            "map": fingerprint(write_dts(self.plain.cluster_map)),
             "image of loader": fingerprint(modules.loader().read_bytes()),
             **images,
         }
 
     def _make(self) -> None:
-        """Image and definition, on the host."""
+        """Images and definitions, on the host."""
         storage = Storage(self.host, self.record.storage)
         storage.make(self.wanted.folder or default_folder(self.host))
         try:
+            storage.clear()
             with tempfile.TemporaryDirectory(prefix="skerry-deploy-") as folder:
-                iso = Path(folder) / IMAGE
-                image.make_iso(iso, self.files, modules.loader(), self.wanted.what.name)
-                storage.upload(iso, IMAGE)
+                for record in self.record.each():
+                    iso = Path(folder) / record.image
+                    options = f"machine={record.machine}" if record.machines > 1 else ""
+                    image.make_iso(iso, self.files, modules.loader(), self.wanted.what.name, options)
+                    storage.upload(iso, record.image)
             self._choose_ports()
             self._define(storage)
         except BaseException:
             storage.unmake()
             raise
 
-    def text(self, folder: PurePosixPath) -> str:
-        """The domain's XML. One that is there stays the same domain."""
-        text = define(self.wanted.what, self.record, self.placed, folder, self.wanted.uefi)
-        if self.there:
-            text = text.replace("</name>", f"</name>\n  <uuid>{self.there.raw.UUIDString()}</uuid>", 1)
+    def text(self, record: Record, folder: PurePosixPath) -> str:
+        """One domain's XML. One that is there stays the same domain."""
+        text = define(self.machines, record, folder, self.wanted.uefi)
+        for member in self.there.members if self.there else []:
+            if member.domain == record.domain:
+                text = text.replace("</name>", f"</name>\n  <uuid>{member.raw.UUIDString()}</uuid>", 1)
         return text
 
     def _define(self, storage: Storage) -> None:
-        text = self.text(storage.path)
-        with explained(f"{self.host.uri}: {domain_name(self.wanted.name)}"):
-            raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
-        self.there = Deployed(self.host, raw, self.record)
+        """All of them, or no new one."""
+        before = {member.domain for member in self.there.members} if self.there else set()
+        members: list[Member] = []
+        try:
+            for record in self.record.each():
+                text = self.text(record, storage.path)
+                with explained(f"{self.host.uri}: {record.domain}"):
+                    raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
+                members.append(Member(self.host, raw, record))
+        except Failure:
+            for member in members:
+                if member.domain not in before:
+                    member.forget()
+            raise
+        self.there = Deployed(self.host, members)
 
     def _choose_ports(self) -> None:
         fresh = [forward for forward in self.record.forwards if not forward.host_port]
@@ -199,18 +226,22 @@ class Deployment:
         if self.host.is_local:
             choose_ports(fresh)
             return
-        taken = {forward.host_port for one in deployed.all_of(self.host) for forward in one.record.forwards}
+        taken = {forward.host_port for one in deployments.all_of(self.host) for forward in one.record.forwards}
         for forward, port in zip(fresh, random.sample([p for p in PORTS if p not in taken], len(fresh))):
             forward.host_port = port
 
     def _start(self, action: str, said: str) -> Done:
         """A port may have been taken by somebody else since it was chosen: then there are others."""
-        assert self.there
+        if self.record.machines > 1:
+            remove_shared(self.host, self.wanted.name)
         for attempt in range(3):
+            assert self.there
             try:
-                self.there.raw.create()
+                for member in self.there.members:
+                    member.raw.create()
                 return Done(self.there, action, said)
             except self.host.lib.libvirtError as error:
+                self.there.stop()
                 if "host forwarding rule" not in str(error) or attempt == 2:
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
             for forward in self.record.forwards:
@@ -221,32 +252,36 @@ class Deployment:
 
 
 def was(state: State) -> str:
+    if state.in_parts:
+        missing = (f"{domain}: {word}" for domain, word in state.domains.items() if domain in state.not_running())
+        return f"was not whole ({', '.join(missing)})"
     words = {
         "killed": "had lost its emulator, which was killed or crashed,",
         "stopped": "was stopped",
         "done": "had done its work",
         "failed": "had failed",
         "off": "was off",
+        "gone": "had lost a domain",
     }
     return words.get(state.word, f"was {state.word}")
 
 
-def wait_ready(domain: Deployed, what: Plan, timeout: float, update: Callable[..., None]) -> None:
+def wait_ready(deployed: Deployed, what: Plan, timeout: float, update: Callable[..., None]) -> None:
     """Until every server that can be reached serves; else until all clusters run."""
     servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
     clusters = {cluster.number for cluster in what.cluster_map.clusters}
     deadline = time.monotonic() + timeout
     while True:
-        events = domain.events()
+        events = deployed.events()
         serving = {event.get("app") for event in events if event.kind == "serving"}
         running = {event.get("cluster") for event in events if event.kind == "boot"}
         update(completed=len(running & clusters) + len(serving & servers), total=len(clusters) + len(servers))
-        state = domain.state()
+        state = deployed.state()
         if (servers <= serving and clusters <= running) or state.word == "done":
             return
         if not state.is_running:
-            raise Failure(f"{domain.name} {was(state)}: {(state.trouble or [domain.last_words()])[0]}")
+            raise Failure(f"{deployed.name} {was(state)}: {(state.trouble or [deployed.last_words()])[0]}")
         if time.monotonic() > deadline:
             missing = sorted(servers - serving) or [f"cluster {number}" for number in sorted(clusters - running)]
-            raise Failure(f"hang: {', '.join(missing)} not up within {timeout:g} s; the domain stays, for skerry logs")
+            raise Failure(f"hang: {', '.join(missing)} not up within {timeout:g} s; it stays, for skerry logs")
         time.sleep(POLL)

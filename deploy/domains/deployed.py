@@ -1,46 +1,56 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Domains that are deployments: finding them, what they do, stopping and removing them."""
+"""Deployments on a host, of one domain or several: finding them, what they do, stopping and removing them."""
 
 from __future__ import annotations
 
-import os
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from deploy.domains import record
 from deploy.domains.connection import Connection, explained
-from deploy.domains.definition import domain_name
-from deploy.domains.record import Record
-from deploy.domains.storage import CONSOLE, EVENTS, Storage
+from deploy.domains.member import Member, of_domain
+from deploy.domains.record import deployment_name
+from deploy.domains.shared import remove_shared
+from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from topology.errors import InputError
 from topology.spans import parse_spans
 
 TROUBLE = ("fault", "failed", "cluster-lost")
+GONE = "gone"  # a domain that somebody has removed
+# The deployment is in the first of these that a domain of it is in.
+WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done")
 
 
 @dataclass
 class State:
-    """`word` is one of running, paused, done, failed, killed, stopped and off."""
+    """`word` is one of WORDS, `domains` says it of each."""
 
     word: str
+    domains: dict[str, str] = field(default_factory=dict)
     serving: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
 
     @property
     def is_running(self) -> bool:
+        """All of it."""
         return self.word in ("running", "paused")
 
+    @property
+    def in_parts(self) -> bool:
+        """Some of its domains run, and others do not."""
+        return 0 < len(self.not_running()) < len(self.domains)
 
-def serving(events: Iterable[Event]) -> list[str]:
-    """Applications that have begun to serve and have not ended since."""
+    def not_running(self) -> list[str]:
+        return [domain for domain, word in self.domains.items() if word not in ("running", "paused")]
+
+
+def serving(events: Iterable[Event], clusters: Collection[int] | None = None) -> list[str]:
+    """Applications that have begun to serve and have not ended since; of some clusters, or of all."""
     found: dict[str, None] = {}
     for event in events:
-        if event.kind == "serving":
+        if event.kind == "serving" and (clusters is None or event["cluster"] in clusters):
             found[str(event["app"])] = None
         elif event.kind in ("exit", "fault", "failed"):
             found.pop(str(event.get("app")), None)
@@ -48,17 +58,33 @@ def serving(events: Iterable[Event]) -> list[str]:
 
 
 class Deployed:
-    """One of our domains."""
+    """One deployment; `members` in order, of which somebody may have removed some, but not all."""
 
-    def __init__(self, host: Connection, raw: Any, of: Record) -> None:
+    def __init__(self, host: Connection, members: Iterable[Member]) -> None:
         self.host = host
-        self.raw = raw
-        self.record = of
-        self.storage = Storage(host, of.storage)
+        self.members = sorted(members, key=lambda member: member.record.machine)
+        self.record = self.members[0].record
+        self.storage = Storage(host, self.record.storage)
 
     @property
     def name(self) -> str:
         return self.record.name
+
+    def member(self, cluster: int | None) -> Member:
+        """The domain of a cluster; where there is only one, of no cluster in particular."""
+        count = self.record.machines
+        if count == 1 and cluster is not None:
+            raise InputError("--cluster", f"{self.name} is one domain, whose console is that of all clusters")
+        if cluster is not None and cluster >= count:
+            raise InputError("--cluster", f"{self.name} has clusters 0 to {count - 1}, no {cluster}")
+        for member in self.members:
+            if member.record.machine == (cluster or 0):
+                return member
+        raise Failure(f"{self.record.each()[cluster or 0].domain} is gone; deploy again")
+
+    def is_active(self) -> bool:
+        """Whether all of it is."""
+        return len(self.members) == self.record.machines and all(member.is_active() for member in self.members)
 
     def events(self) -> list[Event]:
         """What its managers have reported since it was started last."""
@@ -70,117 +96,85 @@ class Deployed:
     def state(self) -> State:
         with explained(f"{self.host.uri}: {self.name}"):
             events = self.events()
-            word = self._word(events)
-        found = State(word, trouble=[str(event) for event in events if event.kind in TROUBLE])
-        if found.is_running:
-            found.serving = serving(events)
+        words = {member.domain: member.word(events) for member in self.members}
+        domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
+        found = State(min(domains.values(), key=WORDS.index), domains)
+        found.trouble = [str(event) for event in events if event.kind in TROUBLE]
+        alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
+        if alive:
+            found.serving = serving(events, alive if len(domains) > 1 else None)
         return found
 
-    def _word(self, events: list[Event]) -> str:
-        lib = self.host.lib
-        state, reason = self.raw.state()
-        if state in (lib.VIR_DOMAIN_RUNNING, lib.VIR_DOMAIN_BLOCKED):
-            return "running"
-        if state != lib.VIR_DOMAIN_SHUTOFF:
-            return "paused"
-        if reason == lib.VIR_DOMAIN_SHUTOFF_DESTROYED:
-            return "stopped"
-        if ended := [event for event in events if event.kind == "done"]:
-            return "failed" if ended[-1].get("status") else "done"
-        lost = (lib.VIR_DOMAIN_SHUTOFF_CRASHED, lib.VIR_DOMAIN_SHUTOFF_DAEMON)  # the latter: while libvirtd was away
-        return "killed" if reason in lost else "off"
-
     def last_words(self) -> str:
-        """The console's last line."""
-        text = self.storage.read(CONSOLE).decode("utf-8", "replace") if self.storage.find() else ""
+        """The last line on the console, of the first domain that does not run, if there is one."""
+        silent = [member for member in self.members if not member.is_active()]
+        of = (silent or self.members)[0].record
+        text = self.storage.read(of.console).decode("utf-8", "replace") if self.storage.find() else ""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1] if lines else "nothing on its console"
 
     def stop(self) -> bool:
-        """Ends the machine; whether it ran. The emulator gets to write out what it has."""
-        with explained(f"{self.host.uri}: {self.name}"):
-            if not self.raw.isActive():
-                return False
-            try:
-                self.raw.destroyFlags(self.host.lib.VIR_DOMAIN_DESTROY_GRACEFUL)
-            except self.host.lib.libvirtError:
-                if self.raw.isActive():  # it does not heed
-                    self.raw.destroy()
-            return True
+        """Ends all of it; whether any ran."""
+        ran = [member.stop() for member in self.members]
+        if self.record.machines > 1:
+            remove_shared(self.host, self.name)
+        return any(ran)
 
     def forget(self) -> None:
-        """Ends it and removes its definition, with what belongs to that."""
-        lib = self.host.lib
+        """Ends it and removes its definitions."""
         self.stop()
-        with explained(f"{self.host.uri}: {self.name}"):
-            self.raw.undefineFlags(lib.VIR_DOMAIN_UNDEFINE_NVRAM | lib.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
+        for member in self.members:
+            member.forget()
 
     def remove(self) -> list[str]:
-        """All of it: domain, storage and libvirt's own log; what could not be removed."""
+        """All of it: domains, storage and libvirt's own logs; what could not be removed."""
         self.forget()
         self.storage.unmake()
-        return _remove_log(self.host, domain_name(self.name))
-
-
-def _remove_log(host: Connection, domain: str) -> list[str]:
-    """libvirt keeps what the emulator said, and has no call to remove it. What stays."""
-    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache") if host.is_local else "~/.cache"
-    folder = Path(cache, "libvirt/qemu/log") if host.is_session else Path("/var/log/libvirt/qemu")
-    log = folder / f"{domain}.log"
-    if not host.is_local:
-        return [f"{host.hostname}:{log}"]
-    try:
-        for path in [log.expanduser(), *folder.expanduser().glob(f"{domain}.log.*")]:  # the latter: rotated ones
-            path.unlink(missing_ok=True)
-    except OSError:
-        return [str(log)]
-    return []
-
-
-def _ours(host: Connection, raw: Any) -> Deployed | None:
-    lib = host.lib
-    try:
-        text = raw.metadata(lib.VIR_DOMAIN_METADATA_ELEMENT, record.NAMESPACE)
-        return Deployed(host, raw, record.parse(text))
-    except lib.libvirtError as error:
-        if error.get_error_code() in (lib.VIR_ERR_NO_DOMAIN_METADATA, lib.VIR_ERR_NO_DOMAIN):
-            return None
-        raise
-    except ValueError:
-        return None
+        return [path for member in self.members for path in member.remove_log()]
 
 
 def all_of(host: Connection) -> list[Deployed]:
     with explained(host.uri):
-        found = [_ours(host, raw) for raw in host.raw.listAllDomains()]
-    return sorted((one for one in found if one), key=lambda one: one.name)
+        found = [of_domain(host, raw) for raw in host.raw.listAllDomains()]
+    groups: dict[str, list[Member]] = {}
+    for member in found:
+        if member:
+            groups.setdefault(member.record.name, []).append(member)
+    return [Deployed(host, groups[name]) for name in sorted(groups)]
 
 
 def processors_used(host: Connection, but: str) -> set[int]:
     """Those of the host that running deployments are pinned to, one left out."""
     found: set[int] = set()
-    for one in all_of(host):
+    for member in (member for one in all_of(host) if one.name != but for member in one.members):
         with explained(host.uri):
-            if one.name != but and one.raw.isActive():
-                pins = ElementTree.fromstring(one.raw.XMLDesc()).iterfind("cputune/vcpupin")
+            if member.raw.isActive():
+                pins = ElementTree.fromstring(member.raw.XMLDesc()).iterfind("cputune/vcpupin")
                 found |= {number for pin in pins for number in parse_spans(pin.attrib["cpuset"])}
     return found
 
 
 def find(host: Connection, name: str) -> Deployed | None:
-    """The deployment of that name. A domain that only has its name is somebody else's."""
+    """The deployment of that name."""
+    return next((one for one in all_of(host) if one.name == name), None)
+
+
+def check_names(host: Connection, name: str, domains: Iterable[str]) -> None:
+    """A domain that only has the name of one of these is somebody else's."""
     lib = host.lib
-    with explained(host.uri):
-        try:
-            raw = host.raw.lookupByName(domain_name(name))
-        except lib.libvirtError as error:
-            if error.get_error_code() == lib.VIR_ERR_NO_DOMAIN:
-                return None
-            raise
-        found = _ours(host, raw)
-    if found is None:
-        raise Failure(f"{host.uri}: the domain {domain_name(name)} is not Skerry's: left alone; choose another --name")
-    return found
+    for domain in domains:
+        with explained(host.uri):
+            try:
+                raw = host.raw.lookupByName(domain)
+            except lib.libvirtError as error:
+                if error.get_error_code() == lib.VIR_ERR_NO_DOMAIN:
+                    continue
+                raise
+            member = of_domain(host, raw)
+        if member is None:
+            raise Failure(f"{host.uri}: the domain {domain} is not Skerry's: left alone; choose another --name")
+        if member.record.name != name:
+            raise Failure(f"{host.uri}: the domain {domain} is of deployment {member.record.name}; choose another --name")
 
 
 def pick(host: Connection, name: str | None) -> Deployed:
@@ -191,8 +185,10 @@ def pick(host: Connection, name: str | None) -> Deployed:
         if len(there) != 1:
             raise InputError("NAME", f"is needed; {host.uri} has {names}")
         return there[0]
-    wanted = name.removeprefix("skerry-") if name not in {one.name for one in there} else name
     for one in there:
-        if one.name == wanted:
+        if one.name == name:
+            return one
+    for one in there:
+        if name in (deployment_name(one.name), *(member.domain for member in one.members)):
             return one
     raise InputError(name, f"is not deployed; {host.uri} has {names}")

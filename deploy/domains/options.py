@@ -12,6 +12,10 @@ Connect = Annotated[
     typer.Option("--connect", "-c", metavar="URI", envvar="LIBVIRT_DEFAULT_URI", help="The libvirt host."),
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A deployment, as skerry status lists it.")]
+Cluster = Annotated[
+    int | None,
+    typer.Option("--cluster", metavar="N", min=0, help="Of a deployment with a domain for each cluster; else that of cluster 0."),
+]
 OptionalName = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="A deployment; not needed where there is only one.")
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deploy.qemu import Forward
 
@@ -16,13 +16,18 @@ PREFIX = "skerry"
 ElementTree.register_namespace(PREFIX, NAMESPACE)
 
 
+def deployment_name(deployment: str) -> str:
+    """libvirt's name for all that is a deployment's: its only domain, its storage pool."""
+    return f"skerry-{deployment}"
+
+
 def fingerprint(content: bytes | str) -> str:
     return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Record:
-    """`parts`: what the machine is made of, by name; two machines differ where these do."""
+    """What one domain is of its deployment. `parts`: what that is made of, by name; two differ where these do."""
 
     name: str
     version: str  # Skerry's
@@ -36,6 +41,29 @@ class Record:
     bridge: str | None = None
     forwards: tuple[Forward, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
+    machine: int = 0  # which of the deployment's: a cluster's number, where each has its own
+    machines: int = 1  # 1: one for all clusters
+
+    @property
+    def domain(self) -> str:
+        return deployment_name(self.name) + self._which
+
+    @property
+    def image(self) -> str:
+        """Files of the machine in the deployment's storage."""
+        return f"skerry{self._which}.iso"
+
+    @property
+    def console(self) -> str:
+        return f"console{self._which}.log"
+
+    @property
+    def _which(self) -> str:
+        return f"-{self.machine}" if self.machines > 1 else ""
+
+    def each(self) -> list[Record]:
+        """The records of all domains of the deployment."""
+        return [replace(self, machine=number) for number in range(self.machines)]
 
     def instances(self) -> list[dict[str, object]]:
         """Where each can be reached: on the host's loopback, or on the bridge."""
@@ -63,6 +91,7 @@ class Record:
         words = {"name": self.name, "version": self.version, "layout": self.layout, "lock": self.lock}
         words |= {"clusters": str(self.clusters), "cores": str(self.cores), "accel": self.accel}
         words |= {"storage": self.storage, "placement": self.placement} | ({"bridge": self.bridge} if self.bridge else {})
+        words |= {"machine": str(self.machine), "machines": str(self.machines)} if self.machines > 1 else {}
         root = ElementTree.Element(tag("deployment"), words)
         for f in self.forwards:
             numbers = {"port": str(f.guest_port), "host-port": str(f.host_port)}
@@ -86,6 +115,7 @@ def parse(text: str) -> Record:
             name=words["name"], version=words["version"], layout=words["layout"], lock=words["lock"],
             clusters=int(words["clusters"]), cores=int(words["cores"]), accel=words["accel"],
             storage=words["storage"], placement=words.get("placement", ""), bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
+            machine=int(words.get("machine", 0)), machines=int(words.get("machines", 1)),
         )  # fmt: skip
     except (ElementTree.ParseError, KeyError) as error:
         raise ValueError(f"not a deployment's record: {error}") from None

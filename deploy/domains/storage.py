@@ -11,7 +11,7 @@ from deploy.domains.connection import Connection, explained
 from deploy.errors import Failure
 from topology.errors import InputError
 
-IMAGE, CONSOLE, EVENTS = "skerry.iso", "console.log", "events.jsonl"
+EVENTS = "events.jsonl"  # beside images and consoles, which are as many as there are machines (record.py)
 SYSTEM = PurePosixPath("/var/lib/libvirt/images")
 
 
@@ -117,13 +117,18 @@ class Storage:
         if found := self._volume(name):
             found.delete()
 
+    def clear(self) -> None:
+        """Whatever is in it goes."""
+        with explained(f"{self.host.uri}: clearing storage {self.name}"):
+            for name in self.names():
+                self.remove(name)
+
     def unmake(self) -> None:
         """Files, folder and pool."""
         with explained(f"{self.host.uri}: removing storage {self.name}"):
             if not self.find():
                 return
-            for name in self.names():
-                self.remove(name)
+            self.clear()
             self._pool.destroy()
             self._pool.delete()
             self._pool.undefine()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PEEK = 65536  # bytes that libvirt reads at a time
 _PHYSICAL = 2  # VIR_MEMORY_PHYSICAL
 
-Memory = Callable[[int, int], bytes]  # physical address, size
+Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical address, size
 
 
 def running() -> list[Path]:
@@ -49,7 +49,7 @@ def monitor_memory(folder: Path) -> Memory:
     """Through QEMU's monitor, which writes memory to a file."""
     target = folder / "memory.bin"
 
-    def read(address: int, size: int) -> bytes:
+    def read(_cluster: int, address: int, size: int) -> bytes:
         try:
             answer = monitor.human(folder / "qmp.sock", f'pmemsave {address:#x} {size} "{target}"')[0].strip()
             if answer:
@@ -89,9 +89,10 @@ class Machine:
     events: EventStream
     memory: Memory
     emulated: bool  # times of such a machine mean nothing in absolute terms
+    apart: bool = False  # each cluster is on a machine of its own, which has its own clock
 
     def snapshots(self) -> list[Snapshot]:
-        return snapshots(self.events, self.memory)
+        return snapshots(self.events, self.memory, self.apart)
 
 
 def local(folder: Path) -> Machine:
@@ -107,7 +108,7 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Machine]:
 
     with Connection(uri) as host:
         one = deployed.pick(host, name)
-        if not one.raw.isActive():
+        if not one.is_active():
             raise InputError(one.name, "does not run; its events, as skerry logs --events prints them, can be given")
         yield of_domain(one)
 
@@ -119,15 +120,18 @@ def of_domain(one: Deployed) -> Machine:
     events = EventStream()
     events.events = one.events()
 
-    def read(address: int, size: int) -> bytes:
-        with explained(f"{one.host.uri}: {one.name}: its memory"):
+    apart = one.record.machines > 1
+
+    def read(cluster: int, address: int, size: int) -> bytes:
+        member = one.member(cluster if apart else None)
+        with explained(f"{one.host.uri}: {member.domain}: its memory"):
             pieces = range(address, address + size, _PEEK)
-            return b"".join(one.raw.memoryPeek(at, min(_PEEK, address + size - at), _PHYSICAL) for at in pieces)
+            return b"".join(member.raw.memoryPeek(at, min(_PEEK, address + size - at), _PHYSICAL) for at in pieces)
 
-    return Machine(events, read, one.record.accel != "kvm")
+    return Machine(events, read, one.record.accel != "kvm", apart)
 
 
-def snapshots(events: EventStream, memory: Memory) -> list[Snapshot]:
+def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[Snapshot]:
     """Each cluster that has started, now. `events` is what the machine has reported so far."""
     boots = {event["cluster"]: event for event in events.of("boot")}  # of a cluster that started again the latest
     if not boots:
@@ -135,17 +139,18 @@ def snapshots(events: EventStream, memory: Memory) -> list[Snapshot]:
     cpus = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
     found = []
     for cluster, boot in sorted(boots.items()):
-        data = memory(boot["stat"], boot["cores"] * SIZE)
+        data = memory(cluster, boot["stat"], boot["cores"] * SIZE)
         records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE]) for i in range(boot["cores"])]
         found.append((cluster, boot, records))
-    # The clock is one for all clusters, and who counted last did so just now.
-    now = max(max(r.latest, r.updated, r.idle_since) for _, _, records in found for r in records)
+    # The clock is one for all clusters of a machine, and who counted last did so just now.
+    latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
+    now = latest if apart else dict.fromkeys(latest, max(latest.values()))
     return [
         Snapshot(
             cluster,
             boot["kernel"],
             float(boot["tsc_hz"]),
-            tuple(Core.of_record(cpus.get((cluster, i), i), i, record, now) for i, record in enumerate(records)),
+            tuple(Core.of_record(cpus.get((cluster, i), i), i, record, now[cluster]) for i, record in enumerate(records)),
             total(records),
         )
         for cluster, boot, records in found

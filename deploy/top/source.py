@@ -176,7 +176,7 @@ class Domain:
         from deploy.domains.connection import explained
 
         with explained(f"{self._of.host.uri}: {self.name}"):
-            return bool(self._of.raw.isActive())
+            return self._of.is_active()
 
     def close(self) -> None:
         self._instances.close()
@@ -201,7 +201,7 @@ def of_libvirt(uri: str, name: str | None) -> Iterator[Domain]:
 
     with Connection(uri) as host:
         one = deployed.pick(host, name)
-        if not one.raw.isActive():
+        if not one.is_active():
             raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
         source = Domain(one)
         try:

@@ -12,6 +12,7 @@ import pytest
 
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import serving
+from deploy.domains.machines import Machines, arrange
 from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
 from deploy.events import Event
@@ -68,26 +69,39 @@ def test_schema(tmp_path: Path) -> None:
             for i, what in enumerate(layouts_of(machine)):
                 used = placed if what.cluster_map.clusters and i % 2 == 0 else None
                 of = record(bridge="br0" if i % 2 else None, accel="kvm" if i % 3 else "tcg")
-                text = define(what, of, used, FOLDER, uefi=i == 1)
-                path = tmp_path / f"{len(written)}.domain"
-                path.write_text(text)
-                written.append(path)
-                if used:
-                    check_pins(ElementTree.fromstring(text), what)
+                for machines in (arrange(what, used), *apart(what, used)):
+                    roots = []
+                    for one in replace(of, machines=len(machines.each)).each():
+                        text = define(machines, one, FOLDER, uefi=i == 1)
+                        path = tmp_path / f"{len(written)}.domain"
+                        path.write_text(text)
+                        written.append(path)
+                        roots.append(ElementTree.fromstring(text))
+                    if used:
+                        check_pins(roots, machines)
         except InputError as error:
             assert "no cell without any" in str(error)
             refused += 1
-    assert refused < len(MACHINES) / 5 and len(written) > 60
+    assert refused < len(MACHINES) / 5 and len(written) > 400
     done = subprocess.run(["xmllint", "--noout", "--relaxng", SCHEMA, *written], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stderr.count(" validates") == len(written)
 
 
-def check_pins(root: ElementTree.Element, what: Plan) -> None:
-    """As many processors as cores have a place; clusters share none; cells are bound to nodes that exist."""
-    pins = {int(pin.attrib["vcpu"]): frozenset(parse_spans(pin.attrib["cpuset"])) for pin in root.iter("vcpupin")}
-    clusters = [cluster.cpus for cluster in what.cluster_map.clusters]
-    assert len(pins) == sum(map(len, clusters))
+def apart(what: Plan, placed: Machine | None) -> list[Machines]:
+    try:
+        return [arrange(what, placed, per_cluster=True)]
+    except InputError as error:  # too many clusters
+        assert error.culprit == "--per-cluster"
+        return []
+
+
+def check_pins(roots: list[ElementTree.Element], machines: Machines) -> None:
+    """As many processors as cores have a place; clusters share none, in one domain or several."""
+    found = [(i, pin.attrib["vcpu"], pin.attrib["cpuset"]) for i, root in enumerate(roots) for pin in root.iter("vcpupin")]
+    pins = {(i, vcpu): frozenset(parse_spans(cpus)) for i, vcpu, cpus in found}
+    clusters = [cluster.cpus for cluster in machines.cluster_map.clusters]
+    assert len(pins) == len(found) == sum(map(len, clusters))
     sets = set(pins.values())
     assert len(sets) == len(clusters) and sum(map(len, sets)) == len(pins), "clusters share processors"
     assert sorted(map(len, sets)) == sorted(map(len, clusters))
@@ -98,7 +112,7 @@ def test_clusters_stay_on_their_sockets() -> None:
     machine = emulated(Shape(2, 2, GIB))
     placed, said = on_host(machine, host(sockets=2, cores=4))
     assert placed and said == "pinned"
-    root = ElementTree.fromstring(define(plan(machine), record(), placed, FOLDER))
+    root = ElementTree.fromstring(define(arrange(plan(machine), placed), record(), FOLDER))
     pins = {int(pin.attrib["vcpu"]): pin.attrib["cpuset"] for pin in root.iter("vcpupin")}
     assert pins == {0: "0-1", 1: "0-1", 2: "4-5", 3: "4-5"}, "first threads of cores, a socket each"
     assert [(n.get("cellid"), n.get("nodeset")) for n in root.iter("memnode")] == [("0", "0"), ("1", "1")]
@@ -125,7 +139,7 @@ def test_hosts_that_do_not_fit(shape: Shape, parts: dict[str, int], said: str) -
     assert words == said
     assert (placed is None) == said.startswith("not pinned")
     assert bool(placed and placed.host_nodes) == (said == "pinned")
-    text = define(plan(machine), record(), placed, FOLDER)
+    text = define(arrange(plan(machine), placed), record(), FOLDER)
     assert ("<numatune>" in text) == (said == "pinned")
 
 
@@ -142,11 +156,11 @@ def test_processors_of_others() -> None:
 def test_network() -> None:
     """ports of the loopback interface are forwarded, or the network is a bridge's"""
     machine = emulated(Shape(2, 2, GIB))
-    forwarded = ElementTree.fromstring(define(plan(machine), record(), None, FOLDER))
+    forwarded = ElementTree.fromstring(define(arrange(plan(machine)), record(), FOLDER))
     words = " ".join(arg.attrib["value"] for arg in forwarded.iter(f"{{{QEMU}}}arg"))
     assert "hostfwd=tcp:127.0.0.1:20001-10.0.2.101:6379,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379" in words
     assert forwarded.find("devices/interface") is None
-    bridged = ElementTree.fromstring(define(plan(machine), record(bridge="br7"), None, FOLDER))
+    bridged = ElementTree.fromstring(define(arrange(plan(machine)), record(bridge="br7"), FOLDER))
     source = bridged.find("devices/interface[@type='bridge']/source")
     assert source is not None and source.get("bridge") == "br7"
     assert not any("hostfwd" in arg.attrib["value"] for arg in bridged.iter(f"{{{QEMU}}}arg"))
@@ -156,7 +170,7 @@ def test_memory_and_accelerator() -> None:
     """the domain has all of the machine's memory, and says kvm only for KVM"""
     machine = emulated(Shape(2, 2, GIB))
     for accel, kind in (("tcg", "qemu"), ("kvm", "kvm")):
-        root = ElementTree.fromstring(define(plan(machine), record(accel=accel), None, FOLDER))
+        root = ElementTree.fromstring(define(arrange(plan(machine)), record(accel=accel), FOLDER))
         assert root.get("type") == kind
         assert int(root.findtext("memory") or 0) * KIB == 2 * GIB
 
