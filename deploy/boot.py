@@ -74,13 +74,14 @@ class Run:
         for name, port in self.plan.forwards:
             address = self.plan.application(name).ipv4
             assert address
-            forwards.append(qemu.Forward(name, address, port))
+            forwards.append(qemu.Forward(name, address, port, self.plan.host_ports.get((name, port), 0)))
         return qemu.Command(
             shape=self.plan.machine,
             accel=self.options.accel,
             boot=boot,
             directory=self.directory,
             forwards=forwards,
+            network=self.plan.cluster_map.network,
             binary=self.options.binary,
             uefi=self.options.uefi,
             gdb_port=self.options.gdb_port,
@@ -96,7 +97,7 @@ class Run:
     def address(self, application: str, port: int | None = None) -> tuple[str, int]:
         """Host and port at which the host reaches an application."""
         for forward in self.forwards:
-            if forward.application == application and port in (None, forward.guest_port):
+            if forward.application == application and port in (None, forward.guest_port) and forward.is_open:
                 return "127.0.0.1", forward.host_port
         raise KeyError(application)
 
@@ -135,7 +136,9 @@ class Run:
 
     def _power_on(self) -> None:
         for attempt in range(3):
-            choose_ports(self.command.forwards)
+            fixed = self.plan.host_ports
+            check_ports([f for f in self.forwards if (f.application, f.guest_port) in fixed])
+            choose_ports([f for f in self.forwards if (f.application, f.guest_port) not in fixed])
             self._describe()
             for path in (self.command.console, self.command.events):
                 path.touch()
@@ -155,7 +158,7 @@ class Run:
                 raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
 
     def _describe(self) -> None:
-        instances = [{"app": f.application, "address": f.address} for f in self.forwards]
+        instances = [{"app": f.application, "address": f.address} for f in self.forwards if f.is_open]
         (self.directory / INSTANCES).write_text(json.dumps({"name": self.plan.name, "instances": instances}))
 
     def _qemu_log(self) -> str:
@@ -303,6 +306,19 @@ def private_directory() -> Path:
         if owner.isdecimal() and not Path("/proc", owner).exists():
             shutil.rmtree(old, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-"))
+
+
+def check_ports(forwards: Sequence[qemu.Forward]) -> None:
+    """Ports of the loopback interface that a deployment names: somebody else may have them."""
+    for forward in forwards:
+        if forward.is_open:
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as QEMU does
+                try:
+                    probe.bind(("127.0.0.1", forward.host_port))
+                except OSError as error:
+                    said = (error.strerror or str(error)).lower()
+                    raise Failure(f"port {forward.host_port} of the host, for {forward.application}: {said}") from None
 
 
 def choose_ports(forwards: Sequence[qemu.Forward]) -> None:

@@ -1,30 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A deployment and a machine become a cluster map: which program runs on which core, with which address."""
 
-import ipaddress
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy import modules
-from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Program, Redis
+from deploy.addresses import Addresses, Key, forwards, host_ports, mac, network
+from deploy.deployment import EVERY_CORE, Deployment, Load, Metrics, Redis
 from deploy.deployment.blame import blamed
 from deploy.metal import REACH
 from topology.check import check_map
-from topology.clustermap import Application, ClusterMap, Network
+from topology.clustermap import Application, ClusterMap
 from topology.errors import InputError
 from topology.irregular import machine_of
 from topology.layouts import is_layout_name, make_map
 from topology.machine import Machine, Shape, emulated
-from topology.network_check import MAX_PORTS
 from topology.reader import read_file
 from topology.units import MIB, format_size
 
 VIRTIO_NET = [(0x1AF4, 0x1041), (0x1AF4, 0x1000)]
-SUBNET = ipaddress.IPv4Network("10.0.2.0/24")
-NETWORK = Network(netmask=str(SUBNET.netmask), gateway=str(SUBNET[2]))
-REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 SYSTEM_HEAP = 2 * MIB
 SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
@@ -38,37 +33,14 @@ class Plan:
     name: str
     cluster_map: ClusterMap
     machine: Machine
-    forwards: list[tuple[str, int]] = field(default_factory=list)  # application name, TCP port
+    forwards: list[Key] = field(default_factory=list)  # application name, TCP port
+    host_ports: dict[Key, int] = field(default_factory=dict)  # that lead there, where it may not be any (addresses.py)
     load: Load | None = None  # what every YCSB client does; None without clients
     layout: str = "map"
     lock: str = "clh"
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)
-
-
-class _Addresses:
-    """Redis instances from .101 on, everything else from .151 on or behind the last Redis."""
-
-    def __init__(self, redis_count: int) -> None:
-        self.next_redis = REDIS_FIRST
-        self.next_other = max(CLIENT_FIRST, REDIS_FIRST + redis_count)
-
-    def redis(self) -> str:
-        if self.next_redis > LAST:
-            raise InputError("network", f"{SUBNET} has addresses for {LAST - REDIS_FIRST + 1} instances at most")
-        self.next_redis += 1
-        return str(SUBNET[self.next_redis - 1])
-
-    def other(self) -> str:
-        if self.next_other > LAST:
-            raise InputError(
-                "network",
-                f"no address left in {SUBNET}, and the switch has {MAX_PORTS} ports: fewer instances ('instances' or "
-                "'cpus' of [redis]) or clients",
-            )
-        self.next_other += 1
-        return str(SUBNET[self.next_other - 1])
 
 
 def redis_cores(deployment: Deployment, count: int) -> list[int]:
@@ -92,8 +64,8 @@ def redis_cores(deployment: Deployment, count: int) -> list[int]:
     return free[: int(wanted)]
 
 
-def _mac(number: int) -> bytes:
-    return bytes([0x02, 0x53, 0x4B, 0, number >> 8, number & 0xFF])
+def _settle(app: Application, address: str) -> None:
+    app.ipv4, app.mac = address, mac(address)
 
 
 def client_args(load: Load, host: str, port: int, server: str, index: int) -> list[str]:
@@ -123,7 +95,7 @@ def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Applica
     Without `nic` instances and clients in the machine reach each other, and nobody else.
     """
     servers = redis_cores(deployment, cores)
-    addresses = _Addresses(len(servers))
+    addresses = Addresses(deployment.subnet, len(servers))
     apps: list[Application] = []
 
     def add(base_name: str, program: str, cpu: int, heap: int) -> Application:
@@ -144,14 +116,15 @@ def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Applica
         assert deployment.redis
         stack = deployment.redis.stack == "process"
         redis = add("redis", "redis-server", cpu, deployment.redis.heap)
-        redis.ipv4, redis.mac = addresses.redis(), _mac(redis.number)
+        _settle(redis, addresses.redis())
         redis.args = ["--port", str(deployment.redis.port), *deployment.redis.args]
         if stack:
             apart(redis, SERVER_STACK_HEAP)
         for index in range(deployment.load.clients):
             client = add("ycsb", "ycsb", cpu, deployment.load.heap)
-            client.ipv4, client.mac = addresses.other(), _mac(client.number)
+            _settle(client, addresses.other())
             client.awaits, client.barrier = [redis.name], True
+            assert redis.ipv4
             client.args = client_args(deployment.load, redis.ipv4, deployment.redis.port, redis.name, index)
             if stack:
                 apart(client, CLIENT_STACK_HEAP)
@@ -159,7 +132,8 @@ def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Applica
         if deployment.metrics.cpu >= cores:
             raise InputError("metrics cpu", f"cpu {deployment.metrics.cpu} is not on a machine of {cores} cores, which begin at 0")
         metrics = add("metrics", "metrics", deployment.metrics.cpu, deployment.metrics.heap)
-        metrics.ipv4, metrics.mac, metrics.statistics = addresses.other(), _mac(metrics.number), True
+        _settle(metrics, addresses.other())
+        metrics.statistics = True
         metrics.args = ["--port", str(deployment.metrics.port)]
         if deployment.redis:
             metrics.args += ["--redis-port", str(deployment.redis.port)]
@@ -170,21 +144,8 @@ def expand(deployment: Deployment, cores: int, nic: bool = True) -> list[Applica
         app = add(program.name or program.program, program.program, program.cpu, program.heap)
         app.args, app.barrier = list(program.args), program.barrier
         if program.network:
-            app.ipv4, app.mac = addresses.other(), _mac(app.number)
+            _settle(app, addresses.other())
     return apps
-
-
-def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[str, int]]:
-    found = []
-    programs: list[Program] = list(deployment.programs)
-    for app in apps:
-        if app.program == "redis-server" and deployment.redis:
-            found.append((app.name, deployment.redis.port))
-        if app.program == "metrics" and deployment.metrics:
-            found.append((app.name, deployment.metrics.port))
-    for app, program in zip(apps[len(apps) - len(programs) :], programs):
-        found += [(app.name, port) for port in program.forward]
-    return found
 
 
 def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
@@ -214,7 +175,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         cluster.modules = list(dict.fromkeys(a.program for a in mine))
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
-    cluster_map.network = NETWORK if deployment.network else None
+    cluster_map.network = network(deployment.subnet) if deployment.network else None
     cluster_map.applications = apps
     if any(a.barrier for a in apps) and deployment.shutdown == "when-done":
         cluster_map.shutdown = "when-done"
@@ -226,6 +187,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         cluster_map=cluster_map,
         machine=machine,
         forwards=forwards(deployment, apps),
+        host_ports=host_ports(deployment, apps),
         load=deployment.load if deployment.load.clients else None,
         layout=deployment.layout,
         lock=deployment.lock if len(set(deployment.locks)) < 2 else MIXED,

@@ -9,11 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 
+from deploy.addresses import INSIDE
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
+from topology.clustermap import Network
 from topology.machine import Machine, Shape, emulated
 from topology.qemu import arguments
 
@@ -88,16 +91,32 @@ def version(binary: str = BINARY) -> tuple[int, int]:
 
 @dataclass
 class Forward:
-    """A port of an application that the host reaches at 127.0.0.1:host_port."""
+    """A port of an application that the host reaches at 127.0.0.1:host_port, or not at all if that is INSIDE."""
 
     application: str
     guest: str
     guest_port: int
-    host_port: int = 0
+    host_port: int = 0  # 0: not chosen yet
+
+    @property
+    def is_open(self) -> bool:
+        return self.host_port != INSIDE
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.host_port}"
+        return f"127.0.0.1:{self.host_port}" if self.is_open else f"{self.guest}:{self.guest_port}"
+
+
+def user_network(network: Network | None, forwards: Sequence[Forward]) -> str:
+    """For -netdev: QEMU's own stack as the gateway, and the ports of the host that lead in."""
+    network = network or Network()
+    subnet = ip_network(f"{network.gateway}/{network.netmask}", strict=False)
+    words = f"net={subnet},host={network.gateway},ipv6=off"
+    for name, usual in (("dns", 3), ("dhcpstart", 15)):  # servers of its own that nobody here asks, but they have addresses
+        if str(subnet[usual]) == network.gateway:
+            words += f",{name}={subnet[usual + 1]}"
+    rules = (f",hostfwd=tcp:{f.address}-{f.guest}:{f.guest_port}" for f in forwards if f.is_open)
+    return words + "".join(rules)
 
 
 def _rtc(seconds: int) -> str:
@@ -113,6 +132,7 @@ class Command:
     boot: Path | DirectBoot
     directory: Path  # private: console, events and monitor live here
     forwards: Sequence[Forward] = field(default_factory=list)
+    network: Network | None = None  # None: the default one
     binary: str = BINARY
     uefi: bool = False
     gdb_port: int | None = None
@@ -179,9 +199,8 @@ class Command:
     def _network(self) -> list[str]:
         # Frames leave when the machine's clock says so, not when another thread of QEMU comes to it.
         transmit = ",ioeventfd=off,tx=timer" if self.accel.icount else ""
-        rules = [f",hostfwd=tcp:127.0.0.1:{f.host_port}-{f.guest}:{f.guest_port}" for f in self.forwards]
         return [
-            *["-netdev", "user,id=net,net=10.0.2.0/24,host=10.0.2.2,ipv6=off" + "".join(rules)],
+            *["-netdev", f"user,id=net,{user_network(self.network, self.forwards)}"],
             *["-device", f"virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile={transmit}"],
         ]
 

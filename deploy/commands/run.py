@@ -123,7 +123,8 @@ def _follow(machine: Run, keep: bool, waits: bool, output: Output, bar: bool) ->
         serving = {event.get("app") for event in machine.events.of("serving")}
         for forward in machine.forwards:
             if forward.application in serving - announced:
-                output.line(f"{forward.application} serves at {forward.address}")
+                where = forward.address + ("" if forward.is_open else ", in the machine only")
+                output.line(f"{forward.application} serves at {where}")
                 announced.add(forward.application)
 
     def all_serve() -> bool:

@@ -12,13 +12,15 @@ from deploy.deployment.model import (
     Deployment,
     Load,
     Metrics,
+    Port,
     Program,
     Redis,
+    Subnet,
 )
 
 __all__ = [
     *("DEFAULT", "EVERY_CORE", "REDIS_ARGS", "STACKS", "WORKLOADS"),
-    *("Deployment", "Load", "Metrics", "Program", "Redis", "parse", "read"),
+    *("Deployment", "Load", "Metrics", "Port", "Program", "Redis", "Subnet", "parse", "read"),
 ]
 
 

@@ -12,7 +12,7 @@ _CULPRITS: tuple[tuple[str, tuple[Path, ...]], ...] = (
     (r"--layout.*", (("clusters", "layout"),)),
     (r"--(sockets|cores|memory)", (("machine", r"\1"),)),
     (r"machine|emulated, .*", (("machine",),)),
-    (r"(redis|clusters|metrics) (\w+)", ((r"\1", r"\2"), (r"\1",))),
+    (r"(redis|clusters|metrics) ([\w-]+)", ((r"\1", r"\2"), (r"\1",))),
     (r"redis@[0-9a-f]+", (("redis", "heap"), ("redis",))),
     (r"ycsb@[0-9a-f]+", (("ycsb", "heap"), ("ycsb",))),
     (r"metrics@[0-9a-f]+", (("metrics",),)),

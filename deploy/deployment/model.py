@@ -2,6 +2,7 @@
 """What a deployment says, whoever said it: a file, the command line, a test."""
 
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Network
 
 from deploy.deployment.places import Places
 from topology.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
@@ -24,6 +25,7 @@ class Redis:
     heap: int = 256 * MIB
     args: tuple[str, ...] = tuple(REDIS_ARGS)
     port: int = 6379
+    host_port: int | None = None  # of the host for the first, and so on; None: any that are free
     stack: str = "inproc"  # its lwIP inside its process, or "process": in one of its own
     cpus: tuple[int, ...] = ()  # one instance on each of these, in place of `instances`
 
@@ -42,6 +44,14 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Port:
+    """A TCP port of a program, and the host's that leads there; None: any that is free."""
+
+    inside: int
+    outside: int | None = None
+
+
+@dataclass(frozen=True)
 class Program:
     """Any other program: one process on one core (its number among all cores of the machine)."""
 
@@ -52,7 +62,7 @@ class Program:
     network: bool = False
     barrier: bool = True  # the machine is done when it has ended
     name: str | None = None
-    forward: tuple[int, ...] = ()  # its TCP ports that the host is to reach
+    forward: tuple[Port, ...] = ()  # that the host is to reach
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,24 @@ class Metrics:
     """The program that answers Prometheus."""
 
     port: int = 9100
+    host_port: int | None = None
     cpu: int = 0
     heap: int = 16 * MIB
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """Where the machine's programs have their addresses, and whether ports of the host lead there."""
+
+    network: IPv4Network = IPv4Network("10.0.2.0/24")
+    gateway: IPv4Address | None = None  # None: the second address, as QEMU has it
+    mtu: int = 1500
+    forward: bool = True
+
+    @property
+    def host(self) -> IPv4Address:
+        """The gateway, which is the emulator itself unless the machine is on a bridge."""
+        return self.gateway or self.network[2]
 
 
 @dataclass(frozen=True)
@@ -78,6 +104,7 @@ class Deployment:
     programs: tuple[Program, ...] = ()
     shutdown: str = "when-done"
     network: bool = True
+    subnet: Subnet = field(default_factory=Subnet)
     places: Places | None = field(default=None, compare=False, repr=False)  # where its file says what
 
     @property

@@ -47,11 +47,11 @@ def _path(detail: ErrorDetails, data: Any) -> Path:
 
 def _table(path: Path, detail: ErrorDetails) -> str:
     """`[redis] heap`, `[[program]] cpu`; of an unknown key the table that has it."""
+    within = len(path) > 1
     if detail["type"] == "extra_forbidden":
         path = path[:-1]
-        if not path:
-            return "the file"
-    tables = {key for key, value in schema()["properties"].items() if _resolve(value).get("type") == "object"}
+    kinds = schema()["properties"]
+    tables = {key for key, value in kinds.items() if (table_of(value) if within else _resolve(value).get("type") == "object")}
     if not path:
         return "the file"
     if path[0] == "program" and len(path) > 1:
@@ -77,6 +77,8 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
     wanted = form(path)
     if path == ("program",) and isinstance(value, Mapping):
         return "is a table; write [[program]]"
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(wanted):
+        return f"is a list of tables; write [{path[-1]}]"
     if wanted.get("type") == "object":
         return f"{show(value)} is not a table; write [{path[-1]}] and its keys below"
     text = f"{show(value)} is not {expected(wanted)}"
@@ -87,22 +89,22 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
 
 def _unknown(key: str, table: Path) -> str:
     text = f"unknown key {show(key)}"
-    here = form(table).get("properties", {})
+    here = table_of(form(table)).get("properties", {})
     if near := nearest(key.replace("_", "-"), here):
         return f"{text}; did you mean '{near}'?"
     homes = [name for name, value in schema()["properties"].items() if key in _fields(value)]
     if not table and key in schema()["properties"]:
         homes = []
-    if homes:
-        return f"{text}; it belongs in {_join([_header(name) for name in homes], 'or')}"
-    if table and key in schema()["properties"]:
-        return f"{text}; it belongs at the top of the file, before any table"
+    top = ["at the top of the file, before any table"] if table and key in schema()["properties"] else []
+    if top or homes:
+        inside = [f"in {_join([_header(name) for name in homes], 'or')}"] if homes else []
+        return f"{text}; it belongs {_join(top + inside, 'or')}"
     return f"{text}; there are {', '.join(here)}" if here else text
 
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:
     form = _resolve(form)
-    return _resolve(form.get("items", {})).get("properties", {}) or form.get("properties", {})
+    return _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties", {})
 
 
 def _header(name: str) -> str:
@@ -145,6 +147,13 @@ def _resolve(form: Mapping[str, Any]) -> Mapping[str, Any]:
     return form
 
 
+def table_of(form: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table among what it may be; empty if there is none."""
+    form = _resolve(form)
+    branches = (_resolve(branch) for branch in (form, *form.get("anyOf", ())))
+    return next((branch for branch in branches if branch.get("type") == "object"), {})
+
+
 def form(path: Path) -> Mapping[str, Any]:
     """The schema of what stands at a path."""
     here = _resolve(schema())
@@ -152,7 +161,7 @@ def form(path: Path) -> Mapping[str, Any]:
         if type(step) is int:
             here = next((b for b in (here, *here.get("anyOf", ())) if "items" in b), {}).get("items", {})
         else:
-            here = here.get("properties", {}).get(step, {})
+            here = table_of(here).get("properties", {}).get(step, {})
         here = _resolve(here)
     return here
 
@@ -176,12 +185,16 @@ def expected(form: Mapping[str, Any]) -> str:
         return f"a number from {form['minimum']} to {form['maximum']}{step}"
     if form.get("type") == "array":
         return f"a list of {_plural(_resolve(form['items']))}"
+    if form.get("type") == "object":
+        return "a table"
     if form.get("type") == "boolean":
         return "true or false"
     return "a string"
 
 
 def _plural(form: Mapping[str, Any]) -> str:
+    if "x-plural" in form:
+        return str(form["x-plural"])
     if choices := _choices(form):
         return f"{', '.join(choices)}"
     if form.get("type") == "integer":

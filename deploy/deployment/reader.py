@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from deploy.deployment import places as positions
 from deploy.deployment import problems
-from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis
+from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places
 from deploy.deployment.schema import Clusters, File, Machine, is_name
 from topology.errors import InputError
@@ -88,7 +88,7 @@ def _syntax(message: str, text: str, source: str) -> InputError:
     column = f", column {match[3]}" if match[3] else ""
     shown = lines[line - 1].strip()
     said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", match[1])
-    said = said[:1].lower() + said[1:]
+    said = "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
     behind = f": {problems.show(shown)}" if shown else ""
     return InputError(f"{source}:{line}", f"not TOML: {said}{column}{behind}")
 
@@ -122,12 +122,19 @@ class _Reader:
             load=Load(**file.ycsb.model_dump()),
             metrics=Metrics(**file.metrics.model_dump()) if file.metrics else None,
             programs=tuple(
-                Program(**p.model_dump() | {"args": tuple(p.args), "forward": tuple(p.forward)}) for p in file.program
+                Program(**dict(p) | {"args": tuple(p.args), "forward": tuple(p.forward)}) for p in file.program
             ),
             shutdown=file.shutdown,
-            network=file.network,
+            network=file.network is not False,
+            subnet=self._subnet(file),
             places=self.places,
         )
+
+    @staticmethod
+    def _subnet(file: File) -> Subnet:
+        if isinstance(file.network, bool):
+            return Subnet()
+        return Subnet(file.network.subnet, file.network.gateway, file.network.mtu, file.network.forward)
 
     @staticmethod
     def _redis(file: File) -> Redis | None:

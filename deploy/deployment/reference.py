@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
 from typing import Any
 
 from pydantic_core import PydanticUndefined
@@ -34,13 +35,14 @@ def tables() -> str:
     inner: dict[str, tuple[str, type[schema.Table]]] = {
         "machine": ("[machine]", schema.Machine),
         "clusters": ("[clusters]", schema.Clusters),
+        "network": ("[network]", schema.NetworkTable),
         "redis": ("[redis]", schema.RedisTable),
         "ycsb": ("[ycsb]", schema.Ycsb),
         "metrics": ("[metrics]", schema.MetricsTable),
         "program": ("[[program]]", schema.ProgramTable),
     }
-    parts = [_table("At the top", schema.File, form, skip=set(inner))]
-    parts += [_table(f"`{title}`", model, problems.form(_within(key))["properties"]) for key, (title, model) in inner.items()]
+    parts = [_table("At the top", schema.File, form, skip=set(inner) - {"network"})]
+    parts += [_table(f"`{title}`", model, problems.table_of(problems.form(_within(key)))["properties"]) for key, (title, model) in inner.items()]
     return "\n".join(parts)
 
 
@@ -69,6 +71,8 @@ def _default(key: str, value: Any) -> str:
         return ""
     if key == "heap":
         return f'`"{schema.size_text(value)}"`'
+    if isinstance(value, IPv4Network):
+        return f'`"{value}"`'
     return f"`{json.dumps(value)}`" if isinstance(value, (str, int, bool, list)) else ""
 
 

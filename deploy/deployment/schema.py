@@ -5,22 +5,26 @@ The reader checks files against it; the JSON schema and the reference in docs/ a
 """
 
 import re
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from deploy import modules
-from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis
+from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis, Subnet
+from deploy.deployment.model import Port as ForwardedPort
 from deploy.deployment.model import Program as ProgramDefaults
+from deploy.addresses import LAST, REDIS_FIRST
 from topology.errors import InputError
+from topology.network_check import MTU_RANGE
 from topology.units import LARGE_PAGE, format_size, parse_size
 
 # Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, metrics by [metrics].
 NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "metrics")
 
 
-def wrong(text: str, *at: str) -> PydanticCustomError:
+def wrong(text: str, *at: str | int) -> PydanticCustomError:
     """A problem of a whole table, to be shown at the key `at`."""
     return PydanticCustomError("skerry", "{text}", {"text": text, "at": at})
 
@@ -58,6 +62,45 @@ def _argument(value: str) -> str:
     return value
 
 
+def _subnet(value: Any) -> IPv4Network:
+    try:
+        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value, re.ASCII) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise PydanticCustomError("subnet_type", "not a subnet")
+    subnet = found.network
+    if subnet.prefixlen > 24:
+        raise wrong(f"'{value}' is too small: instances are at .{REDIS_FIRST} and above; it takes a /24 or larger")
+    if subnet.prefixlen < 8:
+        raise wrong(f"'{value}' is not {SUBNET}")
+    if found.ip != subnet.network_address:
+        raise wrong(f"'{value}' names an address in a subnet; the subnet is {subnet}")
+    if subnet.is_loopback or subnet.is_multicast or subnet.is_reserved or subnet.network_address.packed[0] == 0:
+        raise wrong(f"'{value}' is not for machines; take a private one such as 10.0.3.0/24")
+    return subnet
+
+
+def _address(value: Any) -> IPv4Address:
+    try:
+        if isinstance(value, str):
+            return IPv4Address(value)
+    except ValueError:
+        pass
+    raise PydanticCustomError("address_type", "not an address")
+
+
+def _forwarded(value: Any) -> ForwardedPort:
+    """7000, or "17000:7000", as compose files have it: the host's port first."""
+    if type(value) is int and 1 <= value <= 65535:
+        return ForwardedPort(value)
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,5}):(\d{1,5})", value, re.ASCII)):
+        outside, inside = int(match[1]), int(match[2])
+        if 1 <= outside <= 65535 and 1 <= inside <= 65535:
+            return ForwardedPort(inside, outside)
+    raise PydanticCustomError("port_type", "not a port")
+
+
 _SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
 Size = Annotated[
     int,
@@ -77,6 +120,29 @@ Arguments = list[Annotated[str, AfterValidator(_argument)]]
 Lock = _one_of(*modules.REGIMES)
 Port = _integer(1, 65535)
 Cpu = _integer(0, 1023)
+HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
+Forwarded = Annotated[
+    ForwardedPort,
+    BeforeValidator(_forwarded),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "pattern": r"^\d+:\d+$"}],
+            "x-expected": "a port from 1 to 65535, or 'HOST:PORT' with one of each",
+            "x-plural": "ports from 1 to 65535, or 'HOST:PORT' with one of each",
+        }
+    ),
+]
+SUBNET = "an IPv4 subnet of /8 to /24 such as 10.0.3.0/24"
+Subnetwork = Annotated[
+    IPv4Network,
+    BeforeValidator(_subnet),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+/\d+$", "x-expected": SUBNET}),
+]
+Address = Annotated[
+    IPv4Address,
+    BeforeValidator(_address),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$", "x-expected": "an IPv4 address such as 10.0.3.1"}),
+]
 
 
 def size_text(size: int) -> str:
@@ -157,6 +223,9 @@ class RedisTable(Table):
     )
     heap: Size = Field(Redis.heap, description="Memory that each reserves, a multiple of 2 MiB.")
     port: Port = Field(Redis.port, description="TCP port of each, at its own address.")
+    host_port: Port | None = Field(
+        None, description=HOST_PORT.format("the first instance, the next one to the second, and so on")
+    )
     args: Arguments = Field(
         list(Redis.args), description="Arguments of redis-server behind `--port`. The default turns persistence off."
     )
@@ -196,6 +265,7 @@ class MetricsTable(Table):
     locks and Redis instances count. Without this table there is none."""
 
     port: Port = Field(Metrics.port, description="Its TCP port, which the host reaches.")
+    host_port: Port | None = Field(None, description=HOST_PORT.format("it"))
     cpu: Cpu = Field(
         Metrics.cpu, description="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
     )
@@ -214,12 +284,45 @@ class ProgramTable(Table):
     network: bool = Field(ProgramDefaults.network, description="A TCP/IP stack with an address of its own.")
     barrier: bool = Field(ProgramDefaults.barrier, description="The machine is done only when this has ended.")
     name: Name | None = Field(None, description="What results call it. Default: the program's name.")
-    forward: list[Port] = Field([], description="Its TCP ports that the host is to reach.")
+    forward: list[Forwarded] = Field(
+        [], description="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000."
+    )
 
     @model_validator(mode="after")
     def _agree(self) -> "ProgramTable":
         if self.forward and not self.network:
             raise wrong(f"'{self.program}' forwards ports, but has no network; set network = true", "forward")
+        inside = [port.inside for port in self.forward]
+        if twice := next((port for port in inside if inside.count(port) > 1), None):
+            raise wrong(f"names the program's port {twice} twice", "forward")
+        return self
+
+
+class NetworkTable(Table):
+    """The network in the machine, which is there without this table too. The host is its gateway; two machines on one
+    bridge need subnets of their own."""
+
+    subnet: Subnetwork = Field(
+        Subnet.network, description="Redis instances are at its .101 and above, everything else at its .151 and above."
+    )
+    gateway: Address | None = Field(None, description="The subnet's way out. Default: its second address, as 10.0.2.2.")
+    mtu: _integer(MTU_RANGE.start, MTU_RANGE.stop - 1) = Field(Subnet.mtu, description="Bytes of a packet.")
+    forward: bool = Field(
+        Subnet.forward, description="Ports of the host's loopback lead to what serves; `false`: only programs in the machine "
+        "reach it, or a bridge's."
+    )
+
+    @model_validator(mode="after")
+    def _agree(self) -> "NetworkTable":
+        if self.gateway is None:
+            return self
+        if self.gateway not in self.subnet:
+            raise wrong(f"{self.gateway} is not in the subnet {self.subnet}", "gateway")
+        if self.gateway in (self.subnet[0], self.subnet[-1]):
+            which = "its broadcast address" if self.gateway == self.subnet[-1] else "its own"
+            raise wrong(f"{self.gateway} is no station of the subnet {self.subnet}, but {which}", "gateway")
+        if self.subnet[REDIS_FIRST] <= self.gateway <= self.subnet[LAST]:
+            raise wrong(f"{self.gateway} is one that programs get: from {self.subnet[REDIS_FIRST]} to {self.subnet[LAST]}", "gateway")
         return self
 
 
@@ -231,7 +334,9 @@ class File(Table):
         "when-done", description="Power off when every program that counts (`barrier`, and every client) has ended, if "
         "there is one; or never."
     )
-    network: bool = Field(True, description="A switch and a network driver on core 0.")
+    network: bool | NetworkTable = Field(
+        True, description="A switch and a network driver on core 0; as a table, with these addresses."
+    )
     machine: Machine = Field(Machine(), description="The machine.")
     clusters: Clusters = Field(Clusters(), description="Clusters and kernels.")
     redis: RedisTable | None = Field(None, description="Instances of Redis.")
@@ -243,6 +348,8 @@ class File(Table):
     def _agree(self) -> "File":
         if self.ycsb.clients and self.redis is None:
             raise wrong("has clients, but there is no [redis] for them", "ycsb", "clients")
+        if isinstance(self.network, NetworkTable) and not self.network.forward:
+            self._check_inside()
         if not self.network:
             if self.redis:
                 raise wrong("contradicts [redis], which needs the network", "network")
@@ -252,6 +359,16 @@ class File(Table):
                 if program.network:
                     raise wrong(f"contradicts '{program.program}', which needs the network", "network")
         return self
+
+
+    def _check_inside(self) -> None:
+        """Without ports of the host, nobody can ask for one."""
+        for name, table in (("redis", self.redis), ("metrics", self.metrics)):
+            if table and table.host_port is not None:
+                raise wrong("contradicts forward = false of [network]", name, "host-port")
+        for number, program in enumerate(self.program):
+            if program.forward:
+                raise wrong("contradicts forward = false of [network]", "program", number, "forward")
 
 
 def is_name(text: str) -> bool:

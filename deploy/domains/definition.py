@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from deploy.domains.machines import Machines
 from deploy.domains.record import Record
 from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
-from deploy.qemu import Forward
+from deploy.qemu import user_network
+from topology.clustermap import Network
 from topology.libvirt_domain import machine_elements
 from topology.units import MIB
 
@@ -42,7 +42,7 @@ def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool
     for event in ("on_poweroff", "on_reboot", "on_crash"):
         ElementTree.SubElement(root, event).text = "destroy"
     root.append(_devices(machines, record, folder, devices))
-    root.append(_beyond_libvirt(record))
+    root.append(_beyond_libvirt(record, machines.cluster_map.network))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -97,17 +97,13 @@ def _shared(devices: Element, name: str, slot: int, size: int) -> None:
     ElementTree.SubElement(memory, "address", type="pci", domain="0", bus="0", slot=f"{slot:#x}", function="0")
 
 
-def _beyond_libvirt(record: Record) -> Element:
+def _beyond_libvirt(record: Record, network: Network | None) -> Element:
     """What libvirt has no elements for: an exit status of the machine's own, and forwarded ports."""
     words = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
     if record.machine == 0 and not record.bridge:
-        words += ["-netdev", "user,id=skerry,net=10.0.2.0/24,host=10.0.2.2,ipv6=off" + forward_rules(record.forwards)]
+        words += ["-netdev", f"user,id=skerry,{user_network(network, record.forwards)}"]
         words += ["-device", f"virtio-net-pci,netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}"]
     commandline = ElementTree.Element(f"{{{QEMU}}}commandline")
     for word in words:
         ElementTree.SubElement(commandline, f"{{{QEMU}}}arg", value=word)
     return commandline
-
-
-def forward_rules(forwards: Sequence[Forward]) -> str:
-    return "".join(f",hostfwd=tcp:127.0.0.1:{f.host_port}-{f.guest}:{f.guest_port}" for f in forwards)

@@ -138,7 +138,8 @@ class Deployment:
         for application, port in what.forwards:
             address = what.application(application).ipv4
             assert address
-            forwards.append(Forward(application, address, port, before.get((application, port), 0)))
+            kept = max(0, before.get((application, port), 0))
+            forwards.append(Forward(application, address, port, what.host_ports.get((application, port), kept)))
         found = Record(
             name=wanted.name,
             version=version(),
@@ -158,6 +159,7 @@ class Deployment:
     def _parts(self, of: Record) -> dict[str, str]:
         """Whatever makes two machines different, and nothing that does not."""
         reached = [(f.application, f.guest, f.guest_port) for f in of.forwards]
+        fixed = repr(sorted(self.wanted.what.host_ports.items())) if self.wanted.what.host_ports else ""
         plain = Record("", "", "", "", 0, 0, "tcg", "", machines=of.machines)  # machine: the rest of the XML
         texts = [define(self.plain, one, PurePosixPath("/")) for one in plain.each()]
         images = {f"image of {name}": fingerprint(data) for name, data in self.files.items() if name != "map"}
@@ -168,7 +170,7 @@ class Deployment:
             "accelerator": of.accel,
             "firmware": "UEFI" if self.wanted.uefi else "BIOS",
             "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
-            "ports": fingerprint(repr(reached)),
+            "ports": fingerprint(repr(reached) + fixed),
             "domains": str(of.machines),
             "machine": fingerprint("".join(texts)),
             "map": fingerprint(write_dts(self.plain.cluster_map)),
@@ -245,7 +247,8 @@ class Deployment:
                 if "host forwarding rule" not in str(error) or attempt == 2:
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
             for forward in self.record.forwards:
-                forward.host_port = 0
+                if (forward.application, forward.guest_port) not in self.wanted.what.host_ports:
+                    forward.host_port = 0
             self._choose_ports()
             self._define(self.there.storage)
         raise AssertionError

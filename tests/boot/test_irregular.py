@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 from deploy.deployment import read
@@ -19,27 +21,36 @@ shutdown = "never"
 topology = "machine.xml"
 memory = "512M"
 
+[network]
+subnet = "10.77.0.0/16"
+gateway = "10.77.0.3"
+mtu = 1400
+
 [redis]
-cpus = [2, 4]
+cpus = [4]
 heap = "64M"
+host-port = PORT
 """
 
 
 def test_irregular_machine(tmp_path: Path) -> None:
-    """sockets of three and two threads, a core without its second, a node without memory, one without cores: it serves"""
+    """sockets of three and two threads, a node without memory, one without cores: it serves, where the file says"""
     # Node 1 has no memory, and one of its core's threads is offline; node 3 has lost its core.
     xml = lstopo_xml("pack:2 group:2 [numa(memory=1GiB)] l3:1(size=8MiB) core:1 pu:2", memory({1: 0}), without(3, 6, 7))
     (tmp_path / "machine.xml").write_text(xml)
-    (tmp_path / "given.toml").write_text(DEPLOYMENT)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (tmp_path / "given.toml").write_text(DEPLOYMENT.replace("PORT", str(port)))
     given = plan(read(tmp_path / "given.toml"))
     (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
-    what = plan_map(tmp_path / "map.dts")
+    what = replace(plan_map(tmp_path / "map.dts"), host_ports=given.host_ports)  # the host's are in no map
     assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
     assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0, 2, 3}
     with machine(what) as run:
         run.wait_serving()
         assert {event["cluster"]: event["cores"] for event in run.events.of("boot")} == {0: 3, 1: 2}
-        for name, _ in what.forwards:
-            assert client(run, name).ping()
+        assert run.address("redis@2") == ("127.0.0.1", port) and what.application("redis@2").ipv4 == "10.77.0.101"
+        assert client(run, "redis@2").ping()
         assert_no_fault(run)

@@ -20,7 +20,7 @@ REFUSED = [
     ("[redis]\n[ycsb]\nvalue_size = 1000", "file:3: [ycsb]: unknown key 'value_size'; did you mean 'value-size'?"),
     ("[clusters]\nheap = '1G'", "file:2: [clusters]: unknown key 'heap'; it belongs in [redis], [ycsb], [metrics] or "
      "[[program]]"),
-    ("[redis]\nnetwork = true", "file:2: [redis]: unknown key 'network'; it belongs in [[program]]"),
+    ("[redis]\nnetwork = true", "file:2: [redis]: unknown key 'network'; it belongs at the top of the file, before any table or in [[program]]"),
     ("[redis]\nshutdown = 'never'", "file:2: [redis]: unknown key 'shutdown'; it belongs at the top of the file"),
     ("layout = 'spanning'", "file:1: the file: unknown key 'layout'; it belongs in [clusters]"),
     ("colour = 'red'", "file:1: the file: unknown key 'colour'; there are name, shutdown, "),
@@ -73,7 +73,7 @@ REFUSED = [
     ("", "file: is empty"),
     ("# nothing\n", "file: is empty"),
     ("[machine", "file:1: not TOML: expected ']'"),
-    ("[redis]\nport = 1\nport = 2", "file:3: not TOML: cannot overwrite a value"),
+    ("[redis]\nport = 1\nport = 2", "file:3: not TOML: this has a value already"),
     ("[redis]\n[machine]\n[redis]", "file:3: not TOML: cannot declare [redis] twice"),
     ("[redis]\nheap = 256M", "file:2: not TOML: "),
     ("[redis]\nheap = '256M", "file:2: not TOML: "),

@@ -17,7 +17,7 @@ def test_page() -> None:
     """docs/deployments.md has every key of the schema"""
     text = reference.PAGE.read_text()
     assert text == reference.page(text), f"{reference.PAGE} {AGAIN}"
-    for table in ("Machine", "Clusters", "RedisTable", "Ycsb", "ProgramTable"):
+    for table in ("Machine", "Clusters", "NetworkTable", "RedisTable", "Ycsb", "MetricsTable", "ProgramTable"):
         keys = json.loads(reference.json_schema())["$defs"][table]["properties"]
         assert keys and all(f"| `{key}` |" in text for key in keys)
 
@@ -25,7 +25,7 @@ def test_page() -> None:
 def test_page_examples() -> None:
     """every example in docs/deployments.md is a deployment"""
     blocks = [part.split("```")[0] for part in reference.PAGE.read_text().split("```toml\n")[1:]]
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     made = [parse(block) for block in blocks]
     assert made[1].locks == ("clh", "mcs") and made[1].redis and made[1].redis.cpus == (1, 2, 8, 9)
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Addresses of a machine's programs in its subnet, and ports of the host that lead to them."""
+
+from collections.abc import Sequence
+
+from deploy.deployment.model import Deployment, Program, Subnet
+from topology.clustermap import Application, Network
+from topology.errors import InputError
+from topology.network_check import MAX_PORTS
+
+REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
+INSIDE = -1  # in place of a host's port: there is none
+
+Key = tuple[str, int]  # an application's name and its TCP port
+
+
+def network(subnet: Subnet) -> Network:
+    """As the map has it."""
+    return Network(netmask=str(subnet.network.netmask), gateway=str(subnet.host), mtu=subnet.mtu)
+
+
+def mac(address: str) -> bytes:
+    """Of the station with this address: machines on one bridge have other stations, as they have other addresses."""
+    return bytes([0x02, 0x53, *(int(part) for part in address.split("."))])
+
+
+class Addresses:
+    """Redis instances from .101 on, everything else from .151 on or behind the last Redis."""
+
+    def __init__(self, subnet: Subnet, redis_count: int) -> None:
+        self.network = subnet.network
+        self.next_redis = REDIS_FIRST
+        self.next_other = max(CLIENT_FIRST, REDIS_FIRST + redis_count)
+
+    def redis(self) -> str:
+        if self.next_redis > LAST:
+            raise InputError("network", f"{self.network} has addresses for {LAST - REDIS_FIRST + 1} instances at most")
+        self.next_redis += 1
+        return str(self.network[self.next_redis - 1])
+
+    def other(self) -> str:
+        if self.next_other > LAST:
+            raise InputError(
+                "network",
+                f"no address left in {self.network}, and the switch has {MAX_PORTS} ports: fewer instances ('instances' or "
+                "'cpus' of [redis]) or clients",
+            )
+        self.next_other += 1
+        return str(self.network[self.next_other - 1])
+
+
+def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[Key]:
+    """What serves, in the order of the map."""
+    return [key for key, _, _ in _served(deployment, apps)]
+
+
+def host_ports(deployment: Deployment, apps: Sequence[Application]) -> dict[Key, int]:
+    """The host's port for each that has a certain one, or INSIDE; any free one will do for the others."""
+    if not deployment.subnet.forward:
+        return dict.fromkeys(forwards(deployment, apps), INSIDE)
+    found: dict[Key, int] = {}
+    owners: dict[int, str] = {}
+    for key, port, culprit in _served(deployment, apps):
+        if port is None:
+            continue
+        if port > 65535:
+            raise InputError(culprit, f"{key[0]} would need port {port} of the host, and 65535 is the last")
+        if port in owners:
+            raise InputError(culprit, f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too")
+        found[key], owners[port] = port, key[0]
+    return found
+
+
+def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[Key, int | None, str]]:
+    """Each with the host's port that was asked for, and what asked."""
+    found: list[tuple[Key, int | None, str]] = []
+    redis, metrics = deployment.redis, deployment.metrics
+    for app in apps:
+        if app.program == "redis-server" and redis:
+            number = sum(key[0].startswith("redis@") for key, _, _ in found)
+            port = None if redis.host_port is None else redis.host_port + number
+            found.append(((app.name, redis.port), port, "redis host-port"))
+        if app.program == "metrics" and metrics:
+            found.append(((app.name, metrics.port), metrics.host_port, "metrics host-port"))
+    programs: list[Program] = list(deployment.programs)
+    for number, (app, program) in enumerate(zip(apps[len(apps) - len(programs) :], programs)):
+        found += [((app.name, port.inside), port.outside, f"program {number} forward") for port in program.forward]
+    return found
