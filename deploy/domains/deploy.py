@@ -93,6 +93,7 @@ class Deployment:
                 f"{self.wanted.name} runs and differs ({differs}): --replace restarts it, which loses what it holds in memory"
             )
         self.there.forget()
+        self.there.remove_logs()  # of domains that the new one may not have
         self.there = None
         self._make()
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")

@@ -130,6 +130,10 @@ class Deployed:
         """All of it: domains, storage and libvirt's own logs; what could not be removed."""
         self.forget()
         self.storage.unmake()
+        return self.remove_logs()
+
+    def remove_logs(self) -> list[str]:
+        """libvirt's own; those that could not be removed."""
         return [path for member in self.members for path in member.remove_log()]
 
 
