@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Options that several commands share, and what they mean together."""
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -78,14 +81,14 @@ def adapt(
 
 
 def load_plan(
-    path: Path,
-    sockets: int | None = None,
-    cores: int | None = None,
-    memory: str | None = None,
-    topology: str | None = None,
-    layout: str | None = None,
-    lock: str | None = None,
-    smt: str | None = None,
+    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
+    sockets: Sockets = None,
+    cores: Cores = None,
+    memory: Memory = None,
+    topology: Topology = None,
+    layout: Layout = None,
+    lock: Lock = None,
+    smt: Smt = None,
 ) -> Plan:
     """A deployment file, or a cluster map, as something to boot."""
     if not is_map(path):
@@ -95,6 +98,22 @@ def load_plan(
     if not (sockets or cores or memory or topology or smt):
         return plan_map(path)
     return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape)
+
+
+def of_plan(command: Callable[..., None]) -> Callable[..., None]:
+    """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
+    parts = inspect.signature(load_plan).parameters
+    own = inspect.signature(command).parameters
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        command(what=load_plan(*(given.pop(name) for name in parts)), **given)
+
+    merged = [new for name, old in own.items() for new in (parts.values() if name == "what" else [old])]
+    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in merged]
+    called.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+    return called
 
 
 def check_boot(boot: str) -> str:

@@ -2,7 +2,7 @@
 """`skerry deploy`."""
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import typer
@@ -33,8 +33,9 @@ PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, o
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
 
 
+@options.of_plan
 def deploy(
-    deployment: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
+    *,
     connect: Connect = URI,
     name: Name = None,
     bridge: Bridge = None,
@@ -44,13 +45,7 @@ def deploy(
     storage: Storage = None,
     print_xml: PrintXml = False,
     accel: options.Accel = "auto",
-    sockets: options.Sockets = None,
-    cores: options.Cores = None,
-    memory: options.Memory = None,
-    topology: options.Topology = None,
-    smt: options.Smt = None,
-    layout: options.Layout = None,
-    lock: options.Lock = None,
+    what: Plan,
     uefi: options.Uefi = False,
     timeout: options.Timeout = 120.0,
     quiet: Quiet = False,
@@ -62,7 +57,6 @@ def deploy(
     """
     process.heed_signals()
     output = Output(quiet, json)
-    what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     kvm.check_choice(accel, False)
     _check(what, name, bridge, storage)
     with Connection(connect) as host:

@@ -4,7 +4,6 @@
 import socket
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,19 +18,14 @@ from deploy.results import host_description
 from deploy.setup.build import ensure_built
 
 
+@options.of_plan
 def run(
-    deployment: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
+    *,
     keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C.")] = False,
     gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False,
     accel: options.Accel = "auto",
-    sockets: options.Sockets = None,
-    cores: options.Cores = None,
-    memory: options.Memory = None,
-    topology: options.Topology = None,
-    smt: options.Smt = None,
-    layout: options.Layout = None,
-    lock: options.Lock = None,
+    what: Plan,
     icount: options.Icount = False,
     medium: options.Boot = "iso",
     uefi: options.Uefi = False,
@@ -45,7 +39,6 @@ def run(
     """
     process.heed_signals()
     output = Output(quiet, json)
-    what = options.load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     options.check_boot(medium)
     kvm.check_choice(accel, icount)
     ensure_built(output)
