@@ -11,6 +11,7 @@ from deploy import kvm, options, process
 from deploy.domains import accel as accelerators
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
+from deploy.domains.machines import arrange
 from deploy.domains.options import URI, Connect
 from deploy.expand import Plan
 from deploy.output import Json, Output, Quiet, version
@@ -59,6 +60,7 @@ def deploy(
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
     _check(what, name, bridge, storage)
+    arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
     with Connection(connect) as host:
         ensure_built(output)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
