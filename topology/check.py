@@ -11,7 +11,10 @@ from topology.clustermap import Application, Cluster, ClusterMap, Range
 from topology.errors import InputError
 from topology.limits import (
     CHANNEL_KERNELS,
+    ARGUMENT_PAGES,
     CHANNEL_PORTS,
+    MAX_APPLICATIONS,
+    MAX_ARGUMENTS,
     MAX_CHANNELS,
     MAX_CLUSTERS,
     MAX_CPUS,
@@ -26,6 +29,7 @@ from topology.machines_check import check_machines, check_shared
 from topology.network_check import check_network
 from topology.units import LARGE_PAGE, PAGE, format_size
 
+AUXILIARY = 512  # bytes at most, beside arguments
 ONE_CORE_KERNELS = ("none", "none+stat")
 
 
@@ -217,6 +221,8 @@ def _check_overlap(cluster_map: ClusterMap) -> None:
 
 def _check_applications(cluster_map: ClusterMap) -> None:
     names = {app.name for app in cluster_map.applications}
+    if len(names) > MAX_APPLICATIONS:
+        raise InputError("applications", f"{len(names)} are more than {MAX_APPLICATIONS}")
     for app in cluster_map.applications:
         _check_name(app.name, "application", app.base_name, f"@{app.number:x}")
         cluster = cluster_map.cluster_of(app.cpu)
@@ -231,8 +237,20 @@ def _check_applications(cluster_map: ClusterMap) -> None:
                 raise InputError(app.name, f"awaits '{other}', which does not exist")
         if app.statistics and not cluster.devices:
             raise InputError(app.name, f"has 'statistics', but {cluster.name} has no 'devices': it does not collect them")
+        _check_arguments(app)
     _check_await_cycles(cluster_map.applications)
     _check_stacks(cluster_map)
+
+
+def _check_arguments(app: Application) -> None:
+    """They are on the program's stack when it starts, with a pointer to each and the auxiliary vector."""
+    words = [app.program, *app.args]
+    if len(words) > MAX_ARGUMENTS:
+        raise InputError(app.name, f"{len(words) - 1} arguments are more than {MAX_ARGUMENTS - 1}")
+    size = sum(len(word.encode()) + 1 for word in words) + 8 * len(words) + AUXILIARY
+    if size > ARGUMENT_PAGES * PAGE:
+        room = ARGUMENT_PAGES * PAGE - AUXILIARY
+        raise InputError(app.name, f"its arguments take {size - AUXILIARY} bytes, and a program has room for {room}")
 
 
 def _check_stacks(cluster_map: ClusterMap) -> None:

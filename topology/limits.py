@@ -11,6 +11,11 @@ NAME_SIZE = 32
 # cluster-manager/loader/map.h
 MAX_MAP_CPUS = 1024
 MAX_MODULES = 31  # of a cluster; the map is one more
+MAX_APPLICATIONS = 512
+
+# cluster-manager/root/stack.c
+MAX_ARGUMENTS = 64  # of a program, its name among them
+ARGUMENT_PAGES = 4  # for these and what else a program finds on its stack
 
 # cluster-manager/lib/include/skerry/channel.h and net/port.h
 CHANNEL_PORTS = 0x200000

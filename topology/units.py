@@ -16,7 +16,7 @@ _SUFFIX = {"": 1, "K": KIB, "M": MIB, "G": GIB}
 
 def parse_size(text: str | int, what: str = "size") -> int:
     """`1G`, `512M`, `512MiB`, `4096` -> bytes."""
-    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE | re.ASCII)
     if not match or int(match[1]) == 0:
         raise InputError(what, f"'{text}' is not a size such as 512M or 2G")
     return int(match[1]) * _SUFFIX[match[2].upper()]

@@ -7,17 +7,20 @@ from deploy.deployment.model import Deployment
 from deploy.deployment.places import Path
 from topology.errors import InputError
 
-# What a refusal names as its culprit, and the keys of the file that say it, the closest first.
+DEFAULT_LAYOUT = Deployment.layout
+
+# What a refusal names as its culprit, and the keys of the file that say it, the closest first; KEY is the one that the
+# problem is about.
+KEY = "key"
 _CULPRITS: tuple[tuple[str, tuple[Path, ...]], ...] = (
     (r"--layout.*", (("clusters", "layout"),)),
-    (r"--(sockets|cores|memory)", (("machine", r"\1"),)),
+    (r"--(sockets|cores|memory)", (("machine", r"\1"), ("machine",))),
     (r"machine|emulated, .*", (("machine",),)),
     (r"(redis|clusters|metrics) ([\w-]+)", ((r"\1", r"\2"), (r"\1",))),
-    (r"redis@[0-9a-f]+", (("redis", "heap"), ("redis",))),
-    (r"ycsb@[0-9a-f]+", (("ycsb", "heap"), ("ycsb",))),
-    (r"metrics@[0-9a-f]+", (("metrics",),)),
+    (r"(redis|ycsb|metrics)@[0-9a-f]+", ((r"\1", KEY), (r"\1",))),
     (r"cluster@[0-9a-f]+", (("clusters", "lock"), ("clusters",), ("machine",))),
     (r"network", (("redis",),)),
+    (r"applications", (("program",), ("redis",))),
 )
 
 
@@ -31,19 +34,26 @@ def blamed(error: InputError, deployment: Deployment) -> InputError:
         return InputError(f"{places.where(path)}: [[program]] {match[2]}", error.problem)
     largest = re.search(r"\(largest: (\S+)\)", error.problem)  # of heaps that do not fit
     culprit = largest[1] if largest else error.culprit
+    key = next((key for word, key in (("argument", "args"), ("heap", "heap")) if word in error.problem), "")
     for number, program in enumerate(deployment.programs):
         if re.fullmatch(rf"{re.escape(program.name or program.program)}@[0-9a-f]+", culprit):
-            return InputError(f"{places.where(('program', number))}: [[program]]", _of(error))
+            path = ("program", number, key)
+            found = f" {key}" if path in places.lines else ""
+            return InputError(f"{places.where(path)}: [[program]]{found}", _of(error))
+    if error.culprit == f"--layout {DEFAULT_LAYOUT}" and ("machine",) in places.lines:
+        return InputError(f"{places.where(('machine',))}: [machine]", f"layout {DEFAULT_LAYOUT}: {error.problem}")
     for pattern, candidates in _CULPRITS:
         if match := re.fullmatch(pattern, culprit):
             for candidate in candidates:
-                path = tuple(match.expand(str(part)) for part in candidate)
+                path = tuple(key if part is KEY else match.expand(str(part)) for part in candidate)
                 if path in places.lines:
                     table, *rest = (str(part) for part in path)
-                    return InputError(f"{places.where(path)}: {' '.join([f'[{table}]', *rest])}", _of(error))
+                    header = "[[program]]" if table == "program" else f"[{table}]"
+                    return InputError(f"{places.where(path)}: {' '.join([header, *rest])}", _of(error))
     return error if error.culprit.startswith("--") else InputError(f"{places.source}: {error.culprit}", error.problem)
 
 
 def _of(error: InputError) -> str:
     """The problem, with its culprit where that says more than the key."""
-    return f"{error.culprit}: {error.problem}" if "@" in error.culprit else error.problem
+    says_more = "@" in error.culprit or error.culprit == "applications"
+    return f"{error.culprit}: {error.problem}" if says_more else error.problem

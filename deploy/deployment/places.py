@@ -72,6 +72,21 @@ def find(text: str, source: str) -> Places:
     return Places(source, lines)
 
 
+def broken(text: str) -> int:
+    """The first line of what has no end, as a string without its last quote."""
+    node = _parser().parse(text.encode()).root_node
+    while deeper := next((child for child in node.children if child.has_error or child.is_missing), None):
+        node = deeper
+        if node.type == "ERROR":
+            break
+    lines = text.split("\n")
+    if node.type == "ERROR" and node.parent:
+        first = node.start_point.row
+    else:
+        first = max((number for number, line in enumerate(lines) if line.strip()), default=0)
+    return first + 1
+
+
 def _within(keys: list[str], counts: Mapping[Path, int]) -> Path:
     """A header's path; a list of tables on the way means its last item."""
     path: Path = ()

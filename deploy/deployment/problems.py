@@ -71,12 +71,12 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
         return str(detail["ctx"]["text"])
     if kind == "missing":
         return f"has no '{detail['loc'][-1]}'"
-    if kind == "extra_forbidden":
-        return _unknown(str(path[-1]), path[:-1])
     value = _at(data, path)
+    if kind == "extra_forbidden":
+        return _unknown(str(path[-1]), path[:-1], value)
     wanted = form(path)
-    if path == ("program",) and isinstance(value, Mapping):
-        return "is a table; write [[program]]"
+    if path[:1] == ("program",) and len(path) < 3:
+        return f"{'is a table' if isinstance(value, Mapping) else f'{show(value)} is no table'}; write [[program]] and its keys below"
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(wanted):
         return f"is a list of tables; write [{path[-1]}]"
     if wanted.get("type") == "object":
@@ -87,9 +87,14 @@ def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
     return text
 
 
-def _unknown(key: str, table: Path) -> str:
-    text = f"unknown key {show(key)}"
+def _unknown(key: str, table: Path, value: Any) -> str:
     here = table_of(form(table)).get("properties", {})
+    if not table and isinstance(value, (Mapping, list)):
+        tables = {name: _header(name) for name, kind in here.items() if _fields(kind)}
+        near = tables.get(nearest(key, tables) or "")
+        known = f"did you mean {near}?" if near else f"there are {', '.join(tables.values())}"
+        return f"unknown table {show(key)}; {known}"
+    text = f"unknown key {show(key)}"
     if near := nearest(key.replace("_", "-"), here):
         return f"{text}; did you mean '{near}'?"
     homes = [name for name, value in schema()["properties"].items() if key in _fields(value)]
@@ -113,7 +118,8 @@ def _header(name: str) -> str:
 
 def nearest(word: str, choices: Sequence[str] | Mapping[str, Any]) -> str | None:
     found = difflib.get_close_matches(word.lower(), list(choices), n=1)
-    return found[0] if found else None
+    longer = [choice for choice in choices if len(word) > 2 and choice.startswith(word.lower())]
+    return found[0] if found else longer[0] if longer else None
 
 
 def _at(data: Any, path: Path) -> Any:

@@ -2,6 +2,7 @@
 """Reads a deployment file. Whatever is wrong with it is one InputError with file and line."""
 
 import re
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from topology.irregular import machine_of
 from topology.machine import Machine as Topology
 from topology.machine import Shape, default_memory, like
 from topology.reader import read_file
-from topology.sources import read_machine
+from topology.sources import LIVE, read_machine
 from topology.units import GIB
 
 LARGEST = 1 << 20  # bytes of a file: more is something else
@@ -44,7 +45,8 @@ def _decode(content: bytes, source: str) -> str:
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]  # a byte order mark, as some editors leave it
     if b"\0" in content:
-        raise InputError(source, "is not text: it has bytes of 0")
+        line = content.count(b"\n", 0, content.index(b"\0")) + 1
+        raise InputError(f"{source}:{line}", "is not text: it has a byte of 0")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -83,8 +85,7 @@ def _syntax(message: str, text: str, source: str) -> InputError:
     if not match:
         return InputError(source, message)
     lines = text.split("\n")
-    last = max((n for n, line in enumerate(lines, 1) if line.strip()), default=1)
-    line = int(match[2] or last)
+    line = int(match[2] or positions.broken(text))
     column = f", column {match[3]}" if match[3] else ""
     shown = lines[line - 1].strip()
     said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", match[1])
@@ -108,7 +109,7 @@ class _Reader:
         alone = not is_layout_name(layout)  # a map, which says all but the machine
         if alone:
             self._check_map_alone(file)
-        elif not file.redis and not file.metrics and not file.program:
+        elif not (file.redis and file.redis.instances) and not file.metrics and not file.program:
             raise InputError(self.places.source, "nothing runs: there is neither [redis] nor [[program]]")
         locks = file.clusters.lock
         return Deployment(
@@ -149,18 +150,27 @@ class _Reader:
         path = Path(clusters.layout)
         if path.suffix not in (".dts", ".dtb"):
             names = re.findall(r"[a-z0-9]+-[a-z0-9]+|spanning", NAMES)
-            near = problems.nearest(clusters.layout, names)
+            size = re.fullmatch(r"size\W*([1-9]\d*)", clusters.layout.strip(), re.ASCII | re.IGNORECASE)
+            near = f"size={size[1]}" if size else problems.nearest(clusters.layout, names)
             hint = f"; did you mean '{near}'?" if near else ""
-            raise self.wrong(f"'{clusters.layout}' is not one of {NAMES}{hint}", "clusters", "layout")
+            raise self.wrong(f"{problems.show(clusters.layout)} is not one of {NAMES}{hint}", "clusters", "layout")
         return str(self._file(path, "clusters", "layout"))
 
     def _file(self, path: Path, *key: str) -> Path:
         """Beside the deployment file, or where the command was called."""
+        problem = "no such file"
         for found in (self.folder / path, path):
-            if found.is_file():
-                return found
-        problem = "is not a file" if (self.folder / path).exists() else "no such file"
-        raise self.wrong(f"{self.folder / path}: {problem}", *key)
+            try:
+                if stat.S_ISREG(found.stat().st_mode):
+                    return found
+                problem = "is not a file"
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:  # ValueError: a character of 0
+                problem = (getattr(error, "strerror", None) or "is not a file's name").lower()
+        text = str(self.folder / path)
+        shown = text if text.isprintable() and len(text) < 200 else problems.show(str(path))
+        raise self.wrong(f"{shown}: {problem}", *key)
 
     def _check_map_alone(self, file: File) -> None:
         for name in ("redis", "ycsb", "metrics", "program", "network", "shutdown"):
@@ -179,9 +189,11 @@ class _Reader:
 
     def _shape(self, machine: Machine) -> Shape | Topology:
         if machine.topology:
-            path = self._file(Path(machine.topology), "machine", "topology")
+            source = machine.topology
+            if source != LIVE and "://" not in source:
+                source = str(self._file(Path(source), "machine", "topology"))
             try:
-                return like(read_machine(str(path), machine.smt is not False, GIB), machine.memory)
+                return like(read_machine(source, machine.smt is not False, GIB), machine.memory)
             except InputError as error:
                 if error.culprit == "--memory":
                     raise self.wrong(error.problem, "machine", "memory") from None

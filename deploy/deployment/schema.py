@@ -17,11 +17,13 @@ from deploy.deployment.model import Port as ForwardedPort
 from deploy.deployment.model import Program as ProgramDefaults
 from deploy.addresses import LAST, REDIS_FIRST
 from topology.errors import InputError
+from topology.layouts import NAMES
+from topology.limits import NAME_SIZE
 from topology.network_check import MTU_RANGE
 from topology.units import LARGE_PAGE, format_size, parse_size
 
-# Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, metrics by [metrics].
-NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "metrics")
+# Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "virtio-net", "metrics")
 
 
 def wrong(text: str, *at: str | int) -> PydanticCustomError:
@@ -113,9 +115,17 @@ Size = Annotated[
     ),
 ]
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-Name = Annotated[
-    str, Field(pattern=NAME_PATTERN, json_schema_extra={"x-expected": "made of letters, digits, '.', '_' and '-'"})
-]
+
+
+def _name(longest: int) -> Any:
+    expected = f"made of letters, digits, '.', '_' and '-', {longest} at most"
+    return Annotated[
+        str, Field(pattern=NAME_PATTERN, max_length=longest, json_schema_extra={"x-expected": expected})
+    ]
+
+
+Name = _name(60)  # becomes the name of files
+ProgramName = _name(NAME_SIZE - len("@1ff") - 1)
 Arguments = list[Annotated[str, AfterValidator(_argument)]]
 Lock = _one_of(*modules.REGIMES)
 Port = _integer(1, 65535)
@@ -171,8 +181,9 @@ class Machine(Table):
     topology: str | None = Field(
         None,
         min_length=1,
-        description="A machine in place of the numbers above: hwloc's XML (`lstopo FILE.xml`) or a libvirt host's "
-        "capabilities. The path is relative to the deployment file.",
+        description="A machine in place of the numbers above: hwloc's XML (`lstopo FILE.xml`), a libvirt host's "
+        "capabilities or its URI, or `live`: one like that at hand. The path is relative to the deployment file.",
+        json_schema_extra={"x-expected": "a file of hwloc's or libvirt's XML, a libvirt URI, or 'live'"},
     )
     smt: bool | None = Field(
         None, description="Of the machine of `topology` all threads of each core (the default), or, if false, one."
@@ -201,7 +212,10 @@ class Clusters(Table):
         min_length=1,
         description="`per-socket`, `per-l3`, `per-numa`, `spanning`, `size=N`, or a cluster map (`.dts`, `.dtb`), "
         "which then says all that runs. Its path is relative to the deployment file.",
-        json_schema_extra={"examples": ["per-socket", "per-l3", "per-numa", "spanning", "size=4", "mine.dts"]},
+        json_schema_extra={
+            "examples": ["per-socket", "per-l3", "per-numa", "spanning", "size=4", "mine.dts"],
+            "x-expected": f"one of {NAMES}",
+        },
     )
     lock: Lock | Annotated[list[Lock], Field(min_length=1, max_length=64)] = Field(
         "clh", description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
@@ -239,6 +253,8 @@ class RedisTable(Table):
     def _agree(self) -> "RedisTable":
         if self.cpus is not None and "instances" in self.model_fields_set:
             raise wrong("contradicts 'cpus', which has one instance for each core that it names", "instances")
+        if "--port" in self.args:
+            raise wrong("says '--port', which the key 'port' is for", "args")
         return self
 
 
@@ -283,7 +299,7 @@ class ProgramTable(Table):
     args: Arguments = Field([], description="Its arguments.")
     network: bool = Field(ProgramDefaults.network, description="A TCP/IP stack with an address of its own.")
     barrier: bool = Field(ProgramDefaults.barrier, description="The machine is done only when this has ended.")
-    name: Name | None = Field(None, description="What results call it. Default: the program's name.")
+    name: ProgramName | None = Field(None, description="What results call it. Default: the program's name.")
     forward: list[Forwarded] = Field(
         [], description="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000."
     )
@@ -348,6 +364,11 @@ class File(Table):
     def _agree(self) -> "File":
         if self.ycsb.clients and self.redis is None:
             raise wrong("has clients, but there is no [redis] for them", "ycsb", "clients")
+        size = self.ycsb.records * self.ycsb.value_size
+        if self.ycsb.clients and self.redis and size > self.redis.heap:
+            what = f"{self.ycsb.records} records of {self.ycsb.value_size} bytes"
+            key = "records" if "records" in self.ycsb.model_fields_set else "value-size"
+            raise wrong(f"{what} do not fit into a heap of {size_text(self.redis.heap)} ('heap' of [redis])", "ycsb", key)
         if isinstance(self.network, NetworkTable) and not self.network.forward:
             self._check_inside()
         if not self.network:

@@ -16,7 +16,7 @@ from topology.errors import InputError
 REFUSED = [
     ("redis = 3", "file:1: [redis]: 3 is not a table"),
     ("[redis]\nheep = '1G'", "file:2: [redis]: unknown key 'heep'; did you mean 'heap'?"),
-    ("[redsi]", "file:1: the file: unknown key 'redsi'; did you mean 'redis'?"),
+    ("[redsi]", "file:1: the file: unknown table 'redsi'; did you mean [redis]?"),
     ("[redis]\n[ycsb]\nvalue_size = 1000", "file:3: [ycsb]: unknown key 'value_size'; did you mean 'value-size'?"),
     ("[clusters]\nheap = '1G'", "file:2: [clusters]: unknown key 'heap'; it belongs in [redis], [ycsb], [metrics] or "
      "[[program]]"),
@@ -78,7 +78,7 @@ REFUSED = [
     ("[redis]\nheap = 256M", "file:2: not TOML: "),
     ("[redis]\nheap = '256M", "file:2: not TOML: "),
     ("[redis]\nport: 3", "file:2: not TOML: "),
-    ("[redis]\nargs = [1,\n2", "file:3: not TOML: "),
+    ("[redis]\nargs = [1,\n2", "file:2: not TOML: unclosed array"),
     (f"[redis]\nport = {'9' * 5000}", "file: has a number with too many digits"),
     (f"[redis]\nport = {'9' * 400}", "file:2: [redis] port: a number of more digits"),
     (f"a = {'[' * 5000}", "file: is nested too deeply"),
@@ -188,7 +188,7 @@ def bad_files(folder: Path) -> dict[str, Path]:
 SAID = {
     "latin": "latin:1: byte 0xe9 is not UTF-8",
     "utf-16": "utf-16:1: is UTF-16; TOML files are UTF-8",
-    "binary": "binary: is not text",
+    "binary": "binary:1: is not text",
     "large": "large: has more than 1 MiB",
     "directory": "directory: is a directory",
     "absent": "absent: no such file or directory",

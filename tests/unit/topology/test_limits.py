@@ -11,6 +11,7 @@ from topology.fdt import MAX_SIZE
 
 BOOT = "cluster-kernel/include/skerry/boot.h"
 MAP = "cluster-manager/loader/map.h"
+STACK = "cluster-manager/root/stack.c"
 
 
 def constant(header: str, name: str) -> int:
@@ -32,6 +33,9 @@ def constant(header: str, name: str) -> int:
         (limits.NAME_SIZE, BOOT, "BOOT_NAME_SIZE"),
         (limits.MAX_MODULES + 1, BOOT, "BOOT_MAX_MODULES"),
         (limits.MAX_MAP_CPUS, MAP, "MAP_MAX_CPUS"),
+        (limits.MAX_APPLICATIONS, MAP, "MAP_MAX_APPLICATIONS"),
+        (limits.MAX_ARGUMENTS, STACK, "ARGUMENTS_MAX"),
+        (limits.ARGUMENT_PAGES, STACK, "ARGUMENT_FRAMES"),
         (MAX_SIZE, MAP, "MAP_MAX_SIZE"),
     ],
 )
