@@ -37,7 +37,7 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 		}
 	}
 	*channel = (struct boot_channel){
-		.id = link->id, .peer = link->peer, .side = link->side,
+		.id = link->id, .peer = link->peer, .side = link->side, .afar = link->afar,
 		.memory = { base + CHANNEL_SIZE, CHANNEL_SIZE },
 		.ring = base + link->side * sizeof(struct doorbell_page),
 		.heard = base + !link->side * sizeof(struct doorbell_page),

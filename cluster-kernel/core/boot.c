@@ -44,6 +44,7 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 			.ring = direct(channel->ring),
 			.heard = direct(channel->heard),
 			.peer_cpu_count = channel->peer_cpu_count,
+			.afar = channel->afar,
 			.peer_apic = channel->peer_apic,
 			.listener = boot_memory_take(memory, DOORBELL_COUNT * sizeof(struct listener), 4096),
 		};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "channel.h"
 #include <skerry/doorbell.h>
+#include "arch.h"
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
@@ -13,6 +14,20 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 	cap->type = OBJECT_DOORBELL;
 	cap->badge = number;
 	return SKERRY_OK;
+}
+
+enum { LOOKS = 5000 }; /* a second, of a core that listens to kernels which cannot interrupt it */
+
+/* From now on the core looks whether it was rung. */
+static void begin_looking(struct cpu *cpu, struct cpu *core)
+{
+	core->shared.listens_afar = true;
+	if (core == cpu) {
+		doorbells_watch(cpu);
+		return;
+	}
+	cpu->own.interrupt_cores |= core->own.bit;
+	cpu->own.pending |= PENDING_INTERRUPT;
 }
 
 static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)
@@ -35,6 +50,8 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	slot_insert(&listener->notification, &slot->cap, slot);
 	/* who listens and then rings, and the peer that does likewise: one of them finds the other listening */
 	atomic_store_explicit(&end->heard->route[number], core, memory_order_seq_cst);
+	if (end->afar)
+		begin_looking(cpu, kernel_of(cpu)->cpu[core]);
 	return SKERRY_OK;
 }
 
@@ -54,8 +71,8 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 		return; /* nobody listens */
 	_Atomic uint64_t *pending = &end->ring->core[core].pending[number / 64];
 	uint64_t before = atomic_fetch_or_explicit(pending, 1ull << number % 64, memory_order_seq_cst);
-	if (before >> number % 64 & 1)
-		return; /* rung already, not yet heard */
+	if (before >> number % 64 & 1 || end->afar)
+		return; /* rung already, not yet heard; or the peer's core will look by itself */
 	cpu->own.doorbell_apic = end->peer_apic[core];
 	cpu->own.pending |= PENDING_DOORBELL;
 }
@@ -73,7 +90,6 @@ static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned 
 void doorbell_heard(struct cpu *cpu)
 {
 	struct kernel *kernel = kernel_of(cpu);
-	work_begin(cpu);
 	for (unsigned c = 0; c < kernel->channel_count; c++) {
 		struct channel_end *end = &kernel->channel[c];
 		struct doorbell_line *line = &end->heard->core[cpu->own.index];
@@ -91,4 +107,20 @@ void doorbell_heard(struct cpu *cpu)
 			return;
 		}
 	}
+}
+
+static void look_later(struct cpu *cpu) { cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS; }
+
+void doorbells_watch(struct cpu *cpu)
+{
+	if (cpu->shared.listens_afar && !cpu->own.look_at)
+		look_later(cpu);
+}
+
+bool doorbells_due(const struct cpu *cpu) { return cpu->own.look_at && cpu->own.look_at <= arch_time(); }
+
+void doorbells_look(struct cpu *cpu)
+{
+	doorbell_heard(cpu);
+	look_later(cpu);
 }

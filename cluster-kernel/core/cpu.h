@@ -54,6 +54,7 @@ struct cpu_private {
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */
+	uint64_t look_at;        /* TSC at which this core looks for doorbells from afar, channel.h; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;
@@ -63,6 +64,7 @@ struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
 	_Atomic int running; /* at most the priority of what runs, -1 when idle: the fast path, which only goes up, leaves it */
 	struct thread *timers;               /* threads that wait for a deadline: a heap, timer.h; locked as `ready` */
+	bool listens_afar; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	struct vspace *request_vspace;
 	struct run_queue ready;

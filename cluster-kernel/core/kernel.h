@@ -34,6 +34,7 @@ struct listener {
 struct channel_end {
 	struct doorbell_page *ring, *heard;
 	uint32_t peer_cpu_count;
+	bool afar; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
 };

@@ -252,6 +252,8 @@ void kernel_timer(struct cpu *cpu)
 		enter_alone(cpu);
 		zombies_timer(cpu);
 	}
+	if (doorbells_due(cpu))
+		doorbells_look(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
 }
@@ -271,6 +273,7 @@ void kernel_doorbell(struct cpu *cpu)
 {
 	kernel_enter(cpu);
 	count_interrupt(cpu, INTERRUPT_DOORBELL);
+	work_begin(cpu);
 	doorbell_heard(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
@@ -280,6 +283,7 @@ void kernel_poke(struct cpu *cpu)
 {
 	kernel_enter(cpu);
 	count_interrupt(cpu, INTERRUPT_POKE);
+	doorbells_watch(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
 }

@@ -14,13 +14,13 @@ void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
 void timer_cancel(struct cpu *cpu, struct thread *thread);
 /* Wakes the threads of this core whose deadline has passed, as many as the entry's quantum allows. */
 void timer_expire(struct cpu *cpu);
+/* Of two times that may be 0: never. */
+static inline uint64_t timer_earlier(uint64_t a, uint64_t b) { return b && (!a || b < a) ? b : a; }
 /* With the run queue locked: TSC at which this core must enter the kernel again; 0: never. */
 static inline uint64_t timer_next(const struct cpu *cpu)
 {
 	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;
-	if (deadline && (!next || deadline < next))
-		next = deadline;
-	if (cpu->own.bury_at && (!next || cpu->own.bury_at < next))
-		next = cpu->own.bury_at;
-	return next;
+	next = timer_earlier(next, deadline);
+	next = timer_earlier(next, cpu->own.bury_at);
+	return timer_earlier(next, cpu->own.look_at);
 }

@@ -9,15 +9,18 @@ enum { NOTE = 1000, BADGED = 1001, BELL = 1002, NUMBER = 70 };
 
 static struct hosted *pair[2];
 
-static void begin(unsigned cores)
+static void begin_apart(unsigned cores, bool afar)
 {
 	for (unsigned side = 0; side < 2; side++) {
-		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores };
+		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores,
+			                          .afar = afar };
 		struct hosted_config config = { .cluster = 10 + side, .cores = cores, .seed = machine->config.seed,
 			                        .threads = machine->config.threads, .channel_count = 1, .channel = &link };
 		pair[side] = hosted_create(&config);
 	}
 }
+
+static void begin(unsigned cores) { begin_apart(cores, false); }
 
 static void end(void)
 {
@@ -144,6 +147,34 @@ static void the_peer_has_gone(void)
 	hosted_destroy(pair[0]);
 }
 
+/* Two machines: nothing interrupts, the listening core looks when its time has come, and looks again. */
+static void a_bell_from_afar(void)
+{
+	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */
+	for (unsigned core = 0; core < 2; core++) {
+		begin_apart(2, true);
+		listen(core);
+		struct hosted *saved = machine;
+		machine = pair[1];
+		run_both(); /* who was told to listen by another core begins to look */
+		struct thread *waiter = core ? make_thread(1010, 100, core) : pair[1]->root;
+		for (unsigned round = 0; round < 3; round++) {
+			machine = pair[1];
+			simple(core, SYS_WAIT, NOTE);
+			machine = saved;
+			EXPECT(waiter->state, THREAD_WAITING);
+			EXPECT(ring(BELL), 0);
+			EXPECT(waiter->state, THREAD_WAITING);
+			hosted_advance(pair[1], LOOK);
+			run_both();
+			EXPECT(waiter->state, THREAD_READY);
+			EXPECT(badge(waiter), 8);
+		}
+		EXPECT(pair[1]->kernel.cpu[!core]->own.look_at, 0);
+		end();
+	}
+}
+
 /* A notification that only its listener still names, with many waiters, makes way for another. */
 static void a_listener_is_replaced(void)
 {
@@ -234,6 +265,7 @@ static void more_bells_than_a_quantum(void)
 const struct test tests[] = {
 	{ "a bell is heard", a_bell_is_heard, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
+	{ "a bell from afar", a_bell_from_afar, 2 },
 	{ "a revoked listener hears nothing", a_revoked_listener_hears_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },

@@ -125,40 +125,86 @@ static struct boot_range channel_ram(const struct map_channel *channel, const st
 	return r;
 }
 
-static void place_channel(struct cluster *clusters, const struct map *map, const struct map_channel *channel,
+/* One end's record; where the doorbells are is still to be said. */
+static struct boot_channel *add_channel(struct cluster *c, const struct map *map, const struct map_channel *channel,
+					uint32_t side, struct boot_range memory)
+{
+	struct boot_channel *r = &c->info->channel[c->info->channel_count++];
+	const struct map_cluster *peer = map_cluster(map, channel->end[!side]);
+
+	r->id = channel->id;
+	r->peer = peer->id;
+	r->side = side;
+	r->afar = channel->afar;
+	r->memory = memory;
+	r->peer_cpu_count = peer->cpu_count;
+	for (uint32_t i = 0; i < peer->cpu_count; i++)
+		r->peer_apic[i] = map->cpu[peer->cpu[i]].apic;
+	return r;
+}
+
+/* The cluster of this machine at this end of a channel; NULL: it is on another machine. */
+static struct cluster *find_end(struct cluster *clusters, uint32_t count, const struct map_channel *channel, uint32_t side)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (clusters[i].map->id == channel->end[side])
+			return &clusters[i];
+	return NULL;
+}
+
+static void place_channel(struct cluster *const end[2], const struct map *map, const struct map_channel *channel,
 			  const struct machine *m)
 {
 	struct boot_range memory = channel_ram(channel, m);
-	struct cluster *end[2];
 	struct boot_channel *record[2];
 
 	for (uint32_t side = 0; side < 2; side++) {
-		end[side] = &clusters[map_cluster(map, channel->end[side]) - map->cluster];
-		record[side] = &end[side]->info->channel[end[side]->info->channel_count++];
+		record[side] = add_channel(end[side], map, channel, side, memory);
+		record[side]->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near those who hear */
 	}
-	for (uint32_t side = 0; side < 2; side++) {
-		const struct map_cluster *peer = end[!side]->map;
-		struct boot_channel *r = record[side];
+	for (uint32_t side = 0; side < 2; side++)
+		record[side]->ring = record[!side]->heard;
+}
 
-		r->id = channel->id;
-		r->peer = peer->id;
-		r->side = side;
-		r->memory = memory;
-		r->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near those who hear */
-		record[!side]->ring = r->heard;
-		r->peer_cpu_count = peer->cpu_count;
-		for (uint32_t i = 0; i < peer->cpu_count; i++)
-			r->peer_apic[i] = map->cpu[peer->cpu[i]].apic;
+/* The doorbell pages are at the end of the device's memory, side 0's first. */
+static void place_channel_afar(struct cluster *end, const struct map *map, const struct map_channel *channel,
+			       uint32_t side)
+{
+	struct boot_range memory = ivshmem_memory(channel, channel->device[side]);
+	uint64_t pages = memory.base + memory.size;
+	struct boot_channel *r = add_channel(end, map, channel, side, memory);
+
+	r->heard = pages + side * PAGE_SIZE;
+	r->ring = pages + !side * PAGE_SIZE;
+}
+
+static void place_channels(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m)
+{
+	for (uint32_t i = 0; i < map->channel_count; i++) {
+		const struct map_channel *channel = &map->channel[i];
+		struct cluster *end[2];
+
+		for (uint32_t side = 0; side < 2; side++) {
+			end[side] = find_end(clusters, count, channel, side);
+			if (channel->afar && end[side] != NULL)
+				place_channel_afar(end[side], map, channel, side);
+		}
+		if (!channel->afar && end[0] != NULL)
+			place_channel(end, map, channel, m);
 	}
 }
 
-void clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m)
+uint32_t clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m)
 {
-	for (uint32_t i = 0; i < map->cluster_count; i++) {
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		if (map_is_here(map, &map->cluster[i]))
+			clusters[count++].map = &map->cluster[i];
+	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
 		uint64_t info;
 
-		c->map = &map->cluster[i];
 		own_ram(c, m);
 		info = take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
 		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
@@ -166,15 +212,15 @@ void clusters_place(struct cluster *clusters, const struct map *map, const struc
 		place_kernel(c, m);
 		place_root(c, m);
 	}
-	for (uint32_t i = 0; i < map->channel_count; i++)
-		place_channel(clusters, map, &map->channel[i], m);
-	for (uint32_t i = 0; i < map->cluster_count; i++) {
+	place_channels(clusters, count, map, m);
+	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
 		uint64_t pages;
 
-		console_share(c->info, i, map->cluster_count);
+		console_share(c->info, i, count);
 		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count, screen_size(c->info));
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 	}
+	return count;
 }

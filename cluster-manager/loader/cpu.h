@@ -20,6 +20,8 @@ static inline uint32_t in32(uint16_t port)
 	return value;
 }
 
+static inline void out32(uint16_t port, uint32_t value) { __asm__ volatile("outl %0, %1" ::"a"(value), "Nd"(port)); }
+
 static inline uint64_t read_msr(uint32_t msr)
 {
 	uint32_t low, high;

@@ -58,13 +58,22 @@ static void load_modules(struct cluster *c, const struct machine *m)
 	memset((void *)(info->modules.base + filled), 0, info->modules.size - filled);
 }
 
-static void load_doorbells(struct cluster *c)
+void doorbells_clear(uint64_t address)
+{
+	struct doorbell_page *page = memset((void *)address, 0, PAGE_SIZE);
+
+	memset((void *)&page->route, DOORBELL_UNBOUND, sizeof page->route);
+}
+
+static void map_doorbells(struct cluster *c)
 {
 	for (uint32_t i = 0; i < c->info->channel_count; i++) {
 		const struct boot_channel *channel = &c->info->channel[i];
-		struct doorbell_page *page = memset((void *)channel->heard, 0, PAGE_SIZE);
 
-		memset((void *)&page->route, DOORBELL_UNBOUND, sizeof page->route);
+		if (channel->afar) /* both pages are the device's */
+			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->heard, channel->heard, PAGE_SIZE, MAP_WRITE);
+		else
+			doorbells_clear(channel->heard);
 		/* the peer's page is not in our direct map otherwise */
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring, PAGE_SIZE, MAP_WRITE);
 	}
@@ -84,6 +93,14 @@ static void map_screen(struct cluster *c)
 
 	if (screen_size(c->info) > 0)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
+}
+
+/* What is a channel's belongs to both its ends. */
+static void leave_out_channels(struct ranges *device, const struct boot_info *info)
+{
+	for (uint32_t i = 0; i < info->channel_count; i++)
+		if (info->channel[i].afar)
+			ranges_remove(device, info->channel[i].memory.base, info->channel[i].memory.size + MAP_KERNELS_PART);
 }
 
 static void list_devices(struct boot_info *info, const struct machine *m)
@@ -107,6 +124,7 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 		ranges_remove(&device, info->console.base & ~(PAGE_SIZE - 1ul), PAGE_SIZE);
 	if (info->screen.rows > 0)
 		ranges_remove(&device, info->screen.base & ~(PAGE_SIZE - 1ul), screen_size(info));
+	leave_out_channels(&device, info);
 	ranges_keep_largest(&device, BOOT_MAX_RANGES);
 
 	info->device_count = device.count;
@@ -156,7 +174,7 @@ void cluster_load(struct cluster *c, const struct map *map, const struct machine
 	load_kernel(c);
 	load_root(c);
 	load_modules(c, m);
-	load_doorbells(c);
+	map_doorbells(c);
 	map_screen(c);
 	fill_info(c, map, m);
 	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,

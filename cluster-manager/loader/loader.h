@@ -74,11 +74,18 @@ struct cluster {
 	struct boot_range segments;
 	uint64_t entry;
 };
-void clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
+/* Those on this machine; how many. */
+uint32_t clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
+
+/* ivshmem.c: channels whose other end is in another machine */
+struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
+/* Both sides have met when it returns, and what the earlier run left is gone. */
+void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 
 /* image.c: fills what clusters_place has placed */
 uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */
+void doorbells_clear(uint64_t page); /* nobody listens, nothing was rung */
 void cluster_load(struct cluster *c, const struct map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */
-_Noreturn void clusters_start(struct cluster *clusters, const struct map *map, const struct machine *m);
+_Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m);

@@ -40,7 +40,7 @@ static void check_cpu(struct machine *m)
 }
 
 /* GRUB aligns modules, an archive does not; libfdt wants 8 bytes. */
-static void read_map(const struct machine *m)
+static void read_map(const struct machine *m, uint32_t number)
 {
 	const struct machine_module *module = machine_module(m, "map");
 	struct refusal why;
@@ -50,18 +50,23 @@ static void read_map(const struct machine *m)
 	if (module->size > sizeof map_blob)
 		die("map: %lu bytes are more than %u", module->size, MAP_MAX_SIZE);
 	memcpy(map_blob, module->data, module->size);
-	if (!map_parse(&map, map_blob, module->size, &why) || !map_check(&map, m, &why))
+	if (!map_parse(&map, map_blob, module->size, &why))
+		die("%s", why.text);
+	map.machine = number;
+	if (!map_check(&map, m, &why))
 		die("%s", why.text);
 }
 
 /* Both sides start from zeroes: a generation of 0 says that a side has not started. */
-static void clear_channels(void)
+static void clear_channels(uint32_t count)
 {
-	for (uint32_t i = 0; i < map.cluster_count; i++)
-		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++)
-			if (clusters[i].info->channel[j].side == 0)
-				memset((void *)clusters[i].info->channel[j].memory.base, 0,
-				       clusters[i].info->channel[j].memory.size);
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++) {
+			const struct boot_channel *channel = &clusters[i].info->channel[j];
+
+			if (channel->side == 0 && !channel->afar)
+				memset((void *)channel->memory.base, 0, channel->memory.size);
+		}
 }
 
 /* Nobody may be surprised by an interrupt of the firmware's; kernels use the I/O APICs. */
@@ -86,6 +91,7 @@ static struct options read_options(const struct machine *m)
 void loader_main(uint32_t magic, const void *info)
 {
 	struct options options;
+	uint32_t count;
 
 	console_early();
 	check_cpu(&machine);
@@ -99,14 +105,15 @@ void loader_main(uint32_t magic, const void *info)
 	console_choose(&machine, &options);
 	say("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
 	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
-	read_map(&machine);
+	read_map(&machine, options.machine);
 
 	mask_pic(&machine);
 	apic_init(&machine);
 	clock_calibrate(&machine, options.clock);
-	clusters_place(clusters, &map, &machine);
-	for (uint32_t i = 0; i < map.cluster_count; i++)
+	count = clusters_place(clusters, &map, &machine);
+	ivshmem_meet(clusters, count);
+	for (uint32_t i = 0; i < count; i++)
 		cluster_load(&clusters[i], &map, &machine);
-	clear_channels();
-	clusters_start(clusters, &map, &machine);
+	clear_channels(count);
+	clusters_start(clusters, count, &map, &machine);
 }

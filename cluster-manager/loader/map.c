@@ -74,6 +74,21 @@ static bool read_ranges(struct reader *r, int node, struct boot_range *out, uint
 	return true;
 }
 
+/* The local APIC id, before it the machine where the map has several. */
+static bool read_cpu_reg(struct reader *r, int node, struct map_cpu *cpu)
+{
+	int size;
+	const fdt32_t *cell = fdt_getprop(r->fdt, node, "reg", &size);
+
+	if (fdt_address_cells(r->fdt, fdt_parent_offset(r->fdt, node)) != 2)
+		return read_u32(r, node, "reg", &cpu->apic);
+	if (cell == NULL || size != 8)
+		return refuse(r->why, "map: %s: reg is not machine and local APIC id", name_of(r, node));
+	cpu->machine = fdt32_ld(&cell[0]);
+	cpu->apic = fdt32_ld(&cell[1]);
+	return true;
+}
+
 static bool read_cpu(struct reader *r, int node)
 {
 	struct map_cpu *cpu = &r->map->cpu[r->map->cpu_count];
@@ -85,7 +100,7 @@ static bool read_cpu(struct reader *r, int node)
 	if (map_cpu_by_phandle(r->map, cpu->phandle) != MAP_NONE)
 		return refuse(r->why, "map: %s and %s have the same phandle",
 			      r->map->cpu[map_cpu_by_phandle(r->map, cpu->phandle)].name, cpu->name);
-	if (!read_u32(r, node, "reg", &cpu->apic))
+	if (!read_cpu_reg(r, node, cpu))
 		return false;
 	cpu->has_node = fdt_getprop(r->fdt, node, "numa-node-id", NULL) != NULL;
 	if (cpu->has_node && !read_u32(r, node, "numa-node-id", &cpu->node))
@@ -111,6 +126,7 @@ static bool read_cluster_cpus(struct reader *r, int node, struct map_cluster *cl
 				      (unsigned)i);
 		cluster->cpu[cluster->cpu_count++] = (uint32_t)cpu;
 	}
+	cluster->machine = r->map->cpu[cluster->cpu[0]].machine;
 	return true;
 }
 
@@ -152,6 +168,30 @@ static bool read_cluster(struct reader *r, int node)
 	return true;
 }
 
+/* The shared memory devices of a channel between two machines. */
+static bool read_devices(struct reader *r, int node, struct map_channel *channel)
+{
+	int device_size, size;
+	const fdt32_t *device = fdt_getprop(r->fdt, node, "ivshmem", &device_size);
+	const void *p = fdt_getprop(r->fdt, node, "size", &size);
+
+	if (fdt_getprop(r->fdt, node, "memory", NULL) != NULL)
+		return refuse(r->why, "map: %s has both ivshmem and memory", channel->name);
+	if (device_size != 8)
+		return refuse(r->why, "map: %s: ivshmem is not two device numbers", channel->name);
+	if (p == NULL || size != 8)
+		return refuse(r->why, "map: %s has no size of two cells", channel->name);
+	channel->afar = true;
+	channel->device[0] = fdt32_ld(&device[0]);
+	channel->device[1] = fdt32_ld(&device[1]);
+	channel->memory.size = fdt64_ld(p);
+	if (channel->memory.size < 2 * MAP_KERNELS_PART || (channel->memory.size & (channel->memory.size - 1)) != 0)
+		return refuse(r->why, "map: %s: size 0x%lx is not a power of two of at least 4 MiB", channel->name,
+			      channel->memory.size);
+	channel->memory.size -= MAP_KERNELS_PART;
+	return true;
+}
+
 static bool read_channel(struct reader *r, int node)
 {
 	struct map_channel *channel = &r->map->channel[r->map->channel_count];
@@ -168,7 +208,8 @@ static bool read_channel(struct reader *r, int node)
 		return refuse(r->why, "map: %s: ends does not name two clusters", channel->name);
 	channel->end[0] = fdt32_ld(&ends[0]);
 	channel->end[1] = fdt32_ld(&ends[1]);
-	if (!read_ranges(r, node, &channel->memory, 1, &ranges))
+	if (fdt_getprop(r->fdt, node, "ivshmem", NULL) != NULL ? !read_devices(r, node, channel)
+							       : !read_ranges(r, node, &channel->memory, 1, &ranges))
 		return false;
 	r->map->channel_count++;
 	return true;
@@ -289,6 +330,11 @@ const struct map_cluster *map_cluster(const struct map *map, uint32_t id)
 		if (map->cluster[i].id == id)
 			return &map->cluster[i];
 	return NULL;
+}
+
+bool map_is_here(const struct map *map, const struct map_cluster *cluster)
+{
+	return cluster->machine == map->machine;
 }
 
 int map_cpu_by_phandle(const struct map *map, uint32_t phandle)

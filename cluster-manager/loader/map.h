@@ -12,12 +12,15 @@ enum {
 	MAP_MAX_SIZE = 256 * 1024, /* of the devicetree, in bytes */
 	MAP_MAX_MODULES = BOOT_MAX_MODULES - 1, /* of a cluster; one more is the map itself */
 	MAP_NONE = -1,
+	MAP_PCI_DEVICES = 32, /* of a bus */
+	MAP_KERNELS_PART = 2 << 20, /* of a channel between machines, at its end: the doorbell pages, side 0's first */
 };
 
 /* All strings point into the devicetree. */
 
 struct map_cpu {
 	const char *name;
+	uint32_t machine;
 	uint32_t apic;
 	uint32_t phandle; /* 0: none */
 	uint32_t node;
@@ -29,6 +32,7 @@ struct map_cluster {
 	uint32_t id;
 	const char *kernel, *root;
 	bool devices;
+	uint32_t machine;
 	uint32_t cpu_count;
 	uint32_t cpu[BOOT_MAX_CPUS]; /* index into struct map's cpu[] */
 	uint32_t memory_count;
@@ -41,7 +45,9 @@ struct map_channel {
 	const char *name;
 	uint32_t id;
 	uint32_t end[2]; /* cluster ids */
-	struct boot_range memory;
+	bool afar;       /* its ends are in two machines: the memory is a device's, of which only the size is known */
+	uint32_t device[2]; /* afar: number on bus 0 of each end's machine */
+	struct boot_range memory; /* afar: without the kernels' part */
 };
 
 struct map_application {
@@ -70,6 +76,7 @@ struct map {
 	struct map_application application[MAP_MAX_APPLICATIONS];
 	struct map_network network;
 	const char *shutdown; /* NULL: not said */
+	uint32_t machine;     /* the one we are on; map_parse() leaves it 0 */
 };
 
 /* `blob` is aligned to 8 bytes and stays in place. False: `why` names the culprit. */
@@ -77,12 +84,15 @@ bool map_parse(struct map *map, const void *blob, uint64_t size, struct refusal 
 bool map_check(const struct map *map, const struct machine *machine, struct refusal *why);
 
 /* The parts of map_check, in its order. */
+bool map_check_machines(const struct map *map, struct refusal *why);
 bool map_check_clusters(const struct map *map, const struct machine *machine, struct refusal *why);
 bool map_check_memory(const struct map *map, const struct machine *machine, struct refusal *why);
 bool map_check_applications(const struct map *map, const struct machine *machine, struct refusal *why);
 bool map_check_network(const struct map *map, struct refusal *why);
 
 const struct map_cluster *map_cluster(const struct map *map, uint32_t id);
+/* On the machine we are on? */
+bool map_is_here(const struct map *map, const struct map_cluster *cluster);
 
 /* Index of the cpu with this phandle or MAP_NONE; the cluster that has the cpu or NULL. */
 int map_cpu_by_phandle(const struct map *map, uint32_t phandle);

@@ -13,9 +13,11 @@ static bool check_cpu(const struct map *map, uint32_t index, const struct machin
 	const struct machine_cpu *real = machine_cpu(machine, cpu->apic);
 
 	for (uint32_t i = 0; i < index; i++)
-		if (map->cpu[i].apic == cpu->apic)
+		if (map->cpu[i].machine == cpu->machine && map->cpu[i].apic == cpu->apic)
 			return refuse(why, "map: %s and %s have the same local APIC id %u", map->cpu[i].name,
 				      cpu->name, cpu->apic);
+	if (cpu->machine != map->machine)
+		return true;
 	if (real == NULL)
 		return refuse(why, "map: %s: this machine has no core with local APIC id %u", cpu->name, cpu->apic);
 	if (!real->enabled)
@@ -109,31 +111,6 @@ static bool check_channel(const struct map *map, uint32_t index, struct refusal 
 	return true;
 }
 
-static bool can_be_interrupted(const struct map *map, const struct map_cluster *cluster)
-{
-	for (uint32_t i = 0; i < cluster->cpu_count; i++)
-		if (map->cpu[cluster->cpu[i]].apic <= BOOT_MAX_DEVICE_APIC)
-			return true;
-	return false;
-}
-
-static bool check_devices(const struct map *map, struct refusal *why)
-{
-	const struct map_cluster *owner = NULL;
-
-	for (uint32_t i = 0; i < map->cluster_count; i++) {
-		if (!map->cluster[i].devices)
-			continue;
-		if (owner != NULL)
-			return refuse(why, "map: %s and %s both have devices", owner->name, map->cluster[i].name);
-		owner = &map->cluster[i];
-		if (!can_be_interrupted(map, owner))
-			return refuse(why, "map: %s has devices, but no core with a local APIC id that they can name, up to %u",
-				      owner->name, BOOT_MAX_DEVICE_APIC);
-	}
-	return owner != NULL || refuse(why, "map: no cluster has devices");
-}
-
 bool map_check_clusters(const struct map *map, const struct machine *machine, struct refusal *why)
 {
 	if (map->cluster_count == 0)
@@ -155,13 +132,14 @@ bool map_check_clusters(const struct map *map, const struct machine *machine, st
 		if (map_cluster(map, cluster->id) != cluster)
 			return refuse(why, "map: %s and %s have the same reg %u",
 				      map_cluster(map, cluster->id)->name, cluster->name, cluster->id);
-		if (!check_cpus_of(map, i, why) || !check_images_of(cluster, machine, why))
+		if (!check_cpus_of(map, i, why) ||
+		    (map_is_here(map, cluster) && !check_images_of(cluster, machine, why)))
 			return false;
 	}
 	for (uint32_t i = 0; i < map->channel_count; i++)
 		if (!check_channel(map, i, why))
 			return false;
-	return check_devices(map, why);
+	return true;
 }
 
 static bool check_run(const struct map *map, struct refusal *why)
@@ -173,6 +151,6 @@ static bool check_run(const struct map *map, struct refusal *why)
 
 bool map_check(const struct map *map, const struct machine *machine, struct refusal *why)
 {
-	return map_check_clusters(map, machine, why) && map_check_memory(map, machine, why) &&
+	return map_check_clusters(map, machine, why) && map_check_machines(map, why) && map_check_memory(map, machine, why) &&
 	       map_check_applications(map, machine, why) && map_check_network(map, why) && check_run(map, why);
 }

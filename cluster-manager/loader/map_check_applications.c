@@ -41,6 +41,8 @@ static bool check_place(const struct map *map, const struct map_application *a, 
 	if (!has_module(cluster, a->program))
 		return refuse(why, "map: %s: program %s is not among the modules of %s", a->name, a->program,
 			      cluster->name);
+	if (!map_is_here(map, cluster))
+		return true;
 	module = machine_module(machine, a->program);
 	return module != NULL && elf_read(&elf, module->data, module->size, a->program, why);
 }

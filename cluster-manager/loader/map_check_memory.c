@@ -10,6 +10,7 @@ enum { PAGE = 4096, LARGE_PAGE = 2 << 20 };
 /* One thing that the map gives away. */
 struct grant {
 	const char *to;
+	uint32_t machine;
 	struct boot_range range;
 };
 
@@ -67,7 +68,7 @@ static bool has_cores(const struct map *map, const struct machine *machine, uint
 	for (uint32_t i = 0; i < map->cpu_count; i++) {
 		const struct machine_cpu *cpu = machine_cpu(machine, map->cpu[i].apic);
 
-		if (cpu != NULL && cpu->has_node && cpu->node == node)
+		if (map->cpu[i].machine == map->machine && cpu != NULL && cpu->has_node && cpu->node == node)
 			return true;
 	}
 	return false;
@@ -103,7 +104,7 @@ static bool check_disjoint(const struct grant *grant, uint32_t count, struct ref
 {
 	for (uint32_t i = 1; i < count; i++)
 		for (uint32_t j = 0; j < i; j++)
-			if (overlap(&grant[i].range, &grant[j].range))
+			if (grant[i].machine == grant[j].machine && overlap(&grant[i].range, &grant[j].range))
 				return refuse(why, "map: memory 0x%lx .. 0x%lx of %s overlaps 0x%lx .. 0x%lx of %s",
 					      grant[j].range.base, grant[j].range.base + grant[j].range.size - 1,
 					      grant[j].to, grant[i].range.base,
@@ -119,23 +120,27 @@ bool map_check_memory(const struct map *map, const struct machine *machine, stru
 
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
 		for (uint32_t j = 0; j < map->cluster[i].memory_count; j++, count++) {
-			grant[count] = (struct grant){ map->cluster[i].name, map->cluster[i].memory[j] };
+			grant[count] = (struct grant){ map->cluster[i].name, map->cluster[i].machine, map->cluster[i].memory[j] };
 			if (!check_shape(&grant[count], PAGE, why))
 				return false;
 		}
 	}
-	for (uint32_t i = 0; i < map->channel_count; i++, count++) {
-		grant[count] = (struct grant){ map->channel[i].name, map->channel[i].memory };
-		if (!check_shape(&grant[count], LARGE_PAGE, why))
+	for (uint32_t i = 0; i < map->channel_count; i++) {
+		const struct map_channel *channel = &map->channel[i];
+
+		if (channel->afar) /* a device's memory */
+			continue;
+		grant[count] = (struct grant){ channel->name, map_cluster(map, channel->end[0])->machine, channel->memory };
+		if (!check_shape(&grant[count++], LARGE_PAGE, why))
 			return false;
 	}
 	if (!check_disjoint(grant, count, why))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		if (!check_is_ram(&grant[i], machine, why))
+		if (grant[i].machine == map->machine && !check_is_ram(&grant[i], machine, why))
 			return false;
 	for (uint32_t i = 0; machine->has_srat && i < map->cluster_count; i++)
-		for (uint32_t j = 0; j < map->cluster[i].memory_count; j++)
+		for (uint32_t j = 0; map_is_here(map, &map->cluster[i]) && j < map->cluster[i].memory_count; j++)
 			if (!check_near(map, &map->cluster[i], &map->cluster[i].memory[j], machine, why))
 				return false;
 	return true;

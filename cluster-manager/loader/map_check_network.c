@@ -146,6 +146,8 @@ bool map_check_network(const struct map *map, struct refusal *why)
 	if (driver != NULL && !home_of(map, driver)->devices)
 		return refuse(why, "map: %s drives the NIC, but %s has no devices", driver->name,
 			      home_of(map, driver)->name);
+	if (driver != NULL && home_of(map, driver)->machine != 0)
+		return refuse(why, "map: %s drives the NIC, but is not on machine 0", driver->name);
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];
 

@@ -68,6 +68,16 @@ static bool parse_clock(const char *text, enum clock_source *clock)
 	return false;
 }
 
+static bool parse_machine(const char *text, uint32_t *machine)
+{
+	uint64_t value;
+
+	if (!number(text, &value, &text) || *text != '\0' || value >= BOOT_MAX_CLUSTERS)
+		return false;
+	*machine = (uint32_t)value;
+	return true;
+}
+
 static bool parse_word(struct options *o, const char *word, struct refusal *why)
 {
 	if (strncmp(word, "console=", 8) == 0) {
@@ -82,6 +92,9 @@ static bool parse_word(struct options *o, const char *word, struct refusal *why)
 		return o->no_screen = true;
 	} else if (strncmp(word, "clock=", 6) == 0) {
 		if (parse_clock(word + 6, &o->clock))
+			return true;
+	} else if (strncmp(word, "machine=", 8) == 0) {
+		if (parse_machine(word + 8, &o->machine))
 			return true;
 	} else {
 		return refuse(why, "command line: there is no option %s", word);

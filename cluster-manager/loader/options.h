@@ -6,6 +6,7 @@
  *                                  (baud, 0 or left out: as it is set; then bytes between registers)
  *     screen=off
  *     clock=pm|hpet|pit|cpuid      what the TSC is measured with, where the first that runs is not good
+ *     machine=N                    which machine of the map this is
  */
 #pragma once
 
@@ -21,6 +22,7 @@ struct options {
 	uint32_t console_baud, results_baud; /* 0: leave as it is */
 	bool no_screen;
 	enum clock_source clock;
+	uint32_t machine; /* which of the map's this is */
 };
 
 /* `line` may be NULL. False: `why` names the word. */

@@ -102,15 +102,15 @@ static void start_core(struct trampoline *t, const struct cluster *c, uint32_t i
 		die("%s: %s (local APIC id %u) does not start", c->map->name, name, apic);
 }
 
-void clusters_start(struct cluster *clusters, const struct map *map, const struct machine *m)
+void clusters_start(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m)
 {
 	struct trampoline *t = trampoline_place(m);
 	uint32_t self = apic_id(), self_index = 0, others = 0;
 	struct cluster *own = NULL;
 
-	for (uint32_t i = 0; i < map->cluster_count; i++) {
-		for (uint32_t j = 0; j < map->cluster[i].cpu_count; j++) {
-			uint32_t apic = map->cpu[map->cluster[i].cpu[j]].apic;
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t j = 0; j < clusters[i].map->cpu_count; j++) {
+			uint32_t apic = map->cpu[clusters[i].map->cpu[j]].apic;
 
 			if (apic == self) {
 				own = &clusters[i];
@@ -123,9 +123,9 @@ void clusters_start(struct cluster *clusters, const struct map *map, const struc
 	}
 	if (others > 0)
 		delay(INIT_WAIT_US); /* once for all */
-	for (uint32_t i = 0; i < map->cluster_count; i++) {
-		for (uint32_t j = 0; j < map->cluster[i].cpu_count; j++) {
-			const struct map_cpu *cpu = &map->cpu[map->cluster[i].cpu[j]];
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint32_t j = 0; j < clusters[i].map->cpu_count; j++) {
+			const struct map_cpu *cpu = &map->cpu[clusters[i].map->cpu[j]];
 
 			if (cpu->apic != self)
 				start_core(t, &clusters[i], j, cpu->apic, cpu->name);

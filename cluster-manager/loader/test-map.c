@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Breaks a sound map (argv[1], compiled from test-map.dts) or its machine in
- * one place at a time and expects a refusal that names the culprit.
+ * Breaks a sound map (argv[1], compiled from test-map.dts), or its machine, and
+ * one of several machines (argv[2], from test-map-machines.dts) in one place at a
+ * time and expects a refusal that names the culprit.
  */
 #include <elf.h>
 #include <libfdt.h>
@@ -16,6 +17,7 @@ enum { ROOM = 64 * 1024 };
 static struct machine machine;
 static _Alignas(8) char sound[ROOM], tree[ROOM];
 static uint64_t sound_size, tree_size; /* tree_size: what the loader is told */
+static uint32_t number; /* which machine of the map we are on */
 static _Alignas(8) unsigned char kernel_file[4096], program_file[4096];
 
 static int at(const char *path)
@@ -251,6 +253,46 @@ static void make_machine(void)
 	X("a channel without room", set_memory(CHANNEL, 0x7f000000, 0x200000), "channel@0 has no room")           \
 	X("an end of another kind", set_text("/run", "shutdown", "now"), "shutdown")
 
+#define MACHINE0_CPU "/cpus/cpu@0,1"
+#define MACHINE1_CPU "/cpus/cpu@1,1"
+
+/* The same of the map of several machines. */
+#define BREAKAGES_OF_MACHINES(X)                                                                                  \
+	X("a machine that is not in the map", number = 2, "there is no machine 2")                                \
+	X("machine numbers with a gap",                                                                           \
+	  (set_cells("/cpus/cpu@1,0", "reg", 2, 0), set_cells(MACHINE1_CPU, "reg", 2, 1)), "cluster@1 is on machine 2") \
+	X("no machine 0", (set_cells("/cpus/cpu@0,0", "reg", 1, 2), set_cells(MACHINE0_CPU, "reg", 1, 3)),        \
+	  "no cluster on machine 0")                                                                              \
+	X("a cluster on two machines", set_cells(MACHINE1_CPU, "reg", 0, 2), "cluster@1: cpu@1,0 and cpu@1,1")     \
+	X("an APIC id twice on a machine", set_cells(MACHINE1_CPU, "reg", 1, 0), "cpu@1,0 and cpu@1,1")           \
+	X("a core without its machine", set_cell(MACHINE1_CPU, "reg", 1), "cpu@1,1: reg")                         \
+	X("an absent core of this machine", set_cells(MACHINE0_CPU, "reg", 0, 9), "cpu@0,1")                      \
+	X("an absent core of this machine, which is another",                                                     \
+	  (number = 1, set_cells(MACHINE1_CPU, "reg", 1, 9)), "cpu@1,1")                                          \
+	X("a machine whose devices nobody has", drop(C1, "devices"), "no cluster on machine 1 has devices")       \
+	X("memory that this machine lacks", set_memory(C0, 0x100000000, 0x40000000), "cluster@0")                 \
+	X("a channel of memory", (drop(CHANNEL, "ivshmem"), drop(CHANNEL, "size"),                                \
+	  set_memory(CHANNEL, 0x7f000000, 0x1000000)), "channel@0: cluster@0 and cluster@1 are in different machines") \
+	X("a channel of both", set_memory(CHANNEL, 0x7f000000, 0x1000000), "channel@0 has both")                  \
+	X("a channel with one device", set_cell(CHANNEL, "ivshmem", 0x11), "channel@0: ivshmem")                  \
+	X("a channel without a size", drop(CHANNEL, "size"), "channel@0 has no size")                             \
+	X("a channel of 3 MiB", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 3ul << 20)), "channel@0: size")   \
+	X("a channel for the kernels alone", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 2ul << 20)),         \
+	  "channel@0: size")                                                                                      \
+	X("a channel without room", must(fdt_setprop_u64(tree, at(CHANNEL), "size", 4ul << 20)), "channel@0 has no room") \
+	X("a device that no bus has", set_cells(CHANNEL, "ivshmem", 0x11, 32), "channel@0: 32")                   \
+	X("the host bridge as a device", set_cells(CHANNEL, "ivshmem", 0, 0x11), "channel@0: 0")                  \
+	X("a NIC on another machine",                                                                             \
+	  (drop(YCSB, "ipv4"), drop(YCSB, "mac"), set_text(YCSB, "role", "nic"),                                  \
+	   set_cells(YCSB, "pci-id", 0x1af4, 0x1041)), "ycsb@3 drives the NIC, but is not on machine 0")
+
+#define ACCEPTED_OF_MACHINES(X)                                                                       \
+	X("the sound map of two machines", (void)0)                                                   \
+	X("the second of the two", number = 1)                                                        \
+	X("memory that the other machine lacks", set_memory(C1, 0x100000000, 0x40000000))             \
+	X("an absent core of the other machine", set_cells(MACHINE1_CPU, "reg", 1, 9))                \
+	X("images that only the other machine needs", set_text(C1, "kernel", "mcs"))
+
 /* X(what is unusual, the line that makes it so): these must pass */
 #define ACCEPTED(X)                                                                                   \
 	X("the sound map", (void)0)                                                                   \
@@ -270,8 +312,17 @@ static int failures;
 static void fresh(void)
 {
 	make_machine();
+	number = 0;
 	must(fdt_open_into(sound, tree, ROOM));
 	tree_size = ROOM;
+}
+
+static bool sound_to_loader(struct map *map, struct refusal *why)
+{
+	if (!map_parse(map, tree, tree_size, why))
+		return false;
+	map->machine = number;
+	return map_check(map, &machine, why);
 }
 
 /* `culprit` NULL: must be accepted. */
@@ -279,7 +330,7 @@ static void judge(const char *what, const char *culprit)
 {
 	static struct map map;
 	struct refusal why = { "" };
-	bool good = map_parse(&map, tree, tree_size, &why) && map_check(&map, &machine, &why);
+	bool good = sound_to_loader(&map, &why);
 	bool expected = culprit == NULL ? good : !good && strstr(why.text, culprit) != NULL;
 
 	printf("%s %s: %s\n", expected ? "ok  " : "FAIL", what, good ? "accepted" : why.text);
@@ -298,21 +349,28 @@ static void flip_every_byte(void)
 		must(fdt_pack(tree));
 		tree_size = fdt_totalsize(tree);
 		tree[i] ^= 1 << i % 8;
-		refused += !(map_parse(&map, tree, tree_size, &why) && map_check(&map, &machine, &why));
+		refused += !sound_to_loader(&map, &why);
 	}
 	printf("ok   %lu maps of one wrong bit: %lu refused\n", (unsigned long)sound_size, (unsigned long)refused);
 }
 
-int main(int argc, char **argv)
+static bool load(const char *path)
 {
-	FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
+	FILE *file = fopen(path, "rb");
 
-	if (file == NULL) {
-		fprintf(stderr, "usage: test-map SOUND-MAP.dtb\n");
-		return 2;
-	}
+	if (file == NULL)
+		return false;
 	sound_size = fread(sound, 1, sizeof sound, file);
 	fclose(file);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3 || !load(argv[1])) {
+		fprintf(stderr, "usage: test-map SOUND-MAP.dtb SOUND-MAP-OF-MACHINES.dtb\n");
+		return 2;
+	}
 #define ACCEPT(what, line)   \
 	fresh();             \
 	line;                \
@@ -323,6 +381,11 @@ int main(int argc, char **argv)
 	judge(what, culprit);
 	ACCEPTED(ACCEPT)
 	BREAKAGES(BREAK)
+	flip_every_byte();
+	if (!load(argv[2]))
+		return 2;
+	ACCEPTED_OF_MACHINES(ACCEPT)
+	BREAKAGES_OF_MACHINES(BREAK)
 	flip_every_byte();
 	return failures != 0;
 }

@@ -31,7 +31,9 @@ static void accepted(void)
 	CHECK(o.console_baud == 57600 && o.console.stride == 4 && o.console.width == 4);
 	CHECK(o.results_said && o.results.kind == BOOT_SERIAL_NONE && o.no_screen);
 	line = "results=1016,9600";
-	CHECK(options_parse(&o, line, &why) && o.results.base == 0x3f8 && o.results_baud == 9600);
+	CHECK(options_parse(&o, line, &why) && o.results.base == 0x3f8 && o.results_baud == 9600 && o.machine == 0);
+	line = "machine=12";
+	CHECK(options_parse(&o, line, &why) && o.machine == 12);
 }
 
 static void refused(void)
@@ -40,7 +42,7 @@ static void refused(void)
 		"console=", "console=COM1", "console=0x", "console=0x3f8,", "console=0x3f8,9601", "console=0x3f8,230400",
 		"console=0x3f8,9600,3", "console=0x3f8,9600,1,1", "console=0xffff", "console=0x3f8x", "console=0",
 		"console=mmio:", "console=mmio:0", "console=mmio:0x11111111111111111", "results=maybe", "clock=tsc",
-		"clock=", "screen=on", "quiet", "=", "console",
+		"clock=", "machine=", "machine=64", "machine=1,2", "machine=one", "screen=on", "quiet", "=", "console",
 		"console=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 

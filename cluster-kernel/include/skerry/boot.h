@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530004ull
+#define BOOT_INFO_MAGIC    0x595252454b530005ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -73,12 +73,16 @@ struct boot_module {
  * One channel that ends in this cluster. `memory` is shared with the peer and
  * belongs to user level. Each doorbell page (4 KiB, see doorbell.h) belongs to
  * the two kernels: `ring` is written by this kernel, `heard` by the peer's.
+ *
+ * A peer that is afar is in another machine: memory and doorbell pages are those
+ * of a device that both machines have, nobody can interrupt the other's cores,
+ * and who listens looks by himself.
  */
 struct boot_channel {
 	uint32_t id; /* as in the cluster map */
 	uint32_t peer;
 	uint32_t side; /* 0 for the first end named in the map, 1 for the second */
-	uint32_t reserved;
+	uint32_t afar;
 	struct boot_range memory; /* 2 MiB aligned */
 	uint64_t ring;
 	uint64_t heard;
