@@ -99,6 +99,19 @@ static bool cpu_number(const void *dtb, uint32_t phandle, uint32_t *number)
 	return false;
 }
 
+/* The machine of the map's cpu of this place; most maps have one machine and do not say. */
+static uint32_t cpu_machine(const void *dtb, uint32_t number)
+{
+	int cpus = fdt_path_offset(dtb, "/cpus"), node, length;
+	const void *reg = NULL;
+	if (fdt_address_cells(dtb, cpus) != 2)
+		return 0;
+	fdt_for_each_subnode(node, dtb, cpus)
+		if (number-- == 0)
+			reg = fdt_getprop(dtb, node, "reg", &length);
+	return reg && length == 8 ? cell(reg, 0) : 0;
+}
+
 /* Which cluster, and which core of it, has this core of the map? */
 static bool cpu_cluster(const struct map *m, uint32_t number, uint32_t *cluster, uint32_t *core)
 {
@@ -122,14 +135,23 @@ static bool parse_cpus(struct cluster *cluster, const void *dtb, int node)
 	for (uint32_t i = 0; i < cluster->cpu_count; i++)
 		if (!cpu_number(dtb, cell(cpus, i), &cluster->cpu[i]))
 			return false;
+	cluster->machine = cpu_machine(dtb, cluster->cpu[0]);
 	return true;
+}
+
+/* The cluster that has a machine's devices; null: none, of those read so far. */
+static const struct cluster *owner(const struct map *m, uint32_t machine)
+{
+	for (uint32_t i = 0; i < m->cluster_count; i++)
+		if (m->cluster[i].machine == machine && m->cluster[i].devices)
+			return &m->cluster[i];
+	return NULL;
 }
 
 static const char *parse_clusters(struct map *m, const void *dtb, const char **culprit)
 {
 	int clusters = fdt_path_offset(dtb, "/clusters");
 	int node;
-	bool found = false;
 	fdt_for_each_subnode(node, dtb, clusters) {
 		*culprit = fdt_get_name(dtb, node, NULL);
 		if (m->cluster_count == MAP_MAX_CLUSTERS)
@@ -139,15 +161,17 @@ static const char *parse_clusters(struct map *m, const void *dtb, const char **c
 			return "a cluster without a number (reg)";
 		if (!parse_cpus(cluster, dtb, node))
 			return "a cluster whose cpus are not cores of the map";
-		if (fdt_getprop(dtb, node, "devices", NULL)) {
-			if (found)
-				return "a second cluster that owns the devices";
-			m->primary = cluster->number;
-			found = true;
-		}
+		if (!fdt_getprop(dtb, node, "devices", NULL))
+			continue;
+		if (owner(m, cluster->machine))
+			return "a second cluster that owns the devices";
+		cluster->devices = true;
 	}
 	*culprit = "clusters";
-	return found ? NULL : "no cluster owns the devices";
+	if (!owner(m, 0))
+		return "no cluster owns the devices";
+	m->primary = owner(m, 0)->number;
+	return NULL;
 }
 
 static const char *parse_application(struct map *m, const void *dtb, int node, struct application *a)

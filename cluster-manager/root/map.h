@@ -45,6 +45,8 @@ struct application {
 
 struct cluster {
 	uint32_t number;
+	uint32_t machine;
+	bool devices;            /* of its machine: exactly one cluster there has them */
 	uint32_t cpu_count;
 	uint32_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */
 };
@@ -54,7 +56,7 @@ struct map {
 	struct application application[MAP_MAX_APPLICATIONS];
 	uint32_t cluster_count;
 	struct cluster cluster[MAP_MAX_CLUSTERS]; /* in map order */
-	uint32_t primary;        /* cluster with `devices`: console, results, the run */
+	uint32_t primary;        /* cluster with `devices` on machine 0: console, results, the run */
 	int switch_index;        /* application with role "switch", or -1 */
 	uint32_t netmask, gateway; /* network byte order */
 	uint16_t mtu;

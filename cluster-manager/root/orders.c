@@ -2,6 +2,7 @@
 #include "console.h"
 #include <skerry/mark.h>
 #include "orders.h"
+#include "power.h"
 #include "process.h"
 #include "root.h"
 #include "sample.h"
@@ -50,7 +51,7 @@ static void finish(void)
 bool order_execute(enum message_type type, const void *body, size_t size)
 {
 	struct about_application about;
-	uint32_t barrier;
+	uint32_t barrier, status;
 	switch (type) {
 	case ORDER_START:
 	case ORDER_SERVING:
@@ -84,6 +85,13 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 	case ORDER_FINISH:
 		finish();
 		return size == 0;
+	case ORDER_POWER_OFF:
+		if (size != sizeof(status))
+			return false;
+		memcpy(&status, body, sizeof(status));
+		if (map_cluster(&map, ROOT->cluster)->devices)
+			power_off(status);
+		return true;
 	default:
 		return false;
 	}

@@ -2,6 +2,7 @@
 #include "channel.h"
 #include "console.h"
 #include "orders.h"
+#include "power.h"
 #include "report.h"
 #include "root.h"
 #include "run.h"
@@ -56,4 +57,6 @@ void channel_peer_lost(uint32_t cluster, const char *why)
 	console_print("cluster %u is gone: %s", cluster, why);
 	if (is_primary())
 		run_cluster_lost(cluster, why);
+	else if (cluster == map.primary && map.shutdown_when_done && map_cluster(&map, ROOT->cluster)->devices)
+		power_off(1); /* nobody else is left to say so */
 }

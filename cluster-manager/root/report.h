@@ -24,6 +24,7 @@ enum message_type {
 	ORDER_RELEASE,     /* uint32_t: barrier of this number */
 	ORDER_FINISH,      /* nothing: the run is over, send statistics ("end") and memory */
 	ORDER_SAMPLE,      /* uint32_t: number of the sample; report what is counted now */
+	ORDER_POWER_OFF,   /* uint32_t, the run's status: all is said, who has a machine's devices switches it off */
 
 	/* reports: to the primary */
 	REPORT_BOOT = 64,  /* struct report_boot */

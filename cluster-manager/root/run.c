@@ -2,7 +2,6 @@
 #include "channel.h"
 #include "console.h"
 #include "orders.h"
-#include "power.h"
 #include "results.h"
 #include "root.h"
 #include "run.h"
@@ -44,7 +43,7 @@ static void end(void)
 	results_end(t);
 	console_print("the run is over, %s", run.status ? run.why : "all went well");
 	if (map.shutdown_when_done)
-		power_off(run.status);
+		order_all(ORDER_POWER_OFF, &run.status, sizeof(run.status));
 }
 
 void run_finish(uint32_t status, const char *why)

@@ -55,6 +55,30 @@ static void check_broken(const char *path, const char *property, const void *val
 	CHECK(culprit && !strcmp(culprit, expected));
 }
 
+static void put(char *copy, const char *path, const char *property, const void *value, int size)
+{
+	CHECK(!fdt_setprop(copy, fdt_path_offset(copy, path), property, value, size));
+}
+
+/* Each cluster on a machine of its own, with devices of its own. */
+static void check_machines(void)
+{
+	static char copy[65536 + 1024];
+	const char *culprit;
+	CHECK(!fdt_open_into(dtb, copy, sizeof(copy)));
+	put(copy, "/cpus", "#address-cells", "\0\0\0\2", 4);
+	put(copy, "/cpus/cpu@0", "reg", "\0\0\0\0\0\0\0\0", 8);
+	put(copy, "/cpus/cpu@4", "reg", "\0\0\0\0\0\0\0\4", 8);
+	put(copy, "/cpus/cpu@8", "reg", "\0\0\0\1\0\0\0\0", 8);
+	put(copy, "/clusters/cluster@7", "devices", "", 0);
+	CHECK(!map_parse(&map, copy, sizeof(copy), &culprit));
+	CHECK(map.primary == 3 && map_cluster(&map, 3)->machine == 0 && map_cluster(&map, 3)->devices);
+	CHECK(map_cluster(&map, 7)->machine == 1 && map_cluster(&map, 7)->devices);
+	CHECK(map.application[2].cluster == 7);
+	CHECK(!fdt_delprop(copy, fdt_path_offset(copy, "/clusters/cluster@3"), "devices"));
+	CHECK(map_parse(&map, copy, sizeof(copy), &culprit) && !strcmp(culprit, "clusters"));
+}
+
 int main(int argc, char **argv)
 {
 	FILE *file = argc == 2 ? fopen(argv[1], "rb") : NULL;
@@ -63,6 +87,7 @@ int main(int argc, char **argv)
 	dtb_size = fread(dtb, 1, sizeof(dtb), file);
 	fclose(file);
 	check_good();
+	check_machines();
 
 	const char *culprit;
 	CHECK(map_parse(&map, dtb, 10, &culprit));
