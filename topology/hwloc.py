@@ -28,7 +28,13 @@ _NOT_ABOUT_IT = (
     "hwloc_topology_load()",
 )
 _NOWHERE = -1
-KINDS = {"IntelCore": "performance", "IntelAtom": "efficiency"}  # CoreType of hwloc's CPU kinds
+KINDS = {  # CoreType of hwloc's CPU kinds
+    "IntelCore": "performance",
+    "IntelAtom": "efficiency",
+    "IntelLowPower": "low-power",
+    "AMDPerformance": "performance",
+    "AMDEfficiency": "efficiency",
+}
 
 
 def survey_live() -> Survey:
@@ -41,9 +47,21 @@ def survey_file(path: Path) -> Survey:
     root = read_root(path)
     if root.tag != "topology":
         raise InputError(str(path), f"is not hwloc's XML: it starts with <{root.tag}>")
+    _as_version_2(root)
     # Written anew: hwloc's own small parser wants XML just as hwloc formats it.
     text = ElementTree.tostring(root, encoding="unicode")
     return parse(_lstopo(["--if", "xml", "-i", "-"], str(path), text), str(path))
+
+
+def _as_version_2(root: ElementTree.Element) -> None:
+    """hwloc 3 writes what is used here as hwloc 2 does, but for what it says of the whole machine; later releases of
+    hwloc 2 read it for that reason, and Debian's does not yet."""
+    machine = root.find("object")
+    if machine is not None and root.get("version", "").startswith("3."):
+        root.set("version", "2.0")
+        for info in root.findall("info"):
+            root.remove(info)
+            machine.insert(0, info)
 
 
 def live() -> Machine:
@@ -107,12 +125,13 @@ class _Parser:
         self.name = name
         self.nodes: list[_Node] = []
         self.threads: list[Processor] = []  # without kinds; the node counts where its memory is not allowed
+        self.homeless: set[int] = set()
 
     def survey(self) -> Survey:
         machine = self.root.find("object")
         if self.root.tag != "topology" or machine is None:
             raise InputError(self.name, "not a topology as hwloc writes it")
-        for info in machine.findall("info"):
+        for info in (*machine.findall("info"), *self.root.findall("info")):  # hwloc 2, hwloc 3
             if info.get("name") == "Architecture" and info.get("value") not in X86:
                 raise InputError(self.name, f"is a machine of architecture {info.get('value')}; Skerry runs on x86-64")
         self.walk(machine, [])
@@ -136,6 +155,9 @@ class _Parser:
             number = int(element.get("os_index", ""))
             core = around.get("Core") or f"thread {number}"
             home = min(bitmap(element.get("complete_nodeset", "")), default=_NOWHERE)
+            if home == _NOWHERE and (beside := _nearest(above)):
+                home = min(beside)
+                self.homeless.add(number)
             self.threads.append(Processor(number, around.get("Package"), core, around.get("L3Cache"), home))
         elif kind == "NUMANode":
             # One whose processors may not be used is near to those that are left in its package.
@@ -180,7 +202,14 @@ class _Parser:
 
     def left_out(self, machine: ElementTree.Element) -> list[str]:
         absent = bitmap(machine.get("complete_cpuset", "")) - bitmap(machine.get("cpuset", ""))
-        if not absent:
-            return []
-        return [f"processors left out, being offline or not allowed: {format_spans(absent)}"]
+        notes = [f"processors left out, being offline or not allowed: {format_spans(absent)}"] if absent else []
+        if self.homeless:
+            notes.append(f"processors in no NUMA node, taken as in the one beside them: {format_spans(self.homeless)}")
+        return notes
+
+
+def _nearest(above: list[ElementTree.Element]) -> set[int]:
+    """The nodes of the smallest place that has any."""
+    sets = (bitmap(place.get("nodeset", "")) for place in reversed(above))
+    return next((nodes for nodes in sets if nodes), set())
 

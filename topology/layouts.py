@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from itertools import accumulate, groupby
 
 from topology.clustermap import Channel, Cluster, ClusterMap, Cpu
@@ -121,20 +122,25 @@ def _check_limits(machine: Machine, groups: list[list[int]], layout: str) -> Non
     else:
         return
     advice = f"; {', '.join(fitting)} would fit" if (fitting := _fitting(machine)) else ""
-    if machine.has_smt:
-        advice += ", or try --smt off" if advice else "; try --smt off"
+    if machine.has_smt and _fits(_without_smt(machine), layout):
+        advice += ", or --smt off" if advice else "; --smt off would fit"
     raise InputError(f"--layout {layout}", problem + advice)
+
+
+def _without_smt(machine: Machine) -> Machine:
+    first = {core.physical: core for core in reversed(machine.cores)}
+    return replace(machine, cores=tuple(core for core in machine.cores if first[core.physical] is core))
+
+
+def _fits(machine: Machine, layout: str) -> bool:
+    try:
+        groups = group(machine, layout)
+    except InputError:
+        return False
+    return len(groups) <= MAX_CLUSTERS and max(len(members) for members in groups) <= MAX_CPUS
 
 
 def _fitting(machine: Machine) -> list[str]:
     """Layouts that keep within the limits; of sizes the largest."""
-
-    def fits(layout: str) -> bool:
-        try:
-            groups = group(machine, layout)
-        except InputError:
-            return False
-        return len(groups) <= MAX_CLUSTERS and max(len(members) for members in groups) <= MAX_CPUS
-
     sizes = [f"size={size}" for size in reversed(possible_sizes(_cores_of_sockets(machine)))]
-    return [layout for layout in _KEYS if fits(layout)] + [layout for layout in sizes if fits(layout)][:1]
+    return [name for name in _KEYS if _fits(machine, name)] + [name for name in sizes if _fits(machine, name)][:1]

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a source says about a machine, whoever the source is, and how a machine is made of it."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from topology.errors import InputError
-from topology.machine import LOCAL_DISTANCE, Core, Machine, MemoryRange, uniform_distances
+from topology.machine import LOCAL_DISTANCE, Core, Machine, MemoryRange, default_memory, uniform_distances
 from topology.q35 import place, q35_memory
-from topology.units import LARGE_PAGE, align_down
+from topology.units import LARGE_PAGE, align_down, format_size
 
 
 @dataclass(frozen=True)
@@ -48,18 +49,23 @@ class Survey:
     ) -> Machine:
         """`apics` are the APIC ids of processors, `ranges` the physical memory, where the source knows them.
 
-        Elsewhere they are those of QEMU's q35 board.
+        Elsewhere they are those of QEMU's q35 board, and memory of which nothing is known is as emulated machines have
+        it.
         """
         cores = self._cores(apics)
         with_cores = {core.node for core in cores}
+        notes = list(self.notes)
         sizes = {n: align_down(s, LARGE_PAGE) for n, s in self.sizes.items()}
+        if apics is None and not any(sizes.values()):
+            sizes = dict.fromkeys(with_cores, default_memory(max(Counter(core.node for core in cores).values())))
+            each = format_size(max(sizes.values()))
+            notes.append(f"nothing is said of memory: each NUMA node is given {each}, or what --memory says")
         nodes = sorted(with_cores | {n for n, size in sizes.items() if size})
         if ranges is None:
             ranges = [replace(r, node=nodes[r.node]) for r in q35_memory([sizes.get(n, 0) for n in nodes])]
         memory = tuple(r for r in ranges if r.node in nodes)
         if not memory:
             raise InputError(self.name, "says nothing of memory that may be used; --memory gives some to each node")
-        notes = list(self.notes)
         if kinds := sorted({core.kind for core in cores} - {""}):
             counts = (f"{sum(c.kind == kind for c in cores)} {kind}" for kind in kinds)
             notes.append(f"cores of several kinds ({', '.join(counts)}): one cluster may hold several")

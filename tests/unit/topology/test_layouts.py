@@ -58,8 +58,10 @@ def test_a_machine_without_l3_has_no_such_layout() -> None:
 
 
 def test_what_is_too_large_for_a_kernel_is_refused_with_what_is_not() -> None:
-    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*size=15 would fit, or try --smt"):
+    with pytest.raises(InputError, match="120 cpus and a kernel runs on 60.*size=15 would fit, or --smt off"):
         make_map(emulated(Shape(2, 15, caches=3, threads=4)), "spanning")
+    with pytest.raises(InputError, match="256 cpus and .*; size=8 would fit$"):  # 64 without SMT
+        make_map(emulated(Shape(1, 64, caches=0, threads=4)), "per-socket")
     with pytest.raises(InputError, match="80 clusters are more than 64; per-socket"):
         make_map(emulated(Shape(2, 40, 16 * GIB)), "size=1")
 

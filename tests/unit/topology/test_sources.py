@@ -42,6 +42,20 @@ def test_the_format_of_hwloc_1_is_read_too(tmp_path: Path) -> None:
     assert (a.cores, a.memory) == (b.cores, b.memory)
 
 
+def test_the_format_of_hwloc_3_is_read_too(tmp_path: Path) -> None:
+    root = ElementTree.fromstring(xml_of("EPYC 7451"))
+    root.set("version", "3.0")
+    assert root[0].find("info") is not None
+    for info in root[0].findall("info"):  # are beside the machine now, not in it
+        root[0].remove(info)
+        root.append(info)
+    machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+    assert machine.cores == read_machine(str(write("EPYC 7451", tmp_path))).cores
+    ElementTree.SubElement(root, "info", name="Architecture", value="aarch64")
+    with pytest.raises(InputError, match="architecture aarch64; Skerry runs on x86-64"):
+        read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+
+
 def test_how_a_file_is_written_does_not_matter(tmp_path: Path) -> None:
     path = write("EPYC 7451", tmp_path)
     before = read_machine(str(path))
@@ -79,6 +93,25 @@ def test_cores_whose_memory_a_cgroup_keeps_have_a_node_without_any(tmp_path: Pat
     check_map(make_map(machine, "per-socket"), machine)
     with pytest.raises(InputError, match="cluster 0 would have no memory: its cores are in NUMA node 0"):
         make_map(machine, "per-numa")
+
+
+def test_processors_in_no_node_are_in_the_one_beside_them(tmp_path: Path) -> None:
+    """As on a machine whose first node went offline with its memory and one core, and left the others behind."""
+    root = ElementTree.fromstring(xml_of("Nehalem X5550"))
+    for thing in root.iter("object"):
+        for what in ("nodeset", "complete_nodeset", "allowed_nodeset"):
+            if what in thing.attrib:
+                thing.set(what, to_set(from_set(thing.attrib[what]) - {0}))
+    for parent in list(root.iter("object")):
+        for node in parent.findall("object"):
+            if node.get("type") == "NUMANode" and node.get("os_index") == "0":
+                parent.remove(node)
+    for matrix in root.findall("distances2"):
+        root.remove(matrix)
+    machine = read_machine(host(tmp_path, ElementTree.tostring(root, encoding="unicode")))
+    assert [c.socket for c in machine.cores] == [0] * 8 + [1] * 8 and machine.nodes == [0]
+    assert machine.notes[0].startswith("processors in no NUMA node, taken as in the one beside them: 0-7")
+    assert [len(c.cpus) for c in make_map(machine, "per-socket").clusters] == [8, 8]
 
 
 def test_favoured_cores_are_named_by_their_clock(tmp_path: Path) -> None:
@@ -142,6 +175,9 @@ def test_libvirt_host_with_less(tmp_path: Path) -> None:
 
 
 def test_memory_may_be_given_where_none_is_known(tmp_path: Path) -> None:
+    machine = read_machine(host(tmp_path, Host(memory=0).xml()))
+    assert [machine.memory_of(n) for n in machine.nodes] == [4 * GIB, 4 * GIB]
+    assert "nothing is said of memory: each NUMA node is given 4 GiB, or what --memory says" in machine.notes
     machine = read_machine(host(tmp_path, Host(memory=0).xml()), memory=GIB)
     assert [machine.memory_of(n) for n in machine.nodes] == [GIB, GIB]
     assert {c.apic for c in read_machine("live", memory=GIB).cores} >= {0}
@@ -171,7 +207,6 @@ def test_hwloc_and_libvirt_agree(tmp_path: Path) -> None:
         ("<capabilities/>", "not a host's capabilities"),
         ("<capabilities><host><cpu><arch>x86_64</arch></cpu></host></capabilities>", "has no core"),
         (Host(arch="aarch64").xml(), "is a machine of architecture aarch64; Skerry runs on x86-64"),
-        (Host(memory=0).xml(), "says nothing of memory that may be used; --memory"),
         (Host(offline=set(range(16))).xml(), "has no core"),
         (Host().xml().replace('cpus="0,8', 'cpus="0,eight'), "not a host's capabilities as libvirt writes them"),
         (Host().xml().replace(' id="3"', ""), "not a host's capabilities as libvirt writes them"),
