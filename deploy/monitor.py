@@ -9,6 +9,7 @@ from pathlib import Path
 
 from qemu.qmp import QMPClient
 
+POWER_BUTTON = "system_powerdown"
 POST_MORTEM = ("info cpus", "info registers -a", "info pic")
 _PATIENCE = 10.0  # seconds
 _CONT_TAKES = 0.004  # seconds until QEMU has started the machine

@@ -149,6 +149,8 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	}
 	root->console_port = port_of(&info->console);
 	root->results_port = port_of(&info->results);
+	root->power_status = info->power_status;
+	root->power_enable = info->power_enable;
 }
 
 static void put_untypeds(struct kernel *kernel, struct root_info *root, struct slot *cnode)

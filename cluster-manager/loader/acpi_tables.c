@@ -111,6 +111,19 @@ void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
 	each_entry(m, table, length, 48, srat_least, read_srat_entry);
 }
 
+/* PM1a_EVT_BLK: the status register in its first half, the enable register in the second. */
+static void read_pm_events(struct machine *m, const uint8_t *table, uint32_t length)
+{
+	uint32_t block = u32(table + 56), size = table[88];
+
+	if (length >= 160 && table[148] == ADDRESS_PORT && u64(table + 152) != 0) /* X_PM1a_EVT_BLK */
+		block = u64(table + 152) > 0xffff ? 0 : (uint32_t)u64(table + 152);
+	if (block == 0 || size < 4 || block + size > 0x10000)
+		return;
+	m->pm_status = block;
+	m->pm_enable = block + size / 2;
+}
+
 void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
 {
 	enum { BOOT_NO_VGA = 1 << 2, BOOT_NO_RTC = 1 << 5, TIMER_IS_32_BIT = 1 << 8, HARDWARE_REDUCED = 1 << 20 };
@@ -133,6 +146,7 @@ void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
 		m->pm_timer = (uint32_t)u64(table + 212);
 	if (m->pm_timer > 0xffff - 3)
 		m->pm_timer = 0;
+	read_pm_events(m, table, length);
 }
 
 /* Bytes of an access; the generic address structure counts them as powers of two from 1, 0: not said. */

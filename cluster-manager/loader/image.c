@@ -2,6 +2,7 @@
 /* Filling the places: kernel, root task, modules, page tables, boot_info. */
 #include <string.h>
 
+#include "cpu.h"
 #include "loader.h"
 
 #include <skerry/doorbell.h>
@@ -125,6 +126,10 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 	if (info->screen.rows > 0)
 		ranges_remove(&device, info->screen.base & ~(PAGE_SIZE - 1ul), screen_size(info));
 	leave_out_channels(&device, info);
+	if (cpuid(1).c >> 31 & 1) { /* a hypervisor's; on bare metal the button is the firmware's */
+		info->power_status = (uint16_t)m->pm_status;
+		info->power_enable = (uint16_t)m->pm_enable;
+	}
 	ranges_keep_largest(&device, BOOT_MAX_RANGES);
 
 	info->device_count = device.count;

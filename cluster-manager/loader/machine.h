@@ -45,6 +45,8 @@ struct machine {
 	uint64_t rsdp;         /* 0: none found */
 	uint32_t pm_timer;     /* I/O port; 0: none */
 	bool pm_timer_32;      /* its counter has 32 bits, not 24 */
+	uint32_t pm_status;    /* I/O port of the PM1 status register; 0: none */
+	uint32_t pm_enable;    /* the enable register's that belongs to it */
 	uint64_t hpet;         /* its registers; 0: none */
 	bool has_pic;          /* two 8259 interrupt controllers */
 	bool no_rtc, no_vga;

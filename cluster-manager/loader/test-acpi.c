@@ -201,7 +201,9 @@ static void make_srat(void)
 static void make_others(void)
 {
 	begin("FACP", 276);
+	set(56, 4, 0x400);
 	set(76, 4, 0x408);
+	set(88, 1, 4);
 	set(112, 4, 1 << 8);
 	fadt = end_at(0x70003000);
 
@@ -290,6 +292,7 @@ static void sound(void)
 	CHECK(machine.node_range_count == 1 && machine.node_range[0].node == 300);
 	CHECK(machine.lapic_base == 0xfee00000 && machine.has_pic);
 	CHECK(machine.pm_timer == 0x408 && machine.pm_timer_32 && !machine.no_rtc);
+	CHECK(machine.pm_status == 0x400 && machine.pm_enable == 0x402);
 	CHECK(machine.spcr.kind == BOOT_SERIAL_MEMORY && machine.spcr.base == 0xfe034000 && machine.spcr.stride == 4 &&
 	      machine.spcr.width == 4 && machine.spcr_baud == 115200);
 	CHECK(machine.hpet == 0xfed00000);
@@ -310,6 +313,15 @@ static void variants(void)
 	rewrite(fadt, 109, 2, 1 << 5 | 1 << 2);
 	rewrite(madt, 40, 4, 0);
 	CHECK(read_all() && machine.pm_timer == 0 && machine.no_rtc && machine.no_vga && !machine.has_pic);
+	CHECK(machine.pm_status == 0);
+	make_firmware();
+	rewrite(fadt, 148, 4, 32 << 8 | 1);
+	rewrite(fadt, 152, 8, 0x1800);
+	CHECK(read_all() && machine.pm_status == 0x1800 && machine.pm_enable == 0x1802);
+	make_firmware();
+	rewrite(fadt, 148, 4, 32 << 8 | 1);
+	rewrite(fadt, 152, 8, 0x100001800);
+	CHECK(read_all() && machine.pm_status == 0);
 
 	make_firmware(); /* as ACPI 1.0 had it */
 	xsdt->bytes[0] = 'Y';
@@ -392,6 +404,7 @@ static void damaged(void)
 		CHECK(machine.node_range_count <= MACHINE_MAX_NODE_RANGES);
 		CHECK(machine.spcr.kind == BOOT_SERIAL_NONE || (machine.spcr.stride >= 1 && machine.spcr.stride <= 4));
 		CHECK(machine.pm_timer <= 0xffff - 3 && machine.hpet % 8 == 0);
+		CHECK(machine.pm_status <= 0xffff && machine.pm_enable <= 0xffff);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "modules.h"
 #include "ports.h"
+#include "power.h"
 #include "report.h"
 #include "processor.h"
 #include "results.h"
@@ -100,6 +101,7 @@ _Noreturn void root_main(void)
 		manager_panic("no notification");
 	service_init();
 	device_init();
+	power_init();
 	channels_init(badged(notification, WAKE_CHANNEL));
 	timer_init(badged(notification, WAKE_TIMER));
 	ports_init();

@@ -7,6 +7,35 @@
 /* QEMU's isa-debug-exit ends with status 2 * value + 1. */
 enum { DEBUG_EXIT_PORT = 0xf4, DEBUG_EXIT_SUCCESS = 0x10, DEBUG_EXIT_FAILURE = 0x11, EXIT_MS = 500 };
 
+/* Of the PM1 status and enable registers (ACPI 6.5, 4.8.3.1) */
+enum { PM1_POWER_BUTTON = 1 << 8 };
+
+static bool has_button(void)
+{
+	return ROOT->power_status && map_cluster(&map, ROOT->cluster)->devices;
+}
+
+/* The interrupt that the button would raise goes nowhere: it is looked at every tick. */
+void power_init(void)
+{
+	uint32_t enabled;
+	if (!has_button())
+		return;
+	io_port_out(ROOT_SLOT_IO_PORT, ROOT->power_status, 2, PM1_POWER_BUTTON);
+	if (!io_port_in(ROOT_SLOT_IO_PORT, ROOT->power_enable, 2, &enabled))
+		io_port_out(ROOT_SLOT_IO_PORT, ROOT->power_enable, 2, enabled | PM1_POWER_BUTTON);
+}
+
+bool power_button_pressed(void)
+{
+	uint32_t status;
+	if (!has_button() || io_port_in(ROOT_SLOT_IO_PORT, ROOT->power_status, 2, &status) ||
+	    !(status & PM1_POWER_BUTTON))
+		return false;
+	io_port_out(ROOT_SLOT_IO_PORT, ROOT->power_status, 2, PM1_POWER_BUTTON); /* writing 1 clears it */
+	return true;
+}
+
 void power_off(uint32_t status)
 {
 	if (ROOT->results_port)

@@ -30,6 +30,11 @@ static bool all_finished(void)
 	return true;
 }
 
+static void switch_off(void)
+{
+	order_all(ORDER_POWER_OFF, &run.status, sizeof(run.status));
+}
+
 static void end(void)
 {
 	run.phase = RUN_OVER;
@@ -42,8 +47,8 @@ static void end(void)
 	}
 	results_end(t);
 	console_print("the run is over, %s", run.status ? run.why : "all went well");
-	if (map.shutdown_when_done)
-		order_all(ORDER_POWER_OFF, &run.status, sizeof(run.status));
+	if (map.shutdown_when_done || run.switch_off)
+		switch_off();
 }
 
 void run_finish(uint32_t status, const char *why)
@@ -61,6 +66,25 @@ void run_tick(void)
 {
 	if (run.phase == RUN_FINISHING && (all_finished() || read_tsc() > run.deadline))
 		end();
+}
+
+static bool is_unfinished(void)
+{
+	for (uint32_t i = 0; i < map.application_count; i++)
+		if (map.application[i].barrier && run.application[i].state != APPLICATION_ENDED)
+			return true;
+	return false;
+}
+
+void run_power_button(void)
+{
+	bool early = map.shutdown_when_done && is_unfinished();
+	console_print("the power button was pressed");
+	run.switch_off = true;
+	if (run.phase == RUN_OVER)
+		switch_off();
+	else
+		run_finish(early, early ? "the power button was pressed before the run was over" : NULL);
 }
 
 /* --- starting --- */

@@ -13,6 +13,8 @@ void run_start(void);
 void run_tick(void);
 /* A report came, over a channel or from here; false when it cannot be believed. */
 bool run_report(uint32_t cluster, enum message_type type, const void *body, size_t size);
+/* Ends the run in order, and then the machine, whatever the map says of that. */
+void run_power_button(void);
 void run_cluster_lost(uint32_t cluster, const char *why);
 
 /* Name of the kernel image a cluster runs, "?" until it has reported. */

@@ -14,6 +14,7 @@ struct run {
 	uint32_t status;
 	const char *why;   /* it failed; null when it did not */
 	uint64_t deadline; /* TSC: clusters have sent their last statistics by then or will not */
+	bool switch_off;   /* at the end, whatever the map says */
 	uint32_t released; /* the last barrier that opened */
 	struct run_application {
 		enum run_application_state state;

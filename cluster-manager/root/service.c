@@ -6,6 +6,7 @@
 #include "json.h"
 #include "memory.h"
 #include "orders.h"
+#include "power.h"
 #include "process.h"
 #include "root.h"
 #include "run.h"
@@ -165,6 +166,16 @@ static int handle(struct request *r, struct message *answer)
 	}
 }
 
+static void power_button(void)
+{
+	if (is_primary()) {
+		run_power_button();
+	} else {
+		console_print("the power button of machine %u was pressed", map_cluster(&map, ROOT->cluster)->machine);
+		power_off(0);
+	}
+}
+
 /* A call or a fault of a program of ours. */
 static void serve(const struct message *m)
 {
@@ -205,8 +216,11 @@ _Noreturn void service_loop(void)
 			manager_panic("receive failed (error %d)", -error);
 		} else if (message_label(m.info) == RECV_NOTIFICATION) {
 			channels_work();
-			if (m.badge & WAKE_TIMER)
+			if (m.badge & WAKE_TIMER) {
 				channels_tick();
+				if (power_button_pressed())
+					power_button();
+			}
 			if (is_primary()) {
 				run_tick();
 				sample_tick();

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from deploy import qemu
+from deploy import monitor, qemu
 from deploy.boot import Run
 from deploy.deployment import Load
 from deploy.expand import Plan, plan
@@ -104,3 +104,18 @@ def test_a_machine_waits_for_its_peer_and_refuses_what_is_no_channel(tmp_path: P
         loader_line(run, "channel@0: device 17 on bus 0 is no ivshmem device")
     with alone(*(word.replace("size=16777216", "size=8388608") for word in channel)) as run:
         loader_line(run, "channel@0: device 17 has 8192 KiB, the map says 16384")
+
+
+def test_the_power_button_ends_a_run_in_order(tmp_path: Path) -> None:
+    what = plan(machines.with_redis())
+    with booted(what, tmp_path) as (first, second):
+        first.wait_serving()
+        monitor.human(first.command.monitor, monitor.POWER_BUTTON)
+        first.wait_for(lambda: not first.running, "the machine is off")
+        second.wait_for(lambda: not second.running, "the other machine is off")
+        assert (first.status, second.status) == (qemu.EXIT_SUCCESS, qemu.EXIT_SUCCESS)
+        assert "the power button was pressed" in first.console
+        (done,) = first.events.of("done")
+        assert done.data["status"] == 0
+        last = [event.data["cluster"] for event in first.events.of("stats") if event.data["when"] == "end"]
+        assert sorted(last) == [0, 1]

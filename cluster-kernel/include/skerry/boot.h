@@ -165,4 +165,7 @@ struct boot_info {
 	struct boot_serial console; /* for the kernel's own words, and user level's where it has no other */
 	struct boot_serial results; /* cluster 0 only: for user level's results, where there is a second one */
 	struct boot_screen screen;
+	uint16_t power_status; /* I/O ports of ACPI's PM1 status and enable registers, for the power button; 0: none */
+	uint16_t power_enable;
+	uint32_t reserved2;
 };

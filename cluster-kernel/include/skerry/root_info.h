@@ -86,7 +86,8 @@ struct root_info {
 	uint32_t isa_flags[16];
 	uint16_t console_port; /* 16550, set up; 0: none that has I/O ports, SYS_DEBUG_PUT has to do */
 	uint16_t results_port; /* the same; 0: none, results go where the console goes */
-	uint32_t reserved;
+	uint16_t power_status; /* as in boot_info */
+	uint16_t power_enable;
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");
