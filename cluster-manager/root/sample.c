@@ -54,6 +54,7 @@ void sample_report(uint32_t number)
 	struct report_sample end = { number, 0, ROOT->tsc_hz, memory_total(), memory_free() };
 	for (uint32_t i = 0; i < ROOT->cpu_count && i < BOOT_MAX_CPUS; i++) {
 		static struct core_stat one;
+		one = (struct core_stat){ 0 }; /* what a core has not counted is not read */
 		struct report_sample_core body = { .number = number, .core = i };
 		stat_read(&core[i], &one, read_tsc);
 		brief(&one, &body.sample);

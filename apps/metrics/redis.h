@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Redis instances, asked for INFO all at once. One that is silent holds nobody up. */
+#pragma once
+
+#include <poll.h>
+
+#include "snapshot.h"
+
+enum { REDIS_ASKED_MAX = 128 };
+
+/* Begins to ask one, which fills in *told by and by. What cannot be asked is not up. */
+void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port);
+
+/* How many have yet to answer. */
+unsigned redis_waiting(void);
+
+/* What to poll for, into `fds`, of room for redis_waiting(); their number. */
+unsigned redis_poll_set(struct pollfd *fds);
+/* The same `fds` after poll(). */
+void redis_polled(const struct pollfd *fds, unsigned count);
+
+/* Lets go of those that have not answered. */
+void redis_give_up(void);
+
+/* What an answer to INFO tells. Apart, for tests. */
+void redis_read_info(struct redis_told *told, const char *info);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "scrape.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <skerry/errors.h>
+#include <skerry/manager.h>
+
+#include "exposition.h"
+#include "redis.h"
+
+_Static_assert((int)SCRAPE_POLLS_MAX >= (int)REDIS_ASKED_MAX, "there is room for all");
+
+enum { PATIENCE_MS = 1000, FIRST_ROOM = 16 };
+
+static struct snapshot snapshot;
+static uint64_t begun; /* milliseconds */
+static uint64_t asked;
+
+uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void forget(void)
+{
+	for (unsigned i = 0; i < snapshot.clusters; i++)
+		free(snapshot.cluster[i].core);
+	free(snapshot.cluster);
+	free(snapshot.application);
+	free(snapshot.redis);
+	snapshot = (struct snapshot){ 0 };
+}
+
+/* All records of a kind, read until there is no more. *count: their number, or an error. */
+static void *read_all(unsigned kind, unsigned index, size_t size, int *count)
+{
+	char *records = NULL;
+	unsigned room = 0;
+	int error = 0;
+
+	for (*count = 0;; ++*count) {
+		if ((unsigned)*count == room) {
+			room = room ? 2 * room : FIRST_ROOM;
+			char *more = realloc(records, room * size);
+			if (!more) {
+				error = -SKERRY_NO_MEMORY;
+				break;
+			}
+			records = more;
+		}
+		const unsigned next = (unsigned)*count;
+		error = kind == SAMPLE_CORE ? manager_sample_read(kind, index, next, records + next * size, size)
+					    : manager_sample_read(kind, next, 0, records + next * size, size);
+		if (error)
+			break;
+	}
+	if (error != -SKERRY_NOT_FOUND)
+		*count = error;
+	return records;
+}
+
+static int read_clusters(void)
+{
+	int count, cores = 0;
+	struct sample_cluster *about = read_all(SAMPLE_CLUSTER, 0, sizeof(*about), &count);
+
+	snapshot.cluster = count > 0 ? calloc((size_t)count, sizeof(snapshot.cluster[0])) : NULL;
+	if (count > 0 && !snapshot.cluster)
+		count = -SKERRY_NO_MEMORY;
+	for (int i = 0; i < count && cores >= 0; i++) {
+		struct snapshot_cluster *c = &snapshot.cluster[i];
+		c->about = about[i];
+		c->core = read_all(SAMPLE_CORE, (unsigned)i, sizeof(c->core[0]), &cores);
+		c->cores = cores > 0 ? (unsigned)cores : 0;
+		snapshot.clusters++;
+	}
+	free(about);
+	return count < 0 ? count : cores < 0 ? cores : 0;
+}
+
+static int read_applications(void)
+{
+	int count;
+
+	snapshot.application = read_all(SAMPLE_APPLICATION, 0, sizeof(snapshot.application[0]), &count);
+	if (count < 0)
+		return count;
+	snapshot.redis = calloc((size_t)count + 1, sizeof(snapshot.redis[0]));
+	snapshot.applications = snapshot.redis ? (unsigned)count : 0;
+	return snapshot.redis ? 0 : -SKERRY_NO_MEMORY;
+}
+
+static void ask_redis(unsigned port)
+{
+	for (unsigned i = 0; i < snapshot.applications; i++) {
+		const struct sample_application *a = &snapshot.application[i];
+		if (strcmp(a->program, "redis-server") || !a->ipv4)
+			continue;
+		snapshot.redis[i].asked = true;
+		if (a->state == SAMPLE_SERVING)
+			redis_ask(&snapshot.redis[i], a->ipv4, port);
+	}
+}
+
+/* Once, however often it is asked in vain. */
+static void complain(int error)
+{
+	static int told;
+
+	if (error != told)
+		fprintf(stderr, "metrics: %s (error %d)\n",
+			error == -SKERRY_NO_RIGHTS ? "the cluster map does not let it read statistics"
+						   : "statistics cannot be read", -error);
+	told = error;
+}
+
+bool scrape_begin(unsigned redis_port)
+{
+	begun = now();
+	int error = manager_sample();
+	if (!error)
+		error = read_clusters();
+	if (!error)
+		error = read_applications();
+	if (error) {
+		complain(error);
+		forget();
+		return false;
+	}
+	asked = now();
+	ask_redis(redis_port);
+	return true;
+}
+
+unsigned scrape_poll_set(struct pollfd *fds) { return redis_poll_set(fds); }
+uint64_t scrape_deadline(void) { return asked + PATIENCE_MS; }
+
+bool scrape_polled(const struct pollfd *fds, unsigned count)
+{
+	redis_polled(fds, count);
+	return !redis_waiting() || now() >= scrape_deadline();
+}
+
+struct text scrape_end(void)
+{
+	struct text text = { 0 };
+
+	redis_give_up();
+	snapshot.seconds = (double)(now() - begun) / 1000;
+	exposition(&text, &snapshot);
+	forget();
+	if (!text.failed)
+		return text;
+	complain(-SKERRY_NO_MEMORY);
+	free(text.data);
+	return (struct text){ .failed = true };
+}

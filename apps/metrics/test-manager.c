@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A cluster-manager for tests on the build machine: two clusters of two cores,
+ * of which the second is gone, and a Redis at 127.0.0.1. What comes from the
+ * first cluster is as bad as another cluster can make it.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include <skerry/errors.h>
+#include <skerry/manager.h>
+#include <skerry/sample.h>
+
+static uint64_t samples;
+
+int manager_sample(void)
+{
+	samples++;
+	return 0;
+}
+
+static void make_core(unsigned cluster, unsigned core, struct sample_core *to)
+{
+	*to = (struct sample_core){
+		.cpu = 2 * cluster + core, .counted = 1, .elapsed = 2000 * samples, .idle = 1000 * samples,
+		.entries = UINT64_MAX, .syscalls = samples, .transactions = { .begun = 3, .committed = 2, .aborted = { 1 } },
+	};
+	to->lock[LOCK_CLASS_KERNEL] = (struct sample_lock){ core ? -1 : 2, 10 * samples, 1, 0, 500 * samples, 7 };
+}
+
+int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *record, size_t size)
+{
+	static const struct sample_cluster cluster[] = {
+		{ 0, 1, 1000, 1 << 20, 1 << 19, "clh\"\\\n\xff{}" },
+		{ 1, 0, 0, 0, 0, "?" },
+	};
+	static struct sample_application application[] = {
+		{ 0, 0, SAMPLE_STARTED, 0, 4096, "metrics@0", "metrics" },
+		{ 0, 1, SAMPLE_SERVING, 0, 8192, "redis@1", "redis-server" },
+		{ 1, 2, SAMPLE_ENDED, 0, 8192, "redis@2", "redis-server" },
+	};
+
+	application[1].ipv4 = application[2].ipv4 = htonl(INADDR_LOOPBACK);
+	if (index >= (kind == SAMPLE_APPLICATION ? 3u : 2u) || core >= 2)
+		return -SKERRY_NOT_FOUND;
+	if (kind == SAMPLE_CLUSTER)
+		memcpy(record, &cluster[index], size);
+	else if (kind == SAMPLE_CORE)
+		make_core(index, core, record);
+	else
+		memcpy(record, &application[index], size);
+	return 0;
+}
