@@ -61,8 +61,8 @@ def deploy(
     kvm.check_choice(accel, False)
     _check(what, name, bridge, storage)
     arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
+    ensure_built(output)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
     with Connection(connect) as host:
-        ensure_built(output)
         mode = accelerators.choose(host, accel, len(what.machine.cores))
         folder = PurePosixPath(storage) if storage else None
         wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
