@@ -10,12 +10,15 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
+from typing import Annotated
 
 import click
 import typer
 
 from deploy import completion
 from deploy.errors import Failure
+from deploy.help_texts import SUMMARIES, epilog
+from deploy.output import version
 from topology.errors import InputError
 
 # In the order of the help page.
@@ -26,27 +29,41 @@ COMMANDS = [
 ]
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"skerry {version()}")
+        raise typer.Exit()
+
+
 def command_module(name: str) -> ModuleType:
     return importlib.import_module(f"deploy.commands.{name}")
+
+
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_say_version)] = False,
+) -> None:
+    """A clustered multikernel: build it, boot it, and compare one kernel per socket with one for all."""
 
 
 def make_app() -> typer.Typer:
     app = typer.Typer(
         name="skerry",
-        help="A clustered multikernel: build it, boot it, and compare one kernel per socket with one for all.",
         no_args_is_help=True,
+        suggest_commands=False,  # click does
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)  # a lone command would otherwise need no name
+    app.callback()(_top)
     for name in COMMANDS:
         command = getattr(command_module(name), name)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            for inner in command.registered_commands:
+                inner.epilog = epilog(f"{name} {inner.name}")
+            app.add_typer(command, name=name, short_help=SUMMARIES[name])
         else:
-            app.command(name)(command)
+            app.command(name, epilog=epilog(name), short_help=SUMMARIES[name])(command)
     return app
 
 

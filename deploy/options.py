@@ -41,7 +41,7 @@ Smt = Annotated[
     typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one.", autocompletion=words("on", "off")),
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.", autocompletion=words(*LAYOUTS))]
-Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels: clh, rtm, mcs, ticket or none.", autocompletion=words(*REGIMES))]
+Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]

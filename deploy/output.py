@@ -8,6 +8,8 @@ JSON alone and everything else moves to standard error; `--quiet` drops progress
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -40,6 +42,30 @@ def make_console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PAGE_WIDTH)
 
 
+def finite(data: Any) -> Any:
+    """JSON has no infinity and nothing that is not a number: null stands for them."""
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    return [finite(value) for value in data] if isinstance(data, (list, tuple)) else data
+
+
+def _check_target(path: Path) -> None:
+    """Now, and not after minutes of work."""
+    culprit = f"--json {path}"
+    try:
+        is_folder, folder = path.is_dir(), path.resolve().parent
+        has_folder = folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is none
+        said = getattr(error, "strerror", None) or "is not a file's name"
+        raise InputError("--json", f"{str(path)[:100]!r}: {said.lower()}") from None
+    if is_folder or not has_folder:
+        raise InputError(culprit, "is a folder" if is_folder else "no such folder")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(culprit, "permission denied")
+
+
 class Output:
     """What one command prints: `table` and `line` for results, `step` and `progress` for what it is doing."""
 
@@ -48,8 +74,8 @@ class Output:
         self.json_to = json_to
         self.err = make_console(stderr=True)
         self.out = self.err if json_to == "-" else make_console()
-        if json_to not in (None, "-") and not Path(json_to).resolve().parent.is_dir():
-            raise InputError(f"--json {json_to}", "no such folder")
+        if json_to not in (None, "-"):
+            _check_target(Path(json_to))
 
     def step(self, text: str) -> None:
         """Says what is being done now."""
@@ -68,7 +94,7 @@ class Output:
         """Writes the results file, if one was asked for."""
         if self.json_to is None:
             return
-        text = json.dumps(data, indent=2) + "\n"
+        text = json.dumps(finite(data), indent=2, allow_nan=False) + "\n"
         if self.json_to == "-":
             sys.stdout.write(text)
             return

@@ -26,9 +26,9 @@ RESULTS = BUILD / "results"
 
 Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads, of a, b, c, f.")]
 Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.")]
-Records = Annotated[int, typer.Option("--records", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
-Operations = Annotated[int, typer.Option("--operations", min=1, help="Operations of each client.")]
-Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of each Redis, on its core.")]
+Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
+Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
+Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
 
 Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.")]
 
@@ -55,7 +55,8 @@ def compare(
 ) -> None:
     """Run one kernel per socket beside one kernel spanning the machine: Redis under YCSB.
 
-    Prints a table for each and their ratio, writes JSON and a plot. Fails if one operation is lost or wrong.
+    Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
+    operation is lost or wrong.
     """
     process.heed_signals()
     started = time.strftime("%Y%m%d-%H%M%S")

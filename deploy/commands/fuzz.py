@@ -17,6 +17,7 @@ from deploy.fuzz import minimise as minimising
 from deploy.fuzz.run import Limits, State
 from deploy.fuzz.run import fuzz as run_fuzzers
 from deploy.fuzz.target import build
+from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet, version
 from deploy.process import heed_signals
 from deploy.setup.build import ensure_built
@@ -25,7 +26,7 @@ from topology.errors import InputError
 SECONDS = 60  # without --time and --runs
 SAID_EVERY = 20.0  # seconds, where there is no terminal
 
-Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help="Lock regime of the kernel: clh, rtm, mcs, ticket or none (clh).")]
+Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help=f"Lock regime of the kernel: {', '.join(REGIMES)}.")]
 Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Processes, which share what they learn (1).")]

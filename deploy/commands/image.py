@@ -48,7 +48,10 @@ def image(
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Write a bootable image of a deployment: BIOS and UEFI, optical disc or USB stick."""
+    """Write a bootable image of a deployment: BIOS and UEFI, optical disc or USB stick.
+
+    It is for the machine that the deployment describes, or with --live for the one at hand (docs/bare-metal.md).
+    """
     output = Output(quiet, json)
     images.check_output(output_file)
     options = _options(console=console, results=results)

@@ -37,7 +37,7 @@ Attempts = Annotated[
 Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: to begin and commit.")]
 Check = Annotated[bool, typer.Option("--markov", help="Simulate what the closed form assumes, to check it.")]
 Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
-Entries = Annotated[int, typer.Option("--entries", min=1000, max=10_000_000, help="Kernel entries of each point.")]
+Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000, help="Kernel entries of each point.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same figures.")]
 
 

@@ -35,7 +35,8 @@ def run(
 ) -> None:
     """Boot a deployment and say where the host reaches each instance.
 
-    Without --keep: until every program that the deployment counts has ended, or all serve.
+    Without --keep: until every program that the deployment counts has ended, or all serve. --json FILE has what the
+    machine's managers reported, every event, and where instances are reached.
     """
     process.heed_signals()
     output = Output(quiet, json)

@@ -29,9 +29,9 @@ Stack = Annotated[
     str, typer.Option("--stack", metavar="process,inproc", help="lwIP in a process of its own, inside each process, or both.")
 ]
 Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
-Records = Annotated[int, typer.Option("--records", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
-Operations = Annotated[int, typer.Option("--operations", min=1, help="Operations of each client.")]
-Clients = Annotated[int, typer.Option("--clients", min=1, max=16, help="Clients of each Redis, on its core.")]
+Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
+Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
+Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="linux", help="The same on Linux, too; both then in the host's time.")
 ]
