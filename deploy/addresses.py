@@ -49,6 +49,16 @@ class Addresses:
         return str(self.network[self.next_other - 1])
 
 
+def is_endpoint(application: str) -> bool:
+    """Whether it is what [metrics] makes."""
+    return application.startswith("metrics@")
+
+
+def shown(application: str, address: str) -> str:
+    """Where to reach it, for people and for a browser."""
+    return f"http://{address}/metrics" if is_endpoint(application) else address
+
+
 def forwards(deployment: Deployment, apps: Sequence[Application]) -> list[Key]:
     """What serves, in the order of the map."""
     return [key for key, _, _ in _served(deployment, apps)]

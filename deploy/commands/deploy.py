@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from deploy import kvm, options, process
+from deploy.addresses import shown
 from deploy.domains import accel as accelerators
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
@@ -104,4 +105,4 @@ def _tell(output: Output, done: Done, verb: str) -> None:
     output.line(f"{record.clusters} clusters{apart}, {record.cores} cores, {record.accel}; {record.placement}.")
     where = f" on {record.bridge}" if record.bridge else ""
     for instance in record.instances():
-        output.line(f"{instance['app']} {verb} at {instance['address']}{where}")
+        output.line(f"{instance['app']} {verb} at {shown(str(instance['app']), str(instance['address']))}{where}")

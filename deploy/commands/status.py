@@ -3,6 +3,7 @@
 
 from rich.table import Table
 
+from deploy.addresses import shown
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed, State
@@ -37,7 +38,7 @@ def _table(states: list[tuple[Deployed, State]]) -> Table:
     table = Table("deployment", "state", "clusters", "cores", "layout", "lock", "accel", "skerry", "instances", box=None)
     for one, state in states:
         record = one.record
-        where = " ".join(str(instance["address"]) for instance in record.instances())
+        where = " ".join(shown(str(instance["app"]), str(instance["address"])) for instance in record.instances())
         table.add_row(
             record.name, _words(state, len(record.forwards)), str(record.clusters), str(record.cores), record.layout,
             record.lock, record.accel, record.version, where,

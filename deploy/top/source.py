@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from deploy import monitor
+from deploy.addresses import is_endpoint
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
@@ -103,7 +104,7 @@ def _take(machine: live.Machine, instances: Instances, addresses: dict[str, str]
     if not machine.events.of("boot"):
         return Look(time.monotonic(), (), events)
     there = serving(events)
-    served = instances.look({app: at for app, at in addresses.items() if app in there})
+    served = instances.look({app: at for app, at in addresses.items() if app in there and not is_endpoint(app)})
     snapshots = tuple(machine.snapshots())
     return Look(time.monotonic(), snapshots, events, served)
 
