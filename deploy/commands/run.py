@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import kvm, options, process, qemu
+from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.events import Event
 from deploy.expand import Plan
@@ -117,7 +118,7 @@ def _follow(machine: Run, keep: bool, waits: bool, output: Output, bar: bool) ->
         serving = {event.get("app") for event in machine.events.of("serving")}
         for forward in machine.forwards:
             if forward.application in serving - announced:
-                where = forward.address + ("" if forward.is_open else ", in the machine only")
+                where = shown(forward.application, forward.address) + ("" if forward.is_open else ", in the machine only")
                 output.line(f"{forward.application} serves at {where}")
                 announced.add(forward.application)
 
