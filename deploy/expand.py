@@ -225,7 +225,12 @@ def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | 
     cluster_map = read_file(path)
     machine = metal or (emulated(shape) if shape else machine_of(cluster_map))
     check_map(cluster_map, machine)
-    _check_reach(machine)
+    try:
+        _check_reach(machine)
+    except InputError as error:
+        if shape or metal:
+            raise
+        raise InputError(str(path), f"{error.problem}: skerry topology --memory SIZE writes such a map") from None
     modules.check_names(cluster_map)
     locks = {c.kernel.partition("+")[0] for c in cluster_map.clusters}
     found = []

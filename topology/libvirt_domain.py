@@ -40,7 +40,7 @@ def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = 
     on_board = place(machine)
     if bare := [node for node in on_board.nodes if not on_board.memory_of(node)]:
         problem = f"NUMA node {format_spans(bare)} has no memory, and libvirt no cell without any"
-        raise InputError(machine.name, f"{problem}; --format qemu can do it")
+        raise InputError(machine.name, f"{problem}; QEMU by itself can do it (skerry run, topology --format qemu)")
     board = grid(on_board.cores)
     everywhere = board.all_places()
     number = {where: i for i, where in enumerate(everywhere)}

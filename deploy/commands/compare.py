@@ -20,6 +20,7 @@ from deploy.qemu import Accel
 from deploy.results import Result, document, host_description
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.network_check import MAX_PORTS
 from topology.units import parse_size
 
 RESULTS = BUILD / "results"
@@ -97,6 +98,11 @@ def _split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]
 
 def _check(job: Comparison) -> None:
     """Everything that can be wrong with the request, before anything is built or booted."""
+    servers = max(1, job.shape.cpus - 1)
+    if servers * (1 + job.clients) >= MAX_PORTS:  # the network card has one, too
+        fitting = (MAX_PORTS - 1) // servers - 1
+        what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + 1} network ports of {MAX_PORTS}"
+        raise InputError("--clients", f"{what}; " + (f"--clients {fitting} fits" if fitting else "a smaller machine would fit"))
     for layout, workload in comparison.steps(job):
         plan(job.deployment(layout, workload))
 

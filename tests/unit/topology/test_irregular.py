@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy import cli
+from deploy.comparison import Comparison, steps, with_room
 from deploy.deployment import Deployment, Redis
 from deploy.expand import plan, plan_map
 from tests.unit.topology.machines import MACHINES, write
@@ -136,8 +138,40 @@ def test_maps_that_cannot_be_emulated_say_why(tmp_path: Path) -> None:
     assert refusal((end, f"{made.memory[-1].size // 2:#x}>")).startswith("memory@0: cannot be emulated: QEMU has no memory of node 0")
 
 
+def test_a_map_beyond_reach_says_how_to_make_another(tmp_path: Path) -> None:
+    """memory that the loader does not reach is refused before anything boots"""
+    machine = with_shape(one(read_machine(str(write("Cascade Lake 6226R, Optane as memory", tmp_path)))))
+    (tmp_path / "mine.dts").write_text(write_dts(make_map(machine, "per-socket")))
+    with pytest.raises(InputError, match=r"mine.dts: the machine has memory that ends at 1730 GiB, .*--memory SIZE writes"):
+        plan_map(tmp_path / "mine.dts")
+
+
+@pytest.mark.parametrize("name, layouts", [("EPYC 7451, a container", "per-l3,spanning"), ("Alder Lake i9-12900K", "per-socket,size=4")])
+def test_comparisons_have_room_on_any_machine(name: str, layouts: str, tmp_path: Path) -> None:
+    """every layout of a comparison has memory for an instance and its clients on every core"""
+    shape = like(read_machine(str(write(name, tmp_path)), memory=GIB))
+    for records in (1000, 100_000):
+        job = Comparison(with_room(shape, None, records, 2), layouts.split(","), records=records)
+        for layout, workload in steps(job):
+            made = plan(job.deployment(layout, workload))
+            assert sum(a.program == "redis-server" for a in made.cluster_map.applications) == made.machine.cpus - 1
+
+
 def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
     """places without a core are processors that are not enabled"""
     count, each = machine_elements(made_like("Sandy Bridge, sockets of 8 and 4 cores", tmp_path))[1:3]
     assert (count.text, count.get("current")) == ("16", "12")
     assert [vcpu.get("enabled") for vcpu in each] == ["yes"] * 12 + ["no"] * 4
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ("--sockets 2 --cores 28", "--clients: 55 instances with 2 each need 166 network ports of 120; --clients 1 fits"),
+        ("--sockets 2 --cores 60", "--clients: 119 instances with 2 each need 358 network ports of 120; a smaller machine would fit"),
+    ],
+)
+def test_comparisons_of_large_machines_say_what_fits(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """more clients than the switch has ports for are refused before anything is built"""
+    assert cli.main(["compare", *words.split()]) == 2
+    assert capsys.readouterr().err == f"skerry: {said}\n"
