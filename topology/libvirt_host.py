@@ -62,6 +62,8 @@ def _survey(root: ElementTree.Element, name: str) -> Survey:
                 continue
             threads = frozenset(parse_spans(cpu.attrib.get("siblings", str(number)))) | {number}
             found.processors.append(Processor(number, cpu.attrib["socket_id"], threads, caches.get(number), node))
+    if not found.processors:
+        raise InputError(name, "has no core that may be used: it says of no processor in which socket it is")
     if offline:
         found.notes.append(f"processors left out, being offline: {format_spans(offline)}")
     return found
