@@ -33,7 +33,8 @@ def collect(
         raise InputError(str(files[-1]), "every image needs its log: IMAGE LOG [IMAGE LOG]...")
     found = []
     for image, log in zip(files[::2], files[1::2]):
-        one = captured.evaluate_log(image, log)
+        with output.progress(f"Reading {image} and {log}"):
+            one = captured.evaluate_log(image, log)
         if one.result.problems:
             raise Failure(f"{log}: {one.result.problems[0]}")
         output.table(layout_table(one.result))

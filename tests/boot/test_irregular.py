@@ -9,42 +9,21 @@ from pathlib import Path
 
 from deploy.deployment import read
 from deploy.expand import plan, plan_map
+from deploy.paths import ROOT
 from tests.boot.machine import assert_no_fault, client, machine
-from tests.unit.topology.machines import lstopo_xml, memory, without
 from topology.dts import write_dts
 from topology.parts import Board
-
-DEPLOYMENT = """
-shutdown = "never"
-
-[machine]
-topology = "machine.xml"
-memory = "512M"
-
-[network]
-subnet = "10.77.0.0/16"
-gateway = "10.77.0.3"
-mtu = 1400
-
-[redis]
-cpus = [4]
-heap = "64M"
-host-port = PORT
-"""
 
 
 def test_irregular_machine(tmp_path: Path) -> None:
     """sockets of three and two threads, a node without memory, one without cores: it serves, where the file says"""
-    # Node 1 has no memory, and one of its core's threads is offline; node 3 has lost its core.
-    xml = lstopo_xml("pack:2 group:2 [numa(memory=1GiB)] l3:1(size=8MiB) core:1 pu:2", memory({1: 0}), without(3, 6, 7))
-    (tmp_path / "machine.xml").write_text(xml)
+    given = plan(read(ROOT / "deploy/deployments/uneven.toml"))
+    assert given.host_ports == {("redis@2", 6379): 16379}
+    (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    (tmp_path / "given.toml").write_text(DEPLOYMENT.replace("PORT", str(port)))
-    given = plan(read(tmp_path / "given.toml"))
-    (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
-    what = replace(plan_map(tmp_path / "map.dts"), host_ports=given.host_ports)  # the host's are in no map
+    what = replace(plan_map(tmp_path / "map.dts"), host_ports={("redis@2", 6379): port})  # the host's are in no map
     assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]
     assert {cpu.node for cpu in what.cluster_map.cpus} == {0, 1, 2} and {r.node for r in what.cluster_map.memory} == {0, 2, 3}
