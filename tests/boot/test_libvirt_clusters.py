@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A deployment with a domain for each cluster under a real libvirtd."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.pong import first_pong
+from tests.boot.libvirtd import Libvirtd, private_libvirtd
+from tests.boot.test_libvirt import User, wait_until
+
+NAME = "apart"
+# The instance of the second cluster is reached through the channel: network card and switch are in the first.
+DEPLOYMENT = """\
+shutdown = "never"
+[machine]
+sockets = 2
+cores = 1
+memory = "512M"
+[clusters]
+layout = "per-socket"
+lock = "clh"
+statistics = true
+[redis]
+cpus = [0, 1]
+heap = "32M"
+"""
+
+
+def shared_memory() -> list[Path]:
+    return sorted(Path("/dev/shm").glob(f"skerry-{NAME}-*"))
+
+
+@pytest.fixture
+def libvirtd() -> Iterator[Libvirtd]:
+    with private_libvirtd() as daemon:
+        yield daemon
+    for left in shared_memory():
+        left.unlink()
+
+
+def answers(instances: list[dict[str, str]]) -> None:
+    assert len(instances) == 2
+    for instance in instances:
+        host, port = instance["address"].split(":")
+        first_pong((host, int(port)))
+
+
+@pytest.mark.limit(240)
+def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
+    """libvirt: a domain for each cluster: deployed, one killed, all brought back, and gone without a trace"""
+    user = User(libvirtd, tmp_path, NAME)
+    (tmp_path / f"{NAME}.toml").write_text(DEPLOYMENT)
+    deploy = ("deploy", f"{NAME}.toml", *user.here, "--per-cluster")
+    made = user.result(*deploy)
+    assert (made["action"], made["domains"]) == ("created", [f"skerry-{NAME}-0", f"skerry-{NAME}-1"])
+    answers(made["instances"])
+    assert len(shared_memory()) == 1
+    state = user.state()
+    assert state["state"] == "running" and len(state["serving"]) == 2, "the second is reported through the channel"
+    look = user.result("top", NAME, "--connect", libvirtd.uri)
+    assert {one["cluster"] for one in look["results"]} == {0, 1}, "read in both domains"
+    assert "cluster 1: kernel clh+stat" in user.skerry("logs", NAME, "--cluster", "1").stdout
+
+    emulators = [libvirtd.emulator(domain) for domain in made["domains"]]
+    os.kill(emulators[1], signal.SIGKILL)
+    wait_until(lambda: "shut off" in user.virsh("domstate", f"skerry-{NAME}-1"))
+    state = user.state()
+    assert [one["state"] for one in state["domains"]] == ["running", "killed"] and state["serving"] == ["redis@2"]
+    again = user.skerry(*deploy).stdout
+    assert f"was not whole (skerry-{NAME}-1: killed) and all of it is stopped and started again" in again
+    assert not set(emulators) & {libvirtd.emulator(domain) for domain in made["domains"]}
+    answers(made["instances"])
+    assert "nothing has changed" in user.skerry(*deploy).stdout
+
+    assert "is gone" in user.skerry("undeploy", NAME).stdout
+    assert NAME not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
+    assert libvirtd.files_of(f"skerry-{NAME}") == [] and shared_memory() == []
+    assert libvirtd.emulators() == []
