@@ -3,6 +3,7 @@
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,11 @@ import typer
 
 from deploy import deployment as deployments
 from deploy.completion import words
-from deploy.deployment import Deployment
+from deploy.deployment import Deployment, Metrics
 from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.modules import REGIMES
 from topology.errors import InputError
-from topology.layouts import NAMES
+from topology.layouts import NAMES, is_layout_name
 from topology.machine import Machine, Shape, like
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
@@ -42,6 +43,7 @@ Smt = Annotated[
 ]
 Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.", autocompletion=words(*LAYOUTS))]
 Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
+WithMetrics = Annotated[bool, typer.Option("--metrics", help="With an endpoint for Prometheus, as [metrics] makes one.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
@@ -80,6 +82,15 @@ def adapt(
     return given.with_clusters(layout, lock)
 
 
+def _with_metrics(given: Deployment) -> Deployment:
+    """With an endpoint for Prometheus, unless it has one."""
+    if not given.network:
+        raise InputError("--metrics", f"needs a network, and {given.name} has none")
+    if not is_layout_name(given.layout):
+        raise InputError("--metrics", f"is not for the cluster map {given.layout}, which says all that runs")
+    return given if given.metrics else replace(given, metrics=Metrics())
+
+
 def load_plan(
     path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
     sockets: Sockets = None,
@@ -89,12 +100,16 @@ def load_plan(
     layout: Layout = None,
     lock: Lock = None,
     smt: Smt = None,
+    metrics: WithMetrics = False,
 ) -> Plan:
     """A deployment file, or a cluster map, as something to boot."""
     if not is_map(path):
-        return plan(adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock, smt))
+        given = adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock, smt)
+        return plan(_with_metrics(given) if metrics else given)
     if layout or lock:
         raise InputError(str(path), "is a cluster map: it says layout and lock itself")
+    if metrics:
+        raise InputError("--metrics", "is not for a cluster map, which says all that runs")
     if not (sockets or cores or memory or topology or smt):
         return plan_map(path)
     return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape)

@@ -34,6 +34,7 @@ void stats_take(uint32_t when)
 	locks.sum = (struct core_stat){ 0 };
 	for (uint32_t i = 0; i < stats.cores; i++) {
 		static struct core_stat one;
+		one = (struct core_stat){ 0 }; /* what a core has not counted is not read */
 		stat_read(&core[i], &one, read_tsc);
 		brief(&one, &stats.core[i]);
 		stat_add(&locks.sum, &one);

@@ -6,6 +6,7 @@ import pytest
 from deploy import deployment
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
 from deploy.expand import plan, plan_map
+from deploy.options import load_plan
 from deploy.paths import ROOT
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -100,3 +101,17 @@ def test_what_no_build_makes_is_refused_before_one() -> None:
 def test_a_machine_is_done_only_when_something_counts() -> None:
     assert plan(parse("[redis]")).cluster_map.shutdown is None
     assert plan(parse("[redis]\n[ycsb]\nclients = 1")).cluster_map.shutdown == "when-done"
+
+
+def test_an_option_adds_metrics_to_what_has_a_network(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("[redis]\ninstances = 1")
+    assert [app for app, _ in load_plan(path, metrics=True).forwards] == ["redis@2", "metrics@3"]
+    path.write_text("[redis]\ninstances = 1\n[metrics]\nport = 9999")
+    assert ("metrics@3", 9999) in load_plan(path, metrics=True).forwards
+    path.write_text("network = false\n[[program]]\nprogram = 'posixtest'")
+    with pytest.raises(InputError, match="--metrics: needs a network"):
+        load_plan(path, metrics=True)
+    (tmp_path / "a.dts").write_text(write_dts(plan(parse("[redis]")).cluster_map))
+    with pytest.raises(InputError, match="--metrics: is not for a cluster map"):
+        load_plan(tmp_path / "a.dts", metrics=True)
