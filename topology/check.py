@@ -235,8 +235,9 @@ def _check_applications(cluster_map: ClusterMap) -> None:
         for other in app.awaits:
             if other not in names:
                 raise InputError(app.name, f"awaits '{other}', which does not exist")
-        if app.statistics and not cluster.devices:
-            raise InputError(app.name, f"has 'statistics', but {cluster.name} has no 'devices': it does not collect them")
+        if app.statistics and (not cluster.devices or cluster_map.machine_of(cluster)):
+            of = " of machine 0" if cluster_map.machines > 1 else ""
+            raise InputError(app.name, f"has 'statistics', but {cluster.name} has no 'devices'{of}: it does not collect them")
         _check_arguments(app)
     _check_await_cycles(cluster_map.applications)
     _check_stacks(cluster_map)

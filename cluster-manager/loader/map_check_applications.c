@@ -41,6 +41,9 @@ static bool check_place(const struct map *map, const struct map_application *a, 
 	if (!has_module(cluster, a->program))
 		return refuse(why, "map: %s: program %s is not among the modules of %s", a->name, a->program,
 			      cluster->name);
+	if (fdt_getprop(map->fdt, a->node, "statistics", NULL) != NULL && (!cluster->devices || cluster->machine != 0))
+		return refuse(why, "map: %s has statistics, which %s does not collect: it has not the devices%s", a->name,
+			      cluster->name, cluster->machine ? " of machine 0" : "");
 	if (!map_is_here(map, cluster))
 		return true;
 	module = machine_module(machine, a->program);

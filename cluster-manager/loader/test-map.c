@@ -224,6 +224,8 @@ static void make_machine(void)
 	X("a group MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\3SK\0\0\2", 6)), "ycsb@3")                     \
 	X("a short MAC", must(fdt_setprop(tree, at(YCSB), "mac", "\2SK", 3)), "ycsb@3")                           \
 	X("waiting for nobody", set_text(YCSB, "await", "redis@9"), "redis@9")                                    \
+	X("statistics where nobody collects them",                                                                \
+	  must(fdt_setprop_empty(tree, at(YCSB), "statistics")), "ycsb@3 has statistics")                         \
 	X("a stack that is nobody", set_text(REDIS, "stack", "stack@9"), "stack@9")                               \
 	X("a stack of oneself", set_text(REDIS, "stack", "redis@2"), "redis@2")                                   \
 	X("a stack with an address", set_text(REDIS, "stack", "ycsb@3"), "ycsb@3")                                \

@@ -88,6 +88,8 @@ BROKEN = [
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";', "redis@2: 'redis@2' can be nobody's stack"),
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";', "redis@2: 'switch@0' can be nobody's stack"),
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "ycsb@3";', "redis@2: the program has the address"),
+    ("barrier; ", "statistics = <1>; ", "ycsb@3: 'statistics' takes no value"),
+    ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;', "ycsb@3: has 'statistics', but cluster@1"),
     ('role = "switch"', 'role = "hub"', "switch@0: role 'hub'"),
     ('role = "switch";', "", "no application is the switch"),
     ('role = "nic";', "", "virtio-net@1: a NIC driver has 'pci-id'"),
