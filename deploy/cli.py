@@ -61,9 +61,9 @@ def make_app() -> typer.Typer:
         if isinstance(command, typer.Typer):
             for inner in command.registered_commands:
                 inner.epilog = epilog(f"{name} {inner.name}")
-            app.add_typer(command, name=name, short_help=SUMMARIES[name])
+            app.add_typer(command, name=name, short_help=SUMMARIES.get(name))
         else:
-            app.command(name, epilog=epilog(name), short_help=SUMMARIES[name])(command)
+            app.command(name, epilog=epilog(name), short_help=SUMMARIES.get(name))(command)
     return app
 
 

@@ -159,7 +159,8 @@ class Domain:
     def __init__(self, of: Deployed) -> None:
         self._of = of
         self._instances = Instances()
-        self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances()}
+        reached = {f.application for f in of.record.forwards if of.record.bridge or f.is_open}
+        self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances() if one["app"] in reached}
         self.name = of.name
         self.emulated = of.record.accel != "kvm"
 
