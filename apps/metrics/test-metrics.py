@@ -69,8 +69,19 @@ def values(text: str) -> dict[str, float]:
     return {m[1]: float(m[2]) for m in re.finditer(r"^([a-z_]+\{.*\}|[a-z_]+) (\S+)$", text, re.MULTILINE)}
 
 
+UP = 'skerry_redis_up{application="redis@1",program="redis-server",cluster="0",cpu="1"}'
+
+
+def ask_until_up(port: int) -> tuple[int, str, dict[str, str]]:
+    """On a busy machine the Redis may be too late for a scrape."""
+    deadline = time.monotonic() + PATIENCE
+    while values((answer := ask(port))[1])[UP] != 1:
+        assert time.monotonic() < deadline, answer[1]
+    return answer
+
+
 def check_text(port: int) -> None:
-    status, text, headers = ask(port)
+    status, text, headers = ask_until_up(port)
     assert status == 200 and headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8", headers
     assert int(headers["content-length"]) == len(text.encode())
     told = values(text)
@@ -83,7 +94,7 @@ def check_text(port: int) -> None:
     assert len(locks) == 2 and all('class="kernel"' in name for name in locks), "classes that the kernel has"
     assert told['skerry_locks{cluster="0",class="kernel"}'] == 1
     one = '{application="redis@1",program="redis-server",cluster="0",cpu="1"}'
-    assert told[f"skerry_redis_up{one}"] == 1 and told[f"skerry_redis_commands_processed_total{one}"] == 41
+    assert told[f"skerry_redis_commands_processed_total{one}"] == 41
     assert f"skerry_redis_keyspace_hits_total{one}" not in told, "what is no number is not told"
     gone = '{application="redis@2",program="redis-server",cluster="1",cpu="2"}'
     assert told[f"skerry_redis_up{gone}"] == 0 and told[f"skerry_application_up{gone}"] == 0
@@ -158,17 +169,16 @@ def check_many(port: int) -> None:
 
 
 def check_bad_redis(port: int, redis: Redis) -> None:
-    up = 'skerry_redis_up{application="redis@1",program="redis-server",cluster="0",cpu="1"}'
     bad = [b"$-1\r\n", b"-NOAUTH Authentication required.\r\n", b"*1000000000\r\n", b"$999999999999\r\n", b"$100000\r\n" + b"x" * 99999,
            b"\xff" * 50000, b"*1\r\n" * 2000, b":5\r\n", None]  # fmt: skip
     for answer in bad:
         redis.answer = answer
         begin = time.monotonic()
         status, text, _ = ask(port)
-        assert status == 200 and values(text)[up] == 0, answer and answer[:40]
+        assert status == 200 and values(text)[UP] == 0, answer and answer[:40]
         assert answer is not None or time.monotonic() - begin > 0.9, "it waits for a while"
     redis.answer = bulk(INFO % 42)
-    assert values(ask(port)[1])[up] == 1
+    ask_until_up(port)
 
 
 def main() -> None:

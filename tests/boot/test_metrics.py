@@ -113,9 +113,10 @@ def test_what_is_told(run: Run) -> None:
     for cpu in range(4):
         assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu) < 1000
         entries = told.only("skerry_core_entries_total", cpu=cpu)
-        assert told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu) <= entries
+        served = told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu)
+        assert 0 < served <= entries + 1  # a core may be in its kernel while it is read
         grabs = told.only("skerry_lock_grabs_total", cpu=cpu, **{"class": "kernel"})
-        assert told.only("skerry_lock_conflicts_total", cpu=cpu) <= grabs <= entries
+        assert told.only("skerry_lock_conflicts_total", cpu=cpu) <= grabs + 1 and abs(grabs - entries) <= 1
         assert 0 < told.only("skerry_lock_hold_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu)
     for app in run.plan.cluster_map.applications:
         labels = {"application": app.name, "program": app.program, "cpu": app.cpu}
@@ -191,8 +192,7 @@ def test_a_silent_redis(run: Run) -> None:
     with client(run, silent, socket_timeout=0.3, retry=None) as server:
         with pytest.raises(redis.TimeoutError):
             server.eval("while true do end", 0)
-    told = scrape(run)
-    assert told.only("skerry_redis_up", application=silent) == 0
+    told = scrape_until(run, lambda s: s.find("skerry_redis_up", application=silent) == [0])
     assert told.only("skerry_application_serving", application=silent) == 1
     assert not told.find("skerry_redis_commands_processed_total", application=silent)
     for name in others:
