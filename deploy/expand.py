@@ -160,7 +160,7 @@ def plan(deployment: Deployment, metal: Machine | None = None) -> Plan:
 
 
 def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
-    if not is_layout_name(deployment.layout) and Path(deployment.layout).exists():
+    if not is_layout_name(deployment.layout) and Path(deployment.layout).is_file():
         return plan_map(Path(deployment.layout), deployment.shape, metal)
     machine = metal or emulated(deployment.shape)
     apps = expand(deployment, len(machine.cores), nic=metal is None)

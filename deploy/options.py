@@ -2,6 +2,7 @@
 """Options that several commands share, and what they mean together."""
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -20,6 +21,14 @@ from topology.layouts import NAMES, is_layout_name
 from topology.machine import Machine, Shape, like
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
+
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number of seconds")
+    return value
+
 
 LAYOUTS = ("per-socket", "per-l3", "per-numa", "spanning", "size=")
 
@@ -45,7 +54,7 @@ Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f
 Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
 WithMetrics = Annotated[bool, typer.Option("--metrics", help="With an endpoint for Prometheus, as [metrics] makes one.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, help="Seconds until a boot counts as hung.")]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, callback=_finite, help="Seconds until a boot counts as hung.")]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
@@ -72,8 +81,12 @@ def adapt(
     """A deployment with what the command line says instead."""
     has_threads = given.shape.threads > 1 if isinstance(given.shape, Shape) else given.shape.has_smt
     both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
-    size = parse_size(memory, "--memory") if memory else None
-    if topology:
+    size = parse_size(memory, "--memory") if memory is not None else None
+    if lock is not None and lock not in REGIMES:
+        raise InputError("--lock", f"'{lock}' is not one of {', '.join(REGIMES)}")
+    if layout is not None and not is_layout_name(layout) and is_map(Path(layout)) and not Path(layout).is_file():
+        raise InputError("--layout", f"{layout}: no such file")
+    if topology is not None:
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
         given = given.on(like(read_machine(topology, both, GIB), size))  # what is emulated has memory of its own
@@ -106,11 +119,11 @@ def load_plan(
     if not is_map(path):
         given = adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock, smt)
         return plan(_with_metrics(given) if metrics else given)
-    if layout or lock:
+    if layout is not None or lock is not None:
         raise InputError(str(path), "is a cluster map: it says layout and lock itself")
     if metrics:
         raise InputError("--metrics", "is not for a cluster map, which says all that runs")
-    if not (sockets or cores or memory or topology or smt):
+    if all(said is None for said in (sockets, cores, memory, topology, smt)):
         return plan_map(path)
     return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape)
 

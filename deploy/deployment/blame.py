@@ -42,6 +42,8 @@ def blamed(error: InputError, deployment: Deployment) -> InputError:
             return InputError(f"{places.where(path)}: [[program]]{found}", _of(error))
     if error.culprit == f"--layout {DEFAULT_LAYOUT}" and ("machine",) in places.lines:
         return InputError(f"{places.where(('machine',))}: [machine]", f"layout {DEFAULT_LAYOUT}: {error.problem}")
+    if "kernel" in error.problem and ("clusters", "lock") not in places.lines:  # the default is never refused
+        return InputError("--lock", _of(error))
     for pattern, candidates in _CULPRITS:
         if match := re.fullmatch(pattern, culprit):
             for candidate in candidates:

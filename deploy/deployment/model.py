@@ -136,10 +136,10 @@ class Deployment:
     def with_clusters(self, layout: str | None, lock: str | None) -> "Deployment":
         """With what the command line says of them."""
         found, places = self, self.places
-        if layout:
+        if layout is not None:
             places = places and places.without("clusters", "layout")
             found = replace(found, layout=layout, places=places)
-        if lock:
+        if lock is not None:
             places = places and places.without("clusters", "lock")
             found = replace(found, lock=lock, locks=(), places=places)
         return found

@@ -8,6 +8,7 @@ import pytest
 
 from deploy import cli
 from deploy.commands import run
+from deploy.paths import ROOT
 
 R = "[redis]\n"
 PROGRAM = "[[program]]\nprogram = 'posixtest'\n"
@@ -98,3 +99,26 @@ def test_paths(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main(["run", os.path.join(tmp_path, name)]) == 2
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
+
+
+OPTIONS = {
+    "--layout=": "--layout: '' is not one of per-socket",
+    "--layout gone.dts": "--layout: gone.dts: no such file",
+    "--lock foo": "--lock: 'foo' is not one of clh",
+    "--lock none": "--lock: cluster@0: kernel 'none' runs on one core, not 3",
+    "--memory=": "--memory: '' is not a size",
+    "--memory 300G": "--memory: the machine has memory that ends at 902 GiB",
+    "--timeout nan": "Invalid value for '--timeout': nan is not a number of seconds",
+    "--timeout inf": "Invalid value for '--timeout': inf is not a number of seconds",
+    "--sockets 3 --smt off": "--smt: is for a machine whose cores have several threads",
+    "--topology x.xml --cores 2": "--topology: says sockets and cores already",
+}
+
+
+@pytest.mark.usefixtures("no_boot")
+@pytest.mark.parametrize("words", OPTIONS)
+def test_options(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """what the command line says is the command line's fault, and not the file's"""
+    assert cli.main(["run", str(ROOT / "deploy/deployments/uneven.toml"), *words.split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"skerry: {OPTIONS[words]}") and err.count("\n") == 1, err
