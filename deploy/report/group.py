@@ -91,14 +91,12 @@ class Group:
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
-    """In the order in which they come. Results of other hosts, emulators or sizes are not repeats."""
+    """In the order in which they come. Results of other releases, hosts, emulators or sizes are not repeats."""
     found: dict[Key, Group] = {}
     for source in sources:
-        host = source.document.host
         for number, entry in enumerate(source.document.results):
             key: Key = (
-                source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode,
-                entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
+                source.setting, entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
                 entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry), *_told(entry),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip

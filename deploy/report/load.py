@@ -119,6 +119,8 @@ class Entry(Counted):
     system: str = "skerry"
     layout: str = ""
     workload: str = ""
+    network: str = ""  # that Linux's clients reach its servers over
+    redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
     model: str = ""  # of a computed result; nothing was measured
     clusters: Count = 1
@@ -157,6 +159,12 @@ class Source:
         """What all results of the file have in common: runs that agree in it are repeats."""
         return self._words(_PLACES + _BESIDE)
 
+    @property
+    def setting(self) -> tuple[object, ...]:
+        """What must agree before results of several files are set beside each other, or are repeats."""
+        host = self.document.host
+        return self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode
+
     def _words(self, without: tuple[str, ...]) -> tuple[str, ...]:
         """The command line without these options and their values."""
         words = iter(self.document.arguments or ())
@@ -187,6 +195,8 @@ def read(path: Path) -> Source:
         raise InputError(str(path), (error.strerror or "cannot be read").lower()) from None
     if len(content) > LARGEST:
         raise InputError(str(path), "has more than 64 MiB: not a results file")
+    if not content.strip():
+        raise InputError(str(path), "is empty: not a results file")
     try:
         raw = json.loads(content)
     except json.JSONDecodeError as error:
@@ -200,7 +210,7 @@ def read(path: Path) -> Source:
     if not isinstance(raw, dict) or "results" not in raw:
         raise InputError(str(path), "not a results file: it has no list 'results'")
     try:
-        document = Document.model_validate_json(content)
+        document = Document.model_validate_json(content.decode(json.detect_encoding(content)))
     except ValidationError as error:
         raise _wrong(path, raw, error) from None
     for number, entry in enumerate(document.results):
@@ -225,6 +235,10 @@ def _wrong(path: Path, raw: Any, error: ValidationError) -> InputError:
         return InputError(str(path), f"{place or 'the file'} has no '{detail['loc'][-1]}'")
     if detail["type"] == "too_short" and place == "results":
         return InputError(str(path), "'results' is empty: nothing to report")
+    if detail["type"] == "json_invalid":
+        return InputError(str(path), f"not JSON: {detail['ctx']['error']}")
     said = detail["msg"].removeprefix("Value error, ")
+    if detail["loc"][-2:-1] and detail["loc"][-1] == "int":  # the first of the two that a number may be
+        said = said.replace("valid integer", "valid number")
     shown = json.dumps(here, default=str)
     return InputError(str(path), f"{place}: {said[:1].lower() + said[1:]}, not {shown[:LONGEST]}{'…' * (len(shown) > LONGEST)}")

@@ -46,9 +46,7 @@ def section(sources: Sequence[Source]) -> Section:
     made = Section("model", "Model against measurement")
     kinds: dict[tuple[object, ...], list[Source]] = {}
     for source in filter(is_measured, sources):
-        host = source.document.host
-        key = (source.document.command, source.asked, host.cpu, host.cores, host.qemu, host.mode)
-        kinds.setdefault(key, []).append(source)
+        kinds.setdefault(source.setting, []).append(source)
     for number, of in enumerate(kinds.values()):
         curves = _curves(of)
         if skipped := [fitting.why_not(curve).replace("`", "") for curve in curves if not fitting.can_fit(curve)]:

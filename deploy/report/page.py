@@ -59,9 +59,8 @@ def _gathered(parts: Sequence[list[Group]]) -> list[list[Group]]:
     """Results over cores belong into one table."""
     found: dict[tuple[object, ...], list[Group]] = {}
     for part in parts:
-        source, entry = part[0].source, part[0].entry
-        host = source.document.host
-        key = (source.document.command, source.asked, host.cpu, host.mode, entry.emulated, bool(entry.model), entry.workload)
+        entry = part[0].entry
+        key = (part[0].source.setting, entry.emulated, bool(entry.model), entry.workload)
         found.setdefault(key, []).extend(part)
     return list(found.values())
 

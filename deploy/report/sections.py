@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from deploy.deployment import WORKLOADS
-from deploy.render import FIGURES
+from deploy.output import version
+from deploy.render import FIGURES, linux_differences
 from deploy.report import figures, machine
 from deploy.report.group import Group, Value, ratio
 from deploy.report.load import Source
@@ -106,21 +107,23 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
 
 
 def partitions(groups: Sequence[Group]) -> list[list[Group]]:
-    """Groups that may be compared: the same command, load, host and number of cores."""
+    """Groups that may be compared: the same release, command, load, host and number of cores."""
     found: dict[tuple[object, ...], list[Group]] = {}
     for group in groups:
-        host, entry = group.source.document.host, group.entry
-        key = (group.source.document.command, group.source.asked, host.cpu, host.cores, host.qemu, host.mode)
-        found.setdefault((*key, entry.workload, entry.cores, entry.emulated), []).append(group)
+        entry = group.entry
+        found.setdefault((group.source.setting, entry.workload, entry.cores, entry.emulated), []).append(group)
     return list(found.values())
 
 
 def head(part: Sequence[Group]) -> str:
-    entry = part[0].entry
+    """What sets this comparison apart from others on the page."""
+    entry, document = part[0].entry, part[0].source.document
     load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
-    emulated = ", emulated" if entry.emulated else ""
-    asked = " ".join(part[0].source.asked) or part[0].source.document.command
-    return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{emulated}"
+    where = f", {document.host.cpu}" if document.host.cpu else ""
+    by = f" by QEMU {document.host.qemu}" if document.host.qemu else ""
+    release = f", Skerry {document.skerry}" if document.skerry != version() else ""
+    asked = " ".join(part[0].source.asked) or document.command
+    return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{where}{f', emulated{by}' * entry.emulated}{release}"
 
 
 def is_comparison(group: Group) -> bool:
@@ -152,6 +155,9 @@ def comparison(part: Sequence[Group], number: int) -> Section:
     made.tables = [_beside(part)]
     if len(part) > 1:
         made.words.append("Below a ÷ stands the first result's figure divided by that one's.")
+    for entry in (group.entry for group in part if group.entry.system == "linux" and group.entry.network):
+        release = f"Linux is {entry.kernel}" + (f", its Redis {entry.redis}." if entry.redis else ".")
+        made.words.append(" ".join([release, *linux_differences(entry.network)]))
     return made
 
 

@@ -135,7 +135,7 @@ def test_numbers(everything: tuple[list[dict[str, Any]], str]) -> None:
     """means, deviations and ratios of the page are those of the files"""
     files, text = everything
     found = Page(text)
-    caption = "compare --records 10: 4 cores, YCSB C, emulated"
+    caption = "compare --records 10: 4 cores, YCSB C, A <b>processor</b> & more, emulated by QEMU 10.0"
     assert found.heads[caption] == ["per-socket clh, C", "spanning clh, C", "÷ spanning clh, C"]
     rows = {"operations/s": "ops_per_s", "p99 latency, µs": "p99_us", "lock conflicts/grab": "lock_conflict_ratio",
             "memory per instance, MiB": "memory_per_instance", "CPU utilisation": "cpu_utilisation"}  # fmt: skip
@@ -254,10 +254,29 @@ def test_escapes(tmp_path: Path) -> None:
 
 
 def test_other_machines_are_not_repeats(tmp_path: Path) -> None:
-    other = comparison(2.1, 2.6)
+    other, older = comparison(2.1, 2.6), comparison(2.1, 2.6)
     other["host"] = {**HOST, "cpu": "another"}
-    tables = Page(make(write(tmp_path, one=comparison(2.0, 2.5), two=other))).tables
+    older["skerry"] = "0.0.1"
+    tables = Page(make(write(tmp_path, one=comparison(2.0, 2.5), two=other, three=older))).tables
+    assert sum(caption.startswith("compare --records 10: ") for caption in tables) == 3
+    assert sum("Skerry 0.0.1" in caption for caption in tables) == 1 == sum(", another, " in caption for caption in tables)
     assert all(len(cell) == 1 for rows in tables.values() for cells in rows.values() for cell in cells if cell)
+
+
+def test_linux_beside_it(tmp_path: Path) -> None:
+    """what still differs from Linux is said on the page, too"""
+    data = comparison(2.0, 2.5)
+    data["results"][1] |= {"system": "linux", "kernel": "6.1.0", "network": "loopback", "redis": "7.0.15"}
+    text = make(write(tmp_path, one=data))
+    assert "Linux is 6.1.0, its Redis 7.0.15. Linux&#39;s clients and servers speak over loopback" in text
+
+
+def test_how_a_file_is_encoded_does_not_matter(tmp_path: Path) -> None:
+    (path,) = write(tmp_path, one=comparison(2.0, 2.5))
+    document, text = load.read(path).document, path.read_text()
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_bytes(text.encode(encoding))
+        assert load.read(path).document == document
 
 
 def test_old_files_and_any_command(tmp_path: Path) -> None:
@@ -277,13 +296,14 @@ GOOD = {"skerry": "0", "command": "compare", "results": [{"metrics": {"ops_per_s
 WRONG: dict[str, tuple[Any, str]] = {
     "no JSON": ("{'a': 1}", "bad.json:1: not JSON: "),
     "half of a file": (json.dumps(GOOD, indent=1)[:40], "bad.json:3: not JSON: "),
-    "nothing": ("", "bad.json:1: not JSON: "),
+    "nothing": ("", "bad.json: is empty: not a results file"),
+    "half of a letter": ('{"skerry": "\\ud800", "command": "compare", "results": [{"metrics": {}}]}', "bad.json: not JSON: "),
     "a list": ([], "bad.json: not a results file: it has no list 'results'"),
     "another file": ({"name": "x"}, "bad.json: not a results file"),
     "no results": (GOOD | {"results": []}, "bad.json: 'results' is empty"),
     "results that are none": (GOOD | {"results": 3}, "bad.json: results: input should be a valid array, not 3"),
     "no metrics": (GOOD | {"results": [{}]}, "bad.json: results[0] has no 'metrics'"),
-    "a word": (GOOD | {"results": [{"metrics": {"ops_per_s": "fast"}}]}, "bad.json: results[0].metrics.ops_per_s: "),
+    "a word": (GOOD | {"results": [{"metrics": {"ops_per_s": "fast"}}]}, "metrics.ops_per_s: input should be a valid number, not"),
     "infinity": (GOOD | {"results": [{"metrics": {"x": float("inf")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
     "not a number": (GOOD | {"results": [{"metrics": {"x": float("nan")}}]}, "bad.json: results[0].metrics.x: not a finite number"),
     "a number of 400 digits": (GOOD | {"results": [{"metrics": {"x": 10**400}}]}, "bad.json: results[0].metrics.x: too large"),
