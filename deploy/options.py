@@ -87,6 +87,8 @@ def adapt(
     if layout is not None and not is_layout_name(layout) and is_map(Path(layout)) and not Path(layout).is_file():
         raise InputError("--layout", f"{layout}: no such file")
     if topology is not None:
+        if not topology:
+            raise InputError("--topology", "names no machine")
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
         given = given.on(like(read_machine(topology, both, GIB), size))  # what is emulated has memory of its own

@@ -20,6 +20,7 @@ from deploy.qemu import Accel
 from deploy.results import Result, document, host_description
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.layouts import NAMES
 from topology.network_check import MAX_PORTS
 from topology.units import parse_size
 
@@ -63,7 +64,7 @@ def compare(
     started = time.strftime("%Y%m%d-%H%M%S")
     RESULTS.mkdir(parents=True, exist_ok=True)
     output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
-    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape
+    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, lock, smt).shape
     given = parse_size(memory, "--memory") if memory else None
     job = Comparison(
         shape=comparison.with_room(shape, given, records, clients),
@@ -92,7 +93,7 @@ def _split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]
     found = [part.strip() for part in text.split(",")]
     for part in found:
         if not part or (allowed and part not in allowed):
-            raise InputError(option, f"'{part}' is not one of {', '.join(allowed or ('a layout',))}")
+            raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMES}")
     return list(dict.fromkeys(found))
 
 
@@ -104,7 +105,12 @@ def _check(job: Comparison) -> None:
         what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + 1} network ports of {MAX_PORTS}"
         raise InputError("--clients", f"{what}; " + (f"--clients {fitting} fits" if fitting else "a smaller machine would fit"))
     for layout, workload in comparison.steps(job):
-        plan(job.deployment(layout, workload))
+        try:
+            plan(job.deployment(layout, workload))
+        except InputError as error:
+            if "kernel" not in error.problem or error.culprit.startswith("--"):
+                raise
+            raise InputError(f"--lock {job.lock}", f"{layout}: {error.culprit}: {error.problem}") from None
 
 
 def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> None:

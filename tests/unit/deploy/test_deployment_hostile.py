@@ -111,6 +111,7 @@ OPTIONS = {
     "--timeout nan": "Invalid value for '--timeout': nan is not a number of seconds",
     "--timeout inf": "Invalid value for '--timeout': inf is not a number of seconds",
     "--sockets 3 --smt off": "--smt: is for a machine whose cores have several threads",
+    "--topology=": "--topology: names no machine",
     "--topology x.xml --cores 2": "--topology: says sockets and cores already",
 }
 
@@ -122,3 +123,20 @@ def test_options(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", str(ROOT / "deploy/deployments/uneven.toml"), *words.split()]) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"skerry: {OPTIONS[words]}") and err.count("\n") == 1, err
+
+
+COMPARE = {
+    "--layout=": "--layout: '' is not one of per-socket",
+    "--lock foo": "--lock: 'foo' is not one of clh",
+    "--lock none": "--lock none: per-socket: cluster@0: kernel 'none+stat' runs on one core, not 2",
+    "--workload d": "--workload: 'd' is not one of a, b, c, f",
+    "--layout per-socket,size=3": "--layout size=3: this machine's sockets",
+}
+
+
+@pytest.mark.parametrize("words", COMPARE)
+def test_options_of_compare(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """what cannot be compared is refused before anything is built"""
+    assert cli.main(["compare", *words.split()]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"skerry: {COMPARE[words]}") and err.count("\n") == 1, err
