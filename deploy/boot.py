@@ -62,6 +62,7 @@ class Run:
             raise
 
     def _command(self) -> qemu.Command:
+        qemu.check_size(self.plan.machine, self.options.binary)
         files = image.contents(self.plan.cluster_map, self.options.build)
         loader = modules.loader(self.options.build)
         boot: Path | image.DirectBoot

@@ -17,8 +17,10 @@ from deploy.deployment import Deployment, Metrics
 from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.modules import REGIMES
 from topology.errors import InputError
+from topology.irregular import machine_of
 from topology.layouts import NAMES, is_layout_name
 from topology.machine import Machine, Shape, like
+from topology.reader import read_file
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
 
@@ -127,7 +129,9 @@ def load_plan(
         raise InputError("--metrics", "is not for a cluster map, which says all that runs")
     if all(said is None for said in (sockets, cores, memory, topology, smt)):
         return plan_map(path)
-    return plan_map(path, adapt(Deployment(), sockets, cores, memory, topology, None, None, smt).shape)
+    known = read_file(path)
+    given = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
+    return plan_map(path, adapt(given, sockets, cores, memory, topology, None, None, smt).shape)
 
 
 def of_plan(command: Callable[..., None]) -> Callable[..., None]:

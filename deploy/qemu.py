@@ -18,6 +18,8 @@ from deploy.image import DirectBoot
 from deploy.paths import BUILD
 from topology.clustermap import Network
 from topology.machine import Machine, Shape, emulated
+from topology.errors import InputError
+from topology.q35 import grid
 from topology.qemu import arguments
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
@@ -29,6 +31,8 @@ PRELOAD = BUILD / "deploy" / "listen-backlog.so"
 EXIT_SUCCESS = 33
 EXIT_FAILURE = 35
 EXIT_REFUSED = 99  # by the loader
+
+FEW, MANY_SINCE = 288, (9, 0)  # processors of a machine, and the version that has more
 
 
 @dataclass(frozen=True)
@@ -203,6 +207,15 @@ class Command:
             *["-netdev", f"user,id=net,{user_network(self.network, self.forwards)}"],
             *["-device", f"virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile={transmit}"],
         ]
+
+
+def check_size(machine: Machine, binary: str = BINARY) -> None:
+    """Places for processors, of which an irregular machine has more than it has cores."""
+    board = grid(machine.cores)
+    places, known = len(board.all_places()), version(binary)
+    if known < MANY_SINCE and places > FEW:
+        what = f"has places for {places} processors, and QEMU {known[0]}.{known[1]} has {FEW} at most"
+        raise InputError(machine.name, f"{what}; from {MANY_SINCE[0]}.{MANY_SINCE[1]} on there are more")
 
 
 def topology_arguments(shape: Shape | Machine, cpu_model: str = "max") -> list[str]:

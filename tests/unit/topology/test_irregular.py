@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from deploy import cli
+from deploy import cli, qemu
 from deploy.comparison import Comparison, steps, with_room
 from deploy.deployment import Deployment, Redis
 from deploy.expand import plan, plan_map
+from deploy.options import load_plan
 from tests.unit.topology.machines import MACHINES, write
 from tests.unit.topology.test_qemu import ask, processors
 from topology.check import check_map
@@ -155,6 +156,28 @@ def test_comparisons_have_room_on_any_machine(name: str, layouts: str, tmp_path:
         for layout, workload in steps(job):
             made = plan(job.deployment(layout, workload))
             assert sum(a.program == "redis-server" for a in made.cluster_map.applications) == made.machine.cpus - 1
+
+
+def test_older_emulators_have_fewer_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a machine that this QEMU does not have room for is refused with the version that has"""
+    machine = made_like("EPYC 9654", tmp_path)
+    qemu.check_size(one(machine))
+    monkeypatch.setattr(qemu, "version", lambda binary: (7, 2))
+    qemu.check_size(one(machine))
+    with pytest.raises(InputError, match="has places for 384 processors, and QEMU 7.2 has 288 at most; from 9.0 on"):
+        qemu.check_size(machine)
+
+
+def test_a_map_on_another_machine(tmp_path: Path) -> None:
+    """the command line changes the machine that an irregular map is for, where the map still fits"""
+    machine = with_shape(read_machine(str(write("Sandy Bridge, sockets of 8 and 4 cores", tmp_path)), memory=GIB))
+    path = tmp_path / "mine.dts"
+    path.write_text(write_dts(make_map(machine, "per-socket")))
+    assert load_plan(path, memory="1G").machine.memory == machine.memory
+    with pytest.raises(InputError, match="memory@0: numa-node-id is 0, not all of 0x0..0x40000000"):
+        load_plan(path, memory="512M")
+    with pytest.raises(InputError, match="cpu@8: the machine"):
+        load_plan(path, sockets=1, cores=8)
 
 
 def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
