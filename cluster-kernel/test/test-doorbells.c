@@ -157,6 +157,7 @@ static void a_bell_from_afar(void)
 		struct hosted *saved = machine;
 		machine = pair[1];
 		run_both(); /* who was told to listen by another core begins to look */
+		EXPECT(pair[1]->kernel.cpu[core]->own.look_at > 0, true);
 		struct thread *waiter = core ? make_thread(1010, 100, core) : pair[1]->root;
 		for (unsigned round = 0; round < 3; round++) {
 			machine = pair[1];

@@ -107,7 +107,7 @@ static void leave_out_channels(struct ranges *device, const struct boot_info *in
 static void list_devices(struct boot_info *info, const struct machine *m)
 {
 	uint64_t low = round_up(m->low_ram_end, DEVICE_ALIGN);
-	uint64_t high = 4 * GIB, top = m->address_limit < 1024 * GIB ? m->address_limit : 1024 * GIB;
+	uint64_t high = 4 * GIB, top = m->address_limit;
 	struct ranges device = { 0 };
 
 	for (uint32_t i = 0; i < m->ram.count; i++)

@@ -12,7 +12,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "acpi.h"
 #include "cpu.h"
 #include "loader.h"
 
@@ -83,7 +82,7 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 		die("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, wanted / 1024);
 	if (base == 0)
 		die("%s: the firmware gave device %u no addresses", channel->name, device);
-	if (acpi_memory(base, size) == NULL)
+	if (!identity_map(base, size))
 		die("%s: memory of device %u at 0x%lx is out of reach", channel->name, device, base);
 	return (struct boot_range){ base, channel->memory.size };
 }

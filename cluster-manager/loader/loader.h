@@ -20,8 +20,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* memory.c */
-/* Maps physical addresses up to `end`; 0 .. 4 GiB are there from the start. */
-void identity_extend(uint64_t end);
+/* Maps physical addresses where they are; 0 .. 4 GiB are there from the start. False: out of reach. */
+bool identity_map(uint64_t base, uint64_t size);
 /* One entry of a firmware memory map; usable entries first become RAM when all are known. */
 void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, bool is_ram);
 void memory_settle(struct machine *m);

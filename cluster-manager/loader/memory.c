@@ -5,41 +5,62 @@
 #include "loader.h"
 
 #define GIB (1ul << 30)
-#define MAPPABLE_END (512 * GIB) /* one PDPT */
+#define MAPPABLE_END (64 * 1024 * GIB) /* kernels have their direct map above, with as much room */
 enum { PRESENT_WRITE_LARGE = 0x83, PRESENT_WRITE = 3, POOL = 64 };
 
-extern uint64_t boot_pdpt[512];
-static _Alignas(4096) uint64_t pool[POOL][512]; /* page directories above 4 GiB for a CPU without 1 GiB pages */
+extern uint64_t boot_pml4[512];
+/* For 512 GiB each, or for one where the CPU has no pages of 1 GiB. */
+static _Alignas(4096) uint64_t pool[POOL][512];
+static uint32_t pool_used;
 
 struct ranges memory_busy;
 static struct ranges firmware; /* not usable, whatever overlapping entries say */
 
-void identity_extend(uint64_t end)
+static uint64_t *table_of(uint64_t *entry)
 {
-	static uint64_t mapped = 4; /* GiB */
-	static uint32_t used;
+	if (*entry == 0) {
+		if (pool_used == POOL)
+			return NULL;
+		*entry = (uint64_t)pool[pool_used++] | PRESENT_WRITE;
+	}
+	return (uint64_t *)(*entry & ~(uint64_t)(PAGE_SIZE - 1));
+}
+
+static bool map_gib(uint64_t number, bool huge)
+{
+	uint64_t *entry = table_of(&boot_pml4[number >> 9]), *table;
+
+	if (entry == NULL)
+		return false;
+	entry += number & 511;
+	if (*entry != 0)
+		return true;
+	if (huge) {
+		*entry = number * GIB | PRESENT_WRITE_LARGE;
+		return true;
+	}
+	table = table_of(entry);
+	for (uint64_t i = 0; table != NULL && i < 512; i++)
+		table[i] = number * GIB + i * LARGE_PAGE_SIZE + PRESENT_WRITE_LARGE;
+	return table != NULL;
+}
+
+bool identity_map(uint64_t base, uint64_t size)
+{
 	bool huge = cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);
 
-	if (end > MAPPABLE_END)
-		end = MAPPABLE_END; /* memory_settle drops RAM above */
-	for (; mapped * GIB < end; mapped++) {
-		if (huge) {
-			boot_pdpt[mapped] = mapped * GIB | PRESENT_WRITE_LARGE;
-			continue;
-		}
-		if (used == POOL)
-			die("more than %u GiB of address space need a CPU with 1 GiB pages", POOL + 4);
-		for (uint64_t i = 0; i < 512; i++)
-			pool[used][i] = mapped * GIB + i * LARGE_PAGE_SIZE + PRESENT_WRITE_LARGE;
-		boot_pdpt[mapped] = (uint64_t)pool[used++] | PRESENT_WRITE;
-	}
+	if (base >= MAPPABLE_END || size > MAPPABLE_END - base)
+		return false;
+	for (uint64_t gib = base / GIB; gib * GIB < base + size; gib++)
+		if (!map_gib(gib, huge))
+			return false;
+	return true;
 }
 
 const void *acpi_memory(uint64_t address, uint64_t size)
 {
-	if (address >= MAPPABLE_END || size > MAPPABLE_END - address)
+	if (!identity_map(address, size))
 		return NULL;
-	identity_extend(address + size);
 	__asm__("" : "+r"(address)); /* the compiler takes small constant addresses for null pointers */
 	return (const void *)address;
 }
@@ -64,5 +85,7 @@ void memory_settle(struct machine *m)
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)
 		die("the firmware says nothing of usable memory");
-	identity_extend(m->ram.at[m->ram.count - 1].base + m->ram.at[m->ram.count - 1].size);
+	for (uint32_t i = 0; i < m->ram.count; i++)
+		if (!identity_map(m->ram.at[i].base, m->ram.at[i].size))
+			die("RAM at 0x%lx is more than the loader has page tables for", m->ram.at[i].base);
 }
