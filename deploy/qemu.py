@@ -20,7 +20,7 @@ from topology.clustermap import Network
 from topology.machine import Machine, Shape, emulated
 from topology.errors import InputError
 from topology.q35 import grid
-from topology.qemu import arguments
+from topology.qemu import address_bits, arguments
 
 BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
 
@@ -163,7 +163,7 @@ class Command:
 
     def arguments(self) -> list[str]:
         return [
-            *[self.binary, "-nodefaults", "-no-user-config", "-machine", self.machine, *self.accel.arguments],
+            *[self.binary, "-nodefaults", "-no-user-config", "-machine", self.machine, *self._accel()],
             *topology_arguments(self.shape, self.accel.cpu_model),
             *self._boot(),
             *self._network(),
@@ -176,6 +176,13 @@ class Command:
             *(["-gdb", f"tcp:127.0.0.1:{self.gdb_port}", "-S"] if self.gdb_port else []),
             *self.extra,
         ]
+
+    def _accel(self) -> list[str]:
+        """An emulated processor has wider addresses where there is much memory; KVM's has what the host's has."""
+        words = list(self.accel.arguments)
+        if self.accel.emulated and (bits := address_bits(emulated(self.shape))):
+            words[words.index("-cpu") + 1] += f",vendor=GenuineIntel,phys-bits={bits}"  # AMD's have a hole below 1 TiB
+        return words
 
     def _boot(self) -> list[str]:
         if isinstance(self.boot, DirectBoot):

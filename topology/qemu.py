@@ -4,22 +4,22 @@
 from topology.errors import InputError
 from topology.machine import Machine
 from topology.q35 import Grid, Place, grid, place
-from topology.units import GIB, MIB
+from topology.units import MIB
 
 MAX_CPUS = 1024  # of the loader's tables too
-MAX_ADDRESS_BITS = 52  # 40 unless told otherwise
-PCI_WINDOW = 64 * GIB  # above RAM, with what it is aligned to
+ADDRESS_BITS = range(40, 53)  # that QEMU can emulate; 40 unless told otherwise
 
 
 def address_bits(machine: Machine) -> int | None:
-    """The width of physical addresses, where the usual 40 bits are not enough."""
-    end = max(r.end for r in place(machine).memory) + PCI_WINDOW
-    if end < 1000 * GIB:
-        return None
-    bits = end.bit_length()
-    if bits > MAX_ADDRESS_BITS:
-        raise InputError(machine.name, f"its memory ends at {end:#x}, beyond what QEMU can emulate")
-    return max(bits, 41)
+    """The width of physical addresses, where the usual 40 bits are not enough.
+
+    SeaBIOS gives the last quarter of the address space to devices, whether or not there is RAM in it.
+    """
+    end = max(r.end for r in place(machine).memory)
+    for bits in ADDRESS_BITS:
+        if end <= (1 << bits) * 3 // 4:
+            return None if bits == ADDRESS_BITS[0] else bits
+    raise InputError(machine.name, f"its memory ends at {end:#x}, beyond what QEMU can emulate")
 
 
 def cpu_argument(machine: Machine) -> str:
