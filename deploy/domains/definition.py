@@ -10,7 +10,6 @@ from deploy.domains.machines import Machines
 from deploy.domains.record import Record
 from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
-from deploy.metal import REACH
 from deploy.qemu import user_network
 from topology.clustermap import Network
 from topology.libvirt_domain import machine_elements
@@ -36,8 +35,6 @@ def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool
     for element in machine_elements(machines.each[number], machines.clusters_of(number) if machines.pinned else None):
         if element.tag == "os" and uefi:
             _uefi(element)
-        if element.tag == "cpu" and any(machines.shared(number)):
-            _narrow(element)
         if element.tag == "devices":
             devices = element
             continue
@@ -56,12 +53,6 @@ def _uefi(system: Element) -> None:
     firmware = ElementTree.SubElement(system, "firmware")
     for feature in ("enrolled-keys", "secure-boot"):
         ElementTree.SubElement(firmware, "feature", enabled="no", name=feature)
-
-
-def _narrow(cpu: Element) -> None:
-    """Firmware puts the memory of devices at the end of what the processor can address; the loader must reach it."""
-    if cpu.find("maxphysaddr") is None:
-        cpu.insert(1, ElementTree.Element("maxphysaddr", mode="emulate", bits=str(REACH.bit_length() - 1)))
 
 
 def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: Element | None) -> Element:

@@ -78,7 +78,6 @@ def test_shared_memory() -> None:
         [(m.get("name"), m.findtext("size"), a.get("slot")) for m in root.iter("shmem") if (a := m.find("address")) is not None]
         for root in three
     ]
-    assert {root.find("cpu/maxphysaddr").get("bits") for root in three} == {"39"}, "within the loader's reach"  # type: ignore[union-attr]
     assert found == [
         [("skerry-test-channel0", "16", "0x11"), ("skerry-test-channel1", "16", "0x12")],
         [("skerry-test-channel0", "16", "0x11")],
