@@ -15,7 +15,7 @@ from topology.machine import Machine, MemoryRange
 from topology.sources import LIVE, read_machine
 from topology.units import LARGE_PAGE
 
-REACH = 64 << 40     # of the loader's page tables (memory.c)
+REACH = 31 << 40     # of the loader's page tables for RAM (memory.c)
 SLACK = LARGE_PAGE   # holes that the loader does not mind (map_check_memory.c)
 IOMEM = Path("/proc/iomem")
 # What firmware's memory map becomes there; other entries are Linux's own or devices'.

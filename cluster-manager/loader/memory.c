@@ -5,11 +5,11 @@
 #include "loader.h"
 
 #define GIB (1ul << 30)
-#define MAPPABLE_END (64 * 1024 * GIB) /* kernels have their direct map above, with as much room */
+#define MAPPABLE_END (127 * 1024 * GIB) /* as much room has the kernels' direct map */
 enum { PRESENT_WRITE_LARGE = 0x83, PRESENT_WRITE = 3, POOL = 64 };
 
 extern uint64_t boot_pml4[512];
-/* For 512 GiB each, or for one where the CPU has no pages of 1 GiB. */
+/* For 512 GiB each, in all 31 TiB beside the first; or for one GiB each where the CPU has no pages of that size. */
 static _Alignas(4096) uint64_t pool[POOL][512];
 static uint32_t pool_used;
 

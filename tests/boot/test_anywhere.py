@@ -14,6 +14,8 @@ from deploy.errors import Failure
 from deploy.expand import Plan, plan
 from tests.boot import screen
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from topology.machine import Shape
+from topology.units import GIB
 
 
 def answers(run: object) -> None:
@@ -136,3 +138,10 @@ def test_wrong_option() -> None:
     with pytest.raises(Failure, match="there is no option serial=0x3f8"):
         with machine(with_redis(2, 1), extra=("-append", "screen=off serial=0x3f8")) as run:
             run.wait_serving()
+
+
+def test_much_memory() -> None:
+    """memory and devices far above 512 GiB are within reach; only what is touched is used"""
+    with machine(with_redis(shape=Shape(2, 1, 400 * GIB))) as run:
+        answers(run)
+        assert "cluster@1: kernel clh, 1 core, 4095" in run.console
