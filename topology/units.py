@@ -16,9 +16,10 @@ _SUFFIX = {"": 1, "K": KIB, "M": MIB, "G": GIB}
 
 def parse_size(text: str | int, what: str = "size") -> int:
     """`1G`, `512M`, `512MiB`, `4096` -> bytes."""
-    match = re.fullmatch(r"(\d+)\s*([KMG]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"(\d{1,25})\s*([KMG]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE | re.ASCII)
     if not match or int(match[1]) == 0:
-        raise InputError(what, f"'{text}' is not a size such as 512M or 2G")
+        shown = str(text) if len(str(text)) <= 60 else f"{str(text)[:60]}…"
+        raise InputError(what, f"'{shown}' is not a size such as 512M or 2G")
     return int(match[1]) * _SUFFIX[match[2].upper()]
 
 

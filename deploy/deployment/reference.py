@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
-from deploy.deployment import problems, schema
+from deploy.deployment import problems, schema, values
 from deploy.paths import ROOT
 
 SCHEMA = ROOT / "docs/deployment.schema.json"
@@ -70,7 +70,7 @@ def _default(key: str, value: Any) -> str:
     if value is None:
         return ""
     if key == "heap":
-        return f'`"{schema.size_text(value)}"`'
+        return f'`"{values.size_text(value)}"`'
     if isinstance(value, IPv4Network):
         return f'`"{value}"`'
     return f"`{json.dumps(value)}`" if isinstance(value, (str, int, bool, list)) else ""

@@ -5,159 +5,37 @@ The reader checks files against it; the JSON schema and the reference in docs/ a
 """
 
 import re
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from deploy import modules
-from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis, Subnet
-from deploy.deployment.model import Port as ForwardedPort
-from deploy.deployment.model import Program as ProgramDefaults
 from deploy.addresses import LAST, REDIS_FIRST
-from topology.errors import InputError
+from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis, Subnet
+from deploy.deployment.model import Program as ProgramDefaults
+from deploy.deployment.values import (
+    HOST_PORT,
+    NAME_PATTERN,
+    Address,
+    Arguments,
+    Cpu,
+    Forwarded,
+    Lock,
+    Name,
+    Port,
+    ProgramName,
+    Size,
+    Subnetwork,
+    integer,
+    one_of,
+    size_text,
+    wrong,
+)
 from topology.layouts import NAMES
-from topology.limits import NAME_SIZE
 from topology.network_check import MTU_RANGE
-from topology.units import LARGE_PAGE, format_size, parse_size
 
 # Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
 NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "virtio-net", "metrics")
-
-
-def wrong(text: str, *at: str | int) -> PydanticCustomError:
-    """A problem of a whole table, to be shown at the key `at`."""
-    return PydanticCustomError("skerry", "{text}", {"text": text, "at": at})
-
-
-def _size(value: Any) -> int:
-    if type(value) not in (int, str):
-        raise PydanticCustomError("size_type", "not a size")
-    try:
-        size = parse_size(value)
-    except InputError:
-        raise PydanticCustomError("size_type", "not a size") from None
-    if size % LARGE_PAGE:
-        raise wrong(f"{value} is not a multiple of 2 MiB")
-    if size >= 1 << 52:
-        raise wrong(f"{value} is more than a machine can address")
-    return size
-
-
-def _one_of(*choices: str) -> Any:
-    def check(value: str) -> str:
-        if value not in choices:
-            raise PydanticCustomError("choice", "not a choice")
-        return value
-
-    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(choices)})]
-
-
-def _integer(low: int, high: int) -> Any:
-    return Annotated[int, Field(ge=low, le=high)]
-
-
-def _argument(value: str) -> str:
-    if "\0" in value:
-        raise wrong("an argument cannot hold a character of 0, which ends it")
-    return value
-
-
-def _subnet(value: Any) -> IPv4Network:
-    try:
-        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value, re.ASCII) else None
-    except ValueError:
-        found = None
-    if found is None:
-        raise PydanticCustomError("subnet_type", "not a subnet")
-    subnet = found.network
-    if subnet.prefixlen > 24:
-        raise wrong(f"'{value}' is too small: instances are at .{REDIS_FIRST} and above; it takes a /24 or larger")
-    if subnet.prefixlen < 8:
-        raise wrong(f"'{value}' is not {SUBNET}")
-    if found.ip != subnet.network_address:
-        raise wrong(f"'{value}' names an address in a subnet; the subnet is {subnet}")
-    if subnet.is_loopback or subnet.is_multicast or subnet.is_reserved or subnet.network_address.packed[0] == 0:
-        raise wrong(f"'{value}' is not for machines; take a private one such as 10.0.3.0/24")
-    return subnet
-
-
-def _address(value: Any) -> IPv4Address:
-    try:
-        if isinstance(value, str):
-            return IPv4Address(value)
-    except ValueError:
-        pass
-    raise PydanticCustomError("address_type", "not an address")
-
-
-def _forwarded(value: Any) -> ForwardedPort:
-    """7000, or "17000:7000", as compose files have it: the host's port first."""
-    if type(value) is int and 1 <= value <= 65535:
-        return ForwardedPort(value)
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,5}):(\d{1,5})", value, re.ASCII)):
-        outside, inside = int(match[1]), int(match[2])
-        if 1 <= outside <= 65535 and 1 <= inside <= 65535:
-            return ForwardedPort(inside, outside)
-    raise PydanticCustomError("port_type", "not a port")
-
-
-_SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
-Size = Annotated[
-    int,
-    BeforeValidator(_size),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "string", "pattern": _SIZE_PATTERN}, {"type": "integer", "minimum": LARGE_PAGE}],
-            "x-expected": "a size such as 512M or 2G",
-        }
-    ),
-]
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-
-
-def _name(longest: int) -> Any:
-    expected = f"made of letters, digits, '.', '_' and '-', {longest} at most"
-    return Annotated[
-        str, Field(pattern=NAME_PATTERN, max_length=longest, json_schema_extra={"x-expected": expected})
-    ]
-
-
-Name = _name(60)  # becomes the name of files
-ProgramName = _name(NAME_SIZE - len("@1ff") - 1)
-Arguments = list[Annotated[str, AfterValidator(_argument)]]
-Lock = _one_of(*modules.REGIMES)
-Port = _integer(1, 65535)
-Cpu = _integer(0, 1023)
-HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
-Forwarded = Annotated[
-    ForwardedPort,
-    BeforeValidator(_forwarded),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "pattern": r"^\d+:\d+$"}],
-            "x-expected": "a port from 1 to 65535, or 'HOST:PORT' with one of each",
-            "x-plural": "ports from 1 to 65535, or 'HOST:PORT' with one of each",
-        }
-    ),
-]
-SUBNET = "an IPv4 subnet of /8 to /24 such as 10.0.3.0/24"
-Subnetwork = Annotated[
-    IPv4Network,
-    BeforeValidator(_subnet),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+/\d+$", "x-expected": SUBNET}),
-]
-Address = Annotated[
-    IPv4Address,
-    BeforeValidator(_address),
-    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$", "x-expected": "an IPv4 address such as 10.0.3.1"}),
-]
-
-
-def size_text(size: int) -> str:
-    """As a file would say it."""
-    return format_size(size).replace(" ", "").replace("iB", "")
 
 
 class Table(BaseModel):
@@ -170,11 +48,11 @@ class Machine(Table):
     """The machine that is emulated, or that a libvirt domain is made of: so many sockets, all alike, or one that a
     file describes."""
 
-    sockets: _integer(1, 16) = Field(2, description="Sockets.")
-    cores: _integer(1, 64) = Field(2, description="Cores of each socket.")
-    threads: _integer(1, 8) = Field(1, description="Hardware threads of each core.")
-    l3_caches: _integer(0, 64) = Field(1, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
-    numa_nodes: _integer(1, 64) = Field(1, description="NUMA nodes of each socket, for the layout `per-numa`.")
+    sockets: integer(1, 16) = Field(2, description="Sockets.")
+    cores: integer(1, 64) = Field(2, description="Cores of each socket.")
+    threads: integer(1, 8) = Field(1, description="Hardware threads of each core.")
+    l3_caches: integer(0, 64) = Field(1, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
+    numa_nodes: integer(1, 64) = Field(1, description="NUMA nodes of each socket, for the layout `per-numa`.")
     memory: Size | None = Field(
         None, description="Memory of each NUMA node. Default: 512M for each of its threads, at least 1G."
     )
@@ -228,7 +106,7 @@ class Clusters(Table):
 class RedisTable(Table):
     """Instances of Redis. Without this table there are none."""
 
-    instances: _integer(0, 64) | _one_of(EVERY_CORE) = Field(
+    instances: integer(0, 64) | one_of(EVERY_CORE) = Field(
         Redis.instances,
         description="One on every core but the network's (core 0, unless there is no other), or so many from core 1 on.",
     )
@@ -243,7 +121,7 @@ class RedisTable(Table):
     args: Arguments = Field(
         list(Redis.args), description="Arguments of redis-server behind `--port`. The default turns persistence off."
     )
-    stack: _one_of(*STACKS) = Field(
+    stack: one_of(*STACKS) = Field(
         Redis.stack,
         description="Where an instance's TCP/IP is: `inproc`, in its process (few kernel entries), or `process`, in a "
         "process of its own beside it, as in the papers (many).",
@@ -261,18 +139,18 @@ class RedisTable(Table):
 class Ycsb(Table):
     """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
 
-    clients: _integer(0, 16) = Field(Load.clients, description="Clients of each Redis; 0: no load.")
-    workload: _one_of(*WORKLOADS) = Field(
+    clients: integer(0, 16) = Field(Load.clients, description="Clients of each Redis; 0: no load.")
+    workload: one_of(*WORKLOADS) = Field(
         Load.workload,
         description="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` "
         "read-modify-write.",
     )
-    records: _integer(1, 1 << 28) = Field(Load.records, description="Records of each Redis.")
-    operations: _integer(1, 1 << 40) = Field(Load.operations, description="Operations of each client.")
+    records: integer(1, 1 << 28) = Field(Load.records, description="Records of each Redis.")
+    operations: integer(1, 1 << 40) = Field(Load.operations, description="Operations of each client.")
     value_size: Annotated[int, Field(ge=240, le=64 << 20, multiple_of=10)] = Field(
         Load.value_size, description="Bytes of a record, in ten fields."
     )
-    pipeline: _integer(1, 1024) = Field(Load.pipeline, description="Requests that a client has on the way at once.")
+    pipeline: integer(1, 1024) = Field(Load.pipeline, description="Requests that a client has on the way at once.")
     heap: Size = Field(Load.heap, description="Memory that each client reserves.")
 
 
@@ -291,7 +169,7 @@ class MetricsTable(Table):
 class ProgramTable(Table):
     """Any other program of the image, as often as wanted: one process on one core."""
 
-    program: _one_of(*(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)) = Field(
+    program: one_of(*(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)) = Field(
         description="Its name in the image."
     )
     cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")
@@ -322,7 +200,7 @@ class NetworkTable(Table):
         Subnet.network, description="Redis instances are at its .101 and above, everything else at its .151 and above."
     )
     gateway: Address | None = Field(None, description="The subnet's way out. Default: its second address, as 10.0.2.2.")
-    mtu: _integer(MTU_RANGE.start, MTU_RANGE.stop - 1) = Field(Subnet.mtu, description="Bytes of a packet.")
+    mtu: integer(MTU_RANGE.start, MTU_RANGE.stop - 1) = Field(Subnet.mtu, description="Bytes of a packet.")
     forward: bool = Field(
         Subnet.forward, description="Ports of the host's loopback lead to what serves; `false`: only programs in the machine "
         "reach it, or a bridge's."
@@ -346,7 +224,7 @@ class File(Table):
     """A deployment: which programs run on which machine, under which kernels."""
 
     name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
-    shutdown: _one_of("when-done", "never") = Field(
+    shutdown: one_of("when-done", "never") = Field(
         "when-done", description="Power off when every program that counts (`barrier`, and every client) has ended, if "
         "there is one; or never."
     )

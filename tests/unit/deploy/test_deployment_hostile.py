@@ -107,6 +107,7 @@ OPTIONS = {
     "--lock foo": "--lock: 'foo' is not one of clh",
     "--lock none": "--lock: cluster@0: kernel 'none' runs on one core, not 3",
     "--memory=": "--memory: '' is not a size",
+    f"--memory {'9' * 5000}": "--memory: '999",
     "--memory 300G": "--memory: the machine has memory that ends at 902 GiB",
     "--timeout nan": "Invalid value for '--timeout': nan is not a number of seconds",
     "--timeout inf": "Invalid value for '--timeout': inf is not a number of seconds",

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kinds of values in a deployment file: what is accepted, and in `x-expected` how a mistake is answered."""
+
+import re
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from deploy import modules
+from deploy.addresses import REDIS_FIRST
+from deploy.deployment.model import Port as ForwardedPort
+from topology.errors import InputError
+from topology.limits import NAME_SIZE
+from topology.units import LARGE_PAGE, format_size, parse_size
+
+
+def wrong(text: str, *at: str | int) -> PydanticCustomError:
+    """A problem of a whole table, to be shown at the key `at`."""
+    return PydanticCustomError("skerry", "{text}", {"text": text, "at": at})
+
+
+def _size(value: Any) -> int:
+    if type(value) not in (int, str):
+        raise PydanticCustomError("size_type", "not a size")
+    try:
+        size = parse_size(value)
+    except InputError:
+        raise PydanticCustomError("size_type", "not a size") from None
+    if size % LARGE_PAGE:
+        raise wrong(f"{value} is not a multiple of 2 MiB")
+    if size >= 1 << 52:
+        raise wrong(f"{value} is more than a machine can address")
+    return size
+
+
+def one_of(*choices: str) -> Any:
+    def check(value: str) -> str:
+        if value not in choices:
+            raise PydanticCustomError("choice", "not a choice")
+        return value
+
+    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(choices)})]
+
+
+def integer(low: int, high: int) -> Any:
+    return Annotated[int, Field(ge=low, le=high)]
+
+
+def _argument(value: str) -> str:
+    if "\0" in value:
+        raise wrong("an argument cannot hold a character of 0, which ends it")
+    return value
+
+
+def _subnet(value: Any) -> IPv4Network:
+    try:
+        found = IPv4Interface(value) if isinstance(value, str) and re.fullmatch(r"[\d.]+/\d+", value, re.ASCII) else None
+    except ValueError:
+        found = None
+    if found is None:
+        raise PydanticCustomError("subnet_type", "not a subnet")
+    subnet = found.network
+    if subnet.prefixlen > 24:
+        raise wrong(f"'{value}' is too small: instances are at .{REDIS_FIRST} and above; it takes a /24 or larger")
+    if subnet.prefixlen < 8:
+        raise wrong(f"'{value}' is not {SUBNET}")
+    if found.ip != subnet.network_address:
+        raise wrong(f"'{value}' names an address in a subnet; the subnet is {subnet}")
+    if subnet.is_loopback or subnet.is_multicast or subnet.is_reserved or subnet.network_address.packed[0] == 0:
+        raise wrong(f"'{value}' is not for machines; take a private one such as 10.0.3.0/24")
+    return subnet
+
+
+def _address(value: Any) -> IPv4Address:
+    try:
+        if isinstance(value, str):
+            return IPv4Address(value)
+    except ValueError:
+        pass
+    raise PydanticCustomError("address_type", "not an address")
+
+
+def _forwarded(value: Any) -> ForwardedPort:
+    """7000, or "17000:7000", as compose files have it: the host's port first."""
+    if type(value) is int and 1 <= value <= 65535:
+        return ForwardedPort(value)
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d{1,5}):(\d{1,5})", value, re.ASCII)):
+        outside, inside = int(match[1]), int(match[2])
+        if 1 <= outside <= 65535 and 1 <= inside <= 65535:
+            return ForwardedPort(inside, outside)
+    raise PydanticCustomError("port_type", "not a port")
+
+
+_SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": _SIZE_PATTERN}, {"type": "integer", "minimum": LARGE_PAGE}],
+            "x-expected": "a size such as 512M or 2G",
+        }
+    ),
+]
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
+
+def named(longest: int) -> Any:
+    expected = f"made of letters, digits, '.', '_' and '-', {longest} at most"
+    return Annotated[
+        str, Field(pattern=NAME_PATTERN, max_length=longest, json_schema_extra={"x-expected": expected})
+    ]
+
+
+Name = named(60)  # becomes the name of files
+ProgramName = named(NAME_SIZE - len("@1ff") - 1)
+Arguments = list[Annotated[str, AfterValidator(_argument)]]
+Lock = one_of(*modules.REGIMES)
+Port = integer(1, 65535)
+Cpu = integer(0, 1023)
+HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
+Forwarded = Annotated[
+    ForwardedPort,
+    BeforeValidator(_forwarded),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": 1, "maximum": 65535}, {"type": "string", "pattern": r"^\d+:\d+$"}],
+            "x-expected": "a port from 1 to 65535, or 'HOST:PORT' with one of each",
+            "x-plural": "ports from 1 to 65535, or 'HOST:PORT' with one of each",
+        }
+    ),
+]
+SUBNET = "an IPv4 subnet of /8 to /24 such as 10.0.3.0/24"
+Subnetwork = Annotated[
+    IPv4Network,
+    BeforeValidator(_subnet),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+/\d+$", "x-expected": SUBNET}),
+]
+Address = Annotated[
+    IPv4Address,
+    BeforeValidator(_address),
+    WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$", "x-expected": "an IPv4 address such as 10.0.3.1"}),
+]
+
+
+def size_text(size: int) -> str:
+    """As a file would say it."""
+    return format_size(size).replace(" ", "").replace("iB", "")
