@@ -48,7 +48,7 @@ FILES: dict[str, tuple[str, str]] = {
     "records beyond heap": (f"{R}heap = '64M'\n[ycsb]\nclients = 1\nrecords = 1000000", "5: [ycsb] records: 1000000 records of 1000 bytes do not fit into a heap of 64M"),
     "values beyond heap": (f"{R}[ycsb]\nclients = 1\nvalue-size = 10000000", "4: [ycsb] value-size: 10000 records of 10000000 bytes"),
     "layout that nobody named": (f"[machine]\ncores = 61\n{R}instances = 1", "1: [machine]: layout per-socket: a cluster would have 61 cpus and a kernel runs on 60"),
-    "memory that nobody named": (f"[machine]\nsockets = 16\ncores = 64\n[clusters]\nlayout = 'size=32'\n{R}instances = 1", "1: [machine]: the machine has memory that ends at"),
+    "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'", "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),
     "programs without end": (PROGRAM * 520, "1: [[program]]: applications: 522 are more than 512"),
     # text
@@ -108,7 +108,7 @@ OPTIONS = {
     "--lock none": "--lock: cluster@0: kernel 'none' runs on one core, not 3",
     "--memory=": "--memory: '' is not a size",
     f"--memory {'9' * 5000}": "--memory: '999",
-    "--memory 300G": "--memory: the machine has memory that ends at 902 GiB",
+    "--memory 20000G": "--memory: the machine has memory that ends at",
     "--timeout nan": "Invalid value for '--timeout': nan is not a number of seconds",
     "--timeout inf": "Invalid value for '--timeout': inf is not a number of seconds",
     "--sockets 3 --smt off": "--smt: is for a machine whose cores have several threads",
