@@ -29,7 +29,7 @@ def press(state: State, key: str, rows: int, page: int) -> State:
     if key in moves:
         return replace(state, scroll=min(last, max(0, min(state.scroll, last) + moves[key])))
     if key == "h":
-        return replace(state, help=not state.help)
+        return replace(state, help=not state.help, scroll=0)
     if key == "v":
         return state.with_view(VIEWS[(VIEWS.index(state.view) + 1) % len(VIEWS)])
     if len(key) == 1 and key in "1234":

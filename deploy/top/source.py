@@ -77,26 +77,40 @@ def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
 
 
 def trouble(events: tuple[Event, ...]) -> list[str]:
-    """In words: clusters that were lost, programs that were killed or could not be started."""
-    return [_words(event) for event in events if event.kind in TROUBLE]
+    """In words: clusters that were lost, programs that were killed, ended badly or could not be started."""
+    return [_words(event) for event in events if event.kind in TROUBLE or event.kind == "exit" and event.get("status")]
 
 
 def _words(event: Event) -> str:
     if event.kind == "cluster-lost":
         return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
+    if event.kind == "exit":
+        return f"{event.get('app')} ended with status {event.get('status')}"
     what = f"was killed: {event.get('cause')}" if event.kind == "fault" else f"could not be started: error {event.get('error')}"
     return f"{event.get('app')} {what}"
 
 
-def ended(events: tuple[Event, ...], otherwise: str) -> Ended:
+def ended(events: tuple[Event, ...], otherwise: str, known: int = 0) -> Ended:
+    """Why it did. `known`: of so many events it was seen to run on, so that being done is not why it ended."""
     done = [event for event in events if event.kind == "done"]
-    if done and not done[-1].get("status"):
-        return Ended("the machine is done: all that it waited for has ended well", True)
-    if done:
-        return Ended(f"the machine failed: {done[-1].get('why') or (trouble(events) or [str(done[-1])])[-1]}", False)
-    if bad := trouble(events):
-        return Ended(f"{otherwise}; before that, {bad[-1]}", False)
-    return Ended(otherwise, True)
+    failed = bool(done and done[-1].get("status"))
+    bad = (str(done[-1].get("why") or "") if failed else "") or (trouble(events) or [str(done[-1]) if failed else ""])[-1]
+    if any(event.kind == "done" for event in events[known:]):
+        well = "the machine is done: all that it waited for has ended well"
+        return Ended(f"the machine failed: {bad}" if failed else well, not failed)
+    return Ended(f"{otherwise}; before that, {bad}" if bad else otherwise, not bad)
+
+
+class _Known:
+    """How many events a machine survived. One that is done may be seen once more before it is gone."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self._last = 0
+
+    def looked(self, found: Look) -> Look:
+        self.events, self._last = self._last, len(found.events)
+        return found
 
 
 def _take(machine: live.Machine, instances: Instances, addresses: dict[str, str]) -> Look:
@@ -115,6 +129,7 @@ class Local:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._events = EventStream()
+        self._known = _Known()
         self._instances = Instances()
         self.name, self._addresses = _described(folder)
         self.emulated = live.local(folder).emulated
@@ -124,13 +139,15 @@ class Local:
     def look(self) -> Look:
         self._events.feed(self._file.read())
         try:
-            return _take(live.Machine(self._events, live.monitor_memory(self._folder), self.emulated), self._instances, self._addresses)
+            machine = live.Machine(self._events, live.monitor_memory(self._folder), self.emulated)
+            return self._known.looked(_take(machine, self._instances, self._addresses))
         except Failure as failure:
             if not self._gone():
                 raise
             self._events.feed(self._file.read())
             owner = self._folder.name.split("-")[2]
-            raise ended(tuple(self._events.events), f"the machine is gone: its skerry, process {owner}, ended it or lost its emulator") from failure
+            why = f"the machine is gone: its skerry, process {owner}, ended it or lost its emulator"
+            raise ended(tuple(self._events.events), why, self._known.events) from failure
 
     def _gone(self) -> bool:
         deadline = time.monotonic() + _GRACE
@@ -158,6 +175,7 @@ class Domain:
 
     def __init__(self, of: Deployed) -> None:
         self._of = of
+        self._known = _Known()
         self._instances = Instances()
         reached = {f.application for f in of.record.forwards if of.record.bridge or f.is_open}
         self._addresses = {str(one["app"]): str(one["address"]) for one in of.record.instances() if one["app"] in reached}
@@ -166,13 +184,16 @@ class Domain:
 
     def look(self) -> Look:
         if not self._active():
-            raise ended(tuple(self._of.events()), f"the machine does not run: {self._of.state().word}")
+            raise self._ended("does not run")
         try:
-            return _take(live.of_domain(self._of), self._instances, self._addresses)
+            return self._known.looked(_take(live.of_domain(self._of), self._instances, self._addresses))
         except Failure as failure:
             if self._active():
                 raise
-            raise ended(tuple(self._of.events()), f"the machine was switched off: {self._of.state().word}") from failure
+            raise self._ended("was switched off") from failure
+
+    def _ended(self, what: str) -> Ended:
+        return ended(tuple(self._of.events()), f"the machine {what}: {self._of.state().word}", self._known.events)
 
     def _active(self) -> bool:
         from deploy.domains.connection import explained

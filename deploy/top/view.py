@@ -132,10 +132,19 @@ def _line(columns: Sequence[Column], cells: Sequence[str]) -> str:
 
 def table(sample: Sample, state: State) -> tuple[str, list[str]]:
     """The columns' names, and all rows."""
-    columns = COLUMNS[state.view]
+    found = ordered(sample, state)
+    columns = [_fitted(c, [row[i] for row in found]) for i, c in enumerate(COLUMNS[state.view])]
     titles = [f"{c.title}*" if i == state.sorted_by else c.title for i, c in enumerate(columns)]
-    lines = [_line(columns, [c.show(v) for c, v in zip(columns, row, strict=True)]) for row in ordered(sample, state)]
+    lines = [_line(columns, [c.show(v) for c, v in zip(columns, row, strict=True)]) for row in found]
     return _line(columns, titles), lines
+
+
+def _fitted(column: Column, values: Sequence[Value]) -> Column:
+    """Names take no more room than the longest, and than the column has."""
+    if not column.left:
+        return column
+    longest = max((len(column.show(value)) for value in values), default=0)
+    return replace(column, width=min(column.width, max(longest, len(column.title) + 1)))
 
 
 def _duration(seconds: float) -> str:
@@ -179,19 +188,23 @@ def screen(name: str, emulated: bool, sample: Sample | None, state: State, width
     room = max(0, height - FRAME)
     shown = ""
     if state.help:
-        titles, body = "Keys", list(HELP[: room])
+        titles, body, shown = "Keys", *_seen(HELP, state.scroll, room)
     elif sample is None:
         titles, body = "", []
     else:
         titles, lines = table(sample, state)
-        first = min(state.scroll, max(0, len(lines) - room))
-        body = lines[first : first + room]
-        if len(lines) > room > 0:
-            shown = f"{first + 1}-{first + len(body)}/{len(lines)}"
+        body, shown = _seen(lines, state.scroll, room)
         if not lines:
             body = [_nothing(state.view)][:room]
     filled = [*top, titles, *body, *[""] * (room - len(body)), _keys(state, shown, width)]
     return [_printable(line)[:width] for line in (filled if height >= FRAME else [*filled[: height - 1], filled[-1]])]
+
+
+def _seen(lines: Sequence[str], scroll: int, room: int) -> tuple[list[str], str]:
+    """Of more lines than there is room for those that are scrolled to, and which these are."""
+    first = min(scroll, max(0, len(lines) - room))
+    body = list(lines[first : first + room])
+    return body, f"{first + 1}-{first + len(body)}/{len(lines)}" if len(lines) > room > 0 else ""
 
 
 def _nothing(view: str) -> str:

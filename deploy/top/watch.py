@@ -12,7 +12,7 @@ from deploy.top import keys
 from deploy.top.sample import Sample, between
 from deploy.top.source import Look, Source
 from deploy.top.terminal import Terminal
-from deploy.top.view import FRAME, State, rows, screen
+from deploy.top.view import FRAME, HELP, State, rows, screen
 
 _TICK = 0.25  # seconds in which a new size is noticed
 
@@ -69,7 +69,7 @@ class Watch:
             if key == keys.QUIT:
                 return False
             page = max(0, self._terminal.size()[1] - FRAME)
-            found = len(rows(self._shown, self._state.view)) if self._shown else 0
+            found = len(HELP) if self._state.help else len(rows(self._shown, self._state.view)) if self._shown else 0
             self._state = keys.press(self._state, key, found, page)
         return True
 

@@ -27,7 +27,7 @@ from deploy.top.instances import Served
 from deploy.top.keys import decode, press
 from deploy.top.sample import Sample, between
 from deploy.top.source import Ended, Look, ended
-from deploy.top.view import COLUMNS, INTERVALS, VIEWS, State, plain, screen
+from deploy.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
 from topology.errors import InputError
 
 HZ = 1_000_000_000
@@ -151,6 +151,18 @@ def test_scrolls() -> None:
     assert screen("name", False, made, replace(state, scroll=1000), 80, 60)[-1].endswith("10-64/64")
 
 
+def test_small() -> None:
+    """40x10: what an instance does is seen, and all keys are told of by scrolling"""
+    lines = screen("name", False, sample(), State(view="redis"), 40, 10)
+    assert lines[3:5] == ["instance*   redis/s", "redis@1         500"]
+    state = State(help=True)
+    told = []
+    for _ in HELP:
+        told.append(screen("name", False, sample(), state, 80, 6)[4])
+        state = press(state, "down", len(HELP), 1)
+    assert told == list(HELP)
+
+
 def test_keys() -> None:
     """what a terminal sends, and what it does"""
     assert decode("q\x1b[A\x1bOB\x1b[6~\tj \x1b[99;5Zé") == ["q", "up", "down", "page-down", "v", "down", "p", "\x1b[99;5Z", "é"]
@@ -205,6 +217,12 @@ def test_why_it_ended() -> None:
     failed = (Event("done", {"status": 1, "why": "an application was killed"}),)
     assert ended(done, "").well and "ended well" in str(ended(done, ""))
     assert not ended(failed, "").well and "an application was killed" in str(ended(failed, ""))
+    kept = ended(done, "it is gone", len(done))
+    assert kept.well and str(kept) == "it is gone"
+    kept = ended(failed, "it is gone", len(failed))
+    assert not kept.well and str(kept) == "it is gone; before that, an application was killed"
+    crashed = ended((Event("exit", {"app": "a@1", "status": 3}),), "it is gone")
+    assert not crashed.well and str(crashed) == "it is gone; before that, a@1 ended with status 3"
     assert ended((), "somebody ended it").well and str(ended((), "somebody ended it")) == "somebody ended it"
 
 
