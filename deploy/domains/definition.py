@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import PurePosixPath
 
 from deploy.domains.machines import Machines
-from deploy.domains.record import Record
+from deploy.domains.record import Record, fingerprint
 from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
 from deploy.qemu import user_network
@@ -67,7 +68,7 @@ def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: El
     ElementTree.SubElement(devices, "controller", type="usb", model="none")
     if record.bridge and record.machine == 0:
         port = ElementTree.SubElement(devices, "interface", type="bridge")
-        ElementTree.SubElement(port, "mac", address=MAC)
+        ElementTree.SubElement(port, "mac", address=_bridge_mac(record.name))
         ElementTree.SubElement(port, "source", bridge=record.bridge)
         ElementTree.SubElement(port, "model", type="virtio")
         ElementTree.SubElement(port, "rom", enabled="no")
@@ -81,6 +82,11 @@ def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: El
         _shared(devices, shared_name(record.name, channel), slot, size)
     devices.extend(more if more is not None else [])
     return devices
+
+
+def _bridge_mac(name: str) -> str:
+    """libvirt's own prefix, and another station for each deployment on the bridge."""
+    return "52:54:00:" + ":".join(re.findall("..", fingerprint(name)[:6]))
 
 
 def _console(devices: Element, log: PurePosixPath) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -17,11 +18,12 @@ from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
 from deploy.events import Event
 from deploy.expand import Plan
+from deploy.addresses import INSIDE
 from deploy.qemu import Forward
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
 from topology import libvirt_host
-from topology.clustermap import ClusterMap
+from topology.clustermap import ClusterMap, Network
 from topology.errors import InputError
 from topology.layouts import make_map
 from topology.machine import Machine, Shape, emulated
@@ -164,6 +166,20 @@ def test_network() -> None:
     source = bridged.find("devices/interface[@type='bridge']/source")
     assert source is not None and source.get("bridge") == "br7"
     assert not any("hostfwd" in arg.attrib["value"] for arg in bridged.iter(f"{{{QEMU}}}arg"))
+    other = ElementTree.fromstring(define(arrange(plan(machine)), record(bridge="br7", name="other"), FOLDER))
+    stations = {root.find("devices/interface/mac").attrib["address"] for root in (bridged, other)}  # type: ignore[union-attr]
+    assert len(stations) == 2 and all(re.fullmatch("52:54:00(:[0-9a-f]{2}){3}", station) for station in stations)
+
+
+def test_subnet() -> None:
+    """the file's subnet is the domain's, and what is not to be reached has no port of the host"""
+    what = plan(emulated(Shape(2, 2, GIB)))
+    what.cluster_map.network = Network("255.255.255.0", "10.0.9.1")
+    closed = tuple(replace(forward, host_port=INSIDE) for forward in FORWARDS[:1]) + FORWARDS[1:]
+    root = ElementTree.fromstring(define(arrange(what), record(forwards=closed), FOLDER))
+    words = [arg.attrib["value"] for arg in root.iter(f"{{{QEMU}}}arg")]
+    (network,) = [word for word in words if word.startswith("user,")]
+    assert network == "user,id=skerry,net=10.0.9.0/24,host=10.0.9.1,ipv6=off,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379"
 
 
 def test_memory_and_accelerator() -> None:
