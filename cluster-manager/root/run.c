@@ -46,7 +46,7 @@ static void end(void)
 		text_json_string(t, run.why);
 	}
 	results_end(t);
-	console_print("the run is over, %s", run.status ? run.why : "all went well");
+	console_print("the run is over, %s", run.why ? run.why : "all went well");
 	if (map.shutdown_when_done || run.switch_off)
 		switch_off();
 }
@@ -79,12 +79,11 @@ static bool is_unfinished(void)
 void run_power_button(void)
 {
 	bool early = map.shutdown_when_done && is_unfinished();
-	console_print("the power button was pressed");
 	run.switch_off = true;
 	if (run.phase == RUN_OVER)
 		switch_off();
 	else
-		run_finish(early, early ? "the power button was pressed before the run was over" : NULL);
+		run_finish(early, "the power button was pressed");
 }
 
 /* --- starting --- */

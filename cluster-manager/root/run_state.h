@@ -12,7 +12,7 @@ enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATI
 struct run {
 	enum run_phase phase;
 	uint32_t status;
-	const char *why;   /* it failed; null when it did not */
+	const char *why;   /* it failed, or ended early; null when it did neither */
 	uint64_t deadline; /* TSC: clusters have sent their last statistics by then or will not */
 	bool switch_off;   /* at the end, whatever the map says */
 	uint32_t released; /* the last barrier that opened */

@@ -10,11 +10,14 @@ from deploy.output import Json, Output, version
 def stop(name: Name, connect: Connect = URI, json: Json = None) -> None:
     """Switch a deployment off; it stays defined, and `skerry deploy` starts it again.
 
-    Nothing in the machine outlives it, so there is nothing to be written out first: it is switched off at once.
+    As its power button does: the managers report their last statistics and switch off. A machine that does not heed
+    that is ended after five seconds. What programs have in memory is lost.
     """
     output = Output(json_to=json)
     with Connection(connect) as host:
         one = deployed.pick(host, name)
-        ran = one.stop()
+        ran = any(member.is_active() for member in one.members)
+        one.shut_down()
+        one.stop()
     output.line(f"{one.name} is switched off" if ran else f"{one.name} did not run")
     output.results({"skerry": version(), "command": "stop", "connect": connect, "name": one.name, "ran": ran})

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from deploy.events import Event, EventStream
 from topology.errors import InputError
 from topology.spans import parse_spans
 
+PATIENCE, POLL = 5.0, 0.1  # seconds for an orderly end, and between looks
 TROUBLE = ("fault", "failed", "cluster-lost")
 GONE = "gone"  # a domain that somebody has removed
 # The deployment is in the first of these that a domain of it is in.
@@ -112,6 +114,13 @@ class Deployed:
         text = self.storage.read(of.console).decode("utf-8", "replace") if self.storage.find() else ""
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return lines[-1] if lines else "nothing on its console"
+
+    def shut_down(self) -> None:
+        """Has the managers end the run, where they answer, and say what there is to say; stop() ends what is left."""
+        self.members[0].press_power_button()
+        patience = time.monotonic() + PATIENCE
+        while time.monotonic() < patience and any(member.is_active() for member in self.members):
+            time.sleep(POLL)
 
     def stop(self) -> bool:
         """Ends all of it; whether any ran."""

@@ -14,6 +14,9 @@ from deploy.domains.record import Record
 from deploy.events import Event
 
 
+BUTTON = "the power button was pressed"  # as cluster-manager/root/run.c says it
+
+
 class Member:
     def __init__(self, host: Connection, raw: Any, of: Record) -> None:
         self.host = host
@@ -39,10 +42,19 @@ class Member:
             return "paused"
         if reason == lib.VIR_DOMAIN_SHUTOFF_DESTROYED:
             return "stopped"
-        if ended := [event for event in events if event.kind == "done"]:
+        ended = [event for event in events if event.kind == "done"]
+        if ended and ended[-1].get("why") == BUTTON:
+            return "stopped"
+        if ended:
             return "failed" if ended[-1].get("status") else "done"
         lost = (lib.VIR_DOMAIN_SHUTOFF_CRASHED, lib.VIR_DOMAIN_SHUTOFF_DAEMON)  # the latter: while libvirtd was away
         return "killed" if reason in lost else "off"
+
+    def press_power_button(self) -> None:
+        """Where there is one that runs."""
+        with explained(f"{self.host.uri}: {self.domain}"):
+            if self.raw.isActive():
+                self.raw.shutdownFlags(self.host.lib.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
 
     def stop(self) -> bool:
         """Ends the machine; whether it ran. The emulator gets to write out what it has."""

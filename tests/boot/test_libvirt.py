@@ -129,6 +129,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert "switched off" in user.skerry("stop", "life").stdout
     stopped = user.state()
     assert (stopped["state"], stopped["lock"]) == ("stopped", "ticket")
+    assert '"why":"the power button was pressed"' in user.skerry("logs", "life", "--events").stdout
     assert "is gone" in user.skerry("undeploy", "life").stdout
     assert "skerry-life" not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
     assert libvirtd.files_of("skerry-life") == []
