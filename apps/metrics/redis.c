@@ -7,10 +7,7 @@
 
 #include <hiredis.h>
 
-enum {
-	ANSWER_MAX = 64 << 10, /* bytes: an INFO has some 2 KiB */
-	ELEMENTS_MAX = 1,      /* of arrays, which INFO has none of */
-};
+enum { ANSWER_MAX = 64 << 10 }; /* bytes: an INFO has some 2 KiB */
 
 static const char *const redis_fields[REDIS_FIELDS] = {
 	[REDIS_COMMANDS] = "total_commands_processed",
@@ -31,6 +28,13 @@ static struct question {
 } question[REDIS_ASKED_MAX];
 static unsigned waiting;
 
+/* INFO has no arrays. One in another in another, without end, would take memory and, when freed, stack. */
+static void *refuse_array(const redisReadTask *task, size_t elements)
+{
+	(void)task, (void)elements;
+	return NULL;
+}
+
 unsigned redis_waiting(void) { return waiting; }
 
 /* The last one takes its place. */
@@ -48,6 +52,7 @@ void redis_give_up(void)
 
 void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
 {
+	static redisReplyObjectFunctions without_arrays;
 	char address[INET_ADDRSTRLEN];
 
 	*told = (struct redis_told){ .asked = true };
@@ -59,7 +64,9 @@ void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
 	question[waiting] = (struct question){ context, told, false };
 	waiting++;
 	if (!context->err) {
-		context->reader->maxelements = ELEMENTS_MAX;
+		without_arrays = *context->reader->fn; /* as hiredis makes them, but for */
+		without_arrays.createArray = refuse_array;
+		context->reader->fn = &without_arrays;
 		redisAppendCommand(context, "INFO clients memory stats");
 	}
 	if (context->err)

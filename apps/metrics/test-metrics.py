@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 PATIENCE = 20.0  # seconds: more than anything takes on a busy machine
 INFO = b"# Stats\r\ntotal_commands_processed:%d\r\nconnected_clients:3\r\nused_memory:917504\r\nkeyspace_hits:x\r\n"
@@ -168,15 +169,21 @@ def check_many(port: int) -> None:
     assert found == [200] * 60, found
 
 
-def check_bad_redis(port: int, redis: Redis) -> None:
+def most_memory(process: int) -> int:
+    """KiB that the server has had."""
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{process}/status").read_text())[0])
+
+
+def check_bad_redis(port: int, redis: Redis, server: int) -> None:
     bad = [b"$-1\r\n", b"-NOAUTH Authentication required.\r\n", b"*1000000000\r\n", b"$999999999999\r\n", b"$100000\r\n" + b"x" * 99999,
-           b"\xff" * 50000, b"*1\r\n" * 2000, b":5\r\n", None]  # fmt: skip
+           b"\xff" * 50000, b"*1\r\n" * 2000, b"*1\r\n" * 1000000, b"%1\r\n" * 1000000, b":5\r\n", None]  # fmt: skip
     for answer in bad:
         redis.answer = answer
         begin = time.monotonic()
         status, text, _ = ask(port)
         assert status == 200 and values(text)[UP] == 0, answer and answer[:40]
         assert answer is not None or time.monotonic() - begin > 0.9, "it waits for a while"
+    assert most_memory(server) < 32 << 10, "endless answers take no memory without end"
     redis.answer = bulk(INFO % 42)
     ask_until_up(port)
 
@@ -202,7 +209,7 @@ def main() -> None:
         check_junk(port)
         check_slow(port)
         check_many(port)
-        check_bad_redis(port, redis)
+        check_bad_redis(port, redis, server.pid)
         assert server.poll() is None, f"the server ended: {server.returncode}"
     finally:
         server.kill()
