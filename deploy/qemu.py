@@ -17,8 +17,8 @@ from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
 from topology.clustermap import Network
-from topology.machine import Machine, Shape, emulated
 from topology.errors import InputError
+from topology.machine import Machine, Shape, emulated
 from topology.q35 import grid
 from topology.qemu import address_bits, arguments
 

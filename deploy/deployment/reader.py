@@ -15,8 +15,8 @@ from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, S
 from deploy.deployment.places import Places
 from deploy.deployment.schema import Clusters, File, Machine, is_name
 from topology.errors import InputError
-from topology.layouts import NAMES, is_layout_name
 from topology.irregular import machine_of
+from topology.layouts import NAMES, is_layout_name
 from topology.machine import Machine as Topology
 from topology.machine import Shape, default_memory, like
 from topology.reader import read_file

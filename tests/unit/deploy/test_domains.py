@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import re
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
 
+from deploy.addresses import INSIDE
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import serving
 from deploy.domains.machines import Machines, arrange
@@ -18,7 +19,6 @@ from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
 from deploy.events import Event
 from deploy.expand import Plan
-from deploy.addresses import INSIDE
 from deploy.qemu import Forward
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
