@@ -7,6 +7,7 @@ normally for success and raises deploy.errors.Failure (exit status 1), topology.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from types import ModuleType
@@ -27,6 +28,7 @@ COMMANDS = [
     "lockstat", "top",
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "completion",
 ]
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of what output goes to
 
 
 def _say_version(wanted: bool) -> None:
@@ -77,6 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         return completion.answer(typer.main.get_command(make_app()))
     try:
         status = make_app()(args=arguments, prog_name="skerry", standalone_mode=False)
+        sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
@@ -89,6 +92,10 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(str(error), 1)
     except InputError as error:
         return fail(str(error), 2)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return fail(f"cannot write: {(error.strerror or '').lower()}", 1)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,17 @@ import shlex
 from collections.abc import Callable
 
 import click
-from click.shell_completion import get_completion_class, shell_complete
+from click.shell_completion import CompletionItem, get_completion_class, shell_complete
+
+from typer.models import TyperPath
 
 from deploy.paths import ROOT
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_SKERRY_COMPLETE"  # a script asks by it
 NAME = "skerry"
+
+TyperPath.shell_complete = click.Path.shell_complete  # type: ignore[method-assign]  # typer leaves files to scripts of its own
 
 
 def asked() -> bool:
@@ -44,5 +48,15 @@ def words(*choices: str) -> Callable[[str], list[str]]:
 
     def complete(incomplete: str) -> list[str]:
         return [choice for choice in choices if choice.startswith(incomplete)]
+
+    return complete
+
+
+def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """For an option's `shell_complete`: these choices, and else the shell's own files."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
+        return found or [CompletionItem(incomplete, type="file")]
 
     return complete

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import deployment as deployments
-from deploy.completion import words
+from deploy.completion import files, words
 from deploy.deployment import Deployment, Metrics
 from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.modules import REGIMES
@@ -44,7 +44,7 @@ Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Me
 Topology = Annotated[
     str | None,
     typer.Option(
-        "--topology", "--from", metavar="live|FILE|URI",
+        "--topology", "--from", metavar="live|FILE|URI", shell_complete=files("live"),
         help="A machine like this one, like that of a file of hwloc's or libvirt's XML, or like a libvirt host.",
     ),
 ]

@@ -21,13 +21,14 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from deploy.completion import files
 from deploy.paths import ROOT
 from topology.errors import InputError
 
 PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
-Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.")]
+Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.", shell_complete=files())]
 
 
 def version() -> str:

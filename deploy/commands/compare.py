@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import comparison, kvm, options, process
+from deploy.completion import words
 from deploy.comparison import Comparison
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.events import Event
@@ -27,12 +28,12 @@ from topology.units import parse_size
 RESULTS = BUILD / "results"
 
 Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads, of a, b, c, f.")]
-Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.")]
+Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.", autocompletion=words(*options.LAYOUTS))]
 Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
 Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
 Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
 
-Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.")]
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.", autocompletion=words("linux"))]
 
 
 def compare(

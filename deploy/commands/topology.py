@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from deploy.completion import files, words
 from deploy.modules import LOADER, collect
-from deploy.options import Cores, Lock, Memory, Smt, Sockets, threads
+from deploy.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
 from deploy.output import Json, Output, version
 from deploy.paths import BUILD
 from topology.check import check_map
@@ -33,11 +34,23 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="live|FILE|URI",
+        shell_complete=files(LIVE),
         help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
     ),
 ]
-Layout = Annotated[str, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES} (.dts, .dtb) to read and check.")]
-Format = Annotated[str, typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.")]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        metavar="LAYOUT",
+        help=f"{NAMES} (.dts, .dtb) to read and check.",
+        shell_complete=files(*LAYOUTS),
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.", autocompletion=words(*FORMATS)),
+]
 
 
 def topology(

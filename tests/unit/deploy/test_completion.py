@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 
+import click
 import pytest
 import typer
 
@@ -48,6 +49,25 @@ def test_options() -> None:
     """a shell completes options and their values"""
     assert ask("bash", ["compare", "--bas"]) == ["--baseline"]
     assert ask("bash", ["run", "--layout", "per-"]) == ["per-socket", "per-l3", "per-numa"]
+
+
+def leaves(command: click.Command) -> list[click.Command]:
+    inside = command.commands.values() if isinstance(command, click.Group) else ()
+    return [leaf for one in inside for leaf in leaves(one)] or [command]
+
+
+def test_files() -> None:
+    """wherever a file may be named, the shell is told to complete files"""
+    found = 0
+    for command in leaves(typer.main.get_command(make_app())):
+        context = click.Context(command)
+        for parameter in command.params:
+            if isinstance(parameter.type, click.Path) or "FILE" in (parameter.metavar or ""):
+                items = parameter.shell_complete(context, "./x")
+                assert [(item.type, item.value) for item in items] == [("file", "./x")], f"{command.name} {parameter.name}"
+                found += 1
+    assert found > 30
+    assert ask("bash", ["topology", "--from", "l"]) == ["live"]
 
 
 def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
