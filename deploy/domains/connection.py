@@ -27,7 +27,7 @@ def library() -> Any:
 def one_line(error: Exception) -> str:
     """libvirt's own words; of QEMU's output that it quotes, the last line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return re.sub(r"^\S+Z qemu-system-\S+: ", "", lines[-1]) if lines else type(error).__name__
+    return re.sub(r"^(.* )?\S+Z qemu-system-\S+: ", "", lines[-1]) if lines else type(error).__name__
 
 
 @contextmanager

@@ -79,6 +79,7 @@ class Deployment:
             return self._create()
         state = self.there.state()
         changes = list(dict.fromkeys(c for member in self.there.members for c in self.record.changes(member.record)))
+        changes += self._moves(self.there.storage)
         if not changes:
             storage = require(self.there.storage)
             if state.is_running:
@@ -110,9 +111,15 @@ class Deployment:
         assert self.there
         try:
             return self._start("created", f"{self.wanted.name} is deployed")
-        except Failure:
+        except BaseException:
             self.there.remove()
             raise
+
+    def _moves(self, storage: Storage) -> list[str]:
+        folder = self.wanted.folder
+        if folder is None or not storage.find() or storage.path == folder / storage.name:
+            return []
+        return [f"storage {storage.path.parent} -> {folder}"]
 
     def _check_bridge(self) -> None:
         """Addresses are part of the map: two machines on one bridge must not have the same."""
@@ -182,7 +189,7 @@ class Deployment:
     def _make(self) -> None:
         """Images and definitions, on the host."""
         storage = Storage(self.host, self.record.storage)
-        storage.make(self.wanted.folder or default_folder(self.host))
+        storage.make(self.wanted.folder)
         try:
             storage.clear()
             with tempfile.TemporaryDirectory(prefix="skerry-deploy-") as folder:
@@ -193,8 +200,12 @@ class Deployment:
                     storage.upload(iso, record.image)
             self._choose_ports()
             self._define(storage)
-        except BaseException:
-            storage.unmake()
+        except BaseException as error:
+            try:
+                storage.unmake()
+            except Failure:  # as when the connection has broken
+                if isinstance(error, Failure):
+                    raise Failure(f"{error}; the storage pool {storage.name} stays, which another deploy takes over") from None
             raise
 
     def text(self, record: Record, folder: PurePosixPath) -> str:
@@ -215,7 +226,7 @@ class Deployment:
                 with explained(f"{self.host.uri}: {record.domain}"):
                     raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
                 members.append(Member(self.host, raw, record))
-        except Failure:
+        except BaseException:
             for member in members:
                 if member.domain not in before:
                     member.forget()
@@ -235,8 +246,9 @@ class Deployment:
 
     def _start(self, action: str, said: str) -> Done:
         """A port may have been taken by somebody else since it was chosen: then there are others."""
-        if self.record.machines > 1:
-            remove_shared(self.host, self.wanted.name)
+        foreign = remove_shared(self.host, self.wanted.name) if self.record.machines > 1 else []
+        if foreign:
+            raise Failure(f"{self.host.uri}: {foreign[0]} is another user's: have it removed, or choose another --name")
         for attempt in range(3):
             assert self.there
             try:

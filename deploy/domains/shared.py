@@ -25,14 +25,23 @@ def shared_name(deployment: str, channel: int) -> str:
     return f"{deployment_name(deployment)}-channel{channel}"
 
 
-def remove_shared(host: Connection, deployment: str) -> None:
-    """Of a deployment that does not run. The next start makes new files, and meets nobody else's content."""
+def remove_shared(host: Connection, deployment: str) -> list[str]:
+    """Of a deployment that does not run. The next start makes new files, and meets nobody else's content.
+
+    What cannot be removed is another user's, and returned.
+    """
+    foreign = []
     pattern = re.compile(re.escape(deployment_name(deployment)) + r"-channel\d+")
     with explained(f"{host.uri}: removing the memory in {FOLDER} that domains of {deployment} shared"):
         with _pool(host) as pool:
             for volume in pool.listAllVolumes():
-                if pattern.fullmatch(volume.name()):
+                if not pattern.fullmatch(volume.name()):
+                    continue
+                try:
                     volume.delete()
+                except host.lib.libvirtError:
+                    foreign.append(f"{FOLDER}/{volume.name()}")
+    return foreign
 
 
 @contextmanager

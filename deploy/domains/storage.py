@@ -25,18 +25,21 @@ def default_folder(host: Connection) -> PurePosixPath:
 
 
 class Storage:
-    """The pool `name`; `path` only where it is to be made."""
+    """The pool `name`, in a folder of this name."""
 
     def __init__(self, host: Connection, name: str) -> None:
         self.host = host
         self.name = name
         self._pool: Any = None
 
-    def make(self, folder: PurePosixPath) -> None:
-        """Defines and starts the pool, unless it is there."""
+    def make(self, wanted: PurePosixPath | None) -> None:
+        """Defines and starts the pool, unless it is there; None: anywhere."""
+        folder = wanted or default_folder(self.host)
         with explained(f"{self.host.uri}: storage {folder / self.name}"):
             if self.find():
-                return
+                if wanted is None or self.path == folder / self.name:
+                    return
+                self.unmake()
             root = ElementTree.Element("pool", type="dir")
             ElementTree.SubElement(root, "name").text = self.name
             target = ElementTree.SubElement(root, "target")
@@ -52,7 +55,7 @@ class Storage:
                 raise
 
     def find(self) -> bool:
-        """Whether there is such a pool; a stopped one is started."""
+        """Whether there is such a pool; a stopped one is started. Raises Failure for one that has only the name."""
         lib = self.host.lib
         try:
             self._pool = self.host.raw.storagePoolLookupByName(self.name)
@@ -60,6 +63,8 @@ class Storage:
             if error.get_error_code() != lib.VIR_ERR_NO_STORAGE_POOL:
                 raise
             return False
+        if self.path.name != self.name:
+            raise Failure(f"{self.host.uri}: the storage pool {self.name}, of {self.path}, is not Skerry's: left alone")
         if not self._pool.isActive():
             try:
                 self._pool.create()
@@ -70,7 +75,8 @@ class Storage:
 
     @property
     def path(self) -> PurePosixPath:
-        return PurePosixPath(ElementTree.fromstring(self._pool.XMLDesc()).findtext("target/path") or "/")
+        with explained(f"{self.host.uri}: storage {self.name}"):
+            return PurePosixPath(ElementTree.fromstring(self._pool.XMLDesc()).findtext("target/path") or "/")
 
     def upload(self, source: Path, name: str) -> None:
         size = source.stat().st_size

@@ -175,7 +175,7 @@ def read_until(file: int, wanted: bytes, limit: float = 60.0) -> None:
 
 @pytest.mark.limit(120)
 def test_strangers(libvirtd: Libvirtd, tmp_path: Path) -> None:
-    """libvirt: domains of others are not listed and not touched; a deployment that cannot start leaves nothing"""
+    """libvirt: domains and pools of others are not listed and not touched; a deployment that cannot start leaves nothing"""
     user = User(libvirtd, tmp_path, "other")
     system = "<os><type arch='x86_64'>hvm</type></os>"
     (tmp_path / "other.xml").write_text(f"<domain type='qemu'><name>skerry-other</name><memory>1024</memory>{system}</domain>")
@@ -186,6 +186,12 @@ def test_strangers(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert "other" in user.skerry("undeploy", "other", status=2).stderr
     assert user.virsh("dumpxml", "skerry-other") == before
     user.virsh("undefine", "skerry-other")
+    (libvirtd.images / "theirs").mkdir()
+    (libvirtd.images / "theirs/disk.img").write_text("theirs")
+    user.virsh("pool-create-as", "skerry-other", "dir", "--target", str(libvirtd.images / "theirs"))
+    assert "is not Skerry's" in user.deploy(status=1).stderr
+    assert (libvirtd.images / "theirs/disk.img").exists()
+    user.virsh("pool-destroy", "skerry-other")
     failed = user.deploy("--bridge", "nobridge0", status=1).stderr.strip().splitlines()[-1]
     assert "does not start" in failed
     assert libvirtd.files_of("skerry-other") == []

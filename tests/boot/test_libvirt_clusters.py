@@ -82,3 +82,15 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert NAME not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
     assert libvirtd.files_of(f"skerry-{NAME}") == [] and shared_memory() == []
     assert libvirtd.emulators() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+def test_memory_of_another_user(libvirtd: Libvirtd, tmp_path: Path) -> None:
+    """libvirt: a file of another user in the place of shared memory is no memory of ours, and nothing is left behind"""
+    user = User(libvirtd, tmp_path, NAME)
+    theirs = Path(f"/dev/shm/skerry-{NAME}-channel0")
+    theirs.write_text("of root, and libvirtd is not root")
+    theirs.chmod(0o666)
+    said = user.deploy("--per-cluster", status=1).stderr
+    assert f"{theirs} is another user's" in said.splitlines()[-1]
+    assert libvirtd.files_of(f"skerry-{NAME}") == [] and theirs.read_text().startswith("of root")
