@@ -64,7 +64,7 @@ void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port)
 	question[waiting] = (struct question){ context, told, false };
 	waiting++;
 	if (!context->err) {
-		without_arrays = *context->reader->fn; /* as hiredis makes them, but for */
+		without_arrays = *context->reader->fn;
 		without_arrays.createArray = refuse_array;
 		context->reader->fn = &without_arrays;
 		redisAppendCommand(context, "INFO clients memory stats");
