@@ -8,15 +8,16 @@ from topology.errors import InputError
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30
+TIB = 1 << 40
 PAGE = 4 * KIB
 LARGE_PAGE = 2 * MIB
 
-_SUFFIX = {"": 1, "K": KIB, "M": MIB, "G": GIB}
+_SUFFIX = {"": 1, "K": KIB, "M": MIB, "G": GIB, "T": TIB}
 
 
 def parse_size(text: str | int, what: str = "size") -> int:
     """`1G`, `512M`, `512MiB`, `4096` -> bytes."""
-    match = re.fullmatch(r"(\d{1,25})\s*([KMG]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE | re.ASCII)
+    match = re.fullmatch(r"(\d{1,25})\s*([KMGT]?)(?:iB|B)?", str(text).strip(), re.IGNORECASE | re.ASCII)
     if not match or int(match[1]) == 0:
         shown = str(text) if len(str(text)) <= 60 else f"{str(text)[:60]}…"
         raise InputError(what, f"'{shown}' is not a size such as 512M or 2G")

@@ -75,7 +75,7 @@ def topology(
     machine = _machine(source, sockets, cores, memory, smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
         machine = machine or emulated(Shape())
-        cluster_map = make_map(machine, layout, lock or "clh")
+        cluster_map = make_map(machine, layout, "clh" if lock is None else lock)
     else:
         if lock or smt:
             raise InputError("--lock" if lock else "--smt", f"{layout} is a map: it says its kernels and cores itself")

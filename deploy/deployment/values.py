@@ -93,7 +93,7 @@ def _forwarded(value: Any) -> ForwardedPort:
     raise PydanticCustomError("port_type", "not a port")
 
 
-_SIZE_PATTERN = r"^\s*\d+\s*[KMGkmg]?([iI]?[bB])?\s*$"
+_SIZE_PATTERN = r"^\s*\d+\s*[KMGTkmgt]?([iI]?[bB])?\s*$"
 Size = Annotated[
     int,
     BeforeValidator(_size),

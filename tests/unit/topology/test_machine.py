@@ -71,7 +71,7 @@ def test_impossible_shapes_are_refused(shape: Shape) -> None:
 
 
 def test_sizes() -> None:
-    assert [parse_size(t) for t in ("1G", "512M", "4096", "2MiB", "1 g")] == [GIB, 512 * MIB, 4096, 2 * MIB, GIB]
+    assert [parse_size(t) for t in ("1G", "512M", "4096", "2MiB", "1 g", "2T")] == [GIB, 512 * MIB, 4096, 2 * MIB, GIB, 2048 * GIB]
     assert [format_size(s) for s in (GIB, 1008 * MIB, 17)] == ["1 GiB", "1008 MiB", "17 B"]
     with pytest.raises(InputError):
         parse_size("much")
