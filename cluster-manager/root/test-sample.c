@@ -15,7 +15,14 @@
 #include "waiters.h"
 
 static uint64_t milliseconds_passed = 5000;
-static uint64_t test_clock(void) { return milliseconds_passed; }
+static void (*while_read)(void); /* what the cores do when the clock is looked at */
+
+static uint64_t test_clock(void)
+{
+	if (while_read)
+		while_read();
+	return milliseconds_passed;
+}
 
 #define read_tsc test_clock
 #include "sample.c"
@@ -69,6 +76,28 @@ void order_all(enum message_type type, const void *body, size_t size)
 	memcpy(&ordered, body, sizeof(ordered));
 	orders++;
 	sample_report(ordered);
+}
+
+static void wake_core(void)
+{
+	struct core_stat *core = (struct core_stat *)ROOT_STAT_VADDR;
+	core->idle_cycles += 10;
+	core->idle_since = 0;
+	while_read = NULL;
+}
+
+/* A core wakes while it is read: its idle time is not told as more than it will be. */
+static void wakes(void)
+{
+	struct core_stat *core = (struct core_stat *)ROOT_STAT_VADDR, told = { 0 };
+	core->idle_since = milliseconds_passed - 100;
+	while_read = wake_core;
+	stat_read(core, &told, test_clock);
+	CHECK(told.idle_cycles == core->idle_cycles && told.updated == milliseconds_passed);
+	core->idle_since = milliseconds_passed - 100;
+	stat_read(core, &told, test_clock);
+	CHECK(told.idle_cycles == core->idle_cycles + 100);
+	core->idle_since = 0;
 }
 
 static bool core_came(uint32_t cluster, uint32_t number, uint32_t core, uint64_t entries)
@@ -195,6 +224,7 @@ int main(void)
 		core[i].entries = 1000 + i;
 		core[i].lock[LOCK_CLASS_RUN_QUEUE].hold = 77;
 	}
+	wakes();
 	alone();
 	all_answer();
 	one_lies();

@@ -8,20 +8,24 @@ enum { STAT_WORDS = sizeof(struct core_stat) / 8, STAT_WORDS_PLAIN = __builtin_o
 
 /*
  * A core's record with its idle time brought up to `now`, a TSC. The core may be
- * writing meanwhile: what belongs together is read until it holds still. Words of
- * +stat images are read where there are some.
+ * writing meanwhile: what belongs together is read until it holds still, after the
+ * time was, for a core that wakes between the two has idled up to that time, not
+ * beyond: what is read later is never less. Words of +stat images are read where
+ * there are some.
  */
 static inline void stat_read(const volatile struct core_stat *from, struct core_stat *to, uint64_t (*now)(void))
 {
 	const volatile uint64_t *word = (const volatile uint64_t *)from;
 	unsigned words = from->entries ? STAT_WORDS : STAT_WORDS_PLAIN;
+	uint64_t time = 0;
 	for (unsigned tries = 0; tries < 8; tries++) {
+		time = now();
 		for (unsigned i = 0; i < words; i++)
 			((uint64_t *)to)[i] = word[i];
 		if (from->idle_since == to->idle_since && from->idle_cycles == to->idle_cycles)
 			break;
 	}
-	to->updated = now();
+	to->updated = time;
 	if (to->idle_since && to->updated > to->idle_since)
 		to->idle_cycles += to->updated - to->idle_since;
 }
