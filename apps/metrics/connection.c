@@ -51,6 +51,7 @@ static void answer(struct connection *c, enum http_status status, const char *ty
 	c->head_length = http_head(c->head, status, type, length);
 	c->text = text;
 	c->body_length = c->wants.head ? 0 : length;
+	c->took = now();
 	enter(c, CONNECTION_WRITING, ANSWER_MS);
 }
 
@@ -107,10 +108,12 @@ static bool send_part(struct connection *c, const char *bytes, size_t length)
 {
 	const ssize_t sent = send(c->fd, bytes, length, MSG_NOSIGNAL);
 
-	if (sent > 0)
+	if (sent > 0) {
 		c->sent += (size_t)sent;
-	else if (sent == 0 || (errno != EAGAIN && errno != EINTR))
+		c->took = now();
+	} else if (sent == 0 || (errno != EAGAIN && errno != EINTR)) {
 		connection_end(c);
+	}
 	return sent == (ssize_t)length;
 }
 

@@ -27,7 +27,9 @@ struct body {
 struct connection {
 	enum connection_state state;
 	int fd;
-	uint64_t since, deadline; /* milliseconds of now(); who has not got to the next state by then is cut off */
+	uint64_t since;    /* milliseconds of now() at which it came */
+	uint64_t took;     /* the same, at which it last took a part of its answer */
+	uint64_t deadline; /* the same: who has not got to the next state by then is cut off */
 	struct http_request wants;
 	char request[HTTP_REQUEST_MAX];
 	size_t received;

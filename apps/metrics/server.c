@@ -37,13 +37,27 @@ int server_open(unsigned port)
 
 /* --- who gets a place --- */
 
-/* The one that has been here longest of those whose place may be given away: clients that are slow to ask or to go. */
+/* Since when a client has been slow to ask, to take its answer or to go; UINT64_MAX: it is we who are slow. */
+static uint64_t slow_since(const struct connection *c)
+{
+	switch (c->state) {
+	case CONNECTION_READING:
+	case CONNECTION_DRAINING:
+		return c->since;
+	case CONNECTION_WRITING:
+		return c->took;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+/* The one whose place may be given away first. */
 static struct connection *slowest(void)
 {
-	struct connection *found = NULL;
+	struct connection *found = connection;
 
 	for (struct connection *c = connection; c < connection + CONNECTIONS; c++)
-		if ((c->state == CONNECTION_READING || c->state == CONNECTION_DRAINING) && (!found || c->since < found->since))
+		if (slow_since(c) < slow_since(found))
 			found = c;
 	return found;
 }
@@ -56,11 +70,11 @@ static struct connection *place(uint64_t *when)
 	for (struct connection *c = connection; c < connection + CONNECTIONS; c++)
 		if (c->state == CONNECTION_FREE)
 			return c;
-	if (!slow)
+	if (slow_since(slow) == UINT64_MAX)
 		return NULL;
-	if (now() - slow->since >= FAIR_MS)
+	if (now() - slow_since(slow) >= FAIR_MS)
 		return slow;
-	*when = slow->since + FAIR_MS;
+	*when = slow_since(slow) + FAIR_MS;
 	return NULL;
 }
 
