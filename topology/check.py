@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from topology.clustermap import Application, Cluster, ClusterMap, Range
 from topology.errors import InputError
 from topology.limits import (
-    CHANNEL_KERNELS,
     ARGUMENT_PAGES,
+    CHANNEL_KERNELS,
     CHANNEL_PORTS,
     MAX_APPLICATIONS,
     MAX_ARGUMENTS,
