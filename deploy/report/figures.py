@@ -178,8 +178,9 @@ def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
                 linewidth=1.2, label=f"{fit.curve.name}: model",
             )  # fmt: skip
         axes.axvline(most, color="#010203", linewidth=0.6, linestyle=":")
-        axes.annotate("measured", (most, 0), (-3, 4), textcoords="offset points", ha="right", fontsize=7)
-        axes.annotate("model alone", (most, 0), (3, 4), textcoords="offset points", ha="left", fontsize=7)
+        for words, side, aligned in (("measured", -3, "right"), ("model alone", 3, "left")):  # above all curves
+            place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "ha": aligned}
+            axes.annotate(words, (most, 1), (side, 2), fontsize=7, **place)
         axes.set_xlabel("cores of one kernel")
         axes.set_ylabel("kernel entries in 1,000 cycles")
         axes.set_ylim(bottom=0)
