@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy import monitor
+from deploy.boot import INSTANCES
 from deploy.errors import Failure
 from deploy.events import EventStream
 from deploy.lockstat.record import SIZE, Record
@@ -41,8 +43,17 @@ def find(pid: str | None = None, command: str = "lockstat") -> Path:
     if not folders:
         raise InputError(pid or command, f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
     if len(folders) > 1:
-        raise InputError(command, f"several machines run: name one by its process id, {', '.join(p.name.split('-')[2] for p in folders)}")
+        told = ", ".join(f"{p.name.split('-')[2]}{_named(p)}" for p in folders)
+        raise InputError(command, f"several machines run: name one by its process id, {told}")
     return folders[0]
+
+
+def _named(folder: Path) -> str:
+    """The deployment that runs there, once it is known."""
+    try:
+        return f" ({json.loads((folder / INSTANCES).read_text())['name']})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def monitor_memory(folder: Path) -> Memory:

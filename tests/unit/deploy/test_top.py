@@ -361,6 +361,20 @@ def test_terminal_restored(looks: int, act: Callable[[int, int], None], expected
     assert restored and drawn.endswith("\x1b[?25h\x1b[?1049l")
 
 
+def test_which_of_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """machines are told apart by what runs there"""
+    for pid, name in ((os.getpid(), "ycsb"), (os.getppid(), None)):
+        folder = tmp_path / f"skerry-run-{pid}-x"
+        folder.mkdir()
+        (folder / "qmp.sock").touch()
+        if name:
+            (folder / "instances.json").write_text(json.dumps({"name": name, "instances": []}))
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with pytest.raises(InputError, match=f"several machines run: .*{os.getpid()} \\(ycsb\\)") as caught, source.local(None):
+        pass
+    assert f"{os.getppid()}" in str(caught.value)
+
+
 def test_bad_run() -> None:
     """a process that runs no machine is named"""
     from deploy.lockstat import live
