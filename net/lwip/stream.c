@@ -2,6 +2,7 @@
 /* A connection's data: reading, writing, and what lwIP tells about both. */
 #include <errno.h>
 #include <lwip/priv/tcp_priv.h>
+#include "../message.h"
 #include "socket.h"
 
 enum {
@@ -66,8 +67,9 @@ static int write_obstacle(struct socket *socket)
 	return socket->write_shut || !socket->pcb ? -EPIPE : 0;
 }
 
-static ssize_t write_bytes(struct socket *socket, const char *bytes, size_t size, bool more)
+static ssize_t write_bytes(void *connection, const char *bytes, size_t size, bool more)
 {
+	struct socket *socket = connection;
 	struct tcp_pcb *pcb = socket->pcb;
 	size_t done = 0;
 	err_t error = ERR_OK;
@@ -107,26 +109,11 @@ ssize_t stream_write(struct file *file, const void *buffer, size_t size)
 ssize_t stream_send(struct file *file, const struct msghdr *message, int flags)
 {
 	struct socket *socket = socket_of(file);
-	int obstacle = write_obstacle(socket);
-	ssize_t total = 0;
+	int obstacle = message_refused(message, flags, socket->state == SOCKET_CONNECTED);
 
-	if (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE))
-		return -EOPNOTSUPP;
-	if (message->msg_name)
-		return socket->state == SOCKET_CONNECTED ? -EISCONN : -EOPNOTSUPP;
-	if (obstacle)
-		return obstacle;
-	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
-		const struct iovec *iov = &message->msg_iov[i];
-		ssize_t n = write_bytes(socket, iov->iov_base, iov->iov_len, flags & MSG_MORE);
-
-		if (n < 0)
-			return total ? total : n;
-		total += n;
-		if ((size_t)n < iov->iov_len)
-			break;
-	}
-	return total;
+	if (!obstacle)
+		obstacle = write_obstacle(socket);
+	return obstacle ? obstacle : message_write(message, write_bytes, socket, flags & MSG_MORE);
 }
 
 /* --- reading --- */
@@ -229,13 +216,11 @@ ssize_t stream_read(struct file *file, void *buffer, size_t size)
 ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
 {
 	struct socket *socket = socket_of(file);
+	int refusal = message_begin(message, flags);
 	size_t total = 0;
 
-	if (flags & MSG_OOB)
-		return -EINVAL;
-	message->msg_namelen = 0; /* connected sockets name nobody */
-	message->msg_controllen = 0;
-	message->msg_flags = 0;
+	if (refusal)
+		return refusal;
 	if (!socket->first)
 		return nothing_to_read(socket);
 	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {

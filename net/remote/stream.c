@@ -2,6 +2,7 @@
 /* A connection's data, in the two buffers that the stack sees as well. */
 #include <errno.h>
 #include "../copy.h"
+#include "../message.h"
 #include "remote.h"
 
 enum {
@@ -32,12 +33,15 @@ static int write_obstacle(struct remote_socket *socket)
 	return socket->write_shut || socket->state == REMOTE_FAILED ? -EPIPE : 0;
 }
 
-static ssize_t write_bytes(struct remote_socket *socket, const char *bytes, size_t size)
+/* `more` says nothing new: all waits for the next poll anyway. */
+static ssize_t write_bytes(void *connection, const char *bytes, size_t size, bool more)
 {
+	struct remote_socket *socket = connection;
 	char *buffer = remote_buffer(socket, SOCKET_SIDE_PROGRAM);
 	size_t done = size < room(socket) ? size : room(socket);
 	size_t at = socket->written & MASK, first = SOCKET_PORT_BUFFER - at;
 
+	(void)more;
 	if (first > done)
 		first = done;
 	copy_bytes(buffer + at, bytes, first);
@@ -54,32 +58,17 @@ ssize_t remote_write(struct file *file, const void *buffer, size_t size)
 	struct remote_socket *socket = remote_of(file);
 	int obstacle = write_obstacle(socket);
 
-	return obstacle ? obstacle : write_bytes(socket, buffer, size);
+	return obstacle ? obstacle : write_bytes(socket, buffer, size, false);
 }
 
 ssize_t remote_send(struct file *file, const struct msghdr *message, int flags)
 {
 	struct remote_socket *socket = remote_of(file);
-	int obstacle = write_obstacle(socket);
-	ssize_t total = 0;
+	int obstacle = message_refused(message, flags, socket->state == REMOTE_CONNECTED);
 
-	if (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE)) /* MSG_MORE: it waits for the next poll anyway */
-		return -EOPNOTSUPP;
-	if (message->msg_name)
-		return socket->state == REMOTE_CONNECTED ? -EISCONN : -EOPNOTSUPP;
-	if (obstacle)
-		return obstacle;
-	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
-		const struct iovec *iov = &message->msg_iov[i];
-		ssize_t n = write_bytes(socket, iov->iov_base, iov->iov_len);
-
-		if (n < 0)
-			return total ? total : n;
-		total += n;
-		if ((size_t)n < iov->iov_len)
-			break;
-	}
-	return total;
+	if (!obstacle)
+		obstacle = write_obstacle(socket);
+	return obstacle ? obstacle : message_write(message, write_bytes, socket, flags & MSG_MORE);
 }
 
 /* --- reading --- */
@@ -141,13 +130,11 @@ ssize_t remote_read(struct file *file, void *buffer, size_t size)
 ssize_t remote_receive(struct file *file, struct msghdr *message, int flags)
 {
 	struct remote_socket *socket = remote_of(file);
+	int refusal = message_begin(message, flags);
 	size_t total = 0;
 
-	if (flags & MSG_OOB)
-		return -EINVAL;
-	message->msg_namelen = 0; /* connected sockets name nobody */
-	message->msg_controllen = 0;
-	message->msg_flags = 0;
+	if (refusal)
+		return refusal;
 	if (socket->arrived == socket->read)
 		return nothing_to_read(socket);
 	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {

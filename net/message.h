@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What sendmsg() and recvmsg() ask of a connection, whoever keeps its data. */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* Writes what there is room for, -EAGAIN where there is none; `more`: the caller has more that follows at once. */
+typedef ssize_t connection_write(void *connection, const char *bytes, size_t size, bool more);
+
+/* Why this message can be sent on no connection, negative; or 0. */
+static inline int message_refused(const struct msghdr *message, int flags, bool connected)
+{
+	if (flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE))
+		return -EOPNOTSUPP;
+	if (message->msg_name)
+		return connected ? -EISCONN : -EOPNOTSUPP;
+	return 0;
+}
+
+/* Its parts in order, up to the first that is not written whole. */
+static inline ssize_t message_write(const struct msghdr *message, connection_write *write, void *connection, bool more)
+{
+	ssize_t total = 0;
+
+	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
+		const struct iovec *iov = &message->msg_iov[i];
+		ssize_t n = write(connection, iov->iov_base, iov->iov_len, more);
+
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n < iov->iov_len)
+			break;
+	}
+	return total;
+}
+
+/* What is received has no name and nothing beside its data. 0, or negative for flags that no connection has. */
+static inline int message_begin(struct msghdr *message, int flags)
+{
+	if (flags & MSG_OOB)
+		return -EINVAL;
+	message->msg_namelen = 0;
+	message->msg_controllen = 0;
+	message->msg_flags = 0;
+	return 0;
+}
