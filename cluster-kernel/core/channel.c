@@ -87,12 +87,20 @@ static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned 
 	return bits;
 }
 
-void doorbell_heard(struct cpu *cpu)
+/*
+ * Signals what was rung, by those who can interrupt us or by the others. Goes on after the channel at which it
+ * had no more time, so that a peer that rings without end keeps no other unheard. False: there is more.
+ */
+static bool hear(struct cpu *cpu, bool afar)
 {
 	struct kernel *kernel = kernel_of(cpu);
-	for (unsigned c = 0; c < kernel->channel_count; c++) {
+	unsigned first = cpu->own.hear_first;
+	for (unsigned i = 0; i < kernel->channel_count; i++) {
+		unsigned c = (first + i) % kernel->channel_count;
 		struct channel_end *end = &kernel->channel[c];
 		struct doorbell_line *line = &end->heard->core[cpu->own.index];
+		if (end->afar != afar)
+			continue;
 		for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
 			if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
 				continue;
@@ -102,11 +110,19 @@ void doorbell_heard(struct cpu *cpu)
 				continue;
 			/* the rest as if it were rung just now */
 			atomic_fetch_or_explicit(&line->pending[w], left, memory_order_seq_cst);
-			cpu->own.doorbell_apic = kernel->boot->apic[cpu->own.index];
-			cpu->own.pending |= PENDING_DOORBELL;
-			return;
+			cpu->own.hear_first = c + 1;
+			return false;
 		}
 	}
+	return true;
+}
+
+void doorbell_heard(struct cpu *cpu)
+{
+	if (hear(cpu, false))
+		return;
+	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
+	cpu->own.pending |= PENDING_DOORBELL;
 }
 
 static void look_later(struct cpu *cpu) { cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS; }
@@ -121,6 +137,6 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.look_at && cpu->own.
 
 void doorbells_look(struct cpu *cpu)
 {
-	doorbell_heard(cpu);
+	hear(cpu, true); /* what there is no time for is there at the next look */
 	look_later(cpu);
 }

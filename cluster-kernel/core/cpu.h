@@ -49,6 +49,7 @@ struct cpu_private {
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
+	uint32_t hear_first; /* channel whose doorbells are heard first, channel.c */
 	int32_t work_left; /* of this entry's quantum, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */

@@ -228,13 +228,11 @@ static void a_listener_is_replaced(void)
 	end();
 }
 
-/* Each is heard once, in as many entries as it takes. */
-static void more_bells_than_a_quantum(void)
+enum { BELLS = 1200, NOTES = 1400, COUNT = 100 };
+
+/* The second of the pair listens to all of them, and the first rings them. */
+static void ring_many(struct hosted *saved)
 {
-	enum { BELLS = 1200, NOTES = 1400, COUNT = 100 };
-	struct hosted *saved = machine;
-	unsigned entries = 0;
-	begin(1);
 	pair[1]->kernel.quantum = saved->kernel.quantum;
 	machine = pair[1];
 	make(OBJECT_NOTIFICATION, 0, NOTES, COUNT);
@@ -246,11 +244,26 @@ static void more_bells_than_a_quantum(void)
 		EXPECT(simple(0, SYS_SIGNAL, BELLS + i), 0);
 	}
 	machine = pair[1];
+}
+
+static unsigned heard_of_many(void)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < COUNT; i++)
+		count += ((const struct notification *)slot_of(NOTES + i)->cap.object)->word;
+	return count;
+}
+
+/* Each is heard once, in as many entries as it takes. */
+static void more_bells_than_a_quantum(void)
+{
+	struct hosted *saved = machine;
+	unsigned entries = 0;
+	begin(1);
+	ring_many(saved);
 	for (unsigned now = 0, before = 0; now < COUNT; before = now, entries++) {
 		enter_once();
-		now = 0;
-		for (unsigned i = 0; i < COUNT; i++)
-			now += ((const struct notification *)slot_of(NOTES + i)->cap.object)->word;
+		now = heard_of_many();
 		EXPECT(now > before, true);
 		if (machine->kernel.quantum == 1)
 			EXPECT(now, before + 1);
@@ -263,6 +276,25 @@ static void more_bells_than_a_quantum(void)
 	end();
 }
 
+/* Of another machine each look hears as many as it has time for: who rings without end gets no more of the core. */
+static void more_bells_from_afar_than_a_quantum(void)
+{
+	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */
+	struct hosted *saved = machine;
+	unsigned looks = 0;
+	begin_apart(1, true);
+	ring_many(saved);
+	for (unsigned now = 0, before = 0; now < COUNT && looks <= COUNT; before = now, looks++) {
+		hosted_advance(machine, LOOK);
+		settle();
+		now = heard_of_many();
+		EXPECT(now > before, true);
+	}
+	EXPECT(looks > 1, true);
+	machine = saved;
+	end();
+}
+
 const struct test tests[] = {
 	{ "a bell is heard", a_bell_is_heard, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
@@ -271,6 +303,7 @@ const struct test tests[] = {
 	{ "a hostile peer", a_hostile_peer, 1 },
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },
 	{ "more bells than a quantum", more_bells_than_a_quantum, 1 },
+	{ "more bells from afar than a quantum", more_bells_from_afar_than_a_quantum, 1 },
 	{ "the peer has gone", the_peer_has_gone, 1 },
 	{ 0 },
 };

@@ -96,12 +96,11 @@ static void map_screen(struct cluster *c)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
 }
 
-/* What is a channel's belongs to both its ends. */
-static void leave_out_channels(struct ranges *device, const struct boot_info *info)
+/* What is a channel's belongs to both its ends, one of which may be another cluster of this machine. */
+static void leave_out_channels(struct ranges *device)
 {
-	for (uint32_t i = 0; i < info->channel_count; i++)
-		if (info->channel[i].afar)
-			ranges_remove(device, info->channel[i].memory.base, info->channel[i].memory.size + MAP_KERNELS_PART);
+	for (uint32_t i = 0; i < ivshmem_ranges.count; i++)
+		ranges_remove(device, ivshmem_ranges.at[i].base, ivshmem_ranges.at[i].size);
 }
 
 static void list_devices(struct boot_info *info, const struct machine *m)
@@ -125,7 +124,7 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 		ranges_remove(&device, info->console.base & ~(PAGE_SIZE - 1ul), PAGE_SIZE);
 	if (info->screen.rows > 0)
 		ranges_remove(&device, info->screen.base & ~(PAGE_SIZE - 1ul), screen_size(info));
-	leave_out_channels(&device, info);
+	leave_out_channels(&device);
 	if (cpuid(1).c >> 31 & 1) { /* a hypervisor's; on bare metal the button is the firmware's */
 		info->power_status = (uint16_t)m->pm_status;
 		info->power_enable = (uint16_t)m->pm_enable;

@@ -35,6 +35,8 @@ struct party {
 	bool met;
 };
 
+struct ranges ivshmem_ranges;
+
 static void config_write(uint32_t device, uint32_t reg, uint32_t value)
 {
 	out32(CONFIG_ADDRESS, 1u << 31 | device << 11 | reg);
@@ -84,6 +86,7 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 		die("%s: the firmware gave device %u no addresses", channel->name, device);
 	if (!identity_map(base, size))
 		die("%s: memory of device %u at 0x%lx is out of reach", channel->name, device, base);
+	ranges_add(&ivshmem_ranges, base, size);
 	return (struct boot_range){ base, channel->memory.size };
 }
 

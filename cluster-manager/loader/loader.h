@@ -78,6 +78,7 @@ struct cluster {
 uint32_t clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
 
 /* ivshmem.c: channels whose other end is in another machine */
+extern struct ranges ivshmem_ranges; /* of the channels of all this machine's clusters, the kernels' parts included */
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
 /* Both sides have met when it returns, and what the earlier run left is gone. */
 void ivshmem_meet(const struct cluster *clusters, uint32_t count);
