@@ -5,6 +5,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "timer.h"
 #include "work.h"
 
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
@@ -125,7 +126,11 @@ void doorbell_heard(struct cpu *cpu)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
-static void look_later(struct cpu *cpu) { cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS; }
+static void look_later(struct cpu *cpu)
+{
+	cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS;
+	timer_chores(cpu);
+}
 
 void doorbells_watch(struct cpu *cpu)
 {

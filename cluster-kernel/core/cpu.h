@@ -56,6 +56,7 @@ struct cpu_private {
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */
 	uint64_t look_at;        /* TSC at which this core looks for doorbells from afar, channel.h; 0 none */
+	uint64_t chore_at;       /* the earlier of the two, timer.h; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;

@@ -20,7 +20,10 @@ static inline uint64_t timer_earlier(uint64_t a, uint64_t b) { return b && (!a |
 static inline uint64_t timer_next(const struct cpu *cpu)
 {
 	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;
-	next = timer_earlier(next, deadline);
-	next = timer_earlier(next, cpu->own.bury_at);
-	return timer_earlier(next, cpu->own.look_at);
+	return timer_earlier(timer_earlier(next, deadline), cpu->own.chore_at);
+}
+/* After `bury_at` or `look_at` were set. */
+static inline void timer_chores(struct cpu *cpu)
+{
+	cpu->own.chore_at = timer_earlier(cpu->own.bury_at, cpu->own.look_at);
 }

@@ -2,6 +2,7 @@
 #include "zombie.h"
 #include "arch.h"
 #include "kernel.h"
+#include "timer.h"
 #include "work.h"
 
 /* Parts of a second: until a core looks after what others should have done, and between its quanta then. */
@@ -51,11 +52,14 @@ bool zombies_bury(struct cpu *cpu)
 
 void zombies_watch_from(struct cpu *cpu, uint64_t now)
 {
-	if (!cpu->own.bury_at)
-		cpu->own.bury_at = now + kernel_of(cpu)->tsc_hz / WATCH;
+	if (cpu->own.bury_at)
+		return;
+	cpu->own.bury_at = now + kernel_of(cpu)->tsc_hz / WATCH;
+	timer_chores(cpu);
 }
 
 void zombies_timer(struct cpu *cpu)
 {
 	cpu->own.bury_at = zombies_bury(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / QUANTA;
+	timer_chores(cpu);
 }
