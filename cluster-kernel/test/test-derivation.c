@@ -77,6 +77,25 @@ static void lookups_go_through_levels(void)
 	EXPECT(self->cap.object, slot_of(NODE)->cap.object);
 }
 
+/* Two bits are left where a CNode of 16 slots is found: it is not looked into, whatever would be in it. */
+static void a_lookup_ends_with_its_bits(void)
+{
+	struct slot root = { 0 };
+	struct thread *thread = running(0);
+	make(OBJECT_CNODE, 4, NODE, 2);
+	EXPECT(guard(CNODE_MINT, NODE + 2, NODE, (1ull << 58) - 1, 58), 0);
+	EXPECT(guard(CNODE_MUTATE, NODE + 3, NODE + 1, 0, 0), 0);
+	for (unsigned i = 1; i < 16; i++) {
+		EXPECT(call(NODE, CNODE_COPY, W(i, NODE + 3, RIGHT_ALL), W(CNODE)), 0);
+		EXPECT(call(NODE + 3, CNODE_COPY, W(i, NODE + 3, RIGHT_ALL), W(CNODE)), 0);
+	}
+	root.cap = thread->slot[THREAD_CSPACE].cap;
+	thread->slot[THREAD_CSPACE].cap = slot_of(NODE + 2)->cap;
+	const struct slot *found = cspace_lookup(thread, ~0ull);
+	thread->slot[THREAD_CSPACE].cap = root.cap;
+	EXPECT(found, 0);
+}
+
 /* What has bits to be looked up, as untyped memory seems to, is not therefore a CNode. */
 static void only_cnodes_are_looked_into(void)
 {
@@ -222,6 +241,7 @@ static void spaces_and_ports_have_rights(void)
 const struct test tests[] = {
 	{ "guards are checked", guards_are_checked, 1 },
 	{ "lookups go through levels", lookups_go_through_levels, 1 },
+	{ "a lookup ends with its bits", a_lookup_ends_with_its_bits, 1 },
 	{ "only CNodes are looked into", only_cnodes_are_looked_into, 1 },
 	{ "mutates", mutates, 1 },
 	{ "mutation spares the children", mutation_spares_the_children, 1 },
