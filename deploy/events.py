@@ -8,6 +8,7 @@ from typing import Any
 from deploy.errors import Failure
 
 _FIRST = b'{"event":'  # how every line of the managers begins
+BUTTON = "the power button was pressed"  # why a run is done; as cluster-manager/root/run.c says it
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,7 @@ from typing import Any
 from deploy.domains import record
 from deploy.domains.connection import Connection, explained
 from deploy.domains.record import Record
-from deploy.events import Event
-
-
-BUTTON = "the power button was pressed"  # as cluster-manager/root/run.c says it
+from deploy.events import BUTTON, Event
 
 
 class Member:

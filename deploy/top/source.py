@@ -15,7 +15,7 @@ from deploy import monitor
 from deploy.addresses import is_endpoint
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
-from deploy.events import Event, EventStream
+from deploy.events import BUTTON, Event, EventStream
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot
 from deploy.top.instances import Instances, Served
@@ -95,6 +95,8 @@ def ended(events: tuple[Event, ...], otherwise: str, known: int = 0) -> Ended:
     done = [event for event in events if event.kind == "done"]
     failed = bool(done and done[-1].get("status"))
     bad = (str(done[-1].get("why") or "") if failed else "") or (trouble(events) or [str(done[-1]) if failed else ""])[-1]
+    if done and done[-1].get("why") == BUTTON:
+        return Ended("the machine was stopped: its power button was pressed", not failed)
     if any(event.kind == "done" for event in events[known:]):
         well = "the machine is done: all that it waited for has ended well"
         return Ended(f"the machine failed: {bad}" if failed else well, not failed)
