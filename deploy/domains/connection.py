@@ -24,19 +24,33 @@ def library() -> Any:
     return libvirt
 
 
+def is_libvirts(error: BaseException | None) -> bool:
+    """Also where its words are no text: then the binding fails over them.
+
+    What a bridge helper said is quoted with bytes behind its end.
+    """
+    is_garbled = isinstance(error, SystemError) and isinstance(error.__cause__, UnicodeDecodeError)
+    return is_garbled or isinstance(error, library().libvirtError)
+
+
 def one_line(error: Exception) -> str:
-    """libvirt's own words; of QEMU's output that it quotes, the last line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    """libvirt's own words; of QEMU's output that it quotes, the last line; of a bridge helper's, the first."""
+    garbled = error.__cause__
+    text = garbled.object.decode("utf-8", "replace") if isinstance(garbled, UnicodeDecodeError) else str(error)
+    if helper := re.search(r"--br=(\S+) .*bridge helper: stderr=(.+)", text):
+        return f"bridge {helper[1]}: {helper[2]}"
+    lines = ["".join(c if c.isprintable() else "?" for c in line.strip()) for line in text.splitlines() if line.strip()]
     return re.sub(r"^(.* )?\S+Z qemu-system-\S+: ", "", lines[-1]) if lines else type(error).__name__
 
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
     """libvirt's exceptions become one line that begins with `what`."""
-    libvirt = library()
     try:
         yield
-    except libvirt.libvirtError as error:
+    except Exception as error:
+        if not is_libvirts(error):
+            raise
         raise Failure(f"{what}: {one_line(error)}") from None
 
 
@@ -72,7 +86,7 @@ class Connection:
             self.raw.close()
         except self.lib.libvirtError:
             pass  # the other side has gone already
-        if isinstance(error, self.lib.libvirtError):
+        if isinstance(error, Exception) and is_libvirts(error):
             raise Failure(f"{self.uri}: {one_line(error)}") from None
 
     @property

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from deploy import image, modules
 from deploy.boot import choose_ports
 from deploy.domains import deployed as deployments
-from deploy.domains.connection import Connection, explained, one_line
+from deploy.domains.connection import Connection, explained, is_libvirts, one_line
 from deploy.domains.definition import define
 from deploy.domains.deployed import Deployed, State, check_names
 from deploy.domains.machines import Machines, arrange
@@ -255,7 +255,9 @@ class Deployment:
                 for member in self.there.members:
                     member.raw.create()
                 return Done(self.there, action, said)
-            except self.host.lib.libvirtError as error:
+            except Exception as error:
+                if not is_libvirts(error):
+                    raise
                 self.there.stop()
                 if "host forwarding rule" not in str(error) or attempt == 2:
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None

@@ -12,11 +12,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from deploy.addresses import INSIDE
+from deploy.domains.connection import explained, one_line
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import serving
 from deploy.domains.machines import Machines, arrange
 from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
+from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan
 from deploy.qemu import Forward
@@ -217,3 +219,20 @@ def test_changes() -> None:
         "lock clh -> mcs", "map changed", "image of kernel-mcs is new", "image of kernel-clh is gone",
     ]  # fmt: skip
     assert before.changes(before) == []
+
+
+def test_words_that_are_no_text() -> None:
+    """what libvirt quotes may have bytes behind its end that are no text: one line all the same"""
+    try:
+        b"failed to create tap\x86\x1b device".decode()
+    except UnicodeDecodeError as cause:
+        garbled = SystemError("returned a result with an exception set")
+        garbled.__cause__ = cause
+    with pytest.raises(Failure, match="^host: failed to create tap\N{REPLACEMENT CHARACTER}[?] device$"):
+        with explained("host"):
+            raise garbled
+    with pytest.raises(SystemError):
+        with explained("host"):
+            raise SystemError("a mistake of ours")
+    helper = "/x --use-vnet --br=br7 --fd=26: failed to communicate with bridge helper: stderr=no such bridge\n\x86: not connected"
+    assert one_line(Exception(helper)) == "bridge br7: no such bridge"
