@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.lockstat import live, source
 from deploy.lockstat.check import Check, checks
@@ -21,7 +22,7 @@ def lockstat(
         str | None,
         typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one; else the one that runs."),
     ] = None,
-    connect: Annotated[str | None, typer.Option("--connect", "-c", metavar="URI", help="RUN is the name of a deployment of this libvirt host.")] = None,
+    connect: RunsUnder = None,
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Of a run that is over: from this snapshot on, as barrier-1.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="And to this one; else to the last.")] = None,
     histogram: Annotated[bool, typer.Option("--histogram", help="Also how long locks were waited for and held.")] = False,

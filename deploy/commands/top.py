@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import process
+from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.output import Json, Output, Quiet, version
 from deploy.top import source, terminal
@@ -23,7 +24,7 @@ def top(
         str | None,
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; else the one that runs."),
     ] = None,
-    connect: Annotated[str | None, typer.Option("--connect", "-c", metavar="URI", help="RUN is the name of a deployment of this libvirt host.")] = None,
+    connect: RunsUnder = None,
     once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
     interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0,
     count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after so many samples.")] = None,

@@ -11,6 +11,10 @@ Connect = Annotated[
     str,
     typer.Option("--connect", "-c", metavar="URI", envvar="LIBVIRT_DEFAULT_URI", help="The libvirt host."),
 ]
+RunsUnder = Annotated[
+    str | None,
+    typer.Option("--connect", "-c", metavar="URI", help="RUN is the name of a deployment of this libvirt host."),
+]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A deployment, as skerry status lists it.")]
 Cluster = Annotated[
     int | None,

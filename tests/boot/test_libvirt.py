@@ -23,7 +23,7 @@ from deploy.pong import first_pong
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
 
 SKERRY = str(ROOT / "skerry")
-DEPLOYMENT = """\
+MACHINE = """\
 shutdown = "never"
 [machine]
 sockets = 2
@@ -32,6 +32,8 @@ memory = "512M"
 [clusters]
 layout = "per-socket"
 lock = "clh"
+"""
+DEPLOYMENT = f"""{MACHINE}
 [redis]
 instances = "every-core"
 heap = "32M"
@@ -47,11 +49,11 @@ def libvirtd() -> Iterator[Libvirtd]:
 class User:
     """Calls skerry in a folder with a deployment file."""
 
-    def __init__(self, daemon: Libvirtd, folder: Path, name: str) -> None:
+    def __init__(self, daemon: Libvirtd, folder: Path, name: str, deployment: str = DEPLOYMENT) -> None:
         self.daemon = daemon
         self.folder = folder
         self.name = name
-        (folder / f"{name}.toml").write_text(DEPLOYMENT)
+        (folder / f"{name}.toml").write_text(deployment)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -12,19 +12,11 @@ import pytest
 
 from deploy.pong import first_pong
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
-from tests.boot.test_libvirt import User, wait_until
+from tests.boot.test_libvirt import MACHINE, User, wait_until
 
 NAME = "apart"
 # The instance of the second cluster is reached through the channel: network card and switch are in the first.
-DEPLOYMENT = """\
-shutdown = "never"
-[machine]
-sockets = 2
-cores = 1
-memory = "512M"
-[clusters]
-layout = "per-socket"
-lock = "clh"
+DEPLOYMENT = f"""{MACHINE}
 statistics = true
 [redis]
 cpus = [0, 1]
@@ -54,8 +46,7 @@ def answers(instances: list[dict[str, str]]) -> None:
 @pytest.mark.limit(240)
 def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     """libvirt: a domain for each cluster: deployed, one killed, all brought back, and gone without a trace"""
-    user = User(libvirtd, tmp_path, NAME)
-    (tmp_path / f"{NAME}.toml").write_text(DEPLOYMENT)
+    user = User(libvirtd, tmp_path, NAME, DEPLOYMENT)
     deploy = ("deploy", f"{NAME}.toml", *user.here, "--per-cluster")
     made = user.result(*deploy)
     assert (made["action"], made["domains"]) == ("created", [f"skerry-{NAME}-0", f"skerry-{NAME}-1"])

@@ -101,6 +101,12 @@ def test_paths(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert said in err and err.count("\n") == 1
 
 
+def refuses(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(command) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"skerry: {said}") and err.count("\n") == 1, err
+
+
 OPTIONS = {
     "--layout=": "--layout: '' is not one of per-socket",
     "--layout gone.dts": "--layout: gone.dts: no such file",
@@ -121,9 +127,7 @@ OPTIONS = {
 @pytest.mark.parametrize("words", OPTIONS)
 def test_options(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """what the command line says is the command line's fault, and not the file's"""
-    assert cli.main(["run", str(ROOT / "deploy/deployments/uneven.toml"), *words.split()]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"skerry: {OPTIONS[words]}") and err.count("\n") == 1, err
+    refuses(["run", str(ROOT / "deploy/deployments/uneven.toml"), *words.split()], OPTIONS[words], capsys)
 
 
 COMPARE = {
@@ -138,6 +142,4 @@ COMPARE = {
 @pytest.mark.parametrize("words", COMPARE)
 def test_options_of_compare(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     """what cannot be compared is refused before anything is built"""
-    assert cli.main(["compare", *words.split()]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"skerry: {COMPARE[words]}") and err.count("\n") == 1, err
+    refuses(["compare", *words.split()], COMPARE[words], capsys)
