@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a devicetree to a checked map. */
+#include <libfdt.h>
+#include <string.h>
+
+#include "draft.h"
+
+bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node))
+{
+	int top = fdt_subnode_offset(d->fdt, 0, parent), node;
+
+	if (top < 0)
+		return required ? refuse(d->why, "map: there is no node /%s", parent) : true;
+	fdt_for_each_subnode(node, d->fdt, top)
+		if (!read(d, node))
+			return false;
+	return true;
+}
+
+static bool read_network(struct draft *d)
+{
+	struct map_network *network = &d->map->network;
+	int node = fdt_subnode_offset(d->fdt, 0, "network");
+
+	network->present = node >= 0;
+	return node < 0 || (read_ipv4(d, node, "netmask", &network->netmask) &&
+			    read_ipv4(d, node, "gateway", &network->gateway) && read_u32(d, node, "mtu", &network->mtu));
+}
+
+static bool read_run(struct draft *d)
+{
+	int node = fdt_subnode_offset(d->fdt, 0, "run");
+	const char *shutdown = NULL;
+
+	if (node >= 0 && !read_option(d, node, "shutdown", &shutdown))
+		return false;
+	d->map->shutdown_when_done = shutdown != NULL && strcmp(shutdown, "when-done") == 0;
+	return shutdown == NULL || d->map->shutdown_when_done || strcmp(shutdown, "never") == 0 ||
+	       refuse_at(d->why, "run", "shutdown", "map: run: shutdown \"%s\" is neither when-done nor never", shutdown);
+}
+
+/* The container, and what says that it holds a map. */
+static bool check_tree(const void *blob, uint64_t size, struct refusal *why)
+{
+	int error;
+
+	if (size > MAP_MAX_SIZE)
+		return refuse(why, "map: %lu bytes are more than %u", size, MAP_MAX_SIZE);
+	if (!check_blob(blob, size, why))
+		return false;
+	error = fdt_check_full(blob, size);
+	if (error != 0)
+		return refuse(why, "map: not a sound devicetree: %s", fdt_strerror(error));
+	if (fdt_node_check_compatible(blob, 0, "skerry,cluster-map-v1") != 0)
+		return refuse_at(why, "/", NULL, "map: / is not compatible with skerry,cluster-map-v1");
+	if (fdt_address_cells(blob, 0) != 2 || fdt_size_cells(blob, 0) != 2)
+		return refuse_at(why, "/", NULL, "map: / needs #address-cells and #size-cells of 2");
+	return true;
+}
+
+bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, struct refusal *why)
+{
+	static struct draft draft;
+	struct draft *d = &draft;
+
+	memset(d, 0, sizeof *d);
+	d->fdt = blob;
+	d->map = map;
+	d->why = why;
+	memset(map, 0, sizeof *map);
+	if (!check_tree(blob, size, why) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) || !check_memory(d) ||
+	    !read_applications(d) || !check_applications(d) || !read_network(d) || !check_network(d) || !read_run(d))
+		return false;
+	map->magic = MAP_MAGIC;
+	map->version = MAP_VERSION;
+	map->size = (uint32_t)(offsetof(struct cluster_map, pool) + d->pool_used);
+	return true;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nodes of applications, and those that they name. */
+#include <libfdt.h>
+#include <string.h>
+
+#include "draft.h"
+
+int find_application(const struct cluster_map *map, const char *name)
+{
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (strcmp(map->application[i].name, name) == 0)
+			return (int)i;
+	return MAP_NONE;
+}
+
+/* Its core, of a cluster: check_clusters() has seen that it is of one only. */
+static bool read_place(struct draft *d, int node, struct map_application *a)
+{
+	const struct cluster_map *map = d->map;
+	uint32_t phandle;
+	int cpu;
+
+	if (!read_u32(d, node, "cpu", &phandle))
+		return false;
+	cpu = cpu_by_phandle(d, phandle);
+	if (cpu == MAP_NONE)
+		return refuse_at(d->why, a->name, "cpu", "map: %s: its cpu names no node of /cpus", a->name);
+	a->cpu = (uint32_t)cpu;
+	for (uint32_t c = 0; c < map->cluster_count; c++)
+		for (uint32_t i = 0; i < map->cluster[c].cpu_count; i++)
+			if (map->cluster[c].cpu[i] == a->cpu) {
+				a->cluster = map->cluster[c].number;
+				a->core = i;
+				return true;
+			}
+	return refuse_at(d->why, a->name, "cpu", "map: %s: %s is in no cluster", a->name, map->cpu[cpu].name);
+}
+
+static bool read_role(struct draft *d, int node, struct map_application *a)
+{
+	const char *role;
+
+	if (!read_option(d, node, "role", &role))
+		return false;
+	if (role == NULL)
+		return true;
+	if (strcmp(role, "switch") != 0 && strcmp(role, "nic") != 0)
+		return refuse_at(d->why, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name, role);
+	a->role = role[0] == 's' ? MAP_SWITCH : MAP_NIC;
+	return true;
+}
+
+static bool read_restart(struct draft *d, int node, struct map_application *a)
+{
+	static const char *const name[] = {
+		[MAP_RESTART_NEVER] = "never", [MAP_RESTART_ON_FAILURE] = "on-failure", [MAP_RESTART_ALWAYS] = "always",
+	};
+	const char *restart;
+
+	a->restart_limit = MAP_RESTART_LIMIT;
+	a->restart_delay = MAP_RESTART_DELAY;
+	if (!read_option(d, node, "restart", &restart))
+		return false;
+	for (unsigned i = 0; restart != NULL && i < sizeof(name) / sizeof(name[0]); i++)
+		if (strcmp(restart, name[i]) == 0) {
+			a->restart = (enum map_restart)i;
+			restart = NULL;
+		}
+	if (restart != NULL)
+		return refuse_at(d->why, a->name, "restart", "map: %s: restart \"%s\" is neither never, on-failure nor always",
+				 a->name, restart);
+	return (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &a->restart_limit)) &&
+	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &a->restart_delay));
+}
+
+/* Properties of fixed size. */
+static bool read_values(struct draft *d, int node, struct map_application *a)
+{
+	int size;
+	const void *p = fdt_getprop(d->fdt, node, "heap", &size);
+
+	if (p != NULL && size != 8)
+		return refuse_at(d->why, a->name, "heap", "map: %s: heap is not one size of two cells", a->name);
+	if (p != NULL)
+		a->heap = fdt64_ld(p);
+	p = fdt_getprop(d->fdt, node, "storage", &size);
+	if (p != NULL && size != 8)
+		return refuse_at(d->why, a->name, "storage", "map: %s: storage is not one size of two cells", a->name);
+	if (p != NULL)
+		a->storage = fdt64_ld(p);
+	p = fdt_getprop(d->fdt, node, "mac", &size);
+	a->has_mac = p != NULL;
+	if (a->has_mac && size != 6)
+		return refuse_at(d->why, a->name, "mac", "map: %s: mac is not six bytes", a->name);
+	if (a->has_mac)
+		memcpy(a->mac, p, 6);
+	a->barrier = has_property(d, node, "barrier");
+	a->statistics = has_property(d, node, "statistics");
+	return read_ipv4(d, node, "ipv4", &a->ipv4);
+}
+
+/* The user and the group that it starts as, and how many threads it may have. */
+static bool read_limits(struct draft *d, int node, struct map_application *a)
+{
+	int size;
+	const fdt32_t *p = fdt_getprop(d->fdt, node, "user", &size);
+
+	if (p != NULL && size != 8)
+		return refuse_at(d->why, a->name, "user", "map: %s: user is not a uid and a gid, of a cell each", a->name);
+	if (p != NULL) {
+		a->uid = fdt32_ld(p);
+		a->gid = fdt32_ld(p + 1);
+	}
+	a->threads = PROCESS_THREADS;
+	return !has_property(d, node, "threads") || read_u32(d, node, "threads", &a->threads);
+}
+
+/* Where its files are and where it starts among them. */
+static bool read_paths(struct draft *d, int node, struct map_application *a)
+{
+	const char *cwd;
+
+	if (has_property(d, node, "files") && !read_name(d, node, "files", a->files))
+		return false;
+	if (!read_option(d, node, "cwd", &cwd))
+		return false;
+	if (cwd != NULL)
+		a->cwd = pool_add(d, cwd, (uint32_t)strlen(cwd) + 1);
+	return true;
+}
+
+static bool read_lists(struct draft *d, int node, struct map_application *a)
+{
+	const char *args, *env;
+	uint32_t args_size, env_size;
+	int size;
+	const void *ids = fdt_getprop(d->fdt, node, "pci-id", &size);
+
+	if (ids != NULL && (size == 0 || size % 8 != 0))
+		return refuse_at(d->why, a->name, "pci-id", "map: %s: pci-id is not pairs of vendor and device", a->name);
+	if (!read_strings(d, node, "args", &args, &args_size) || !read_strings(d, node, "env", &env, &env_size))
+		return false;
+	a->pci_id = pool_add(d, ids, ids == NULL ? 0 : (uint32_t)size);
+	a->args = pool_add(d, args, args_size);
+	a->env = pool_add(d, env, env_size);
+	return true;
+}
+
+static bool read_application(struct draft *d, int node)
+{
+	struct cluster_map *map = d->map;
+	struct map_application *a = &map->application[map->application_count];
+	struct draft_application *draft = &d->application[map->application_count];
+	const char *name = node_name(d, node);
+
+	if (map->application_count == MAP_MAX_APPLICATIONS)
+		return refuse_at(d->why, name, NULL, "map: %s: more than %u applications", name, MAP_MAX_APPLICATIONS);
+	if (strlen(name) >= PROCESS_NAME)
+		return refuse_at(d->why, name, NULL, "map: the application %s has a name of more than %u bytes", name,
+				 PROCESS_NAME - 1);
+	strcpy(a->name, name);
+	a->stack = a->stack_of = a->port_of = MAP_NONE;
+	draft->node = node;
+	if (!read_name(d, node, "program", a->program) || !read_place(d, node, a) || !read_role(d, node, a) ||
+	    !read_restart(d, node, a) ||
+	    !read_values(d, node, a) || !read_limits(d, node, a) || !read_paths(d, node, a) || !read_lists(d, node, a) ||
+	    !read_option(d, node, "stack", &draft->stack) || !read_option(d, node, "switch", &draft->above))
+		return false;
+	map->application_count++;
+	return true;
+}
+
+/* Finds what `a` awaits: each is another application, and named once. */
+static bool join_await(struct draft *d, int node, struct map_application *a)
+{
+	uint16_t awaited[MAP_MAX_AWAITED];
+	uint32_t count = 0, size;
+	const char *names;
+
+	if (!read_strings(d, node, "await", &names, &size))
+		return false;
+	for (uint32_t at = 0; at < size; at += (uint32_t)strlen(names + at) + 1) {
+		int other = find_application(d->map, names + at);
+
+		if (other == MAP_NONE)
+			return refuse_at(d->why, a->name, "await", "map: %s awaits %s, which is no application", a->name,
+					 names + at);
+		if (a == &d->map->application[other])
+			return refuse_at(d->why, a->name, "await", "map: %s awaits itself", a->name);
+		for (uint32_t i = 0; i < count; i++)
+			if (awaited[i] == other)
+				return refuse_at(d->why, a->name, "await", "map: %s awaits %s twice", a->name, names + at);
+		if (count == MAP_MAX_AWAITED)
+			return refuse_at(d->why, a->name, "await", "map: %s awaits more than %u applications", a->name,
+					 MAP_MAX_AWAITED);
+		awaited[count++] = (uint16_t)other;
+	}
+	a->await = pool_add(d, awaited, count * (uint32_t)sizeof *awaited);
+	return true;
+}
+
+bool read_applications(struct draft *d)
+{
+	if (!read_children(d, "applications", false, read_application))
+		return false;
+	for (uint32_t i = 0; i < d->map->application_count; i++)
+		if (!join_await(d, d->application[i].node, &d->map->application[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A channel's shared memory between two clusters, as its two cluster-managers
+ * lay it out. Side 0 is the first end that the map names.
+ *
+ *     0                header
+ *     4 KiB            ring  side 0's manager -> side 1's (CHANNEL_SLOTS slots)
+ *     4 KiB + 64 KiB   ring  side 1's manager -> side 0's
+ *     CHANNEL_PORTS    network ports (skerry/port.h), PORT_SIZE each, numbered from 0
+ *
+ * Ports are numbered in the map's order of the applications that have them,
+ * whichever side has the switch.
+ *
+ * Doorbells: CHANNEL_BELL_MANAGER wakes the other side's manager. For port i,
+ * 1 + 2i wakes the switch's side and 2 + 2i the stack's side.
+ *
+ * A side writes only its own half of the header. Hazard: one side starts again
+ * while the other still uses the rings, which hold messages of the time before.
+ * So a start is a handshake:
+ *
+ *     1. The side that starts withdraws its acknowledgement, then raises its
+ *        `generation` (0: not started). It touches no ring: the peer may still
+ *        be reading the last messages of the side's predecessor.
+ *     2. The peer sees the generation change and gives up what is outstanding.
+ *        It starts its ends of both rings anew at channel_position(), and only
+ *        then acknowledges the new generation.
+ *     3. The channel is up for a side once the peer has acknowledged the side's
+ *        own generation. Until then it neither produces nor consumes.
+ *
+ * So a slot is written only after its reader has started anew, and no slot's old
+ * content is ever taken for a message.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <skerry/ring.h>
+
+#define CHANNEL_MAGIC 0x314c4e4843524b53ull
+enum {
+	CHANNEL_VERSION = 2,
+	CHANNEL_SLOTS = 512,
+	CHANNEL_RING = 0x10000,
+	CHANNEL_RINGS = 0x1000,
+	CHANNEL_PORTS = 0x200000, /* 2 MiB */
+	CHANNEL_BELL_MANAGER = 0,
+};
+
+struct channel_side {
+	_Alignas(64) _Atomic uint64_t magic;
+	_Atomic uint32_t version;
+	_Atomic uint32_t cluster;
+	_Atomic uint64_t generation; /* 0: not started */
+	_Atomic uint64_t heartbeat;  /* TSC of the last sign of life, at least every CHANNEL_HEARTBEAT_MS */
+	_Atomic uint64_t acknowledged; /* the peer's generation that this side's rings belong to */
+};
+enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
+
+struct channel_header {
+	struct channel_side side[2];
+};
+
+/*
+ * Where both rings start for this pair of generations. No generation ever falls,
+ * so that each pair after another one starts farther: 2^44 slots, half a
+ * year at a million a second, and 2^20 starts before a position comes again.
+ */
+static inline uint64_t channel_position(uint64_t mine, uint64_t theirs) { return (mine + theirs) << 44; }

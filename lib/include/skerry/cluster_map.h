@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The checked cluster map (docs/cluster-map.md): what lib/cluster-map makes of
+ * the devicetree, and what the loader hands to the first task of each cluster as
+ * the module "map". Every cluster gets the same map, so that what is numbered
+ * here - applications, network ports - has the same number in all of them
+ * without a message.
+ *
+ * It has no pointers. Lists are in the pool at its end, of which only the used
+ * part is handed over: `size` bytes in all.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/boot.h>
+#include <skerry/map_limits.h>
+#include <skerry/process.h>
+
+#define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
+enum { MAP_VERSION = 3, MAP_NONE = -1 };
+
+enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
+/* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
+enum map_restart { MAP_RESTART_NEVER, MAP_RESTART_ON_FAILURE, MAP_RESTART_ALWAYS };
+
+/* Bytes of the pool, aligned to 4. */
+struct map_list {
+	uint32_t offset, size;
+};
+
+struct map_cpu {
+	char name[MAP_NODE_NAME];
+	uint32_t machine;
+	uint32_t apic;
+	uint32_t node; /* the machine's NUMA node, when has_node */
+	bool has_node;
+};
+
+struct map_cluster {
+	char name[MAP_NODE_NAME];
+	uint32_t number;
+	uint32_t machine;
+	bool devices;                /* of its machine: exactly one cluster there has them */
+	char kernel[BOOT_NAME_SIZE], root[BOOT_NAME_SIZE];
+	uint32_t cpu_count;
+	uint32_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */
+	uint32_t memory_count;
+	struct boot_range memory[BOOT_MAX_RANGES];
+	uint32_t module_count;
+	char module[MAP_MAX_MODULES][BOOT_NAME_SIZE];
+};
+
+struct map_channel {
+	char name[MAP_NODE_NAME];
+	uint32_t number;
+	uint32_t end[2];          /* numbers of clusters */
+	uint32_t device[2];       /* remote: number on bus 0 of each end's machine */
+	bool remote;              /* its ends are in two machines: the memory is a device's, of which only the size is known */
+	struct boot_range memory; /* remote: without the kernels' part */
+};
+
+struct map_application {
+	char name[PROCESS_NAME];    /* of the node, "redis@2" */
+	char program[BOOT_NAME_SIZE];
+	char files[BOOT_NAME_SIZE]; /* the module with its files (file_tree.h); empty: none */
+	uint64_t heap;              /* bytes */
+	uint64_t storage;           /* of these what its own files may take; 0: as the POSIX layer has it */
+	uint32_t cpu;               /* place among all cpus of the map */
+	uint32_t cluster;           /* its number */
+	uint32_t core;              /* index within the cluster */
+	uint32_t ipv4;              /* network byte order; 0: none */
+	uint8_t mac[6];
+	bool has_mac;
+	bool barrier;
+	bool statistics;            /* it may read what all clusters count */
+	uint32_t uid, gid;          /* user and group that it starts as */
+	uint32_t threads;           /* that it may have at once */
+	enum map_role role;
+	enum map_restart restart;
+	uint32_t restart_limit;     /* times in 60 s, at most; it stays down then. 0: no limit */
+	uint32_t restart_delay;     /* ms before the first; each soon after it waits twice as long */
+	int32_t stack;              /* the application that has its lwIP, or MAP_NONE: it is within it */
+	int32_t stack_of;           /* the application whose lwIP it has, or MAP_NONE */
+	int32_t port_of;            /* the switch that its network port is of, or MAP_NONE: it has none */
+	struct map_list args;       /* NUL-terminated strings, one after another */
+	struct map_list env;        /* the same, NAME=VALUE each */
+	struct map_list cwd;        /* one such string, an absolute path; none: "/" */
+	struct map_list await;      /* uint16_t: the applications that it awaits */
+	struct map_list pci_id;     /* pairs of big-endian cells: vendor, device */
+};
+
+struct map_network {
+	bool present;
+	uint32_t netmask, gateway; /* network byte order */
+	uint32_t mtu;
+};
+
+struct cluster_map {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;         /* of the map with the used part of its pool, in bytes */
+	uint32_t machine;      /* the one that this copy is for */
+	uint32_t primary;      /* cluster with `devices` on machine 0: console, results, the run */
+	int32_t switch_index;  /* the root switch: the application of that role and without a switch above, or MAP_NONE */
+	bool shutdown_when_done;
+	struct map_network network;
+	uint32_t cpu_count, cluster_count, channel_count, application_count;
+	struct map_cpu cpu[MAP_MAX_CPUS];
+	struct map_cluster cluster[BOOT_MAX_CLUSTERS]; /* in map order */
+	struct map_channel channel[MAP_MAX_CHANNELS];
+	struct map_application application[MAP_MAX_APPLICATIONS];
+	char pool[MAP_MAX_SIZE];
+};
+
+/* Whether `bytes` from `m` on are a map of this version. */
+static inline bool map_is_valid(const struct cluster_map *m, uint64_t bytes)
+{
+	return bytes >= offsetof(struct cluster_map, pool) && m->magic == MAP_MAGIC && m->version == MAP_VERSION &&
+	       m->size >= offsetof(struct cluster_map, pool) && m->size <= sizeof *m && m->size <= bytes;
+}
+
+/* The cluster of this number, or null. */
+static inline const struct map_cluster *map_cluster(const struct cluster_map *m, uint32_t number)
+{
+	for (uint32_t i = 0; i < m->cluster_count; i++)
+		if (m->cluster[i].number == number)
+			return &m->cluster[i];
+	return NULL;
+}
+
+/* Does it have a port of a switch? */
+static inline bool map_has_port(const struct map_application *a) { return a->port_of != MAP_NONE; }
+
+/* Where a list's bytes begin. */
+static inline const void *map_bytes(const struct cluster_map *m, const struct map_list *list)
+{
+	return m->pool + list->offset;
+}
+
+/* The string of a list after `previous` (null: the first), or null. */
+static inline const char *map_next_string(const struct cluster_map *m, const struct map_list *list, const char *previous)
+{
+	const char *next = (const char *)map_bytes(m, list);
+	if (previous != NULL)
+		for (next = previous; *next++ != '\0';)
+			;
+	return next < m->pool + list->offset + list->size ? next : NULL;
+}
+
+/* Returns how many applications `a` awaits. */
+static inline uint32_t map_await_count(const struct map_application *a) { return a->await.size / sizeof(uint16_t); }
+/* Returns the index of one of them; `index` is below map_await_count(). */
+static inline uint32_t map_awaited(const struct cluster_map *m, const struct map_application *a, uint32_t index)
+{
+	uint16_t awaited;
+	__builtin_memcpy(&awaited, (const char *)map_bytes(m, &a->await) + index * sizeof awaited, sizeof awaited);
+	return awaited;
+}

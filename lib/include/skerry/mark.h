@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A moment that an emulator's plugin sees (deploy/plugins): a no-op, `nopl` whose displacement says that it is one.
+ * Number 0 is not reported: it says that what follows leads to what is measured, so that its caches are to be modelled.
+ */
+#pragma once
+
+#define MARK(number) __asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00, " #number ", 0x00, 0x4b, 0x53" ::: "memory")

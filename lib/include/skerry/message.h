@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include <stdint.h>
+#include <skerry/syscall.h>
+
+/* What of a system call travels in registers. `badge` is an answer only. */
+struct message {
+	uint64_t info;
+	uint64_t badge;
+	uint64_t word[MESSAGE_REGISTERS];
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a cluster-manager starts a program, and what a program may ask of it.
+ *
+ * A program is a static ELF64 executable. Its first thread starts at the ELF
+ * entry with the System V stack layout (argc, argv, envp, auxv); the auxiliary
+ * vector holds the usual AT_PHDR, AT_PHENT, AT_PHNUM, AT_PAGESZ, AT_ENTRY,
+ * AT_RANDOM, and AT_SKERRY with the address of struct process_info (read-only
+ * page). Priority PROCESS_PRIORITY, on the core that its application node names.
+ *
+ * Its memory below the program's own segments is nothing, above:
+ *
+ *     PROCESS_HEAP_VADDR    heap_size bytes, zero, mapped writable; 2 MiB frames.
+ *                           libc's mmap and brk are served from here without a
+ *                           system call.
+ *     PROCESS_PORT_VADDR    the network port (skerry/port.h), if it has one
+ *     PROCESS_SOCKETS_VADDR the socket port (skerry/socket_port.h), if it or its stack has one
+ *     PROCESS_FILES_VADDR   its files (skerry/file_tree.h), read-only, if it has any
+ *     PROCESS_INFO_VADDR    struct process_info, read-only
+ *     PROCESS_HOSTS_VADDR   /etc/hosts of the deployment, read-only, if it has a network
+ *     PROCESS_IPC_VADDR     a frame of IPC buffers for its first PROCESS_IPC_BUFFERS threads; the first
+ *                           thread has the first
+ *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it; a guard page below
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define AT_SKERRY 0x534b52 /* auxiliary vector: struct process_info */
+
+#define PROCESS_HEAP_VADDR 0x0000000100000000ull
+#define PROCESS_PORT_VADDR 0x0000600000000000ull
+#define PROCESS_PORTS_VADDR 0x0000610000000000ull /* a switch: all its ports, one after another, PORT_SIZE each */
+#define PROCESS_SOCKETS_VADDR 0x0000620000000000ull
+#define PROCESS_FILES_VADDR 0x0000630000000000ull
+#define PROCESS_INFO_VADDR 0x0000700000000000ull
+#define PROCESS_HOSTS_VADDR 0x0000700000001000ull
+#define PROCESS_IPC_VADDR  0x0000700000100000ull
+#define PROCESS_DEVICE_VADDR 0x0000710000000000ull /* a driver: its device's BARs, see process_info.device */
+#define PROCESS_DMA_VADDR  0x0000720000000000ull /* a driver: memory whose physical address it knows */
+#define PROCESS_STACK_TOP  0x00007f0000000000ull
+#define PROCESS_STACK_SIZE 0x100000ull
+
+enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64 };
+
+/* Slots of a process's CNode (radix PROCESS_CNODE_BITS). Absent ones are empty. */
+enum {
+	PROCESS_CNODE_BITS = 8,
+	PROCESS_SLOT_TCB = 1,
+	PROCESS_SLOT_CNODE,
+	PROCESS_SLOT_VSPACE,
+	PROCESS_SLOT_MANAGER,  /* endpoint, badged; WRITE */
+	PROCESS_SLOT_UNTYPED,  /* process_info.untyped_bits: threads, notifications of its own */
+	PROCESS_SLOT_WAKE,     /* notification: network port has frames or room, or a driver's interrupt */
+	PROCESS_SLOT_PEER,     /* notification or doorbell: signal to wake the other end of the port */
+	PROCESS_SLOT_IRQ,      /* a driver: its interrupt */
+	PROCESS_SLOT_IO_PORT,  /* a driver: I/O ports */
+	PROCESS_SLOT_IPC_FRAME,/* the frame of IPC buffers at PROCESS_IPC_VADDR */
+	PROCESS_SLOT_REPLY,    /* a reply object */
+	PROCESS_SLOT_FAULT,    /* fault endpoint, badged; for TCB_CONFIGURE of the process's own threads */
+	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
+	PROCESS_SLOT_FREE = 16,/* from here on empty, the process's own */
+	PROCESS_SLOT_PORT_WAKE = 128, /* a switch only: port i's far end is woken through slot 128+i */
+};
+
+struct process_network {
+	uint32_t present; /* there is a port */
+	uint32_t ipv4;    /* network byte order, as are netmask and gateway; 0 for a NIC driver */
+	uint32_t netmask;
+	uint32_t gateway;
+	uint8_t mac[6];
+	uint16_t mtu;
+};
+
+/*
+ * A switch learns its ports here: port i's shared memory is at PROCESS_PORTS_VADDR + i * PORT_SIZE. The last port of a
+ * lower switch is its end of a port of the upper one.
+ */
+enum { PROCESS_MAX_PORTS = 120 };
+struct process_port {
+	uint8_t mac[6]; /* zero for NIC drivers and switches */
+	uint8_t uplink; /* 1: leads to the NIC driver; unknown addresses go there */
+	uint8_t upper;  /* 1: to the upper switch, for which this end is a stack's */
+	uint8_t lower;  /* 1: to a lower switch */
+	uint8_t remote; /* 1: the far end is in another cluster */
+	uint32_t ipv4;
+};
+
+/* A station behind a lower switch, and the port that leads there. */
+struct process_route {
+	uint8_t mac[6];
+	uint16_t port;
+	uint32_t ipv4;
+};
+
+/* A driver's device, found by the manager on the PCI bus. */
+struct process_device {
+	uint32_t present;
+	uint16_t vendor, device;
+	uint64_t bar_vaddr[6];  /* 0: absent or an I/O BAR */
+	uint64_t bar_size[6];
+	uint64_t config_vaddr;  /* ECAM page of the function (4 KiB), or 0: then use I/O ports 0xcf8 */
+	uint64_t dma_paddr;     /* physical address of PROCESS_DMA_VADDR, contiguous */
+	uint64_t dma_size;
+	uint64_t msi_address;   /* program these into MSI-X entry 0; PROCESS_SLOT_IRQ signals PROCESS_SLOT_WAKE */
+	uint32_t msi_data;
+	uint32_t bdf;           /* bus << 8 | device << 3 | function */
+};
+
+#define PROCESS_INFO_MAGIC 0x4f464e4953534b53ull
+struct process_info {
+	uint64_t magic;
+	uint32_t size;
+	uint32_t cluster;
+	uint32_t cpu;        /* place of its core among all cpus of the map */
+	uint32_t core;       /* index within the cluster */
+	uint32_t cluster_cores;
+	uint32_t untyped_bits;
+	uint64_t tsc_hz;
+	uint64_t epoch;      /* seconds since 1970 at TSC epoch_tsc; 0 when unknown */
+	uint64_t epoch_tsc;
+	uint64_t heap_size;
+	uint64_t storage;    /* bytes of the heap that its own files may take; 0: it is not said */
+	uint64_t files_size; /* bytes at PROCESS_FILES_VADDR; 0: none */
+	uint64_t cwd;        /* address of its first working directory's path; 0: the root */
+	uint32_t hosts_size; /* bytes at PROCESS_HOSTS_VADDR; 0: none */
+	uint32_t uid, gid;   /* user and group that it starts as */
+	uint32_t threads;    /* that it may have at once, up to PROCESS_THREADS */
+	uint64_t random[4];  /* seed, different for every process */
+	uint64_t life;       /* epoch of its ends of network ports (port.h); even */
+	char name[PROCESS_NAME]; /* of the application node, "redis@1" */
+	struct process_network network;
+	struct process_device device;
+	uint32_t port_count; /* switches only, as is what follows */
+	uint32_t sockets;    /* 1: there is a socket port, and a stack process at its other end */
+	uint32_t route_count;
+	struct process_port port[PROCESS_MAX_PORTS];
+	struct process_route route[PROCESS_MAX_PORTS];
+};
+_Static_assert(sizeof(struct process_info) <= 4096, "one page");
+
+/*
+ * Calls to PROCESS_SLOT_MANAGER; what is sent, so that nobody waits for the answer,
+ * is ignored. NO_RESOURCE: too many threads of the program wait already, or too
+ * many of its texts; nothing was done then. Bytes travel in message words from
+ * word 1 on, word 0 is their number (up to MANAGER_BYTES). The answer's label is 0
+ * or an error of errors.h.
+ */
+enum { MANAGER_BYTES = 8 * 119 };
+enum manager_request {
+	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
+	MANAGER_EXIT,      /* m0 exit status; no answer */
+	MANAGER_RESULT,    /* text: one JSON object, complete; goes to the results port with who sent it */
+	MANAGER_BARRIER,   /* m0 number of the barrier, 1.. : answered when all programs that the map
+	                    * counts for it ("barrier" property) have arrived, in all clusters */
+	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */
+	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it */
+	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
+	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
+	                    * of what all clusters count (sample.h); answered when they have told, or do not */
+	MANAGER_SAMPLE_READ, /* the same: m0 kind, m1, m2 which (sample.h); the record's words from r0 on; NOT_FOUND: no more */
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A single-producer single-consumer ring of 64-byte slots in shared memory:
+ * between processes, and between clusters over a channel. A message that fits
+ * a slot costs the transfer of one cache line.
+ *
+ * Each slot carries its own sequence number, published last with release
+ * order: slot i of lap n is full when its sequence is n*slots + i + 1. The
+ * producer learns of free slots from `taken`, which the consumer publishes and
+ * the producer rereads only when its copy says full.
+ *
+ * Each side keeps what it trusts (position, mask) in private memory; of what
+ * the peer writes, nothing is used as an index or a length unchecked. The
+ * ring loses nothing: a full ring is the producer's to wait for.
+ *
+ * Sleep and wake: a consumer calls ring_arm(), then ring_peek() once more, then
+ * waits on its notification. A producer publishes slots, then calls
+ * ring_wanted() once and signals if that returns true. Hazard: a lost wake-up,
+ * where the consumer still finds the ring empty and the producer does not yet
+ * find the consumer waiting. Both functions exchange the same word, `wanted`,
+ * so one of them is first: if ring_arm() is, ring_wanted() returns true; if
+ * ring_wanted() is, ring_arm() acquires what the producer had published, and
+ * the consumer's second look finds it. A producer that waits for room does
+ * likewise with `room_wanted`: ring_arm_room(), ring_reserve() once more, wait;
+ * the consumer calls ring_room_wanted() after ring_release().
+ *
+ * Used anew, for example when one side has started again, a ring need not be
+ * zeroed, which the other side could see half done: both sides go on at another
+ * position (ring_producer_at(), ring_consumer_at()), where none of the slots
+ * that are left from before is full.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RING_PAYLOAD = 56, RING_SLOT = 64 };
+
+struct ring_slot {
+	_Alignas(64) _Atomic uint64_t sequence;
+	uint8_t payload[RING_PAYLOAD];
+};
+_Static_assert(sizeof(struct ring_slot) == RING_SLOT, "one cache line");
+
+/* The shared part, followed by `slots` slots. All zero is a valid empty ring. */
+struct ring {
+	_Alignas(64) _Atomic uint64_t taken;      /* consumer: its position */
+	_Alignas(64) _Atomic uint32_t wanted;     /* consumer sleeps: signal it */
+	_Alignas(64) _Atomic uint32_t room_wanted;/* producer sleeps for room: signal it */
+	_Alignas(64) struct ring_slot slot[];
+};
+
+/* One side's private view. */
+struct ring_end {
+	struct ring *ring;
+	uint64_t position; /* of the next slot: slots produced or consumed so far, plus where it started */
+	uint64_t limit;    /* producer: position up to which there is room */
+	uint64_t mask;     /* slots - 1 */
+};
+
+/* Returns the bytes that a ring takes. */
+static inline uint64_t ring_size(unsigned slots) { return sizeof(struct ring) + (uint64_t)slots * RING_SLOT; }
+
+/* Returns a side's view of a ring that was never used. `slots` is a power of two and comes from a trusted place, never from the ring. */
+static inline struct ring_end ring_producer(void *memory, unsigned slots)
+{
+	return (struct ring_end){ .ring = memory, .limit = slots, .mask = slots - 1 };
+}
+static inline struct ring_end ring_consumer(void *memory, unsigned slots)
+{
+	return (struct ring_end){ .ring = memory, .mask = slots - 1 };
+}
+
+/*
+ * The same for a ring that was in use: `position` is a multiple of `slots` that
+ * both sides know, farther than any before. The producer puts nothing before it
+ * knows that the consumer is there and reads nothing of the time before.
+ */
+static inline struct ring_end ring_producer_at(void *memory, unsigned slots, uint64_t position)
+{
+	return (struct ring_end){ .ring = memory, .position = position, .limit = position + slots, .mask = slots - 1 };
+}
+static inline struct ring_end ring_consumer_at(void *memory, unsigned slots, uint64_t position)
+{
+	struct ring_end end = { .ring = memory, .position = position, .mask = slots - 1 };
+	atomic_store_explicit(&end.ring->taken, position, memory_order_relaxed);
+	return end;
+}
+
+/* Producer: the payload of the next free slot, or null when the ring is full. */
+static inline void *ring_reserve(struct ring_end *end)
+{
+	if (end->position == end->limit) {
+		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
+		if (end->position - taken > end->mask) /* full, or a lie of the peer */
+			return 0;
+		end->limit = taken + end->mask + 1;
+	}
+	return end->ring->slot[end->position & end->mask].payload;
+}
+
+/* Producer: publish the slot that ring_reserve() gave. */
+static inline void ring_publish(struct ring_end *end)
+{
+	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
+	end->position++;
+	atomic_store_explicit(&slot->sequence, end->position, memory_order_release);
+}
+
+/* Consumer: the payload of the oldest full slot, or null. */
+static inline void *ring_peek(struct ring_end *end)
+{
+	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
+	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != end->position + 1)
+		return 0;
+	return slot->payload;
+}
+
+/* Consumer: give back the slot that ring_peek() gave. */
+static inline void ring_release(struct ring_end *end)
+{
+	end->position++;
+	atomic_store_explicit(&end->ring->taken, end->position, memory_order_release);
+}
+
+/* Consumer: asks to be signalled. The caller looks once more with ring_peek() before it sleeps. */
+static inline void ring_arm(struct ring_end *end)
+{
+	atomic_exchange_explicit(&end->ring->wanted, 1, memory_order_seq_cst);
+}
+/* Producer, after ring_publish(): returns whether to signal the consumer, true once for each ring_arm(). */
+static inline bool ring_wanted(struct ring_end *end)
+{
+	return atomic_exchange_explicit(&end->ring->wanted, 0, memory_order_seq_cst) != 0;
+}
+/* Producer: asks to be signalled when there is room. The caller looks once more with ring_reserve() before it sleeps. */
+static inline void ring_arm_room(struct ring_end *end)
+{
+	atomic_exchange_explicit(&end->ring->room_wanted, 1, memory_order_seq_cst);
+}
+/* Consumer, after ring_release(): returns whether to signal the producer, true once for each ring_arm_room(). */
+static inline bool ring_room_wanted(struct ring_end *end)
+{
+	return atomic_exchange_explicit(&end->ring->room_wanted, 0, memory_order_seq_cst) != 0;
+}

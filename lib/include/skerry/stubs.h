@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls and invocations as C functions (syscall.h has their meaning).
+ *
+ * Every function returns 0 or an error of errors.h negated. Those that pass
+ * capabilities or more than four words take the calling thread's IPC buffer
+ * first, so that nothing here depends on thread-local storage or a libc.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/message.h>
+#include <skerry/syscall.h>
+#include <skerry/system_call.h>
+
+/* --- endpoints --- */
+
+static inline int ipc_call(uint64_t endpoint, struct message *m) { return system_call(SYS_CALL, endpoint, 0, m); }
+static inline int ipc_send(uint64_t endpoint, struct message *m) { return system_call(SYS_SEND, endpoint, 0, m); }
+static inline int ipc_nb_send(uint64_t endpoint, struct message *m) { return system_call(SYS_NB_SEND, endpoint, 0, m); }
+static inline int ipc_receive(uint64_t endpoint, uint64_t reply, struct message *m)
+{
+	return system_call(SYS_RECV, endpoint, reply, m);
+}
+static inline int ipc_nb_receive(uint64_t endpoint, uint64_t reply, struct message *m)
+{
+	return system_call(SYS_NB_RECV, endpoint, reply, m);
+}
+static inline int ipc_reply(uint64_t reply, struct message *m) { return system_call(SYS_REPLY, 0, reply, m); }
+static inline int ipc_reply_receive(uint64_t endpoint, uint64_t reply, struct message *m)
+{
+	return system_call(SYS_REPLY_RECV, endpoint, reply, m);
+}
+
+/* --- notifications and the rest --- */
+
+/* Also rings a doorbell. */
+static inline int notification_signal(uint64_t notification)
+{
+	struct message m = { 0 };
+	return system_call(SYS_SIGNAL, notification, 0, &m);
+}
+
+/* `deadline` in TSC cycles, 0 for none; `word` may be null. */
+static inline int notification_wait(uint64_t notification, uint64_t deadline, uint64_t *word)
+{
+	struct message m = { .word = { deadline } };
+	int error = system_call(SYS_WAIT, notification, 0, &m);
+	if (word)
+		*word = error ? 0 : m.badge;
+	return error;
+}
+
+static inline int notification_poll(uint64_t notification, uint64_t *word)
+{
+	struct message m = { 0 };
+	int error = system_call(SYS_POLL, notification, 0, &m);
+	if (word)
+		*word = error ? 0 : m.badge;
+	return error;
+}
+
+static inline void thread_yield(void)
+{
+	struct message m = { 0 };
+	system_call(SYS_YIELD, 0, 0, &m);
+}
+
+static inline int debug_put(char byte)
+{
+	struct message m = { 0 };
+	return system_call(SYS_DEBUG_PUT, (uint8_t)byte, 0, &m);
+}
+
+/* --- invocations --- */
+
+/* Words of `m` beyond `words`, and its answers, are the caller's business. */
+static inline int invoke(uint64_t object, enum skerry_invocation label, unsigned caps, unsigned words, struct message *m)
+{
+	m->info = message_info(label, caps, words);
+	return system_call(SYS_CALL, object, 0, m);
+}
+
+static inline int untyped_retype(struct ipc_buffer *ipc, uint64_t untyped, enum skerry_object object,
+				 unsigned size_bits, uint64_t cnode, uint64_t slot, uint64_t count)
+{
+	struct message m = { .word = { object, size_bits, slot, count } };
+	ipc->caps[0] = cnode;
+	return invoke(untyped, UNTYPED_RETYPE, 1, 4, &m);
+}
+
+static inline int cnode_copy(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+			     uint64_t source_slot, unsigned rights)
+{
+	struct message m = { .word = { slot, source_slot, rights } };
+	ipc->caps[0] = source_cnode;
+	return invoke(cnode, CNODE_COPY, 1, 3, &m);
+}
+
+static inline int cnode_mint(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+			     uint64_t source_slot, unsigned rights, uint64_t badge)
+{
+	struct message m = { .word = { slot, source_slot, rights, badge } };
+	ipc->caps[0] = source_cnode;
+	return invoke(cnode, CNODE_MINT, 1, 4, &m);
+}
+
+/* The copy's guard (CNode only): the next `bits` bits of a capability pointer must be `guard`. */
+static inline int cnode_mint_guard(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+				   uint64_t source_slot, unsigned rights, uint64_t guard, unsigned bits)
+{
+	struct message m = { .word = { slot, source_slot, rights, guard } };
+	ipc->caps[0] = source_cnode;
+	ipc->words[MESSAGE_REGISTERS] = bits;
+	return invoke(cnode, CNODE_MINT, 1, 5, &m);
+}
+
+/* As cnode_mint(), of the capability itself: what was derived from it stays so. */
+static inline int cnode_mutate(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+			       uint64_t source_slot, unsigned rights, uint64_t badge)
+{
+	struct message m = { .word = { slot, source_slot, rights, badge } };
+	ipc->caps[0] = source_cnode;
+	return invoke(cnode, CNODE_MUTATE, 1, 4, &m);
+}
+
+static inline int cnode_move(struct ipc_buffer *ipc, uint64_t cnode, uint64_t slot, uint64_t source_cnode,
+			     uint64_t source_slot)
+{
+	struct message m = { .word = { slot, source_slot } };
+	ipc->caps[0] = source_cnode;
+	return invoke(cnode, CNODE_MOVE, 1, 2, &m);
+}
+
+static inline int cnode_delete(uint64_t cnode, uint64_t slot)
+{
+	struct message m = { .word = { slot } };
+	return invoke(cnode, CNODE_DELETE, 0, 1, &m);
+}
+
+static inline int cnode_revoke(uint64_t cnode, uint64_t slot)
+{
+	struct message m = { .word = { slot } };
+	return invoke(cnode, CNODE_REVOKE, 0, 1, &m);
+}
+
+/* `frame` holds the IPC buffer at `buffer` in `vspace`; both 0 for a thread without one. */
+static inline int tcb_configure(struct ipc_buffer *ipc, uint64_t tcb, uint64_t cnode, uint64_t vspace,
+				uint64_t frame, uint64_t buffer, uint64_t fault_endpoint)
+{
+	struct message m = { .word = { buffer, fault_endpoint } };
+	ipc->caps[0] = cnode;
+	ipc->caps[1] = vspace;
+	ipc->caps[2] = frame;
+	return invoke(tcb, TCB_CONFIGURE, buffer ? 3 : 2, 2, &m);
+}
+
+/* `authority`: the TCB by whose maximum controlled priority it is done. */
+static inline int tcb_schedule(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned priority,
+			       unsigned core)
+{
+	struct message m = { .word = { priority, core } };
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SCHEDULE, 1, 2, &m);
+}
+
+static inline int tcb_set_mcp(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned priority)
+{
+	struct message m = { .word = { priority } };
+	ipc->caps[0] = authority;
+	return invoke(tcb, TCB_SET_MCP, 1, 1, &m);
+}
+
+enum { THREAD_REGISTER_WORDS = sizeof(struct thread_registers) / 8 };
+
+static inline int tcb_write_registers(struct ipc_buffer *ipc, uint64_t tcb, int resume,
+				      const struct thread_registers *registers)
+{
+	const uint64_t *word = (const uint64_t *)registers;
+	struct message m = { .word = { (uint64_t)resume, word[0], word[1], word[2] } };
+	for (unsigned i = 3; i < THREAD_REGISTER_WORDS; i++)
+		ipc->words[1 + i] = word[i];
+	return invoke(tcb, TCB_WRITE_REGISTERS, 0, 1 + THREAD_REGISTER_WORDS, &m);
+}
+
+static inline int tcb_read_registers(struct ipc_buffer *ipc, uint64_t tcb, struct thread_registers *registers)
+{
+	uint64_t *word = (uint64_t *)registers;
+	struct message m = { 0 };
+	int error = invoke(tcb, TCB_READ_REGISTERS, 0, 0, &m);
+	if (error)
+		return error;
+	for (unsigned i = 0; i < THREAD_REGISTER_WORDS; i++)
+		word[i] = i < MESSAGE_REGISTERS ? m.word[i] : ipc->words[i];
+	return 0;
+}
+
+static inline int tcb_resume(uint64_t tcb)
+{
+	struct message m = { 0 };
+	return invoke(tcb, TCB_RESUME, 0, 0, &m);
+}
+
+static inline int tcb_suspend(uint64_t tcb)
+{
+	struct message m = { 0 };
+	return invoke(tcb, TCB_SUSPEND, 0, 0, &m);
+}
+
+static inline int tcb_set_tls(uint64_t tcb, uint64_t fs_base)
+{
+	struct message m = { .word = { fs_base } };
+	return invoke(tcb, TCB_SET_TLS, 0, 1, &m);
+}
+
+static inline int tcb_bind(struct ipc_buffer *ipc, uint64_t tcb, uint64_t notification)
+{
+	struct message m = { 0 };
+	ipc->caps[0] = notification;
+	return invoke(tcb, TCB_BIND, 1, 0, &m);
+}
+
+static inline int tcb_unbind(uint64_t tcb)
+{
+	struct message m = { 0 };
+	return invoke(tcb, TCB_UNBIND, 0, 0, &m);
+}
+
+/* `cycles`: TSC cycles the thread has run. */
+static inline int tcb_time(uint64_t tcb, uint64_t *cycles)
+{
+	struct message m = { 0 };
+	int error = invoke(tcb, TCB_TIME, 0, 0, &m);
+	*cycles = error ? 0 : m.word[0];
+	return error;
+}
+
+static inline int frame_map(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, uint64_t address,
+			    unsigned rights, unsigned attributes)
+{
+	struct message m = { .word = { address, rights, attributes } };
+	ipc->caps[0] = vspace;
+	return invoke(frame, FRAME_MAP, 1, 3, &m);
+}
+
+static inline int frame_unmap(uint64_t frame)
+{
+	struct message m = { 0 };
+	return invoke(frame, FRAME_UNMAP, 0, 0, &m);
+}
+
+static inline int frame_address(uint64_t frame, uint64_t *address)
+{
+	struct message m = { 0 };
+	int error = invoke(frame, FRAME_ADDRESS, 0, 0, &m);
+	*address = error ? 0 : m.word[0];
+	return error;
+}
+
+static inline int page_table_map(struct ipc_buffer *ipc, uint64_t table, uint64_t vspace, uint64_t address)
+{
+	struct message m = { .word = { address } };
+	ipc->caps[0] = vspace;
+	return invoke(table, PAGE_TABLE_MAP, 1, 1, &m);
+}
+
+static inline int page_table_unmap(uint64_t table)
+{
+	struct message m = { 0 };
+	return invoke(table, PAGE_TABLE_UNMAP, 0, 0, &m);
+}
+
+enum { IRQ_LEVEL_TRIGGERED = 1, IRQ_ACTIVE_LOW = 2 };
+
+static inline int irq_get_ioapic(struct ipc_buffer *ipc, uint64_t control, uint64_t cnode, uint64_t slot,
+				 unsigned core, unsigned gsi, unsigned flags)
+{
+	struct message m = { .word = { slot, core, gsi, flags } };
+	ipc->caps[0] = cnode;
+	return invoke(control, IRQ_GET_IOAPIC, 1, 4, &m);
+}
+
+static inline int irq_get_msi(struct ipc_buffer *ipc, uint64_t control, uint64_t cnode, uint64_t slot,
+			      unsigned core, uint64_t *address, uint32_t *data)
+{
+	struct message m = { .word = { slot, core } };
+	ipc->caps[0] = cnode;
+	int error = invoke(control, IRQ_GET_MSI, 1, 2, &m);
+	*address = error ? 0 : m.word[0];
+	*data = error ? 0 : (uint32_t)m.word[1];
+	return error;
+}
+
+static inline int irq_set_notification(struct ipc_buffer *ipc, uint64_t handler, uint64_t notification)
+{
+	struct message m = { 0 };
+	ipc->caps[0] = notification;
+	return invoke(handler, IRQ_SET_NOTIFICATION, 1, 0, &m);
+}
+
+static inline int irq_ack(uint64_t handler)
+{
+	struct message m = { 0 };
+	return invoke(handler, IRQ_ACK, 0, 0, &m);
+}
+
+/* `size` is 1, 2 or 4 bytes. */
+static inline int io_port_in(uint64_t ports, uint16_t port, unsigned size, uint32_t *value)
+{
+	struct message m = { .word = { port, size } };
+	int error = invoke(ports, IO_PORT_IN, 0, 2, &m);
+	*value = error ? 0 : (uint32_t)m.word[0];
+	return error;
+}
+
+static inline int io_port_out(uint64_t ports, uint16_t port, unsigned size, uint32_t value)
+{
+	struct message m = { .word = { port, size, value } };
+	return invoke(ports, IO_PORT_OUT, 0, 3, &m);
+}
+
+static inline int channel_listen(struct ipc_buffer *ipc, uint64_t channel, unsigned doorbell, unsigned core,
+				 uint64_t notification)
+{
+	struct message m = { .word = { doorbell, core } };
+	ipc->caps[0] = notification;
+	return invoke(channel, CHANNEL_LISTEN, 1, 2, &m);
+}
