@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regime `fine`: a big-reader lock and ticket locks (Elphinstone 2016, section
- * 3.3). Messages, signals, interrupts and scheduling are readers, which run side
+ * Regime `fine`: a big-reader lock (brlock.h) and ticket locks (Elphinstone 2016,
+ * section 3.3). Messages, signals, interrupts and scheduling are readers, which run side
  * by side: all that stands between them are the locks of the TCBs, reply
  * objects, endpoints, notifications and run queues they touch. Whatever makes,
  * moves or destroys an object or a capability is the writer, and alone; so what
@@ -21,14 +21,41 @@
  */
 #pragma once
 
+#include <skerry/syscall.h>
 #include COUNT_HEADER
-#include "../core/kernel.h"
+#include "../core/regime.h"
+#include "annotations.h"
+#include "brlock.h"
+#include "no-transactions.h"
 
-static inline void lock_kernel_init(struct kernel *kernel) { (void)kernel; }
+/* All zeroes: free. */
+struct IS_LOCK object_lock {
+	struct ticket_lock ticket;
+	uint64_t acquired; /* +stat: TSC */
+};
+
+struct lock_kernel {
+	struct brlock readers;
+};
+
+struct lock_cpu {
+	_Alignas(64) struct object_lock side; /* of the big-reader lock */
+	_Alignas(64) bool exclusive; /* this entry holds all */
+	uint64_t acquired;           /* +stat: TSC, of the write side */
+};
+
+/*
+ * A message takes five of these locks. As calls they cost the fast path half as
+ * many instructions again: the call itself, and what it makes the caller save.
+ */
+#define INLINE static inline __attribute__((always_inline))
+
+static inline void lock_kernel_init(struct kernel *kernel) { brlock_init(&lock_of(kernel)->readers); }
 
 static inline void lock_cpu_init(struct cpu *cpu)
 {
-	if (cpu->own.index == 0) {
+	brlock_join(&lock_shared(cpu)->readers, &lock_own(cpu)->side.ticket);
+	if (core_index(cpu) == 0) {
 		count_instance(cpu, LOCK_CLASS_READ, 1);
 		count_instance(cpu, LOCK_CLASS_WRITE, 1);
 	}
@@ -37,39 +64,13 @@ static inline void lock_cpu_init(struct cpu *cpu)
 }
 
 /* Whether this entry is the writer. */
-static inline bool kernel_exclusive(const struct cpu *cpu) { return cpu->own.lock.exclusive; }
+static inline bool kernel_exclusive(struct cpu *cpu) { return lock_own(cpu)->exclusive; }
 
-/* Turns of waiting for `ticket`. Who waits for a reader's side serves the writer meanwhile; an object lock's holder asks nothing. */
-static __attribute__((noinline, cold, unused)) uint64_t fine_wait(struct cpu *cpu, const struct object_lock *lock, uint32_t ticket)
+INLINE void kernel_enter(struct cpu *cpu)
 {
-	uint64_t spins = 0;
-	while (atomic_load_explicit(&lock->serving, memory_order_acquire) != ticket) {
-		spins++;
-		kernel_relax(cpu);
-	}
-	return spins;
-}
-
-/* Returns the turns it took. */
-static inline __attribute__((always_inline)) uint64_t fine_take(struct cpu *cpu, struct object_lock *lock)
-{
-	uint32_t ticket = atomic_fetch_add_explicit(&lock->next, 1, memory_order_relaxed);
-	if (__builtin_expect(atomic_load_explicit(&lock->serving, memory_order_acquire) != ticket, 0))
-		return fine_wait(cpu, lock, ticket);
-	return 0;
-}
-
-static inline __attribute__((always_inline)) void fine_give(struct object_lock *lock)
-{
-	uint32_t serving = atomic_load_explicit(&lock->serving, memory_order_relaxed);
-	atomic_store_explicit(&lock->serving, serving + 1, memory_order_release);
-}
-
-static inline void kernel_enter(struct cpu *cpu)
-{
-	struct object_lock *side = &cpu->own.lock.side;
+	struct object_lock *side = &lock_own(cpu)->side;
 	uint64_t wanted = count_now();
-	uint64_t spins = fine_take(cpu, side);
+	uint64_t spins = brlock_read(&side->ticket, cpu);
 	count_entry(cpu);
 	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
 }
@@ -77,61 +78,62 @@ static inline void kernel_enter(struct cpu *cpu)
 /* Instead of reading: the core's own side is given up before. */
 static __attribute__((noinline, cold, unused)) void kernel_enter_exclusive(struct cpu *cpu)
 {
-	struct kernel *kernel = kernel_of(cpu);
-	uint64_t wanted = count_now(), spins = 0, readers = 0;
-	bool writer = false;
-	for (unsigned i = 0; i < kernel->cpu_count; i++) {
-		uint64_t turns = fine_take(cpu, &kernel->cpu[i]->own.lock.side);
-		/* who comes second waits for a writer at the first side, and for readers at the others */
-		writer |= turns && !i;
-		readers += turns && i;
-		spins += turns;
-	}
-	cpu->own.lock.exclusive = true;
-	if (spins)
-		count_write_conflict(cpu, writer, readers);
-	count_acquired(cpu, LOCK_CLASS_WRITE, &cpu->own.lock.acquired, wanted, spins);
+	uint64_t wanted = count_now();
+	struct brlock_conflict conflict = brlock_write(&lock_shared(cpu)->readers, cpu);
+	lock_own(cpu)->exclusive = true;
+	if (conflict.spins)
+		count_write_conflict(cpu, conflict.writer, conflict.readers);
+	count_acquired(cpu, LOCK_CLASS_WRITE, &lock_own(cpu)->acquired, wanted, conflict.spins);
 }
 
 static __attribute__((noinline, cold, unused)) void fine_exit_exclusive(struct cpu *cpu)
 {
-	struct kernel *kernel = kernel_of(cpu);
-	cpu->own.lock.exclusive = false;
-	count_released(cpu, LOCK_CLASS_WRITE, cpu->own.lock.acquired);
-	for (unsigned i = kernel->cpu_count; i-- > 0;)
-		fine_give(&kernel->cpu[i]->own.lock.side);
+	lock_own(cpu)->exclusive = false;
+	count_released(cpu, LOCK_CLASS_WRITE, lock_own(cpu)->acquired);
+	brlock_write_end(&lock_shared(cpu)->readers);
 }
 
-static inline void kernel_exit(struct cpu *cpu)
+INLINE void kernel_exit_reader(struct cpu *cpu)
 {
-	if (__builtin_expect(cpu->own.lock.exclusive, 0)) {
+	count_released(cpu, LOCK_CLASS_READ, lock_own(cpu)->side.acquired);
+	brlock_read_end(&lock_own(cpu)->side.ticket);
+}
+
+INLINE void kernel_exit(struct cpu *cpu)
+{
+	if (__builtin_expect(lock_own(cpu)->exclusive, 0))
 		fine_exit_exclusive(cpu);
-		return;
-	}
-	count_released(cpu, LOCK_CLASS_READ, cpu->own.lock.side.acquired);
-	fine_give(&cpu->own.lock.side);
+	else
+		kernel_exit_reader(cpu);
 }
 
-static inline void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
+INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
+INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) TAKES(a, b);
+INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) RELEASES(a, b);
+
+NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
+	uint32_t ticket;
 	uint64_t wanted = count_now();
-	uint64_t spins = fine_take(cpu, lock);
+	uint64_t spins = ticket_take(&lock->ticket, &ticket, cpu);
 	count_acquired(cpu, class, &lock->acquired, wanted, spins);
 }
 
-static inline void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
 	count_released(cpu, class, lock->acquired);
-	fine_give(lock);
+	ticket_release_current(&lock->ticket);
 }
 
-static inline void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
-	object_lock(cpu, a < b ? a : b, class);
-	object_lock(cpu, a < b ? b : a, class);
+	struct object_lock *first = a < b ? a : b, *second = a < b ? b : a;
+	object_lock(cpu, first, class);
+	object_lock(cpu, second, class);
 }
 
-static inline void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
+NO_LOCK_ANALYSIS INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
 	object_unlock(cpu, a, class);
 	object_unlock(cpu, b, class);
@@ -147,3 +149,5 @@ static inline void object_locks_change(struct cpu *cpu, enum skerry_object type,
 	else if (type == OBJECT_NOTIFICATION)
 		count_instance(cpu, LOCK_CLASS_NOTIFICATION, change);
 }
+
+#undef INLINE

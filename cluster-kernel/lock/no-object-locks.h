@@ -11,7 +11,8 @@ struct cpu;
 struct object_lock {
 };
 
-static inline bool kernel_exclusive(const struct cpu *cpu) { (void)cpu; return true; }
+static inline bool kernel_exclusive(struct cpu *cpu) { (void)cpu; return true; }
+#define kernel_exit_reader kernel_exit
 static inline void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
 	(void)cpu, (void)lock, (void)class;

@@ -3,7 +3,7 @@
  * Regime `rtm`: the whole kernel between kernel_enter() and kernel_exit() is
  * one transaction, and cores meet only where they touch the same lines
  * (Elphinstone 2016, section 3.4; lock elision, Rajwar and Goodman 2001). When
- * transactions fail, the entry takes a lock, that of regime `clh`:
+ * transactions fail, the entry takes a lock, as in regime `clh` (clh_lock.h):
  *
  *     the lock in the read set   a transaction looks at the queue's tail: who
  *                                takes the lock writes there, and aborts it
@@ -22,21 +22,33 @@
  */
 #pragma once
 
-#include "arch_transaction.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include COUNT_HEADER
 #include "../core/print.h"
+#include "../core/regime.h"
+#include "arch_transaction.h"
+#include "clh_lock.h"
+#include "no-object-locks.h"
 
-/* Regime clh is the fallback, under other names. */
-#define lock_kernel_init clh_kernel_init
-#define lock_cpu_init clh_cpu_init
-#define kernel_enter clh_enter
-#define kernel_enter_exclusive clh_enter_exclusive
-#define kernel_exit clh_exit
-#include "clh.h"
-#undef lock_kernel_init
-#undef lock_cpu_init
-#undef kernel_enter
-#undef kernel_enter_exclusive
-#undef kernel_exit
+/* How much one kernel entry stakes on a transaction before it takes the lock. */
+struct rtm_patience {
+	uint32_t attempts; /* transactions that may abort, but for those that the lock aborts; 0: takes the lock at once */
+	uint32_t turns;    /* of waiting for a lock that is held */
+};
+
+struct lock_kernel {
+	struct clh_lock queue;        /* all transactions read its tail's line */
+	struct rtm_patience patience; /* where this machine has transactions */
+};
+
+struct lock_cpu {
+	struct clh_place place;
+	uint64_t acquired; /* +stat: TSC */
+	struct rtm_patience patience; /* the kernel's, without its line */
+	uint32_t status;              /* of the last transaction that aborted */
+	bool locked;                  /* this entry has the lock; else it is a transaction */
+};
 
 enum { RTM_TURNS = 1 << 14 }; /* far longer than a few entries take */
 
@@ -49,25 +61,22 @@ enum { RTM_EXPLICIT = 1, RTM_RETRY = 2, RTM_CONFLICT = 4, RTM_CAPACITY = 8, RTM_
 static inline void lock_kernel_init(struct kernel *kernel)
 {
 	const char *why = arch_no_transactions();
-	clh_kernel_init(kernel);
+	clh_lock_init(&lock_of(kernel)->queue);
 	if (why)
-		print("cluster %u: kernel rtm runs as clh: %s\n", kernel->boot->cluster, why);
+		print("cluster %u: kernel rtm runs as clh: %s\n", kernel_cluster(kernel), why);
 	else
-		kernel->lock.patience = (struct rtm_patience){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
+		lock_of(kernel)->patience = (struct rtm_patience){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
 }
 
 static inline void lock_cpu_init(struct cpu *cpu)
 {
-	clh_cpu_init(cpu);
-	cpu->own.lock.patience = cpu->own.kernel->lock.patience;
+	clh_place_init(&lock_own(cpu)->place);
+	if (core_index(cpu) == 0)
+		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
+	lock_own(cpu)->patience = lock_shared(cpu)->patience;
 }
 
-/* The last in the queue has it, or waits for it, or has released it. */
-static inline bool rtm_lock_held(struct kernel *kernel)
-{
-	const struct clh_node *last = atomic_load_explicit(&kernel->lock.tail, memory_order_acquire);
-	return atomic_load_explicit(&last->held, memory_order_acquire);
-}
+static inline bool rtm_lock_held(struct cpu *cpu) { return clh_held(&lock_shared(cpu)->queue); }
 
 static inline enum abort_cause rtm_cause(uint32_t status)
 {
@@ -83,14 +92,14 @@ static inline enum abort_cause rtm_cause(uint32_t status)
 /* A transaction has failed. Returns what patience is left. */
 static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct cpu *cpu, struct rtm_patience left)
 {
-	count_aborted(cpu, rtm_cause(cpu->own.lock.status));
-	uint32_t status = cpu->own.lock.status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
-	bool waits = code == RTM_LOCK_HELD || rtm_lock_held(cpu->own.kernel);
+	count_aborted(cpu, rtm_cause(lock_own(cpu)->status));
+	uint32_t status = lock_own(cpu)->status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
+	bool waits = code == RTM_LOCK_HELD || rtm_lock_held(cpu);
 	if (code == RTM_IRREVOCABLE || (status & RTM_CAPACITY))
 		left.attempts = 0;
 	else if (!waits)
 		left.attempts--;
-	for (; left.attempts && waits; waits = rtm_lock_held(cpu->own.kernel)) {
+	for (; left.attempts && waits; waits = rtm_lock_held(cpu)) {
 		if (left.turns-- == 0)
 			left.attempts = 0;
 		kernel_relax(cpu);
@@ -101,19 +110,23 @@ static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct 
 /* Out of line, as rtm_aborted(): what is rare, or what a machine without transactions pays. */
 static __attribute__((noinline, unused)) void rtm_lock(struct cpu *cpu)
 {
-	clh_enter(cpu);
-	cpu->own.lock.locked = true;
+	struct lock_cpu *lock = lock_own(cpu);
+	uint64_t wanted = count_now();
+	uint64_t spins = clh_take(&lock_shared(cpu)->queue, &lock->place, cpu);
+	count_entry(cpu);
+	count_acquired(cpu, LOCK_CLASS_KERNEL, &lock->acquired, wanted, spins);
+	lock_own(cpu)->locked = true;
 	count_fallback(cpu);
 }
 
 static inline __attribute__((always_inline)) void kernel_enter(struct cpu *cpu)
 {
-	struct lock_cpu *lock = &cpu->own.lock;
+	struct lock_cpu *lock = lock_own(cpu);
 	for (struct rtm_patience left = lock->patience; left.attempts; left = rtm_aborted(cpu, left)) {
 		count_begun(cpu);
 		if (!arch_transaction_begin(&lock->status))
 			continue;
-		if (__builtin_expect(!rtm_lock_held(cpu->own.kernel), 1)) {
+		if (__builtin_expect(!rtm_lock_held(cpu), 1)) {
 			count_entry(cpu);
 			return;
 		}
@@ -127,13 +140,14 @@ static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); 
 /* Out of line as kernel_irrevocable(): behind a call of these there is no transaction, as who reads the image can see. */
 static __attribute__((noinline, unused)) void rtm_unlock(struct cpu *cpu)
 {
-	cpu->own.lock.locked = false;
-	clh_exit(cpu);
+	lock_own(cpu)->locked = false;
+	count_released(cpu, LOCK_CLASS_KERNEL, lock_own(cpu)->acquired);
+	clh_release(&lock_own(cpu)->place);
 }
 
 static inline void kernel_exit(struct cpu *cpu)
 {
-	if (__builtin_expect(cpu->own.lock.locked, 0)) {
+	if (__builtin_expect(lock_own(cpu)->locked, 0)) {
 		rtm_unlock(cpu);
 		return;
 	}
@@ -144,6 +158,6 @@ static inline void kernel_exit(struct cpu *cpu)
 /* What follows cannot be taken back, or aborts: it is done with the lock (core/lock.h). */
 static __attribute__((noinline, cold, unused)) void kernel_irrevocable(struct cpu *cpu)
 {
-	if (!cpu->own.lock.locked)
+	if (!lock_own(cpu)->locked)
 		arch_transaction_abort(RTM_IRREVOCABLE);
 }

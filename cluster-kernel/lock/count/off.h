@@ -2,8 +2,11 @@
 /* The plain image counts nothing: all of this compiles to nothing. */
 #pragma once
 
+#include <stdbool.h>
 #include <skerry/stat.h>
-#include "kernel.h"
+
+struct cpu;
+struct thread;
 
 static inline uint64_t count_now(void) { return 0; }
 static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted, uint64_t spins)

@@ -9,9 +9,11 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <skerry/stat.h>
 #include "arch.h"
-#include "kernel.h"
+#include "../../core/regime.h"
+#include "trace.h"
 
 static inline uint64_t count_now(void) { return arch_time(); }
 
@@ -24,7 +26,7 @@ static inline void count_bucket(uint64_t log2[STAT_BUCKETS], uint64_t cycles)
 /* A lock was wanted at `wanted` (count_now()) and is ours after `spins` turns, none if it was free at once. */
 static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted, uint64_t spins)
 {
-	struct lock_stat *stat = &cpu->own.stat->lock[class];
+	struct lock_stat *stat = &core_statistics(cpu)->lock[class];
 	uint64_t wait = (*acquired = arch_time()) - wanted;
 	stat->grabs++;
 	stat->conflicts += spins != 0;
@@ -40,7 +42,7 @@ static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64
 /* To be called while the lock is still held. */
 static inline void count_released(struct cpu *cpu, enum lock_class class, uint64_t acquired)
 {
-	struct lock_stat *stat = &cpu->own.stat->lock[class];
+	struct lock_stat *stat = &core_statistics(cpu)->lock[class];
 	uint64_t hold = arch_time() - acquired;
 	stat->hold += hold;
 	if (hold > stat->hold_max)
@@ -51,7 +53,7 @@ static inline void count_released(struct cpu *cpu, enum lock_class class, uint64
 /* Whom a grab of LOCK_CLASS_WRITE that had to wait waited for. */
 static inline void count_write_conflict(struct cpu *cpu, bool writer, uint64_t readers)
 {
-	struct writer_stat *stat = &cpu->own.stat->writers;
+	struct writer_stat *stat = &core_statistics(cpu)->writers;
 	stat->after_writer += writer;
 	stat->after_readers += readers != 0;
 	stat->readers += readers;
@@ -62,40 +64,40 @@ static inline void count_write_conflict(struct cpu *cpu, bool writer, uint64_t r
 /* A lock begins (+1) or ceases (-1) to be. */
 static inline void count_instance(struct cpu *cpu, enum lock_class class, int change)
 {
-	cpu->own.stat->lock[class].instances += change;
+	core_statistics(cpu)->lock[class].instances += change;
 }
 
-static inline void count_begun(struct cpu *cpu) { cpu->own.stat->transactions.begun++; }
-static inline void count_committed(struct cpu *cpu) { cpu->own.stat->transactions.committed++; }
-static inline void count_aborted(struct cpu *cpu, enum abort_cause cause) { cpu->own.stat->transactions.aborted[cause]++; }
-static inline void count_fallback(struct cpu *cpu) { cpu->own.stat->transactions.fallbacks++; }
+static inline void count_begun(struct cpu *cpu) { core_statistics(cpu)->transactions.begun++; }
+static inline void count_committed(struct cpu *cpu) { core_statistics(cpu)->transactions.committed++; }
+static inline void count_aborted(struct cpu *cpu, enum abort_cause cause) { core_statistics(cpu)->transactions.aborted[cause]++; }
+static inline void count_fallback(struct cpu *cpu) { core_statistics(cpu)->transactions.fallbacks++; }
 
-static inline void count_entry(struct cpu *cpu) { cpu->own.stat->entries++; }
+static inline void count_entry(struct cpu *cpu) { core_statistics(cpu)->entries++; }
 
 static inline void count_event(struct cpu *cpu, uint32_t kind, uint32_t number, uint64_t argument)
 {
-	struct trace *trace = &cpu->own.trace;
-	uint64_t now = cpu->own.stat->latest = arch_time();
+	struct trace *trace = core_trace(cpu);
+	uint64_t now = core_statistics(cpu)->latest = arch_time();
 	trace->event[trace->count++ % TRACE_EVENTS] = (struct trace_event){ now, kind, number, argument };
 }
 
 static inline void count_syscall(struct cpu *cpu, uint32_t number, uint64_t cptr)
 {
-	cpu->own.stat->syscalls++;
+	core_statistics(cpu)->syscalls++;
 	count_event(cpu, TRACE_SYSCALL, number, cptr);
 }
 static inline void count_interrupt(struct cpu *cpu, uint32_t vector)
 {
-	cpu->own.stat->interrupts++;
+	core_statistics(cpu)->interrupts++;
 	count_event(cpu, TRACE_INTERRUPT, vector, 0);
 }
 static inline void count_fault(struct cpu *cpu, uint32_t fault, uint64_t address)
 {
-	cpu->own.stat->faults++;
+	core_statistics(cpu)->faults++;
 	count_event(cpu, TRACE_FAULT, fault, address);
 }
 static inline void count_switch(struct cpu *cpu, const struct thread *thread)
 {
-	cpu->own.stat->switches++;
+	core_statistics(cpu)->switches++;
 	count_event(cpu, TRACE_SWITCH, 0, (uint64_t)thread);
 }
