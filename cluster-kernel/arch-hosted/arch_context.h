@@ -12,6 +12,8 @@ struct context {
 	struct thread_registers registers;
 	bool syscall; /* the kernel was entered by a system call */
 	bool again;   /* that call is the next thing the thread does */
+	bool trap;    /* the kernel was entered by a trap: RIP is behind the instruction */
+	bool raise;   /* that trap is raised again before the thread goes on */
 };
 
 static inline uint64_t context_syscall(const struct context *c) { return c->registers.rax; }
@@ -26,15 +28,22 @@ static inline void context_set_badge(struct context *c, uint64_t badge) { c->reg
 static inline void context_set_info(struct context *c, uint64_t info) { c->registers.rsi = info; }
 static inline void context_set_tls(struct context *c, uint64_t base) { c->registers.fs_base = base; }
 
-/* By how much a system call moves RIP. */
+/* By how much a system call moves RIP, and a trap: INT 3 in two bytes. */
 enum { SYSCALL_SIZE = 2 };
 
-static inline void context_restart(struct context *c)
+static inline void context_restart_call(struct context *c)
 {
 	if (!c->syscall)
 		return;
 	c->registers.rip -= SYSCALL_SIZE;
 	c->again = true;
+}
+
+static inline void context_restart(struct context *c)
+{
+	context_restart_call(c);
+	if (c->trap)
+		c->raise = true;
 }
 
 /* index < MESSAGE_REGISTERS */
@@ -60,7 +69,10 @@ static inline void context_copy_words(struct context *to, const struct context *
 
 static inline bool context_canonical(uint64_t address) { return address < 1ull << 47; }
 
-static inline void context_init(struct context *context) { *context = (struct context){ 0 }; }
+/* As on x86-64: interrupts are on in user mode; a program sets the arithmetic flags, DF, OF and ID. */
+enum { RFLAGS_FIXED = 0x202, RFLAGS_USER = 0x200cd5 };
+
+static inline void context_init(struct context *context) { *context = (struct context){ .registers.rflags = RFLAGS_FIXED }; }
 static inline bool context_acceptable(const struct thread_registers *r)
 {
 	return context_canonical(r->rip) && context_canonical(r->rsp) && context_canonical(r->fs_base) &&
@@ -69,6 +81,7 @@ static inline bool context_acceptable(const struct thread_registers *r)
 static inline void context_write(struct context *c, const struct thread_registers *r)
 {
 	c->registers = *r;
-	c->syscall = c->again = false;
+	c->registers.rflags = (r->rflags & RFLAGS_USER) | RFLAGS_FIXED;
+	c->syscall = c->again = c->trap = c->raise = false;
 }
 static inline void context_read(const struct context *c, struct thread_registers *r) { *r = c->registers; }

@@ -2,14 +2,16 @@
 /* What a core does: kernel entries as arch-x86_64/trap.c makes them. Whose turn it is: turns.c, threads.c. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <x86intrin.h>
 #include "arch.h"
 #include "fastpath.h"
 #include "hosted.h"
+#include "idle.h"
 #include "remote.h"
 #include "syscall.h"
 
 _Thread_local struct hosted_core *hosted_self;
+
+struct cpu *arch_this_cpu(void) { return hosted_self ? hosted_self->cpu : 0; }
 
 static bool has_vector(const struct hosted_core *core)
 {
@@ -22,7 +24,7 @@ static bool has_vector(const struct hosted_core *core)
 uint64_t hosted_now(const struct hosted *machine)
 {
 	uint64_t time = atomic_load_explicit(&machine->time, memory_order_relaxed);
-	return machine->config.tsc ? time + __rdtsc() - machine->tsc_start : time;
+	return machine->config.tsc ? time + __builtin_ia32_rdtsc() - machine->tsc_start : time;
 }
 
 bool hosted_timer_due(const struct hosted_core *core)
@@ -31,8 +33,12 @@ bool hosted_timer_due(const struct hosted_core *core)
 	return timer && timer <= hosted_now(core->machine);
 }
 
-/* The current thread is about to execute its system call once more (context_restart()). */
-static bool again(const struct hosted_core *core) { return current(core->cpu)->context.again; }
+/* The current thread is about to make its system call or raise its trap once more (context_restart()). */
+static bool again(const struct hosted_core *core)
+{
+	const struct context *context = &current(core->cpu)->context;
+	return context->again || context->raise;
+}
 
 static bool programmed(const struct hosted_core *core)
 {
@@ -63,12 +69,18 @@ static unsigned take_vector(struct hosted_core *core)
 	return i * 64 + bit;
 }
 
+static void entered_by(struct context *context, bool syscall, bool trap)
+{
+	context->syscall = syscall;
+	context->trap = trap;
+}
+
 static void interrupt(struct hosted_core *core, unsigned vector)
 {
 	struct cpu *cpu = core->cpu;
-	current(cpu)->context.syscall = false;
+	entered_by(&current(cpu)->context, false, false);
 	hosted_pause();
-	if (vector == HOSTED_VECTOR_TIMER) {
+	if (vector == HOSTED_VECTOR_TIMER || vector == HOSTED_VECTOR_REST) {
 		kernel_timer(cpu);
 	} else if (vector == HOSTED_VECTOR_DOORBELL) {
 		kernel_doorbell(cpu);
@@ -80,8 +92,8 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 	}
 }
 
-/* As entry.S does. */
-static void serve_call(struct cpu *cpu, const struct context *context)
+/* As entry.S does. Returns true if the call left by the fast path, which does not pass arch_finish(). */
+static bool serve_call(struct cpu *cpu, const struct context *context)
 {
 	const struct context *fast;
 	switch (context_syscall(context)) {
@@ -89,20 +101,33 @@ static void serve_call(struct cpu *cpu, const struct context *context)
 	case SYS_REPLY_RECV:
 		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));
 		break;
-	default: kernel_syscall(cpu); return;
+	default: kernel_syscall(cpu); return false;
 	}
 	if (!fast)
 		kernel_syscall_entered(cpu);
+	return fast;
 }
 
 void hosted_system_call(struct hosted_core *core)
 {
 	struct context *context = &current(core->cpu)->context;
 	context->again = false;
-	context->syscall = true;
+	entered_by(context, true, false);
 	context->registers.rip += SYSCALL_SIZE;
 	hosted_pause();
-	serve_call(core->cpu, context);
+	core->fast = serve_call(core->cpu, context);
+}
+
+/* As arch-x86_64/trap.c: trap_user(), trap_again(). */
+static void raise_trap(struct cpu *cpu)
+{
+	struct context *context = &current(cpu)->context;
+	const struct thread_registers *r = &context->registers;
+	const uint64_t words[5] = { r->rip, r->rsp, r->rflags, HOSTED_TRAP, 0 };
+	context->raise = false;
+	entered_by(context, false, true);
+	hosted_pause();
+	kernel_fault(cpu, FAULT_EXCEPTION, 5, words);
 }
 
 static bool obey(struct hosted_core *core)
@@ -119,8 +144,11 @@ static bool obey(struct hosted_core *core)
 		r->rax = w[0], r->rdi = w[1], r->rsi = w[2], r->rdx = w[3], r->r10 = w[4], r->r8 = w[5], r->r9 = w[6];
 		r->r12 = w[7];
 		hosted_system_call(core);
+	} else if (order == ORDER_TRAP) {
+		current(cpu)->context.registers.rip += SYSCALL_SIZE;
+		raise_trap(cpu);
 	} else {
-		current(cpu)->context.syscall = false;
+		entered_by(&current(cpu)->context, false, false);
 		hosted_pause();
 		kernel_fault(cpu, core->fault, core->fault_count, core->words);
 	}
@@ -145,7 +173,10 @@ static bool enter(struct hosted_core *core)
 		core->timer = 0;
 		interrupt(core, HOSTED_VECTOR_TIMER);
 	} else if (again(core)) {
-		hosted_system_call(core);
+		if (current(core->cpu)->context.raise)
+			raise_trap(core->cpu);
+		else
+			hosted_system_call(core);
 	} else if (core->order != ORDER_NONE || ask_program(core)) {
 		return obey(core);
 	} else {
@@ -156,13 +187,19 @@ static bool enter(struct hosted_core *core)
 
 void hosted_core_enter(struct hosted_core *core)
 {
+	uint32_t entries = atomic_load_explicit(&core->entries, memory_order_relaxed);
+	atomic_store_explicit(&core->entries, entries + 1, memory_order_relaxed); /* only the core itself counts */
 	core->inside = true;
+	core->fast = false;
 	core->spins = 0;
 	bool entered = enter(core);
 	if (entered) {
 		core->quiet = false;
 		hosted_pause(); /* others may get the lock before the hardware work is done */
-		arch_finish(core->cpu);
+		if (!core->fast)
+			arch_finish(core->cpu);
+		else if (core->cpu->own.pending)
+			arch_panic("a core leaves by the fast path with hardware work pending");
 	}
 	core->inside = false;
 }
@@ -173,7 +210,7 @@ void hosted_core_init(struct hosted *machine, unsigned index)
 	core->machine = machine;
 	core->cpu = machine->kernel.cpu[index];
 	core->random = machine->config.seed * 2654435761u + index + 1;
-	core->cpu->own.stat->started = core->cpu->own.stat->updated = core->cpu->own.stat->idle_since = hosted_now(machine);
+	idle_start(core->cpu->own.stat, hosted_now(machine));
 	hosted_interrupt(core, HOSTED_VECTOR_POKE); /* as trap_start() does */
 	if (machine->config.threads)
 		threads_init(core);
@@ -255,6 +292,8 @@ void hosted_post_fault(struct hosted *machine, unsigned index, unsigned fault, u
 	for (unsigned i = 0; i < sizeof(core->words) / sizeof(core->words[0]); i++)
 		core->words[i] = i < count ? words[i] : 0;
 }
+
+void hosted_post_trap(struct hosted *machine, unsigned index) { post(machine, index, ORDER_TRAP); }
 
 bool hosted_done(const struct hosted *machine, unsigned core) { return machine->core[core].done; }
 

@@ -14,9 +14,16 @@ struct thread;
 struct vspace;
 
 enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096 };
-enum { HOSTED_VECTOR_IRQ = 0x30, HOSTED_VECTOR_TIMER = 0xef, HOSTED_VECTOR_POKE, HOSTED_VECTOR_DOORBELL };
+enum {
+	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a quantum has left over */
+	HOSTED_VECTOR_IRQ,
+	HOSTED_VECTOR_TIMER = 0xef,
+	HOSTED_VECTOR_POKE,
+	HOSTED_VECTOR_DOORBELL,
+};
 
-enum hosted_order { ORDER_NONE, ORDER_CALL, ORDER_FAULT };
+enum hosted_order { ORDER_NONE, ORDER_CALL, ORDER_FAULT, ORDER_TRAP };
+enum { HOSTED_TRAP = 3 }; /* vector of a breakpoint */
 
 struct hosted_core {
 	struct hosted *machine;
@@ -26,7 +33,9 @@ struct hosted_core {
 	_Atomic uint32_t go, sleep;
 	uint32_t random;          /* where it dawdles */
 	unsigned spins;           /* turns of waiting loops in this entry */
+	_Atomic uint32_t entries; /* how often it has begun something: progress, as a watch sees it */
 	bool inside;     /* between the beginning of a kernel entry and its end */
+	bool fast;       /* this entry left by the fast path */
 	bool done;       /* what was posted last has been done */
 	bool quiet;      /* its program has nothing to do until something arrives */
 	_Atomic uint64_t timer; /* TSC at which the timer interrupts, 0: off */

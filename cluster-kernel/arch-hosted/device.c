@@ -79,6 +79,15 @@ void arch_port_out(uint16_t port, unsigned size, uint64_t value)
 		atomic_store_explicit(&hosted_self->machine->port[port + i], value >> 8 * i, memory_order_relaxed);
 }
 
+bool arch_console_ready(void)
+{
+	_Atomic uint32_t *busy = &hosted_self->machine->console_busy;
+	uint32_t left = atomic_load_explicit(busy, memory_order_relaxed);
+	if (left)
+		atomic_store_explicit(busy, left - 1, memory_order_relaxed);
+	return !left;
+}
+
 void arch_console_put(char c)
 {
 	struct hosted *machine = hosted_self->machine;

@@ -4,18 +4,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <ucontext.h>
 
 /* A place to come back to; `stack` is what was there, from the place up. */
 struct fiber_mark {
-	ucontext_t context;
-	void *stack;
+	void *at, *stack;
 	size_t size;
 	bool back;
 };
 
 struct fiber {
-	ucontext_t context, caller;
+	void *at, *caller; /* the stack pointer of each while the other runs; `at` is null before the start */
 	void *stack;
 	size_t size;
 	void (*run)(void *);
@@ -24,6 +22,7 @@ struct fiber {
 	void *fake_stack, *caller_fake_stack;
 	const void *caller_stack;
 	size_t caller_size;
+	struct fiber_mark *mark; /* the one that it asks for */
 	struct fiber_mark *back; /* where it is to go on, null: where it yielded */
 };
 

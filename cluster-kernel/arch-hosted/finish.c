@@ -53,6 +53,8 @@ void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct
 	if (cpu->own.loaded_thread != from || atomic_load_explicit(&to->loaded, memory_order_relaxed) ||
 	    !vspace_is_fresh(vspace, cpu->own.index))
 		arch_panic("the fast path goes where it may not");
+	if (cpu->own.pending)
+		arch_panic("the fast path switches with hardware work pending");
 	load_thread(cpu, to, vspace);
 }
 
@@ -64,6 +66,8 @@ void arch_finish(struct cpu *cpu)
 		arch_interrupt_cores(cpu, cpu->own.interrupt_cores);
 		cpu->own.interrupt_cores = 0;
 	}
+	if (pending & PENDING_FAST)
+		cpu_allow_fast(cpu);
 	if (pending & PENDING_DOORBELL) {
 		struct hosted_core *peer = hosted_core_by_apic(cpu->own.doorbell_apic);
 		if (peer) /* else: the other cluster has gone */

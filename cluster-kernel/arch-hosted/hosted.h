@@ -70,6 +70,7 @@ struct hosted {
 	pthread_mutex_t pins;
 	_Atomic uint8_t port[65536 + 3]; /* what was last written to each I/O port */
 	_Atomic char console[HOSTED_CONSOLE];
+	_Atomic uint32_t console_busy; /* so often it is found without room */
 	_Atomic uint32_t console_size; /* all that was ever written; the buffer holds the last of it */
 };
 
@@ -86,6 +87,8 @@ struct hosted_call {
 void hosted_post_call(struct hosted *machine, unsigned core, const struct hosted_call *call);
 /* Its current thread raises a fault. */
 void hosted_post_fault(struct hosted *machine, unsigned core, unsigned fault, unsigned count, const uint64_t *words);
+/* Its current thread executes a breakpoint: a FAULT_EXCEPTION whose RIP is behind the instruction. */
+void hosted_post_trap(struct hosted *machine, unsigned core);
 /* Interrupts; they arrive when the core next has interrupts on, before anything posted. */
 void hosted_raise_pin(struct hosted *machine, unsigned gsi);
 void hosted_write_msi(struct hosted *machine, uint64_t address, uint64_t data);

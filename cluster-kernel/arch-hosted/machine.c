@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <x86intrin.h>
 #include <skerry/doorbell.h>
+#include <skerry/root_info.h>
 #include "arena.h"
 #include "boot.h"
 #include "hosted.h"
@@ -53,6 +53,7 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 	*info = (struct boot_info){
 		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster, .cluster_count = ARENA_CLUSTERS,
 		.tsc_hz = 1000000000, .lapic_hz = 1000000000, .cpu_count = config->cores,
+		.root_cnode_bits = ROOT_CNODE_BITS,
 		.memory_count = 1, .memory = { { part + RAM_OFFSET, config->memory } },
 		.modules = { part + MODULES_OFFSET, MODULES_SIZE },
 		.segment_count = 1,
@@ -93,7 +94,7 @@ struct hosted *hosted_create(const struct hosted_config *config)
 	machine->config = *config;
 	machine->config.memory = config->memory ? config->memory : RAM_DEFAULT;
 	machine->time = 1;
-	machine->tsc_start = __rdtsc();
+	machine->tsc_start = __builtin_ia32_rdtsc();
 	pthread_mutex_init(&machine->pins, 0);
 	machine->random = config->seed * 2 + 1;
 	uint64_t part = arena_part(config->cluster);

@@ -17,7 +17,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <x86intrin.h>
 #include "arch.h"
 #include "hosted.h"
 
@@ -28,6 +27,7 @@ enum {
 	SPINS_YIELD = 64,      /* turns of a waiting loop after which the host may run somebody else */
 	SPINS_MAX = 1u << 28,  /* of one kernel entry: more means that cores wait for each other */
 	DOZE_NS = 200000,      /* how often a sleeping core looks at its timer */
+	LOOKS_MAX = 30,        /* a second each, in which all cores of a run sleep and it is not over: lost wake-up */
 };
 
 struct hosted_threads {
@@ -47,12 +47,12 @@ void threads_pause(struct hosted_core *core)
 		sched_yield();
 	else if (dice % 4 == 0)
 		for (unsigned i = 0; i < dice >> 8; i++)
-			_mm_pause();
+			__builtin_ia32_pause();
 }
 
 void threads_relax(struct hosted_core *core)
 {
-	_mm_pause();
+	__builtin_ia32_pause();
 	if (++core->spins % SPINS_YIELD == 0 && !core->machine->config.pinned)
 		sched_yield();
 	if (core->spins > SPINS_MAX)
@@ -64,34 +64,70 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value, const struct time
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, 0, 0);
 }
 
-static void arrive(struct hosted_core *core, struct hosted_threads *run)
+/* True if the core slept. */
+static bool mark(struct hosted_core *core)
 {
-	uint32_t before = atomic_fetch_or_explicit(&core->sleep, ARRIVED, memory_order_release);
-	if (before != ASLEEP)
-		return; /* it will look before it sleeps, or somebody else has woken it */
-	atomic_fetch_add_explicit(&run->busy, 1, memory_order_relaxed);
+	if (atomic_fetch_or_explicit(&core->sleep, ARRIVED, memory_order_release) != ASLEEP)
+		return false; /* it will look before it sleeps, or somebody else has woken it */
 	syscall(SYS_futex, &core->sleep, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	return true;
+}
+
+/* True if no core counts as busy now: the caller ends the run. */
+static bool rest(struct hosted_threads *run)
+{
+	return atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed) == 1;
+}
+
+/* False if the core sleeps and nobody has woken it. */
+static bool tell_awake(struct hosted_core *core)
+{
+	uint32_t is = atomic_load_explicit(&core->sleep, memory_order_relaxed);
+	while (is != ASLEEP)
+		if (atomic_compare_exchange_weak_explicit(&core->sleep, &is, is | ARRIVED, memory_order_release,
+		                                          memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/*
+ * The core counts as busy before it can go on. Were it counted after that, it could be done and asleep again before: none
+ * would be busy, and the run over, while its waker still works. True if no core counts as busy now.
+ */
+static bool arrive(struct hosted_core *core, struct hosted_threads *run)
+{
+	if (tell_awake(core))
+		return false;
+	atomic_fetch_add_explicit(&run->busy, 1, memory_order_relaxed);
+	return !mark(core) && rest(run);
 }
 
 void threads_wake(struct hosted_core *core)
 {
 	if (core->machine->threads)
-		arrive(core, core->machine->threads);
+		arrive(core, core->machine->threads); /* the caller itself is busy */
 }
 
-/* All sleep, so time stands still: whose timer is due goes on; when there is none, the run is over. */
-static void end(struct hosted_threads *run)
+static struct hosted_core *find_due(const struct hosted_threads *run)
 {
 	for (unsigned m = 0; m < run->count; m++)
 		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
-			if (hosted_timer_due(&run->machine[m]->core[c])) {
-				arrive(&run->machine[m]->core[c], run);
-				return;
-			}
+			if (hosted_timer_due(&run->machine[m]->core[c]))
+				return &run->machine[m]->core[c];
+	return 0;
+}
+
+/* All sleep, so time stands still: a core with a timer that is due goes on. If there is none, the run is over. */
+static void end(struct hosted_threads *run)
+{
+	struct hosted_core *due;
+	while ((due = find_due(run)))
+		if (!arrive(due, run))
+			return;
 	atomic_store_explicit(&run->over, true, memory_order_relaxed);
 	for (unsigned m = 0; m < run->count; m++)
 		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
-			arrive(&run->machine[m]->core[c], run);
+			mark(&run->machine[m]->core[c]); /* none counts as busy, so none rouses itself any more */
 }
 
 /* A core whose timer has gone off counts as busy again, unless the run is over. */
@@ -116,7 +152,7 @@ static bool sleep_until_something(struct hosted_core *core, struct hosted_thread
 	uint32_t awake = AWAKE;
 	if (atomic_compare_exchange_strong_explicit(&core->sleep, &awake, ASLEEP, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
-		if (atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed) == 1)
+		if (rest(run))
 			end(run);
 		while (atomic_load_explicit(&core->sleep, memory_order_relaxed) == ASLEEP) {
 			futex_wait(&core->sleep, ASLEEP, core->timer ? &doze : 0);
@@ -174,6 +210,51 @@ void threads_free(struct hosted_core *core)
 	pthread_join(core->host, 0);
 }
 
+/* Nothing goes on: all cores sleep, and none has begun anything since `entries` were counted. */
+static bool all_asleep(const struct hosted_threads *run, uint64_t *entries)
+{
+	uint64_t sum = 0;
+	bool asleep = true;
+	for (unsigned m = 0; m < run->count; m++)
+		for (unsigned c = 0; c < run->machine[m]->config.cores; c++) {
+			const struct hosted_core *core = &run->machine[m]->core[c];
+			sum += atomic_load_explicit(&core->entries, memory_order_relaxed);
+			asleep &= atomic_load_explicit(&core->sleep, memory_order_relaxed) == ASLEEP;
+		}
+	asleep &= sum == *entries;
+	*entries = sum;
+	return asleep;
+}
+
+/* Waits until the core is parked. A run whose cores all sleep and which still is not over is a fault of this file. */
+static void wait_watching(struct hosted_core *core, const struct hosted_threads *run)
+{
+	static const struct timespec second = { .tv_sec = 1 };
+	uint64_t entries = 0;
+	unsigned looks = 0;
+	while (atomic_load_explicit(&core->go, memory_order_acquire) == GO) {
+		futex_wait(&core->go, GO, &second);
+		looks = all_asleep(run, &entries) ? looks + 1 : 0;
+		if (looks <= LOOKS_MAX)
+			continue;
+		fprintf(stderr, "hosted machine: all cores sleep, %u count as busy, and the run is not over (seed %llu)\n",
+		        atomic_load_explicit(&run->busy, memory_order_relaxed),
+		        (unsigned long long)core->machine->config.seed);
+		abort();
+	}
+}
+
+/* Where time passes by itself, a timer may have become due since. */
+static void check_rest(const struct hosted *machine)
+{
+	for (unsigned c = 0; c < machine->config.cores && !machine->config.tsc; c++)
+		if (hosted_core_busy(&machine->core[c])) {
+			fprintf(stderr, "hosted machine: the run is over, and core %u has something to do (seed %llu)\n", c,
+			        (unsigned long long)machine->config.seed);
+			abort();
+		}
+}
+
 void threads_run(struct hosted *const *list, unsigned count)
 {
 	struct hosted_threads run = { .machine = list, .count = count };
@@ -186,7 +267,9 @@ void threads_run(struct hosted *const *list, unsigned count)
 			set_go(&list[m]->core[c], GO);
 	for (unsigned m = 0; m < count; m++)
 		for (unsigned c = 0; c < list[m]->config.cores; c++)
-			wait_while(&list[m]->core[c], GO);
-	for (unsigned m = 0; m < count; m++)
+			wait_watching(&list[m]->core[c], &run);
+	for (unsigned m = 0; m < count; m++) {
+		check_rest(list[m]);
 		list[m]->threads = 0;
+	}
 }

@@ -11,7 +11,9 @@
 #include <skerry/syscall.h>
 
 enum { ARCH_FPU_SIZE = 832 }; /* XSAVE area for x87, SSE and AVX */
-enum { VECTOR_SYSCALL = 256 };
+enum { VECTOR_DEBUG = 1, VECTOR_BREAKPOINT = 3, VECTOR_SYSCALL = 256 };
+/* In `vector`, of a trap that has been raised and not reported: entry_resume raises it again instead of going on. */
+enum { VECTOR_AGAIN = 1 << 16 };
 enum { SELECTOR_KERNEL_CODE = 8, SELECTOR_KERNEL_DATA = 16, SELECTOR_USER_DATA = 24 | 3, SELECTOR_USER_CODE = 32 | 3 };
 
 struct context {
@@ -39,10 +41,18 @@ static inline void context_set_tls(struct context *c, uint64_t base) { c->fs_bas
 
 enum { SYSCALL_SIZE = 2 };
 
-static inline void context_restart(struct context *c)
+static inline void context_restart_call(struct context *c)
 {
 	if (c->vector == VECTOR_SYSCALL)
 		c->rip -= SYSCALL_SIZE;
+}
+
+/* RIP of a fault is at its instruction, which faults again; that of a trap is behind it (SDM 3, 6.5). */
+static inline void context_restart(struct context *c)
+{
+	context_restart_call(c);
+	if (c->vector == VECTOR_DEBUG || c->vector == VECTOR_BREAKPOINT)
+		c->vector |= VECTOR_AGAIN;
 }
 
 /* index < MESSAGE_REGISTERS */

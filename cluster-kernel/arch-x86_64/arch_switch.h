@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "assert.h"
 #include "core_local.h"
 #include "fpu.h"
 #include "kernel.h"
@@ -20,11 +21,15 @@ static inline __attribute__((always_inline)) void set_entry_context(struct threa
 }
 
 /*
- * `from` runs on this core, `to` on none and no core holds its state; `vspace` is
- * `to`'s and has not been told to leave this core since it last was loaded here.
+ * Switches the hardware from `from`, which runs on this core, to `to`, whose state no core holds. `vspace` is `to`'s;
+ * this core has not flushed it since it last loaded it. Nothing is pending (cpu_decline_fast()).
  */
 static inline __attribute__((always_inline)) void arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
 {
+	kernel_assert(from == cpu->own.loaded_thread && from != to);
+	kernel_assert(!atomic_load_explicit(&to->loaded, memory_order_relaxed));
+	kernel_assert(vspace && vspace_is_fresh(vspace, cpu->own.index));
+	kernel_assert(!cpu->own.pending);
 	fpu_save(from->fpu);
 	fpu_load(to->fpu);
 	atomic_store_explicit(&from->loaded, 0, memory_order_release);

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <skerry/boot.h>
 
@@ -38,6 +39,7 @@ struct core_local {
 	_Alignas(8) uint8_t tss_padding[4]; /* so that tss.rsp is naturally aligned */
 	struct tss tss;
 	_Alignas(16) uint64_t gdt[GDT_ENTRIES];
+	_Atomic uint32_t nmi_reason; /* enum nmi_reason, set by the sender; panic.h */
 };
 
 extern struct core_local core_local[BOOT_MAX_CPUS];

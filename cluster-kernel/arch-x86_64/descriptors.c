@@ -2,6 +2,7 @@
 /* Segments, interrupt gates and the SYSCALL registers (SDM 3, 3.4, 6.14, 5.8.8). */
 #include "descriptors.h"
 #include "arch_context.h"
+#include "assert.h"
 #include "core_local.h"
 #include "x86.h"
 
@@ -50,6 +51,7 @@ static void fill_gdt(struct core_local *local)
 
 void descriptors_init(struct core_local *local)
 {
+	kernel_assert(local->index < BOOT_MAX_CPUS);
 	struct table_register gdtr = { sizeof(local->gdt) - 1, (uint64_t)local->gdt };
 	struct table_register idtr = { sizeof(idt) - 1, (uint64_t)idt };
 	if (local->index == 0)

@@ -129,13 +129,12 @@ entry_syscall_slow_only:
 /* Every vector's stub pushes an error code (if the processor did not) and its number. */
 entry_interrupt:
 	push_registers
-	cld
 	testb $3, CONTEXT_CS(%rsp)
 	jz 1f
 	swapgs
 	mov %rsp, %rsi
 	mov %gs:LOCAL_STACK_TOP, %rsp
-	pushq $2 /* the gate leaves the user's AC, which would switch SMAP off */
+	pushq $2 /* the gate leaves the user's DF, and AC, which would switch SMAP off */
 	popfq
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp
@@ -166,10 +165,19 @@ entry_resume:
 	jne 1f
 	swapgs
 	resume_syscall
-1:	pop_registers
+1:	testl $ENTRY_VECTOR_AGAIN, CONTEXT_VECTOR(%rsp)
+	jnz 2f
+	pop_registers
 	add $16, %rsp
 	swapgs
 	iretq
+2:	/* a trap that the thread was stopped in before it was reported */
+	mov %rsp, %rsi
+	mov %gs:LOCAL_STACK_TOP, %rsp
+	mov %gs:LOCAL_CPU, %rdi
+	xor %ebp, %ebp
+	call trap_again
+	ud2
 
 /* Nothing to run: wait for an interrupt with an empty stack. */
 	.global entry_idle

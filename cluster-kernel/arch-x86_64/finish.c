@@ -2,6 +2,7 @@
 /* The hardware work of a kernel entry, after the lock (core/arch.h: arch_finish). */
 #include "arch.h"
 #include "arch_switch.h"
+#include "assert.h"
 #include "core_local.h"
 #include "fpu.h"
 #include "kernel.h"
@@ -14,6 +15,7 @@ static void save_thread(struct cpu *cpu)
 	struct thread *thread = cpu->own.loaded_thread;
 	if (!thread)
 		return;
+	kernel_assert(atomic_load_explicit(&thread->loaded, memory_order_relaxed));
 	fpu_save(thread->fpu);
 	cpu->own.loaded_thread = 0;
 	atomic_store_explicit(&thread->loaded, 0, memory_order_release); /* another core may load it now */
@@ -44,6 +46,7 @@ static void load_user_bases(uint64_t fs, uint64_t gs)
 /* From one user thread to another, or from idleness. */
 static void load_thread(struct cpu *cpu, struct thread *thread)
 {
+	kernel_assert(thread != &cpu->shared.idle);
 	if (cpu->own.loaded_thread != thread) {
 		save_thread(cpu);
 		while (atomic_load_explicit(&thread->loaded, memory_order_acquire))
@@ -64,6 +67,20 @@ static void send_interrupts(struct cpu *cpu)
 	cpu->own.interrupt_cores = 0;
 }
 
+/*
+ * `rest`: deadlines that the timer's last entry has left over. The interrupts that are pending come before them, but no
+ * more than one: the timer counts as not set, so that the first of these sets it.
+ */
+static void set_timer(struct cpu *cpu, bool rest)
+{
+	kernel_assert(cpu->own.timer_wanted);
+	cpu->own.timer_armed = rest ? 0 : cpu->own.timer_wanted;
+	if (rest)
+		local_apic_send(kernel_of(cpu)->boot->apic[cpu->own.index], VECTOR_REST);
+	else
+		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
+}
+
 /* What is rare. */
 static __attribute__((noinline)) void finish_other(struct cpu *cpu, uint32_t pending)
 {
@@ -71,10 +88,10 @@ static __attribute__((noinline)) void finish_other(struct cpu *cpu, uint32_t pen
 		send_interrupts(cpu);
 	if (pending & PENDING_DOORBELL)
 		local_apic_send(cpu->own.doorbell_apic, VECTOR_DOORBELL);
-	if (pending & PENDING_TIMER) {
-		cpu->own.timer_armed = cpu->own.timer_wanted;
-		local_apic_set_timer(cpu->own.timer_armed, kernel_of(cpu)->tsc_hz);
-	}
+	if (pending & PENDING_FAST)
+		cpu_allow_fast(cpu);
+	if (pending & PENDING_TIMER)
+		set_timer(cpu, (pending & PENDING_REST) && cpu->own.timer_wanted <= arch_time());
 }
 
 void arch_finish(struct cpu *cpu)
@@ -85,6 +102,7 @@ void arch_finish(struct cpu *cpu)
 		finish_other(cpu, pending);
 	if (!(pending & PENDING_SWITCH))
 		return;
+	kernel_assert(!cpu->own.woken && !cpu->own.pending);
 	struct thread *thread = cpu->shared.current;
 	if (thread == &cpu->shared.idle)
 		save_thread(cpu); /* the address space stays: most likely it comes back */
@@ -106,6 +124,7 @@ void arch_unload_vspace(struct cpu *cpu)
 
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
 {
+	kernel_assert(!(cores >> kernel_of(cpu)->cpu_count));
 	const struct boot_info *boot = kernel_of(cpu)->boot;
 	for (; cores; cores &= cores - 1)
 		local_apic_send(boot->apic[__builtin_ctzll(cores)], VECTOR_POKE);

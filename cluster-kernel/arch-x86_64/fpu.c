@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "fpu.h"
 #include "arch.h"
+#include "assert.h"
 #include "arch_context.h"
 
 enum { STATE_X87 = 1, STATE_SSE = 2, STATE_AVX = 4 };
@@ -22,6 +23,7 @@ void fpu_enable(void)
 
 void arch_fpu_init(uint8_t *area)
 {
+	kernel_assert((uint64_t)area % 64 == 0);
 	*(uint16_t *)(area + FCW_OFFSET) = 0x37f;
 	*(uint32_t *)(area + MXCSR_OFFSET) = 0x1f80;
 }

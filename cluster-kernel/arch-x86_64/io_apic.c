@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "io_apic.h"
 #include "arch.h"
+#include "assert.h"
 #include "kernel.h"
 #include "local_apic.h"
 #include "paging.h"
@@ -28,6 +29,7 @@ static void write(const struct io_apic *a, unsigned reg, uint32_t value)
 
 void io_apic_init(const struct boot_info *info)
 {
+	kernel_assert(info->ioapic_count <= BOOT_MAX_IOAPICS);
 	for (unsigned i = 0; i < info->ioapic_count; i++) {
 		struct io_apic *a = &io_apic[io_apic_count++];
 		a->registers = map_device(info->ioapic[i].base);
@@ -58,6 +60,7 @@ bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi)
  */
 static uint32_t destination(const struct kernel *kernel, uint32_t core)
 {
+	kernel_assert(core < kernel->cpu_count);
 	for (unsigned i = 0; kernel->boot->apic[core] > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
 		if (kernel->boot->apic[i] <= BOOT_MAX_DEVICE_APIC)
 			return kernel->boot->apic[i];
@@ -67,6 +70,7 @@ static uint32_t destination(const struct kernel *kernel, uint32_t core)
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low)
 {
 	const struct io_apic *a = find(gsi);
+	kernel_assert(a && number < KERNEL_IRQS);
 	unsigned reg = REG_REDIRECTION + 2 * (gsi - a->first);
 	write(a, reg + 1, destination(kernel, core) << 24);
 	write(a, reg, (VECTOR_IRQ + number) | (low ? REDIRECT_LOW : 0) | (level ? REDIRECT_LEVEL : 0));
@@ -84,6 +88,7 @@ void arch_gsi_mask(struct kernel *kernel, uint64_t gsi, bool masked)
 
 void arch_msi_message(const struct kernel *kernel, uint32_t core, unsigned number, uint64_t *address, uint64_t *data)
 {
+	kernel_assert(number < KERNEL_IRQS);
 	/* fixed delivery, edge, physical destination (SDM 3, 11.11) */
 	*address = 0xfee00000ull | (uint64_t)destination(kernel, core) << 12;
 	*data = VECTOR_IRQ + number;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "local_apic.h"
 #include "arch.h"
+#include "assert.h"
 #include "paging.h"
 
 enum { REG_ID = 0x02, REG_TPR = 0x08, REG_EOI = 0x0b, REG_SPURIOUS = 0x0f, REG_ICR = 0x30, REG_ICR_HIGH = 0x31,
        REG_LVT_TIMER = 0x32, REG_LVT_LINT0 = 0x35, REG_LVT_LINT1 = 0x36, REG_LVT_ERROR = 0x37,
        REG_TIMER_INITIAL = 0x38, REG_TIMER_DIVIDE = 0x3e };
 enum { LVT_MASKED = 1 << 16, LVT_TSC_DEADLINE = 2 << 17, APIC_ENABLE = 1 << 8, ICR_PENDING = 1 << 12,
-       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, DIVIDE_BY_1 = 0xb };
+       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, LVT_NMI = 4 << 8, APIC_BASE_BOOT = 1 << 8, DIVIDE_BY_1 = 0xb };
 #define APIC_BASE_ADDRESS 0xffffff000ull
 
 static struct {
@@ -46,7 +47,8 @@ void local_apic_init(void)
 	apic_write(REG_SPURIOUS, APIC_ENABLE | VECTOR_SPURIOUS); /* first: a disabled APIC keeps its LVT masked (SDM 3, 11.4.7.2) */
 	apic_write(REG_TPR, 0);
 	apic_write(REG_LVT_LINT0, LVT_MASKED);
-	apic_write(REG_LVT_LINT1, LVT_MASKED);
+	/* the machine's NMIs come to every core that has the pin open: one of them is enough to report them */
+	apic_write(REG_LVT_LINT1, read_msr(MSR_APIC_BASE) & APIC_BASE_BOOT ? LVT_NMI : LVT_MASKED);
 	apic_write(REG_LVT_ERROR, LVT_MASKED);
 	apic_write(REG_TIMER_DIVIDE, DIVIDE_BY_1);
 	apic_write(REG_LVT_TIMER, VECTOR_TIMER | (apic.deadline ? LVT_TSC_DEADLINE : 0));
@@ -74,11 +76,17 @@ static void send(uint32_t apic_id, uint32_t command)
 	apic_write(REG_ICR, command);
 }
 
-void local_apic_send(uint32_t apic_id, uint8_t vector) { send(apic_id, ICR_ASSERT | vector); }
+void local_apic_send(uint32_t apic_id, uint8_t vector)
+{
+	kernel_assert(vector >= VECTOR_REST);
+	send(apic_id, ICR_ASSERT | vector);
+}
+
 void local_apic_send_nmi(uint32_t apic_id) { send(apic_id, ICR_ASSERT | ICR_NMI); }
 
 void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz)
 {
+	kernel_assert(tsc_hz >= 1 << 10);
 	if (apic.deadline) {
 		write_msr(MSR_TSC_DEADLINE, deadline);
 		return;

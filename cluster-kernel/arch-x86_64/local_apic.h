@@ -5,11 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Of pending interrupts the local APIC delivers the highest vector first (SDM 3, 11.8.3). Others decide how often a core
+ * gets the timer's neighbours: a device, a program on another core, another cluster. A source that is as fast as this
+ * core's handler would starve every vector below its own, so the timer is above them all: it comes at most once for each
+ * time that this core sets it. What its entry leaves of overdue deadlines (PENDING_REST) comes below them all.
+ */
 enum {
+	VECTOR_REST = 0x2f,
 	VECTOR_IRQ = 0x30, /* device interrupt 0 .. KERNEL_IRQS-1 */
-	VECTOR_TIMER = 0xef,
 	VECTOR_POKE = 0xf0,     /* from a core of this cluster */
 	VECTOR_DOORBELL = 0xf1, /* from another cluster */
+	VECTOR_TIMER = 0xf2,
 	VECTOR_SPURIOUS = 0xff,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "paging.h"
 #include "arch.h"
+#include "assert.h"
 #include "kernel.h"
 #include "memory.h"
 
@@ -31,6 +32,7 @@ static uint64_t image_physical(const void *address)
 
 void paging_init(const struct boot_info *info)
 {
+	kernel_assert(!(info->tables.base & 4095));
 	root_table = direct(info->tables.base);
 	uint64_t *pointers = direct(arch_pte_address(root_table[511], 3));
 	device_directory[511] = arch_pte_table(image_physical(device_table)) & ~PTE_USER;
@@ -45,6 +47,7 @@ void paging_drop_identity(void)
 
 void paging_guard(const void *page)
 {
+	kernel_assert(!((uint64_t)page & 4095));
 	*entry_of((uint64_t)page) = 0;
 	asm volatile("invlpg (%0)" ::"r"(page) : "memory");
 }
@@ -68,6 +71,7 @@ void paging_load_kernel(void) { write_cr3(physical(root_table)); }
 
 uint64_t arch_vspace_init(uint64_t *root, uint64_t id)
 {
+	kernel_assert(!((uint64_t)root & 4095));
 	for (unsigned i = 256; i < 512; i++)
 		root[i] = root_table[i];
 	/* tag 0 is the kernel's own table's */

@@ -2,6 +2,7 @@
 #include "panic.h"
 #include <stdatomic.h>
 #include "arch.h"
+#include "assert.h"
 #include "core_local.h"
 #include "kernel.h"
 #include "local_apic.h"
@@ -62,7 +63,7 @@ static void begin(const char *reason)
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index)
-			local_apic_send_nmi(kernel->boot->apic[i]);
+			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
 	print("\nkernel panic: cluster %u core %u: %s\n", kernel ? kernel->boot->cluster : 0, local->index, reason);
 	report_cores(kernel);
 }
@@ -74,9 +75,9 @@ _Noreturn void arch_panic(const char *reason)
 	park();
 }
 
-_Noreturn void panic_exception(const struct context *f)
+static _Noreturn void report(const struct context *f, const char *reason)
 {
-	begin("exception in the kernel");
+	begin(reason);
 	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
 	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
 	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);
@@ -87,13 +88,33 @@ _Noreturn void panic_exception(const struct context *f)
 	park();
 }
 
-/* NMI, double fault, machine check; GS may still be the user's. */
+_Noreturn void panic_exception(const struct context *frame) { report(frame, "exception in the kernel"); }
+
+void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
+{
+	kernel_assert(core < BOOT_MAX_CPUS);
+	atomic_store_explicit(&core_local[core].nmi_reason, reason, memory_order_release);
+	local_apic_send_nmi(apic_id);
+}
+
+/* Without the kernel's lock, which any core may hold now, this one included. */
+static _Noreturn void take_nmi(struct core_local *local, const struct context *frame)
+{
+	if (atomic_load_explicit(&local->nmi_reason, memory_order_acquire) == NMI_PARK)
+		park();
+	report(frame, "NMI that no core sent");
+}
+
+/*
+ * NMI, double fault, machine check. GS may be the user's, who may have loaded it with a kernel address: the stack says
+ * which core this is.
+ */
 _Noreturn void trap_fatal(const struct context *frame)
 {
-	uint64_t gs = read_msr(MSR_GS_BASE);
-	if ((frame->cs & 3) || gs < (uint64_t)core_local || gs >= (uint64_t)(core_local + BOOT_MAX_CPUS))
-		asm volatile("swapgs");
+	uint64_t index = ((uint64_t)frame - (uint64_t)core_fault_stack) / sizeof(core_fault_stack[0]);
+	struct core_local *local = &core_local[index];
+	write_msr(MSR_GS_BASE, (uint64_t)local);
 	if (frame->vector == EXCEPTION_NMI)
-		park(); /* a core of this cluster has panicked */
+		take_nmi(local, frame);
 	panic_exception(frame);
 }

@@ -6,7 +6,21 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct context;
+
+/*
+ * Why a core of this cluster sends another an NMI. An NMI without a reason is not a core's but the machine's (SERR, a
+ * watchdog, a button) and ends the cluster with a report.
+ */
+enum nmi_reason {
+	NMI_NONE,
+	NMI_PARK, /* halt for good */
+};
+
+/* To core `core` of this cluster. The reason is not taken back: a core that has one ends by it. */
+void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason);
 
 /* An exception in the kernel itself. */
 _Noreturn void panic_exception(const struct context *frame);

@@ -7,11 +7,13 @@
 #include "core_local.h"
 #include "descriptors.h"
 #include "fpu.h"
+#include "idle.h"
 #include "io_apic.h"
 #include "kernel.h"
 #include "local_apic.h"
 #include "paging.h"
 #include "print.h"
+#include "skerry_version.h"
 
 struct core_local core_local[BOOT_MAX_CPUS] __attribute__((aligned(64)));
 uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(4096)));
@@ -51,7 +53,7 @@ static void init_core(unsigned index)
 }
 
 /* Core 0 alone. */
-enum { LINE_MS = 10 }; /* more than a line takes at 115200 baud; managers wait as long (root/results.c) */
+enum { LINE_MS = 10 }; /* more than a line takes at 115200 baud; managers wait as long (root/output/results.c) */
 
 /* Kernels of one machine share the console, but no lock: each has its time for its first line. */
 static void await_turn(const struct boot_info *info)
@@ -74,8 +76,8 @@ static void build(const struct boot_info *info)
 		io_apic_init(info);
 	boot_root_task(&kernel);
 	await_turn(info);
-	print("cluster %u: kernel %s, %u cores, %u MHz\n", info->cluster, info->kernel_name, info->cpu_count,
-	      (unsigned)(info->tsc_hz / 1000000));
+	print("cluster %u: kernel %s, Skerry " SKERRY_VERSION ", %u cores, %u MHz\n", info->cluster, info->kernel_name,
+	      info->cpu_count, (unsigned)(info->tsc_hz / 1000000));
 	atomic_store_explicit(&kernel_built, 1, memory_order_release);
 }
 
@@ -98,8 +100,7 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	paging_guard(core_stack[index]);
 	for (unsigned i = 0; i < FAULT_STACKS; i++)
 		paging_guard(core_fault_stack[index][i]);
-	struct core_stat *stat = kernel.cpu[index]->own.stat;
-	stat->started = stat->updated = stat->idle_since = arch_time();
+	idle_start(kernel.cpu[index]->own.stat, arch_time());
 
 	atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);
 	if (index == 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the entry code (entry.S) arrives in C, and how a core leaves the kernel again. */
 #include "arch.h"
+#include "assert.h"
 #include "core_local.h"
-#include "fastpath.h"
 #include "kernel.h"
 #include "local_apic.h"
 #include "panic.h"
@@ -17,6 +17,7 @@ _Noreturn void entry_idle(void);
 /* The way out of all but the fast path: deferred work, then whoever is current. System calls come here from entry.S. */
 _Noreturn void trap_leave(struct cpu *cpu)
 {
+	kernel_assert(!cpu->own.woken && cpu == this_core()->cpu);
 	if (cpu->own.pending)
 		arch_finish(cpu);
 	if (cpu->shared.current == &cpu->shared.idle)
@@ -24,36 +25,15 @@ _Noreturn void trap_leave(struct cpu *cpu)
 	entry_resume(&cpu->shared.current->context);
 }
 
-/* Out of the fast path, by way of entry.S. */
-static inline _Noreturn void leave_fast(const struct context *context)
-{
-	if (context)
-		asm volatile("mov %0, %%rsp; jmp entry_resume_fast" ::"r"(context) : "memory");
-	else
-		asm volatile("jmp entry_declined" ::: "memory");
-	__builtin_unreachable();
-}
-
-/* These two are never left by a return, nor stand in a backtrace. */
-#define FAST _Noreturn __attribute__((optimize("omit-frame-pointer")))
-
-/* CALL and REPLY_RECV, with their arguments still in registers: entry.S jumps here. */
-FAST void trap_call(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
-{
-	(void)reply;
-	leave_fast(fastpath_call(cpu, cptr, info));
-}
-
-FAST void trap_reply_receive(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
-{
-	leave_fast(fastpath_reply_receive(cpu, cptr, info, reply));
-}
+_Static_assert(VECTOR_REST < VECTOR_IRQ, "what a quantum leaves of deadlines comes below the devices");
+_Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_POKE, "the devices' vectors are below the cores'");
+_Static_assert(VECTOR_POKE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
 
 static void interrupt(struct cpu *cpu, unsigned vector)
 {
 	if (vector == VECTOR_SPURIOUS)
 		return;
-	if (vector == VECTOR_TIMER) {
+	if (vector == VECTOR_TIMER || vector == VECTOR_REST) {
 		kernel_timer(cpu);
 	} else if (vector == VECTOR_DOORBELL) {
 		kernel_doorbell(cpu);
@@ -68,6 +48,7 @@ static void interrupt(struct cpu *cpu, unsigned vector)
 
 _Noreturn void trap_user(struct cpu *cpu, const struct context *context)
 {
+	kernel_assert((context->cs & 3) == 3 && context == &cpu->shared.current->context);
 	unsigned vector = context->vector;
 	if (vector >= EXCEPTIONS) {
 		interrupt(cpu, vector);
@@ -79,6 +60,12 @@ _Noreturn void trap_user(struct cpu *cpu, const struct context *context)
 		kernel_fault(cpu, FAULT_EXCEPTION, 5, words);
 	}
 	trap_leave(cpu);
+}
+
+_Noreturn void trap_again(struct cpu *cpu, struct context *context)
+{
+	context->vector &= ~(uint64_t)VECTOR_AGAIN; /* context_restart() sets it anew where the thread is stopped again */
+	trap_user(cpu, context);
 }
 
 _Noreturn void trap_kernel(const struct context *frame)

@@ -4,7 +4,11 @@
  * arch-x86_64 (the machine) and arch-hosted (a process, memory an arena). The port
  * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE);
  * context_restart() there makes a thread that has entered by a system call,
- * which nobody has looked at yet, make that call again when it next runs.
+ * which nobody has looked at yet, make that call again when it next runs. Where
+ * it has entered by a trap (an exception whose RIP is behind the instruction,
+ * so that going on would not raise it again), that is raised again, once; the
+ * thread's new registers (context_write()) end it. context_restart_call() does
+ * the first only.
  *
  * "This core" is the calling core. Interrupts are off in all of these.
  */
@@ -42,7 +46,8 @@ void arch_fpu_init(uint8_t *fpu);
  * The work recorded in cpu->own.pending, after the lock: loads the current
  * thread's address space, FPU state and segment bases (waiting until another
  * core has saved them, if one still does), sets the timer to timer_wanted,
- * interrupts other cores and other clusters.
+ * interrupts other cores and other clusters. With PENDING_REST a timer that is
+ * due already comes behind one of the interrupts that are pending, if there are any.
  */
 void arch_finish(struct cpu *cpu);
 
@@ -64,6 +69,11 @@ void arch_port_out(uint16_t port, unsigned size, uint64_t value);
 
 /* One byte to the debug console; waits for room. */
 void arch_console_put(char c);
+/* Whether there is room for a byte, or nobody should wait for it: the console is stuck, or there is none. */
+bool arch_console_ready(void);
+
+/* The core that executes this; null before it has a struct cpu. Builds with assertions have it (assert.h). */
+struct cpu *arch_this_cpu(void);
 
 /* Something is wrong that the kernel cannot survive: reports, parks all cores of this cluster, never returns. */
 _Noreturn void arch_panic(const char *reason);

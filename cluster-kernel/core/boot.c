@@ -11,7 +11,7 @@
 #include "schedule.h"
 #include "vspace.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 enum { SLICE_MS = 5, ROOT_STACK_SIZE = 0x10000 };
 
@@ -22,8 +22,7 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		cpu->own.kernel = kernel;
 		cpu->own.index = i;
 		cpu->own.bit = 1ull << i;
-		cpu->own.receives = thread_resting(i, THREAD_RECEIVING);
-		cpu->own.awaits = thread_resting(i, THREAD_REPLY);
+		cpu_allow_fast(cpu);
 		cpu->own.stat = &kernel->stat[i];
 		cpu->shared.current = &cpu->shared.idle;
 		cpu->shared.idle.state = THREAD_IDLE;
@@ -37,6 +36,7 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 
 static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 {
+	kernel_assert(kernel->boot->channel_count <= BOOT_MAX_CHANNELS);
 	kernel->channel_count = kernel->boot->channel_count;
 	for (unsigned i = 0; i < kernel->channel_count; i++) {
 		const struct boot_channel *channel = &kernel->boot->channel[i];
@@ -53,6 +53,8 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 
 void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 {
+	kernel_assert(info->cpu_count >= 1 && info->cpu_count <= BOOT_MAX_CPUS);
+	kernel_assert(info->tsc_hz >= 1000);
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
 	kernel->boot = info;
@@ -61,6 +63,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
 	kernel->quantum = WORK_QUANTUM;
+	kernel->tlb_round = 1;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
 	kernel->stat = boot_memory_take(memory, kernel->cpu_count * sizeof(*kernel->stat), 4096);
 	lock_kernel_init(kernel);
@@ -71,12 +74,14 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 /* Maps a page of the root task, with page tables that belong to nobody. */
 static void map_page(struct boot_memory *memory, struct vspace *vspace, uint64_t vaddr, uint64_t paddr, unsigned rights)
 {
+	kernel_assert(!(vaddr & 4095) && !(paddr & 4095));
 	unsigned missing;
 	uint64_t *entry;
 	while (!(entry = vspace_entry(vspace, vaddr, LEVEL_4K, &missing))) {
 		uint64_t *above = vspace_entry(vspace, vaddr, missing + 1, &missing);
 		*above = arch_pte_table(physical(boot_memory_take(memory, 4096, 4096)));
 	}
+	kernel_assert(!arch_pte_present(*entry));
 	*entry = arch_pte_frame(paddr, LEVEL_4K, rights, CACHE_WRITE_BACK);
 }
 
@@ -89,6 +94,7 @@ static void map_range(struct boot_memory *memory, struct vspace *vspace, uint64_
 
 static void put_cap(struct slot *cnode, unsigned index, struct cap cap)
 {
+	kernel_assert(index > 0);
 	cap.rights = cap.rights ? cap.rights : RIGHT_ALL;
 	slot_insert(&cnode[index], &cap, 0);
 }
@@ -121,6 +127,7 @@ static uint16_t port_of(const struct boot_serial *serial)
 
 static void describe(struct kernel *kernel, struct root_info *root)
 {
+	kernel_assert(kernel->boot->module_count <= BOOT_MAX_MODULES);
 	const struct boot_info *info = kernel->boot;
 	root->magic = ROOT_INFO_MAGIC;
 	root->size = sizeof(*root);
@@ -134,6 +141,7 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->modules = info->modules;
 	root->module_count = info->module_count;
 	root->channel_count = info->channel_count;
+	root->cnode_bits = info->root_cnode_bits;
 	for (unsigned i = 0; i < info->cpu_count; i++)
 		root->cpu_number[i] = info->cpu_number[i];
 	for (unsigned i = 0; i < info->module_count; i++)
@@ -188,6 +196,7 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
                                        void *ipc_buffer)
 {
 	struct thread *thread = boot_memory_take(&kernel->boot_memory, 1u << TCB_BITS, 4096);
+	uint64_t bits = kernel->boot->root_cnode_bits;
 	struct thread_registers registers = { .rip = kernel->boot->root_entry, .rsp = ROOT_STACK_TOP,
 		                              .rdi = ROOT_INFO_VADDR, .rsi = ROOT_IPC_BUFFER_VADDR };
 	thread_init(thread);
@@ -195,8 +204,8 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
 	thread->priority = thread->mcp = 255;
 	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
 	put_cap(cnode, ROOT_SLOT_CNODE,
-	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = ROOT_CNODE_BITS,
-	                      .guard_bits = 64 - ROOT_CNODE_BITS, .limit = 1u << ROOT_CNODE_BITS });
+	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = bits, .guard_bits = 64 - bits,
+	                      .limit = 1ull << bits });
 	put_cap(cnode, ROOT_SLOT_VSPACE, (struct cap){ .type = OBJECT_VSPACE, .object = (uint64_t)vspace });
 	thread_set_slot(thread, THREAD_CSPACE, &cnode[ROOT_SLOT_CNODE]);
 	thread_set_slot(thread, THREAD_VSPACE, &cnode[ROOT_SLOT_VSPACE]);
@@ -209,7 +218,9 @@ void boot_root_task(struct kernel *kernel)
 {
 	const struct boot_info *info = kernel->boot;
 	struct boot_memory *memory = &kernel->boot_memory;
-	struct slot *cnode = boot_memory_take(memory, sizeof(struct slot) << ROOT_CNODE_BITS, 4096);
+	if (info->root_cnode_bits < ROOT_CNODE_BITS || info->root_cnode_bits > ROOT_CNODE_BITS_MAX)
+		arch_panic("the loader gives the root task a CNode of a size that cannot be");
+	struct slot *cnode = boot_memory_take(memory, sizeof(struct slot) << info->root_cnode_bits, 4096);
 	struct vspace *vspace = boot_memory_take(memory, 1u << VSPACE_BITS, 1u << VSPACE_BITS);
 	struct root_info *root = boot_memory_take(memory, sizeof(*root), 4096);
 	void *ipc_buffer = boot_memory_take(memory, 4096, 4096);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "boot_memory.h"
 #include "arch.h"
+#include "assert.h"
 #include "kernel.h"
 #include "memory.h"
 
 void boot_memory_init(struct boot_memory *memory, const struct boot_info *info)
 {
+	kernel_assert(info->memory_count <= BOOT_MAX_RANGES);
 	memory->count = info->memory_count;
 	for (unsigned i = 0; i < memory->count; i++)
 		memory->range[i] = info->memory[i];
@@ -13,6 +15,7 @@ void boot_memory_init(struct boot_memory *memory, const struct boot_info *info)
 
 void *boot_memory_take(struct boot_memory *memory, uint64_t size, uint64_t align)
 {
+	kernel_assert(size && align >= 4096 && !(align & (align - 1)));
 	size = (size + 4095) & ~4095ull;
 	for (unsigned i = 0; i < memory->count; i++) {
 		struct boot_range *range = &memory->range[i];
@@ -26,6 +29,7 @@ void *boot_memory_take(struct boot_memory *memory, uint64_t size, uint64_t align
 			memory->range[memory->count++] = (struct boot_range){ range->base, lost };
 		range->base = start + size;
 		range->size -= lost + size;
+		kernel_assert(!(start & (align - 1)));
 		memory_zero(direct(start), size);
 		return direct(start);
 	}

@@ -9,7 +9,7 @@
 #include "vspace.h"
 #include "work.h"
 #include "zombie.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /* Where an object counts its capabilities; null for what does not. */
 static uint32_t *cap_references(const struct cap *cap)
@@ -27,6 +27,10 @@ static uint32_t *cap_references(const struct cap *cap)
 
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 {
+	assert_exclusive();
+	kernel_assert(slot_empty(slot) && !slot->open.next && !slot->close.previous);
+	kernel_assert(cap->type != CAP_NULL && cap->type != CAP_ZOMBIE);
+	kernel_assert(!parent || (parent != slot && !slot_empty(parent) && parent->open.next));
 	struct link *before = parent ? &parent->open : 0;
 	slot->cap = *cap;
 	slot->open = (struct link){ before, &slot->close };
@@ -36,12 +40,17 @@ void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 		before->next = &slot->open;
 	}
 	uint32_t *references = cap_references(cap);
+	kernel_assert(!references || *references != UINT32_MAX);
 	if (references)
 		++*references;
 }
 
 void slot_move(struct slot *to, struct slot *from)
 {
+	assert_exclusive();
+	kernel_assert(to != from && slot_empty(to) && !slot_empty(from));
+	kernel_assert(!to->open.next && !to->close.previous);
+	kernel_assert(from->open.next->previous == &from->open && from->close.previous->next == &from->close);
 	bool leaf = from->open.next == &from->close;
 	*to = *from;
 	if (leaf) {
@@ -59,6 +68,8 @@ void slot_move(struct slot *to, struct slot *from)
 
 static void link_remove(const struct link *link)
 {
+	kernel_assert(!link->previous || link->previous->next == link);
+	kernel_assert(!link->next || link->next->previous == link);
 	if (link->previous)
 		link->previous->next = link->next;
 	if (link->next)
@@ -67,6 +78,8 @@ static void link_remove(const struct link *link)
 
 void slot_remove(struct slot *slot)
 {
+	assert_exclusive();
+	kernel_assert(!slot_empty(slot) && slot->open.next && slot->close.previous);
 	link_remove(&slot->open);
 	link_remove(&slot->close);
 	*slot = (struct slot){ 0 };
@@ -78,6 +91,7 @@ void slot_remove(struct slot *slot)
  */
 static bool dismiss(struct cpu *cpu, struct cap *cap, bool last)
 {
+	kernel_assert(!last || *cap_references(cap) == 1);
 	if (cap->type == OBJECT_IRQ_HANDLER)
 		return irq_release(cpu, cap);
 	if (!last || (cap->type != OBJECT_ENDPOINT && cap->type != OBJECT_NOTIFICATION))
@@ -90,6 +104,7 @@ static bool dismiss(struct cpu *cpu, struct cap *cap, bool last)
 /* The last capability to an object is gone. */
 static void destroy(struct cpu *cpu, const struct cap *cap)
 {
+	kernel_assert(cap_references(cap) && *cap_references(cap) == 0);
 	object_locks_change(cpu, (enum skerry_object)cap->type, -1);
 	switch (cap->type) {
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
@@ -100,10 +115,13 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 
 bool slot_delete(struct cpu *cpu, struct slot *slot)
 {
+	assert_exclusive();
 	if (slot_empty(slot))
 		return true;
 	uint32_t *references = cap_references(&slot->cap);
 	bool last = references && *references == 1;
+	kernel_assert(slot->cap.type != CAP_ZOMBIE);
+	kernel_assert(!references || *references > 0);
 	if (!dismiss(cpu, &slot->cap, last))
 		return false;
 	work_done(cpu, WORK_DELETE);
@@ -124,8 +142,11 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 
 bool slot_revoke(struct cpu *cpu, struct slot *slot)
 {
+	assert_exclusive();
 	while (slot_has_children(slot)) {
 		struct slot *child = link_slot(slot->open.next);
+		kernel_assert(child != slot && !slot_empty(child));
+		kernel_assert(link_opens(slot->open.next));
 		if (work_over(cpu))
 			return false;
 		if (!(child->cap.type == CAP_ZOMBIE ? zombies_bury(cpu) : slot_delete(cpu, child)))

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/syscall.h>
+#include "assert.h"
 
 struct kernel;
 struct cpu;
@@ -66,6 +67,7 @@ static inline bool link_opens(const struct link *link) { return link == &link_sl
 static inline bool slot_empty(const struct slot *slot) { return slot->cap.type == CAP_NULL; }
 static inline bool slot_has_children(const struct slot *slot)
 {
+	kernel_assert(slot_empty(slot) || (slot->open.next && slot->close.previous));
 	return slot->open.next != &slot->close && !slot_empty(slot);
 }
 

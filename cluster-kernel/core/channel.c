@@ -10,6 +10,7 @@
 
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 {
+	kernel_assert(cap->type == OBJECT_CHANNEL);
 	if (number >= DOORBELL_COUNT)
 		return SKERRY_BAD_ARGUMENT;
 	cap->type = OBJECT_DOORBELL;
@@ -17,11 +18,13 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 	return SKERRY_OK;
 }
 
-enum { LOOKS = 5000 }; /* a second, of a core that listens to kernels which cannot interrupt it */
+enum { LOOKS = 5000 }; /* polls a second, of a core that its peers cannot interrupt */
 
-/* From now on the core looks whether it was rung. */
+/* Makes the core poll its doorbells. */
 static void begin_looking(struct cpu *cpu, struct cpu *core)
 {
+	assert_exclusive();
+	kernel_assert(core->own.index < kernel_of(cpu)->cpu_count);
 	core->shared.listens_afar = true;
 	if (core == cpu) {
 		doorbells_watch(cpu);
@@ -33,6 +36,7 @@ static void begin_looking(struct cpu *cpu, struct cpu *core)
 
 static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)
 {
+	assert_exclusive();
 	struct thread *thread = current(cpu);
 	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
 	if (message_words(info) < 2)
@@ -48,8 +52,12 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	struct listener *listener = &end->listener[number];
 	if (!slot_delete(cpu, &listener->notification))
 		return KERNEL_AGAIN;
+	kernel_assert(slot_empty(&listener->notification));
 	slot_insert(&listener->notification, &slot->cap, slot);
-	/* who listens and then rings, and the peer that does likewise: one of them finds the other listening */
+	/*
+	 * Store buffering: two clusters that each listen and then ring must not both miss the other's route. The store
+	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
+	 */
 	atomic_store_explicit(&end->heard->route[number], core, memory_order_seq_cst);
 	if (end->afar)
 		begin_looking(cpu, kernel_of(cpu)->cpu[core]);
@@ -58,6 +66,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	kernel_assert(slot->cap.type == OBJECT_CHANNEL && slot->cap.object < kernel_of(cpu)->channel_count);
 	if (message_label(info) != CHANNEL_LISTEN)
 		return SKERRY_BAD_LABEL;
 	return channel_listen(cpu, &kernel_of(cpu)->channel[slot->cap.object], info);
@@ -65,6 +74,10 @@ uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info)
 
 void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 {
+	assert_entered();
+	kernel_assert(cap->type == OBJECT_DOORBELL && cap->badge < DOORBELL_COUNT);
+	kernel_assert(cap->object < kernel_of(cpu)->channel_count);
+	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
 	struct channel_end *end = &kernel_of(cpu)->channel[cap->object];
 	unsigned number = cap->badge;
 	unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
@@ -78,9 +91,10 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
-/* Signals those of `bits`, from doorbell `first` on; returns those for which there was no time. */
+/* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too small. */
 static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
 {
+	kernel_assert(first % 64 == 0 && first < DOORBELL_COUNT);
 	for (; bits && !work_over(cpu); bits &= bits - 1) {
 		notification_signal_cap(cpu, &end->listener[first + __builtin_ctzll(bits)].notification.cap);
 		work_done(cpu, WORK_WAKE);
@@ -89,17 +103,20 @@ static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned 
 }
 
 /*
- * Signals what was rung, by those who can interrupt us or by the others. Goes on after the channel at which it
- * had no more time, so that a peer that rings without end keeps no other unheard. False: there is more.
+ * Signals the notifications of doorbells that were rung: by peers that can interrupt this core or, if `afar`, by the
+ * others. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`hear_first`), so that
+ * a peer that rings without end cannot starve the others. Returns false if work remains.
  */
 static bool hear(struct cpu *cpu, bool afar)
 {
+	assert_entered();
 	struct kernel *kernel = kernel_of(cpu);
 	unsigned first = cpu->own.hear_first;
 	for (unsigned i = 0; i < kernel->channel_count; i++) {
 		unsigned c = (first + i) % kernel->channel_count;
 		struct channel_end *end = &kernel->channel[c];
 		struct doorbell_line *line = &end->heard->core[cpu->own.index];
+		kernel_assert(end->listener && end->heard);
 		if (end->afar != afar)
 			continue;
 		for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
@@ -120,6 +137,7 @@ static bool hear(struct cpu *cpu, bool afar)
 
 void doorbell_heard(struct cpu *cpu)
 {
+	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
 	if (hear(cpu, false))
 		return;
 	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
@@ -128,6 +146,7 @@ void doorbell_heard(struct cpu *cpu)
 
 static void look_later(struct cpu *cpu)
 {
+	kernel_assert(cpu->shared.listens_afar);
 	cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS;
 	timer_chores(cpu);
 }
@@ -142,6 +161,7 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.look_at && cpu->own.
 
 void doorbells_look(struct cpu *cpu)
 {
+	kernel_assert(cpu->own.look_at);
 	hear(cpu, true); /* what there is no time for is there at the next look */
 	look_later(cpu);
 }

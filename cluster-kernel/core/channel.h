@@ -7,14 +7,16 @@
 /* Makes the copy of a channel capability a doorbell capability. */
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
-/* The doorbell's far end is to be signalled. */
+/* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
-/* This core was interrupted from another cluster: signals what was rung, as much as the entry's quantum allows. */
+/* After an interrupt from another cluster: signals what was rung, as much as the entry's work budget allows. */
 void doorbell_heard(struct cpu *cpu);
 
 /*
- * Kernels of other machines cannot interrupt this core: where it listens to any,
- * its timer makes it look. A core that was told so by another begins at its next entry.
+ * Kernels of other machines cannot interrupt this core. A core that receives
+ * doorbells of one polls: doorbells_watch() arms the timer for that, at the
+ * core's next entry where another core has bound the doorbell; doorbells_due()
+ * returns whether it is time, and doorbells_look() polls.
  */
 void doorbells_watch(struct cpu *cpu);
 bool doorbells_due(const struct cpu *cpu);

@@ -9,6 +9,7 @@
 /* The n highest bits of a capability pointer of which `bits` are left. */
 static uint64_t take_bits(uint64_t cptr, unsigned bits, unsigned n)
 {
+	kernel_assert(n <= bits && bits <= 64);
 	return n ? cptr << (64 - bits) >> (64 - n) : 0;
 }
 
@@ -22,6 +23,7 @@ struct slot *cspace_walk(const struct slot *root, uint64_t cptr)
 			return 0;
 		if (take_bits(cptr, bits, node->guard_bits) != node->badge)
 			return 0;
+		kernel_assert(node->size_bits > 0);
 		bits -= node->guard_bits;
 		slot = cnode_slot(node, take_bits(cptr, bits, node->size_bits));
 		bits -= node->size_bits;
@@ -74,6 +76,7 @@ static uint64_t invoke_copy(struct cpu *cpu, struct slot *to, uint64_t info, boo
 	if (error)
 		return error;
 
+	kernel_assert(copy.object == from->cap.object && !(copy.rights & ~from->cap.rights));
 	slot_insert(to, &copy, from);
 	return SKERRY_OK;
 }
@@ -98,6 +101,7 @@ static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info, boo
 	if (error)
 		return error;
 
+	kernel_assert(mutant.object == from->cap.object && !(mutant.rights & ~from->cap.rights));
 	slot_move(to, from);
 	to->cap = mutant;
 	return SKERRY_OK;
@@ -105,6 +109,8 @@ static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info, boo
 
 uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 {
+	assert_exclusive();
+	kernel_assert(node->cap.type == OBJECT_CNODE);
 	uint64_t label = message_label(info);
 	if (label < CNODE_COPY || label > CNODE_MUTATE)
 		return SKERRY_BAD_LABEL;

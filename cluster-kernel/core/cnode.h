@@ -12,6 +12,7 @@
 /* Slot `index` of the CNode that `cap` names, null when out of range or 0. */
 static inline struct slot *cnode_slot(const struct cap *cap, uint64_t index)
 {
+	kernel_assert(cap->type == OBJECT_CNODE && cap->object);
 	return index && index < 1ull << cap->size_bits ? (struct slot *)cap->object + index : 0;
 }
 
@@ -21,6 +22,7 @@ struct slot *cspace_walk(const struct slot *root, uint64_t cptr);
 static inline struct slot *cspace_lookup(const struct thread *thread, uint64_t cptr)
 {
 	const struct slot *root = &thread->slot[THREAD_CSPACE];
+	kernel_assert(!root->cap.limit || root->cap.limit == 1ull << root->cap.size_bits);
 	if (cptr < root->cap.limit)
 		return cptr ? (struct slot *)root->cap.object + cptr : 0;
 	return cspace_walk(root, cptr);

@@ -9,9 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/stat.h>
+#include "assert.h"
 #include "lock.h"
+#include "regime.h"
 #include "run_queue.h"
 #include "thread.h"
+#include "tlb.h"
 #include "trace.h"
 
 struct kernel;
@@ -27,12 +30,14 @@ enum cpu_pending {
 	PENDING_TIMER = 2,     /* the next deadline may have changed */
 	PENDING_INTERRUPT = 4, /* cores in `interrupt_cores` */
 	PENDING_DOORBELL = 8,  /* the foreign core `doorbell_apic`; one entry rings at most one */
+	PENDING_FAST = 16,     /* the fast path declines until then: cpu_decline_fast() */
+	PENDING_REST = 32,     /* the timer was served: where it is due again already, one pending interrupt comes first */
 };
 
 /* What the holder of the lock may ask of another core, which need not enter for it; see remote.h. One at a time. */
 enum cpu_request {
 	REQUEST_STALL = 1, /* leave the current thread and its address space */
-	REQUEST_FLUSH,     /* forget the translations of `request_vspace` */
+	REQUEST_FLUSH,     /* forget the translations of `request_spaces` */
 	REQUEST_LEAVE,     /* and leave it, it is gone; the current thread may live in another already */
 };
 
@@ -44,8 +49,8 @@ struct cpu_private {
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
 	uint64_t bit;      /* 1 << index, as in vspace->fresh */
-	uint64_t receives; /* thread_resting(index, THREAD_RECEIVING) */
-	uint64_t awaits;   /* thread_resting(index, THREAD_REPLY) */
+	uint64_t receives; /* thread_resting(index, THREAD_RECEIVING); 0 while the fast path declines */
+	uint64_t awaits;   /* thread_resting(index, THREAD_REPLY); likewise */
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
@@ -56,19 +61,25 @@ struct cpu_private {
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
 	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */
 	uint64_t look_at;        /* TSC at which this core looks for doorbells from afar, channel.h; 0 none */
-	uint64_t chore_at;       /* the earlier of the two, timer.h; 0 none */
+	uint64_t report_at;      /* TSC at which this core says how many faults were not reported, fault.h; 0 none */
+	uint64_t chore_at;       /* the earliest of the three, timer.h; 0 none */
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;
+	HELD_RECORD held; /* debug and hosted builds: assert.h */
 };
 
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
 	_Atomic int running; /* at most the priority of what runs, -1 when idle: the fast path, which only goes up, leaves it */
-	struct thread *timers;               /* threads that wait for a deadline: a heap, timer.h; locked as `ready` */
+	struct timers {
+		struct thread *heap[PRIORITIES];
+		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
+	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
 	bool listens_afar; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
-	struct vspace *request_vspace;
+	const struct tlb_spaces *request_spaces; /* its author's */
+	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */
 	struct run_queue ready;
 	struct thread idle;
 };
@@ -77,3 +88,26 @@ struct cpu {
 	struct cpu_private own;
 	struct cpu_public shared;
 };
+
+INLINE_LATER struct lock_cpu *lock_own(struct cpu *cpu) { return &cpu->own.lock; }
+INLINE_LATER uint32_t core_index(struct cpu *cpu) { return cpu->own.index; }
+INLINE_LATER struct core_stat *core_statistics(struct cpu *cpu) { return cpu->own.stat; }
+INLINE_LATER struct trace *core_trace(struct cpu *cpu) { return &cpu->own.trace; }
+
+/*
+ * Makes the fast path decline until arch_finish() calls cpu_allow_fast(). Hazard: while the fast path waits for the lock,
+ * a remote call may make this core leave the current thread's address space (kernel_relax). A switch is pending then,
+ * which is not the one that the fast path would make. The fast path compares its partner's state word with these patterns
+ * anyway, and no waiting thread has the state word 0, so this costs it no instruction.
+ */
+static inline void cpu_decline_fast(struct cpu *cpu)
+{
+	cpu->own.receives = cpu->own.awaits = 0;
+	cpu->own.pending |= PENDING_FAST;
+}
+static inline void cpu_allow_fast(struct cpu *cpu)
+{
+	kernel_assert(cpu->own.bit == 1ull << cpu->own.index);
+	cpu->own.receives = thread_resting(cpu->own.index, THREAD_RECEIVING);
+	cpu->own.awaits = thread_resting(cpu->own.index, THREAD_REPLY);
+}

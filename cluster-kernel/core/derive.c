@@ -10,6 +10,8 @@ static bool has_one_owner(const struct cap *cap)
 
 void cap_set_guard(struct cap *cap, uint64_t guard, unsigned bits)
 {
+	kernel_assert(cap->type == OBJECT_CNODE && bits + cap->size_bits <= 64);
+	kernel_assert(bits == 64 || !(guard >> bits));
 	cap->badge = guard;
 	cap->guard_bits = bits;
 	cap->limit = guard == 0 && bits + cap->size_bits == 64 ? 1ull << cap->size_bits : 0;
@@ -17,6 +19,7 @@ void cap_set_guard(struct cap *cap, uint64_t guard, unsigned bits)
 
 uint64_t cap_copy(const struct cap *source, uint64_t rights, struct cap *copy)
 {
+	kernel_assert(source->type != CAP_NULL && source->type != CAP_ZOMBIE);
 	*copy = *source;
 	copy->rights &= rights;
 	if (copy->flags & CAP_MAPPED)
@@ -27,6 +30,7 @@ uint64_t cap_copy(const struct cap *source, uint64_t rights, struct cap *copy)
 
 uint64_t cap_mint(struct cap *copy, uint64_t badge, uint64_t guard_bits)
 {
+	kernel_assert(!(copy->flags & CAP_THREAD));
 	switch (copy->type) {
 	case OBJECT_FRAME_4K:
 	case OBJECT_FRAME_2M:
@@ -57,6 +61,7 @@ static bool fit_for_children(const struct cap *before, const struct cap *after)
 
 uint64_t cap_mutate(const struct slot *slot, uint64_t rights, uint64_t badge, uint64_t guard_bits, struct cap *mutant)
 {
+	kernel_assert(!slot_empty(slot));
 	*mutant = slot->cap;
 	mutant->rights &= rights;
 	if (has_one_owner(mutant))

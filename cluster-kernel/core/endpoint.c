@@ -6,14 +6,16 @@
 #include "reply.h"
 #include "schedule.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
 static inline __attribute__((always_inline)) void sent(struct thread *sender, struct reply *reply, bool calling)
 {
+	kernel_assert(thread_is(sender, THREAD_READY) || thread_is(sender, THREAD_SENDING));
 	if (reply)
 		reply->thread = 0;
 	if (calling && reply) {
+		assert_held(&reply->lock);
 		reply->thread = sender;
 		sender->reply = reply;
 		thread_become(sender, THREAD_REPLY);
@@ -26,16 +28,26 @@ static inline __attribute__((always_inline)) void sent(struct thread *sender, st
 }
 
 /* The message goes from the one to the other; whose turn it is then is the caller's to say. */
-static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct thread *sender, struct thread *receiver, uint64_t info, uint64_t badge, bool grant)
+static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct thread *sender, struct thread *receiver,
+                                                       uint64_t info, uint64_t badge, bool grant)
 {
+	kernel_assert(sender != receiver);
 	object_lock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
 	message_transfer(sender, receiver, info, badge, grant);
 	object_unlock_pair(cpu, &sender->lock, &receiver->lock, LOCK_CLASS_TCB);
 }
 
+static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info, bool calling)
+	NEEDS(endpoint->lock);
+static uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
+static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
+static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, uint8_t rights, bool block) NEEDS(endpoint->lock);
+
 static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
                               bool calling)
 {
+	assert_held(&endpoint->lock);
+	kernel_assert(!endpoint->receivers.head && thread_is(sender, THREAD_READY));
 	sender->calling = calling;
 	sender->grant = cap->rights & RIGHT_GRANT;
 	sender->badge = cap->badge;
@@ -46,14 +58,20 @@ static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, 
 
 uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind)
 {
+	assert_entered();
+	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_WRITE));
+	kernel_assert(sender == current(cpu));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	uint64_t result = kind == SEND_CALL ? KERNEL_WAITS : SKERRY_OK;
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	kernel_assert(!endpoint->senders.head || !endpoint->receivers.head);
 	struct thread *receiver = endpoint->receivers.head;
 	if (receiver) {
+		kernel_assert(thread_is(receiver, THREAD_RECEIVING) && thread_endpoint(receiver) == endpoint);
 		struct reply *reply = receiver->reply;
 		thread_queue_remove(&endpoint->receivers, receiver);
 		reply_lock(cpu, reply);
+		kernel_assert(!reply || reply->thread == receiver);
 		pass(cpu, sender, receiver, info, cap->badge, cap->rights & RIGHT_GRANT);
 		sent(sender, reply, kind == SEND_CALL);
 		reply_unlock(cpu, reply);
@@ -71,6 +89,8 @@ static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoin
                                                  struct reply *reply)
 {
 	struct thread *sender = endpoint->senders.head;
+	assert_held(&endpoint->lock);
+	kernel_assert(thread_is(sender, THREAD_SENDING) && thread_endpoint(sender) == endpoint);
 	if (sender->grant && message_caps(sender->info) && !kernel_exclusive(cpu))
 		return KERNEL_EXCLUSIVE;
 	thread_queue_take(&endpoint->senders, sender);
@@ -86,6 +106,9 @@ static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoin
 
 static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply)
 {
+	assert_held(&endpoint->lock);
+	kernel_assert(!endpoint->senders.head && thread_is(receiver, THREAD_READY));
+	kernel_assert(!reply || !reply->thread);
 	receiver->reply = reply;
 	if (reply)
 		reply->thread = receiver;
@@ -97,6 +120,7 @@ static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiv
 /* With all that is concerned locked. */
 static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, uint8_t rights, bool block)
 {
+	assert_held(&endpoint->lock);
 	struct thread *receiver = current(cpu);
 	if (reply) {
 		if (reply->thread)
@@ -104,6 +128,7 @@ static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply
 		reply->rights = rights;
 	}
 	if (notification_pending(receiver->bound)) {
+		assert_held(&receiver->bound->lock);
 		notification_take(receiver->bound, receiver);
 		return SKERRY_OK;
 	}
@@ -114,6 +139,8 @@ static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply
 
 uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block)
 {
+	assert_entered();
+	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_READ));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct thread *receiver = current(cpu);
 	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
@@ -125,17 +152,22 @@ uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *
 void endpoint_cancel(struct cpu *cpu, struct thread *thread)
 {
 	struct endpoint *endpoint = thread_endpoint(thread);
+	assert_held(&endpoint->lock);
 	bool sending = thread->state == THREAD_SENDING;
+	kernel_assert(sending || thread_is(thread, THREAD_RECEIVING));
 	thread_queue_remove(sending ? &endpoint->senders : &endpoint->receivers, thread);
 	if (sending || !thread->reply)
 		return;
 	reply_lock(cpu, thread->reply);
+	kernel_assert(thread->reply->thread == thread);
 	thread->reply->thread = 0;
 	reply_unlock(cpu, thread->reply);
 }
 
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread)
 {
+	assert_held(&thread->bound->lock);
+	kernel_assert(thread->bound->bound == thread && thread->bound->word);
 	if (thread_state(thread) != THREAD_RECEIVING)
 		return false;
 	struct endpoint *endpoint = thread_endpoint(thread);
@@ -153,13 +185,17 @@ bool endpoint_interrupt(struct cpu *cpu, struct thread *thread)
 
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint)
 {
+	assert_exclusive();
+	kernel_assert(!endpoint->senders.head || !endpoint->receivers.head);
 	struct thread *thread;
 	while ((thread = endpoint->senders.head ? endpoint->senders.head : endpoint->receivers.head)) {
 		if (work_over(cpu))
 			return false;
+		kernel_assert(thread_endpoint(thread) == endpoint);
 		work_done(cpu, WORK_WAKE);
 		endpoint_cancel(cpu, thread);
 		if (thread->faulting) {
+			context_restart(&thread->context); /* no handler has received it: it is raised again */
 			thread->faulting = 0;
 			thread_become(thread, THREAD_INACTIVE);
 		} else {

@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "annotations.h"
 #include "lock.h"
 #include "notification.h"
 #include "reply.h"
 #include "thread_queue.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 struct cpu;
 struct cap;
@@ -31,15 +32,20 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block);
 /* All that a receive is decided by; a signal finds the thread receiving, or the thread finds the signal. */
 static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
-                                            struct reply *reply)
+                                            struct reply *reply) TAKES(endpoint->lock, reply->lock);
+static inline void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
+                                              struct reply *reply) RELEASES(endpoint->lock, reply->lock);
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver,
+                                                                           struct endpoint *endpoint, struct reply *reply)
 {
+	kernel_assert(!receiver->bound || receiver->bound->bound == receiver);
 	if (receiver->bound)
 		object_lock(cpu, &receiver->bound->lock, LOCK_CLASS_NOTIFICATION);
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	reply_lock(cpu, reply);
 }
-static inline void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
-                                              struct reply *reply)
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver,
+                                                                             struct endpoint *endpoint, struct reply *reply)
 {
 	reply_unlock(cpu, reply);
 	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);

@@ -24,7 +24,7 @@
 #include "reply.h"
 #include "schedule.h"
 #include "vspace.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -32,6 +32,7 @@
 INLINE bool flat_lookup(const struct thread *thread, uint64_t cptr, const struct cap **cap)
 {
 	const struct cap *root = &thread->slot[THREAD_CSPACE].cap;
+	kernel_assert(!root->limit || root->type == OBJECT_CNODE);
 	if (cptr >= root->limit)
 		return false;
 	*cap = &((const struct slot *)root->object)[cptr].cap;
@@ -57,6 +58,11 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
 /* The message has been received: `next` runs. Both threads are locked. */
 INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next, uint64_t info, uint64_t badge)
 {
+	assert_held(&from->lock);
+	assert_held(&next->lock);
+	kernel_assert(cpu->shared.current == from && from != next);
+	kernel_assert(next->core == cpu->own.index && !next->queued && !next->in_timers);
+	kernel_assert(!next->faulting);
 	struct context *context = &next->context;
 	if (__builtin_expect(message_words(info) != 0, 0))
 		context_copy_words(context, &from->context, message_words(context_info(&from->context)));
@@ -71,7 +77,8 @@ INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
 
 INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace)
 {
-	kernel_exit(cpu);
+	kernel_assert(!cpu->own.pending && !cpu->own.woken);
+	kernel_exit_reader(cpu);
 	arch_switch(cpu, from, next, vspace);
 	return &next->context;
 }
@@ -103,6 +110,8 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 		goto decline;
 
 	reply_lock(cpu, reply);
+	kernel_assert(reply->thread == receiver && thread_endpoint(receiver) == endpoint);
+	kernel_assert(!endpoint->senders.head && !caller->faulting);
 	object_lock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
 	count_syscall(cpu, SYS_CALL, cptr);
 	thread_queue_take(&endpoint->receivers, receiver);
@@ -123,6 +132,8 @@ decline:
 INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
                                   const struct reply *reply, struct vspace **vspace)
 {
+	assert_held(&endpoint->lock);
+	assert_held(&reply->lock);
 	struct thread *caller = reply->thread;
 	if (endpoint->senders.head || !caller || notification_pending(server->bound))
 		return 0;
@@ -143,9 +154,12 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct reply *reply = (struct reply *)reply_cap->object;
 	struct vspace *vspace;
+	if (!reply) /* no capability of the type is without its object: spares the tests for a receive without a reply object */
+		__builtin_unreachable();
 	endpoint_lock_to_receive(cpu, server, endpoint, reply);
 	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);
 	if (caller) {
+		kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
 		object_lock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
 		count_syscall(cpu, SYS_REPLY_RECV, cptr);
 		context_set_syscall(&server->context, SYS_RECV); /* what it would make again */

@@ -6,21 +6,85 @@
 #include "kernel.h"
 #include "message.h"
 #include "print.h"
-#include REGIME_HEADER
+#include "timer.h"
+#include LOCKING_HEADER
+
+/*
+ * A report takes some 10 ms on a serial line, with the lock held, and any program can make threads that fault without
+ * a handler. So many are made at once, and after that one a second; the rest are counted. Their number is printed
+ * with the next report, or by the core's timer a second after the first that was not made.
+ */
+enum { REPORTS_AT_ONCE = 8 };
+
+static bool may_report(struct kernel *kernel)
+{
+	assert_exclusive();
+	uint64_t now = arch_time(), second = kernel->tsc_hz;
+	if (kernel->reports_until < now)
+		kernel->reports_until = now;
+	if (kernel->reports_until - now > (REPORTS_AT_ONCE - 1) * second)
+		return false;
+	kernel->reports_until += second;
+	return true;
+}
+
+static void report_missed(struct kernel *kernel)
+{
+	assert_exclusive();
+	if (kernel->reports_missed)
+		print("kernel: %u more threads without fault handler stopped\n", kernel->reports_missed);
+	kernel->reports_missed = 0;
+}
+
+static void miss(struct cpu *cpu)
+{
+	assert_exclusive();
+	if (kernel_of(cpu)->reports_missed++)
+		return;
+	kernel_of(cpu)->missed_since = arch_time();
+	cpu->own.report_at = kernel_of(cpu)->missed_since + kernel_of(cpu)->tsc_hz;
+	timer_chores(cpu);
+}
+
+/* With the kernel for itself. */
+static void report(struct cpu *cpu, unsigned fault, const uint64_t *words)
+{
+	assert_exclusive();
+	if (!may_report(kernel_of(cpu))) {
+		miss(cpu);
+		return;
+	}
+	report_missed(kernel_of(cpu));
+	print("kernel: thread without fault handler stopped: fault %u rip %p sp %p %p %p\n", fault, words[0], words[1],
+	      words[2], words[3]);
+}
+
+/* Another core may have printed the number and missed more since: that core's timer prints those. One line a second. */
+void faults_timer(struct cpu *cpu)
+{
+	cpu->own.report_at = 0;
+	timer_chores(cpu);
+	if (arch_time() - kernel_of(cpu)->missed_since < kernel_of(cpu)->tsc_hz)
+		return;
+	kernel_irrevocable(cpu);
+	report_missed(kernel_of(cpu));
+}
 
 bool fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
 	struct thread *thread = current(cpu);
+	kernel_assert(thread != &cpu->shared.idle);
+	kernel_assert(count <= sizeof(thread->fault_words) / sizeof(thread->fault_words[0]));
 	struct slot *slot = thread->fault_cptr ? cspace_lookup(thread, thread->fault_cptr) : 0;
 	if (!slot || slot->cap.type != OBJECT_ENDPOINT || !(slot->cap.rights & RIGHT_WRITE)) {
 		if (!kernel_exclusive(cpu))
 			return false;
 		kernel_irrevocable(cpu);
-		print("kernel: thread without fault handler stopped: fault %u rip %p sp %p %p %p\n", fault, words[0], words[1],
-		      words[2], words[3]);
+		report(cpu, fault, words);
 		thread_become(thread, THREAD_INACTIVE);
 		return true;
 	}
+	kernel_assert(thread_is(thread, THREAD_READY) && !thread->faulting);
 	for (unsigned i = 0; i < count; i++)
 		thread->fault_words[i] = words[i];
 	thread->faulting = 1;

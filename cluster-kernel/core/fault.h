@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct cpu;
+#include "arch.h"
+#include "cpu.h"
 
 /*
  * The current thread cannot go on: its fault endpoint is called, or it stops. `words` as
@@ -12,3 +12,10 @@ struct cpu;
  * for itself; nothing was done.
  */
 bool fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words);
+
+/* The core's timer, when that is due, with the kernel for itself: prints how many faults were not reported. */
+static inline bool faults_due(const struct cpu *cpu)
+{
+	return cpu->own.report_at && cpu->own.report_at <= arch_time();
+}
+void faults_timer(struct cpu *cpu);

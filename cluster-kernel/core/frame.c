@@ -20,6 +20,7 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 		return SKERRY_MAPPED;
 	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1), attributes = message_word(thread, 2);
 	uint64_t size = 1ull << frame_bits(cap->type);
+	kernel_assert(!(cap->object & (size - 1)));
 	if (vaddr & (size - 1))
 		return SKERRY_ALIGNMENT;
 	if (vaddr >= USER_TOP || size > USER_TOP - vaddr || attributes > CACHE_WRITE_COMBINING)
@@ -28,6 +29,7 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 	if (!(rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
 	struct vspace *vspace = (struct vspace *)slot->cap.object;
+	kernel_assert(vspace_by_id(kernel_of(cpu), vspace->id) == vspace);
 	uint64_t *entry = vspace_entry(vspace, vaddr, frame_level(cap), &missing);
 	if (!entry)
 		return SKERRY_MISSING_TABLE;
@@ -35,6 +37,7 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 		return SKERRY_MAPPED;
 
 	*entry = arch_pte_frame(cap->object, frame_level(cap), rights, attributes);
+	kernel_assert(arch_pte_present(*entry) && arch_pte_address(*entry, frame_level(cap)) == cap->object);
 	cap->flags |= CAP_MAPPED;
 	cap->vaddr = vaddr;
 	cap->vspace = vspace->id;
@@ -43,6 +46,7 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 
 uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	assert_exclusive();
 	struct cap *cap = &slot->cap;
 	switch (message_label(info)) {
 	case FRAME_MAP: return frame_map(cpu, cap, info);

@@ -5,8 +5,16 @@
 #include "cap.h"
 
 /* log2 of the size of a frame type */
-static inline unsigned frame_bits(unsigned type) { return 12 + 9 * (type - OBJECT_FRAME_4K); }
+static inline unsigned frame_bits(unsigned type)
+{
+	kernel_assert(type >= OBJECT_FRAME_4K && type <= OBJECT_FRAME_1G);
+	return 12 + 9 * (type - OBJECT_FRAME_4K);
+}
 /* the level of page table whose entries map it */
-static inline unsigned frame_level(const struct cap *cap) { return cap->type - OBJECT_FRAME_4K; }
+static inline unsigned frame_level(const struct cap *cap)
+{
+	kernel_assert(cap->type >= OBJECT_FRAME_4K && cap->type <= OBJECT_FRAME_1G);
+	return cap->type - OBJECT_FRAME_4K;
+}
 
 uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -6,11 +6,14 @@
 #include "io_port.h"
 #include "irq.h"
 #include "thread.h"
+#include "tlb.h"
 #include "untyped.h"
 #include "vspace.h"
 
-uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
+static uint64_t invoke_object(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	assert_exclusive();
+	kernel_assert(slot->cap.type != CAP_ZOMBIE && !(slot->cap.flags & CAP_THREAD));
 	switch (slot->cap.type) {
 	case OBJECT_UNTYPED: return invoke_untyped(cpu, slot, info);
 	case OBJECT_CNODE: return invoke_cnode(cpu, slot, info);
@@ -26,4 +29,11 @@ uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case CAP_NULL: return SKERRY_BAD_CAP;
 	default: return SKERRY_BAD_LABEL;
 	}
+}
+
+uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	uint64_t result = invoke_object(cpu, slot, info);
+	tlb_settle(cpu);
+	return result;
 }

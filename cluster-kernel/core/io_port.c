@@ -3,13 +3,14 @@
 #include "arch.h"
 #include "kernel.h"
 #include "message.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 static uint64_t first(uint64_t badge) { return badge & 0xffff; }
 static uint64_t last(uint64_t badge) { return badge >> 16 & 0xffff; }
 
 uint64_t io_port_narrow(struct cap *cap, uint64_t badge)
 {
+	kernel_assert(cap->type == OBJECT_IO_PORT && first(cap->badge) <= last(cap->badge));
 	if (badge >> 32 || first(badge) > last(badge))
 		return SKERRY_BAD_ARGUMENT;
 	if (first(badge) < first(cap->badge) || last(badge) > last(cap->badge))
@@ -20,6 +21,7 @@ uint64_t io_port_narrow(struct cap *cap, uint64_t badge)
 
 uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	kernel_assert(slot->cap.type == OBJECT_IO_PORT);
 	struct thread *thread = current(cpu);
 	uint64_t label = message_label(info);
 	if (label != IO_PORT_IN && label != IO_PORT_OUT)
@@ -33,6 +35,7 @@ uint64_t invoke_io_port(struct cpu *cpu, struct slot *slot, uint64_t info)
 		return SKERRY_BAD_ARGUMENT;
 	if (port < first(slot->cap.badge) || port > last(slot->cap.badge) || size - 1 > last(slot->cap.badge) - port)
 		return SKERRY_NO_RIGHTS;
+	kernel_assert(port + size - 1 <= 0xffff);
 	kernel_irrevocable(cpu);
 	if (label == IO_PORT_IN)
 		message_set_word(thread, 0, arch_port_in(port, size));

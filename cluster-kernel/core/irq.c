@@ -6,7 +6,7 @@
 #include "message.h"
 #include "notification.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 static int free_irq(const struct kernel *kernel)
 {
@@ -26,6 +26,8 @@ static bool gsi_used(const struct kernel *kernel, uint64_t gsi)
 
 uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info)
 {
+	assert_exclusive();
+	kernel_assert(control->cap.type == OBJECT_IRQ_CONTROL);
 	struct kernel *kernel = kernel_of(cpu);
 	struct thread *thread = current(cpu);
 	struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
@@ -53,6 +55,7 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 		return SKERRY_NO_RESOURCE;
 
 	struct irq *irq = &kernel->irq[number];
+	kernel_assert(!irq->used && slot_empty(&irq->notification));
 	*irq = (struct irq){ .core = core, .used = 1, .gsi = IRQ_MSI };
 	if (label == IRQ_GET_MSI) {
 		uint64_t address, data;
@@ -72,6 +75,7 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 
 static uint64_t set_notification(struct cpu *cpu, struct irq *irq, uint64_t info)
 {
+	kernel_assert(irq->used);
 	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_NOTIFICATION);
 	if (!slot)
 		return SKERRY_BAD_CAP;
@@ -79,12 +83,14 @@ static uint64_t set_notification(struct cpu *cpu, struct irq *irq, uint64_t info
 		return SKERRY_NO_RIGHTS;
 	if (!slot_delete(cpu, &irq->notification))
 		return KERNEL_AGAIN;
+	kernel_assert(slot_empty(&irq->notification));
 	slot_insert(&irq->notification, &slot->cap, slot);
 	return SKERRY_OK;
 }
 
 uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	kernel_assert(slot->cap.type == OBJECT_IRQ_HANDLER && slot->cap.object < KERNEL_IRQS);
 	struct irq *irq = &kernel_of(cpu)->irq[slot->cap.object];
 	switch (message_label(info)) {
 	case IRQ_SET_NOTIFICATION: return set_notification(cpu, irq, info);
@@ -100,14 +106,18 @@ uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info)
 
 bool irq_is_level(const struct cpu *cpu, unsigned number)
 {
+	kernel_assert(number < KERNEL_IRQS);
 	const struct irq *irq = &cpu->own.kernel->irq[number];
 	return irq->used && irq->level;
 }
 
 void irq_arrived(struct cpu *cpu, unsigned number)
 {
+	assert_entered();
 	struct irq *irq = &kernel_of(cpu)->irq[number];
 	if (irq_is_level(cpu, number)) {
+		assert_exclusive();
+		kernel_assert(irq->gsi != IRQ_MSI);
 		kernel_irrevocable(cpu);
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);
 	}
@@ -116,7 +126,10 @@ void irq_arrived(struct cpu *cpu, unsigned number)
 
 bool irq_release(struct cpu *cpu, const struct cap *cap)
 {
+	assert_exclusive();
+	kernel_assert(cap->type == OBJECT_IRQ_HANDLER && cap->object < KERNEL_IRQS);
 	struct irq *irq = &kernel_of(cpu)->irq[cap->object];
+	kernel_assert(irq->used);
 	if (irq->gsi != IRQ_MSI) {
 		kernel_irrevocable(cpu);
 		arch_gsi_mask(kernel_of(cpu), irq->gsi, true);

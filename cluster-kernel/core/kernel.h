@@ -9,6 +9,7 @@
 #include "arch.h"
 #include "boot_memory.h"
 #include "cpu.h"
+#include "regime.h"
 
 struct vspace;
 
@@ -47,9 +48,13 @@ struct kernel {
 	uint64_t slice;        /* TSC cycles of a time slice */
 	int32_t quantum;       /* of work between preemption points, work.h */
 	uint64_t vspaces_made; /* ever */
+	uint64_t tlb_round;    /* in which cores forget next, tlb.h; from 1 on */
 	uint32_t vspace_count; /* alive */
 	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */
 	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
+	uint64_t reports_until;  /* TSC up to which reports of faults have used up their share of time, fault.c */
+	uint32_t reports_missed; /* since the last one that was made */
+	uint64_t missed_since;   /* TSC of the first of them */
 	struct slot *doomed;   /* zombies, linked by cap.next; zombie.h */
 	struct irq irq[KERNEL_IRQS];
 	struct channel_end channel[BOOT_MAX_CHANNELS];
@@ -59,9 +64,17 @@ struct kernel {
 	struct cpu *cpu[BOOT_MAX_CPUS];
 };
 
+INLINE_LATER struct lock_kernel *lock_of(struct kernel *kernel) { return &kernel->lock; }
+INLINE_LATER struct lock_kernel *lock_shared(struct cpu *cpu) { return &cpu->own.kernel->lock; }
+INLINE_LATER uint32_t kernel_cluster(const struct kernel *kernel) { return kernel->boot->cluster; }
+
 static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 
 /* kernel physical memory, through the direct map; `paddr` in this cluster's memory */
 static inline void *direct(uint64_t paddr) { return (void *)(paddr + arch_direct_base()); }
-static inline uint64_t physical(const void *address) { return (uint64_t)address - arch_direct_base(); }
+static inline uint64_t physical(const void *address)
+{
+	kernel_assert((uint64_t)address >= arch_direct_base());
+	return (uint64_t)address - arch_direct_base();
+}

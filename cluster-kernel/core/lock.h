@@ -6,6 +6,8 @@
  *     kernel_enter_exclusive(cpu)  creation and destruction of objects (a
  *                                  writer, where the regime tells them apart)
  *     kernel_exit(cpu)             the end of either
+ *     kernel_exit_reader(cpu)      the end of an entry that has not asked to be
+ *                                  exclusive
  *     kernel_irrevocable(cpu)      before what cannot be taken back, or would
  *                                  abort a transaction: devices, other cores,
  *                                  control registers, waiting. Comes back with
@@ -20,12 +22,17 @@
  *
  * Lock order: notification, endpoint, reply object, run queue, TCB.
  *
- * One file of ../lock/ fulfils it, chosen by the build as REGIME_HEADER; it
- * also defines the parts that embed into other structures:
+ * One header of ../lock/ fulfils it, chosen by the build as REGIME_HEADER. It
+ * defines the functions, over what regime.h shows of the kernel, and the parts
+ * that embed into other structures:
  *
  *     struct lock_kernel   in struct kernel
  *     struct lock_cpu      in struct cpu, private
  *     struct object_lock   in objects
+ *
+ * Sources of core/ that take locks include LOCKING_HEADER: in debug and hosted
+ * builds it puts a record of the locks that each core holds around the
+ * functions (assert.h).
  *
  * A waiting loop must call kernel_relax(cpu), so that a core that waits for
  * the lock serves what the holder asks of it (remote.h).
@@ -33,8 +40,6 @@
 #pragma once
 
 #include <stdint.h>
-
-struct cpu;
-void kernel_relax(struct cpu *cpu);
-
-#include REGIME_TYPES
+#include "assert.h"
+#include "regime.h"
+#include REGIME_HEADER

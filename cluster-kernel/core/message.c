@@ -13,6 +13,8 @@ static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
  */
 static __attribute__((noinline)) unsigned transfer_caps(const struct thread *from, struct thread *to, unsigned count)
 {
+	assert_exclusive();
+	kernel_assert(count <= MESSAGE_CAPS_MAX);
 	const volatile struct ipc_buffer *sent = thread_ipc_buffer(from), *buffer = thread_ipc_buffer(to);
 	if (!sent || !buffer)
 		return 0;
@@ -50,6 +52,7 @@ static unsigned transfer_words(const struct thread *from, struct thread *to, uns
 
 static __attribute__((noinline)) unsigned transfer_fault(const struct thread *from, struct thread *to, unsigned words)
 {
+	kernel_assert(from->faulting && words <= sizeof(from->fault_words) / sizeof(from->fault_words[0]));
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
 	words = buffer ? words : min(words, MESSAGE_REGISTERS);
 	for (unsigned i = 0; i < words; i++)
@@ -72,6 +75,9 @@ static __attribute__((noinline)) uint64_t transfer_rare(const struct thread *fro
 
 void message_transfer(const struct thread *from, struct thread *to, uint64_t info, uint64_t badge, bool grant)
 {
+	kernel_assert(from != to);
+	assert_held(&from->lock);
+	assert_held(&to->lock);
 	if (from->faulting || message_caps(info))
 		info = transfer_rare(from, to, info, grant);
 	else if (message_is_short(info))
@@ -85,6 +91,7 @@ void message_transfer(const struct thread *from, struct thread *to, uint64_t inf
 
 uint64_t message_word(const struct thread *thread, unsigned index)
 {
+	kernel_assert(index < MESSAGE_WORDS_MAX);
 	if (index < MESSAGE_REGISTERS)
 		return context_word(&thread->context, index);
 	const struct ipc_buffer *buffer = thread_ipc_buffer(thread);
@@ -93,6 +100,7 @@ uint64_t message_word(const struct thread *thread, unsigned index)
 
 void message_set_word(struct thread *thread, unsigned index, uint64_t value)
 {
+	kernel_assert(index < MESSAGE_WORDS_MAX);
 	struct ipc_buffer *buffer = thread_ipc_buffer(thread);
 	if (index < MESSAGE_REGISTERS)
 		context_set_word(&thread->context, index, value);
@@ -102,6 +110,7 @@ void message_set_word(struct thread *thread, unsigned index, uint64_t value)
 
 struct slot *message_cap(struct cpu *cpu, uint64_t info, unsigned index)
 {
+	kernel_assert(index < MESSAGE_CAPS_MAX);
 	const struct thread *thread = current(cpu);
 	const struct ipc_buffer *buffer = thread_ipc_buffer(thread);
 	if (index >= message_caps(info) || !buffer)

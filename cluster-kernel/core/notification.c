@@ -7,10 +7,12 @@
 #include "schedule.h"
 #include "timer.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
+static void deliver(struct notification *notification, struct thread *thread, uint64_t info) NEEDS(notification->lock);
 static void deliver(struct notification *notification, struct thread *thread, uint64_t info)
 {
+	assert_held(&notification->lock);
 	context_set_badge(&thread->context, notification->word);
 	context_set_info(&thread->context, info);
 	thread_result(thread, SKERRY_OK);
@@ -19,14 +21,19 @@ static void deliver(struct notification *notification, struct thread *thread, ui
 
 void notification_take(struct notification *notification, struct thread *thread)
 {
+	kernel_assert(notification->bound == thread && notification->word);
 	deliver(notification, thread, message_info(RECV_NOTIFICATION, 0, 0));
 }
 
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)
 {
+	assert_entered();
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	struct thread *bound = notification->bound;
 	struct thread *waiter = notification->waiters.head;
+	kernel_assert(!bound || bound->bound == notification);
+	kernel_assert(!waiter || (thread_is(waiter, THREAD_WAITING) && thread_notification(waiter) == notification));
+	kernel_assert(!waiter || !notification->word);
 	notification->word |= badge ? badge : 1;
 	if ((!bound || !endpoint_interrupt(cpu, bound)) && waiter) {
 		timer_cancel(cpu, waiter);
@@ -39,7 +46,9 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 
 uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
 {
+	assert_entered();
 	struct thread *thread = current(cpu);
+	kernel_assert(thread_is(thread, THREAD_READY) && !thread->in_timers);
 	uint64_t result = SKERRY_OK;
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	if (notification->word) {
@@ -47,6 +56,7 @@ uint64_t notification_wait(struct cpu *cpu, struct notification *notification, u
 	} else if (deadline && deadline <= arch_time()) {
 		result = SKERRY_TIMED_OUT;
 	} else {
+		kernel_assert(!notification->word);
 		thread_waits_for(thread, notification);
 		thread_queue_append(&notification->waiters, thread);
 		if (deadline)
@@ -66,6 +76,7 @@ void notification_poll(struct cpu *cpu, struct notification *notification)
 
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread)
 {
+	assert_entered();
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	/* a signal may have come before; then it may even wait again, somewhere */
 	bool waits = thread_state(thread) == THREAD_WAITING && thread_notification(thread) == notification &&
@@ -82,23 +93,29 @@ bool notification_time_out(struct cpu *cpu, struct notification *notification, s
 
 void notification_cancel(struct thread *thread)
 {
+	kernel_assert(thread_is(thread, THREAD_WAITING) && !thread->in_timers);
+	assert_held(&thread_notification(thread)->lock);
 	thread_queue_remove(&thread_notification(thread)->waiters, thread);
 	atomic_store_explicit(&thread->notification, 0, memory_order_relaxed);
 }
 
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
 {
+	kernel_assert(cap->type == CAP_NULL || cap->type == OBJECT_NOTIFICATION);
 	if (cap->type == OBJECT_NOTIFICATION)
 		notification_signal(cpu, (struct notification *)cap->object, cap->badge);
 }
 
 bool notification_destroy(struct cpu *cpu, struct notification *notification)
 {
+	assert_exclusive();
+	kernel_assert(!notification->bound || notification->bound->bound == notification);
 	while (notification->waiters.head) {
 		struct thread *thread = notification->waiters.head;
+		kernel_assert(thread_is(thread, THREAD_WAITING) && thread_notification(thread) == notification);
 		if (work_over(cpu))
 			return false;
-		work_done(cpu, WORK_WAKE);
+		work_done(cpu, thread->in_timers ? WORK_WAKE_TIMED : WORK_WAKE);
 		timer_cancel(cpu, thread);
 		notification_cancel(thread);
 		thread_result(thread, SKERRY_DELETED);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "annotations.h"
 #include "lock.h"
 #include "thread_queue.h"
 
@@ -33,7 +34,7 @@ static inline bool notification_pending(const struct notification *notification)
 	return notification && notification->word;
 }
 /* For a receive of `thread`, its bound thread: delivers the pending word. */
-void notification_take(struct notification *notification, struct thread *thread);
+void notification_take(struct notification *notification, struct thread *thread) NEEDS(notification->lock);
 /* A thread that waits leaves the queue of the notification, which is locked. */
 void notification_cancel(struct thread *thread);
 /* For an interrupt or a doorbell: the capability may be null. */

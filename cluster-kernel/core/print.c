@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include "arch.h"
+#include "assert.h"
 
 static void put_string(const char *s)
 {
@@ -12,6 +13,7 @@ static void put_string(const char *s)
 
 static void put_number(uint64_t value, unsigned base, unsigned digits)
 {
+	kernel_assert(base >= 10 && digits <= 20);
 	char text[20];
 	unsigned n = 0;
 	do

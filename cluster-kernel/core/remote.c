@@ -3,8 +3,9 @@
 #include "arch.h"
 #include "kernel.h"
 #include "schedule.h"
+#include "tlb.h"
 #include "vspace.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /*
  * Leaving the current thread: its state is saved, the kernel's own address
@@ -19,35 +20,47 @@ static void stall(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
+static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned request)
+{
+	for (uint32_t i = 0; i < spaces->count; i++)
+		vspace_forget_here(cpu, spaces->vspace[i], request);
+}
+
 void remote_serve(struct cpu *cpu)
 {
 	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
 	if (!request)
 		return;
+	kernel_assert(request <= REQUEST_LEAVE);
 	if (request == REQUEST_STALL)
 		stall(cpu);
 	else
-		vspace_forget_here(cpu, cpu->shared.request_vspace, request);
+		forget(cpu, cpu->shared.request_spaces, request);
 	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
 }
 
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vspace *vspace)
+void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces)
 {
+	assert_exclusive();
+	kernel_assert(request >= REQUEST_STALL && request <= REQUEST_LEAVE);
+	kernel_assert(request == REQUEST_STALL || spaces->count > 0);
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
+	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
 	if (!cores)
 		return;
 	kernel_irrevocable(cpu);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		if (others >> i & 1) {
 			struct cpu *other = kernel->cpu[i];
-			other->shared.request_vspace = vspace;
+			kernel_assert(!atomic_load_explicit(&other->shared.request, memory_order_relaxed));
+			other->shared.request_spaces = spaces;
 			atomic_store_explicit(&other->shared.request, request, memory_order_release);
 		}
 	if (others)
 		arch_interrupt_cores(cpu, others);
 	if ((cores & self) && request != REQUEST_STALL)
-		vspace_forget_here(cpu, vspace, request);
+		forget(cpu, spaces, request);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))
 			arch_relax();

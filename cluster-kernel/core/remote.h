@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a core asks of others of its cluster at once: to leave a thread and its
- * address space that are about to be destroyed, or to flush their TLB.
+ * Remote calls: a core asks others of its cluster to leave a thread and its
+ * address space that are about to be destroyed, or to flush their TLBs.
  *
- * The asking core holds the lock and waits. A core that runs user code, or
- * idles, is interrupted and serves before it contends for the lock; a core that
- * waits for the lock serves from its waiting loop (kernel_relax).
+ * Hazard: deadlock. The asking core waits with the lock held, so the asked core
+ * must not need the lock to answer. A core that runs user code, or idles, is
+ * interrupted and serves before it contends for the lock; a core that waits for
+ * the lock serves from its waiting loop (kernel_relax).
+ *
+ * Order: the asking core writes `request_spaces` and stores `request` with
+ * release. The asked core loads it with acquire, serves, and stores 0 with
+ * release. The asking core waits for that 0 with acquire, so that all that the
+ * asked core did is visible to it, and it may reuse `spaces`.
  */
 #pragma once
 
 #include <stdint.h>
 
 struct cpu;
-struct vspace;
+struct tlb_spaces;
 
 /*
- * Serves `request` (enum cpu_request) on every core of the mask and waits for all; on this one, too, but for STALL.
- * LEAVE and FLUSH are about the address space `vspace`.
+ * Has `request` (enum cpu_request) served on every core of the mask, this one included but for STALL, and waits for all.
+ * LEAVE and FLUSH are about the address spaces `spaces`. Caller holds the kernel alone.
  */
-void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, struct vspace *vspace);
-/* Does what others have asked of this core. Called without the lock, interrupts off. */
+void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces);
+/* Serves the request to this core, if there is one. Caller does not hold the lock; interrupts are off. */
 void remote_serve(struct cpu *cpu);

@@ -6,21 +6,28 @@
 
 void reply_cancel(struct thread *caller)
 {
+	assert_held(&caller->reply->lock);
+	kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply->thread == caller);
 	caller->reply->thread = 0;
 }
 
 /* A thread that faulted keeps its registers, and runs on if the answer's label is 0. */
 static __attribute__((noinline)) void end_fault(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
+	kernel_assert(thread->faulting && thread_is(thread, THREAD_REPLY));
 	thread->faulting = 0;
 	thread_become(thread, THREAD_INACTIVE);
 	if (message_label(info) == 0)
 		schedule_wake(cpu, thread);
 }
 
+static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, uint64_t info) NEEDS(reply->lock);
 static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, uint64_t info)
 {
+	assert_held(&reply->lock);
+	kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
 	struct thread *sender = current(cpu);
+	kernel_assert(caller != sender);
 	reply->thread = 0;
 	if (caller->faulting) {
 		end_fault(cpu, caller, info);
@@ -34,6 +41,7 @@ static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, 
 
 uint64_t reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 {
+	assert_entered();
 	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	struct thread *caller = reply_caller(reply);
 	if (caller)
@@ -44,6 +52,9 @@ uint64_t reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
 
 void reply_destroy(struct cpu *cpu, struct reply *reply)
 {
+	assert_exclusive();
+	assert_held(&reply->lock);
+	kernel_assert(!reply->references);
 	struct thread *caller = reply_caller(reply);
 	if (!caller) {
 		if (reply->thread)

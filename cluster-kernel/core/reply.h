@@ -3,9 +3,10 @@
 #pragma once
 
 #include <stdint.h>
+#include "annotations.h"
 #include "lock.h"
 #include "thread.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 struct reply {
 	struct object_lock lock;
@@ -15,17 +16,22 @@ struct reply {
 };
 
 /* Who is to be answered, or null. */
+static inline struct thread *reply_caller(const struct reply *reply) NEEDS(reply->lock);
 static inline struct thread *reply_caller(const struct reply *reply)
 {
+	assert_held(&reply->lock);
+	kernel_assert(!reply->thread || reply->thread->reply == reply);
 	return reply->thread && reply->thread->state == THREAD_REPLY ? reply->thread : 0;
 }
 /* Null is allowed. The lock guards `thread`, and its leaving the state in which it is there. */
-static inline void reply_lock(struct cpu *cpu, struct reply *reply)
+static inline void reply_lock(struct cpu *cpu, struct reply *reply) TAKES(reply->lock);
+static inline void reply_unlock(struct cpu *cpu, struct reply *reply) RELEASES(reply->lock);
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void reply_lock(struct cpu *cpu, struct reply *reply)
 {
 	if (reply)
 		object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 }
-static inline void reply_unlock(struct cpu *cpu, struct reply *reply)
+NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void reply_unlock(struct cpu *cpu, struct reply *reply)
 {
 	if (reply)
 		object_unlock(cpu, &reply->lock, LOCK_CLASS_TCB);

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "run_queue.h"
+#include "assert.h"
 #include "thread.h"
+
+/* For assertions: walks the threads of one priority. */
+static inline bool holds(const struct run_queue *queue, const struct thread *thread)
+{
+	const struct thread *one = queue->level[thread->priority].head;
+	while (one && one != thread)
+		one = one->next;
+	return one;
+}
+
+/* For assertions: the bitmap says that there is a thread of the highest priority, and none of a higher one. */
+static inline bool highest_is_right(const struct run_queue *queue)
+{
+	for (int p = PRIORITIES - 1; p > queue->highest; p--)
+		if (queue->level[p].head || queue->bitmap[p / 64] >> p % 64 & 1)
+			return false;
+	return queue->highest < 0 || (queue->level[queue->highest].head && queue->bitmap[queue->highest / 64] >> queue->highest % 64 & 1);
+}
 
 void run_queue_init(struct run_queue *queue) { queue->highest = -1; }
 
@@ -24,7 +43,11 @@ static void unmark(struct run_queue *queue, int priority)
 
 void run_queue_append(struct run_queue *queue, struct thread *thread)
 {
+	assert_held(&queue->lock);
+	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY));
 	unsigned p = thread->priority;
+	kernel_assert(!queue->level[p].tail || !queue->level[p].tail->next);
+	kernel_assert_deep(!holds(queue, thread));
 	thread->next = 0;
 	thread->previous = queue->level[p].tail;
 	if (thread->previous)
@@ -33,11 +56,16 @@ void run_queue_append(struct run_queue *queue, struct thread *thread)
 		queue->level[p].head = thread;
 	queue->level[p].tail = thread;
 	mark(queue, p);
+	kernel_assert_deep(highest_is_right(queue));
 }
 
 void run_queue_prepend(struct run_queue *queue, struct thread *thread)
 {
+	assert_held(&queue->lock);
+	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY));
 	unsigned p = thread->priority;
+	kernel_assert(!queue->level[p].head || !queue->level[p].head->previous);
+	kernel_assert_deep(!holds(queue, thread));
 	thread->previous = 0;
 	thread->next = queue->level[p].head;
 	if (thread->next)
@@ -50,7 +78,12 @@ void run_queue_prepend(struct run_queue *queue, struct thread *thread)
 
 void run_queue_remove(struct run_queue *queue, struct thread *thread)
 {
+	assert_held(&queue->lock);
+	kernel_assert(thread->queued && queue->highest >= (int)thread->priority);
 	unsigned p = thread->priority;
+	kernel_assert(thread->previous ? thread->previous->next == thread : queue->level[p].head == thread);
+	kernel_assert(thread->next ? thread->next->previous == thread : queue->level[p].tail == thread);
+	kernel_assert_deep(holds(queue, thread));
 	if (thread->previous)
 		thread->previous->next = thread->next;
 	else
@@ -62,10 +95,13 @@ void run_queue_remove(struct run_queue *queue, struct thread *thread)
 	if (!queue->level[p].head)
 		unmark(queue, p);
 	thread->next = thread->previous = 0;
+	kernel_assert_deep(highest_is_right(queue));
 }
 
 struct thread *run_queue_take(struct run_queue *queue)
 {
+	assert_held(&queue->lock);
+	kernel_assert(queue->highest >= 0 && queue->level[queue->highest].head);
 	struct thread *thread = queue->level[queue->highest].head;
 	run_queue_remove(queue, thread);
 	return thread;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include "annotations.h"
 #include "lock.h"
 
 struct thread;
@@ -18,9 +19,9 @@ struct run_queue {
 	} level[PRIORITIES];
 };
 
-void run_queue_append(struct run_queue *queue, struct thread *thread);
-void run_queue_prepend(struct run_queue *queue, struct thread *thread);
-void run_queue_remove(struct run_queue *queue, struct thread *thread);
+void run_queue_append(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
+void run_queue_prepend(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
+void run_queue_remove(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
 /* The first of the highest priority; the queue must not be empty. */
-struct thread *run_queue_take(struct run_queue *queue);
+struct thread *run_queue_take(struct run_queue *queue) NEEDS(queue->lock);
 void run_queue_init(struct run_queue *queue);

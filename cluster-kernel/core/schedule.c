@@ -1,26 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "schedule.h"
+#include "annotations.h"
 #include "arch.h"
+#include "idle.h"
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
 #include "timer.h"
 #include "vspace.h"
 #include COUNT_HEADER
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
-static struct cpu *core_of(struct cpu *cpu, const struct thread *thread) { return kernel_of(cpu)->cpu[thread->core]; }
+static struct cpu *core_of(struct cpu *cpu, const struct thread *thread)
+{
+	kernel_assert(thread->core < kernel_of(cpu)->cpu_count);
+	return kernel_of(cpu)->cpu[thread->core];
+}
 
-static void lock(struct cpu *cpu, struct cpu *home) { object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
-static void unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+static void lock(struct cpu *cpu, struct cpu *home) TAKES(home->shared.ready.lock);
+static void unlock(struct cpu *cpu, struct cpu *home) RELEASES(home->shared.ready.lock);
+
+static void switch_to(struct cpu *cpu, struct thread *next) NEEDS(cpu->shared.ready.lock);
+static struct thread *take_queued(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+static void run_best(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+static bool displaced(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
+static void chosen(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
+static struct thread *choose(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+static void set_timer(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+
+NO_LOCK_ANALYSIS static void lock(struct cpu *cpu, struct cpu *home) { object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+NO_LOCK_ANALYSIS static void unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
 
 /*
- * With the queue of its core locked. A core decides what it runs with its own queue
- * locked, too: it finds the thread, or what it has chosen is seen here.
+ * The caller holds the run-queue lock of the thread's core. That core selects its next thread, and publishes its
+ * priority in `running`, under the same lock. So either it finds this thread in the queue, or the load below returns
+ * what it has published and the core is interrupted: no wake-up is lost. The lock orders both, `running` is relaxed.
  */
 static void append(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(thread != &home->shared.idle);
 	run_queue_append(&home->shared.ready, thread);
 	thread->queued = 1;
 	if (home != cpu && (int)thread->priority >= atomic_load_explicit(&home->shared.running, memory_order_relaxed)) {
@@ -61,6 +81,8 @@ void schedule_queue(struct cpu *cpu, struct thread *thread)
 
 void schedule_wake_afar(struct cpu *cpu, struct thread *thread)
 {
+	assert_entered();
+	kernel_assert(!kernel_exclusive(cpu));
 	struct cpu *last = core_of(cpu, thread);
 	lock(cpu, last);
 	bool stays = thread->core == thread->next_core;
@@ -79,6 +101,7 @@ void schedule_wake_afar(struct cpu *cpu, struct thread *thread)
 
 void schedule_unready(struct cpu *cpu, struct thread *thread)
 {
+	assert_exclusive();
 	struct cpu *home = core_of(cpu, thread);
 	if (thread == cpu->own.woken)
 		cpu->own.woken = 0;
@@ -90,28 +113,38 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 	unlock(cpu, home);
 }
 
-/* Charges the time since the last switch to the thread that ran, or to idleness. */
+/* Out of line: switches between threads save no registers for it. Takes the time itself, behind the sequence (idle.h). */
+__attribute__((cold, noinline)) static uint64_t account_idle(struct core_stat *stat, bool begins)
+{
+	return begins ? idle_begin(stat, arch_time) : idle_end(stat, arch_time);
+}
+
+/*
+ * Charges the time since the last switch to the thread that ran, or to idleness. Both sides of a switch get one time: two
+ * would count what passes between them twice, and a host may stop the core there for milliseconds.
+ */
 static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
-	struct core_stat *stat = cpu->own.stat;
-	uint64_t now = arch_time();
+	uint64_t now;
+	if (next == &cpu->shared.idle)
+		now = account_idle(cpu->own.stat, true);
+	else if (previous == &cpu->shared.idle)
+		now = account_idle(cpu->own.stat, false);
+	else
+		now = arch_time();
 	object_lock_pair(cpu, &previous->lock, &next->lock, LOCK_CLASS_TCB);
 	schedule_charge(previous, next, now);
 	object_unlock_pair(cpu, &previous->lock, &next->lock, LOCK_CLASS_TCB);
-	if (next == &cpu->shared.idle) {
-		stat->idle_since = now;
-	} else if (previous == &cpu->shared.idle) {
-		stat->idle_cycles += now - stat->idle_since;
-		stat->idle_since = 0;
-		stat->updated = now;
-	}
 }
 
 static void switch_to(struct cpu *cpu, struct thread *next)
 {
+	assert_held(&cpu->shared.ready.lock);
 	struct thread *previous = current(cpu);
 	if (next == previous)
 		return;
+	kernel_assert(next == &cpu->shared.idle || (thread_is(next, THREAD_READY) && next->core == cpu->own.index));
+	kernel_assert(!next->queued && !next->in_timers);
 	account(cpu, previous, next);
 	if (next != &cpu->shared.idle) {
 		cpu->own.vspace_wanted = thread_vspace(next);
@@ -135,13 +168,13 @@ void schedule_idle(struct cpu *cpu)
 /* The first of the run queue; the idle thread where there is none. */
 static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 {
-	struct run_queue *ready = &cpu->shared.ready;
+	assert_held(&cpu->shared.ready.lock);
 	struct thread *woken = take_woken(cpu);
 	if (woken)
 		append(cpu, woken);
-	if (ready->highest < 0)
+	if (cpu->shared.ready.highest < 0)
 		return &cpu->shared.idle;
-	struct thread *next = run_queue_take(ready);
+	struct thread *next = run_queue_take(&cpu->shared.ready);
 	next->queued = 0;
 	return next;
 }
@@ -149,6 +182,7 @@ static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 /* The core goes on with the best of the ready. */
 static void run_best(struct cpu *cpu)
 {
+	assert_held(&cpu->shared.ready.lock);
 	struct thread *next = cpu->own.woken;
 	cpu->own.slice_end = 0;
 	if (next && (int)next->priority > cpu->shared.ready.highest)
@@ -161,6 +195,8 @@ static void run_best(struct cpu *cpu)
 /* The current thread could go on: must it leave all the same? It is queued then. */
 static bool displaced(struct cpu *cpu, struct thread *thread)
 {
+	assert_held(&cpu->shared.ready.lock);
+	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle);
 	const struct thread *woken = cpu->own.woken;
 	int priority = thread->priority, best = cpu->shared.ready.highest;
 	if (woken && (int)woken->priority > best)
@@ -187,6 +223,8 @@ static bool displaced(struct cpu *cpu, struct thread *thread)
 /* What others of this cluster and the slice's timer must know: a slice runs only while somebody waits for its end. */
 static void chosen(struct cpu *cpu, struct thread *thread)
 {
+	assert_held(&cpu->shared.ready.lock);
+	kernel_assert(!cpu->own.woken && thread == current(cpu));
 	int running = thread == &cpu->shared.idle ? -1 : thread->priority, highest = cpu->shared.ready.highest;
 	atomic_store_explicit(&cpu->shared.running, running, memory_order_relaxed);
 	if (highest < 0 || highest != running) {
@@ -200,6 +238,7 @@ static void chosen(struct cpu *cpu, struct thread *thread)
 /* With the core's queue locked. Returns a thread that was told to move, and leaves now; or null. */
 static struct thread *choose(struct cpu *cpu)
 {
+	assert_held(&cpu->shared.ready.lock);
 	struct thread *thread = current(cpu), *moves = 0;
 	/* where cores run in the kernel side by side, another may have woken and even moved it already */
 	bool runs = thread_state(thread) == THREAD_READY && (kernel_exclusive(cpu) || thread->core == cpu->own.index) &&
@@ -219,8 +258,26 @@ static struct thread *choose(struct cpu *cpu)
 	return moves;
 }
 
+/* The timer is to be set for `time`; 0: never. */
+static inline bool sooner(const struct cpu *cpu, uint64_t time)
+{
+	return time && (!cpu->own.timer_armed || time < cpu->own.timer_armed);
+}
+
+static __attribute__((noinline)) void set_timer(struct cpu *cpu)
+{
+	assert_held(&cpu->shared.ready.lock);
+	uint64_t next = timer_next(cpu);
+	if (!sooner(cpu, next))
+		return;
+	cpu->own.timer_wanted = next;
+	cpu->own.pending |= PENDING_TIMER;
+}
+
 void schedule(struct cpu *cpu)
 {
+	assert_entered();
+	kernel_assert(!cpu->shared.owed.count);
 	lock(cpu, cpu);
 	struct thread *moves = choose(cpu);
 	/*
@@ -228,18 +285,17 @@ void schedule(struct cpu *cpu)
 	 * they pass: a timer that is set too early is left alone. It fires once
 	 * for nothing and is then set anew.
 	 */
-	uint64_t next_entry = timer_next(cpu);
+	if (sooner(cpu, timer_bound(cpu)))
+		set_timer(cpu);
 	unlock(cpu, cpu);
-	if (next_entry && (!cpu->own.timer_armed || next_entry < cpu->own.timer_armed)) {
-		cpu->own.timer_wanted = next_entry;
-		cpu->own.pending |= PENDING_TIMER;
-	}
 	if (moves)
 		enqueue(cpu, moves);
 }
 
 void schedule_yield(struct cpu *cpu)
 {
+	assert_entered();
+	kernel_assert(current(cpu) != &cpu->shared.idle);
 	lock(cpu, cpu);
 	if (cpu->shared.ready.highest == (int)current(cpu)->priority)
 		cpu->own.slice_end = 1; /* long over */

@@ -3,11 +3,14 @@
 #pragma once
 
 #include "cpu.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /* A core goes from one thread to the other: run time. */
 static inline void schedule_charge(struct thread *from, struct thread *to, uint64_t now)
 {
+	assert_held(&from->lock);
+	assert_held(&to->lock);
+	kernel_assert(from != to);
 	from->time += now;
 	to->time -= now;
 }
@@ -21,10 +24,14 @@ void schedule_wake_afar(struct cpu *cpu, struct thread *thread);
 /* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {
+	kernel_assert(!thread_is(thread, THREAD_IDLE));
+	kernel_assert(!thread->queued && !thread->in_timers);
 	if (!kernel_exclusive(cpu) && thread->core != cpu->own.index) {
 		schedule_wake_afar(cpu, thread);
 		return;
 	}
+	/* A thread that is to move leaves its core as soon as it waits, so here it is not current. */
+	kernel_assert(thread != cpu->shared.current || thread->core == thread->next_core);
 	thread_become(thread, THREAD_READY);
 	thread->core = thread->next_core;
 	if (thread == cpu->shared.current)

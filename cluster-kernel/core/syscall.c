@@ -15,13 +15,14 @@
 #include "timer.h"
 #include "work.h"
 #include "zombie.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /* How the trace names interrupts that are not a device's. */
 enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_POKE };
 
 static bool is(const struct slot *slot, unsigned type, unsigned rights)
 {
+	kernel_assert(type != CAP_NULL && type != CAP_ZOMBIE);
 	return slot && slot->cap.type == type && (slot->cap.rights & rights) == rights;
 }
 
@@ -125,6 +126,16 @@ static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
 	return SKERRY_OK;
 }
 
+/* Nobody waits for the console with the lock held: the call is made again until there is room. */
+static uint64_t do_debug_put(struct cpu *cpu, char byte)
+{
+	kernel_irrevocable(cpu);
+	if (!arch_console_ready())
+		return KERNEL_AGAIN;
+	arch_console_put(byte);
+	return SKERRY_OK;
+}
+
 /* What a reader may not do: pass capabilities on, and write to the console, whose lines would mix. */
 static bool must_write(uint64_t number, uint64_t info)
 {
@@ -141,7 +152,9 @@ static bool must_write(uint64_t number, uint64_t info)
 /* Returns the thread's result, or one of outcome.h. */
 static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64_t info)
 {
+	assert_entered();
 	struct thread *thread = current(cpu);
+	kernel_assert(thread != &cpu->shared.idle && thread_is(thread, THREAD_READY));
 	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!kernel_exclusive(cpu) && must_write(number, info))
 		return KERNEL_EXCLUSIVE;
@@ -162,7 +175,7 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 	case SYS_WAIT: return do_wait(cpu, slot, true);
 	case SYS_POLL: return do_wait(cpu, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
-	case SYS_DEBUG_PUT: kernel_irrevocable(cpu); arch_console_put(cptr); return SKERRY_OK;
+	case SYS_DEBUG_PUT: return do_debug_put(cpu, cptr);
 	default: return SKERRY_BAD_SYSCALL;
 	}
 }
@@ -171,18 +184,22 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
  * The entry has the kernel for itself from now on. False when it had to wait for
  * that and another core has taken the current thread away meanwhile.
  */
-static bool enter_alone(struct cpu *cpu)
+static inline bool enter_alone(struct cpu *cpu)
 {
+	assert_entered();
 	if (kernel_exclusive(cpu))
 		return true;
 	schedule_settle(cpu);
 	kernel_exit(cpu);
 	kernel_enter_exclusive(cpu);
+	assert_exclusive();
+	kernel_assert(!cpu->own.woken);
 	return current(cpu) != &cpu->shared.idle;
 }
 
 static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
+	assert_entered();
 	count_fault(cpu, fault, words[0]);
 	if (!fault_raise(cpu, fault, count, words) && enter_alone(cpu))
 		fault_raise(cpu, fault, count, words);
@@ -201,6 +218,7 @@ static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const s
  */
 static void serve(struct cpu *cpu, struct thread *thread)
 {
+	kernel_assert(thread == current(cpu));
 	struct context *context = &thread->context;
 	uint64_t result;
 	count_syscall(cpu, context_syscall(context), context_cptr(context));
@@ -225,6 +243,7 @@ void kernel_syscall(struct cpu *cpu)
 
 void kernel_syscall_entered(struct cpu *cpu)
 {
+	assert_entered();
 	struct thread *thread = current(cpu);
 	if (thread != &cpu->shared.idle) /* else: it was stalled while it waited for the lock */
 		serve(cpu, thread);
@@ -235,6 +254,7 @@ void kernel_syscall_entered(struct cpu *cpu)
 void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
 	kernel_enter(cpu);
+	kernel_assert(!cpu->own.woken);
 	if (current(cpu) != &cpu->shared.idle)
 		raise_fault(cpu, fault, count, words);
 	schedule(cpu);
@@ -244,13 +264,19 @@ void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_
 void kernel_timer(struct cpu *cpu)
 {
 	kernel_enter(cpu);
+	kernel_assert(!cpu->own.woken);
 	count_interrupt(cpu, INTERRUPT_TIMER);
 	cpu->own.timer_armed = 0;
+	cpu->own.pending |= PENDING_REST;
 	work_begin(cpu);
 	timer_expire(cpu);
 	if (zombies_due(cpu)) {
 		enter_alone(cpu);
 		zombies_timer(cpu);
+	}
+	if (faults_due(cpu)) {
+		enter_alone(cpu);
+		faults_timer(cpu);
 	}
 	if (doorbells_due(cpu))
 		doorbells_look(cpu);
@@ -261,6 +287,7 @@ void kernel_timer(struct cpu *cpu)
 void kernel_irq(struct cpu *cpu, unsigned number)
 {
 	kernel_enter(cpu);
+	kernel_assert(!cpu->own.woken && number < KERNEL_IRQS);
 	count_interrupt(cpu, number);
 	if (irq_is_level(cpu, number)) /* the interrupt controllers are the writer's */
 		enter_alone(cpu);
@@ -272,6 +299,7 @@ void kernel_irq(struct cpu *cpu, unsigned number)
 void kernel_doorbell(struct cpu *cpu)
 {
 	kernel_enter(cpu);
+	kernel_assert(!cpu->own.woken);
 	count_interrupt(cpu, INTERRUPT_DOORBELL);
 	work_begin(cpu);
 	doorbell_heard(cpu);

@@ -8,6 +8,7 @@
 #include "notification.h"
 #include "schedule.h"
 #include "thread.h"
+#include "timer.h"
 #include "work.h"
 #include "zombie.h"
 
@@ -50,6 +51,8 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 		uint64_t offset = address & ((1ull << frame_bits(buffer->cap.type)) - 1);
 		thread->ipc_buffer_address = direct(buffer->cap.object + offset);
 	}
+	kernel_assert(!thread_has_slots(thread) && thread_is(thread, THREAD_INACTIVE));
+	kernel_assert(!kernel_of(cpu)->doomed);
 	thread->fault_cptr = fault;
 	thread_set_slot(thread, THREAD_CSPACE, cspace);
 	thread_set_slot(thread, THREAD_VSPACE, vspace);
@@ -94,10 +97,13 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 
 	bool queued = thread->queued;
 	schedule_unready(cpu, thread);
+	kernel_assert(!thread->queued && thread != cpu->own.woken);
 	thread->priority = priority;
 	thread->next_core = core;
 	if (thread->state == THREAD_INACTIVE)
 		thread->core = core;
+	if (thread->in_timers)
+		timer_requeue(cpu, thread);
 	if (queued)
 		schedule_wake(cpu, thread);
 	else if (thread->core != cpu->own.index && kernel_of(cpu)->cpu[thread->core]->shared.current == thread) {
@@ -118,12 +124,14 @@ static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint
 	if (thread->state != THREAD_INACTIVE && !thread->faulting)
 		return SKERRY_BUSY;
 	bool resume = message_word(current(cpu), 0) & 1;
+	kernel_assert(!thread->queued && thread != current(cpu));
 	if (!context_acceptable((struct thread_registers *)registers))
 		return SKERRY_BAD_ARGUMENT;
 	if (resume && slot_empty(&thread->slot[THREAD_VSPACE]))
 		return SKERRY_BAD_ARGUMENT; /* not configured */
 
 	context_write(&thread->context, (struct thread_registers *)registers);
+	thread->retype_left = 0; /* what it does next is another call */
 	if (resume)
 		thread_resume(cpu, thread);
 	return SKERRY_OK;
@@ -134,6 +142,7 @@ static uint64_t tcb_read_registers(struct cpu *cpu, struct thread *thread)
 	uint64_t registers[sizeof(struct thread_registers) / 8];
 	if (thread->state == THREAD_READY)
 		return SKERRY_BUSY;
+	kernel_assert(thread != current(cpu));
 	context_read(&thread->context, (struct thread_registers *)registers);
 	for (unsigned i = 0; i < sizeof(registers) / 8; i++)
 		message_set_word(current(cpu), i, registers[i]);
@@ -167,6 +176,7 @@ static uint64_t tcb_bind(struct cpu *cpu, struct thread *thread, uint64_t info)
 	struct notification *notification = (struct notification *)slot->cap.object;
 	if (thread->bound || notification->bound)
 		return SKERRY_BUSY;
+	kernel_assert(notification->references > 0);
 	thread->bound = notification;
 	notification->bound = thread;
 	return SKERRY_OK;
@@ -176,6 +186,7 @@ static uint64_t tcb_unbind(struct thread *thread)
 {
 	if (!thread->bound)
 		return SKERRY_EMPTY_SLOT;
+	kernel_assert(thread->bound->bound == thread);
 	thread->bound->bound = 0;
 	thread->bound = 0;
 	return SKERRY_OK;
@@ -190,7 +201,10 @@ static uint64_t tcb_time(struct cpu *cpu, const struct thread *thread)
 
 uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	assert_exclusive();
+	kernel_assert(slot->cap.type == OBJECT_TCB);
 	struct thread *thread = (struct thread *)slot->cap.object;
+	kernel_assert(thread->references > 0 && thread->core < kernel_of(cpu)->cpu_count);
 	uint64_t label = message_label(info);
 	bool looks = label == TCB_READ_REGISTERS || label == TCB_TIME;
 	if (!(slot->cap.rights & (looks ? RIGHT_READ : RIGHT_WRITE)))

@@ -9,10 +9,12 @@
 #include "reply.h"
 #include "schedule.h"
 #include "timer.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 void thread_init(struct thread *thread)
 {
+	kernel_assert(!((uint64_t)thread & ((1u << TCB_BITS) - 1)));
+	kernel_assert(!thread_has_slots(thread) && !thread->references);
 	context_init(&thread->context);
 	arch_fpu_init(thread->fpu);
 	thread_become(thread, THREAD_INACTIVE);
@@ -21,6 +23,8 @@ void thread_init(struct thread *thread)
 /* Takes the thread off the core that runs it. */
 static void leave_core(struct cpu *cpu, struct thread *thread)
 {
+	assert_exclusive();
+	kernel_assert(thread->core < kernel_of(cpu)->cpu_count);
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
 		remote_request(cpu, 1ull << thread->core, REQUEST_STALL, 0);
@@ -31,9 +35,17 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	}
 }
 
+/* A handler has the fault's message: the fault is not raised again. A Call that a server has is made again. */
+static bool fault_received(const struct thread *thread)
+{
+	return thread->state == THREAD_REPLY && thread->faulting;
+}
+
 void thread_suspend(struct cpu *cpu, struct thread *thread)
 {
-	if (thread_waits(thread))
+	assert_exclusive();
+	kernel_assert(!thread_is(thread, THREAD_IDLE));
+	if (thread_waits(thread) && !fault_received(thread))
 		context_restart(&thread->context);
 	switch (thread->state) {
 	case THREAD_READY:
@@ -48,18 +60,22 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 		notification_cancel(thread);
 		break;
 	}
+	kernel_assert(!thread->queued && !thread->in_timers && thread != cpu->own.woken);
 	thread->faulting = 0;
 	thread_become(thread, THREAD_INACTIVE);
 }
 
 void thread_resume(struct cpu *cpu, struct thread *thread)
 {
+	assert_exclusive();
 	if (thread->state == THREAD_INACTIVE)
 		schedule_wake(cpu, thread);
 }
 
 void thread_destroy(struct cpu *cpu, struct thread *thread)
 {
+	assert_exclusive();
+	kernel_assert(thread->references == 0);
 	thread_suspend(cpu, thread);
 	leave_core(cpu, thread);
 	if (thread == current(cpu))
@@ -68,8 +84,10 @@ void thread_destroy(struct cpu *cpu, struct thread *thread)
 		kernel_irrevocable(cpu);
 		arch_unload(cpu);
 	}
+	kernel_assert(!thread->bound || thread->bound->bound == thread);
 	if (thread->bound)
 		thread->bound->bound = 0;
+	kernel_assert(!thread->loaded);
 	thread_clear_slots(cpu, thread);
 }
 
@@ -81,12 +99,16 @@ bool thread_has_slots(const struct thread *thread)
 
 void thread_clear_slots(struct cpu *cpu, struct thread *thread)
 {
+	assert_exclusive();
 	for (unsigned i = 0; i < THREAD_SLOTS; i++)
 		slot_delete(cpu, &thread->slot[i]); /* of these types none stops half-way */
+	kernel_assert(!thread_has_slots(thread));
 }
 
 void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
 {
+	kernel_assert(index < THREAD_SLOTS && slot_empty(&thread->slot[index]));
+	kernel_assert(!slot_empty(from) && !(from->cap.flags & CAP_THREAD));
 	struct cap copy = from->cap;
 	copy.flags = (copy.flags & ~CAP_MAPPED) | CAP_THREAD;
 	slot_insert(&thread->slot[index], &copy, from);
@@ -94,7 +116,9 @@ void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
 
 void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace)
 {
+	assert_exclusive();
+	kernel_assert(vspace && slot_empty(slot));
 	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
-		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE, vspace);
+		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE, &(const struct tlb_spaces){ 1, { vspace } });
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <skerry/syscall.h>
 #include "arch_context.h"
+#include "assert.h"
 #include "cap.h"
 #include "lock.h"
 
@@ -54,10 +55,12 @@ struct thread {
 	struct timer_node {
 		struct thread *parent, *left, *right;
 		unsigned rank;
+		unsigned level; /* of the heap, timer.h */
 	} timer; /* valid if in_timers */
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run; while it runs, less the TSC when it began to */
 	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
+	uint64_t retype_left; /* slots that a retype at a preemption point is still to fill, and has found empty; 0: none */
 	_Atomic(struct endpoint *) endpoint; /* SENDING, RECEIVING; stale otherwise, as `reply` */
 	_Atomic(struct notification *) notification; /* WAITING */
 	struct reply *reply;               /* RECEIVING: will hold the caller, may be null; REPLY: holds this thread */
@@ -75,12 +78,14 @@ _Static_assert(sizeof(struct thread) <= 1u << TCB_BITS, "the ABI's TCB size");
 /* Null when there is none, or its frame is gone. */
 static inline struct ipc_buffer *thread_ipc_buffer(const struct thread *thread)
 {
+	kernel_assert(slot_empty(&thread->slot[THREAD_IPC_BUFFER]) || thread->ipc_buffer_address);
 	return slot_empty(&thread->slot[THREAD_IPC_BUFFER]) ? 0 : thread->ipc_buffer_address;
 }
 
 /* Null when it is gone (an empty slot is all zeroes): the thread then faults at its first instruction. */
 static inline struct vspace *thread_vspace(const struct thread *thread)
 {
+	kernel_assert(slot_empty(&thread->slot[THREAD_VSPACE]) == !thread->slot[THREAD_VSPACE].cap.object);
 	return (struct vspace *)thread->slot[THREAD_VSPACE].cap.object;
 }
 
@@ -105,15 +110,22 @@ static inline uint64_t thread_situation(const struct thread *thread)
 }
 
 /*
- * States are left and entered by whoever holds the lock of what is waited for, or
- * is about to be. Others may look, and must look again when they have that lock.
+ * A state is written under the lock of the object that the thread waits for or is about to wait for. It may be read
+ * without that lock, but can change until the lock is taken: the reader must read it again then. Acquire and release,
+ * so that a reader that sees a state also sees the object that was written before it (`endpoint`, `notification`).
  */
 static inline enum thread_state thread_state(const struct thread *thread)
 {
 	return __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE);
 }
+/* For assertions: orders nothing, so that it hides no race. */
+static inline bool thread_is(const struct thread *thread, enum thread_state state)
+{
+	return __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == state;
+}
 static inline void thread_become(struct thread *thread, enum thread_state state)
 {
+	kernel_assert(state < THREAD_IDLE && !thread_is(thread, THREAD_IDLE));
 	__atomic_store_n(&thread->state, state, __ATOMIC_RELEASE);
 }
 static inline struct endpoint *thread_endpoint(const struct thread *thread)
@@ -122,6 +134,7 @@ static inline struct endpoint *thread_endpoint(const struct thread *thread)
 }
 static inline void thread_waits_at(struct thread *thread, struct endpoint *endpoint, enum thread_state state)
 {
+	kernel_assert(endpoint && (state == THREAD_SENDING || state == THREAD_RECEIVING));
 	atomic_store_explicit(&thread->endpoint, endpoint, memory_order_relaxed);
 	thread_become(thread, state);
 }
@@ -132,6 +145,7 @@ static inline struct notification *thread_notification(const struct thread *thre
 }
 static inline void thread_waits_for(struct thread *thread, struct notification *notification)
 {
+	kernel_assert(notification);
 	atomic_store_explicit(&thread->notification, notification, memory_order_relaxed);
 	thread_become(thread, THREAD_WAITING);
 }
@@ -148,7 +162,8 @@ void thread_set_slot(struct thread *thread, unsigned index, struct slot *from);
 void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace);
 /*
  * Takes the thread out of whatever it waits for or runs in; it is INACTIVE then,
- * on no core. A system call it waited in is made again when it is resumed.
+ * on no core. A system call it waited in is made again when it is resumed, and a
+ * fault is raised again unless a handler has received its message.
  */
 void thread_suspend(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */

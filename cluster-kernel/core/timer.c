@@ -6,7 +6,7 @@
 #include "notification.h"
 #include "schedule.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 /* Length of the right spine, which is the shortest way down to a missing child. */
 static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
@@ -30,43 +30,84 @@ static struct thread *merge(struct thread *a, struct thread *b)
 {
 	if (!a || !b)
 		return a ? a : b;
+	kernel_assert(a != b && a->in_timers && b->in_timers);
 	if (b->deadline < a->deadline) {
 		struct thread *later = a;
 		a = b;
 		b = later;
 	}
+	kernel_assert(!a->timer.right || a->timer.right->deadline >= a->deadline);
 	a->timer.right = merge(a->timer.right, b);
 	a->timer.right->timer.parent = a;
 	settle(a);
 	return a;
 }
 
-static void set_root(struct cpu *home, struct thread *root)
+/* For assertions: children have no earlier deadline than their parent, and name it. */
+static inline bool in_order(const struct thread *parent, const struct thread *child)
 {
-	home->shared.timers = root;
+	return !child || (child->deadline >= parent->deadline && child->timer.parent == parent && in_order(child, child->timer.left) &&
+	                  in_order(child, child->timer.right));
+}
+
+static void set_root(struct cpu *home, unsigned level, struct thread *root) NEEDS(home->shared.ready.lock);
+static void insert(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
+static void take_out(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
+
+static void set_root(struct cpu *home, unsigned level, struct thread *root)
+{
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(level < PRIORITIES && (!root || root->deadline));
+	struct timers *timers = &home->shared.timers;
+	uint64_t first = root ? root->deadline : 0;
+	timers->heap[level] = root;
 	if (root)
 		root->timer.parent = 0;
+	for (unsigned i = PRIORITIES + level; timers->first[i] != first; i /= 2) {
+		timers->first[i] = first;
+		if (i == 1)
+			break;
+		first = timer_earlier(first, timers->first[i ^ 1]);
+	}
+}
+
+static void insert(struct cpu *home, struct thread *thread)
+{
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(thread->in_timers && thread->deadline);
+	unsigned level = thread->core == thread->next_core ? thread->priority : PRIORITIES - 1;
+	thread->timer = (struct timer_node){ .rank = 1, .level = level };
+	set_root(home, level, merge(home->shared.timers.heap[level], thread));
+	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.left));
+	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.right));
 }
 
 /* Of the core whose heap it is; its lock is the run queue's. */
+static struct object_lock *heap_lock(struct cpu *home) NAMES(home->shared.ready.lock);
 static struct object_lock *heap_lock(struct cpu *home) { return &home->shared.ready.lock; }
 
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
 {
+	assert_entered();
+	kernel_assert(deadline && !thread->in_timers);
+	kernel_assert(thread == current(cpu) && thread->core == cpu->own.index);
 	thread->deadline = deadline;
-	thread->timer = (struct timer_node){ .rank = 1 };
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	thread->in_timers = 1;
-	set_root(cpu, merge(cpu->shared.timers, thread));
+	insert(cpu, thread);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 }
 
 /* Closes the gap that a thread leaves in the heap of `home`. */
 static void take_out(struct cpu *home, struct thread *thread)
 {
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(thread->in_timers && thread->timer.level < PRIORITIES);
 	struct thread *parent = thread->timer.parent, *rest = merge(thread->timer.left, thread->timer.right);
+	kernel_assert(!parent || parent->timer.left == thread || parent->timer.right == thread);
+	kernel_assert(parent || home->shared.timers.heap[thread->timer.level] == thread);
 	if (!parent) {
-		set_root(home, rest);
+		set_root(home, thread->timer.level, rest);
 		return;
 	}
 	if (rest)
@@ -84,19 +125,60 @@ void timer_cancel(struct cpu *cpu, struct thread *thread)
 	if (!thread->in_timers)
 		return;
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	assert_held(&thread_notification(thread)->lock);
 	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 	take_out(home, thread);
 	thread->in_timers = 0;
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 }
 
-/* The first whose deadline has passed, and what it waits for; null: none. */
+void timer_requeue(struct cpu *cpu, struct thread *thread)
+{
+	assert_exclusive();
+	kernel_assert(thread->in_timers && thread_is(thread, THREAD_WAITING));
+	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
+	take_out(home, thread);
+	insert(home, thread);
+	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
+	if (home == cpu)
+		return; /* schedule() follows */
+	cpu->own.interrupt_cores |= 1ull << thread->core; /* its timer may be set for what concerned it before */
+	cpu->own.pending |= PENDING_INTERRUPT;
+}
+
+uint64_t timer_next(const struct cpu *cpu)
+{
+	assert_held(&cpu->shared.ready.lock);
+	const struct timers *timers = &cpu->shared.timers;
+	unsigned lowest = timer_lowest(cpu);
+	uint64_t next = timer_earlier(cpu->own.slice_end, cpu->own.chore_at);
+	if (!lowest)
+		return timer_earlier(next, timers->first[1]);
+	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2) /* the leaf before: all that is right of the way up */
+		if (!(i & 1))
+			next = timer_earlier(next, timers->first[i + 1]);
+	return next;
+}
+
+/* The first of the highest priority of which a deadline has passed; null: none, or one below `lowest`. */
+static struct thread *highest(const struct timers *timers, unsigned lowest, uint64_t now)
+{
+	unsigned i = 1;
+	if (!timers->first[1] || timers->first[1] > now)
+		return 0;
+	while (i < PRIORITIES) {
+		i = 2 * i + 1;
+		i -= !timers->first[i] || timers->first[i] > now;
+	}
+	return i - PRIORITIES < lowest ? 0 : timers->heap[i - PRIORITIES];
+}
+
+/* Whose deadline has passed, and what it waits for; null: nobody's who concerns the core. */
 static struct thread *overdue(struct cpu *cpu, struct notification **notification)
 {
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
-	struct thread *thread = cpu->shared.timers;
-	if (thread && thread->deadline > arch_time())
-		thread = 0;
+	struct thread *thread = highest(&cpu->shared.timers, timer_lowest(cpu), arch_time());
 	*notification = thread ? thread_notification(thread) : 0;
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	return thread;
@@ -104,9 +186,10 @@ static struct thread *overdue(struct cpu *cpu, struct notification **notificatio
 
 void timer_expire(struct cpu *cpu)
 {
+	assert_entered();
 	struct notification *notification;
 	struct thread *thread;
 	while (!work_over(cpu) && (thread = overdue(cpu, &notification)))
 		if (notification_time_out(cpu, notification, thread))
-			work_done(cpu, WORK_WAKE);
+			work_done(cpu, WORK_WAKE_TIMED);
 }

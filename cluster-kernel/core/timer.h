@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlines of the threads of one core: a leftist heap (Crane 1972), so that
- * adding and cancelling take a number of steps that grows with the logarithm
- * of how many wait.
+ * Deadlines of the threads of one core: a leftist heap (Crane 1972) for each
+ * priority, so that adding and cancelling take a number of steps that grows
+ * with the logarithm of how many wait; and above the heaps a tournament tree:
+ * first[PRIORITIES + p] is the earliest deadline of priority p, first[i] the
+ * earlier of first[2i] and first[2i + 1].
+ *
+ * Threads are woken in the order of their priority, and none below what the
+ * core runs: however many deadlines pass together, a thread of higher priority
+ * waits for one quantum of them, and runs. The others are due when the core
+ * comes down to their priority; schedule() sets the timer then. A thread that
+ * is to leave for another core counts as of the highest priority: its priority
+ * says nothing about what runs here.
  */
 #pragma once
 
@@ -12,18 +21,31 @@
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
 /* The notification is locked, if the thread waits there. */
 void timer_cancel(struct cpu *cpu, struct thread *thread);
-/* Wakes the threads of this core whose deadline has passed, as many as the entry's quantum allows. */
+/* After the thread's priority or its next core have changed; it has a deadline. */
+void timer_requeue(struct cpu *cpu, struct thread *thread);
+/*
+ * Wakes the threads of this core whose deadline has passed and which are not below the current thread, the highest
+ * first, as many as the entry's quantum allows.
+ */
 void timer_expire(struct cpu *cpu);
 /* Of two times that may be 0: never. */
 static inline uint64_t timer_earlier(uint64_t a, uint64_t b) { return b && (!a || b < a) ? b : a; }
-/* With the run queue locked: TSC at which this core must enter the kernel again; 0: never. */
-static inline uint64_t timer_next(const struct cpu *cpu)
+/* The lowest priority whose deadlines concern the core: that of the current thread. */
+static inline unsigned timer_lowest(const struct cpu *cpu)
 {
-	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers ? cpu->shared.timers->deadline : 0;
+	const struct thread *thread = cpu->shared.current;
+	return thread == &cpu->shared.idle ? 0 : thread->priority;
+}
+/* With the run queue locked: TSC at which this core must enter the kernel again; 0: never. */
+uint64_t timer_next(const struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+/* The same or earlier: as if deadlines of all priorities concerned the core. */
+static inline uint64_t timer_bound(const struct cpu *cpu)
+{
+	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers.first[1];
 	return timer_earlier(timer_earlier(next, deadline), cpu->own.chore_at);
 }
-/* After `bury_at` or `look_at` were set. */
+/* After `bury_at`, `look_at` or `report_at` were set. */
 static inline void timer_chores(struct cpu *cpu)
 {
-	cpu->own.chore_at = timer_earlier(cpu->own.bury_at, cpu->own.look_at);
+	cpu->own.chore_at = timer_earlier(cpu->own.bury_at, timer_earlier(cpu->own.look_at, cpu->own.report_at));
 }

@@ -10,7 +10,7 @@
 #include "thread.h"
 #include "vspace.h"
 #include "work.h"
-#include REGIME_HEADER
+#include LOCKING_HEADER
 
 enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, ZERO_STEP = 512 };
 
@@ -47,10 +47,26 @@ struct retype {
 	uint64_t object, size_bits, first, count;
 	unsigned bits;  /* log2 of an object's size */
 	uint64_t start; /* of the first, from the untyped's beginning */
+	bool resumed;   /* the call goes on: an earlier entry found all slots empty */
 };
+
+/* The slots that the call is still to fill, as thread->retype_left. Never 0: `first` is not. */
+static uint64_t slots_left(const struct retype *r) { return r->first << 16 | r->count; }
+
+/* Whether the first `count` slots are empty. */
+static bool slots_empty(struct cpu *cpu, const struct retype *r, uint64_t count)
+{
+	kernel_assert(count <= r->count && r->node->cap.type == OBJECT_CNODE);
+	work_done(cpu, count * WORK_EMPTY_SLOT);
+	for (uint64_t i = 0; i < count; i++)
+		if (!slot_empty(cnode_slot(&r->node->cap, r->first + i)))
+			return false;
+	return true;
+}
 
 static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t info, struct retype *r)
 {
+	kernel_assert(untyped->cap.type == OBJECT_UNTYPED);
 	const struct thread *thread = current(cpu);
 	const struct cap *cap = &untyped->cap;
 	*r = (struct retype){ .untyped = untyped, .object = message_word(thread, 0), .size_bits = message_word(thread, 1),
@@ -68,27 +84,34 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 	uint64_t slots = 1ull << r->node->cap.size_bits;
 	if (r->first == 0 || r->first >= slots || r->count > slots - r->first)
 		return SKERRY_BAD_ARGUMENT;
-	work_done(cpu, r->count * WORK_EMPTY_SLOT);
-	for (uint64_t i = 0; i < r->count; i++)
-		if (!slot_empty(cnode_slot(&r->node->cap, r->first + i)))
-			return SKERRY_SLOT_FULL;
+	r->resumed = thread->retype_left == slots_left(r);
+	if (!r->resumed && !slots_empty(cpu, r, r->count))
+		return SKERRY_SLOT_FULL;
 	if (r->object == OBJECT_VSPACE && !vspace_room(kernel_of(cpu), r->count))
 		return SKERRY_NO_RESOURCE;
 	uint64_t size = 1ull << cap->size_bits;
 	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
+	kernel_assert(used <= size);
 	r->start = (used + (1ull << r->bits) - 1) & -(1ull << r->bits);
 	if (r->start > size || r->count > (size - r->start) >> r->bits)
 		return SKERRY_NO_MEMORY;
 	return SKERRY_OK;
 }
 
-/* Zeroes on from where the last call stopped; false when the quantum is over before all is. */
+/*
+ * Zeroes the new objects' memory from where the last call stopped. Returns false when the quantum ends first.
+ *
+ * Invariant: the bytes in [used, zeroed) are zero. The gap that alignment skips was not zeroed, so `used` passes it
+ * together with `zeroed`; another retype that runs before this one resumes cannot allocate from the gap.
+ */
 static bool zero_memory(struct cpu *cpu, const struct retype *r)
 {
 	struct cap *cap = &r->untyped->cap;
 	uint64_t end = r->start + (r->count << r->bits);
+	kernel_assert(!(cap->flags & CAP_DEVICE) && end <= 1ull << cap->size_bits);
+	kernel_assert(cap->zeroed >= cap->used || cap->zeroed < r->start);
 	if (cap->zeroed < r->start)
-		cap->zeroed = r->start;
+		cap->used = cap->zeroed = r->start;
 	while (cap->zeroed < end) {
 		uint64_t left = end - cap->zeroed, step = left < ZERO_STEP ? left : ZERO_STEP;
 		memory_zero(direct(cap->object + cap->zeroed), step);
@@ -103,8 +126,11 @@ static bool zero_memory(struct cpu *cpu, const struct retype *r)
 /* The first of those that are still to be made. */
 static void make_object(struct cpu *cpu, const struct retype *r)
 {
+	kernel_assert(r->count > 0 && slot_empty(cnode_slot(&r->node->cap, r->first)));
 	const struct cap *untyped = &r->untyped->cap;
 	uint64_t paddr = untyped->object + r->start;
+	kernel_assert(!(paddr & ((1ull << r->bits) - 1)));
+	kernel_assert(r->start + (1ull << r->bits) <= 1ull << untyped->size_bits);
 	struct cap cap = { .type = r->object, .rights = RIGHT_ALL, .size_bits = r->size_bits,
 		           .flags = untyped->flags & CAP_DEVICE };
 	cap.object = is_physical(r->object) ? paddr : (uint64_t)direct(paddr);
@@ -121,33 +147,55 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 
+/* How many objects the rest of the quantum allows: one at least, for progress. */
+static uint64_t batch(const struct cpu *cpu, const struct retype *r)
+{
+	kernel_assert(r->count > 0);
+	int cost = WORK_OBJECT + (r->object == OBJECT_VSPACE ? WORK_VSPACE : 0) + (r->resumed ? WORK_EMPTY_SLOT : 0);
+	uint64_t count = work_over(cpu) ? 1 : (uint64_t)((cpu->own.work_left + cost - 1) / cost);
+	return count < r->count ? count : r->count;
+}
+
+static uint64_t retype(struct cpu *cpu, struct retype *r)
+{
+	struct cap *cap = &r->untyped->cap;
+	if (!slot_has_children(r->untyped) && cap->used)
+		cap->used = cap->zeroed = 0; /* whoever had it may have left something */
+	if (!(cap->flags & CAP_DEVICE) && r->object != OBJECT_UNTYPED && !zero_memory(cpu, r))
+		return KERNEL_AGAIN;
+	/*
+	 * Another thread may have filled a slot since the earlier entry. The slots that this entry fills are looked at
+	 * again, not the rest: the cost of the whole call stays linear in its count.
+	 */
+	uint64_t count = batch(cpu, r);
+	if (r->resumed && !slots_empty(cpu, r, count))
+		return SKERRY_SLOT_FULL;
+	for (; count; count--) {
+		make_object(cpu, r);
+		r->start += 1ull << r->bits;
+		r->first++;
+		r->count--;
+		cap->used = r->start;
+	}
+	if (r->count == 0)
+		return SKERRY_OK;
+	message_set_word(current(cpu), 2, r->first); /* the call that is made again is for what is left */
+	message_set_word(current(cpu), 3, r->count);
+	return KERNEL_AGAIN;
+}
+
 uint64_t invoke_untyped(struct cpu *cpu, struct slot *untyped, uint64_t info)
 {
-	struct cap *cap = &untyped->cap;
+	assert_exclusive();
+	struct thread *thread = current(cpu);
 	struct retype r;
 	if (message_label(info) != UNTYPED_RETYPE)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < 4)
 		return SKERRY_TRUNCATED;
-	uint64_t error = decode_retype(cpu, untyped, info, &r);
-	if (error)
-		return error;
-
-	if (!slot_has_children(untyped) && cap->used)
-		cap->used = cap->zeroed = 0; /* whoever had it may have left something */
-	if (!(cap->flags & CAP_DEVICE) && r.object != OBJECT_UNTYPED && !zero_memory(cpu, &r))
-		return KERNEL_AGAIN;
-	for (;;) {
-		make_object(cpu, &r);
-		r.start += 1ull << r.bits;
-		r.first++;
-		cap->used = r.start;
-		if (--r.count == 0)
-			return SKERRY_OK;
-		if (work_over(cpu)) { /* the call that is made again is for what is left */
-			message_set_word(current(cpu), 2, r.first);
-			message_set_word(current(cpu), 3, r.count);
-			return KERNEL_AGAIN;
-		}
-	}
+	uint64_t result = decode_retype(cpu, untyped, info, &r);
+	if (!result)
+		result = retype(cpu, &r);
+	thread->retype_left = result == KERNEL_AGAIN ? slots_left(&r) : 0;
+	return result;
 }

@@ -5,17 +5,21 @@
 #include "kernel.h"
 #include "memory.h"
 #include "message.h"
-#include "remote.h"
+#include "tlb.h"
 #include "work.h"
 
 bool vspace_room(const struct kernel *kernel, uint64_t count)
 {
+	kernel_assert(kernel->vspace_count <= KERNEL_VSPACES);
 	return count <= KERNEL_VSPACES - kernel->vspace_count;
 }
 
 void vspace_init(struct kernel *kernel, struct vspace *vspace)
 {
+	assert_exclusive();
+	kernel_assert(!((uint64_t)vspace & ((1u << VSPACE_BITS) - 1)) && kernel->vspace_count < KERNEL_VSPACES);
 	unsigned place = kernel->vspace_free[kernel->vspace_count++];
+	kernel_assert(place < KERNEL_VSPACES && !kernel->vspace[place]);
 	vspace->id = ++kernel->vspaces_made * KERNEL_VSPACES + place;
 	kernel->vspace[place] = vspace;
 	vspace->loads = arch_vspace_init(vspace->root, vspace->id);
@@ -24,16 +28,13 @@ void vspace_init(struct kernel *kernel, struct vspace *vspace)
 struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 {
 	struct vspace *vspace = kernel->vspace[id % KERNEL_VSPACES];
+	kernel_assert(!vspace || vspace->id % KERNEL_VSPACES == id % KERNEL_VSPACES);
 	return vspace && vspace->id == id ? vspace : 0;
-}
-
-void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request)
-{
-	remote_request(cpu, atomic_load(&vspace->cores), request, vspace);
 }
 
 void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 {
+	kernel_assert(vspace && (request == REQUEST_FLUSH || request == REQUEST_LEAVE));
 	uint64_t others = ~(1ull << cpu->own.index);
 	bool loaded = cpu->own.loaded_vspace == vspace;
 	struct vspace *needed = current(cpu) == &cpu->shared.idle ? 0 : thread_vspace(current(cpu));
@@ -47,6 +48,7 @@ void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request
 	if (loaded) {
 		/* the thread goes on in the space it has now; without one it faults at its first instruction */
 		arch_unload_vspace(cpu);
+		cpu_decline_fast(cpu);
 		cpu->own.vspace_wanted = needed;
 		vspace_retain_core(needed, cpu->own.index);
 	}
@@ -56,13 +58,20 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	unsigned place = vspace->id % KERNEL_VSPACES;
-	vspace_forget(cpu, vspace, REQUEST_LEAVE);
+	assert_exclusive();
+	kernel_assert(vspace->references == 0 && kernel->vspace[place] == vspace && kernel->vspace_count > 0);
+	tlb_leave(cpu, vspace);
+	kernel_assert(!atomic_load_explicit(&vspace->cores, memory_order_relaxed));
 	kernel->vspace[place] = 0;
 	kernel->vspace_free[--kernel->vspace_count] = place;
 	work_done(cpu, WORK_UNMAP);
 }
 
-static unsigned index_at(uint64_t vaddr, unsigned level) { return vaddr >> (12 + 9 * level) & 511; }
+static unsigned index_at(uint64_t vaddr, unsigned level)
+{
+	kernel_assert(level <= LEVEL_ROOT && vaddr < USER_TOP);
+	return vaddr >> (12 + 9 * level) & 511;
+}
 
 uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing)
 {
@@ -81,6 +90,7 @@ uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, un
 /* The table's own entry is the one at some level whose address is the table's. */
 static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 {
+	kernel_assert(cap->type == OBJECT_PAGE_TABLE && (cap->flags & CAP_MAPPED));
 	uint64_t *table = vspace->root;
 	for (unsigned l = LEVEL_ROOT; l > LEVEL_4K; l--) {
 		uint64_t *entry = &table[index_at(cap->vaddr, l)];
@@ -95,6 +105,8 @@ static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 {
+	assert_exclusive();
+	kernel_assert(cap->flags & CAP_MAPPED);
 	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
 	unsigned missing;
 	uint64_t *entry;
@@ -110,7 +122,7 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 	if (!entry)
 		return;
 	*entry = 0;
-	vspace_forget(cpu, vspace, REQUEST_FLUSH);
+	tlb_owe(cpu, vspace);
 	work_done(cpu, WORK_UNMAP);
 }
 
@@ -130,12 +142,14 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 	if (vaddr >= USER_TOP)
 		return SKERRY_BAD_ARGUMENT;
 	struct vspace *vspace = (struct vspace *)slot->cap.object;
+	kernel_assert(vspace_by_id(kernel_of(cpu), vspace->id) == vspace);
 	if (vspace_entry(vspace, vaddr, LEVEL_4K, &missing))
 		return SKERRY_MAPPED; /* no level is missing */
 	uint64_t *entry = vspace_entry(vspace, vaddr, missing + 1, &missing);
 	if (arch_pte_present(*entry))
 		return SKERRY_MAPPED; /* a large frame is there */
 
+	kernel_assert(cap->type == OBJECT_PAGE_TABLE && !(cap->object & ((1u << PAGE_TABLE_BITS) - 1)));
 	*entry = arch_pte_table(physical((void *)cap->object));
 	cap->flags |= CAP_MAPPED;
 	cap->vaddr = vaddr;
@@ -145,6 +159,7 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 
 uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
+	assert_exclusive();
 	struct cap *cap = &slot->cap;
 	switch (message_label(info)) {
 	case PAGE_TABLE_MAP: return page_table_map(cpu, cap, info);
@@ -153,6 +168,7 @@ uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info)
 			return SKERRY_NOT_MAPPED;
 		vspace_unmap_cap(cpu, cap);
 		cap->flags &= ~CAP_MAPPED;
+		tlb_settle(cpu); /* a core may be on its way through the table */
 		memory_zero((void *)cap->object, 4096);
 		return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;

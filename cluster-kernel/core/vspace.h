@@ -18,8 +18,9 @@ struct vspace {
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
 	_Atomic uint64_t cores; /* that may hold translations of it: only these are interrupted when it changes */
 	_Atomic uint64_t fresh; /* of these, those that may use what they hold; each core's bit is its own */
+	uint64_t owed_in; /* the round in which cores forget what was last taken from it, tlb.h */
 	uint32_t references;
-	uint8_t reserved[4096 - 36];
+	uint8_t reserved[4096 - 44];
 };
 _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace size");
 
@@ -27,31 +28,33 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
 #define USER_TOP 0x00007ffffffff000ull
 
 /*
- * A core's bit in `cores` is set, under the lock, before it loads the space, and
- * cleared when it is asked to forget translations of a space it does not use
- * then. In between its TLB may keep them, tagged. In `fresh` it is set when the
- * space is loaded; where it was clear, what is held under the tag is dropped.
+ * `cores` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set under the
+ * lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by the core
+ * itself, when it is asked to flush a space that it does not use. `fresh` has the bit of each core whose tagged
+ * translations are valid: only the core itself writes it, and where it was clear, loading drops what is under the tag.
+ * Both are relaxed: `cores` is ordered by the lock, and `fresh` by the request and its answer (remote.h).
  */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
+	kernel_assert(core < 64);
 	if (vspace && !(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1))
 		atomic_fetch_or_explicit(&vspace->cores, 1ull << core, memory_order_relaxed);
 }
 static inline bool vspace_is_fresh(const struct vspace *vspace, unsigned core)
 {
+	kernel_assert(vspace && core < 64);
 	return atomic_load_explicit(&vspace->fresh, memory_order_relaxed) >> core & 1;
 }
 /* When this core loads it: returns whether it was fresh. */
 static inline bool vspace_refresh(struct vspace *vspace, unsigned core)
 {
+	kernel_assert(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1);
 	bool fresh = vspace_is_fresh(vspace, core);
 	if (!fresh)
 		atomic_fetch_or_explicit(&vspace->fresh, 1ull << core, memory_order_relaxed);
 	return fresh;
 }
-/* Every core that may hold translations forgets them: all (REQUEST_LEAVE: and does not use the space any more). */
-void vspace_forget(struct cpu *cpu, struct vspace *vspace, unsigned request);
-/* This core's part of that. */
+/* This core forgets all translations of the space (REQUEST_LEAVE: and does not use the space any more). */
 void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request);
 
 enum { LEVEL_4K = 0, LEVEL_2M = 1, LEVEL_1G = 2, LEVEL_ROOT = 3 };
@@ -62,6 +65,6 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace);
 struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id);
 /* The entry for `vaddr` at `level`; null when a table above it is missing, whose level is then in *missing. */
 uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing);
-/* Undoes what a mapped frame or page table capability maps. */
+/* Undoes what a mapped frame or page table capability maps; cores may hold it until tlb_settle(). */
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
 uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -22,12 +22,21 @@ enum {
 	WORK_OBJECT = 120,
 	WORK_VSPACE = 1400, /* its kernel half */
 	WORK_WAKE = 220,
+	WORK_WAKE_TIMED = 300, /* of a thread with a deadline */
 	WORK_DELETE = 250,
 	WORK_UNMAP = 250,
 };
 
-static inline void work_begin(struct cpu *cpu) { cpu->own.work_left = kernel_of(cpu)->quantum; }
+static inline void work_begin(struct cpu *cpu)
+{
+	assert_entered();
+	cpu->own.work_left = kernel_of(cpu)->quantum;
+}
 /* Takes a unit; the caller does it in any case. */
-static inline void work_done(struct cpu *cpu, int cost) { cpu->own.work_left -= cost; }
+static inline void work_done(struct cpu *cpu, int cost)
+{
+	kernel_assert(cost > 0);
+	cpu->own.work_left -= cost;
+}
 /* Time to stop: only after something was done. */
 static inline bool work_over(const struct cpu *cpu) { return cpu->own.work_left <= 0; }

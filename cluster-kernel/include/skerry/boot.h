@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530005ull
+#define BOOT_INFO_MAGIC    0x595252454b530006ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -142,7 +142,7 @@ struct boot_info {
 	uint32_t memory_count;
 	struct boot_range memory[BOOT_MAX_RANGES]; /* free RAM, becomes untyped */
 	uint32_t device_count;
-	uint32_t reserved;
+	uint32_t root_cnode_bits; /* radix of the root task's CNode, ROOT_CNODE_BITS .. ROOT_CNODE_BITS_MAX */
 	struct boot_range device[BOOT_MAX_RANGES]; /* MMIO, becomes device untyped; cluster 0 only */
 	struct boot_range image;   /* the kernel image */
 	struct boot_range tables;  /* the kernel page table; its first page is the PML4 */
@@ -152,7 +152,7 @@ struct boot_info {
 	uint32_t module_count;
 	struct boot_segment segment[BOOT_MAX_SEGMENTS];
 	uint64_t root_entry;
-	struct boot_module module[BOOT_MAX_MODULES]; /* "map" is the cluster map (dtb) */
+	struct boot_module module[BOOT_MAX_MODULES]; /* "map" is struct cluster_map */
 
 	uint32_t channel_count;
 	uint32_t ioapic_count; /* cluster 0 only */

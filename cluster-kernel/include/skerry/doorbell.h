@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page through which one kernel raises notifications in another.
+ * The page through which one kernel signals notifications of another. A channel
+ * has two such pages, one for each direction.
  *
- * A channel has two such pages, one for each direction. The kernel that hears
- * writes `route`: for each of 256 doorbells the core (of the hearing cluster)
- * on which somebody listens, or DOORBELL_UNBOUND. The kernel that rings sets
- * the doorbell's bit in that core's line and interrupts that core. The hearing
- * kernel takes the bits with an atomic exchange; a bit nobody bound is dropped,
- * so that the worst a hostile peer can do is to wake whom it may wake anyway.
+ * The receiving kernel writes `route`: for each of 256 doorbells the core of its
+ * cluster that receives it, or DOORBELL_UNBOUND. The sending kernel sets the
+ * doorbell's bit in that core's line, by an atomic or. If the bit was clear, it
+ * interrupts that core. The receiving core takes a whole word of bits by an
+ * atomic exchange. No wake-up is lost: a bit that is set before the exchange is
+ * taken by it, and one that is set later was clear, so that another interrupt
+ * follows.
+ *
+ * The receiver drops bits of unbound doorbells. A hostile peer can therefore
+ * signal only notifications that are bound, which it may signal anyway.
  */
 #pragma once
 

@@ -20,9 +20,10 @@
 #define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
 #define ROOT_STACK_TOP        0x00007f0001000000ull
 
-/* Slots of the root CNode (radix ROOT_CNODE_BITS) */
+/* Slots of the root CNode; its radix is root_info.cnode_bits */
 enum {
-	ROOT_CNODE_BITS = 16,
+	ROOT_CNODE_BITS = 16,     /* the least */
+	ROOT_CNODE_BITS_MAX = 22, /* 256 MiB */
 	ROOT_SLOT_NULL = 0,
 	ROOT_SLOT_TCB,
 	ROOT_SLOT_CNODE,
@@ -77,6 +78,8 @@ struct root_info {
 	uint32_t untyped_count;
 	uint32_t module_count;
 	uint32_t channel_count;
+	uint32_t cnode_bits;
+	uint32_t reserved;
 	struct boot_range modules;
 	struct boot_module module[BOOT_MAX_MODULES];
 	struct root_channel channel[BOOT_MAX_CHANNELS];

@@ -6,11 +6,28 @@
  * "+stat" images only are marked; a plain image leaves them 0.
  *
  * Only the core itself writes its record. A reader on another core sees each
- * field whole but not all of one moment.
+ * field whole but not all of one moment; the three fields of idle time are of
+ * one, where `sequence` is even and the same before and after they are read
+ * (skerry/stat_read.h).
  */
 #pragma once
 
 #include <stdint.h>
+
+/*
+ * What a word of a record is. A reader treats each by its type and calls it by
+ * its name (topology/headers.py, lib/stat): a word that is added here is sent,
+ * added up and told everywhere, its comment being its description.
+ */
+typedef uint64_t stat_count;  /* grows */
+typedef uint64_t stat_cycles; /* grows; TSC cycles */
+typedef uint64_t stat_max;    /* the greatest since the core started */
+typedef uint64_t stat_moment; /* holds for one core at one moment: is neither added nor subtracted */
+typedef int64_t stat_level;   /* may fall; added over cores, not subtracted */
+
+/* The version is raised when a word changes its meaning or its place, not when a reserved word gets one. */
+enum { STAT_VERSION = 1 };
+#define STAT_LAYOUT ((uint64_t)STAT_VERSION << 32 | sizeof(struct core_stat))
 
 /* What a lock guards. A kernel has locks of those classes that its regime has. */
 enum lock_class {
@@ -41,51 +58,53 @@ enum { STAT_BUCKETS = 28 };
 
 /* All locks of a class. Wait is from wanting a lock to having it, hold from having it to giving it up. */
 struct lock_stat {
-	int64_t instances; /* made less destroyed by this core: only the sum over all cores is a number of locks */
-	uint64_t grabs;
-	uint64_t conflicts; /* grabs that found the lock taken */
-	uint64_t spins;     /* turns of waiting loops */
-	uint64_t spins_max; /* in one grab */
-	uint64_t wait;
-	uint64_t wait_max;
-	uint64_t hold;
-	uint64_t hold_max;
-	uint64_t wait_log2[STAT_BUCKETS]; /* grabs */
-	uint64_t hold_log2[STAT_BUCKETS]; /* releases */
+	stat_level instances; /* locks made less locks destroyed by this core: only the sum over all cores is a number of locks */
+	stat_count grabs;     /* times that a lock of the class was taken */
+	stat_count conflicts; /* grabs that found the lock taken */
+	stat_count spins;     /* turns of waiting loops */
+	stat_max spins_max;   /* turns in one grab */
+	stat_cycles wait;     /* time from wanting a lock to having it */
+	stat_max wait_max;
+	stat_cycles hold;     /* time from having a lock to giving it up */
+	stat_max hold_max;
+	stat_count wait_log2[STAT_BUCKETS]; /* grabs */
+	stat_count hold_log2[STAT_BUCKETS]; /* releases */
 };
 
 /* Whom conflicts of LOCK_CLASS_WRITE were with. One can be with both. */
 struct writer_stat {
-	uint64_t after_writer;  /* grabs that found another writer */
-	uint64_t after_readers; /* grabs that found readers */
-	uint64_t readers;       /* that were found, in all */
-	uint64_t readers_max;   /* by one grab */
+	stat_count after_writer;  /* grabs that found another writer */
+	stat_count after_readers; /* grabs that found readers */
+	stat_count readers;       /* readers that were found, in all */
+	stat_max readers_max;     /* readers found by one grab */
 };
 
 /* begun = committed + all aborted, and entries = committed + fallbacks, but for the entry that is being made. */
 struct transaction_stat {
-	uint64_t begun;
-	uint64_t committed;
-	uint64_t fallbacks; /* entries that took the lock instead */
-	uint64_t aborted[ABORT_CAUSES];
+	stat_count begun;     /* hardware transactions begun */
+	stat_count committed; /* hardware transactions committed */
+	stat_count fallbacks; /* kernel entries that took the lock instead */
+	stat_count aborted[ABORT_CAUSES]; /* hardware transactions aborted, by cause */
 };
 
 struct core_stat {
-	uint64_t idle_cycles;  /* in the idle thread, up to `updated` */
-	uint64_t started;      /* TSC when the core entered user level or idle first */
-	uint64_t updated;      /* TSC when idle_cycles was last brought up to date */
-	uint64_t idle_since;   /* TSC since when the core idles; 0 when it does not */
-	uint64_t entries;      /* +stat: kernel entries of every kind */
-	uint64_t syscalls;     /* +stat: served, those made again included */
-	uint64_t interrupts;   /* +stat: device, timer, doorbell and inter-core interrupts */
-	uint64_t faults;       /* +stat */
-	uint64_t switches;     /* +stat: thread switches */
-	uint64_t latest;       /* +stat: TSC of the last thing that was counted */
-	uint64_t reserved_line[6];
+	_Atomic stat_cycles idle_cycles; /* time that the core had nothing to run, up to `updated` */
+	stat_moment started;   /* TSC when the core entered user level or idle first */
+	_Atomic stat_moment updated;    /* TSC when idle_cycles was last brought up to date */
+	_Atomic stat_moment idle_since; /* TSC since when the core idles; 0 when it does not */
+	stat_count entries;    /* +stat: kernel entries of every kind */
+	stat_count syscalls;   /* +stat: system calls served, those made again included */
+	stat_count interrupts; /* +stat: interrupts of devices, timer, doorbells and other cores */
+	stat_count faults;     /* +stat: faults of programs */
+	stat_count switches;   /* +stat: thread switches */
+	stat_moment latest;    /* +stat: TSC of the last thing that was counted */
+	_Atomic stat_moment sequence; /* grows by two each time the core begins to idle or ends; odd while it writes that */
+	stat_moment layout;    /* STAT_LAYOUT of the kernel; 0 until the core has started */
+	stat_count reserved_line[4];
 	struct transaction_stat transactions; /* +stat */
 	struct writer_stat writers;           /* +stat */
 	struct lock_stat lock[LOCK_CLASSES];  /* +stat */
-	uint64_t reserved[27];
+	stat_count reserved[27];
 };
 
 _Static_assert(sizeof(struct lock_stat) == 520, "its layout is what readers outside know");

@@ -203,7 +203,8 @@ enum skerry_invocation {
 	TCB_READ_REGISTERS,
 	/* No effect on a thread that runs or waits. Errors: BAD_ARGUMENT (not configured). */
 	TCB_RESUME,
-	/* A system call it waits in is made again when it is resumed. */
+	/* A system call it waits in is made again when it is resumed, and so is a fault that it waits in for a handler
+	 * to receive. A fault that a handler has received is not. */
 	TCB_SUSPEND,
 	/* m0 FS base. Errors: BAD_ARGUMENT, BUSY (it runs on another core). */
 	TCB_SET_TLS,
@@ -264,6 +265,17 @@ _Static_assert(sizeof(struct thread_registers) == 20 * 8, "twenty words of messa
  * capability's badge tells whose. A reply with label 0 resumes the thread where
  * it was, any other label leaves it suspended. Without a fault endpoint the
  * thread is suspended and the kernel reports it on the debug console.
+ *
+ * Where it was: at the instruction of a fault (6.5 of Intel's manual, volume 3),
+ * which is executed again; behind the instruction of a trap (INT3, a single
+ * step) and behind an unknown system call.
+ *
+ * Each fault is reported once. A thread that is suspended before a handler
+ * has received its message, or that is suspended because the fault endpoint
+ * is deleted with the message in its queue, raises the fault again when it is
+ * resumed, to the fault endpoint that it has then. TCB_WRITE_REGISTERS cancels
+ * that. A thread that is suspended after a handler has received the message, or
+ * because the reply object that holds it is deleted, goes on where it was.
  */
 enum skerry_fault {
 	FAULT_EXCEPTION = 1, /* m0 rip, m1 rsp, m2 rflags, m3 vector, m4 error code */

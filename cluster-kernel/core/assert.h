@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Contracts that run. The build chooses one of three levels (CHECK_HEADER, in check/):
+ *
+ *     off.h      release images, and what benchmarks and the explorer run: nothing is evaluated, the expressions must
+ *                compile all the same
+ *     cheap.h    debug images ("+debug"): what takes constant time, and a record of the locks that each core holds
+ *     all.h      hosted tests under a sanitizer, and the fuzzer: walks of lists and heaps, too
+ *
+ * An assertion that fails ends the cluster (arch_panic()) with the expression and its place in the source.
+ *
+ *     kernel_assert(e)        takes constant time; evaluates nothing with an effect
+ *     kernel_assert_deep(e)   may walk a whole queue or tree
+ *     assert_held(&x->lock)   this core holds the object's lock, or has the kernel for itself
+ *     assert_entered()        this core is between kernel_enter() and kernel_exit()
+ *     assert_exclusive()      and has the kernel for itself
+ *
+ * The last three hold before a core runs its first entry, as there is only one then. Where the record is kept, a lock
+ * that is taken twice or out of order ends the cluster, too, with the places at which both were taken.
+ */
+#pragma once
+
+#include CHECK_HEADER

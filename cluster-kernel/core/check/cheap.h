@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Level "cheap": what takes constant time, and the record of held locks (locking.h). */
+#pragma once
+
+#include "held.h"
+
+#define kernel_assert(expression)      ((expression) ? (void)0 : assertion_failed(#expression, __FILE__, __LINE__))
+#define kernel_assert_deep(expression) ((void)sizeof(!(expression)))
+#define assert_held(lock)              held_check(lock, #lock, (struct place){ __FILE__, __LINE__ })
+#define assert_entered()               held_check_entered((struct place){ __FILE__, __LINE__ })
+#define assert_exclusive()             held_check_exclusive((struct place){ __FILE__, __LINE__ })
+
+#define HELD_RECORD    struct held
+#define LOCKING_HEADER "check/locking.h"
