@@ -32,6 +32,7 @@ struct explore_case {
 	void (*begin)(void);
 	void (*end)(void);
 	void (*resume)(unsigned self); /* before a thread goes on; null: nothing */
+	uint64_t outcomes; /* bits of those below 64 that the executions must have, and no other; 0: any (explore_outcome()) */
 };
 
 /* Runs the cases whose names contain argv[1] and says what was seen; main() of each program. */
@@ -52,7 +53,7 @@ void explore_hardware(const void *memory, uint64_t size);
 void explore_as_hardware(bool on);
 /* False before the first execution and after the last, and in none. */
 bool explore_running(void);
-/* An outcome of the execution, for cases that ask for all that can happen (litmus.c). */
+/* An outcome of the execution, for cases that ask for all that can happen. */
 void explore_outcome(uint64_t outcome);
 
 /*

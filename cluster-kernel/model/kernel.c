@@ -136,6 +136,26 @@ static void a_went_on(void)
 	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1 && note_word() == 1, "its system call is lost, or made twice");
 }
 
+/* Suspended and resumed while it executes a breakpoint, whose RIP is behind the instruction: it is reported once. */
+static void trap(void)
+{
+	make_a_on(2, 1);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	a->fault_cptr = ENDPOINT;
+	machine_traps(a);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+static void a_is_reported(void)
+{
+	machine_check();
+	EXPLORE_CHECK(machine_progress(a) == 1 && !note_word(), "a thread goes on behind a trap that was not reported");
+	EXPLORE_CHECK(a->state == THREAD_SENDING && a->faulting && a->fault_words[0] == a->context.registers.rip,
+	              "a trap is lost");
+}
+
 /* Destroyed by one core and woken by another. */
 static void destroy(void)
 {
@@ -246,6 +266,7 @@ static const struct explore_case cases[] = {
 	{ .name = "a running thread moves there and back", .threads = 3, .set_up = move_twice, .end = a_came_back, KERNEL },
 	{ .name = "a running thread is suspended", .threads = 2, .set_up = suspend, .end = a_is_stopped, KERNEL },
 	{ .name = "suspended and resumed", .threads = 2, .set_up = suspend_and_resume, .end = a_went_on, KERNEL },
+	{ .name = "stopped in a breakpoint", .threads = 2, .set_up = trap, .end = a_is_reported, KERNEL },
 	{ .name = "a running thread is destroyed", .threads = 2, .set_up = destroy, .end = a_is_gone, KERNEL },
 	{ .name = "a waiting thread is destroyed and woken", .threads = 3, .set_up = destroy_while_woken, .end = a_is_gone, KERNEL },
 	{ .name = "two suspend each other", .threads = 3, .set_up = suspend_each_other, .end = one_is_stopped, KERNEL },

@@ -6,7 +6,7 @@
  */
 #include <stdatomic.h>
 #include "explore.h"
-#include REGIME_HEADER
+#include "kernel.h"
 
 enum { CORES = 3 };
 

@@ -6,6 +6,9 @@
 #include "message.h"
 #include "vspace.h"
 
+/* In place of a system call's number. */
+#define TRAP (~0ull)
+
 enum { MACHINES = 2, PROGRAMS = 8, CLUSTER = 20, CHANNEL = 2 };
 
 static struct hosted *machines[MACHINES];
@@ -17,6 +20,7 @@ static struct explore_line line[EXPLORE_THREADS];
 static struct program programs[PROGRAMS];
 static unsigned program_count;
 static uint64_t touched;
+static const struct thread *fast[EXPLORE_THREADS][PROGRAMS]; /* whither each core has gone by the fast path */
 
 /* The program of the core's current thread; struct hosted_config. */
 static bool next_call(void *argument, struct hosted *of, unsigned core)
@@ -30,7 +34,10 @@ static bool next_call(void *argument, struct hosted *of, unsigned core)
 			continue;
 		if (p->cap[done])
 			thread_ipc_buffer(thread)->caps[0] = p->cap[done];
-		hosted_post_call(of, core, &p->call[done]);
+		if (p->call[done].number == TRAP)
+			hosted_post_trap(of, core);
+		else
+			hosted_post_call(of, core, &p->call[done]);
 		return true;
 	}
 	return false;
@@ -104,6 +111,8 @@ void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint6
 	                                              .info = message_info(label, cap != 0, 2) }, cap);
 }
 
+void machine_traps(struct thread *thread) { machine_does(thread, TRAP, 0); }
+
 void machine_touch(uint64_t vaddr) { touched = vaddr; }
 
 unsigned machine_progress(const struct thread *thread)
@@ -112,6 +121,15 @@ unsigned machine_progress(const struct thread *thread)
 		if (programs[i].thread == thread)
 			return (thread->context.registers.rip - programs[i].start) / SYSCALL_SIZE;
 	return 0;
+}
+
+bool machine_went_fast(const struct thread *thread)
+{
+	bool went = false;
+	for (unsigned i = 0; i < core_count; i++)
+		for (unsigned j = 0; j < PROGRAMS; j++)
+			went |= fast[i][j] == thread;
+	return went;
 }
 
 void machine_resume(unsigned self) { hosted_self = cores[self]; }
@@ -190,6 +208,18 @@ void __wrap_hosted_interrupt(struct hosted_core *core, unsigned vector)
 		if (cores[i] == core)
 			explore_raise(&line[i]);
 	__real_hosted_interrupt(core, vector);
+}
+
+void __real_arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace);
+void __wrap_arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace);
+void __wrap_arch_switch(struct cpu *cpu, struct thread *from, struct thread *to, struct vspace *vspace)
+{
+	for (unsigned i = 0; i < PROGRAMS && explore_running(); i++)
+		if (!fast[explore_self()][i]) {
+			fast[explore_self()][i] = to;
+			break;
+		}
+	__real_arch_switch(cpu, from, to, vspace);
 }
 
 _Noreturn void __real_arch_panic(const char *reason);

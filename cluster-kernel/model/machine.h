@@ -39,8 +39,12 @@ void machine_does(struct thread *thread, uint64_t number, uint64_t cptr);
 void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint64_t w0, uint64_t w1, uint64_t cap);
 /* Programs use this address before and after each system call (0: none), so that TLBs fill. */
 void machine_touch(uint64_t vaddr);
+/* Adds a breakpoint, which counts as a call. */
+void machine_traps(struct thread *thread);
 /* How many calls of its program the thread has begun (and not been sent back to). */
 unsigned machine_progress(const struct thread *thread);
+/* Whether a core has gone to the thread by the fast path in this execution. */
+bool machine_went_fast(const struct thread *thread);
 
 /* After an execution: kernel_check() of all machines; every call a program has made to its end gave 0. */
 void machine_check(void);

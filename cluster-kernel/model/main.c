@@ -13,20 +13,35 @@ static double seconds(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+/* What is wrong with the outcomes that the executions had; null: nothing. */
+static const char *wrong_outcomes(const struct explore_case *c, const struct engine_count *count)
+{
+	static char text[100];
+	uint64_t seen = 0;
+	for (unsigned i = 0; i < count->outcomes; i++)
+		seen |= 1ull << count->outcome[i] % 64;
+	if (!c->outcomes || seen == c->outcomes)
+		return 0;
+	snprintf(text, sizeof(text), "the outcomes of the executions are %#llx, not %#llx", (unsigned long long)seen,
+	         (unsigned long long)c->outcomes);
+	return text;
+}
+
 static const char *run(const struct explore_case *c, struct engine_count *count)
 {
 	double start = seconds();
 	const char *failure = engine_explore(c, count);
+	const char *shown = failure ? failure : wrong_outcomes(c, count);
 	printf("%s: %s%s: %llu executions, %llu redundant, %llu states, at most %llu choices in one, %.1f s\n",
-	       failure ? "FAIL" : "ok", c->name, engine_all_schedules ? ", all schedules" : "",
+	       shown ? "FAIL" : "ok", c->name, engine_all_schedules ? ", all schedules" : "",
 	       (unsigned long long)count->executions, (unsigned long long)count->redundant,
 	       (unsigned long long)count->states, (unsigned long long)count->longest, seconds() - start);
-	if (failure) {
+	if (failure)
 		report_print();
-		printf("  %s\n", failure);
-	}
+	if (shown)
+		printf("  %s\n", shown);
 	fflush(stdout);
-	return failure;
+	return shown;
 }
 
 /* Does the case have as many executions when no schedule is left out? */

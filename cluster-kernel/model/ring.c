@@ -75,7 +75,7 @@ static void polling(unsigned self, unsigned messages)
 static void polling_three(unsigned self) { polling(self, 3); }
 static void polling_five(unsigned self) { polling(self, 5); }
 
-/* As cluster-manager/root/channel.c sends: all there is room for, then one signal. */
+/* As cluster-manager/root/link/channel.c sends: all there is room for, then one signal. */
 static void send_sleeping(unsigned leg, unsigned self, unsigned to, unsigned messages)
 {
 	for (unsigned sent = 0; sent < messages;) {

@@ -8,6 +8,7 @@ enum { A = 1000, B = 1010, SPACE = 1050, TABLES = 1060, FRAME = 1070, NOTE = 108
 #define AT 0x8000000000ull
 
 static struct thread *root, *a, *b;
+static uint64_t round_before;
 
 /* A on core 1 in a space of its own, where a frame is mapped at AT. */
 static void make_space(unsigned cores)
@@ -68,12 +69,73 @@ static void a_woke(void)
 	EXPLORE_CHECK(running(1) == a, "the waiter sleeps though it was signalled");
 }
 
+/* A page goes from two spaces in one entry, and so in one round; each is used on a core of its own. */
+static void revoke_from_two(void)
+{
+	enum { SECOND = 1100, SECOND_TABLES };
+	make_space(3);
+	make(OBJECT_VSPACE, 0, SECOND, 1);
+	make(OBJECT_PAGE_TABLE, 0, SECOND_TABLES, 3);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(SECOND_TABLES + i, PAGE_TABLE_MAP, W(AT), W(SECOND)), 0);
+	EXPECT(call(FRAME, FRAME_UNMAP, NONE, NONE), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		copy(FRAME + 1 + i, FRAME, RIGHT_ALL, 0);
+		EXPECT(call(FRAME + 1 + i, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(i ? SECOND : SPACE)), 0);
+	}
+	b = make_thread(B, 100, 2);
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(B, TCB_CONFIGURE, W(1024, 0), W(CNODE, SECOND, B + 1)), 0);
+	EXPECT(call(B, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(hosted_touch(machine, 1, AT) && hosted_touch(machine, 2, AT), true);
+	machine_touch(AT);
+	round_before = machine->kernel.tlb_round;
+	machine_invokes(root, CNODE, CNODE_REVOKE, FRAME, 0, 0);
+}
+
+static void gone_in_one_round(void)
+{
+	machine_check();
+	EXPLORE_CHECK(slot_empty(slot_of(FRAME + 1)) && slot_empty(slot_of(FRAME + 2)), "a capability is still there");
+	EXPLORE_CHECK(machine->kernel.tlb_round == round_before + 1, "two spaces took more than a round");
+}
+
 /* The space goes under a running thread, which then faults at its first instruction. */
 static void delete_space(void)
 {
 	make_space(2);
 	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL, 0, 0);
 	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+/*
+ * The space goes under a thread that calls a server of its core by the fast path: while it waits for the lock, its core
+ * is told to leave the space. The server must run in its own.
+ */
+static void delete_space_of_caller(void)
+{
+	enum { ENDPOINT = 1090, REPLY };
+	const struct hosted_call receive = { .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY };
+	make_space(2);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	b = make_thread(B, 150, 1);
+	EXPECT(running(1) == b, true);
+	hosted_post_call(machine, 1, &receive);
+	settle();
+	EXPECT(running(1) == a, true);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL, 0, 0);
+	machine_does(a, SYS_CALL, ENDPOINT);
+	machine_does(b, SYS_SIGNAL, NOTE); /* a slow entry, which would do what the fast one left pending */
+}
+
+static void the_server_runs(void)
+{
+	machine_check();
+	EXPLORE_CHECK(slot_empty(slot_of(SPACE)), "the space is still there");
+	EXPLORE_CHECK(running(1) == a || machine_progress(b) == 1, "the server was called and did not go on");
+	EXPLORE_CHECK(machine->kernel.cpu[1]->own.loaded_vspace == (running(1) ? thread_vspace(running(1)) : 0),
+	              "a core runs a thread without its space");
 }
 
 /* Two cores hold the space. */
@@ -182,7 +244,9 @@ static void a_new_one(void)
 static const struct explore_case cases[] = {
 	{ .name = "a frame is unmapped under a running thread", .threads = 2, .set_up = unmap, .end = a_runs, KERNEL },
 	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere, .end = a_woke, KERNEL },
+	{ .name = "a page goes from two spaces", .threads = 3, .set_up = revoke_from_two, .end = gone_in_one_round, KERNEL },
 	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone, KERNEL },
+	{ .name = "a space goes under a caller", .threads = 2, .set_up = delete_space_of_caller, .end = the_server_runs, KERNEL },
 	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two, .end = the_space_is_gone, KERNEL },
 	{ .name = "a space goes that an idle core has loaded", .threads = 3, .set_up = delete_space_of_idle, .end = the_space_is_gone, KERNEL },
 	{ .name = "a space goes and its thread is woken", .threads = 3, .set_up = delete_space_and_wake, .end = the_space_is_gone, KERNEL },

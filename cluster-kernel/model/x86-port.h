@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Under arch-x86_64/finish.c, in place of the headers it includes: its hardware
+ * Under arch-x86_64/finish.c and arch_switch.h, in place of the headers it includes: its hardware
  * is the hosted machine's. A place in memory stands for all of a core's
  * registers, so that saving and loading too early or too late is a race.
  */
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "hosted.h"
 
-enum { VECTOR_POKE = HOSTED_VECTOR_POKE, VECTOR_DOORBELL = HOSTED_VECTOR_DOORBELL };
+enum { VECTOR_REST = HOSTED_VECTOR_REST, VECTOR_POKE = HOSTED_VECTOR_POKE, VECTOR_DOORBELL = HOSTED_VECTOR_DOORBELL };
 enum { MSR_FS_BASE, MSR_KERNEL_GS_BASE };
 /* Without it, what is written to CR3 is 0: drop what the TLB has under the space's tag. */
 #define CR3_KEEP (~0ull)

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Call and ReplyRecv by the fast path on core 1, while root on core 0 takes away or changes what they use. In each case
+ * root's invocation meets both calls at every place: before, between and after them, and inside.
+ */
+#include "check.h"
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, ENDPOINT, REPLY };
+/* The client's address space, and from SERVERS on the server's. */
+enum { SPACE_POOL = 1060, SPACE, TABLES, FRAME = TABLES + 3, SERVERS = 10 };
+#define AT 0x8000000000ull
+
+static struct thread *root, *client, *server, *third;
+
+static const struct hosted_call receive = { .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY };
+static const struct hosted_call reply_receive = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY };
+
+/* Gives the thread of `tcb`, which runs on core 1, an address space of its own; a frame at AT is in the core's TLB. */
+static void give_space(uint64_t tcb, uint64_t offset)
+{
+	make(OBJECT_UNTYPED, VSPACE_BITS, SPACE_POOL + offset, 1);
+	EXPECT(call(SPACE_POOL + offset, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, SPACE + offset, 1), W(CNODE)), 0);
+	make(OBJECT_PAGE_TABLE, 0, TABLES + offset, 3);
+	make(OBJECT_FRAME_4K, 0, FRAME + offset, 1);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(TABLES + offset + i, PAGE_TABLE_MAP, W(AT), W(SPACE + offset)), 0);
+	EXPECT(call(FRAME + offset, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(SPACE + offset)), 0);
+	EXPECT(call(tcb, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(tcb, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE + offset, tcb + 1)), 0);
+	EXPECT(call(tcb, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(running(1) == (struct thread *)slot_of(tcb)->cap.object, true);
+	EXPECT(hosted_touch(machine, 1, AT) != 0, true);
+	machine_touch(AT);
+}
+
+/* The server waits; the client is about to run on core 1. */
+static void begin(unsigned cores, bool spaces)
+{
+	machine_make(cores);
+	root = running(0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	server = make_thread(B, 100, 1);
+	if (spaces)
+		give_space(B, SERVERS);
+	EXPECT(call(B, TCB_BIND, NONE, W(NOTE)), 0);
+	hosted_post_call(machine, 1, &receive);
+	settle();
+	client = make_thread(A, 100, 1);
+	if (spaces)
+		give_space(A, 0);
+	EXPECT(running(1) == client, true);
+}
+
+/* The client calls once, and the server answers. */
+static void converse(unsigned cores, bool spaces)
+{
+	begin(cores, spaces);
+	machine_does(client, SYS_CALL, ENDPOINT);
+	machine_program(server, reply_receive, 0);
+}
+
+static void stop(uint64_t tcb)
+{
+	converse(2, false);
+	machine_invokes(root, tcb, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void stop_client(void) { stop(A); }
+static void stop_server(void) { stop(B); }
+
+static void resume_client(void)
+{
+	stop(A);
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+static void resume_server(void)
+{
+	stop(B);
+	machine_invokes(root, B, TCB_RESUME, 0, 0, 0);
+}
+
+static void delete_slot(uint64_t slot)
+{
+	converse(2, false);
+	machine_invokes(root, CNODE, CNODE_DELETE, slot, 0, 0);
+}
+
+static void destroy_client(void) { delete_slot(A); }
+static void destroy_server(void) { delete_slot(B); }
+static void delete_endpoint(void) { delete_slot(ENDPOINT); }
+static void delete_reply(void) { delete_slot(REPLY); }
+
+static void schedule(unsigned cores, uint64_t tcb, uint64_t priority, uint64_t core)
+{
+	converse(cores, false);
+	machine_invokes(root, tcb, TCB_SCHEDULE, priority, core, ROOT_SLOT_TCB);
+}
+
+static void move_client(void) { schedule(3, A, 100, 2); }
+static void move_server(void) { schedule(3, B, 100, 2); }
+
+/* It is called while it is told to leave for the core of root, which has a higher priority. */
+static void stop_server_by_moving(void)
+{
+	begin(2, false);
+	machine_does(client, SYS_CALL, ENDPOINT);
+	machine_invokes(root, B, TCB_SCHEDULE, 100, 0, ROOT_SLOT_TCB);
+}
+
+/* Root moves one of the two to its own core, where that takes precedence once root has woken it. */
+static void summon(uint64_t tcb, unsigned number, uint64_t cptr)
+{
+	machine_invokes(root, tcb, TCB_SCHEDULE, 100, 0, ROOT_SLOT_TCB);
+	machine_program(root, (struct hosted_call){ .number = number, .cptr = cptr, .reply = REPLY }, 0);
+}
+
+/* The client runs on while the fast Call still saves its registers. */
+static void summon_client(void)
+{
+	begin(2, false);
+	root_priority(50);
+	machine_does(client, SYS_CALL, ENDPOINT);
+	summon(A, SYS_REPLY, 0);
+}
+
+/* ... and the server, which has been called already, after a fast ReplyRecv. */
+static void summon_server(void)
+{
+	begin(2, false);
+	root_priority(50);
+	hosted_post_call(machine, 1, &(struct hosted_call){ .number = SYS_CALL, .cptr = ENDPOINT });
+	settle();
+	EXPECT(running(1) == server, true);
+	machine_program(server, reply_receive, 0);
+	summon(B, SYS_CALL, ENDPOINT);
+}
+
+/* The server has begun to wait on core 0, which still saves its registers when it is called on core 1. */
+static void call_what_is_saved(void)
+{
+	machine_make(2);
+	root = running(0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	client = make_thread(A, 100, 1);
+	server = make_thread(B, 100, 0);
+	root_priority(50);
+	EXPECT(running(0) == server && running(1) == client, true);
+	machine_program(server, receive, 0);
+	machine_invokes(client, B, TCB_SCHEDULE, 100, 1, ROOT_SLOT_TCB);
+	machine_does(client, SYS_CALL, ENDPOINT);
+}
+
+static void raise_client(void) { schedule(2, A, 150, 1); }
+static void raise_server(void) { schedule(2, B, 150, 1); }
+
+/* A third thread is ready on core 1, of a lower priority than the two, and never waits. */
+static void begin_with_third(void)
+{
+	begin(2, false);
+	third = make_thread(C, 50, 1);
+	machine_does(client, SYS_CALL, ENDPOINT);
+}
+
+static void lower_client(void)
+{
+	begin_with_third();
+	machine_program(server, reply_receive, 0);
+	machine_invokes(root, A, TCB_SCHEDULE, 20, 1, ROOT_SLOT_TCB);
+}
+
+/* Were it to answer, nothing would show that it has overtaken the third. */
+static void lower_server(void)
+{
+	begin_with_third();
+	machine_invokes(root, B, TCB_SCHEDULE, 20, 1, ROOT_SLOT_TCB);
+}
+
+static void raise_third(void)
+{
+	begin_with_third();
+	machine_program(server, reply_receive, 0);
+	machine_invokes(root, C, TCB_SCHEDULE, 150, 1, ROOT_SLOT_TCB);
+}
+
+static void signal_server(void)
+{
+	converse(2, false);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+/* A second caller, of another core. */
+static void call_too(void)
+{
+	converse(2, false);
+	machine_does(root, SYS_CALL, ENDPOINT);
+}
+
+/* Each of the two has an address space of its own. */
+static void revoke_space(uint64_t offset)
+{
+	converse(2, true);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL + offset, 0, 0);
+}
+
+static void revoke_space_of_client(void) { revoke_space(0); }
+static void revoke_space_of_server(void) { revoke_space(SERVERS); }
+
+static void unmap(uint64_t offset)
+{
+	converse(2, true);
+	machine_invokes(root, FRAME + offset, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void unmap_frame_of_client(void) { unmap(0); }
+static void unmap_frame_of_server(void) { unmap(SERVERS); }
+
+/* What the fast path did of the two calls: each case says which of these there are. */
+enum { NEITHER = 1 << 0, ANSWERED = 1 << 1, CALLED = 1 << 2, BOTH = 1 << 3 };
+enum { NOT_ONLY_ANSWERED = NEITHER | CALLED | BOTH, SOME = ANSWERED | CALLED | BOTH };
+
+static void whole(void)
+{
+	kernel_check(machine);
+	explore_outcome(machine_went_fast(server) * 2 + machine_went_fast(client));
+}
+
+static void server_was_told(void)
+{
+	whole();
+	EXPLORE_CHECK(server->state != THREAD_RECEIVING || !server->bound->word, "the server sleeps though it was signalled");
+}
+
+static bool answered(void)
+{
+	return machine_progress(client) == 1 && client->state == THREAD_READY && result(client) == SKERRY_OK &&
+	       server->state == THREAD_RECEIVING;
+}
+
+static void client_was_answered(void)
+{
+	whole();
+	EXPLORE_CHECK(answered(), "the client was not answered, or the server does not wait for the next");
+}
+
+static void client_moved(void)
+{
+	client_was_answered();
+	EXPLORE_CHECK(running(2) == client && !running(1), "the client is not where it was told to go");
+}
+
+static void server_moved(void)
+{
+	client_was_answered();
+	EXPLORE_CHECK(running(1) == client && server->next_core == 2, "the client has left, or the server forgot where to go");
+}
+
+static void space_is_gone(void)
+{
+	whole();
+	EXPLORE_CHECK(slot_empty(slot_of(SPACE)) || slot_empty(slot_of(SPACE + SERVERS)), "the space is still there");
+}
+
+#define ON(cores) .threads = cores, .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "the client is suspended", .set_up = stop_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server is suspended", .set_up = stop_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the client is resumed", .set_up = resume_client, .end = whole, .outcomes = CALLED | BOTH, ON(2) },
+	{ .name = "the server is resumed", .set_up = resume_server, .end = whole, .outcomes = ANSWERED | BOTH, ON(2) },
+	{ .name = "the client is destroyed", .set_up = destroy_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server is destroyed", .set_up = destroy_server, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the endpoint is deleted", .set_up = delete_endpoint, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the reply object is deleted", .set_up = delete_reply, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the client moves", .set_up = move_client, .end = client_moved, .outcomes = NOT_ONLY_ANSWERED, ON(3) },
+	{ .name = "the server moves", .set_up = move_server, .end = server_moved, .outcomes = NOT_ONLY_ANSWERED, ON(3) },
+	{ .name = "the server has to leave", .set_up = stop_server_by_moving, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
+	{ .name = "the client runs elsewhere", .set_up = summon_client, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
+	{ .name = "the server runs elsewhere", .set_up = summon_server, .end = whole, .outcomes = NEITHER | ANSWERED | CALLED, ON(2) },
+	{ .name = "the server was elsewhere", .set_up = call_what_is_saved, .end = whole, .outcomes = NEITHER, ON(2) },
+	{ .name = "the client's priority is lowered", .set_up = lower_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server's priority is lowered", .set_up = lower_server, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
+	{ .name = "the client's priority is raised", .set_up = raise_client, .end = client_was_answered, .outcomes = ANSWERED | BOTH, ON(2) },
+	{ .name = "the server's priority is raised", .set_up = raise_server, .end = client_was_answered, .outcomes = CALLED | BOTH, ON(2) },
+	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server is signalled", .set_up = signal_server, .end = server_was_told, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "another core calls, too", .set_up = call_too, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the client's address space is revoked", .set_up = revoke_space_of_client, .end = space_is_gone, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
+	{ .name = "the server's address space is revoked", .set_up = revoke_space_of_server, .end = space_is_gone, .outcomes = SOME, ON(2) },
+	{ .name = "a frame of the client's is unmapped", .set_up = unmap_frame_of_client, .end = client_was_answered, .outcomes = CALLED | BOTH, ON(2) },
+	{ .name = "a frame of the server's is unmapped", .set_up = unmap_frame_of_server, .end = client_was_answered, .outcomes = ANSWERED | BOTH, ON(2) },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that sleep until something happens (apps/libc/posix/event.c), over a
+ * network that is as small as can be: messages that a wire delivers, one timer,
+ * and one message that waits to be sent. A thread that sleeps for ever has
+ * missed its wake-up.
+ */
+#include <stdatomic.h>
+#include "layer-model.h"
+
+enum { SOON = 10, LATE = 20, MESSAGES = 3 };
+
+/* The network; the lock protects it. */
+static bool started, fired, unsent;
+static bool got[MESSAGES + 1]; /* message i has come */
+static uint32_t taken;
+static uint64_t timer;
+static bool done;
+
+/* What it shares with the wire, as a ring does. */
+static _Atomic uint32_t arrived, wanted, sent;
+
+bool net_poll(void)
+{
+	bool happened = false;
+
+	if (!started)
+		return false;
+	if (timer && clock_cycles() >= timer) {
+		timer = 0;
+		model_set(&fired);
+		happened = true;
+	}
+	while (taken != atomic_load_explicit(&arrived, memory_order_acquire)) {
+		model_set(&got[++taken]);
+		happened = true;
+	}
+	if (unsent)
+		atomic_store_explicit(&sent, 1, memory_order_release);
+	unsent = false;
+	return happened;
+}
+
+uint64_t net_deadline(void) { return timer; }
+
+bool net_prepare_sleep(void)
+{
+	if (!started)
+		return true;
+	atomic_exchange_explicit(&wanted, 1, memory_order_seq_cst);
+	return atomic_load_explicit(&arrived, memory_order_acquire) == taken;
+}
+
+static void deliver(uint32_t message)
+{
+	atomic_store_explicit(&arrived, message, memory_order_release);
+	if (atomic_exchange_explicit(&wanted, 0, memory_order_seq_cst))
+		platform_signal(PLATFORM_NET);
+}
+
+static void set_up(void)
+{
+	model_set_up();
+	explore_name(&arrived, sizeof(arrived), "arrived");
+	explore_name(&wanted, sizeof(wanted), "wanted");
+	explore_name(&sent, sizeof(sent), "sent");
+}
+
+static void begin_started(void) { started = true; }
+
+static void sleeper(const bool *condition)
+{
+	layer_lock();
+	model_wait_for(condition);
+	layer_unlock();
+}
+
+static void one_sleeps(unsigned self)
+{
+	if (self)
+		deliver(1);
+	else
+		sleeper(&got[1]);
+}
+
+/* The poller has armed nothing when another thread makes the first socket. */
+static void first_socket(unsigned self)
+{
+	if (self == 0) {
+		sleeper(&done);
+	} else if (self == 1) {
+		layer_lock();
+		started = true;
+		model_wait_for(&got[1]);
+		model_set(&done);
+		layer_unlock();
+	} else {
+		deliver(1);
+	}
+}
+
+/* A timer that another thread than the poller starts, or that is due before the poller's. */
+static void timer_of_another(unsigned self)
+{
+	if (self == 0) {
+		sleeper(&done);
+	} else if (self == 1) {
+		layer_lock();
+		timer = SOON;
+		model_wait_for(&fired);
+		model_set(&done);
+		layer_unlock();
+	} else {
+		model_set_time(SOON);
+	}
+}
+
+static void begin_with_timer(void)
+{
+	begin_started();
+	timer = LATE;
+}
+
+/* The thread that starts it does not wait: its system call ends. */
+static void timer_left_behind(unsigned self)
+{
+	if (self == 0) {
+		sleeper(&fired);
+	} else if (self == 1) {
+		layer_lock();
+		timer = SOON;
+		event_settle();
+		layer_unlock();
+	} else {
+		model_set_time(SOON);
+	}
+}
+
+/* A thread writes and sleeps on a futex, until the poller has the answer. */
+static void futex_after_write(unsigned self)
+{
+	if (self == 0) {
+		layer_lock();
+		model_wait_for(&got[1]);
+		done = true;
+		thread_signal(&threads[1]);
+		layer_unlock();
+	} else if (self == 1) {
+		layer_lock();
+		unsent = true;
+		event_leave();
+		while (!done)
+			thread_sleep(&threads[1], 0);
+		layer_unlock();
+	} else {
+		while (!atomic_load_explicit(&sent, memory_order_acquire))
+			explore_relax();
+		deliver(1);
+	}
+}
+
+/* Each thread waits for a message of its own and does not come back. */
+static void two_leave(unsigned self)
+{
+	if (self < 2) {
+		sleeper(&got[self + 1]);
+	} else {
+		deliver(1);
+		deliver(2);
+	}
+}
+
+/* One message ends two sleeps; the third thread's comes later. */
+static void three_leave(unsigned self)
+{
+	if (self < 3) {
+		sleeper(&got[self ? self : 1]);
+	} else {
+		deliver(1);
+		deliver(2);
+	}
+}
+
+/* A thread gives up at its deadline, as the poller or beside it. */
+static void gives_up(unsigned self)
+{
+	if (self == 0) {
+		layer_lock();
+		while (event_wait(SOON))
+			;
+		layer_unlock();
+	} else if (self == 1) {
+		sleeper(&got[1]);
+	} else {
+		model_set_time(SOON);
+		deliver(1);
+	}
+}
+
+CASE(one_sleeps, 2)
+CASE(first_socket, 3)
+CASE(timer_of_another, 3)
+CASE(timer_left_behind, 3)
+CASE(futex_after_write, 3)
+CASE(two_leave, 3)
+CASE(three_leave, 4)
+CASE(gives_up, 3)
+
+static const struct explore_case cases[] = {
+	{ .name = "one sleeps", RUN(2, begin_started, one_sleeps) },
+	{ .name = "the first socket beside a poller", RUN(3, 0, first_socket) },
+	{ .name = "a timer beside a poller", RUN(3, begin_started, timer_of_another) },
+	{ .name = "an earlier timer beside a poller", RUN(3, begin_with_timer, timer_of_another) },
+	{ .name = "a timer left behind", RUN(3, begin_started, timer_left_behind) },
+	{ .name = "a futex after a write", RUN(3, begin_started, futex_after_write) },
+	{ .name = "two leave", RUN(3, begin_started, two_leave) },
+	{ .name = "three leave", RUN(4, begin_started, three_leave) },
+	{ .name = "one gives up", RUN(3, begin_started, gives_up) },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return explore_main(argc, argv, cases); }
