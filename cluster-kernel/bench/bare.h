@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <x86intrin.h>
 #include "rtm-instructions.h"
 
 struct bare_node {
@@ -22,7 +21,7 @@ static inline struct bare_node *bare_enter(struct bare_clh *lock, struct bare_no
 	atomic_store_explicit(&mine->held, 1, memory_order_relaxed);
 	struct bare_node *before = atomic_exchange_explicit(&lock->tail, mine, memory_order_acq_rel);
 	while (atomic_load_explicit(&before->held, memory_order_acquire))
-		_mm_pause();
+		__builtin_ia32_pause();
 	return before;
 }
 

@@ -103,7 +103,7 @@ static void run(struct member *member)
 	uint64_t exclusive = self->section->exclusive;
 	pair_take(&self->pair);
 	for (;;) {
-		cycles_until(__rdtsc() + draw_exponential(&self->random, (double)self->delay));
+		cycles_until(__builtin_ia32_rdtsc() + draw_exponential(&self->random, (double)self->delay));
 		uint64_t wanted = cycles_begin();
 		if (wanted >= team->end)
 			return;

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include "cycles.h"
 #include "quantile.h"
 #include "team.h"
@@ -32,7 +31,7 @@ static void watch(struct member *self)
 	struct presence *presence = self->state;
 	uint64_t start = self->team->start, last = cycles_until(start), now, whole = start;
 	for (; last < self->team->end; last = now) {
-		now = __rdtsc();
+		now = __builtin_ia32_rdtsc();
 		if (now - last > GAP)
 			whole = now; /* it was away: not before the next slot */
 		uint64_t slot = (last - start) / SLOT, next = (now - start) / SLOT;
@@ -99,7 +98,7 @@ static void toss(struct member *self)
 		}
 		return;
 	}
-	while (ball.batches < BATCHES_MAX && __rdtsc() < self->team->end) {
+	while (ball.batches < BATCHES_MAX && __builtin_ia32_rdtsc() < self->team->end) {
 		uint64_t from = cycles_begin();
 		if (serve(&number))
 			ball.one_way[ball.batches++] = (double)(cycles_end() - from) / (2 * TRIPS);
@@ -127,25 +126,12 @@ static void transfers(const struct options *options)
 	}
 }
 
-static double tsc_hz(void)
-{
-	struct timespec from, now;
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	uint64_t tsc = __rdtsc();
-	double passed;
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		passed = (double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) * 1e-9;
-	} while (passed < 0.05);
-	return (double)(__rdtsc() - tsc) / passed;
-}
-
 int main(int argc, char **argv)
 {
 	struct options options;
 	options_read(&options, argc, argv, 1);
 	double together = overlap(&options);
-	printf("{\"tsc_hz\":%.0f,\"overlap\":%.4f,\"privileged\":%s,\"transfer\":[", tsc_hz(), together,
+	printf("{\"tsc_hz\":%.0f,\"overlap\":%.4f,\"privileged\":%s,\"transfer\":[", cycles_per_second(), together,
 	       privileged ? "true" : "false");
 	transfers(&options);
 	printf("]}\n");

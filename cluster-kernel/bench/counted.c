@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "counted.h"
+#include <stdbool.h>
 #include <stdio.h>
+#include "stat_fields.h"
 
 typedef unsigned long long number; /* of printf */
-
-static const char *const classes[LOCK_CLASSES] = { "kernel", "read", "write", "tcb", "endpoint", "notification", "run_queue" };
-static const char *const causes[ABORT_CAUSES] = { "explicit", "capacity", "conflict", "debug", "nested", "retry", "other" };
 
 void counted_read(struct core_stat *sum, const struct pair *pairs, uint64_t pair_size, unsigned cores)
 {
@@ -18,6 +17,17 @@ void counted_read(struct core_stat *sum, const struct pair *pairs, uint64_t pair
 	}
 }
 
+/* Members of an object: the counters of a part of a record, and no maxima, of which a difference says nothing. */
+static void print_members(const void *record, const struct stat_field *field, unsigned fields)
+{
+	const char *comma = "";
+	for (; fields; field++, fields--)
+		if (field->count == 1 && (field->kind == STAT_KIND_COUNT || field->kind == STAT_KIND_CYCLES)) {
+			printf("%s\"%s\":%llu", comma, field->name, (number)((const uint64_t *)record)[field->word]);
+			comma = ",";
+		}
+}
+
 void counted_print(const struct counted *counted)
 {
 	struct core_stat of;
@@ -25,17 +35,20 @@ void counted_print(const struct counted *counted)
 		((uint64_t *)&of)[i] = ((const uint64_t *)&counted->after)[i] - ((const uint64_t *)&counted->before)[i];
 	if (!of.entries)
 		return;
-	printf(",\"counted\":{\"entries\":%llu,\"locks\":{", (number)of.entries);
+	printf(",\"counted\":{");
+	print_members(&of, stat_core_fields, STAT_LENGTH(stat_core_fields));
+	printf(",\"locks\":{");
 	for (unsigned i = 0, shown = 0; i < LOCK_CLASSES; i++) {
-		const struct lock_stat *lock = &of.lock[i];
-		if (lock->grabs)
-			printf("%s\"%s\":{\"grabs\":%llu,\"conflicts\":%llu,\"spins\":%llu,\"wait\":%llu,\"hold\":%llu}", shown++ ? "," : "",
-			       classes[i], (number)lock->grabs, (number)lock->conflicts, (number)lock->spins, (number)lock->wait,
-			       (number)lock->hold);
+		if (!of.lock[i].grabs)
+			continue;
+		printf("%s\"%s\":{", shown++ ? "," : "", stat_class_names[i]);
+		print_members(&of.lock[i], stat_lock_fields, STAT_LENGTH(stat_lock_fields));
+		printf("}");
 	}
-	printf("},\"transactions\":{\"begun\":%llu,\"committed\":%llu,\"fallbacks\":%llu,\"aborted\":{",
-	       (number)of.transactions.begun, (number)of.transactions.committed, (number)of.transactions.fallbacks);
+	printf("},\"transactions\":{");
+	print_members(&of.transactions, stat_transaction_fields, STAT_LENGTH(stat_transaction_fields));
+	printf(",\"aborted\":{");
 	for (unsigned i = 0; i < ABORT_CAUSES; i++)
-		printf("%s\"%s\":%llu", i ? "," : "", causes[i], (number)of.transactions.aborted[i]);
+		printf("%s\"%s\":%llu", i ? "," : "", stat_cause_names[i], (number)of.transactions.aborted[i]);
 	printf("}}}");
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdint.h>
-#include <x86intrin.h>
 
 /*
  * Around what is measured: nothing of it begins before the one, or ends after the other (Intel SDM volume 2, RDTSC and
@@ -11,17 +10,17 @@
  */
 static inline uint64_t cycles_begin(void)
 {
-	_mm_lfence();
-	uint64_t now = __rdtsc();
-	_mm_lfence();
+	__builtin_ia32_lfence();
+	uint64_t now = __builtin_ia32_rdtsc();
+	__builtin_ia32_lfence();
 	return now;
 }
 
 static inline uint64_t cycles_end(void)
 {
 	unsigned processor;
-	uint64_t now = __rdtscp(&processor);
-	_mm_lfence();
+	uint64_t now = __builtin_ia32_rdtscp(&processor);
+	__builtin_ia32_lfence();
 	return now;
 }
 
@@ -29,7 +28,10 @@ static inline uint64_t cycles_end(void)
 static inline uint64_t cycles_until(uint64_t then)
 {
 	uint64_t now;
-	while ((now = __rdtsc()) < then)
+	while ((now = __builtin_ia32_rdtsc()) < then)
 		;
 	return now;
 }
+
+/* The counter's rate, measured against CLOCK_MONOTONIC for 50 ms. */
+double cycles_per_second(void);

@@ -53,11 +53,11 @@ static inline __attribute__((always_inline)) double trips(const struct pair *pai
 	uint64_t from = cycles_begin();
 	for (unsigned i = 0; i < TRIPS; i++) {
 		if (fenced)
-			_mm_lfence();
+			__builtin_ia32_lfence();
 		if (!empty)
 			pair_call(pair, message_info(i, 0, 0));
 		if (fenced)
-			_mm_lfence();
+			__builtin_ia32_lfence();
 		if (!empty)
 			pair_reply_receive(pair, message_info(i + 1, 0, 0));
 	}

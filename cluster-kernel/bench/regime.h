@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include REGIME_HEADER
+#include "kernel.h"
 
 /* Its name is its file's. */
 static inline bool regime_is(const char *name)

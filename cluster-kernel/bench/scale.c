@@ -31,7 +31,7 @@ static inline uint64_t play(struct player *player, const struct team *team, uint
 {
 	const struct pair *pair = &player->pair;
 	uint64_t entered = cycles_until(left + draw_exponential(&player->random, (double)player->mean));
-	_mm_lfence();
+	__builtin_ia32_lfence();
 	pair_enter(pair, number, pair->endpoint, info);
 	uint64_t now = cycles_end();
 	player->all++;
@@ -47,7 +47,7 @@ static void run(struct member *self)
 {
 	struct player *player = self->state;
 	const struct pair *pair = &player->pair;
-	uint64_t label = 0, now = __rdtsc();
+	uint64_t label = 0, now = __builtin_ia32_rdtsc();
 	pair_take(pair);
 	while (now < self->team->end) {
 		label = (label + 1) & 0xffff;

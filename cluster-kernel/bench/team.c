@@ -40,12 +40,12 @@ static void assemble(struct team *team, pthread_barrier_t *gate, uint64_t window
 	if (sched_setscheduler(0, SCHED_FIFO, &lowest) == 0)
 		team->privileged++;
 	if (atomic_fetch_add(&team->arrived, 1) + 1 == team->count) {
-		team->start = __rdtsc() + WARM_UP;
+		team->start = __builtin_ia32_rdtsc() + WARM_UP;
 		team->end = team->start + window;
 		atomic_store(&team->opened, window);
 	}
 	while (!atomic_load(&team->opened))
-		_mm_pause();
+		__builtin_ia32_pause();
 }
 
 struct entrance {

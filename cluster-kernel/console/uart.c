@@ -109,6 +109,16 @@ void uart_put(struct uart *u, char c)
 		set(u, DATA, (uint8_t)c);
 }
 
+bool uart_ready(struct uart *u)
+{
+	bool room = u->kind == BOOT_SERIAL_NONE || (get(u, LINE_STATUS) & STATUS_ROOM);
+
+	u->refused = room ? 0 : u->refused + 1;
+	if (u->refused >= PATIENCE)
+		u->stuck = true;
+	return room || u->stuck;
+}
+
 void uart_drain(const struct uart *u)
 {
 	if (u->kind != BOOT_SERIAL_NONE && !u->stuck)

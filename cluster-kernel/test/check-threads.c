@@ -31,8 +31,20 @@ static void check_timer(const struct world *world, const struct thread *thread)
 		return;
 	while (top->timer.parent)
 		top = top->timer.parent;
-	CHECK(top == world->kernel->cpu[thread->core]->shared.timers, "a thread's deadline is not where it says", thread, top);
+	CHECK(top == world->kernel->cpu[thread->core]->shared.timers.heap[thread->timer.level],
+	      "a thread's deadline is not where it says", thread, top);
+	CHECK(thread->timer.level == (thread->core == thread->next_core ? thread->priority : PRIORITIES - 1u),
+	      "a thread's deadline is in the wrong heap", thread, thread->timer.level);
 	CHECK(thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
+}
+
+/* At rest a core's thread has raised it; who waits is reported already, or waits for something else. */
+static void check_trap(const struct thread *thread)
+{
+	CHECK(!thread->context.raise || thread->state == THREAD_INACTIVE || thread->queued,
+	      "a thread goes on, or waits, with a trap to raise", thread, thread->state);
+	CHECK(!thread->context.raise || !thread->faulting, "a trap is reported, and to be raised again", thread, thread->state);
+	CHECK(!thread->context.raise || !thread->context.again, "a thread has both a call and a trap to make again", thread, 0);
 }
 
 static void check_ready(const struct world *world, const struct thread *thread)
@@ -80,6 +92,7 @@ static void check_thread(const struct world *world, const struct thread *t)
 	      t->core);
 	check_ready(world, t);
 	check_timer(world, t);
+	check_trap(t);
 	check_waiting(world, t);
 	if (t->bound) {
 		CHECK(world_find(world, OBJECT_NOTIFICATION, (uint64_t)t->bound), "a thread is bound to a dead notification", t, 0);
@@ -126,6 +139,20 @@ static unsigned check_heap(const struct cpu *cpu, const struct thread *t, const 
 	return right + 1;
 }
 
+/* Also the tournament tree above the heaps. */
+static void check_timers(const struct cpu *cpu)
+{
+	const struct timers *timers = &cpu->shared.timers;
+	for (unsigned p = 0; p < PRIORITIES; p++) {
+		const struct thread *root = timers->heap[p];
+		check_heap(cpu, root, 0);
+		CHECK(timers->first[PRIORITIES + p] == (root ? root->deadline : 0), "the first deadline of a priority is wrong", p, root);
+	}
+	for (unsigned i = 1; i < PRIORITIES; i++)
+		CHECK(timers->first[i] == timer_earlier(timers->first[2 * i], timers->first[2 * i + 1]),
+		      "the earlier of two deadlines is wrong", i, timers->first[i]);
+}
+
 static void check_core(const struct world *world, const struct cpu *cpu)
 {
 	const struct thread *current = cpu->shared.current, *idle = &cpu->shared.idle;
@@ -139,6 +166,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      "a core runs less than it could", cpu->own.index, cpu->shared.ready.highest);
 	CHECK(current == idle || (current->state == THREAD_READY && !current->queued && current->core == current->next_core),
 	      "a core runs a thread that must not", current, current->state);
+	CHECK(idle->state == THREAD_IDLE, "the idle thread did something", cpu->own.index, idle->state);
 	CHECK(cpu->own.loaded_thread == (current == idle ? 0 : current), "a core holds another thread's state", current,
 	      cpu->own.loaded_thread);
 	CHECK(current == idle || core->tls == current->context.registers.fs_base, "a core runs a thread with another FS base",
@@ -148,7 +176,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists", cpu->own.index,
 	      cpu->own.stat->idle_cycles);
 	CHECK(!cpu->own.woken, "a woken thread is in no queue", cpu->own.index, cpu->own.woken);
-	check_heap(cpu, cpu->shared.timers, 0);
+	check_timers(cpu);
 	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);
 	CHECK(!next || (core->timer && core->timer <= next), "a timer is set too late", core->timer, next);

@@ -96,6 +96,7 @@ void check_vspaces(const struct world *world)
 		      loaded);
 		CHECK(!loaded || (loaded->cores & loaded->fresh) >> c & 1, "an address space does not know a core that has loaded it",
 		      c, loaded->cores);
+		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c, cpu->shared.owed.count);
 		const struct thread *thread = cpu->shared.current;
 		CHECK(thread == &cpu->shared.idle || loaded == thread_vspace(thread),
 		      "a core runs a thread in a foreign address space", c, loaded);

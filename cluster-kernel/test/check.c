@@ -2,6 +2,7 @@
 #include "check.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <skerry/doorbell.h>
 #include <skerry/root_info.h>
 
@@ -21,9 +22,13 @@ static _Thread_local struct {
 	size_t count, room;
 } set;
 
+/* Neighbours in a CNode are neighbours here: a processor's caches take them by lines. */
+enum { NEIGHBOUR_BITS = 4 };
+
 static size_t place_of(const struct slot *slot)
 {
-	size_t i = ((uint64_t)slot >> SLOT_BITS) * 0x9e3779b97f4a7c15ull & (set.room - 1);
+	uint64_t at = (uint64_t)slot >> SLOT_BITS, block = at >> NEIGHBOUR_BITS;
+	size_t i = ((block * 0x9e3779b97f4a7c15ull >> 32 << NEIGHBOUR_BITS) + (at & ((1 << NEIGHBOUR_BITS) - 1))) & (set.room - 1);
 	while (set.table[i] && set.table[i] != slot)
 		i = (i + 1) & (set.room - 1);
 	return i;
@@ -94,9 +99,9 @@ static void add_contents(const struct cap *cap)
 
 static void find_slots(struct world *world)
 {
+	if (set.table)
+		memset(set.table, 0, set.room * sizeof(*set.table));
 	set.count = 0;
-	for (size_t i = 0; i < set.room; i++)
-		set.table[i] = 0;
 	add_cnode(world->machine->root_cnode, ROOT_CNODE_BITS);
 	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
 		add_thread(world->kernel->cpu[c]->shared.current);

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libFuzzer's door (random_input()), and mutations that know what a record is. */
+/* Mutations for libFuzzer that know what a record is. */
 #include <string.h>
 #include "random.h"
 
 enum { HEADER = 1 };
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	random_input(data, size, strcmp(REGIME_HEADER, "none.h") ? RANDOM_INPUT_CORES : 1);
-	return 0;
-}
 
 static uint32_t state;
 

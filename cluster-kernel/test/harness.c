@@ -5,9 +5,18 @@
 #include <string.h>
 #include "check.h"
 #include "message.h"
+#include "watch.h"
 
 struct hosted *machine;
 static const char *name;
+static unsigned steps, checked_every = 1;
+
+void check_every(unsigned number)
+{
+	checked_every = number;
+	if (number == 1)
+		kernel_check(machine);
+}
 
 void expect_failed(const char *file, int line, const char *expression, uint64_t got, uint64_t expected)
 {
@@ -19,7 +28,8 @@ void expect_failed(const char *file, int line, const char *expression, uint64_t 
 void settle(void)
 {
 	hosted_run(machine);
-	kernel_check(machine);
+	if (++steps % checked_every == 0)
+		kernel_check(machine);
 }
 
 void enter_once(void)
@@ -103,12 +113,16 @@ uint64_t result(const struct thread *thread) { return thread->context.registers.
 uint64_t badge(const struct thread *thread) { return thread->context.registers.rdi; }
 uint64_t word(const struct thread *thread, unsigned index) { return message_word(thread, index); }
 
+static char where[200];
+static const char *tell(void) { return where; }
+
 /* [--threads] [WORD]: cores as threads of the host, tests of several; only tests with the word in their name. */
 int main(int argc, char **argv)
 {
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
 	const char *word = argc > 1 + threads ? argv[1 + threads] : "";
+	watch(tell);
 	for (const struct test *test = tests; test->name; test++) {
 		unsigned cores = test->cores & ~TEST_ONCE;
 		unsigned repeats = test->cores & TEST_ONCE ? 1 : cores == 1 ? 2 : threads ? 5 : 20; /* other interleavings */
@@ -117,10 +131,14 @@ int main(int argc, char **argv)
 			continue;
 		name = test->name;
 		for (config.seed = 1; config.seed <= repeats; config.seed++) {
+			snprintf(where, sizeof(where), "this was '%s', interleaving %llu of %u", name,
+			         (unsigned long long)config.seed, repeats);
 			machine = hosted_create(&config);
 			if (config.seed % 2 == 0)
 				machine->kernel.quantum = 1; /* every preemption point is taken */
 			kernel_check(machine);
+			steps = 0;
+			checked_every = 1;
 			test->run();
 			hosted_destroy(machine);
 		}

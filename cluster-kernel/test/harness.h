@@ -45,6 +45,11 @@ struct thread *make_thread(uint64_t slot, unsigned priority, unsigned core);
 struct thread *running(unsigned core); /* null when the core idles */
 /* Lets everything run, then checks. */
 void settle(void);
+/*
+ * From now on settle() checks after each `number` of steps: for a test that makes thousands of like objects, where a
+ * check of all of them after each takes most of its time. 1, as at the start of each test, checks at once, too.
+ */
+void check_every(unsigned number);
 /* One kernel entry of a machine of one core, which has something to do: an interrupt, or what was posted. */
 void enter_once(void);
 void root_priority(unsigned priority);

@@ -332,9 +332,14 @@ static bool fault(struct hosted *machine, unsigned core)
 	const uint64_t words[5] = { 1, 2, 3, 4, 5 };
 	if (current(machine->kernel.cpu[core]) == machine->root)
 		return false;
+	unsigned kind = FAULT_EXCEPTION + pick(2);
+	bool trap = one_in(4);
 	if (operation_verbose)
-		fprintf(stderr, "core %u: a fault\n", core);
-	hosted_post_fault(machine, core, FAULT_EXCEPTION + pick(2), 5, words);
+		fprintf(stderr, "core %u: a %s\n", core, trap ? "trap" : "fault");
+	if (trap)
+		hosted_post_trap(machine, core);
+	else
+		hosted_post_fault(machine, core, kind, 5, words);
 	return true;
 }
 

@@ -53,11 +53,15 @@ static unsigned choose(void *argument, unsigned count)
 	return turns->state ? shuffle(&turns->state) % count : turns->next++ % count;
 }
 
+/* Somebody can still make calls: runs, or waits for a deadline that comes while the test runs. */
 static bool alive(const struct hosted *machine)
 {
+	enum { REACH_SLICES = 8 };
+	uint64_t horizon = hosted_now(machine) + REACH_SLICES * machine->kernel.slice;
 	for (unsigned c = 0; c < machine->config.cores; c++) {
 		const struct cpu *cpu = machine->kernel.cpu[c];
-		if (cpu->shared.current != &cpu->shared.idle || cpu->shared.timers)
+		uint64_t first = cpu->shared.timers.first[1]; /* the earliest deadline */
+		if (cpu->shared.current != &cpu->shared.idle || (first && first <= horizon))
 			return true;
 	}
 	return false;
@@ -134,7 +138,8 @@ static bool ask(void *argument, struct hosted *machine, unsigned core)
 	return false;
 }
 
-enum { ROUND = 300 }; /* calls of a core before all come to rest and are checked */
+enum { ROUND = 300 };       /* calls of a core before all come to rest and are checked */
+enum { ROUNDS_IDLE = 500 }; /* in which nobody makes a call: more means that somebody was not woken */
 
 /* Interrupts, so that those who wait for one go on. */
 static void stir(struct hosted *machine, uint64_t *state)
@@ -148,6 +153,7 @@ uint64_t random_threads(unsigned cores, uint64_t calls, uint64_t seed)
 	struct hosted *machine = create((struct hosted_config){ .cores = cores, .seed = seed, .threads = true });
 	struct share share[BOOT_MAX_CPUS];
 	uint64_t done = 0, state = seed | 1;
+	unsigned idle = 0;
 	for (unsigned c = 0; c < cores; c++)
 		share[c].records = records_random(seed * BOOT_MAX_CPUS + c);
 	machine->config.program = ask;
@@ -159,8 +165,11 @@ uint64_t random_threads(unsigned cores, uint64_t calls, uint64_t seed)
 		for (unsigned c = 0; c < cores; c++)
 			machine->core[c].quiet = false;
 		run(machine);
+		uint64_t before = done;
 		for (unsigned c = 0; c < cores; c++)
 			done += ROUND - share[c].left;
+		idle = done == before ? idle + 1 : 0;
+		CHECK(idle < ROUNDS_IDLE, "threads are alive, and none makes a system call", done, seed);
 	}
 	hosted_destroy(machine);
 	return done;

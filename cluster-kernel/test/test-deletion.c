@@ -271,11 +271,13 @@ enum { WAITERS = 200, WAITER = 20000 };
 /* Threads that wait for the object by this system call; the root task goes on then. */
 static void make_waiters(unsigned number, uint64_t object)
 {
+	check_every(20);
 	for (unsigned i = 0; i < WAITERS; i++)
 		make_thread(WAITER + 2 * i, 50, 0);
 	root_priority(10);
 	for (unsigned i = 0; i < WAITERS; i++)
 		simple(0, number, object);
+	check_every(1);
 	root_priority(255);
 }
 

@@ -44,12 +44,14 @@ static void listen(unsigned core)
 	copy(BADGED, NOTE, RIGHT_WRITE, 8);
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(DOORBELL_COUNT, core), W(BADGED)), SKERRY_BAD_ARGUMENT);
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, 60), W(BADGED)), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER), W(BADGED)), SKERRY_TRUNCATED);
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), NONE), SKERRY_BAD_CAP);
 	EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
 	machine = pair[0];
 	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, DOORBELL_COUNT), W(CNODE)), SKERRY_BAD_ARGUMENT);
 	EXPECT(call(CNODE, CNODE_MINT, W(BELL, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER), W(CNODE)), 0);
 	copy(BELL + 1, BELL, RIGHT_READ, 0);
+	EXPECT(call(CNODE, CNODE_MUTATE, W(BELL + 2, ROOT_SLOT_CHANNEL, RIGHT_ALL, 0), W(CNODE)), SKERRY_BUSY); /* derived from */
 	machine = saved;
 }
 
@@ -157,14 +159,20 @@ static void a_bell_from_afar(void)
 		struct hosted *saved = machine;
 		machine = pair[1];
 		run_both(); /* who was told to listen by another core begins to look */
-		EXPECT(pair[1]->kernel.cpu[core]->own.look_at > 0, true);
+		uint64_t look_at = pair[1]->kernel.cpu[core]->own.look_at;
+		EXPECT(look_at > 0, true);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
+		run_both();
+		EXPECT(pair[1]->kernel.cpu[core]->own.look_at, look_at); /* whatever comes before: not later */
 		struct thread *waiter = core ? make_thread(1010, 100, core) : pair[1]->root;
 		for (unsigned round = 0; round < 3; round++) {
 			machine = pair[1];
 			simple(core, SYS_WAIT, NOTE);
 			machine = saved;
 			EXPECT(waiter->state, THREAD_WAITING);
+			uint32_t entries = pair[1]->core[0].entries + pair[1]->core[1].entries;
 			EXPECT(ring(BELL), 0);
+			EXPECT(pair[1]->core[0].entries + pair[1]->core[1].entries, entries); /* no core with such a number here is interrupted */
 			EXPECT(waiter->state, THREAD_WAITING);
 			hosted_advance(pair[1], LOOK);
 			run_both();
@@ -276,6 +284,43 @@ static void more_bells_than_a_quantum(void)
 	end();
 }
 
+/* Of two channels one peer rings all its bells before each entry: the other is heard in its turn, near or afar. */
+static void hear_beside_a_flood(bool afar)
+{
+	enum { LOOK = 200 * 1000, ENTRIES = 4 };
+	struct hosted *saved = machine;
+	const struct hosted_link link[2] = { { .id = 1, .side = 0, .peer = 11, .peer_cores = 1, .afar = afar },
+		                             { .id = 2, .side = 0, .peer = 12, .peer_cores = 1, .afar = afar } };
+	const struct hosted_config config = { .cluster = 10, .cores = 1, .channel_count = 2, .channel = link,
+		                              .threads = saved->config.threads };
+	machine = hosted_create(&config);
+	machine->kernel.quantum = 1; /* a bell an entry */
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	for (unsigned c = 0; c < 2; c++)
+		EXPECT(call(ROOT_SLOT_CHANNEL + c, CHANNEL_LISTEN, W(NUMBER, 0), W(NOTE + c)), 0);
+	const struct notification *other = (const struct notification *)slot_of(NOTE + 1)->cap.object;
+	struct doorbell_page *page[2] = { machine->kernel.channel[0].heard, machine->kernel.channel[1].heard };
+	page[1]->core[0].pending[NUMBER / 64] = 1ull << NUMBER % 64;
+	for (unsigned entry = 0; entry < ENTRIES && !other->word; entry++) {
+		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
+			page[0]->core[0].pending[i] = ~0ull;
+		if (afar)
+			hosted_advance(machine, LOOK);
+		else
+			hosted_interrupt(&machine->core[0], HOSTED_VECTOR_DOORBELL);
+		enter_once();
+	}
+	EXPECT(other->word, 1);
+	hosted_destroy(machine);
+	machine = saved;
+}
+
+static void a_flood_drowns_no_other(void)
+{
+	hear_beside_a_flood(false);
+	hear_beside_a_flood(true);
+}
+
 /* Of another machine each look hears as many as it has time for: who rings without end gets no more of the core. */
 static void more_bells_from_afar_than_a_quantum(void)
 {
@@ -304,6 +349,7 @@ const struct test tests[] = {
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },
 	{ "more bells than a quantum", more_bells_than_a_quantum, 1 },
 	{ "more bells from afar than a quantum", more_bells_from_afar_than_a_quantum, 1 },
+	{ "a flood of bells drowns no other channel", a_flood_drowns_no_other, 1 },
 	{ "the peer has gone", the_peer_has_gone, 1 },
 	{ 0 },
 };

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
-#include <x86intrin.h>
-#include REGIME_HEADER
+#include "kernel.h"
 
 enum { CORES = 2, ALONE = 1000000, LARGE = 16 << 20 };
 enum { ABORTING = 5000, ENTRIES = 1000000, ENTRIES_LOCKED = 50000 }; /* the lock's order costs dearly where the host has other work */
@@ -31,10 +30,10 @@ void print(const char *format, ...) { (void)format; }
 void kernel_relax(struct cpu *cpu)
 {
 	(void)cpu;
-	_mm_pause();
+	__builtin_ia32_pause();
 	sched_yield();
 }
-uint64_t hosted_time(void) { return __rdtsc(); }
+uint64_t hosted_time(void) { return __builtin_ia32_rdtsc(); }
 
 #define EXPECT(condition) ((condition) ? (void)0 : failed(#condition, __LINE__))
 
@@ -170,7 +169,7 @@ static uint64_t done;
 
 static void nothing(struct cpu *cpu) { (void)cpu; }
 static void cannot_be_undone(struct cpu *cpu) { kernel_irrevocable(cpu); }
-static void pauses(struct cpu *cpu) { (void)cpu, _mm_pause(); }
+static void pauses(struct cpu *cpu) { (void)cpu, __builtin_ia32_pause(); }
 static void enters_the_host(struct cpu *cpu) { (void)cpu, sched_yield(); }
 static void writes_much(struct cpu *cpu)
 {

@@ -31,86 +31,6 @@ static void expect_message(const struct thread *thread)
 		EXPECT(word(thread, i), i + 1);
 }
 
-static void rights(void)
-{
-	objects();
-	EXPECT(send_on(0, SYS_CALL, READ_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(send_on(0, SYS_SEND, READ_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(send_on(0, SYS_NB_SEND, READ_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(receive_on(0, SYS_RECV, WRITE_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(receive_on(0, SYS_NB_RECV, WRITE_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(receive_on(0, SYS_REPLY_RECV, WRITE_ONLY), SKERRY_NO_RIGHTS);
-	EXPECT(send_on(0, SYS_SEND, REPLY), SKERRY_BAD_CAP);
-	EXPECT(send_on(0, SYS_CALL, 1999), SKERRY_BAD_CAP);
-	EXPECT(receive_on(0, SYS_RECV, ~0ull), SKERRY_BAD_CAP);
-	EXPECT(syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, EP), SKERRY_BAD_CAP);
-	EXPECT(receive_on(0, SYS_NB_RECV, EP), SKERRY_WOULD_BLOCK);
-	EXPECT(send_on(0, SYS_NB_SEND, EP), 0); /* dropped */
-	EXPECT(receive_on(0, SYS_NB_RECV, EP), SKERRY_WOULD_BLOCK);
-}
-
-static void the_receiver_waits(void)
-{
-	objects();
-	struct thread *root = running(0), *server = make_thread(SERVER, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), server);
-	receive_on(0, SYS_RECV, EP);
-	EXPECT(running(0), root);
-	send_on(0, SYS_SEND, BADGED);
-	expect_message(server);
-	EXPECT(server->state, THREAD_READY);
-}
-
-static void the_sender_waits(void)
-{
-	objects();
-	struct thread *root = running(0), *client = make_thread(CLIENT, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	send_on(0, SYS_SEND, BADGED);
-	EXPECT(client->state, THREAD_SENDING);
-	EXPECT(receive_on(0, SYS_NB_RECV, EP), 0);
-	expect_message(root);
-	EXPECT(client->state, THREAD_READY);
-}
-
-static void first_come_first_served(void)
-{
-	objects();
-	for (unsigned i = 0; i < 4; i++) {
-		copy(1030 + i, EP, RIGHT_ALL, 50 + i);
-		make_thread(1040 + 2 * i, 255, 0);
-		simple(0, SYS_YIELD, 0);
-		send_on(0, SYS_SEND, 1030 + i);
-	}
-	delete(1042); /* the second leaves the queue */
-	for (unsigned i = 0; i < 4; i++)
-		if (i != 1) {
-			EXPECT(receive_on(0, SYS_NB_RECV, EP), 0);
-			EXPECT(badge(running(0)), 50 + i);
-		}
-	EXPECT(receive_on(0, SYS_NB_RECV, EP), SKERRY_WOULD_BLOCK);
-}
-
-static void deletion_wakes_who_waits(void)
-{
-	objects();
-	struct thread *a = make_thread(SERVER, 255, 0), *b = make_thread(CLIENT, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), a);
-	receive_on(0, SYS_RECV, EP);
-	EXPECT(running(0), b);
-	receive_on(0, SYS_RECV, EP);
-	EXPECT(a->state, THREAD_RECEIVING);
-	EXPECT(b->state, THREAD_READY); /* the reply object was taken: BUSY */
-	EXPECT(result(b), SKERRY_BUSY);
-	simple(0, SYS_YIELD, 0);
-	revoke(EP);
-	delete(EP);
-	EXPECT(result(a), SKERRY_DELETED);
-	EXPECT(a->state, THREAD_READY);
-}
-
 static void across_cores(void)
 {
 	objects();
@@ -127,12 +47,58 @@ static void across_cores(void)
 	EXPECT(message_label(context_info(&running(0)->context)), 7);
 }
 
+/* A thread that was answered through a reply object sends and is stopped: the object holds another caller by then. */
+static void an_old_reply_object(void)
+{
+	objects();
+	make(OBJECT_ENDPOINT, 0, BADGED + 1, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		struct thread *client = make_thread(CLIENT + 2 * i, 255, 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), client);
+		send_on(0, SYS_CALL, EP);
+		EXPECT(receive_on(0, SYS_RECV, EP), 0);
+		EXPECT(client->state, THREAD_REPLY);
+		if (i)
+			break;
+		EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, REPLY), 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), client);
+		send_on(0, SYS_SEND, BADGED + 1);
+		EXPECT(client->state, THREAD_SENDING);
+	}
+	EXPECT(call(CLIENT, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, REPLY), 0);
+}
+
+/* The quantum ends with one of two waiters awake: until the deletion goes on, nobody can come to wait. */
+static void ending(void)
+{
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
+		                           .word = { EP } };
+	struct thread *waiter[2];
+	make(OBJECT_ENDPOINT, 0, EP, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		waiter[i] = make_thread(SERVER + 2 * i, 255, 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), waiter[i]);
+		syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, 0);
+	}
+	machine->kernel.quantum = 1;
+	hosted_post_call(machine, 0, &order);
+	enter_once();
+	EXPECT(waiter[0]->state, THREAD_READY);
+	EXPECT(waiter[1]->state, THREAD_RECEIVING);
+	EXPECT(slot_of(EP)->cap.type, OBJECT_ENDPOINT);
+	EXPECT(slot_of(EP)->cap.rights, 0);
+	settle();
+	EXPECT(waiter[1]->state, THREAD_READY);
+	EXPECT(slot_empty(slot_of(EP)), true);
+}
+
 const struct test tests[] = {
-	{ "rights of endpoints", rights, 1 },
-	{ "the receiver waits", the_receiver_waits, 1 },
-	{ "the sender waits", the_sender_waits, 1 },
-	{ "first come, first served", first_come_first_served, 1 },
-	{ "deleting an endpoint wakes who waits", deletion_wakes_who_waits, 1 },
 	{ "a call across cores", across_cores, 2 },
+	{ "an old reply object", an_old_reply_object, 1 },
+	{ "an endpoint that is ending", ending, 1 },
 	{ 0 },
 };

@@ -83,124 +83,6 @@ static void clear(uint64_t at)
 		delete(at + i);
 }
 
-static void capabilities_arrive(void)
-{
-	begin_received(EP);
-	for (unsigned count = 1; count <= MESSAGE_CAPS_MAX; count++) {
-		EXPECT(give(EP, (const uint64_t[]){ GIFT, GIFT + 1, GIFT + 2 }, count), count);
-		expect_gifts(RECEIVED, count);
-		answer(EP, NONE);
-		clear(RECEIVED);
-	}
-	EXPECT(give(EP, W(GIFT, GIFT + 1)), 2);
-	answer(EP, NONE);
-	revoke(GIFT);
-	EXPECT(slot_of(RECEIVED)->cap.type, 0);
-	EXPECT(slot_of(RECEIVED + 1)->cap.type, OBJECT_NOTIFICATION);
-}
-
-static void they_do_not_without_grant(void)
-{
-	begin_received(EP);
-	EXPECT(give(PLAIN, W(GIFT, GIFT + 1, GIFT + 2)), 0);
-	expect_gifts(RECEIVED, 0);
-}
-
-static void the_first_that_cannot_ends_it(void)
-{
-	begin_received(EP);
-	make(OBJECT_PAGE_TABLE, 0, OTHER, 1);
-	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(OTHER + 1, 0, 3, 0), W(CNODE)), 0);
-	/* of some there is but one; an empty slot; none; no such slot */
-	const uint64_t bad[] = { U, OTHER, OTHER + 1, OTHER + 2, 0, 1ull << 40 };
-	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		for (unsigned at = 0; at < MESSAGE_CAPS_MAX; at++) {
-			uint64_t caps[MESSAGE_CAPS_MAX] = { GIFT, GIFT + 1, GIFT + 2 };
-			caps[at] = bad[i];
-			EXPECT(give(EP, caps, MESSAGE_CAPS_MAX), at);
-			expect_gifts(RECEIVED, at);
-			EXPECT(slot_of(RECEIVED + 2)->cap.type, 0);
-			answer(EP, NONE);
-			clear(RECEIVED);
-		}
-	copy(RECEIVED + 1, VSPACE, RIGHT_ALL, 0); /* taken */
-	EXPECT(give(EP, W(GIFT, GIFT + 1, GIFT + 2)), 1);
-	EXPECT(slot_of(RECEIVED + 1)->cap.type, OBJECT_VSPACE);
-	EXPECT(slot_of(RECEIVED + 2)->cap.type, 0);
-}
-
-static void where_they_may_go(void)
-{
-	enum { LAST = 15 };
-	begin_received(EP);
-	make(OBJECT_CNODE, 4, NODE, 1);
-	copy(WEAK_NODE, NODE, RIGHT_READ, 0);
-	static const struct {
-		uint64_t node, slot, count;
-	} places[] = { { 0, 1, 0 }, { GIFT, 1, 0 }, { OTHER, 1, 0 }, { WEAK_NODE, 1, 0 }, { NODE, 0, 0 },
-		       { NODE, LAST + 1, 0 }, { NODE, ~0ull, 0 }, { NODE, LAST - 1, 2 }, { NODE, 3, 3 } };
-	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		const struct slot *slots = (const struct slot *)slot_of(NODE)->cap.object;
-		unsigned full = 0;
-		wants(server, places[i].node, places[i].slot);
-		EXPECT(give(EP, W(GIFT, GIFT + 1, GIFT + 2)), places[i].count);
-		answer(EP, NONE);
-		for (unsigned s = 1; s <= LAST; s++)
-			full += !slot_empty(&slots[s]);
-		EXPECT(full, places[i].count);
-		for (unsigned s = 1; s <= LAST; s++)
-			EXPECT(call(NODE, CNODE_DELETE, W(s), NONE), 0);
-	}
-}
-
-/* The right is that of the capability through which the sender sent, however long ago. */
-static void sender_waited(uint64_t cptr, unsigned count)
-{
-	begin();
-	simple(0, SYS_YIELD, 0); /* the client calls before the server receives */
-	syscall_on(0, SYS_CALL, cptr, 7, W(70), W(GIFT, GIFT + 1, GIFT + 2), 0);
-	EXPECT(client->state, THREAD_SENDING);
-	receive(EP);
-	EXPECT(client->state, THREAD_REPLY);
-	EXPECT(arrived(server), count);
-	expect_gifts(RECEIVED, count);
-}
-
-static void from_a_sender_that_waited(void) { sender_waited(EP, 3); }
-static void from_a_sender_that_waited_without_grant(void) { sender_waited(PLAIN, 0); }
-
-static void answers_carry_capabilities(void)
-{
-	begin_received(EP);
-	give(EP, NONE);
-	EXPECT(answer(EP, W(GIFT, GIFT + 1, GIFT + 2)), 3);
-	expect_gifts(ANSWERED, 3);
-	clear(ANSWERED);
-	give(EP, NONE);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 8, W(80), W(GIFT), REPLY), 0);
-	EXPECT(arrived(client), 1);
-	expect_gifts(ANSWERED, 1);
-}
-
-/* What counts is the right of the capability the call was received through, by whichever path that was. */
-static void answers_without_grant(void)
-{
-	begin_received(PLAIN);
-	give(EP, NONE);
-	EXPECT(answer(EP, W(GIFT)), 0); /* received through PLAIN */
-	give(EP, NONE);
-	EXPECT(answer(PLAIN, W(GIFT)), 1); /* through EP */
-	clear(ANSWERED);
-	give(EP, NONE);
-	answer(EP, NONE); /* by the fast path */
-	give(EP, NONE);
-	answer(PLAIN, NONE);
-	give(EP, NONE);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 8, W(80), W(GIFT), REPLY), 0);
-	EXPECT(arrived(client), 0);
-	expect_gifts(ANSWERED, 0);
-}
-
 /* Both wait for each other in turn on one core, where the fast path would take a short message. */
 static void long_messages_stay_whole(void)
 {
@@ -305,14 +187,6 @@ static void what_the_server_waits_for(void)
 }
 
 const struct test tests[] = {
-	{ "capabilities arrive", capabilities_arrive, 1 },
-	{ "no capabilities without GRANT", they_do_not_without_grant, 1 },
-	{ "the first capability that cannot go ends it", the_first_that_cannot_ends_it, 1 },
-	{ "where capabilities may go", where_they_may_go, 1 },
-	{ "capabilities of a sender that waited", from_a_sender_that_waited, 1 },
-	{ "none of a sender that waited without GRANT", from_a_sender_that_waited_without_grant, 1 },
-	{ "answers carry capabilities", answers_carry_capabilities, 1 },
-	{ "answers without GRANT", answers_without_grant, 1 },
 	{ "long messages stay whole", long_messages_stay_whole, 1 },
 	{ "both paths end in the same situation", both_paths_end_in_the_same, 1 },
 	{ "what the server waits for", what_the_server_waits_for, 1 },

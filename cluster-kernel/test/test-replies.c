@@ -1,106 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
 #include "harness.h"
 #include "message.h"
 #include "reply.h"
 
 enum { EP = 1000, REPLY = 1001, CLIENT = 1010, FAULT_EP = 1002 };
-
-/* The client has called, the root task has received and holds it in REPLY. */
-static struct thread *called(void)
-{
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	struct thread *client = make_thread(CLIENT, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), client);
-	syscall_on(0, SYS_CALL, EP, 3, W(30), NONE, 0);
-	EXPECT(client->state, THREAD_SENDING);
-	EXPECT(syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY), 0);
-	EXPECT(word(running(0), 0), 30);
-	EXPECT(client->state, THREAD_REPLY);
-	return client;
-}
-
-static uint64_t reply(uint64_t label, uint64_t value) { return syscall_on(0, SYS_REPLY, 0, label, W(value), NONE, REPLY); }
-
-static void once_only(void)
-{
-	struct thread *client = called();
-	EXPECT(syscall_on(0, SYS_NB_RECV, EP, 0, NONE, NONE, REPLY), SKERRY_BUSY);
-	EXPECT(reply(8, 99), 0);
-	EXPECT(client->state, THREAD_READY);
-	EXPECT(word(client, 0), 99);
-	EXPECT(message_label(context_info(&client->context)), 8);
-	EXPECT(reply(8, 98), SKERRY_NO_REPLY);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, 0), SKERRY_BAD_CAP);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, EP), SKERRY_BAD_CAP);
-}
-
-static void the_reply_object_goes(void)
-{
-	struct thread *client = called();
-	delete(REPLY);
-	EXPECT(client->state, THREAD_READY);
-	EXPECT(result(client), SKERRY_DELETED);
-}
-
-static void the_caller_goes(void)
-{
-	called();
-	const struct reply *object = (const struct reply *)slot_of(REPLY)->cap.object;
-	delete(CLIENT);
-	EXPECT(object->thread, 0);
-	EXPECT(reply(0, 0), SKERRY_NO_REPLY);
-}
-
-static void the_caller_is_suspended(void)
-{
-	struct thread *client = called();
-	EXPECT(call(CLIENT, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(client->state, THREAD_INACTIVE);
-	EXPECT(reply(0, 0), SKERRY_NO_REPLY);
-	EXPECT(call(CLIENT, TCB_RESUME, NONE, NONE), 0);
-	EXPECT(client->state, THREAD_READY);
-}
-
-/* The client faults and its fault arrives. */
-static struct thread *faulted(void)
-{
-	static const uint64_t words[4] = { 0x1234, 0x5678, 0xdead000, 6 };
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	copy(FAULT_EP, EP, RIGHT_WRITE, 77);
-	struct thread *client = make_thread(CLIENT, 255, 0);
-	client->fault_cptr = FAULT_EP;
-	simple(0, SYS_YIELD, 0);
-	client->context.registers.rbx = 4711;
-	hosted_post_fault(machine, 0, FAULT_PAGE, 4, words);
-	settle();
-	EXPECT(syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY), 0);
-	EXPECT(badge(running(0)), 77);
-	EXPECT(message_label(context_info(&running(0)->context)), FAULT_PAGE);
-	for (unsigned i = 0; i < 4; i++)
-		EXPECT(word(running(0), i), words[i]);
-	return client;
-}
-
-static void a_fault_is_answered(void)
-{
-	struct thread *client = faulted();
-	struct thread_registers before = client->context.registers;
-	EXPECT(reply(0, 5), 0);
-	EXPECT(client->state, THREAD_READY);
-	EXPECT(client->context.registers.rdx, before.rdx); /* registers stay as they are */
-	EXPECT(client->context.registers.rbx, 4711);
-}
-
-static void a_fault_is_fatal(void)
-{
-	struct thread *client = faulted();
-	EXPECT(reply(1, 0), 0);
-	EXPECT(client->state, THREAD_INACTIVE);
-	EXPECT(client->faulting, 0);
-}
 
 static void nobody_handles_a_fault(void)
 {
@@ -114,22 +18,85 @@ static void nobody_handles_a_fault(void)
 	EXPECT(machine->console_size != 0, true);
 }
 
-static void an_unknown_system_call_is_a_fault(void)
+/* Lines on the console that begin like this. */
+static unsigned lines(const char *start)
 {
+	char text[HOSTED_CONSOLE + 1] = { 0 };
+	unsigned found = 0;
+	EXPECT(machine->console_size < HOSTED_CONSOLE, true);
+	for (unsigned i = 0; i < machine->console_size; i++)
+		text[i] = machine->console[i];
+	for (const char *at = text; (at = strstr(at, start)); at++)
+		found += at == text || at[-1] == '\n';
+	return found;
+}
+
+static void fault_without_handler(struct thread *client, uint64_t times)
+{
+	static const uint64_t words[4] = { 0x1234, 2, 3, 4 };
+	for (; times; times--) {
+		EXPECT(call(CLIENT, TCB_RESUME, NONE, NONE), 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), client);
+		hosted_post_fault(machine, 0, FAULT_EXCEPTION, 4, words);
+		settle();
+		EXPECT(client->state, THREAD_INACTIVE);
+	}
+}
+
+/* Of a thread that faults in a loop; each report takes a serial line some 10 ms, with the lock held. */
+static void reports_of_faults_are_limited(void)
+{
+	enum { BURST = 8, MANY = 100 };
 	struct thread *client = make_thread(CLIENT, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	simple(0, 1234, 0);
-	EXPECT(client->state, THREAD_INACTIVE);
+	EXPECT(call(CLIENT, TCB_SUSPEND, NONE, NONE), 0);
+	hosted_advance(machine, 1000 * machine->kernel.tsc_hz); /* the boot is long ago */
+	const char *line = "kernel: thread without fault handler stopped: fault", *more = "kernel: 92 more threads";
+	fault_without_handler(client, 1);
+	EXPECT(lines("kernel: thread without fault handler stopped: fault 1 rip 0x0000000000001234 sp 0x0000000000000002 "
+	             "0x0000000000000003 0x0000000000000004\n"), 1);
+	fault_without_handler(client, MANY - 1);
+	EXPECT(lines(line), BURST);
+	EXPECT(lines(more), 0);
+	hosted_advance(machine, 2 * machine->kernel.slice); /* the timer may still be set for the end of a slice */
+	settle();
+	EXPECT(lines(more), 0);
+	hosted_advance(machine, machine->kernel.tsc_hz);
+	settle();
+	EXPECT(lines(more), 1); /* though no other report comes */
+	fault_without_handler(client, 10);
+	EXPECT(lines(line), BURST + 1);
+	EXPECT(lines("kernel: 9 more threads"), 0);
+	hosted_advance(machine, machine->kernel.tsc_hz);
+	fault_without_handler(client, 1);
+	EXPECT(lines(line), BURST + 2);
+	EXPECT(lines("kernel: 9 more threads"), 1);
+	hosted_advance(machine, 1000 * machine->kernel.tsc_hz);
+	fault_without_handler(client, 10);
+	EXPECT(lines(line), BURST + 2 + BURST);
+}
+
+/* A byte that finds no room is put later: between two looks the kernel is left. */
+static void nobody_waits_for_the_console_in_the_kernel(void)
+{
+	const uint32_t before = machine->console_size;
+	struct hosted_call put = { .number = SYS_DEBUG_PUT, .cptr = 'x' };
+	machine->console_busy = 5;
+	hosted_post_call(machine, 0, &put);
+	for (unsigned i = 0; i < 5; i++) {
+		enter_once();
+		EXPECT(machine->console_size, before);
+		EXPECT(running(0)->context.again, true);
+	}
+	enter_once();
+	EXPECT(machine->console_size, before + 1);
+	EXPECT(running(0)->context.again, false);
+	EXPECT(result(running(0)), 0);
 }
 
 const struct test tests[] = {
-	{ "a caller is answered once only", once_only, 1 },
-	{ "the reply object goes", the_reply_object_goes, 1 },
-	{ "the caller goes", the_caller_goes, 1 },
-	{ "the caller is suspended", the_caller_is_suspended, 1 },
-	{ "a fault is answered", a_fault_is_answered, 1 },
-	{ "a fault is fatal", a_fault_is_fatal, 1 },
 	{ "nobody handles a fault", nobody_handles_a_fault, 1 },
-	{ "an unknown system call is a fault", an_unknown_system_call_is_a_fault, 1 },
+	{ "reports of faults are limited", reports_of_faults_are_limited, 1 | TEST_ONCE },
+	{ "nobody waits for the console in the kernel", nobody_waits_for_the_console_in_the_kernel, 1 },
 	{ 0 },
 };

@@ -170,6 +170,38 @@ static void an_address_space_goes_under_others(void)
 	EXPECT(running(1) == a || running(1) == b, true);
 }
 
+static void one_leaves_from_below(void)
+{
+	struct thread *higher = make_thread(A, 100, 0);
+	make_thread(B, 50, 0);
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(machine->kernel.cpu[0]->shared.ready.highest, 100);
+	lower(1);
+	EXPECT(running(0), higher);
+}
+
+/* One entry wakes two. */
+static void woken_in_order(void)
+{
+	enum { GATE = 1900, WAITER = 1910 };
+	struct thread *waiter[2];
+	make(OBJECT_ENDPOINT, 0, GATE, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		waiter[i] = make_thread(WAITER + 2 * i, 255, 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), waiter[i]);
+		syscall_on(0, SYS_RECV, GATE, 0, NONE, NONE, 0);
+		EXPECT(call(WAITER + 2 * i, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
+	}
+	delete(GATE);
+	EXPECT(waiter[0]->state, THREAD_READY);
+	EXPECT(waiter[1]->state, THREAD_READY);
+	root_priority(1);
+	EXPECT(running(0), waiter[0]);
+	simple(0, SYS_YIELD, 0);
+	EXPECT(running(0), waiter[1]);
+}
+
 const struct test tests[] = {
 	{ "the highest runs", the_highest_runs, 1 },
 	{ "slices go round", slices_go_round, 1 },
@@ -179,5 +211,7 @@ const struct test tests[] = {
 	{ "a thread is destroyed before it is saved", a_thread_is_destroyed_before_it_is_saved, 2 },
 	{ "no system call is lost", no_system_call_is_lost, 2 },
 	{ "an address space goes under others", an_address_space_goes_under_others, 2 },
+	{ "a thread leaves the queue below others", one_leaves_from_below, 1 },
+	{ "threads that one entry wakes run in their order", woken_in_order, 1 },
 	{ 0 },
 };

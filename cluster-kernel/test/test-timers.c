@@ -65,7 +65,7 @@ static void each_at_its_time(void)
 	begin();
 	for (unsigned at = 0; at < MOMENTS; at++)
 		expect_expired(at, 0);
-	EXPECT(machine->kernel.cpu[0]->shared.timers, 0);
+	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
 }
 
 /* All are late: they run by their deadlines, however many entries it takes to wake them. */
@@ -100,7 +100,23 @@ static void more_than_a_quantum(void)
 			EXPECT(awake, before + 1);
 	}
 	EXPECT(entries > 1, true);
+	EXPECT(entries < COUNT, machine->kernel.quantum != 1);
 	settle();
+}
+
+/* A wait until a moment that has passed ends at once: the core does not look for other ready threads. */
+static void a_deadline_that_has_passed_is_not_waited_for(void)
+{
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	struct thread *equal = make_thread(WAITER, 50, 0);
+	root_priority(50);
+	while (running(0) != machine->root)
+		simple(0, SYS_YIELD, 0);
+	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_WAIT, .cptr = NOTE, .word = { machine->time } });
+	enter_once();
+	EXPECT(running(0), machine->root);
+	EXPECT(result(machine->root), SKERRY_TIMED_OUT);
+	EXPECT(equal->state, THREAD_READY);
 }
 
 /* Suspended in any order; some make their call again. */
@@ -127,6 +143,70 @@ static void cancelled_by_suspension(void)
 }
 
 /* Signals end waits in the order in which they began, which is not that of the deadlines. */
+/* However many deadlines have passed: the first entry wakes the highest thread, whose deadline came last, and it runs. */
+static void the_highest_priority_first(void)
+{
+	begin();
+	struct thread *high = make_thread(WAITER + 2 * COUNT, 250, 0);
+	EXPECT(running(0), high);
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(moment(MOMENTS)), NONE, 0);
+	go_to(moment(MOMENTS + 1));
+	enter_once();
+	EXPECT(running(0), high);
+	EXPECT(result(high), SKERRY_TIMED_OUT);
+	settle(); /* the timer has nothing to do below it */
+	EXPECT(running(0), high);
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(0), NONE, 0);
+	settle();
+	for (unsigned i = 0; i < COUNT; i++)
+		EXPECT(result(waiter[i]), SKERRY_TIMED_OUT);
+	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
+}
+
+/* A thread of a higher priority is not interrupted for them; they are due when the core comes down to theirs. */
+static void below_what_runs_they_wait(void)
+{
+	begin();
+	root_priority(200);
+	go_to(moment(MOMENTS + 1));
+	settle();
+	EXPECT(running(0), machine->root);
+	for (unsigned i = 0; i < COUNT; i++)
+		EXPECT(waiter[i]->state, THREAD_WAITING);
+	/* raised above what runs, one is due at once */
+	EXPECT(call(WAITER, TCB_SCHEDULE, W(250, 0), W(ROOT_SLOT_TCB)), 0);
+	settle();
+	EXPECT(running(0), waiter[0]);
+	EXPECT(result(waiter[0]), SKERRY_TIMED_OUT);
+	EXPECT(simple(0, SYS_POLL, NOTE), 0);
+	EXPECT(call(WAITER, TCB_SUSPEND, NONE, NONE), 0);
+	/* lowered below them, what runs lets all of them go on */
+	root_priority(50);
+	settle();
+	for (unsigned i = 1; i < COUNT; i++) {
+		EXPECT(waiter[i]->state, THREAD_READY);
+		EXPECT(result(waiter[i]), SKERRY_TIMED_OUT);
+	}
+}
+
+/* One that is to leave for another core is not kept by what runs on this one. */
+static void a_move_ends_the_wait(void)
+{
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	struct thread *low = make_thread(WAITER, 100, 1);
+	syscall_on(1, SYS_WAIT, NOTE, 0, W(machine->time + APART), NONE, 0);
+	struct thread *high = make_thread(WAITER + 2, 200, 1);
+	hosted_advance(machine, 2 * APART);
+	settle();
+	EXPECT(running(1), high);
+	EXPECT(low->state, THREAD_WAITING);
+	EXPECT(call(WAITER, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
+	settle();
+	EXPECT(low->state, THREAD_READY);
+	EXPECT(low->core, 0);
+	EXPECT(result(low), SKERRY_TIMED_OUT);
+}
+
 static void cancelled_by_signals(void)
 {
 	begin();
@@ -136,7 +216,7 @@ static void cancelled_by_signals(void)
 		EXPECT(waiter[i]->state, THREAD_READY);
 		EXPECT(waiter[i]->in_timers, 0);
 	}
-	EXPECT(machine->kernel.cpu[0]->shared.timers, 0);
+	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
 	go_to(moment(MOMENTS));
 	settle();
 	for (unsigned i = 0; i < COUNT; i++)
@@ -148,7 +228,7 @@ static void cancelled_all_at_once(void)
 	begin();
 	root_priority(200);
 	delete(NOTE);
-	EXPECT(machine->kernel.cpu[0]->shared.timers, 0);
+	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
 	for (unsigned i = 0; i < COUNT; i++)
 		EXPECT(result(waiter[i]), SKERRY_DELETED);
 }
@@ -156,7 +236,11 @@ static void cancelled_all_at_once(void)
 const struct test tests[] = {
 	{ "deadlines: each at its time", each_at_its_time, 1 },
 	{ "deadlines: in order", in_order, 1 },
+	{ "deadlines: one that has passed is not waited for", a_deadline_that_has_passed_is_not_waited_for, 1 },
 	{ "deadlines: more than a quantum", more_than_a_quantum, 1 },
+	{ "deadlines: the highest priority first", the_highest_priority_first, 1 },
+	{ "deadlines: below what runs they wait", below_what_runs_they_wait, 1 },
+	{ "deadlines: a move ends the wait", a_move_ends_the_wait, 2 },
 	{ "deadlines: cancelled by suspension", cancelled_by_suspension, 1 },
 	{ "deadlines: cancelled by signals", cancelled_by_signals, 1 },
 	{ "deadlines: cancelled all at once", cancelled_all_at_once, 1 },

@@ -7,6 +7,7 @@
 #include "arch.h"
 #include "harness.h"
 #include "vspace.h"
+#include "work.h"
 
 enum { SPACE = 1000, TABLES = 1010, FRAME = 1020, TENANT = 1030, OTHER = 1040, EP = 1050, REPLY = 1051 };
 #define AT 0x8000000000ull
@@ -163,6 +164,120 @@ static void a_stale_capability_unmaps_nothing(void)
 	EXPECT(*vspace_entry(next, AT, LEVEL_4K, &missing), 0);
 }
 
+/* Rounds in which cores forget what goes with `slot`, with this quantum of each entry. */
+static uint64_t rounds_to_revoke(uint64_t slot, int quantum)
+{
+	uint64_t before = machine->kernel.tlb_round;
+	machine->kernel.quantum = quantum;
+	revoke(slot);
+	return machine->kernel.tlb_round - before;
+}
+
+enum { MANY = 120, COPIES = 1100, HERE_AND_THERE = 10, SPACES = 1300, SPACE_TABLES = 1320, TENANTS = 1360 };
+
+/* Core 1 runs in the root task's space, where many pages are at once: one round for each quantum, not for each page. */
+static void many_pages(void)
+{
+	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(TABLES + i, PAGE_TABLE_MAP, W(AT), W(VSPACE)), 0);
+	make(OBJECT_FRAME_4K, 0, FRAME, 1);
+	make_thread(OTHER, 100, 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		copy(COPIES + i, FRAME, RIGHT_ALL, 0);
+		EXPECT(call(COPIES + i, FRAME_MAP, W(AT + i * 4096ull, RIGHT_ALL, 0), W(VSPACE)), 0);
+	}
+	for (unsigned i = 0; i < MANY; i += 8)
+		EXPECT(hosted_touch(machine, 1, AT + i * 4096ull) != 0, true);
+	EXPECT(rounds_to_revoke(FRAME, WORK_QUANTUM) <= MANY / 10, true);
+	for (unsigned i = 0; i < MANY; i++)
+		EXPECT(hosted_touch(machine, 1, AT + i * 4096ull), 0);
+}
+
+/* Threads of core 1, each in a space of its own, in which the frame is mapped. */
+static void make_tenants(struct thread **thread)
+{
+	make(OBJECT_FRAME_4K, 0, FRAME, 1);
+	for (unsigned i = 0; i < HERE_AND_THERE; i++) {
+		make_space(SPACES + i, SPACE_TABLES + 3 * i);
+		copy(COPIES + i, FRAME, RIGHT_ALL, 0);
+		EXPECT(map(COPIES + i, SPACES + i), 0);
+		thread[i] = make_thread(TENANTS + 2 * i, 100, 1);
+		EXPECT(call(TENANTS + 2 * i, TCB_SUSPEND, NONE, NONE), 0);
+		EXPECT(call(TENANTS + 2 * i, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACES + i, TENANTS + 2 * i + 1)), 0);
+		EXPECT(call(TENANTS + 2 * i, TCB_RESUME, NONE, NONE), 0);
+	}
+	for (unsigned i = 0; i < HERE_AND_THERE; i++) {
+		go_to(1, thread[i]);
+		EXPECT(physical_at(1), frame(0));
+	}
+}
+
+/* More spaces than a round has room for. */
+static void many_spaces(void)
+{
+	struct thread *thread[HERE_AND_THERE];
+	make_tenants(thread);
+	EXPECT(rounds_to_revoke(FRAME, WORK_QUANTUM), 2);
+	for (unsigned i = 0; i < HERE_AND_THERE; i++) {
+		go_to(1, thread[i]);
+		EXPECT(physical_at(1), 0);
+	}
+}
+
+/* An entry that stops at a preemption point leaves nothing to forget behind. */
+static void a_page_at_a_time(void)
+{
+	struct thread *thread[HERE_AND_THERE];
+	make_tenants(thread);
+	EXPECT(rounds_to_revoke(FRAME, 1), HERE_AND_THERE);
+}
+
+/* A page is taken from a space, and the space goes, in one entry: nothing is left to forget of it. */
+static void page_and_space(void)
+{
+	enum { POOL = 1090 };
+	make(OBJECT_UNTYPED, 16, POOL, 1);
+	begin(1);
+	fill(1);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, SPACE + 1, 1), W(CNODE)), 0);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_FRAME_4K, 0, FRAME + 5, 1), W(CNODE)), 0);
+	make(OBJECT_PAGE_TABLE, 0, TABLES + 6, 3);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(TABLES + 6 + i, PAGE_TABLE_MAP, W(AT), W(SPACE + 1)), 0);
+	EXPECT(map(FRAME + 5, SPACE + 1), 0);
+	EXPECT(call(TENANT, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(TENANT, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE + 1, TENANT + 1)), 0);
+	EXPECT(call(TENANT, TCB_RESUME, NONE, NONE), 0);
+	go_to(1, tenant);
+	EXPECT(physical_at(1), frame(5));
+	EXPECT(call(TENANT, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(rounds_to_revoke(POOL, WORK_QUANTUM), 0); /* the end of the space was one already */
+	EXPECT(running(1), other);
+}
+
+/* A page's capability lies in a CNode that is doomed and that nobody can go on deleting: the core's timer does. */
+static void page_by_the_clock(void)
+{
+	enum { MEMORY = 1080, NODE, INSIDE = 2, LAST = 15 };
+	begin(1);
+	fill(1);
+	make(OBJECT_UNTYPED, 16, MEMORY, 1);
+	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 1), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_MOVE, W(INSIDE, MEMORY), W(CNODE)), 0);
+	EXPECT(call(NODE, CNODE_MOVE, W(LAST, FRAME), W(CNODE)), 0);
+	machine->kernel.quantum = 1;
+	EXPECT(call(NODE, CNODE_REVOKE, W(INSIDE), NONE), SKERRY_BAD_CAP);
+	EXPECT(machine->kernel.doomed != 0, true);
+	for (unsigned i = 0; i < 100 && machine->kernel.doomed; i++) {
+		hosted_advance(machine, machine->kernel.tsc_hz / 1000);
+		settle();
+	}
+	EXPECT(machine->kernel.doomed == 0, true);
+	go_to(1, tenant);
+	EXPECT(physical_at(1), 0);
+}
+
 const struct test tests[] = {
 	{ "a space that is not loaded loses a page", unmapped_here, 1 },
 	{ "a space that is not loaded loses a page by another core", unmapped_by_another_core, 2 },
@@ -172,5 +287,10 @@ const struct test tests[] = {
 	{ "a space takes another's place under another core", successor_on_another_core, 2 },
 	{ "a space changes during a call", changed_during_a_call, 1 },
 	{ "a stale capability unmaps nothing", a_stale_capability_unmaps_nothing, 1 },
+	{ "many pages of a running space go in few rounds", many_pages, 2 },
+	{ "pages of more spaces go than a round has room for", many_spaces, 2 },
+	{ "pages go one at a time", a_page_at_a_time, 2 },
+	{ "a space goes together with its pages", page_and_space, 2 },
+	{ "a page goes by the clock", page_by_the_clock, 2 },
 	{ 0 },
 };

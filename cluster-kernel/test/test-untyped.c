@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "harness.h"
 #include "kernel.h"
+#include "message.h"
+#include "work.h"
 
 static uint64_t retype(uint64_t untyped, uint64_t object, uint64_t bits, uint64_t slot, uint64_t count)
 {
@@ -133,6 +135,34 @@ static void large_frames_are_zeroed_by_and_by(void)
 		EXPECT(memory[i], 0);
 }
 
+/*
+ * The gap that alignment skips holds what a program wrote. A retype stops while it zeroes the memory behind the gap; a
+ * second retype of the same untyped meanwhile gets zeroed memory.
+ */
+static void a_skipped_gap_is_not_taken_for_zeroed(void)
+{
+	make(OBJECT_UNTYPED, 18, 1000, 1);
+	uint64_t *memory = direct(slot_of(1000)->cap.object), size = 1 << 18;
+	EXPECT(retype(1000, OBJECT_FRAME_4K, 0, 1010, 64), 0);
+	for (uint64_t i = 0; i < size / 8; i++)
+		memory[i] = 0x4141414141414141;
+	revoke(1000);
+	EXPECT(retype(1000, OBJECT_ENDPOINT, 0, 1200, 1), 0);
+	struct thread *root = running(0), *high = begin(2);
+	retype(1000, OBJECT_CNODE, 11, 1201, 1); /* 128 KiB, at 128 KiB */
+	EXPECT(running(0), high);
+	EXPECT(root->context.again, true);
+	EXPECT(retype(1000, OBJECT_PAGE_TABLE, 0, 1202, 1), 0);
+	const uint64_t *table = (uint64_t *)slot_of(1202)->cap.object;
+	for (unsigned i = 0; i < 512; i++)
+		EXPECT(table[i], 0);
+	go_on();
+	EXPECT(running(0), root);
+	EXPECT(result(root), SKERRY_NO_MEMORY); /* the page table took the start of the only aligned half */
+	revoke(1000);
+	EXPECT(retype(1000, OBJECT_CNODE, 11, 1201, 2), 0);
+}
+
 static void many_objects_are_made_by_and_by(void)
 {
 	make(OBJECT_UNTYPED, 21, 1000, 1);
@@ -153,12 +183,96 @@ static void many_objects_are_made_by_and_by(void)
 	make(OBJECT_ENDPOINT, 0, 3199, 1);
 	go_on();
 	EXPECT(result(root), SKERRY_SLOT_FULL);
-	EXPECT(word(root, 2), 3000 + made);
+	EXPECT(word(root, 2) >= 3000 + made, true);
+	made = word(root, 2) - 3000; /* up to the entry that was to fill 3199 */
+	EXPECT(word(root, 3), 200 - made);
+	EXPECT(slot_empty(slot_of(3000 + made - 1)), false);
+	EXPECT(slot_empty(slot_of(3000 + made)), 3000 + made != 3199);
 	delete(3199);
 	EXPECT(retype(1000, OBJECT_VSPACE, 0, 3000 + made, 200 - made), 0);
 	EXPECT(slot_of(3199)->cap.object, slot_of(3001)->cap.object + (198ull << VSPACE_BITS));
 	EXPECT(retype(1000, OBJECT_VSPACE, 0, 3300, 56), 0);
 	EXPECT(retype(1000, OBJECT_ENDPOINT, 0, 3400, 1), SKERRY_NO_MEMORY);
+}
+
+/* Kernel entries of a retype of `count` objects from a new untyped. */
+static unsigned entries_of_retype(uint64_t object, unsigned bits, uint64_t count)
+{
+	make(OBJECT_UNTYPED, 21, 1000, 1);
+	struct hosted_call order = { .number = SYS_CALL, .cptr = 1000, .info = message_info(UNTYPED_RETYPE, 1, 4),
+		                     .word = { object, bits, 1100, count } };
+	thread_ipc_buffer(running(0))->caps[0] = CNODE;
+	hosted_post_call(machine, 0, &order);
+	unsigned entries = 0;
+	while (!hosted_done(machine, 0) || running(0)->context.again) {
+		enter_once();
+		entries++;
+	}
+	EXPECT(result(running(0)), 0);
+	EXPECT(slot_empty(slot_of(1100 + count - 1)), false);
+	EXPECT(slot_empty(slot_of(1100 + count)), true);
+	revoke(1000);
+	delete(1000);
+	return entries;
+}
+
+/* Each entry but the first spends its quantum on memory and objects: it does not look at all slots again. */
+static void entries_grow_with_the_number_of_objects(void)
+{
+	const unsigned quantum = machine->kernel.quantum;
+	for (uint64_t count = 50; count <= RETYPE_COUNT_MAX; count += count == 200 ? 56 : 50) {
+		unsigned zero = count * 4096 / 64 * WORK_ZERO, object = count * (WORK_OBJECT + WORK_EMPTY_SLOT);
+		EXPECT(entries_of_retype(OBJECT_FRAME_4K, 0, count) <= (zero + object) / quantum + 3, true);
+		EXPECT(entries_of_retype(OBJECT_UNTYPED, 4, count) <= object / quantum + 3, true);
+	}
+}
+
+/* A slot that another thread fills while the call is at a preemption point: the rest is not made, words 2 and 3 say what. */
+static void a_slot_filled_meanwhile_stops_the_retype(void)
+{
+	make(OBJECT_UNTYPED, 16, 1000, 1);
+	struct thread *root = running(0), *high = begin(1);
+	retype(1000, OBJECT_UNTYPED, 4, 3000, 256);
+	EXPECT(running(0), high);
+	EXPECT(root->context.again, true);
+	EXPECT(slot_empty(slot_of(3255)), true);
+	make(OBJECT_ENDPOINT, 0, 3255, 1);
+	const struct cap before = slot_of(3255)->cap;
+	go_on();
+	EXPECT(running(0), root);
+	EXPECT(result(root), SKERRY_SLOT_FULL);
+	EXPECT(slot_of(3255)->cap.object, before.object);
+	uint64_t first = word(root, 2);
+	EXPECT(word(root, 3), 3256 - first);
+	EXPECT(first > 3000, true);
+	EXPECT(slot_empty(slot_of(first - 1)), false);
+	EXPECT(slot_empty(slot_of(first)), first != 3255);
+	/* a new call looks at all its slots before it makes anything */
+	EXPECT(retype(1000, OBJECT_UNTYPED, 4, first, 3256 - first), SKERRY_SLOT_FULL);
+	EXPECT(slot_empty(slot_of(first)), first != 3255);
+	delete(3255);
+	EXPECT(retype(1000, OBJECT_UNTYPED, 4, first, 3256 - first), 0);
+}
+
+/* The next slot but not the last: the call ends with most of its slots empty. The call for what is left is a new one. */
+static void a_call_for_what_is_left_looks_at_all_slots(void)
+{
+	make(OBJECT_UNTYPED, 16, 1000, 1);
+	struct thread *root = running(0), *high = begin(1);
+	retype(1000, OBJECT_UNTYPED, 4, 3000, 256);
+	EXPECT(running(0), high);
+	EXPECT(root->context.again, true);
+	uint64_t next = word(root, 2);
+	make(OBJECT_ENDPOINT, 0, next, 1);
+	go_on();
+	EXPECT(running(0), root);
+	EXPECT(result(root), SKERRY_SLOT_FULL);
+	EXPECT(word(root, 2), next);
+	EXPECT(word(root, 3), 3256 - next);
+	delete(next);
+	make(OBJECT_ENDPOINT, 0, 3255, 1);
+	EXPECT(retype(1000, OBJECT_UNTYPED, 4, next, 3256 - next), SKERRY_SLOT_FULL);
+	EXPECT(slot_empty(slot_of(next)), true);
 }
 
 static void address_spaces_are_counted(void)
@@ -182,7 +296,11 @@ const struct test tests[] = {
 	{ "an untyped fills to its last byte", fills_to_the_last_byte, 1 },
 	{ "memory comes back zeroed", memory_comes_back_zeroed, 1 },
 	{ "large frames are zeroed by and by", large_frames_are_zeroed_by_and_by, 1 },
+	{ "a gap that alignment skips is not taken for zeroed", a_skipped_gap_is_not_taken_for_zeroed, 1 },
 	{ "many objects are made by and by", many_objects_are_made_by_and_by, 1 },
+	{ "entries grow with the number of objects", entries_grow_with_the_number_of_objects, 1 | TEST_ONCE },
+	{ "a slot filled meanwhile stops the retype", a_slot_filled_meanwhile_stops_the_retype, 1 },
+	{ "a call for what is left looks at all slots", a_call_for_what_is_left_looks_at_all_slots, 1 },
 	{ "address spaces are counted", address_spaces_are_counted, 1 },
 	{ "device memory is not touched", device_memory_is_not_touched, 1 },
 	{ "memory of a notification that an interrupt signals", memory_of_a_signalled_notification_comes_back_clean, 1 },

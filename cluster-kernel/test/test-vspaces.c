@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "arch.h"
 #include "harness.h"
+#include "kernel.h"
+#include "message.h"
 #include "vspace.h"
 
 enum { SPACE = 1000, TABLES = 1010, FRAME = 1020, LARGE = 1030 };
@@ -114,6 +116,72 @@ static void other_cores_forget(void)
 	EXPECT(hosted_touch(machine, 1, AT), 0);
 }
 
+enum { CLIENT = 1100, SERVER = 1110, OWN_SPACES = 1120, ENDPOINT = 1130, REPLY };
+
+/* Threads on core 1, each in a space that it loses when its slot of OWN_SPACES is revoked. The server waits. */
+static void make_client_and_server(struct thread **client, struct thread **server)
+{
+	const uint64_t start[21] = { 1, 0x1000, 0x2000 }; /* resume, RIP, RSP */
+	make(OBJECT_VSPACE, 0, SPACE, 2);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t slot = i ? CLIENT : SERVER;
+		copy(OWN_SPACES + i, SPACE + i, RIGHT_ALL, 0);
+		make(OBJECT_TCB, 0, slot, 1);
+		make(OBJECT_FRAME_4K, 0, slot + 1, 1);
+		EXPECT(call(slot, TCB_CONFIGURE, W(1024, 0), W(CNODE, OWN_SPACES + i, slot + 1)), 0);
+		EXPECT(call(slot, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+		EXPECT(call(slot, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+		if (slot == SERVER)
+			syscall_on(1, SYS_RECV, ENDPOINT, 0, W(0), NONE, REPLY);
+	}
+	*server = (struct thread *)slot_of(SERVER)->cap.object;
+	*client = (struct thread *)slot_of(CLIENT)->cap.object;
+	EXPECT(running(1), *client);
+}
+
+static void post_revoke(uint64_t slot)
+{
+	const struct hosted_call revoke = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_REVOKE, 0, 1), .word = { slot } };
+	hosted_post_call(machine, 0, &revoke);
+}
+
+/* kernel_check() finds a core that runs a thread without its space. */
+static void expect_space_loaded(struct thread *thread)
+{
+	EXPECT(running(1), thread);
+	EXPECT(machine->kernel.cpu[1]->own.loaded_vspace == thread_vspace(thread), true);
+}
+
+static void a_caller_that_loses_its_space_leaves_the_servers_alone(void)
+{
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = ENDPOINT, .info = message_info(0, 0, 0) };
+	struct thread *client, *server;
+	make_client_and_server(&client, &server);
+	hosted_post_call(machine, 1, &order);
+	post_revoke(OWN_SPACES + 1);
+	settle();
+	expect_space_loaded(server);
+	simple(1, SYS_YIELD, 0);
+	expect_space_loaded(server);
+}
+
+static void a_server_that_loses_its_space_leaves_the_callers_alone(void)
+{
+	const struct hosted_call answer = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .info = message_info(0, 0, 0), .reply = REPLY };
+	struct thread *client, *server;
+	make_client_and_server(&client, &server);
+	syscall_on(1, SYS_CALL, ENDPOINT, 0, NONE, NONE, 0);
+	EXPECT(running(1), server);
+	hosted_post_call(machine, 1, &answer);
+	post_revoke(OWN_SPACES);
+	settle();
+	expect_space_loaded(client);
+	simple(1, SYS_YIELD, 0);
+	expect_space_loaded(client);
+}
+
 static void a_buffer_must_be_writable(void)
 {
 	make(OBJECT_TCB, 0, 1100, 1);
@@ -133,6 +201,8 @@ const struct test tests[] = {
 	{ "tables go before frames", tables_go_before_frames, 1 },
 	{ "spaces go before what is in them", spaces_go_before_what_is_in_them, 1 },
 	{ "other cores forget", other_cores_forget, 2 },
+	{ "a caller that loses its space leaves the server's alone", a_caller_that_loses_its_space_leaves_the_servers_alone, 2 },
+	{ "a server that loses its space leaves the caller's alone", a_server_that_loses_its_space_leaves_the_callers_alone, 2 },
 	{ "an IPC buffer must be writable", a_buffer_must_be_writable, 1 },
 	{ 0 },
 };

@@ -144,6 +144,81 @@ static void a_conversation_has_one_slice(void)
 	expect_then(client);
 }
 
+/*
+ * Each call comes well before the slice that began with the last one would be over: the slice goes on all the same,
+ * and ends while an equal waits for it.
+ */
+static void quick_calls_end_their_slice(void)
+{
+	enum { PARTS = 4, CALLS_MAX = 3 * PARTS };
+	unsigned calls = 0;
+	objects();
+	struct thread *server = thread_of(0, 100), *client = thread_of(1, 100), *ready = thread_of(2, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), server);
+	syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY);
+	for (; calls < CALLS_MAX && running(0) != ready; calls++) {
+		EXPECT(running(0) == client || running(0) == server, true);
+		if (running(0) == client)
+			syscall_on(0, SYS_CALL, EP, 0, W(calls), NONE, 0);
+		else
+			syscall_on(0, SYS_REPLY_RECV, EP, 0, W(calls), NONE, REPLY);
+		EXPECT(machine->core[0].fast, true);
+		hosted_advance(machine, machine->kernel.slice / PARTS);
+		settle();
+	}
+	EXPECT(running(0), ready);
+	EXPECT(calls, PARTS);
+}
+
+/* What a thread had left of its slice when a higher one ran is used once: when it has slept it gets a whole one. */
+static void a_rest_of_a_slice_is_used_once(void)
+{
+	objects();
+	const struct thread *high = thread_of(0, 150), *a = thread_of(1, 100), *b = thread_of(2, 100);
+	const struct cpu *cpu = machine->kernel.cpu[0];
+	uint64_t slice = machine->kernel.slice;
+	root_priority(ROOT);
+	EXPECT(running(0), high);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), a);
+	hosted_advance(machine, slice / 2);
+	simple(0, SYS_SIGNAL, NOTE);
+	EXPECT(running(0), high);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), a);
+	EXPECT(cpu->own.slice_end - hosted_now(machine) <= slice / 2, true);
+	simple(0, SYS_WAIT, NEVER);
+	EXPECT(running(0), b);
+	simple(0, SYS_SIGNAL, NEVER);
+	simple(0, SYS_YIELD, 0);
+	EXPECT(running(0), a);
+	EXPECT(cpu->own.slice_end - hosted_now(machine) > slice * 3 / 4, true);
+}
+
+/* What passes before a call is the caller's, what passes before the answer the server's. */
+static void the_fast_path_charges_who_ran(void)
+{
+	enum { PART = 100000 };
+	objects();
+	const struct thread *server = thread_of(0, 100), *client = thread_of(1, 100);
+	root_priority(ROOT);
+	EXPECT(running(0), server);
+	syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY);
+	uint64_t server_before = server->time;
+	EXPECT(running(0), client);
+	hosted_advance(machine, PART);
+	syscall_on(0, SYS_CALL, EP, 0, W(1), NONE, 0);
+	EXPECT(machine->core[0].fast, true);
+	EXPECT(running(0), server);
+	EXPECT(client->time >= PART && client->time < 2 * PART, true);
+	hosted_advance(machine, PART);
+	syscall_on(0, SYS_REPLY_RECV, EP, 0, W(1), NONE, REPLY);
+	EXPECT(machine->core[0].fast, true);
+	EXPECT(running(0), client);
+	EXPECT(server->time - server_before >= PART && server->time - server_before < 2 * PART, true);
+}
+
 /* Its deadline passes in the entry in which its equals' slice ends: it is behind who waits, before who has run. */
 static void woken_at_the_end_of_a_slice(void)
 {
@@ -182,6 +257,23 @@ static void woken_and_destroyed(void)
 	expect_then(0);
 }
 
+/* Its core runs an equal that never enters the kernel: only an interrupt makes that core count the equal's slice. */
+static void an_equal_of_another_core_gets_its_slice(void)
+{
+	objects();
+	struct thread *woken = make_thread(A, 100, 1);
+	simple(1, SYS_WAIT, NOTE);
+	const struct thread *runs = make_thread(A + 10, 100, 1);
+	hosted_advance(machine, 2 * machine->kernel.slice);
+	settle();
+	EXPECT(running(1), runs);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	EXPECT(running(1), runs);
+	hosted_advance(machine, 2 * machine->kernel.slice);
+	settle();
+	EXPECT(running(1), woken);
+}
+
 const struct test tests[] = {
 	{ "equals run in the order of waking", equals_run_in_the_order_of_waking, 1 },
 	{ "the best of several that are woken runs", the_best_of_several_runs, 1 },
@@ -189,7 +281,11 @@ const struct test tests[] = {
 	{ "an equal waits its turn", an_equal_waits_its_turn, 1 },
 	{ "an equal waits its turn when its waker waits", an_equal_waits_its_turn_when_its_waker_waits, 1 },
 	{ "a conversation has one slice", a_conversation_has_one_slice, 1 },
+	{ "quick calls end their slice", quick_calls_end_their_slice, 1 },
+	{ "a rest of a slice is used once", a_rest_of_a_slice_is_used_once, 1 },
+	{ "the fast path charges who ran", the_fast_path_charges_who_ran, 1 },
 	{ "woken at the end of a slice", woken_at_the_end_of_a_slice, 1 },
+	{ "an equal of another core gets its slice", an_equal_of_another_core_gets_its_slice, 2 },
 	{ "woken and destroyed", woken_and_destroyed, 1 },
 	{ 0 },
 };

@@ -6,7 +6,6 @@
 #include <string.h>
 #include "programs.h"
 #include "thread.h"
-#include REGIME_HEADER
 
 enum { ENDPOINT = 1000, REPLY = 1001, NOTE = 1002, FRAME = 1003, NODE = 1004, COPY = 1010, SERVER = 1100, OTHER = 1110 };
 
@@ -118,7 +117,7 @@ static void wait_turn(void)
 
 static void take_lock(unsigned turns)
 {
-	holder = atomic_load(&machine->kernel.lock.tail);
+	holder = atomic_load(&machine->kernel.lock.queue.tail);
 	atomic_store(&holder->held, 1);
 	held_for = turns;
 	transaction_waits = wait_turn;

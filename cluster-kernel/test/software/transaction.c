@@ -165,4 +165,5 @@ OUTSIDE(void, arch_gsi_mask, (struct kernel *kernel, uint64_t gsi, bool masked),
 OUTSIDE(uint64_t, arch_port_in, (uint16_t port, unsigned size), (port, size))
 OUTSIDE(void, arch_port_out, (uint16_t port, unsigned size, uint64_t value), (port, size, value))
 OUTSIDE(void, arch_console_put, (char c), (c))
+OUTSIDE(bool, arch_console_ready, (void), ())
 OUTSIDE(void, arch_finish, (struct cpu *cpu), (cpu))
