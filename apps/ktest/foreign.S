@@ -47,13 +47,14 @@ foreign_call:
 2:	incq 8(%rbx)
 	jmp 1b
 
-/* serves endpoint RDI with reply object RSI: answers each word plus 1 */
+/* Serves endpoint RDI with reply object RSI: answers each word plus 1, counting in data[0] */
 foreign_reply:
 	movq %rdi, %rbp
 	movq %rsi, %r12
 	movl $4, %eax            /* SYS_RECV */
 	syscall
-1:	incq %rdx
+1:	incq (%rbx)
+	incq %rdx
 	movq %rbp, %rdi
 	movl $1, %esi
 	movl $7, %eax            /* SYS_REPLY_RECV */

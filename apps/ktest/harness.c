@@ -5,10 +5,10 @@
 
 extern const struct test *const __start_ktest_tests[], *const __stop_ktest_tests[];
 
-static struct text why;
+static char why_bytes[LINE_SIZE];
+static struct text why = { .data = why_bytes, .size = sizeof(why_bytes) - 1 }; /* a zero behind it */
 static _Atomic bool failed, running;
 static intptr_t test_over[5];
-static uint64_t never; /* a notification that nobody signals */
 
 static const char *const error_name[] = {
 	"OK",
@@ -20,9 +20,9 @@ static const char *const error_name[] = {
 static void text_code(struct text *text, uint64_t code)
 {
 	if (code < sizeof(error_name) / sizeof(error_name[0]))
-		text_string(text, error_name[code]);
+		text_format(text, "%s", error_name[code]);
 	else
-		text_hex(text, code);
+		text_format(text, "0x%lx", code);
 }
 
 /* The first failure of a test counts; false for any other. */
@@ -34,11 +34,7 @@ static bool begin(const char *file, int line, const char *what)
 	bool first = !failed;
 	if (first) {
 		why.length = 0;
-		text_string(&why, file);
-		text_put(&why, ':');
-		text_number(&why, (uint64_t)line);
-		text_string(&why, ": ");
-		text_string(&why, what);
+		text_format(&why, "%s:%d: %s", file, line, what);
 	}
 	atomic_flag_clear(&taken);
 	return first;
@@ -50,7 +46,7 @@ static _Noreturn void end(void)
 	if (in_worker())
 		worker_stop();
 	if (!running) { /* before the first test */
-		text_put(&why, '\n');
+		text_format(&why, "\n");
 		output_console(&why);
 		output_exit(EXIT_BAD);
 	}
@@ -68,10 +64,7 @@ void check_equal(const char *file, int line, const char *what, uint64_t value, u
 	if (value == expected)
 		return;
 	if (begin(file, line, what)) {
-		text_string(&why, " is ");
-		text_hex(&why, value);
-		text_string(&why, ", not ");
-		text_hex(&why, expected);
+		text_format(&why, " is 0x%lx, not 0x%lx", value, expected);
 	}
 	end();
 }
@@ -81,35 +74,12 @@ void check_code(const char *file, int line, const char *what, int result, unsign
 	if (result == -(int)expected)
 		return;
 	if (begin(file, line, what)) {
-		text_string(&why, " is ");
+		text_format(&why, " is ");
 		text_code(&why, (uint64_t)-(int64_t)result);
-		text_string(&why, ", not ");
+		text_format(&why, ", not ");
 		text_code(&why, expected);
 	}
 	end();
-}
-
-bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
-
-void pause_main(void)
-{
-	if (failed)
-		end();
-	notification_wait(never, read_tsc() + ROOT->tsc_hz / 10000, 0);
-}
-
-void sleep_ms(unsigned ms)
-{
-	uint64_t deadline = deadline_ms(ms);
-	while (!passed(deadline))
-		notification_wait(never, deadline, 0);
-}
-
-void spin_ms(unsigned ms)
-{
-	uint64_t deadline = deadline_ms(ms);
-	while (!passed(deadline))
-		__builtin_ia32_pause();
 }
 
 /*
@@ -157,13 +127,17 @@ static void watchdog_start(void)
 	check_ok(tcb_write_registers(IPC, tcb, 1, &r));
 }
 
+bool has_processor(void) { return true; }
+
+void test_pause(void)
+{
+	if (failed)
+		end();
+}
+
 void harness_init(void)
 {
-	memory_init();
-	gigabyte_init();
-	worker_init();
-	never = slot();
-	untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, never, 1);
+	tests_init();
 	watchdog_start();
 }
 
@@ -182,36 +156,20 @@ static __attribute__((noinline)) bool run(const struct test *test)
 	return false;
 }
 
-static bool possible(const struct test *test)
-{
-	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi };
-	for (unsigned i = 0; i < sizeof(has) / sizeof(has[0]); i++)
-		if ((test->needs >> i & 1) && !has[i]())
-			return false;
-	return cores() >= test->cores;
-}
-
 static void report(const struct test *test, bool good, void (*emit)(const struct text *line))
 {
-	struct text line = { 0 };
-	text_string(&line, good ? "ok " : "not ok ");
-	text_string(&line, test->name);
-	if (!good) {
-		text_string(&line, ": ");
-		text_string(&line, why.bytes);
-	}
-	text_put(&line, '\n');
+	struct text line = LINE;
+	why_bytes[why.length] = 0;
+	text_format(&line, "%s%s%s%s\n", good ? "ok " : "not ok ", test->name, good ? "" : ": ", good ? "" : why_bytes);
 	output_console(&line);
 
-	line = (struct text){ 0 };
-	text_string(&line, "{\"event\":\"test\",\"cluster\":");
-	text_number(&line, ROOT->cluster);
-	text_string(&line, ",\"name\":");
-	text_json(&line, test->name);
-	text_string(&line, good ? ",\"ok\":true" : ",\"ok\":false,\"why\":");
+	line.length = 0;
+	text_format(&line, "{\"event\":\"test\",\"cluster\":%u,\"name\":", ROOT->cluster);
+	text_json_string(&line, test->name);
+	text_format(&line, ",\"ok\":%s", good ? "true" : "false,\"why\":");
 	if (!good)
-		text_json(&line, why.bytes);
-	text_string(&line, "}\n");
+		text_json_string(&line, why_bytes);
+	text_format(&line, "}\n");
 	emit(&line);
 }
 
@@ -219,14 +177,12 @@ struct tally harness_run(void (*emit)(const struct text *line))
 {
 	struct tally tally = { 0 };
 	for (const struct test *const *test = __start_ktest_tests; test < __stop_ktest_tests; test++) {
-		if (!possible(*test)) {
+		if (!test_possible(*test)) {
 			tally.skipped++;
 			continue;
 		}
 		bool good = run(*test);
-		worker_reset();
-		memory_reset();
-		gigabyte_reset();
+		tests_reset();
 		report(*test, good, emit);
 		*(good ? &tally.passed : &tally.failed) += 1;
 	}

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "text.h"
+#include <skerry/format.h>
 
 struct tally {
 	uint32_t passed, failed, skipped;

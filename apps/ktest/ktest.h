@@ -12,7 +12,8 @@
 #include "bare.h"
 
 /* What a test needs that not every machine has: it is skipped without. */
-enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8 };
+enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8,
+       NEEDS_PROCESSOR = 16 /* instructions, address spaces or counters of the machine: not in the hosted port */ };
 
 struct test {
 	const char *name;
@@ -26,6 +27,18 @@ struct test {
 	static const struct test entry_##id = { name, test_##id, cores, needs };                           \
 	static const struct test *const pointer_##id __attribute__((section("ktest_tests"), used)) = &entry_##id; \
 	static void test_##id(void)
+
+/* --- tests.c --- */
+
+void tests_init(void);
+void tests_reset(void);
+/* Whether the machine has what the test needs. */
+bool test_possible(const struct test *test);
+
+/* --- what each port has (harness.c, hosted/port.c) --- */
+
+void test_pause(void); /* ends the test if a worker has failed */
+bool has_processor(void);
 
 /* The checks of bare.h, in a worker, too: the test then fails and the worker stops. */
 
@@ -42,6 +55,14 @@ bool passed(uint64_t deadline);
 void pause_main(void); /* a tenth of a millisecond; ends the test if a worker has failed */
 void sleep_ms(unsigned ms);
 static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_hz / 1000 * ms; }
+/* Whether the clock counts instructions (test_counted in tests/boot/test_ktest.py boots such a machine). */
+bool clock_counts_instructions(void);
+/* In a loop that waits without the kernel: others get on. */
+static inline void pause_turn(void)
+{
+	__builtin_ia32_pause();
+	program_turn();
+}
 /* Spins until then, without the kernel. */
 void spin_ms(unsigned ms);
 
@@ -76,6 +97,10 @@ struct worker *worker_make(void (*run)(struct worker *), unsigned priority, unsi
 /* The same, started. */
 struct worker *worker_start(void (*run)(struct worker *), unsigned priority, unsigned core, uint64_t arg0,
                             uint64_t arg1);
+/* For them to run: counts for ever. */
+void spinner(struct worker *self);
+/* Where a thread's RIP may be that does nothing but keep its registers. */
+void program_stay(void);
 /* Sets entry and stack anew, and starts it if `resume`. */
 void worker_restart(struct worker *worker, bool resume);
 /* It is not ready: it waits for something, or is suspended. */
@@ -87,6 +112,11 @@ void worker_init(void);
 void worker_reset(void);
 bool in_worker(void);
 _Noreturn void worker_stop(void);
+
+/* --- test-deadline.c --- */
+
+/* Deadlines of a thread on that core are met while the main thread, on another, calls `interrupt` without a pause. */
+void check_deadlines_met(unsigned core, void (*interrupt)(void));
 
 /* --- trial.c: a thread whose faults are looked at --- */
 

@@ -4,34 +4,26 @@
 #include "output.h"
 #include "peer.h"
 
-static void emit_results(const struct text *line) { output_results(line->bytes, line->length); }
-
 static void emit_meeting(const struct text *line)
 {
-	for (unsigned i = 0; i < line->length && meeting->length < MEETING_RESULTS; i++)
-		meeting->results[meeting->length++] = line->bytes[i];
+	for (size_t i = 0; i < line->length && meeting->length < MEETING_RESULTS; i++)
+		meeting->results[meeting->length++] = line->data[i];
 }
 
 static _Noreturn void first(void)
 {
-	struct tally tally = harness_run(emit_results);
+	struct tally tally = harness_run(output_results);
 	if (has_peer()) {
 		meeting->turn = TURN_SECOND;
 		peer_serve(TURN_SECOND);
-		output_results(meeting->results, meeting->length);
+		output_results(&(struct text){ .data = meeting->results, .length = meeting->length });
 		tally.passed += meeting->second.passed;
 		tally.failed += meeting->second.failed;
 		tally.skipped += meeting->second.skipped;
 	}
-	struct text line = { 0 };
-	text_string(&line, "{\"event\":\"ktest\",\"passed\":");
-	text_number(&line, tally.passed);
-	text_string(&line, ",\"failed\":");
-	text_number(&line, tally.failed);
-	text_string(&line, ",\"skipped\":");
-	text_number(&line, tally.skipped);
-	text_string(&line, "}\n");
-	emit_results(&line);
+	struct text line = LINE;
+	text_format(&line, "{\"event\":\"ktest\",\"passed\":%u,\"failed\":%u,\"skipped\":%u}\n", tally.passed, tally.failed, tally.skipped);
+	output_results(&line);
 	output_exit(tally.failed ? EXIT_BAD : EXIT_GOOD);
 }
 

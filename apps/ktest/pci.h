@@ -6,6 +6,9 @@
 
 enum { PCI_COMMAND = 4, PCI_BAR0 = 16, PCI_CAPABILITIES = 52, PCI_CAPABILITY_MSI = 5 };
 enum { EDU_ID = 0x11e81234, EDU_LIVENESS = 4, EDU_RAISE = 0x60, EDU_ACKNOWLEDGE = 0x64 };
+/* Its DMA, from memory into its buffer; with EDU_DMA_START it interrupts when that is done, after 99 to 100 ms. */
+enum { EDU_DMA_FROM = 0x80, EDU_DMA_TO = 0x88, EDU_DMA_BYTES = 0x90, EDU_DMA_COMMAND = 0x98 };
+enum { EDU_BUFFER = 0x40000, EDU_DMA_START = 5, EDU_DMA_DONE = 0x100 };
 
 /* `device` is its number on bus 0. */
 uint32_t pci_read(unsigned device, unsigned offset);

@@ -2,19 +2,12 @@
 /* Threads on several cores. */
 #include "ktest.h"
 
-/* The local APIC id tells cores apart. */
-static uint64_t here(void)
-{
-	uint32_t a = 1, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return (b >> 24) + 1;
-}
-
 static void tell_core(struct worker *self)
 {
 	for (;;) {
-		self->out[0] = here();
+		self->out[0] = program_core();
 		self->count++;
+		program_turn();
 	}
 }
 
@@ -33,13 +26,13 @@ TEST(placed, 2, 0, "cores: a thread runs on the core that it was given")
 		for (unsigned j = 0; j < i; j++)
 			check(id[i] != id[j]);
 	}
-	check_eq(id[0], here());
+	check_eq(id[0], program_core());
 }
 
 TEST(moved, 2, 0, "cores: a running thread moves when it is told to")
 {
 	struct worker *still = worker_start(tell_core, 50, last_core(), 0, 0), *w = worker_start(tell_core, 50, 0, 0, 0);
-	uint64_t first = here(), last = core_of(still);
+	uint64_t first = program_core(), last = core_of(still);
 	check_ok(tcb_suspend(still->tcb));
 	for (unsigned i = 0; i < 20; i++) {
 		check_eq(core_of(w), i % 2 ? last : first);
@@ -50,7 +43,7 @@ TEST(moved, 2, 0, "cores: a running thread moves when it is told to")
 static void wait_and_tell(struct worker *self)
 {
 	check_ok(notification_wait(self->arg[0], 0, 0));
-	self->out[0] = here();
+	self->out[0] = program_core();
 }
 
 TEST(moved_waiting, 2, 0, "cores: a waiting thread wakes up on its new core")
@@ -60,13 +53,7 @@ TEST(moved_waiting, 2, 0, "cores: a waiting thread wakes up on its new core")
 	check_ok(tcb_schedule(IPC, w->tcb, ROOT_SLOT_TCB, 200, last_core()));
 	check_ok(notification_signal(notification));
 	until(w->done);
-	check(w->out[0] != here());
-}
-
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
+	check(w->out[0] != program_core());
 }
 
 static void waiter(struct worker *self)

@@ -20,7 +20,7 @@ static void signaller(struct worker *self)
 {
 	for (;;) {
 		while (self->count == self->out[1])
-			__builtin_ia32_pause();
+			pause_turn();
 		self->out[0] = (uint64_t)-(int64_t)notification_signal(self->arg[0]);
 		self->count++;
 	}
@@ -147,7 +147,7 @@ TEST(too_few, 1, 0, "cspace: BAD_CAP where fewer bits are left than the next CNo
 	}
 }
 
-static void undefined(struct worker *self) { __asm__ volatile("ud2"); }
+static void undefined(struct worker *self) { program_undefined(); }
 
 TEST(fault_handler, 1, 0, "cspace: a fault handler is found through levels and guards")
 {
@@ -170,7 +170,7 @@ static void call_down(struct worker *self)
 	}
 	self->out[0] = 1;
 	for (;;)
-		__builtin_ia32_pause();
+		pause_turn();
 }
 
 static void answer_down(struct worker *self)
@@ -255,9 +255,11 @@ TEST(guard_mutated, 1, 0, "cspace: MUTATE changes the guard of the capability it
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), node = object(OBJECT_CNODE, 8), copy = copy_of(node, RIGHT_ALL);
 	uint64_t to = slot();
 	check_ok(cnode_copy(IPC, node, 3, NODE, notification, RIGHT_ALL));
-	struct message m = { .word = { to, node, RIGHT_ALL, 0xbeef } };
+	struct message m = { .word = { to, node, RIGHT_READ, 0xbeef } };
 	IPC->caps[0] = NODE;
 	IPC->words[4] = 56;
+	check_error(invoke(NODE, CNODE_MUTATE, 1, 5, &m), BUSY); /* its copy would have more rights */
+	m = (struct message){ .word = { to, node, RIGHT_ALL, 0xbeef } };
 	check_ok(invoke(NODE, CNODE_MUTATE, 1, 5, &m));
 	check(is_empty(node));
 	struct worker *w = in_space(to);

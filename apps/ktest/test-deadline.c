@@ -63,12 +63,6 @@ TEST(idle_core, 2, 0, "deadline: on a core that idles")
 	check_eq(w->out[0], -SKERRY_TIMED_OUT);
 }
 
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
-}
-
 TEST(preempts, 1, 0, "deadline: its end preempts a lower priority")
 {
 	struct worker *low = worker_start(spinner, 10, 0, 0, 0);
@@ -163,4 +157,42 @@ TEST(race, 2, 0, "deadline: a thousand races of a signal against it")
 	worker_start(signaller, 50, 0, notification, 0);
 	struct worker *w = worker_start(hurried, 50, last_core(), notification, 0);
 	until(w->done);
+}
+
+static void sleeper(struct worker *self)
+{
+	for (;;) {
+		notification_wait(self->arg[0], read_tsc() + ROOT->tsc_hz / 10000, 0);
+		self->count++;
+	}
+}
+
+/* The main thread does not sleep meanwhile: it fails the test where the deadlines stop. */
+void check_deadlines_met(unsigned core, void (*interrupt)(void))
+{
+	enum { ENOUGH = 6 };
+	struct worker *w = worker_start(sleeper, 200, core, object(OBJECT_NOTIFICATION, 0), 0);
+	until(w->count);
+	uint64_t patience = deadline_ms(20000), goal = w->count + ENOUGH;
+	while (w->count < goal) {
+		interrupt();
+		check(!("deadlines are met in time" && passed(patience)));
+	}
+	check_ok(tcb_suspend(w->tcb));
+}
+
+static struct worker *told;
+
+/* Its core must look again whenever the priority of one that waits there changes. */
+static void tell(void)
+{
+	told->count++;
+	check_ok(tcb_schedule(IPC, told->tcb, ROOT_SLOT_TCB, 60 + told->count % 2, last_core()));
+}
+
+TEST(under_reschedules, 2, 0, "deadline: met on a core that another one interrupts without a pause")
+{
+	told = worker_start(timed, 60, last_core(), object(OBJECT_NOTIFICATION, 0), deadline_ms(100000));
+	until(waits(told));
+	check_deadlines_met(last_core(), tell);
 }

@@ -318,7 +318,7 @@ TEST(unanswerable, 1, 0, "endpoint: a caller whom nobody can answer stops")
 	check_ok(tcb_read_registers(IPC, c->tcb, &registers));
 }
 
-TEST(across_cores, 2, 0, "endpoint: ten thousand calls from core to core")
+TEST(across_cores, 2, NEEDS_PROCESSOR, "endpoint: ten thousand calls from core to core")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
 	struct space s = space_make(foreign_reply, 60, 0, endpoint, reply);
@@ -331,7 +331,7 @@ TEST(across_cores, 2, 0, "endpoint: ten thousand calls from core to core")
 	check_eq(c.data[1], 0);
 }
 
-TEST(between_spaces, 1, 0, "endpoint: a thousand calls between address spaces on one core")
+TEST(between_spaces, 1, NEEDS_PROCESSOR, "endpoint: a thousand calls between address spaces on one core")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
 	struct space s = space_make(foreign_reply, 60, 0, endpoint, reply);

@@ -5,7 +5,7 @@
 enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE, LARGE = 2 << 20 };
 
 static int map(uint64_t frame, uint64_t address) { return frame_map(IPC, frame, VSPACE, address, READ_WRITE, 0); }
-static volatile uint64_t *at(uint64_t address) { return (volatile uint64_t *)address; }
+static volatile uint64_t *at(uint64_t address) { return place(address); }
 
 TEST(small, 1, 0, "frame: a page of 4 KiB can be written and read to its end")
 {
@@ -98,6 +98,16 @@ TEST(moved, 1, 0, "frame: a moved capability stays mapped")
 	check_ok(cnode_move(IPC, ROOT_SLOT_CNODE, to, ROOT_SLOT_CNODE, frame));
 	at(WINDOW)[0] = 1;
 	check_ok(frame_unmap(to));
+}
+
+TEST(write_combining, 1, 0, "frame: a page of 2 MiB that combines writes is unmapped like others")
+{
+	uint64_t frame = object(OBJECT_FRAME_2M, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		check_ok(frame_map(IPC, frame, VSPACE, LARGE_WINDOW, READ_WRITE, CACHE_WRITE_COMBINING));
+		check_ok(frame_unmap(frame));
+	}
+	check_ok(map(object(OBJECT_FRAME_2M, 0), LARGE_WINDOW));
 }
 
 TEST(short_message, 1, 0, "frame: TRUNCATED for fewer than three words")

@@ -118,7 +118,7 @@ static void bad_stack(struct worker *self)
 	self->out[0] = number;
 }
 
-TEST(stack_pointer, 1, 0, "hostile: the kernel does not care where the stack pointer points")
+TEST(stack_pointer, 1, NEEDS_PROCESSOR, "hostile: the kernel does not care where the stack pointer points")
 {
 	static const uint64_t stack[] = { 0, 8, 0xffffffff80000000, 0xffff800000000000, 0x8000000000000000, ~0ull, 0x7ffffffffff8 };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), w_count;
@@ -142,7 +142,7 @@ static void hostile_flags(struct worker *self)
 	self->out[0] = number;
 }
 
-TEST(flags, 1, 0, "hostile: SYSCALL with direction, alignment check and nested task set")
+TEST(flags, 1, NEEDS_PROCESSOR, "hostile: SYSCALL with direction, alignment check and nested task set")
 {
 	static const uint64_t flag[] = { 1 << 10, 1 << 18, 1 << 14, 1 << 21, 0x44cd5 };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), word;

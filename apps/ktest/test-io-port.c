@@ -16,7 +16,7 @@ TEST(bytes, 1, NEEDS_DEVICES, "I/O port: a byte is written and read back")
 	}
 }
 
-TEST(words, 1, NEEDS_DEVICES, "I/O port: 2 and 4 bytes are written and read")
+TEST(words, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "I/O port: 2 and 4 bytes are written and read")
 {
 	uint32_t whole, half;
 	check_ok(io_port_out(PORTS, PCI_ADDRESS, 4, 0x80000000));

@@ -50,17 +50,19 @@ static void delivered(unsigned core)
 	check_ok(irq_set_notification(IPC, irq, badged(notification, 0x21, RIGHT_WRITE)));
 	for (unsigned i = 0; i < 10; i++) {
 		check_quiet(notification);
+		uint64_t before = STAT[core].interrupts;
 		raise();
 		check_eq(arrives(notification), 0x21);
+		check(STAT[core].interrupts > before || !STAT[core].entries); /* a plain kernel counts none */
 		check_ok(irq_ack(irq));
 	}
 	quiet();
 }
 
-TEST(arrives_here, 1, NEEDS_DEVICES, "interrupt: signals its notification, with the badge") { delivered(0); }
-TEST(arrives_there, 2, NEEDS_DEVICES, "interrupt: arrives on another core, too") { delivered(last_core()); }
+TEST(arrives_here, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: signals its notification, with the badge") { delivered(0); }
+TEST(arrives_there, 2, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: arrives on another core, too") { delivered(last_core()); }
 
-TEST(level, 1, NEEDS_DEVICES, "interrupt: a level-triggered one stays masked until IRQ_ACK")
+TEST(level, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: a level-triggered one stays masked until IRQ_ACK")
 {
 	uint64_t irq = handler(0, IRQ_LEVEL_TRIGGERED), notification = object(OBJECT_NOTIFICATION, 0);
 	check_ok(irq_set_notification(IPC, irq, notification));
@@ -74,7 +76,7 @@ TEST(level, 1, NEEDS_DEVICES, "interrupt: a level-triggered one stays masked unt
 	check_quiet(notification);
 }
 
-TEST(released, 1, NEEDS_DEVICES, "interrupt: after the handler's end nothing arrives")
+TEST(released, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: after the handler's end nothing arrives")
 {
 	uint64_t irq = handler(0, 0), notification = object(OBJECT_NOTIFICATION, 0);
 	check_ok(irq_set_notification(IPC, irq, notification));
@@ -88,7 +90,7 @@ TEST(released, 1, NEEDS_DEVICES, "interrupt: after the handler's end nothing arr
 	quiet();
 }
 
-TEST(released_pending, 1, NEEDS_DEVICES, "interrupt: one that waits for IRQ_ACK when its handler ends reaches the next handler")
+TEST(released_pending, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: one that waits for IRQ_ACK when its handler ends reaches the next handler")
 {
 	uint64_t irq = handler(last_core(), IRQ_LEVEL_TRIGGERED), n = objects(OBJECT_NOTIFICATION, 0, 2);
 	for (unsigned i = 0; i < 4; i++) {
@@ -109,7 +111,7 @@ TEST(released_pending, 1, NEEDS_DEVICES, "interrupt: one that waits for IRQ_ACK 
 	}
 }
 
-TEST(changed, 1, NEEDS_DEVICES, "interrupt: a second notification takes the first one's place")
+TEST(changed, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: a second notification takes the first one's place")
 {
 	uint64_t irq = handler(0, 0), n = objects(OBJECT_NOTIFICATION, 0, 2);
 	check_ok(irq_set_notification(IPC, irq, n));
@@ -120,7 +122,7 @@ TEST(changed, 1, NEEDS_DEVICES, "interrupt: a second notification takes the firs
 	quiet();
 }
 
-TEST(revoked, 1, NEEDS_DEVICES, "interrupt: one whose notification is gone touches no memory")
+TEST(revoked, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: one whose notification is gone touches no memory")
 {
 	uint64_t irq = handler(0, 0), memory = object(OBJECT_UNTYPED, 12), cap = slot();
 	check_ok(untyped_retype(IPC, memory, OBJECT_NOTIFICATION, 0, NODE, cap, 1));
@@ -140,7 +142,7 @@ TEST(revoked, 1, NEEDS_DEVICES, "interrupt: one whose notification is gone touch
 	quiet();
 }
 
-TEST(kept, 1, NEEDS_DEVICES, "interrupt: it goes on when the capability that was named for it is deleted")
+TEST(kept, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: it goes on when the capability that was named for it is deleted")
 {
 	uint64_t irq = handler(0, 0), notification = object(OBJECT_NOTIFICATION, 0), cap = badged(notification, 4, RIGHT_WRITE);
 	check_ok(irq_set_notification(IPC, irq, cap));

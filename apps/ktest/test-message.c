@@ -159,7 +159,7 @@ TEST(buffer_gone, 1, 0, "message: a sender whose buffer is taken away while it w
 	check_eq(m.word[0], 11);
 }
 
-TEST(registers_kept, 1, 0, "message: a system call changes no register but those that it names")
+TEST(registers_kept, 1, NEEDS_PROCESSOR, "message: a system call changes no register but those that it names")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), bad = 0;
 	__asm__ volatile("push %%rbp\n\t"

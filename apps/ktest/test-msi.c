@@ -137,6 +137,35 @@ TEST(deleted, 1, NEEDS_MSI, "msi: after the handler's end its messages arrive no
 	check_eq(arrives(notification, PATIENCE), 1);
 }
 
+TEST(blocks_nothing, 1, NEEDS_MSI, "msi: one without a handler keeps no other interrupt from its core")
+{
+	device_init();
+	for (unsigned core = 0; core < cores(); core++) {
+		uint64_t notification = object(OBJECT_NOTIFICATION, 0), low = slot(), high = slot(), address[2];
+		uint32_t data[2];
+		check_ok(irq_get_msi(IPC, CONTROL, NODE, low, core, &address[0], &data[0]));
+		check_ok(irq_set_notification(IPC, low, notification));
+		check_ok(irq_get_msi(IPC, CONTROL, NODE, high, core, &address[1], &data[1]));
+		check(data[1] > data[0]); /* the local APIC holds back lower ones while one is in service */
+		check_ok(cnode_delete(NODE, high));
+		program(address[1], data[1]);
+		for (unsigned i = 0; i < 3; i++)
+			raise();
+		program(address[0], data[0]);
+		raise();
+		check_eq(arrives(notification, PATIENCE), 1);
+		check_ok(cnode_delete(NODE, low));
+	}
+}
+
+/* Nobody waits for them: between two of them the core is idle. */
+TEST(storm, 2, NEEDS_MSI, "msi: deadlines are met on a core that messages interrupt without a pause")
+{
+	device_init();
+	handler(last_core(), object(OBJECT_NOTIFICATION, 0));
+	check_deadlines_met(last_core(), raise);
+}
+
 static void raise_often(struct worker *self)
 {
 	for (;;) {
@@ -181,4 +210,76 @@ TEST(memory_reused, 1, NEEDS_MSI, "msi: messages to a handler whose notification
 	sleep_ms(QUIET);
 	for (unsigned i = 0; i < 512; i++)
 		check_eq(((volatile uint64_t *)(WINDOW + 4096))[i], 0);
+}
+
+static void note_time(struct worker *self)
+{
+	for (;;) {
+		check_ok(notification_wait(self->arg[0], 0, 0));
+		self->out[0] = read_tsc();
+		self->count++;
+	}
+}
+
+static void start_dma(void)
+{
+	DEVICE[EDU_ACKNOWLEDGE / 4] = EDU_DMA_DONE;
+	DEVICE[EDU_DMA_FROM / 4] = 0;
+	DEVICE[EDU_DMA_TO / 4] = EDU_BUFFER;
+	DEVICE[EDU_DMA_BYTES / 4] = 4;
+	DEVICE[EDU_DMA_COMMAND / 4] = EDU_DMA_START;
+}
+
+/* Without the kernel: its timer then has nothing to do for the main thread. */
+static void spin_until(const struct worker *w, uint64_t count)
+{
+	uint64_t patience = deadline_ms(PATIENCE);
+	while (w->count < count)
+		check(!("the message comes in time" && passed(patience)));
+}
+
+/* A thread without a stack: waits with the deadline that it starts with, then without one. */
+extern const char wait_twice[];
+asm("	.text\n"
+    "wait_twice:\n"
+    "	syscall\n"
+    "	mov %r13, %rax\n"
+    "	mov %r12, %rdi\n"
+    "	xor %edx, %edx\n"
+    "	syscall\n"
+    "	ud2\n");
+
+static void wait_at(uint64_t notification, uint64_t deadline, unsigned priority)
+{
+	uint64_t tcb = object(OBJECT_TCB, 0);
+	struct thread_registers r = { .rip = (uint64_t)wait_twice, .rax = SYS_WAIT, .rdi = notification, .rdx = deadline,
+		                      .r12 = notification, .r13 = SYS_WAIT };
+	check_ok(tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, 0, 0, 0));
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, priority, 0));
+	check_ok(tcb_write_registers(IPC, tcb, 1, &r));
+}
+
+/*
+ * The device's clock goes in milliseconds, so that the second message comes whole ones after the first. It comes while
+ * the kernel serves the first of the deadlines. When exactly is known only where the clock counts instructions.
+ */
+TEST(between_quanta, 1, NEEDS_MSI, "msi: a message waits for one quantum of deadlines that pass together, not for all")
+{
+	enum { THREADS = 120, LEAD = 2500, LONGEST = 12000 };
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), never = object(OBJECT_NOTIFICATION, 0);
+	bool exact = clock_counts_instructions();
+	device_init();
+	struct worker *w = worker_start(note_time, 250, 0, notification, 0);
+	handler(0, notification);
+	start_dma();
+	spin_until(w, 1);
+	start_dma();
+	uint64_t ms = ROOT->tsc_hz / 1000, now = read_tsc(), second = w->out[0];
+	while (second < now + 99 * ms)
+		second += ms;
+	for (unsigned i = 0; i < THREADS; i++)
+		wait_at(never, second - LEAD, MAIN_PRIORITY + 5);
+	check(!exact || !passed(second - ms));
+	spin_until(w, 2);
+	check(!exact || (w->out[0] > second && w->out[0] < second + LONGEST));
 }

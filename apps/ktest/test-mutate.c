@@ -94,7 +94,7 @@ TEST(frame, 1, 0, "mutate: a mapped frame keeps its mapping, and MAPPED when rig
 	uint64_t frame = map_page(0, RIGHT_READ | RIGHT_WRITE), to = slot();
 	check_error(mutate(to, frame, RIGHT_READ, 0), MAPPED);
 	check_ok(mutate(to, frame, RIGHT_ALL, 0));
-	*(volatile uint64_t *)WINDOW = 1;
+	*(volatile uint64_t *)place(WINDOW) = 1;
 	check_ok(frame_unmap(to));
 	check_error(frame_unmap(to), NOT_MAPPED);
 	check_ok(mutate(frame, to, RIGHT_READ, 0));

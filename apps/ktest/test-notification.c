@@ -163,7 +163,7 @@ static void adder(struct worker *self)
 	for (unsigned i = 0; i < 500; i++) {
 		check_ok(notification_signal(self->arg[0]));
 		while (self->out[0] == self->count) {
-			__builtin_ia32_pause(); /* lets an emulator turn to the core that is waited for */
+			pause_turn(); /* lets an emulator turn to the core that is waited for */
 			thread_yield();
 		}
 		self->count++;

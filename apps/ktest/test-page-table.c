@@ -19,8 +19,8 @@ TEST(levels, 1, 0, "page table: three of them lead to a page of 4 KiB, two to on
 	check_ok(map(table + 2, NO_TABLES));
 	check_ok(map_frame(small, NO_TABLES));
 	check_error(map(table + 3, NO_TABLES), MAPPED); /* nothing is missing */
-	*(volatile uint64_t *)NO_TABLES = 1;
-	*(volatile uint64_t *)(NO_TABLES + (2 << 20)) = 1;
+	*(volatile uint64_t *)place(NO_TABLES) = 1;
+	*(volatile uint64_t *)place(NO_TABLES + (2 << 20)) = 1;
 }
 
 TEST(over_large, 1, 0, "page table: MAPPED where a page of 2 MiB is")
@@ -94,7 +94,7 @@ TEST(unmapped, 1, 0, "page table: unmapped, it takes its pages along and comes b
 	check_ok(map(table + 2, NO_TABLES));
 	check_ok(map_frame(object(OBJECT_FRAME_4K, 0), NO_TABLES)); /* the place is free */
 	check_ok(frame_unmap(frame)); /* which takes nothing away */
-	*(volatile uint64_t *)NO_TABLES = 1;
+	*(volatile uint64_t *)place(NO_TABLES) = 1;
 }
 
 TEST(upper_unmapped, 1, 0, "page table: an upper one takes all below it along")
@@ -108,7 +108,7 @@ TEST(upper_unmapped, 1, 0, "page table: an upper one takes all below it along")
 	for (unsigned i = 0; i < 3; i++)
 		check_ok(map(table + 2 - i, NO_TABLES)); /* in other places now */
 	check_ok(map_frame(frame, NO_TABLES));
-	*(volatile uint64_t *)NO_TABLES = 1;
+	*(volatile uint64_t *)place(NO_TABLES) = 1;
 }
 
 TEST(deleted, 1, 0, "page table: its end makes the addresses free")

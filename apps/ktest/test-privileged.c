@@ -19,7 +19,10 @@ struct attack {
 		__asm__ volatile(text "\n\tud2\n\tud2");                 \
 	}
 
-/* INVD, WBINVD, XSAVES, VMXON, INTO and MOV to CS are not here: the emulator takes them for no operations. Registers of an attack: RDI and RSP point into a page that is there, RDI at an aligned 1 KiB. */
+/*
+ * Not tested: INVD, WBINVD, XSAVES, VMXON, INTO and MOV to CS, which the emulator executes as no operations.
+ * RDI and RSP point into a mapped page during an attack; RDI is aligned to 1 KiB.
+ */
 #define OPERAND (WINDOW + 1024)
 #define STACK   (WINDOW + 3072)
 
@@ -100,7 +103,8 @@ ATTACK(to_dr0, "mov %rax, %db0") ATTACK(to_dr6, "mov %rax, %db6") ATTACK(to_dr7,
 TEST(control, 1, 0, "privileged: control and debug registers")
 {
 	static const struct attack list[] = {
-		{ "from cr0", from_cr0, GP, NO_OTHER, 0, 0, 0 }, { "from cr2", from_cr2, GP, NO_OTHER, 0, 0, 0 }, { "from cr3", from_cr3, GP, NO_OTHER, 0, 0, 0 },
+		{ "from cr0", from_cr0, GP, NO_OTHER, 0, 0, 0 }, { "from cr2", from_cr2, GP, NO_OTHER, 0, 0, 0 },
+		{ "from cr3", from_cr3, GP, NO_OTHER, 0, 0, 0 },
 		{ "from cr4", from_cr4, GP, NO_OTHER, 0, 0, 0 }, { "from cr8", from_cr8, GP, NO_OTHER, 0, 0, 0 }, { "to cr0", to_cr0, GP, NO_OTHER, 0, 0, 0 },
 		{ "to cr2", to_cr2, GP, NO_OTHER, 0, 0, 0 }, { "to cr3", to_cr3, GP, NO_OTHER, 0, 0, 0 }, { "to cr4", to_cr4, GP, NO_OTHER, 0, 0, 0 },
 		{ "to cr8", to_cr8, GP, NO_OTHER, 0, 0, 0 }, { "from dr0", from_dr0, GP, NO_OTHER, 0, 0, 0 }, { "from dr6", from_dr6, GP, NO_OTHER, 0, 0, 0 },
@@ -152,7 +156,8 @@ TEST(virtual, 1, 0, "privileged: instructions of virtual machines")
 {
 	static const struct attack list[] = {
 		{ "vmcall", vmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmmcall", vmmcall, UD, NO_OTHER, 0, 0, 0 }, { "vmrun", vmrun, UD, GP, 0, 0, 0 },
-		{ "vmload", vmload, UD, GP, 0, 0, 0 }, { "vmsave", vmsave, UD, GP, 0, 0, 0 }, { "stgi", stgi, UD, GP, 0, 0, 0 }, { "clgi", clgi, UD, GP, 0, 0, 0 },
+		{ "vmload", vmload, UD, GP, 0, 0, 0 }, { "vmsave", vmsave, UD, GP, 0, 0, 0 },
+		{ "stgi", stgi, UD, GP, 0, 0, 0 }, { "clgi", clgi, UD, GP, 0, 0, 0 },
 		{ "vmlaunch", vmlaunch, UD, GP, 0, 0, 0 },
 	};
 	attack(list, COUNT(list));

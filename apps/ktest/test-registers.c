@@ -2,19 +2,10 @@
 /* Threads' registers, as others read and write them. */
 #include "ktest.h"
 
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
-}
-
-/* A thread that does nothing but keep its registers. */
-static __attribute__((naked)) void stay(void) { __asm__ volatile("1: pause; jmp 1b"); }
-
 static struct thread_registers pattern(void)
 {
 	return (struct thread_registers){
-		.rip = (uint64_t)stay, .rsp = 0x7000, .rflags = 0x8d5,
+		.rip = (uint64_t)program_stay, .rsp = 0x7000, .rflags = 0x8d5,
 		.rax = 1, .rbx = 2, .rcx = 3, .rdx = 4, .rsi = 5, .rdi = 6, .rbp = 7, .r8 = 8, .r9 = 9, .r10 = 10,
 		.r11 = ~11ull, .r12 = 12, .r13 = 13, .r14 = 14, .r15 = 1ull << 63, .fs_base = 0x12340, .gs_base = 0x56780,
 	};
@@ -29,9 +20,8 @@ static void check_same(const struct thread_registers *a, const struct thread_reg
 	check_eq(a->rflags & 0xcd5, b->rflags & 0xcd5);
 }
 
-static void round_trip(unsigned core)
+static void round_trip(struct worker *w)
 {
-	struct worker *w = worker_make(spinner, 50, core);
 	struct thread_registers out = pattern(), in;
 	check_ok(tcb_write_registers(IPC, w->tcb, 0, &out));
 	check_ok(tcb_read_registers(IPC, w->tcb, &in));
@@ -45,8 +35,19 @@ static void round_trip(unsigned core)
 	check(in.rip - out.rip < 8);
 }
 
-TEST(kept, 1, 0, "registers: all of them survive running and being interrupted") { round_trip(0); }
-TEST(kept_remote, 2, 0, "registers: all of them survive running on another core") { round_trip(last_core()); }
+TEST(kept, 1, 0, "registers: all of them survive running and being interrupted") { round_trip(worker_make(spinner, 50, 0)); }
+TEST(kept_remote, 2, 0, "registers: all of them survive running on another core") { round_trip(worker_make(spinner, 50, last_core())); }
+
+static void waiter(struct worker *self) { check_ok(notification_wait(self->arg[0], 0, 0)); }
+
+/* A system call ends with RIP in RCX and RFLAGS in R11. */
+TEST(written_in_a_call, 1, 0, "registers: RCX and R11 written into a thread that made a system call are not that call's")
+{
+	struct worker *w = worker_start(waiter, 50, 0, object(OBJECT_NOTIFICATION, 0), 0);
+	until(waits(w));
+	check_ok(tcb_suspend(w->tcb));
+	round_trip(w);
+}
 
 TEST(moved, 2, 0, "registers: all of them survive moves between cores")
 {
@@ -129,7 +130,7 @@ static void read_tls(struct worker *self)
 	}
 }
 
-TEST(tls, 1, 0, "registers: every thread has its own TLS base")
+TEST(tls, 1, NEEDS_PROCESSOR, "registers: every thread has its own TLS base")
 {
 	struct worker *w[3];
 	for (unsigned i = 0; i < 3; i++) {
@@ -152,7 +153,7 @@ static void set_own_tls(struct worker *self)
 	self->out[0] = value;
 }
 
-TEST(own_tls, 1, 0, "registers: a thread sets its own TLS base")
+TEST(own_tls, 1, NEEDS_PROCESSOR, "registers: a thread sets its own TLS base")
 {
 	struct worker *w = worker_start(set_own_tls, 50, 0, 0, 0);
 	until(w->done);

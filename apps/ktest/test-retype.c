@@ -75,7 +75,7 @@ static void dirty(uint64_t memory, unsigned bits)
 		for (uint64_t i = 0; i < pages >> 9; i++) {
 			check_ok(retype(memory, OBJECT_FRAME_2M, 0, frame + i, 1));
 			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, 0));
-			for (uint64_t *word = (uint64_t *)LARGE_WINDOW; word < (uint64_t *)(LARGE_WINDOW + LARGE); word += 8)
+			for (uint64_t *word = place(LARGE_WINDOW), *end = word + (2 << 20) / 8; word < end; word += 8)
 				*word = ~0ull;
 			check_ok(frame_unmap(frame + i));
 		}
@@ -84,7 +84,7 @@ static void dirty(uint64_t memory, unsigned bits)
 			check_ok(retype(memory, OBJECT_FRAME_4K, 0, frame + i, 1));
 			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW, RIGHT_READ | RIGHT_WRITE, 0));
 			for (unsigned word = 0; word < 512; word++)
-				((uint64_t *)WINDOW)[word] = ~0ull;
+				((uint64_t *)place(WINDOW))[word] = ~0ull;
 			check_ok(frame_unmap(frame + i));
 		}
 	}
@@ -157,7 +157,7 @@ TEST(zeroed_large, 1, 0, "retype: a large frame of memory that was written full 
 	check_ok(retype(memory, OBJECT_FRAME_4K, 0, slot(), 1)); /* the first half is in use now */
 	check_ok(retype(memory, OBJECT_FRAME_2M, 0, frame, 1));
 	check_ok(frame_map(IPC, frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ, 0));
-	for (uint64_t *word = (uint64_t *)LARGE_WINDOW; word < (uint64_t *)(LARGE_WINDOW + LARGE); word++)
+	for (uint64_t *word = place(LARGE_WINDOW), *end = word + (2 << 20) / 8; word < end; word++)
 		sum |= *word;
 	check_eq(sum, 0);
 }
@@ -176,7 +176,7 @@ TEST(zeroed_between, 1, 0, "retype: small frames are zero, however those before 
 			check_ok(retype(memory, OBJECT_FRAME_4K, 0, frame + i, 1));
 			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW, RIGHT_READ, 0));
 			for (unsigned word = 0; word < 512; word++)
-				sum |= ((uint64_t *)WINDOW)[word];
+				sum |= ((uint64_t *)place(WINDOW))[word];
 			check_eq(sum, 0);
 			check_ok(frame_unmap(frame + i));
 		}

@@ -216,8 +216,8 @@ TEST(frame_table, 1, 0, "rights: a frame's mapping has the rights that its capab
 			if (error)
 				continue;
 			if (cap & asked & RIGHT_WRITE)
-				*(volatile uint64_t *)WINDOW = asked;
-						(void)*(volatile uint64_t *)WINDOW;
+				program_store(WINDOW, asked);
+			program_load(WINDOW);
 			check_ok(frame_unmap(copy));
 		}
 	}

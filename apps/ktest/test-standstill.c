@@ -2,12 +2,6 @@
 /* What may be done to a thread that runs, waits, or stands still. */
 #include "ktest.h"
 
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
-}
-
 static void waiter(struct worker *self)
 {
 	uint64_t word;
@@ -34,7 +28,7 @@ TEST(resume_waiting, 1, 0, "standstill: RESUME of a thread that waits does not e
 
 static void breaker(struct worker *self)
 {
-	__asm__ volatile("int3");
+	program_break();
 	self->count++;
 }
 
@@ -74,7 +68,7 @@ TEST(reply_receive_nobody, 1, 0, "standstill: ReplyRecv without a caller is NO_R
 }
 
 /* A reply object that its caller has left: suspended, deleted, or with its endpoint. */
-TEST(reply_receive_left, 1, 0, "standstill: ReplyRecv to a caller that was suspended is NO_REPLY")
+TEST(reply_receive_left, 1, NEEDS_PROCESSOR, "standstill: ReplyRecv to a caller that was suspended is NO_REPLY")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
 	struct worker *w = worker_make(waiter, 50, 0);

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ktest.h"
 
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
-}
-
 /* Whether it gets on within two milliseconds. */
 static bool runs(struct worker *worker)
 {
@@ -63,7 +57,9 @@ TEST(configure_caps, 1, 0, "tcb: CONFIGURE is BAD_CAP without CSpace, VSpace, or
 	check_error(configure(tcb, ROOT_SLOT_CNODE, endpoint, frame, WINDOW), BAD_CAP);
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, endpoint, WINDOW), BAD_CAP);
 	check_error(configure(tcb, slot(), ROOT_SLOT_VSPACE, frame, WINDOW), BAD_CAP);
-	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot(), WINDOW), BAD_CAP);
+	const uint64_t no_frame[] = { slot(), object(OBJECT_PAGE_TABLE, 0), ROOT_SLOT_IO_PORT, ROOT_SLOT_IRQ_CONTROL };
+	for (unsigned i = 0; i < sizeof(no_frame) / sizeof(no_frame[0]); i++)
+		check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, no_frame[i], WINDOW), BAD_CAP);
 	for (unsigned caps = 0; caps < 3; caps++) {
 		struct message m = { .word = { WINDOW, 0 } };
 		IPC->caps[0] = ROOT_SLOT_CNODE, IPC->caps[1] = ROOT_SLOT_VSPACE, IPC->caps[2] = frame;
@@ -104,6 +100,7 @@ TEST(configure_device, 1, 0, "tcb: CONFIGURE is BAD_ARGUMENT for a buffer in mem
 			memory = ROOT_SLOT_UNTYPED + i;
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, ROOT_SLOT_CNODE, frame, 1));
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW), BAD_ARGUMENT);
+	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, copy_of(frame, RIGHT_ALL), WINDOW), BAD_ARGUMENT);
 }
 
 TEST(configure_busy, 1, 0, "tcb: CONFIGURE is BUSY unless the thread is suspended")

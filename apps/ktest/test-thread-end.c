@@ -4,12 +4,6 @@
 
 #define NODE ROOT_SLOT_CNODE
 
-static void spinner(struct worker *self)
-{
-	for (;;)
-		self->count++;
-}
-
 static void in_system_calls(struct worker *self)
 {
 	for (;;) {
@@ -116,7 +110,7 @@ static bool idle_plausible(unsigned core)
 	return idle <= read_tsc() - started;
 }
 
-TEST(idle_time, 2, 0, "thread's end: the core's idle time stays plausible")
+TEST(idle_time, 2, NEEDS_PROCESSOR, "thread's end: the core's idle time stays plausible")
 {
 	for (unsigned i = 0; i < 3; i++) {
 		struct worker *w = worker_start(delete_itself, 50, last_core(), 0, 0);
@@ -151,8 +145,8 @@ static void space_ends(unsigned core)
 	check_eq(s.data[0], count);
 }
 
-TEST(space, 1, 0, "thread's end: a thread whose address space ends faults") { space_ends(0); }
-TEST(space_remote, 2, 0, "thread's end: a thread whose address space ends while it runs on another core faults")
+TEST(space, 1, NEEDS_PROCESSOR, "thread's end: a thread whose address space ends faults") { space_ends(0); }
+TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: a thread whose address space ends while it runs on another core faults")
 {
 	space_ends(last_core());
 }

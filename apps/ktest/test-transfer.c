@@ -193,10 +193,10 @@ TEST(frame, 1, 0, "transfer: a mapped frame arrives as a copy that is not mapped
 	check_eq(transfer_receive(endpoint, w), 1);
 	check_error(frame_unmap(to), NOT_MAPPED);
 	check_ok(frame_map(IPC, to, ROOT_SLOT_VSPACE, WINDOW + 4096, RIGHT_READ, 0));
-	*(volatile uint64_t *)WINDOW = 4242;
-	check_eq(*(volatile uint64_t *)(WINDOW + 4096), 4242);
+	*(volatile uint64_t *)place(WINDOW) = 4242;
+	check_eq(*(volatile uint64_t *)place(WINDOW + 4096), 4242);
 	check_ok(cnode_delete(NODE, to));
-	check_eq(*(volatile uint64_t *)WINDOW, 4242);
+	check_eq(*(volatile uint64_t *)place(WINDOW), 4242);
 }
 
 TEST(every_kind, 1, 0, "transfer: every kind that can be copied travels")

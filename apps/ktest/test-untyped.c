@@ -91,8 +91,8 @@ TEST(zeroed, 1, 0, "untyped: memory is zeroed when it is used again")
 	for (unsigned turn = 0; turn < 3; turn++) {
 		check_ok(retype(child, OBJECT_FRAME_4K, 0, frame, 4));
 		for (unsigned i = 0; i < 4; i++) {
-			uint64_t *page = (uint64_t *)(WINDOW + i * 4096);
-			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, (uint64_t)page, RIGHT_READ | RIGHT_WRITE, 0));
+			check_ok(frame_map(IPC, frame + i, ROOT_SLOT_VSPACE, WINDOW + i * 4096, RIGHT_READ | RIGHT_WRITE, 0));
+			uint64_t *page = place(WINDOW + i * 4096);
 			for (unsigned w = 0; w < 512; w++) {
 				check_eq(page[w], 0);
 				page[w] = ~0ull;
@@ -273,7 +273,7 @@ TEST(modules_only_frames, 1, 0, "untyped: memory with content makes nothing but 
 	check_ok(retype(child, OBJECT_FRAME_4K, 0, slot(), 1));
 }
 
-TEST(modules_keep, 1, 0, "untyped: memory with content keeps it")
+TEST(modules_keep, 1, NEEDS_PROCESSOR, "untyped: memory with content keeps it")
 {
 	uint64_t frame = slot();
 	check(ROOT->module_count);

@@ -246,9 +246,9 @@ TEST(bound, 1, 0, "words: a bound notification that ends a receive changes no wo
 	}
 }
 
-static void page(struct worker *self) { (void)*(volatile uint64_t *)NO_TABLES; }
-static void undefined(struct worker *self) { __asm__ volatile("ud2"); }
-static void unknown(struct worker *self) { __asm__ volatile("mov $99, %%eax; syscall" ::: "rax", "rcx", "r11", "memory"); }
+static void page(struct worker *self) { program_load(NO_TABLES); }
+static void undefined(struct worker *self) { program_undefined(); }
+static void unknown(struct worker *self) { system_call_raw(&(struct registers){ .rax = 99 }); }
 
 TEST(fault, 1, 0, "words: a fault's message changes its handler's registers within its length and no other")
 {

@@ -7,4 +7,10 @@ worker_entry:
 	call worker_main
 	ud2
 
+/* A thread here keeps its registers and does nothing. */
+	.globl program_stay
+program_stay:
+	pause
+	jmp program_stay
+
 	.section .note.GNU-stack, "", @progbits

@@ -60,11 +60,12 @@ struct worker *worker_make(void (*run)(struct worker *), unsigned priority, unsi
 	check(count < WORKERS);
 	struct worker *worker = &workers[count];
 	uint64_t buffer = BUFFERS + count * 4096ull;
-	*worker = (struct worker){ .run = run, .index = count, .ipc = (struct ipc_buffer *)buffer };
+	*worker = (struct worker){ .run = run, .index = count };
 	worker->tcb = object(OBJECT_TCB, 0);
 	count++;
 	worker->frame = object(OBJECT_FRAME_4K, 0);
 	check_ok(frame_map(IPC, worker->frame, ROOT_SLOT_VSPACE, buffer, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+	worker->ipc = place(buffer);
 	worker_fault_to(worker, 0);
 	check_ok(tcb_schedule(IPC, worker->tcb, ROOT_SLOT_TCB, priority, core));
 	worker_restart(worker, false);
@@ -101,4 +102,12 @@ struct worker *worker_start(void (*run)(struct worker *), unsigned priority, uns
 	worker->arg[1] = arg1;
 	check_ok(tcb_resume(worker->tcb));
 	return worker;
+}
+
+void spinner(struct worker *self)
+{
+	for (;;) {
+		self->count++;
+		program_turn();
+	}
 }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests are run with in either port. */
+#include "ktest.h"
+
+static uint64_t never; /* a notification that nobody signals */
+
+void tests_init(void)
+{
+	memory_init();
+	gigabyte_init();
+	worker_init();
+	never = slot();
+	check_ok(untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, never, 1));
+}
+
+void tests_reset(void)
+{
+	worker_reset();
+	memory_reset();
+	gigabyte_reset();
+}
+
+bool test_possible(const struct test *test)
+{
+	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi, has_processor };
+	for (unsigned i = 0; i < sizeof(has) / sizeof(has[0]); i++)
+		if ((test->needs >> i & 1) && !has[i]())
+			return false;
+	return cores() >= test->cores;
+}
+
+bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
+
+void pause_main(void)
+{
+	test_pause();
+	notification_wait(never, read_tsc() + ROOT->tsc_hz / 10000, 0);
+}
+
+void sleep_ms(unsigned ms)
+{
+	uint64_t deadline = deadline_ms(ms);
+	while (!passed(deadline))
+		notification_wait(never, deadline, 0);
+}
+
+void spin_ms(unsigned ms)
+{
+	uint64_t deadline = deadline_ms(ms);
+	while (!passed(deadline))
+		pause_turn();
+}
+
+/* Then the same loop always takes the same time, unless an interrupt comes. */
+bool clock_counts_instructions(void)
+{
+	uint64_t took[16], least = ~0ul;
+	unsigned same = 0;
+	for (unsigned i = 0; i < 16; i++) {
+		uint64_t begin = read_tsc();
+		for (volatile unsigned n = 0; n < 5000; n++)
+			;
+		took[i] = read_tsc() - begin;
+		least = took[i] < least ? took[i] : least;
+	}
+	for (unsigned i = 0; i < 16; i++)
+		same += took[i] == least;
+	return same >= 8;
+}
