@@ -24,5 +24,9 @@ log=$object/log
 	make install
 } >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 
+# musl has no <sys/queue.h>, which many programs include; that of libc6-dev is macros alone.
+queue=$(echo '#include <sys/queue.h>' | gcc -E -x c - | sed -n 's/^# 1 "\(\/.*\/sys\/queue\.h\)".*/\1/p' | head -n 1)
+[ -z "$queue" ] || cp "$queue" "$output/include/sys/"
+
 sed -n 's/^#define[[:space:]]*__NR_\([a-z0-9_]*\)[[:space:]]*\([0-9][0-9]*\)$/[\2] = "\1",/p' \
 	"$output/include/bits/syscall.h" >"$names"

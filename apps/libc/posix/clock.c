@@ -86,7 +86,7 @@ static int read_clock(clockid_t clock, uint64_t *ns)
 		*ns = clock_nanoseconds();
 		return 0;
 	case CLOCK_PROCESS_CPUTIME_ID:
-		for (unsigned i = 0; i < THREADS_MAX; i++)
+		for (unsigned i = 0; i < thread_places; i++)
 			if (threads[i].tid)
 				cycles += platform_thread_time(i);
 		*ns = nanoseconds_of(cycles);
@@ -188,9 +188,11 @@ long sys_times(const long *a)
 
 static long sleep_until(uint64_t deadline)
 {
-	while (event_wait(deadline)) {
+	int error;
+
+	while (!(error = event_sleep(deadline))) {
 	}
-	return 0;
+	return error == -EINTR ? -EINTR : 0;
 }
 
 long sys_nanosleep(const long *a)
@@ -218,5 +220,5 @@ long sys_clock_nanosleep(const long *a)
 long sys_pause(const long *a)
 {
 	(void)a;
-	return sleep_until(0); /* for ever: there are no signals */
+	return sleep_until(0); /* until cancelled: there are no signals */
 }

@@ -91,11 +91,12 @@ struct file *console_file(uint32_t flags)
 void console_log(const char *format, ...)
 {
 	char line[256];
+	struct text text = { .data = line, .size = sizeof(line) - 1 };
 	va_list args;
 
 	va_start(args, format);
-	size_t length = format_text(line, sizeof(line) - 1, format, args);
+	text_vformat(&text, format, args);
 	va_end(args);
-	line[length++] = '\n';
-	console_write(line, length);
+	line[text.length++] = '\n';
+	console_write(line, text.length);
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "layer.h"
 
 static ssize_t null_read(struct file *f, void *b, size_t n) { (void)f, (void)b, (void)n; return 0; }
@@ -39,18 +40,24 @@ static const struct {
 	{ "/dev/stdout", 0 },           { "/dev/stderr", 0 },
 };
 
-int device_open(const char *path, int flags, struct file **out)
+enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
+
+const char *device_path(unsigned number, uint32_t *mode)
 {
-	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
-		if (strcmp(devices[i].path, path))
-			continue;
-		if (!devices[i].ops) {
-			*out = console_file((uint32_t)flags);
-		} else if ((*out = layer_allocate(sizeof(**out)))) {
-			file_init(*out, devices[i].ops, (uint32_t)flags & (O_ACCMODE | O_NONBLOCK | O_APPEND));
-			(*out)->ready = ALWAYS_READY;
-		}
-		return *out ? 0 : -ENOMEM;
+	*mode = number <= DEVICES ? S_IFCHR | 0666 : S_IFREG | 0444;
+	return number <= DEVICES ? devices[number - 1].path : proc_path(number - DEVICES - 1);
+}
+
+int device_open(unsigned number, int flags, struct file **out)
+{
+	if (number > DEVICES)
+		return proc_open(number - DEVICES - 1, flags, out);
+	const struct file_operations *ops = devices[number - 1].ops;
+	if (!ops) {
+		*out = console_file((uint32_t)flags);
+	} else if ((*out = layer_allocate(sizeof(**out)))) {
+		file_init(*out, ops, (uint32_t)flags & (O_ACCMODE | O_NONBLOCK | O_APPEND));
+		(*out)->ready = ALWAYS_READY;
 	}
-	return proc_open(path, flags, out);
+	return *out ? 0 : -ENOMEM;
 }

@@ -50,6 +50,7 @@ static void start(void)
 {
 	platform_start();
 	memory_start();
+	user_start();
 	for (int fd = 0; fd < 3; fd++)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);
 }
@@ -69,6 +70,7 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 		return table[number].handler(args);
 	layer_lock();
 	long result = table[number].handler(args);
+	event_settle();
 	layer_unlock();
 	return result;
 }

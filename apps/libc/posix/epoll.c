@@ -219,11 +219,11 @@ long sys_epoll_pwait(const long *a)
 		return -EINVAL;
 	file_hold(&e->file);
 	net_poll();
-	int count = harvest(e, out, room);
-	while (!count && timeout && event_wait(deadline))
+	int count = harvest(e, out, room), error = 0;
+	while (!count && timeout && !(error = event_sleep(deadline)))
 		count = harvest(e, out, room);
 	file_put(&e->file);
-	return count;
+	return error == -EINTR ? -EINTR : count;
 }
 
 long sys_epoll_wait(const long *a) { return sys_epoll_pwait(a); }

@@ -2,13 +2,28 @@
 /*
  * Sleeping until the readiness of some file changes. One of the threads that
  * sleep here is the poller: it waits for the network port on the program's
- * wake notification and runs the stack when woken; the others wait on their
- * own. Futex waiters never poll.
+ * wake notification and runs the network when woken; the others wait on their
+ * own notifications. The layer's lock protects all of this. Against lost
+ * wake-ups:
+ *
+ *  - The network's rings are armed for the poller by each thread that runs the
+ *    network while the poller sleeps, and the poller's deadline is kept: a
+ *    thread that makes the first socket, starts a timer or leaves frames that
+ *    wait for room does so behind the poller's back. See event_settle().
+ *  - A thread that runs the network may take what another thread waits for.
+ *    It calls event_notify(), which wakes the poller and all waiters.
+ *  - Some thread polls as long as any waits: a thread that returns from its
+ *    sleep when there is no poller wakes the next waiter, for it may not come
+ *    back.
+ *
+ * Futex waiters never poll.
  */
 #include "layer.h"
 #include "platform.h"
 
 static struct thread *poller; /* sleeps on PLATFORM_NET */
+static uint64_t poller_until; /* when it wakes by itself; 0: never */
+static unsigned waiters;      /* threads with event_waiter set */
 
 __attribute__((weak)) bool net_poll(void) { return false; }
 __attribute__((weak)) uint64_t net_deadline(void) { return 0; }
@@ -19,14 +34,39 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return !a ? b : !b || a < b ? a : b;
 }
 
-/* Somebody must listen to the network as long as anybody sleeps. */
+/* Wake a waiter if there is no poller; it becomes the poller, or wakes the next. */
 static void pass_on(const struct thread *self)
 {
-	for (struct thread *t = threads; t < threads + THREADS_MAX; t++)
+	for (struct thread *t = threads; waiters && t < threads + thread_places && !poller; t++)
 		if (t != self && t->event_waiter) {
 			thread_signal(t);
 			return;
 		}
+}
+
+/* The network's next timer is due at `deadline`: the poller, which sleeps, must not sleep longer. */
+static void hurry_poller(uint64_t deadline)
+{
+	if (earlier(poller_until, deadline) == poller_until)
+		return;
+	poller_until = deadline;
+	platform_signal(PLATFORM_NET);
+}
+
+void event_settle(void)
+{
+	if (!poller)
+		return;
+	if (net_prepare_sleep())
+		hurry_poller(net_deadline());
+	else
+		platform_signal(PLATFORM_NET);
+}
+
+void event_leave(void)
+{
+	net_poll();
+	event_settle();
 }
 
 bool event_wait(uint64_t deadline)
@@ -38,20 +78,23 @@ bool event_wait(uint64_t deadline)
 		return false;
 	if (happened)
 		return true;
-	if (poller) {
-		self->event_waiter = true;
-		thread_sleep(self, deadline);
-		self->event_waiter = false;
-		return true;
-	}
 	if (!net_prepare_sleep())
 		return true;
-	poller = self;
-	uint64_t until = earlier(deadline, net_deadline());
-	layer_unlock();
-	platform_wait(PLATFORM_NET, until);
-	layer_lock();
-	poller = 0;
+	if (poller) {
+		hurry_poller(net_deadline());
+		self->event_waiter = true;
+		waiters++;
+		thread_sleep(self, deadline);
+		self->event_waiter = false;
+		waiters--;
+	} else {
+		uint64_t until = poller_until = earlier(deadline, net_deadline());
+		poller = self;
+		layer_unlock();
+		platform_wait(PLATFORM_NET, until);
+		layer_lock();
+		poller = 0;
+	}
 	pass_on(self);
 	return true;
 }
@@ -62,7 +105,7 @@ void event_notify(void)
 
 	if (poller && poller != self)
 		platform_signal(PLATFORM_NET);
-	for (struct thread *t = threads; t < threads + THREADS_MAX; t++)
+	for (struct thread *t = threads; waiters && t < threads + thread_places; t++)
 		if (t->event_waiter && t != self)
 			thread_signal(t);
 }

@@ -13,10 +13,22 @@
 int file_wait(struct file *file, uint32_t events, uint64_t deadline)
 {
 	events |= EPOLLERR | EPOLLHUP;
-	while (!(file->ready & events))
-		if (!event_wait(deadline))
-			return -EAGAIN;
+	while (!(file->ready & events)) {
+		int error = event_sleep(deadline);
+		if (error)
+			return error;
+	}
 	return 0;
+}
+
+bool file_again(struct file *file, uint32_t events, uint64_t deadline, ssize_t *result)
+{
+	if (*result != -EAGAIN)
+		return false;
+	int error = file_wait(file, events, deadline);
+	if (error)
+		*result = error;
+	return !error;
 }
 
 static ssize_t read_once(struct file *file, const struct iovec *iov, int count)
@@ -94,11 +106,8 @@ ssize_t file_readv(struct file *file, const struct iovec *iov, int count, bool d
 
 	uint64_t deadline = file->receive_timeout ? deadline_after(file->receive_timeout) : 0;
 	file_hold(file);
-	do {
-		if (file_wait(file, EPOLLIN | EPOLLRDHUP, deadline) < 0)
-			break;
+	while (file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &result))
 		result = read_once(file, iov, count);
-	} while (result == -EAGAIN);
 	file_put(file);
 	return result;
 }
@@ -118,12 +127,13 @@ ssize_t file_writev(struct file *file, const struct iovec *iov, int count, bool 
 	uint64_t deadline = file->send_timeout ? deadline_after(file->send_timeout) : 0;
 	size_t done = result > 0 ? (size_t)result : 0;
 	file_hold(file);
-	while (done < (size_t)size && file_wait(file, EPOLLOUT, deadline) == 0) {
+	result = -EAGAIN;
+	while (done < (size_t)size && file_again(file, EPOLLOUT, deadline, &result)) {
 		result = write_once(file, iov, count, done);
-		if (result > 0)
+		if (result > 0) {
 			done += (size_t)result;
-		else if (result != -EAGAIN)
-			break;
+			result = -EAGAIN;
+		}
 	}
 	file_put(file);
 	return done ? (ssize_t)done : result;
@@ -177,6 +187,55 @@ static long at_offset(const long *a, long (*transfer)(const long *))
 
 long sys_pread64(const long *a) { return at_offset(a, sys_read); }
 long sys_pwrite64(const long *a) { return at_offset(a, sys_write); }
+long sys_preadv(const long *a) { return at_offset(a, sys_readv); }
+long sys_pwritev(const long *a) { return at_offset(a, sys_writev); }
+
+/* Both files are held: writing may sleep. */
+static ssize_t send_from(struct file *out, struct file *in, off_t at, size_t count)
+{
+	char piece[8192];
+	size_t done = 0;
+
+	while (done < count) {
+		const size_t size = count - done < sizeof(piece) ? count - done : sizeof(piece);
+		const off_t before = in->ops->seek(in, 0, SEEK_CUR);
+
+		in->ops->seek(in, at + (off_t)done, SEEK_SET);
+		ssize_t n = in->ops->read(in, piece, size);
+		in->ops->seek(in, before, SEEK_SET);
+		if (n > 0)
+			n = file_writev(out, &(struct iovec){ piece, (size_t)n }, 1, false);
+		if (n <= 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+		if ((size_t)n < size)
+			break;
+	}
+	return (ssize_t)done;
+}
+
+/* From a file that has offsets to any other. */
+long sys_sendfile(const long *a)
+{
+	struct file *out = descriptor_file((int)a[0]), *in = descriptor_file((int)a[1]);
+	off_t *offset = (off_t *)a[2];
+
+	if (!out || !in || (in->flags & O_ACCMODE) == O_WRONLY)
+		return -EBADF;
+	if (!in->ops->seek || !in->ops->read || (offset && *offset < 0))
+		return -EINVAL;
+	const off_t at = offset ? *offset : in->ops->seek(in, 0, SEEK_CUR);
+	file_hold(out);
+	file_hold(in);
+	const ssize_t sent = send_from(out, in, at, (size_t)a[3]);
+	if (sent > 0 && offset)
+		*offset = at + sent;
+	else if (sent > 0)
+		in->ops->seek(in, at + sent, SEEK_SET);
+	file_put(in);
+	file_put(out);
+	return sent;
+}
 
 long sys_lseek(const long *a)
 {

@@ -18,7 +18,7 @@ static struct thread *longest_waiter(const uint32_t *address)
 {
 	struct thread *first = 0;
 
-	for (struct thread *t = threads; t < threads + THREADS_MAX; t++)
+	for (struct thread *t = threads; t < threads + thread_places; t++)
 		if (t->tid && t->futex == address && (!first || t->futex_order < first->futex_order))
 			first = t;
 	return first;
@@ -56,11 +56,16 @@ static int wait(const uint32_t *address, uint32_t expected, uint64_t deadline)
 
 	if (__atomic_load_n(address, __ATOMIC_RELAXED) != expected)
 		return -EAGAIN;
+	event_leave();
 	self->futex = address;
 	self->futex_order = ++order;
 	for (;;) {
+		if (thread_cancelled(self)) {
+			self->futex = 0;
+			return -EINTR;
+		}
 		thread_sleep(self, deadline);
-		if (!self->futex)
+		if (!self->futex) /* woken: a wake-up is never lost to a thread that was also cancelled */
 			return 0;
 		if (deadline && clock_cycles() >= deadline) {
 			self->futex = 0;

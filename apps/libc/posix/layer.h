@@ -6,19 +6,21 @@
 #pragma once
 
 #include <skerry/posix.h>
-#include <stdarg.h>
+#include <skerry/format.h>
+#include <skerry/process.h>
 #include <time.h>
 
-enum { PAGE = 4096, THREADS_MAX = 4 /* as many as there are IPC buffers */ };
+enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 
 /* lock.c: one lock for the layer. All threads of a program share one core and
  * one priority, so that who finds it taken yields to its holder. */
 void layer_lock(void);
 void layer_unlock(void);
 
-/* memory.c: the process's heap, in pages. Pages come zeroed. */
+/* memory.c: the process's heap, in pages. */
 void memory_start(void);
-void *heap_map(size_t pages); /* null when there is no room */
+void *heap_map(size_t pages);      /* zeroed; null when there is no room */
+void *heap_map_used(size_t pages); /* the same, but may hold what an earlier user of the pages left */
 void heap_unmap(void *address, size_t pages);
 void heap_usage(size_t *total_pages, size_t *used_pages);
 
@@ -31,18 +33,28 @@ struct thread {
 	const uint32_t *futex;  /* what it waits for, null when woken */
 	uint64_t futex_order;   /* who waits longest is woken first */
 	bool event_waiter;      /* sleeps in event_wait() on its own notification */
+	const volatile int *cancel; /* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
 };
 extern struct thread threads[THREADS_MAX];
+extern unsigned thread_places; /* of the table that have been used: all others are free */
 struct thread *thread_self(void);
 /* Give up the lock until the thread is signalled or `deadline` (TSC, 0: none) passes; may also return early. */
 void thread_sleep(struct thread *, uint64_t deadline);
 void thread_signal(struct thread *);
 
+/* cancel.c. A cancelled thread that sleeps in a cancellation point gives up with -EINTR; musl ends it then. */
+bool thread_cancelled(const struct thread *);
+/* event_wait() in a cancellation point: 0: look again; -EAGAIN: `deadline` has passed; -EINTR: give up. */
+int event_sleep(uint64_t deadline);
+
 /* futex.c */
 int futex_wake(const uint32_t *address, int count);
 
-/* event.c: sleeping until some file's readiness changes; event_wait() is in posix.h. */
-void event_notify(void); /* wake all who sleep in event_wait() */
+/* event.c: sleeping until some file's readiness changes; event_wait() and event_notify() are in posix.h. */
+/* After a system call that may have run the network: the poller, if one sleeps, wakes in time for what is due. */
+void event_settle(void);
+/* Before a thread sleeps elsewhere or ends: what it wrote is sent, and the poller sees to the rest. */
+void event_leave(void);
 
 /* clock.c: deadlines in TSC cycles; never 0. */
 uint64_t deadline_after(uint64_t nanoseconds);
@@ -59,22 +71,26 @@ long sys_close(const long *a);                           /* the system call: a[0
 /* file.c: what blocks. DONT_WAIT as if the file were O_NONBLOCK. */
 ssize_t file_readv(struct file *, const struct iovec *, int count, bool dont_wait);
 ssize_t file_writev(struct file *, const struct iovec *, int count, bool dont_wait);
-/* Wait until any of `events` holds. `since` is when waiting began (TSC), timeout in nanoseconds, 0: none. */
+/* Wait until any of `events` holds: 0, -EAGAIN when `deadline` (TSC, 0: none) has passed, or -EINTR (event_sleep). */
 int file_wait(struct file *, uint32_t events, uint64_t deadline);
+/* Whether an operation that answered `*result` is to be made again, now that `events` hold; else `*result` is final. */
+bool file_again(struct file *, uint32_t events, uint64_t deadline, ssize_t *result);
 
 /* epoll.c */
 void watch_changed(struct watch *, uint32_t ready, uint32_t fresh);
 void watch_drop_all(struct file *);
 
-/* ramfs.c, device.c, proc.c, console.c: each returns 0 and a file, or an error. */
-int ramfs_open(const char *path, int flags, unsigned mode, struct file **);
-int device_open(const char *path, int flags, struct file **); /* -ENOENT: neither a device nor in /proc */
-int proc_open(const char *path, int flags, struct file **);
+/* device.c, proc.c: special files by number, devices from 1 on and what is in /proc behind them: path, or null, and mode. */
+const char *device_path(unsigned number, uint32_t *mode);
+const char *proc_path(unsigned number);
+/* Each returns 0 and a file, or an error. */
+int device_open(unsigned number, int flags, struct file **);
+int proc_open(unsigned number, int flags, struct file **);
 struct file *console_file(uint32_t flags);
 void console_write(const char *text, size_t size);
 
-/* format.c: %s %d %u %x %c, with l for 64-bit; cut at `room`, no zero at the end. Returns the length. */
-size_t format_text(char *to, size_t room, const char *format, va_list);
+/* user.c */
+void user_start(void);
 
 /* Files whose readiness never changes. */
 enum { ALWAYS_READY = 0x5 }; /* EPOLLIN | EPOLLOUT */

@@ -90,14 +90,15 @@ static struct span *span_structure(void)
 	return s;
 }
 
-static struct span *span_make(size_t pages)
+/* Pages that were used before keep their content unless the caller wants them zeroed. */
+static struct span *span_make(size_t pages, bool zeroed)
 {
 	if (!span_of_page && !start())
 		return NULL;
 	struct span *s = span_structure();
 	if (!s)
 		return NULL;
-	*s = (struct span){ .base = heap_map(pages), .pages = (uint32_t)pages, .class = LARGE };
+	*s = (struct span){ .base = zeroed ? heap_map(pages) : heap_map_used(pages), .pages = (uint32_t)pages, .class = LARGE };
 	if (s->base)
 		return s;
 	s->next = unused;
@@ -133,7 +134,7 @@ static void list_remove(struct span *s)
 static struct span *refill(unsigned class)
 {
 	uint32_t size = size_of(class), pages = span_pages(size);
-	struct span *s = span_make(pages);
+	struct span *s = span_make(pages, false);
 
 	if (!s)
 		return NULL;
@@ -162,11 +163,11 @@ static void *take_small(unsigned class)
 	return block;
 }
 
-/* Zeroed; `align` is a power of two. */
-static void *take_large(size_t size, size_t align)
+/* `align` is a power of two. */
+static void *take_large(size_t size, size_t align, bool zeroed)
 {
 	size_t slack = align > PAGE ? align - PAGE : 0;
-	struct span *s = size + slack < PTRDIFF_MAX ? span_make((size + slack + PAGE - 1) / PAGE) : NULL;
+	struct span *s = size + slack < PTRDIFF_MAX ? span_make((size + slack + PAGE - 1) / PAGE, zeroed) : NULL;
 
 	if (!s)
 		return NULL;
@@ -200,17 +201,18 @@ static inline void *answer(void *block)
 	return block;
 }
 
-static void *allocate(size_t size, size_t align)
+/* A small block is never zeroed here. */
+static void *allocate(size_t size, size_t align, bool large_zeroed)
 {
 	if (size > PTRDIFF_MAX - align)
 		return answer(NULL);
 	layer_lock();
-	void *block = size <= CLASS_MAX ? take_small(class_of(size)) : take_large(size, align);
+	void *block = size <= CLASS_MAX ? take_small(class_of(size)) : take_large(size, align, large_zeroed);
 	layer_unlock();
 	return answer(block);
 }
 
-void *malloc(size_t size) { return allocate(size, STEP); }
+void *malloc(size_t size) { return allocate(size, STEP, false); }
 
 void free(void *block)
 {
@@ -227,8 +229,8 @@ void *calloc(size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &whole))
 		return answer(NULL);
-	void *block = malloc(whole);
-	if (block && whole <= CLASS_MAX) /* pages come zeroed */
+	void *block = allocate(whole, STEP, true);
+	if (block && whole <= CLASS_MAX)
 		memset(block, 0, whole);
 	return block;
 }
@@ -271,5 +273,5 @@ void *aligned_alloc(size_t align, size_t size)
 		size = align;
 	if (size <= CLASS_MAX)
 		size = (size_t)1 << (64 - __builtin_clzll(size - 1));
-	return allocate(align > PAGE && size <= CLASS_MAX ? align : size, align);
+	return allocate(align > PAGE && size <= CLASS_MAX ? align : size, align, false);
 }

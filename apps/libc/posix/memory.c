@@ -2,13 +2,16 @@
 /*
  * The process's heap in pages, without a kernel call: the cluster-manager has
  * mapped all of it, zeroed. Two bitmaps at its start say which pages are in
- * use and which may hold old content and must be zeroed when given out again.
- * First fit, so that the memory stays compact. Protection is not enforced:
+ * use and which may hold old content and must be zeroed when mapped again.
+ * First fit, so that the memory stays compact. Files are mapped by a copy; what
+ * never changes of the deployment's files is where it is (PROCESS_FILES_VADDR). Protection is not enforced:
  * guard pages of thread stacks guard nothing yet.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <skerry/process.h>
 #include "layer.h"
 #include "platform.h"
@@ -66,11 +69,16 @@ static size_t find_run(size_t from, size_t count)
 	return NO_RUN;
 }
 
-static void take(size_t first, size_t count)
+static void zero(size_t first, size_t count)
 {
 	for (size_t page = first; page < first + count; page++)
 		if (bit_get(heap.dirty, page))
 			memset(page_address(page), 0, PAGE);
+}
+
+/* The pages keep what they hold; the caller zeroes them first if their user expects zeroes. */
+static void take(size_t first, size_t count)
+{
 	bits_fill(heap.used, first, count, true);
 	bits_fill(heap.dirty, first, count, true);
 	heap.used_count += count;
@@ -106,15 +114,20 @@ void memory_start(void)
 	heap.used_count = reserved;
 }
 
-void *heap_map(size_t pages)
+static void *map(size_t pages, bool zeroed)
 {
 	size_t first = pages ? find_run(heap.lowest, pages) : NO_RUN;
 
 	if (first == NO_RUN)
 		return 0;
+	if (zeroed)
+		zero(first, pages);
 	take(first, pages);
 	return page_address(first);
 }
+
+void *heap_map(size_t pages) { return map(pages, true); }
+void *heap_map_used(size_t pages) { return map(pages, false); }
 
 void heap_unmap(void *address, size_t pages)
 {
@@ -138,6 +151,52 @@ static bool to_pages(uintptr_t address, size_t size, size_t *first, size_t *coun
 	return true;
 }
 
+/* A copy in the program's heap of what a file has from `offset` on. */
+static long copy_file(struct file *file, off_t offset, size_t size)
+{
+	char *copy = size > heap.pages * PAGE ? 0 : heap_map((size + PAGE - 1) / PAGE);
+	ssize_t n = 1;
+
+	if (!copy)
+		return -ENOMEM;
+	const off_t before = file->ops->seek(file, 0, SEEK_CUR);
+	file->ops->seek(file, offset, SEEK_SET);
+	for (size_t done = 0; done < size && n > 0; done += (size_t)n)
+		n = file->ops->read(file, copy + done, size - done);
+	file->ops->seek(file, before, SEEK_SET);
+	if (n < 0)
+		heap_unmap(copy, (size + PAGE - 1) / PAGE);
+	return n < 0 ? n : (long)copy;
+}
+
+/* Private mappings, and shared ones of what never changes: writes reach no file. */
+static long map_file(const long *a)
+{
+	struct file *file = descriptor_file((int)a[4]);
+	const void *there = 0;
+
+	if (!file)
+		return -EBADF;
+	if ((file->flags & O_ACCMODE) == O_WRONLY)
+		return -EACCES;
+	if (a[5] < 0 || a[5] % PAGE)
+		return -EINVAL;
+	if (!file->ops->map || a[3] & MAP_FIXED)
+		return -ENODEV;
+	const bool fixed = file->ops->map(file, a[5], (size_t)a[1], &there);
+	if (!(a[3] & MAP_PRIVATE) && (!fixed || a[2] & PROT_WRITE))
+		return -ENODEV;
+	return there && !(a[2] & PROT_WRITE) ? (long)there : copy_file(file, a[5], (size_t)a[1]);
+}
+
+static bool is_in_files(uintptr_t address, size_t size)
+{
+	const uintptr_t base = (uintptr_t)platform_files();
+	const size_t whole = (platform_info()->files_size + PAGE - 1) & -(size_t)PAGE;
+
+	return address % PAGE == 0 && address - base < whole && size && size <= whole - (address - base);
+}
+
 long sys_mmap(const long *a)
 {
 	size_t size = (size_t)a[1], first, count;
@@ -146,11 +205,14 @@ long sys_mmap(const long *a)
 	if (!size)
 		return -EINVAL;
 	if (!(flags & MAP_ANONYMOUS))
-		return -ENODEV; /* files are not mapped */
+		return map_file(a);
+	if ((a[2] & (PROT_READ | PROT_WRITE)) == PROT_READ)
+		return -EACCES; /* protection is not enforced: whoever relies on it learns so; PROT_NONE only reserves */
 	if (flags & MAP_FIXED) {
 		if (!to_pages((uintptr_t)a[0], size, &first, &count))
 			return -EINVAL;
 		give_back(first, count);
+		zero(first, count);
 		take(first, count);
 		return a[0];
 	}
@@ -164,6 +226,8 @@ long sys_munmap(const long *a)
 {
 	size_t first, count;
 
+	if (is_in_files((uintptr_t)a[0], (size_t)a[1]))
+		return 0; /* it stays where it is */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
 	give_back(first, count);
@@ -194,6 +258,7 @@ long sys_mremap(const long *a)
 	if (new > heap.pages)
 		return -ENOMEM;
 	if (run_is_free(first + old, new - old)) {
+		zero(first + old, new - old);
 		take(first + old, new - old);
 		return a[0];
 	}

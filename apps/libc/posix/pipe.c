@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
+#include "byte-ring.h"
 #include "layer.h"
-
-enum { PIPE_SIZE = 16384, PIPE_ATOMIC = 4096 /* writes up to this are whole (PIPE_BUF) */ };
 
 struct pipe_end {
 	struct file file;
@@ -14,57 +12,40 @@ struct pipe_end {
 
 struct pipe {
 	struct pipe_end *reader, *writer; /* null when closed */
-	size_t head, tail;                /* bytes written and read so far */
-	char buffer[PIPE_SIZE];
+	struct byte_ring bytes;
 };
 
 static void update(struct pipe *p)
 {
-	size_t held = p->head - p->tail;
-
 	if (p->reader)
-		file_ready_changed(&p->reader->file, (held ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP));
+		file_ready_changed(&p->reader->file, (byte_ring_held(&p->bytes) ? EPOLLIN : 0) | (p->writer ? 0 : EPOLLHUP));
 	if (p->writer)
 		file_ready_changed(&p->writer->file,
-		                   (PIPE_SIZE - held >= PIPE_ATOMIC ? EPOLLOUT : 0) | (p->reader ? 0 : EPOLLERR));
+		                   (byte_ring_room(&p->bytes) >= BYTE_RING_ATOMIC ? EPOLLOUT : 0) | (p->reader ? 0 : EPOLLERR));
 }
 
 static ssize_t pipe_read(struct file *file, void *buffer, size_t size)
 {
 	struct pipe *p = ((struct pipe_end *)file)->pipe;
-	size_t held = p->head - p->tail;
 
-	if (!held)
+	if (!byte_ring_held(&p->bytes))
 		return p->writer ? -EAGAIN : 0;
-	if (size > held)
-		size = held;
-	size_t first = PIPE_SIZE - p->tail % PIPE_SIZE;
-	if (first > size)
-		first = size;
-	memcpy(buffer, p->buffer + p->tail % PIPE_SIZE, first);
-	memcpy((char *)buffer + first, p->buffer, size - first);
-	p->tail += size;
+	size = byte_ring_read(&p->bytes, buffer, size);
 	update(p);
 	return (ssize_t)size;
 }
 
+/* Up to BYTE_RING_ATOMIC bytes are written whole or not at all. */
 static ssize_t pipe_write(struct file *file, const void *buffer, size_t size)
 {
 	struct pipe *p = ((struct pipe_end *)file)->pipe;
-	size_t room = PIPE_SIZE - (p->head - p->tail);
+	size_t room = byte_ring_room(&p->bytes);
 
 	if (!p->reader)
 		return -EPIPE;
-	if (!room || (size <= PIPE_ATOMIC && size > room))
+	if (!room || (size <= BYTE_RING_ATOMIC && size > room))
 		return -EAGAIN;
-	if (size > room)
-		size = room;
-	size_t first = PIPE_SIZE - p->head % PIPE_SIZE;
-	if (first > size)
-		first = size;
-	memcpy(p->buffer + p->head % PIPE_SIZE, buffer, first);
-	memcpy(p->buffer, (const char *)buffer + first, size - first);
-	p->head += size;
+	size = byte_ring_write(&p->bytes, buffer, size);
 	update(p);
 	return (ssize_t)size;
 }
@@ -73,7 +54,7 @@ static int pipe_stat(struct file *file, struct stat *st)
 {
 	(void)file;
 	st->st_mode = S_IFIFO | 0600;
-	st->st_blksize = PIPE_ATOMIC;
+	st->st_blksize = BYTE_RING_ATOMIC;
 	return 0;
 }
 

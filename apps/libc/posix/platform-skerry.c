@@ -11,12 +11,23 @@
 #include "layer.h"
 #include "platform.h"
 
-/* Notification of thread i, then TCB of thread i; thread 0's TCB is PROCESS_SLOT_TCB. */
-enum { SLOT_NOTIFICATION = PROCESS_SLOT_FREE, SLOT_TCB = SLOT_NOTIFICATION + THREADS_MAX };
+/*
+ * Notification of thread i, then TCB of thread i, then frame i of IPC buffers: thread 0's TCB is PROCESS_SLOT_TCB, and
+ * the first frame, for PROCESS_IPC_BUFFERS threads, PROCESS_SLOT_IPC_FRAME. The others are mapped behind it.
+ */
+enum {
+	SLOT_NOTIFICATION = PROCESS_SLOT_FREE,
+	SLOT_TCB = SLOT_NOTIFICATION + THREADS_MAX,
+	SLOT_IPC_FRAME = SLOT_TCB + THREADS_MAX,
+	IPC_FRAMES = THREADS_MAX / PROCESS_IPC_BUFFERS,
+};
 
-_Static_assert((int)THREADS_MAX <= (int)PROCESS_IPC_BUFFERS, "each thread has its IPC buffer");
+_Static_assert(SLOT_IPC_FRAME + IPC_FRAMES <= 1 << PROCESS_CNODE_BITS, "each thread has its slots");
+_Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0, "whole frames");
 
 const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }
+
+const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
 
 static struct ipc_buffer *buffer_of(unsigned index) { return (struct ipc_buffer *)PROCESS_IPC_VADDR + index; }
 
@@ -56,13 +67,37 @@ uint64_t platform_thread_time(unsigned index)
 	return cycles;
 }
 
+static uint64_t ipc_frame_of(unsigned index)
+{
+	return index < PROCESS_IPC_BUFFERS ? PROCESS_SLOT_IPC_FRAME : SLOT_IPC_FRAME + index / PROCESS_IPC_BUFFERS;
+}
+
+/* The frame with the thread's IPC buffer: made for the first thread that needs it. */
+static int make_ipc_frame(struct ipc_buffer *ipc, unsigned index)
+{
+	static bool made[IPC_FRAMES] = { true };
+	const unsigned frame = index / PROCESS_IPC_BUFFERS;
+	int error;
+
+	if (made[frame])
+		return 0;
+	error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_FRAME_4K, 0, PROCESS_SLOT_CNODE, ipc_frame_of(index), 1);
+	if (!error)
+		error = frame_map(ipc, ipc_frame_of(index), PROCESS_SLOT_VSPACE, PROCESS_IPC_VADDR + (uint64_t)frame * PAGE,
+		                  RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	made[frame] = !error;
+	return error;
+}
+
 static int make_tcb(struct ipc_buffer *ipc, unsigned index)
 {
-	int error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_TCB, 0, PROCESS_SLOT_CNODE, tcb_of(index), 1);
+	int error = make_ipc_frame(ipc, index);
 
 	if (!error)
+		error = untyped_retype(ipc, PROCESS_SLOT_UNTYPED, OBJECT_TCB, 0, PROCESS_SLOT_CNODE, tcb_of(index), 1);
+	if (!error)
 		error = tcb_configure(ipc, tcb_of(index), PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE,
-		                      PROCESS_SLOT_IPC_FRAME, (uint64_t)buffer_of(index), PROCESS_SLOT_FAULT);
+		                      ipc_frame_of(index), (uint64_t)buffer_of(index), PROCESS_SLOT_FAULT);
 	if (!error)
 		error = tcb_schedule(ipc, tcb_of(index), PROCESS_SLOT_TCB, PROCESS_PRIORITY, platform_info()->core);
 	return error;

@@ -34,9 +34,10 @@ static long poll_until(struct pollfd *fds, unsigned count, bool wait, uint64_t d
 		return -EINVAL;
 	net_poll();
 	int found = look(fds, count);
-	while (!found && wait && event_wait(deadline))
+	int error = 0;
+	while (!found && wait && !(error = event_sleep(deadline)))
 		found = look(fds, count);
-	return found;
+	return error == -EINTR ? -EINTR : found;
 }
 
 long sys_poll(const long *a)
@@ -93,8 +94,11 @@ static long select_until(int count, fd_set *sets[3], bool wait, uint64_t deadlin
 			in[set] = *sets[set];
 	net_poll();
 	int found = look_sets(count, in, out);
-	while (!found && wait && event_wait(deadline))
+	int error = 0;
+	while (!found && wait && !(error = event_sleep(deadline)))
 		found = look_sets(count, in, out);
+	if (error == -EINTR)
+		return -EINTR;
 	for (int set = 0; set < 3 && found >= 0; set++)
 		if (sets[set])
 			*sets[set] = out[set];

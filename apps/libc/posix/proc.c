@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * /proc/self/stat and /proc/self/statm, in the form of proc(5): where programs
- * look up how much memory they use. Made when read from the start.
+ * Files that are made when they are read from the start: /proc/self/stat and
+ * statm, in the form of proc(5), where programs look up how much memory they use.
  *
  * Resident is what the process holds and could not hold if another did: the
  * pages of its image, its stack, its network port or what it shares with its
@@ -12,11 +12,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skerry/port.h>
+#include <skerry/socket_port.h>
 #include <string.h>
 #include "layer.h"
 #include "platform.h"
-#include "port.h"
-#include "socket_port.h"
 
 enum { TICKS_PER_SECOND = 100 };
 
@@ -67,14 +67,15 @@ static struct usage usage_now(void)
 	return u;
 }
 
-static size_t print(char *text, size_t room, const char *format, ...)
+static size_t print(char *to, size_t room, const char *format, ...)
 {
+	struct text text = { .data = to, .size = room };
 	va_list args;
 
 	va_start(args, format);
-	size_t length = format_text(text, room, format, args);
+	text_vformat(&text, format, args);
 	va_end(args);
-	return length;
+	return text.length;
 }
 
 static size_t make_stat(char *text, size_t room)
@@ -83,7 +84,7 @@ static size_t make_stat(char *text, size_t room)
 	uint64_t cycles = 0;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < THREADS_MAX; i++)
+	for (unsigned i = 0; i < thread_places; i++)
 		if (threads[i].tid) {
 			cycles += platform_thread_time(i);
 			count++;
@@ -142,13 +143,18 @@ static const struct file_operations proc_ops = {
 	.name = "proc", .read = proc_read, .seek = proc_seek, .stat = proc_stat,
 };
 
-int proc_open(const char *path, int flags, struct file **out)
-{
-	size_t (*make)(char *, size_t) = !strcmp(path, "/proc/self/stat") ? make_stat
-	                                 : !strcmp(path, "/proc/self/statm") ? make_statm : NULL;
+static const struct {
+	const char *path;
+	size_t (*make)(char *text, size_t room);
+} made[] = {
+	{ "/proc/self/stat", make_stat },
+	{ "/proc/self/statm", make_statm },
+};
 
-	if (!make)
-		return -ENOENT;
+const char *proc_path(unsigned number) { return number < sizeof(made) / sizeof(made[0]) ? made[number].path : 0; }
+
+int proc_open(unsigned number, int flags, struct file **out)
+{
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		return -EACCES;
 	struct proc_file *f = layer_allocate(sizeof(*f));
@@ -156,7 +162,7 @@ int proc_open(const char *path, int flags, struct file **out)
 		return -ENOMEM;
 	file_init(&f->file, &proc_ops, (uint32_t)flags & O_NONBLOCK);
 	f->file.ready = ALWAYS_READY;
-	f->make = make;
+	f->make = made[number].make;
 	*out = &f->file;
 	return 0;
 }

@@ -14,15 +14,12 @@
 #include <skerry/process.h>
 #include "layer.h"
 #include "platform.h"
+#include "skerry_version.h"
 
 #define ANSWER(name, value) \
 	long sys_##name(const long *a) { (void)a; return value; }
 
 ANSWER(getppid, 0)
-ANSWER(getuid, 0)
-ANSWER(geteuid, 0)
-ANSWER(getgid, 0)
-ANSWER(getegid, 0)
 ANSWER(getpgid, 1)
 ANSWER(getsid, 1)
 ANSWER(setsid, 1)
@@ -76,7 +73,7 @@ long sys_uname(const long *a)
 
 	memset(u, 0, sizeof(*u));
 	strcpy(u->sysname, "Skerry");
-	strcpy(u->release, "0.1.0");
+	strcpy(u->release, SKERRY_VERSION);
 	strcpy(u->version, "multikernel");
 	strcpy(u->machine, "x86_64");
 	strncpy(u->nodename, platform_info()->name, sizeof(u->nodename) - 1);
@@ -152,15 +149,17 @@ ANSWER(sigaltstack, 0)
 ANSWER(alarm, 0)
 ANSWER(setitimer, 0)
 
-static long deliver(long number)
+long process_signal(long number)
 {
-	if (number == SIGABRT || number == SIGKILL || number == SIGTERM || number == SIGSEGV) {
+	long sys_exit_group(const long *);
+
+	switch (number) {
+	case SIGABRT: case SIGBUS: case SIGFPE: case SIGILL: case SIGKILL: case SIGSEGV: case SIGSYS: case SIGTERM: case SIGTRAP:
 		console_log("posix: ends by signal %ld", number);
-		platform_exit(128 + (int)number);
+		return sys_exit_group((const long[]){ 128 + number });
+	default:
+		return 0;
 	}
-	return 0;
 }
 
-long sys_kill(const long *a) { return a[0] == 1 || a[0] == 0 ? deliver(a[1]) : -ESRCH; }
-long sys_tkill(const long *a) { return deliver(a[1]); }
-long sys_tgkill(const long *a) { return deliver(a[2]); }
+long sys_kill(const long *a) { return a[0] == 1 || a[0] == 0 ? process_signal(a[1]) : -ESRCH; }

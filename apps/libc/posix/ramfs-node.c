@@ -1,126 +1,113 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The content of files in memory. */
 #include <errno.h>
 #include <string.h>
+#include "platform.h"
 #include "ramfs.h"
 
-static struct ramfs_node *nodes;
+enum { CHUNK_PAGES = RAMFS_CHUNK / PAGE };
 
-struct ramfs_node *ramfs_first(void)
+static size_t pages_held; /* of all files */
+
+/* All files together, in pages: they share the heap with the program's data. */
+static size_t limit(void)
 {
-	if (!nodes) {
-		ramfs_create("/", S_IFDIR | 0755);
-		ramfs_create("/tmp", S_IFDIR | 0777);
-		ramfs_create("/dev", S_IFDIR | 0755);
-	}
-	return nodes;
+	const size_t said = platform_info()->storage, least = RAMFS_LEAST / PAGE;
+	size_t total, used;
+
+	if (said)
+		return said / PAGE;
+	heap_usage(&total, &used);
+	return total / 16 > least ? total / 16 : least;
 }
 
-struct ramfs_node *ramfs_find(const char *path)
-{
-	struct ramfs_node *node = ramfs_first();
-
-	while (node && strcmp(node->path, path))
-		node = node->next;
-	return node;
-}
-
-struct ramfs_node *ramfs_create(const char *path, uint32_t mode)
+void ramfs_touch(struct ramfs_node *node)
 {
 	int64_t clock_realtime_offset(void);
-	static uint64_t last_inode;
-	struct ramfs_node *node = layer_allocate(sizeof(*node));
 
-	if (!node)
-		return 0;
-	memcpy(node->path, path, strlen(path));
-	node->mode = mode;
-	node->inode = ++last_inode;
 	node->changed = clock_nanoseconds() + (uint64_t)clock_realtime_offset();
-	node->next = nodes;
-	return nodes = node;
 }
 
-static void destroy_unused(struct ramfs_node *node)
+static size_t pages_of(const struct ramfs_node *node, size_t i)
 {
-	if (node->path[0] || node->opened)
-		return;
-	ramfs_resize(node, 0);
-	layer_free(node);
-}
-
-void ramfs_unlink(struct ramfs_node *node)
-{
-	struct ramfs_node **link = &nodes;
-
-	while (*link != node)
-		link = &(*link)->next;
-	*link = node->next;
-	node->path[0] = 0;
-	destroy_unused(node);
-}
-
-void ramfs_release(struct ramfs_node *node)
-{
-	node->opened--;
-	destroy_unused(node);
-}
-
-bool ramfs_is_child(const struct ramfs_node *node, const char *directory)
-{
-	size_t length = strlen(directory);
-
-	if (length == 1) /* "/" */
-		length = 0;
-	return !strncmp(node->path, directory, length) && node->path[length] == '/' && node->path[length + 1]
-	       && !strchr(node->path + length + 1, '/');
-}
-
-bool ramfs_has_children(const char *path)
-{
-	for (struct ramfs_node *node = ramfs_first(); node; node = node->next)
-		if (ramfs_is_child(node, path))
-			return true;
-	return false;
+	return i >= node->file.chunks || !node->file.chunk[i] ? 0 : i ? CHUNK_PAGES : node->file.head_pages;
 }
 
 /* The table of chunks doubles, so that growing a file stays linear. */
 static int table_grow(struct ramfs_node *node, size_t needed)
 {
-	size_t count = node->chunks ? node->chunks : 8;
+	size_t count = node->file.chunks ? node->file.chunks : 1;
 
-	if (needed <= node->chunks)
+	if (needed <= node->file.chunks)
 		return 0;
 	while (count < needed)
 		count *= 2;
-	char **table = layer_allocate(count * sizeof(*table));
+	char **table = count <= UINT32_MAX ? layer_allocate(count * sizeof(*table)) : 0;
 	if (!table)
 		return -ENOSPC;
-	if (node->chunks)
-		memcpy(table, node->chunk, node->chunks * sizeof(*table));
-	layer_free(node->chunk);
-	node->chunk = table;
-	node->chunks = count;
+	if (node->file.chunks)
+		memcpy(table, node->file.chunk, node->file.chunks * sizeof(*table));
+	layer_free(node->file.chunk);
+	node->file.chunk = table;
+	node->file.chunks = (uint32_t)count;
 	return 0;
+}
+
+static void chunk_free(struct ramfs_node *node, size_t i)
+{
+	const size_t pages = pages_of(node, i);
+
+	if (!pages)
+		return;
+	heap_unmap(node->file.chunk[i], pages);
+	node->file.chunk[i] = 0;
+	pages_held -= pages;
+}
+
+/* What is cut off reads as zero when the file grows again. */
+static void shrink(struct ramfs_node *node, size_t size)
+{
+	const size_t keep = size / RAMFS_CHUNK + (size % RAMFS_CHUNK != 0), last = size / RAMFS_CHUNK;
+
+	for (size_t i = keep; i < node->file.chunks; i++)
+		chunk_free(node, i);
+	if (size % RAMFS_CHUNK && size % RAMFS_CHUNK < pages_of(node, last) * PAGE)
+		memset(node->file.chunk[last] + size % RAMFS_CHUNK, 0, pages_of(node, last) * PAGE - size % RAMFS_CHUNK);
+	if (node->file.image_size > size)
+		node->file.image_size = size;
+	if (!size) {
+		layer_free(node->file.chunk);
+		node->file.chunk = 0;
+		node->file.chunks = 0;
+	}
 }
 
 int ramfs_resize(struct ramfs_node *node, size_t size)
 {
-	size_t keep = (size + RAMFS_CHUNK - 1) / RAMFS_CHUNK;
-
-	for (size_t i = keep; i < node->chunks; i++)
-		if (node->chunk[i]) {
-			heap_unmap(node->chunk[i], RAMFS_CHUNK / PAGE);
-			node->chunk[i] = 0;
-		}
-	if (size < node->size && size % RAMFS_CHUNK && node->chunk[size / RAMFS_CHUNK])
-		memset(node->chunk[size / RAMFS_CHUNK] + size % RAMFS_CHUNK, 0, RAMFS_CHUNK - size % RAMFS_CHUNK);
-	if (!size) {
-		layer_free(node->chunk);
-		node->chunk = 0;
-		node->chunks = 0;
-	}
+	if (size < node->size || !size)
+		shrink(node, size);
 	node->size = size;
 	return 0;
+}
+
+/* Where the content at `offset` is, null for zeroes; *size is cut to what lies there in a row. */
+static const char *content(const struct ramfs_node *node, size_t offset, size_t *size)
+{
+	const size_t i = offset / RAMFS_CHUNK, at = offset % RAMFS_CHUNK, pages = pages_of(node, i);
+	const char *there = 0;
+	size_t row = RAMFS_CHUNK - at;
+
+	if (pages && at < pages * PAGE) {
+		there = node->file.chunk[i] + at;
+		row = pages * PAGE - at;
+	} else if (!pages && offset < node->file.image_size) {
+		there = node->file.image + offset;
+		if (!node->file.chunks || node->file.image_size - offset < row)
+			row = node->file.image_size - offset;
+	}
+	if (*size > row)
+		*size = row;
+	return there;
 }
 
 ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, size_t offset)
@@ -129,37 +116,67 @@ ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, siz
 		return 0;
 	if (size > node->size - offset)
 		size = node->size - offset;
-	for (size_t done = 0; done < size;) {
-		size_t i = (offset + done) / RAMFS_CHUNK, at = (offset + done) % RAMFS_CHUNK;
-		size_t n = size - done < RAMFS_CHUNK - at ? size - done : RAMFS_CHUNK - at;
-		if (i < node->chunks && node->chunk[i])
-			memcpy((char *)buffer + done, node->chunk[i] + at, n);
+	for (size_t done = 0, n; done < size; done += n) {
+		n = size - done;
+		const char *from = content(node, offset + done, &n);
+		if (from)
+			memcpy((char *)buffer + done, from, n);
 		else
 			memset((char *)buffer + done, 0, n);
-		done += n;
 	}
 	return (ssize_t)size;
 }
 
+/* Chunk `i` with memory for its first `end` bytes, or null: only a file's first chunk is smaller than others. */
+static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
+{
+	const size_t begin = i * RAMFS_CHUNK, have = pages_of(node, i), image = node->file.image_size;
+	size_t pages = i || image ? CHUNK_PAGES : have ? have : 1;
+
+	while (pages * PAGE < end)
+		pages *= 2;
+	if (pages <= have)
+		return node->file.chunk[i];
+	char *chunk = pages_held - have + pages <= limit() ? heap_map(pages) : 0;
+	if (!chunk)
+		return 0;
+	if (have)
+		memcpy(chunk, node->file.chunk[i], have * PAGE);
+	else if (begin < image)
+		memcpy(chunk, node->file.image + begin, image - begin < RAMFS_CHUNK ? image - begin : RAMFS_CHUNK);
+	chunk_free(node, i);
+	node->file.chunk[i] = chunk;
+	if (!i)
+		node->file.head_pages = (uint32_t)pages;
+	pages_held += pages;
+	return chunk;
+}
+
 ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, size_t offset)
 {
+	const size_t most = limit() * PAGE + node->file.image_size;
 	size_t done = 0;
 
-	if (offset + size < offset || offset + size > (size_t)1 << 40)
-		return -EFBIG;
+	if (!size)
+		return 0;
+	if (offset >= most)
+		return -ENOSPC;
+	if (size > most - offset)
+		size = most - offset;
 	if (table_grow(node, (offset + size + RAMFS_CHUNK - 1) / RAMFS_CHUNK))
 		return -ENOSPC;
 	while (done < size) {
 		size_t i = (offset + done) / RAMFS_CHUNK, at = (offset + done) % RAMFS_CHUNK;
 		size_t n = size - done < RAMFS_CHUNK - at ? size - done : RAMFS_CHUNK - at;
-		if (!node->chunk[i] && !(node->chunk[i] = heap_map(RAMFS_CHUNK / PAGE)))
+		char *chunk = chunk_for(node, i, at + n);
+		if (!chunk)
 			break;
-		memcpy(node->chunk[i] + at, (const char *)buffer + done, n);
+		memcpy(chunk + at, (const char *)buffer + done, n);
 		done += n;
 	}
 	if (done && offset + done > node->size)
 		node->size = offset + done;
-	return done || !size ? (ssize_t)done : -ENOSPC;
+	return done ? (ssize_t)done : -ENOSPC;
 }
 
 void ramfs_stat(const struct ramfs_node *node, struct stat *st)
@@ -168,10 +185,10 @@ void ramfs_stat(const struct ramfs_node *node, struct stat *st)
 	st->st_dev = 1;
 	st->st_ino = node->inode;
 	st->st_mode = node->mode;
-	st->st_nlink = node->path[0] ? 1 : 0;
+	st->st_nlink = !ramfs_is_linked(node) ? 0 : S_ISDIR(node->mode) ? 2 : 1;
 	st->st_size = (off_t)node->size;
 	st->st_blksize = PAGE;
-	st->st_blocks = (blkcnt_t)((node->size + 511) / 512);
+	st->st_blocks = (blkcnt_t)(node->size / 512 + (node->size % 512 != 0));
 	st->st_mtim.tv_sec = (time_t)(node->changed / 1000000000);
 	st->st_mtim.tv_nsec = (long)(node->changed % 1000000000);
 	st->st_atim = st->st_ctim = st->st_mtim;

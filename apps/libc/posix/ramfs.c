@@ -4,22 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <skerry/file_tree.h>
 #include "ramfs.h"
+
+enum { OWN = 1, PARENT = 2 }; /* orders of "." and ".." */
 
 struct ramfs_file {
 	struct file file;
 	struct ramfs_node *node;
-	size_t position; /* of a directory: how many entries were given */
+	size_t position; /* of a directory: the order of the last entry that was given */
 };
 
 static struct ramfs_node *node_of(struct file *file) { return ((struct ramfs_file *)file)->node; }
-
-static void touch(struct ramfs_node *node)
-{
-	int64_t clock_realtime_offset(void);
-
-	node->changed = clock_nanoseconds() + (uint64_t)clock_realtime_offset();
-}
 
 static ssize_t read_file(struct file *file, void *buffer, size_t size)
 {
@@ -40,7 +36,7 @@ static ssize_t write_file(struct file *file, const void *buffer, size_t size)
 	ssize_t n = ramfs_write(f->node, buffer, size, f->position);
 	if (n > 0) {
 		f->position += (size_t)n;
-		touch(f->node);
+		ramfs_touch(f->node);
 	}
 	return n;
 }
@@ -49,10 +45,13 @@ static off_t seek_file(struct file *file, off_t offset, int whence)
 {
 	struct ramfs_file *f = (struct ramfs_file *)file;
 	off_t base = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? (off_t)f->position : (off_t)f->node->size;
+	off_t result;
 
-	if (whence < SEEK_SET || whence > SEEK_END || base + offset < 0)
+	if (whence < SEEK_SET || whence > SEEK_END)
 		return -EINVAL;
-	return (off_t)(f->position = (size_t)(base + offset));
+	if (__builtin_add_overflow(base, offset, &result))
+		return -EOVERFLOW;
+	return result < 0 ? -EINVAL : (off_t)(f->position = (size_t)result);
 }
 
 static int stat_file(struct file *file, struct stat *st)
@@ -65,12 +64,12 @@ static int truncate_file(struct file *file, off_t size)
 {
 	if (size < 0 || S_ISDIR(node_of(file)->mode))
 		return -EINVAL;
-	touch(node_of(file));
+	ramfs_touch(node_of(file));
 	return ramfs_resize(node_of(file), (size_t)size);
 }
 
 /* One linux_dirent64, or 0 when it does not fit. */
-static size_t put_entry(char *at, size_t room, const char *name, const struct ramfs_node *node, size_t next)
+static size_t put_entry(char *at, size_t room, const char *name, const struct ramfs_node *node, uint64_t order)
 {
 	struct dirent *entry = (struct dirent *)at;
 	size_t name_length = strlen(name);
@@ -80,29 +79,42 @@ static size_t put_entry(char *at, size_t room, const char *name, const struct ra
 		return 0;
 	memset(at, 0, length);
 	entry->d_ino = node->inode;
-	entry->d_off = (off_t)next;
+	entry->d_off = (off_t)order;
 	entry->d_reclen = (unsigned short)length;
-	entry->d_type = S_ISDIR(node->mode) ? DT_DIR : DT_REG;
+	entry->d_type = S_ISDIR(node->mode) ? DT_DIR : S_ISCHR(node->mode) ? DT_CHR : DT_REG;
 	memcpy(at + offsetof(struct dirent, d_name), name, name_length);
 	return length;
+}
+
+static bool put_next(struct ramfs_file *f, char *buffer, size_t size, size_t *held, const char *name,
+                     const struct ramfs_node *node, uint64_t order)
+{
+	size_t n = put_entry(buffer + *held, size - *held, name, node, order);
+
+	*held += n;
+	if (n)
+		f->position = order;
+	return n;
 }
 
 static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 {
 	struct ramfs_file *f = (struct ramfs_file *)file;
-	size_t index = 0, held = 0;
+	struct ramfs_node *node = f->node;
+	size_t held = 0;
 
-	if (!S_ISDIR(f->node->mode))
+	if (!S_ISDIR(node->mode))
 		return -ENOTDIR;
-	for (struct ramfs_node *node = ramfs_first(); node; node = node->next) {
-		if (!ramfs_is_child(node, f->node->path) || index++ < f->position)
-			continue;
-		size_t n = put_entry((char *)buffer + held, size - held, strrchr(node->path, '/') + 1, node, index);
-		if (!n)
+	if (!ramfs_is_linked(node))
+		return 0;
+	if (ramfs_image_fill(node))
+		return -ENOMEM;
+	for (uint64_t order = OWN; order <= PARENT; order++)
+		if (f->position < order && !put_next(f, buffer, size, &held, order == OWN ? "." : "..", order == OWN ? node : node->parent, order))
 			return held ? (ssize_t)held : -EINVAL;
-		held += n;
-		f->position = index;
-	}
+	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry; entry = entry->next)
+		if (!put_next(f, buffer, size, &held, entry->name, entry, entry->order))
+			return held ? (ssize_t)held : -EINVAL;
 	return (ssize_t)held;
 }
 
@@ -110,6 +122,21 @@ static void close_file(struct file *file)
 {
 	ramfs_release(node_of(file));
 	layer_free(file);
+}
+
+/* What no program can change lies where it is for as long as the program runs. */
+static bool map_file(struct file *file, off_t offset, size_t size, const void **at)
+{
+	const struct ramfs_node *node = node_of(file);
+	const size_t there = node->size;
+	const uintptr_t address = (uintptr_t)node->file.image + (size_t)offset;
+
+	*at = 0;
+	if (!node->read_only)
+		return false;
+	if (there >= FILE_TREE_ALIGNED && address % PAGE == 0 && (size_t)offset < there && size <= ((there + PAGE - 1) & -PAGE) - (size_t)offset)
+		*at = (const void *)address;
+	return true;
 }
 
 static const struct file_operations ramfs_ops = {
@@ -120,35 +147,23 @@ static const struct file_operations ramfs_ops = {
 	.stat = stat_file,
 	.truncate = truncate_file,
 	.entries = directory_entries,
+	.map = map_file,
 	.close = close_file,
 };
 
-int ramfs_open(const char *path, int flags, unsigned mode, struct file **out)
-{
-	struct ramfs_node *node = ramfs_find(path);
-	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+struct ramfs_node *ramfs_node_of(struct file *file) { return file->ops == &ramfs_ops ? node_of(file) : 0; }
 
-	if (node && (flags & O_CREAT) && (flags & O_EXCL))
-		return -EEXIST;
-	if (node && S_ISDIR(node->mode) && writes)
-		return -EISDIR;
-	if (node && !S_ISDIR(node->mode) && flags & O_DIRECTORY)
-		return -ENOTDIR;
-	if (!node) {
-		int error = flags & O_CREAT ? path_parent_check(path) : -ENOENT;
-		if (error)
-			return error;
-		if (!(node = ramfs_create(path, S_IFREG | (mode & 0777))))
-			return -ENOSPC;
-	}
+int ramfs_open(struct ramfs_node *node, int flags, struct file **out)
+{
 	struct ramfs_file *f = layer_allocate(sizeof(*f));
+
 	if (!f)
 		return -ENOMEM;
 	file_init(&f->file, &ramfs_ops, (uint32_t)flags & (O_ACCMODE | O_APPEND | O_NONBLOCK));
 	f->file.ready = ALWAYS_READY;
 	f->node = node;
 	node->opened++;
-	if (flags & O_TRUNC && writes)
+	if (flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY)
 		truncate_file(&f->file, 0);
 	*out = &f->file;
 	return 0;

@@ -1,36 +1,90 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files and directories in memory: nodes by absolute path, and their content. */
+/*
+ * Files and directories in memory: a tree of nodes, and their content. What the
+ * deployment gave the program (skerry/file_tree.h) is in it from the start: a
+ * directory's entries become nodes when it is first looked into, and a file's
+ * content stays where it is, shared with other programs, until the program
+ * writes to it, which takes memory for the parts that differ.
+ */
 #pragma once
 
 #include "layer.h"
 
-enum { RAMFS_PATH = 256, RAMFS_CHUNK = 65536 };
-
-struct ramfs_node {
-	struct ramfs_node *next;
-	char path[RAMFS_PATH]; /* absolute, no trailing slash but for "/"; empty once unlinked */
-	uint32_t mode;         /* S_IFREG or S_IFDIR, and permissions */
-	uint32_t opened;       /* open files of it */
-	uint64_t inode;
-	uint64_t changed;      /* real time, ns */
-	size_t size;
-	char **chunk;          /* RAMFS_CHUNK bytes each; null reads as zero */
-	size_t chunks;
+enum {
+	RAMFS_CHUNK = 65536,
+	RAMFS_LEAST = 1 << 20, /* unless the deployment says more, files may hold a sixteenth of the heap, and never less than this */
 };
 
-/* ramfs-node.c */
-struct ramfs_node *ramfs_first(void); /* all nodes, by `next` */
-struct ramfs_node *ramfs_find(const char *path);
-struct ramfs_node *ramfs_create(const char *path, uint32_t mode); /* null: no memory */
-void ramfs_unlink(struct ramfs_node *); /* freed when nobody has it open any more */
+struct ramfs_node {
+	struct ramfs_node *parent;          /* the root's is the root; null once unlinked */
+	struct ramfs_node *next, *previous; /* in the directory, by `order` */
+	struct ramfs_node *same_hash;
+	const char *name;                   /* the node's own memory unless it is in the tree of the deployment's files */
+	union {
+		struct {
+			struct ramfs_node *first, *last;
+			uint32_t entry, entries; /* of the deployment's tree: those that are no nodes yet */
+		} directory;
+		struct {
+			const char *image;   /* content that no chunk has replaced; `image_size` is at most `size` */
+			size_t image_size;
+			char **chunk;        /* RAMFS_CHUNK bytes each; null is as the image, or zero behind that */
+			uint32_t chunks;
+			uint32_t head_pages; /* of chunk 0, which begins small */
+		} file;
+	};
+	size_t size;
+	uint64_t changed;  /* real time, ns */
+	uint64_t order;    /* in which entries came into their directories */
+	uint32_t mode;     /* S_IFREG, S_IFDIR or S_IFCHR, and permissions */
+	uint32_t opened;   /* open files of it */
+	uint32_t inode;
+	uint16_t special;  /* device_open()'s number; 0: a file or directory */
+	bool read_only;    /* shared: neither written nor removed */
+};
+
+/* ramfs-tree.c: names. */
+struct ramfs_node *ramfs_root(void); /* with all that is there from the start */
+/* The entry of this name, or null, and 0; or -ENOMEM. */
+int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **out);
+/* A new entry, of a name that the directory has not; -ENOSPC: no memory. */
+int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, uint32_t mode, struct ramfs_node **out);
+int ramfs_move(struct ramfs_node *, struct ramfs_node *directory, const char *name, size_t length);
+/* The first entry whose order is above, or null. */
+struct ramfs_node *ramfs_entry_after(struct ramfs_node *directory, uint64_t order);
+void ramfs_unlink(struct ramfs_node *);  /* freed when nobody has it open any more */
 void ramfs_release(struct ramfs_node *); /* one open file less */
-bool ramfs_has_children(const char *path);
-bool ramfs_is_child(const struct ramfs_node *, const char *directory);
+static inline bool ramfs_is_linked(const struct ramfs_node *node) { return node->parent; }
+
+/* ramfs-image.c: what is there from the start. */
+void ramfs_image_start(struct ramfs_node *root);
+/* Makes nodes of what the deployment's tree has in the directory: 0 or -ENOMEM. */
+int ramfs_image_fill(struct ramfs_node *directory);
+bool ramfs_image_holds(const void *); /* an address in the tree of the deployment's files */
+/* A node without a place; `name` stays where it is. Null: no memory. */
+struct ramfs_node *ramfs_node_make(const char *name, uint32_t mode);
+void ramfs_link(struct ramfs_node *, struct ramfs_node *directory);
+
+/* ramfs-node.c: content. */
 int ramfs_resize(struct ramfs_node *, size_t size);
 ssize_t ramfs_read(const struct ramfs_node *, void *, size_t size, size_t offset);
 ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offset);
 void ramfs_stat(const struct ramfs_node *, struct stat *);
+void ramfs_touch(struct ramfs_node *);
 
-/* path.c: `path` made absolute by the current directory, without "." and "..". */
-int path_resolve(int directory_fd, const char *path, char out[RAMFS_PATH]);
-int path_parent_check(const char *path); /* 0 when the directory that holds it exists */
+/* ramfs.c: an open file of a node; null: it is something else. */
+struct ramfs_node *ramfs_node_of(struct file *);
+int ramfs_open(struct ramfs_node *, int flags, struct file **out);
+
+/* path.c: where a path leads. */
+struct place {
+	struct ramfs_node *directory; /* that holds it */
+	struct ramfs_node *node;      /* null: nothing has this name there */
+	const char *name;             /* the last component; null: the path ends with "/", "." or ".." alone */
+	size_t length;
+	bool slash;                   /* behind the name: only a directory will do */
+};
+int path_find(int directory_fd, const char *path, struct place *);
+int path_node(int directory_fd, const char *path, struct ramfs_node **); /* of what is there */
+/* The same from a directory on, whoever has it open. */
+int path_walk(struct ramfs_node *from, const char *path, struct place *);

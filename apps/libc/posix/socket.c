@@ -74,8 +74,8 @@ long sys_accept4(const long *a)
 	struct file *connection = 0;
 
 	file_hold(file);
-	int error = file->ops->accept(file, &connection, address, length);
-	while (error == -EAGAIN && !(file->flags & O_NONBLOCK) && file_wait(file, EPOLLIN, deadline) == 0)
+	ssize_t error = file->ops->accept(file, &connection, address, length);
+	while (!(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN, deadline, &error))
 		error = file->ops->accept(file, &connection, address, length);
 	file_put(file);
 	return error ? error : open_socket(connection, (int)a[3]);
@@ -102,7 +102,8 @@ long sys_connect(const long *a)
 	if (error != -EINPROGRESS || file->flags & O_NONBLOCK)
 		return error;
 	file_hold(file);
-	error = file_wait(file, EPOLLOUT, deadline) < 0 ? -EINPROGRESS : pending_error(file);
+	error = file_wait(file, EPOLLOUT, deadline);
+	error = !error ? pending_error(file) : error == -EAGAIN ? -EINPROGRESS : error;
 	file_put(file);
 	return error;
 }
@@ -183,7 +184,7 @@ long sys_sendmsg(const long *a)
 	uint64_t deadline = send_deadline(file);
 	file_hold(file);
 	ssize_t n = file->ops->sendmsg(file, m, flags);
-	while (n == -EAGAIN && !dont_wait && !(file->flags & O_NONBLOCK) && file_wait(file, EPOLLOUT, deadline) == 0)
+	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLOUT, deadline, &n))
 		n = file->ops->sendmsg(file, m, flags);
 	file_put(file);
 	return n;
@@ -203,8 +204,7 @@ long sys_recvmsg(const long *a)
 	uint64_t deadline = receive_deadline(file);
 	file_hold(file);
 	ssize_t n = file->ops->recvmsg(file, m, flags);
-	while (n == -EAGAIN && !dont_wait && !(file->flags & O_NONBLOCK)
-	       && file_wait(file, EPOLLIN | EPOLLRDHUP, deadline) == 0)
+	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
 		n = file->ops->recvmsg(file, m, flags);
 	file_put(file);
 	return n;

@@ -8,24 +8,27 @@
 
 #define UNLOCKED_CALLS(X) \
 	X(clock_gettime) X(clock_getres) X(gettimeofday) X(time) X(getpid) X(getppid) X(gettid) \
-	X(getuid) X(geteuid) X(getgid) X(getegid) X(getpgid) X(getsid) X(setsid) X(uname) X(getrusage) X(times) \
+	X(getpgid) X(getsid) X(setsid) X(uname) X(getrusage) X(times) \
 	X(getrlimit) X(setrlimit) X(prlimit64) X(sched_yield) X(sched_getaffinity) X(sched_setaffinity) \
 	X(sched_getparam) X(sched_getscheduler) X(sched_setscheduler) X(sched_get_priority_max) \
 	X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
-	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(sigaltstack) X(tkill) X(tgkill) X(kill) \
+	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(sigaltstack) \
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(membarrier) X(umask) \
-	X(exit_group) X(mprotect) X(mlock) X(munlock) X(mlockall) X(munlockall) X(alarm) X(setitimer)
+	X(mprotect) X(mlock) X(munlock) X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
 #define LOCKED_CALLS(X) \
-	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(lseek) X(close) X(ioctl) \
+	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
+	X(lseek) X(close) X(ioctl) \
 	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(access) X(faccessat) \
 	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) X(renameat2) \
 	X(truncate) X(ftruncate) X(fsync) X(fdatasync) X(sync) X(sync_file_range) X(fallocate) X(fadvise64) X(flock) \
-	X(chmod) X(fchmod) X(chown) X(fchown) X(chdir) X(getcwd) X(getdents64) X(utimensat) \
-	X(dup) X(dup2) X(dup3) X(fcntl) X(pipe) X(pipe2) \
+	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) X(utimensat) \
+	X(dup) X(dup2) X(dup3) X(fcntl) X(pipe) X(pipe2) X(eventfd) X(eventfd2) \
+	X(getuid) X(geteuid) X(getgid) X(getegid) X(setuid) X(setgid) X(setreuid) X(setregid) X(setresuid) X(setresgid) \
+	X(getresuid) X(getresgid) X(getgroups) X(setgroups) \
 	X(poll) X(ppoll) X(select) X(pselect6) \
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
-	X(socket) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
+	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
 	X(mmap) X(munmap) X(mremap) X(madvise) X(brk) \
-	X(futex) X(exit) X(nanosleep) X(clock_nanosleep) X(pause) X(getrandom) X(sysinfo)
+	X(futex) X(exit) X(exit_group) X(kill) X(tkill) X(tgkill) X(nanosleep) X(clock_nanosleep) X(pause) X(getrandom) X(sysinfo)

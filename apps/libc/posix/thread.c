@@ -14,6 +14,7 @@
 enum { PROCESS_ID = 1 };
 
 struct thread threads[THREADS_MAX] = { { .tid = PROCESS_ID } };
+unsigned thread_places = 1;
 static bool tls_ready;
 static int last_tid = PROCESS_ID;
 
@@ -25,7 +26,9 @@ struct thread *thread_self(void)
 	if (!tls_ready)
 		return &threads[0];
 	__asm__("mov %%fs:0, %0" : "=r"(tls));
-	for (unsigned i = 1; i < THREADS_MAX; i++)
+	if (threads[0].tls == tls) /* most often */
+		return &threads[0];
+	for (unsigned i = 1; i < thread_places; i++)
 		if (threads[i].tls == tls && threads[i].tid)
 			return &threads[i];
 	return &threads[0];
@@ -68,14 +71,22 @@ static void thread_start(void *function, void *argument)
 static int create(void *function, void *stack, int flags, void *argument, int *parent_tid, uintptr_t tls, int *clear)
 {
 	const int needed = CLONE_VM | CLONE_THREAD | CLONE_SETTLS;
+	const unsigned most = platform_info()->threads;
 	struct thread *t = threads;
+	unsigned used = 0;
 
 	if ((flags & needed) != needed)
 		return -ENOSYS; /* no processes are made here */
+	for (unsigned i = 0; i < thread_places; i++)
+		used += threads[i].tid != 0;
+	if (most && used >= most)
+		return -EAGAIN;
 	while (t->tid)
 		if (++t == threads + THREADS_MAX)
 			return -EAGAIN;
 	unsigned index = (unsigned)(t - threads);
+	if (index == thread_places)
+		thread_places++;
 	*t = (struct thread){ .tid = ++last_tid, .index = index, .tls = tls };
 	if (flags & CLONE_CHILD_CLEARTID)
 		t->clear_tid = clear;
@@ -103,6 +114,7 @@ static _Noreturn void end(struct thread *self)
 {
 	int *clear = self->clear_tid;
 
+	event_leave();
 	if (clear) {
 		__atomic_store_n(clear, 0, __ATOMIC_RELEASE);
 		futex_wake((uint32_t *)clear, 1);
@@ -138,7 +150,7 @@ long sys_exit_group(const long *a)
 		if (descriptor_file(fd))
 			sys_close((const long[]){ fd });
 	net_poll();
-	platform_exit((int)a[0]);
+	platform_exit((int)a[0] & 0xff); /* all that Linux tells the parent */
 }
 long sys_gettid(const long *a) { (void)a; return thread_self()->tid; }
 long sys_getpid(const long *a) { (void)a; return PROCESS_ID; }

@@ -37,15 +37,15 @@ bool net_poll(void)
 	if (host_epoll < 0)
 		return false;
 	long n = linux_call(SYS_epoll_pwait, host_epoll, (long)events, 64, 0, 0, 0);
+	bool happened = false;
 	for (long i = 0; i < n; i++) {
 		struct file *file = events[i].data.ptr;
-		uint64_t word;
-		if (file)
-			file_ready_changed(file, file->ready | events[i].events);
-		else
-			linux_call(SYS_read, wake_fd, (long)&word, 8, 0, 0, 0);
+		if (!file)
+			continue; /* a wake-up is the sleeper's: taken here, it would be lost */
+		file_ready_changed(file, file->ready | events[i].events);
+		happened = true;
 	}
-	return n > 0;
+	return happened;
 }
 
 /* For platform-host.c: sleep until something happens here; the edges stay for net_poll(). */
@@ -55,7 +55,9 @@ bool net_host_sleep(const struct timespec *timeout)
 
 	if (host_epoll < 0)
 		return false;
+	uint64_t word;
 	linux_call(SYS_ppoll, (long)&look, 1, (long)timeout, 0, 0, 0);
+	linux_call(SYS_read, wake_fd, (long)&word, 8, 0, 0, 0); /* the wake-up, if it was one */
 	return true;
 }
 

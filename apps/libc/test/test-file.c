@@ -3,9 +3,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "posixtest.h"
 
@@ -48,6 +53,26 @@ static bool holes_and_truncation_read_zero(void)
 	return true;
 }
 
+static bool vectors_and_sendfile(void)
+{
+	char a[3] = "", b[6] = "";
+	struct iovec parts[2] = { { a, 2 }, { b, 5 } };
+	int fd = open("/tmp/v", O_RDWR | O_CREAT, 0600), ends[2];
+	off_t at = 4;
+
+	CHECK(fd >= 0 && pwrite(fd, "0123456789", 10, 0) == 10);
+	CHECK(preadv(fd, parts, 2, 1) == 7 && !strcmp(a, "12") && !strcmp(b, "34567"));
+	CHECK(pwritev(fd, parts, 2, 5) == 7 && lseek(fd, 0, SEEK_CUR) == 0 && lseek(fd, 0, SEEK_END) == 12);
+	CHECK(pipe(ends) == 0 && sendfile(ends[1], fd, &at, 3) == 3 && at == 7 && lseek(fd, 0, SEEK_CUR) == 12);
+	CHECK(read(ends[0], b, 5) == 3 && !memcmp(b, "412", 3));
+	CHECK(sendfile(ends[1], fd, 0, 9) == 0 && lseek(fd, 10, SEEK_SET) == 10 && sendfile(ends[1], fd, 0, 9) == 2);
+	CHECK(lseek(fd, 0, SEEK_CUR) == 12 && read(ends[0], b, 5) == 2 && !memcmp(b, "67", 2));
+	CHECK(sendfile(fd, ends[0], 0, 1) == -1 && errno == EINVAL && sendfile(-1, fd, 0, 1) == -1 && errno == EBADF);
+	CHECK(sendfile(ends[0], fd, &(off_t){ 0 }, 1) == -1 && errno == EBADF);
+	close(ends[0]), close(ends[1]), close(fd);
+	return unlink("/tmp/v") == 0;
+}
+
 static bool append_mode(void)
 {
 	char all[8] = "";
@@ -61,6 +86,22 @@ static bool append_mode(void)
 	CHECK(read(fd, all, sizeof(all)) == 4 && !memcmp(all, "abcd", 4));
 	close(fd);
 	return unlink("/tmp/log") == 0;
+}
+
+/* A size is set, longer or shorter, and memory is taken for what is written only. */
+static bool sizes_of_holes(void)
+{
+	char bytes[3] = { 0 };
+	int fd = open("/tmp/hole", O_RDWR | O_CREAT, 0600);
+
+	CHECK(ftruncate(fd, 1l << 40) == 0 && pread(fd, bytes, 1, (1l << 40) - 1) == 1 && bytes[0] == 0);
+	CHECK(ftruncate(fd, (1l << 39) + 1) == 0); /* of a file that has nothing yet */
+	CHECK(pwrite(fd, "abc", 3, 0) == 3);
+	CHECK(ftruncate(fd, (1l << 30) + 1) == 0 && lseek(fd, 0, SEEK_END) == (1l << 30) + 1); /* far behind what it has */
+	CHECK(ftruncate(fd, 1) == 0 && ftruncate(fd, 3) == 0);
+	CHECK(pread(fd, bytes, 3, 0) == 3 && bytes[0] == 'a' && !bytes[1] && !bytes[2]);
+	close(fd);
+	return unlink("/tmp/hole") == 0;
 }
 
 static bool rename_replaces(void)
@@ -87,15 +128,18 @@ static bool directories(void)
 	CHECK(mkdir("/data", 0755) == 0 && mkdir("/data", 0755) == -1 && errno == EEXIST);
 	CHECK(chdir("/data") == 0 && getcwd(where, sizeof(where)) && !strcmp(where, "/data"));
 	close(open("one", O_WRONLY | O_CREAT, 0600));
-	close(open("./x/../two", O_WRONLY | O_CREAT, 0600));
 	CHECK(mkdir("three", 0755) == 0);
+	CHECK(open("./x/../two", O_WRONLY | O_CREAT, 0600) == -1 && errno == ENOENT);
+	CHECK(open("one/../two", O_WRONLY | O_CREAT, 0600) == -1 && errno == ENOTDIR);
+	close(open(".//three/../two", O_WRONLY | O_CREAT, 0600));
 	DIR *d = opendir(".");
 	CHECK(d);
 	for (struct dirent *e; (e = readdir(d));)
 		found |= !strcmp(e->d_name, "one") ? 1 : !strcmp(e->d_name, "two") ? 2
-		         : !strcmp(e->d_name, "three") && e->d_type == DT_DIR ? 4 : 8;
+		         : !strcmp(e->d_name, "three") && e->d_type == DT_DIR ? 4
+		         : !strcmp(e->d_name, ".") ? 8 : !strcmp(e->d_name, "..") ? 16 : 32;
 	closedir(d);
-	CHECK(found == 7);
+	CHECK(found == 31);
 	CHECK(rmdir("/data") == -1 && errno == ENOTEMPTY);
 	CHECK(unlink("one") == 0 && unlink("/data/two") == 0 && rmdir("three") == 0);
 	CHECK(chdir("/") == 0 && rmdir("/data") == 0);
@@ -141,14 +185,93 @@ static bool formatted_output(void)
 	return true;
 }
 
+static unsigned long free_pages(void)
+{
+	struct sysinfo s;
+
+	return sysinfo(&s) ? 0 : s.freeram;
+}
+
+/* Files share the heap with everything else: they may have a part of it, and give it back. */
+static bool files_are_limited_and_freed(void)
+{
+	static char block[65536];
+	unsigned long before = free_pages(), written = 0;
+	struct sysinfo s;
+	ssize_t n;
+	int small = open("/tmp/small", O_WRONLY | O_CREAT, 0600);
+	int large = open("/tmp/large", O_WRONLY | O_CREAT, 0600);
+
+	CHECK(sysinfo(&s) == 0 && small >= 0 && large >= 0);
+	CHECK(write(small, "s", 1) == 1);
+	while ((n = write(large, block, sizeof(block))) > 0)
+		written += (unsigned long)n;
+	CHECK(n == -1 && errno == ENOSPC);
+	CHECK(written >= 1 << 20 && written <= s.totalram * s.mem_unit / 8);
+	CHECK(pwrite(large, "x", 1, 1l << 39) == -1 && errno == ENOSPC); /* nor a table for a hole */
+	CHECK(write(large, "", 0) == 0);
+	CHECK(write(small, "still the same chunk", 20) == 20);
+	CHECK(pwrite(small, "x", 1, 100000) == -1 && errno == ENOSPC); /* another: the limit is for all files together */
+	CHECK(free_pages() <= before - written / s.mem_unit);
+	close(small);
+	close(large);
+	CHECK(rename("/tmp/small", "/tmp/large") == 0); /* the large one is gone */
+	CHECK(free_pages() >= before - 40);
+	CHECK((large = open("/tmp/other", O_WRONLY | O_CREAT, 0600)) >= 0);
+	for (n = 0; n < 8; n++)
+		CHECK(write(large, block, sizeof(block)) == sizeof(block));
+	CHECK(unlink("/tmp/other") == 0 && unlink("/tmp/large") == 0 && free_pages() < before - 100); /* one is still open */
+	CHECK(close(large) == 0 && free_pages() >= before - 8);
+	return true;
+}
+
+static bool users_and_hosts(void)
+{
+	char name[256] = "";
+	struct passwd *nobody = getpwnam("nobody");
+	FILE *hosts = fopen("/etc/hosts", "r");
+
+	CHECK(nobody && nobody->pw_uid == 65534 && getpwuid(0) && !strcmp(getpwuid(0)->pw_name, "root"));
+	CHECK(hosts && fgets(name, sizeof(name), hosts) && !strcmp(name, "127.0.0.1 localhost\n"));
+	CHECK(fclose(hosts) == 0);
+	hosts = fopen("/etc/hosts", "w"); /* what the program writes takes its place */
+	CHECK(hosts && fputs("10.0.2.9 other\n", hosts) >= 0 && fclose(hosts) == 0);
+	hosts = fopen("/etc/hosts", "r");
+	CHECK(hosts && fgets(name, sizeof(name), hosts) && !strcmp(name, "10.0.2.9 other\n") && fclose(hosts) == 0);
+	CHECK(unlink("/etc/hosts") == 0 && access("/etc/hosts", R_OK) == -1 && errno == ENOENT);
+	CHECK(rmdir("/etc") == -1 && errno == ENOTEMPTY && getgrnam("nogroup")->gr_gid == 65534);
+	return true;
+}
+
+/* Last of all: there is no way back to root. */
+static bool identities(void)
+{
+	uid_t real, effective, saved;
+
+	CHECK(getuid() == 0 && setgroups(0, 0) == 0 && getgroups(0, 0) == 0);
+	CHECK(setresuid(-1, 1000, 0) == 0 && geteuid() == 1000 && getuid() == 0);
+	CHECK(setuid(7) == -1 && errno == EPERM && setgroups(0, 0) == -1 && errno == EPERM);
+	CHECK(seteuid(0) == 0 && geteuid() == 0);
+	CHECK(setgid(65534) == 0 && getgid() == 65534 && getegid() == 65534);
+	CHECK(setuid(65534) == 0 && getresuid(&real, &effective, &saved) == 0);
+	CHECK(real == 65534 && effective == 65534 && saved == 65534);
+	CHECK(setuid(0) == -1 && errno == EPERM && setreuid(0, -1) == -1 && errno == EPERM && setuid(65534) == 0);
+	return true;
+}
+
 const struct test file_tests[] = {
 	{ "a file reads back as written", write_and_read_back },
 	{ "holes and truncation read as zero", holes_and_truncation_read_zero },
+	{ "vectors at offsets, sendfile", vectors_and_sendfile },
 	{ "append mode", append_mode },
 	{ "rename replaces", rename_replaces },
 	{ "directories", directories },
+	{ "sizes of files with holes", sizes_of_holes },
+	{ "files are limited and freed", files_are_limited_and_freed },
 	{ "devices", devices },
 	{ "descriptors are the lowest free", lowest_descriptor },
 	{ "formatted output", formatted_output },
+	{ "users and hosts", users_and_hosts },
+	{ "identities", identities },
 	{ 0 },
 };

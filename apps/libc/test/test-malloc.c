@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* malloc() and its kin: blocks that do not overlap, keep their content, are aligned, and come back to the heap. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 #include "posixtest.h"
 
@@ -145,11 +147,60 @@ static bool test_too_much(void)
 	return true;
 }
 
+/* As memset(), and the compiler cannot know that nobody reads it before free(). */
+static void mark(unsigned char *bytes, size_t size, unsigned char value)
+{
+	memset(bytes, value, size);
+	__asm__ volatile("" ::: "memory");
+}
+
+static bool holds(const unsigned char *bytes, size_t size, unsigned char value)
+{
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] != value)
+			return false;
+	return true;
+}
+
+/* A large block that was used before keeps its content, for zeroing costs; who asks for zeroes gets them. */
+static bool test_reuse(void)
+{
+	enum { SIZE = 8 << 20, LAST = 4096, MOST = SIZE - LAST }; /* larger than the holes that others leave */
+	unsigned char *first = malloc(SIZE), *again;
+
+	CHECK(first);
+	mark(first, SIZE, 0xa5);
+	free(first);
+	CHECK((again = malloc(SIZE)) == first);
+	CHECK(holds(again, SIZE, 0xa5));
+	free(again);
+	CHECK((again = aligned_alloc(4096, SIZE)) == first);
+	CHECK(holds(again, SIZE, 0xa5));
+	free(again);
+	CHECK((again = calloc(MOST, 1)) == first);
+	CHECK(holds(again, MOST, 0));
+	free(again);
+	CHECK((again = malloc(SIZE)) == first); /* calloc has zeroed its part and nothing else */
+	CHECK(holds(again, MOST, 0) && holds(again + MOST, LAST, 0xa5));
+	mark(again, SIZE, 0x5a);
+	free(again);
+	CHECK((again = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) == first);
+	CHECK(holds(again, SIZE, 0));
+	memset(again, 0x77, SIZE);
+	CHECK(mmap(again, MOST, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == again);
+	CHECK(holds(again, MOST, 0) && holds(again + MOST, LAST, 0x77));
+	CHECK(munmap(again + MOST, LAST) == 0);
+	CHECK(mremap(again, MOST, SIZE, 0) == again && holds(again, SIZE, 0));
+	munmap(again, SIZE);
+	return true;
+}
+
 const struct test malloc_tests[] = {
 	{ "blocks keep what is written", test_churn },
 	{ "blocks of two threads", test_threads },
 	{ "aligned blocks", test_alignment },
 	{ "zeroed blocks", test_zeroed },
 	{ "more than there is", test_too_much },
+	{ "used blocks are zeroed only for calloc and mmap", test_reuse },
 	{ 0 },
 };

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -231,11 +232,63 @@ static bool sockets_are_told_from_files(void)
 	return true;
 }
 
+static bool eventfd_counts(void)
+{
+	uint64_t value = 5;
+	int fd = eventfd(3, EFD_NONBLOCK), semaphore = eventfd(2, EFD_NONBLOCK | EFD_SEMAPHORE);
+
+	CHECK(fd >= 0 && semaphore >= 0 && eventfd(0, 1 << 20) == -1 && errno == EINVAL);
+	CHECK(write(fd, &value, 8) == 8 && read(fd, &value, 8) == 8 && value == 8);
+	CHECK(read(fd, &value, 8) == -1 && errno == EAGAIN);
+	CHECK(read(fd, &value, 7) == -1 && errno == EINVAL && write(fd, &value, 7) == -1 && errno == EINVAL);
+	CHECK(read(semaphore, &value, 8) == 8 && value == 1 && read(semaphore, &value, 8) == 8 && value == 1);
+	CHECK(read(semaphore, &value, 8) == -1 && errno == EAGAIN);
+	struct pollfd polled = { .fd = fd, .events = POLLIN | POLLOUT };
+	CHECK(poll(&polled, 1, 0) == 1 && polled.revents == POLLOUT);
+	value = UINT64_MAX;
+	CHECK(write(fd, &value, 8) == -1 && errno == EINVAL);
+	value = UINT64_MAX - 1;
+	CHECK(write(fd, &value, 8) == 8 && poll(&polled, 1, 0) == 1 && polled.revents == POLLIN);
+	value = 1;
+	CHECK(write(fd, &value, 8) == -1 && errno == EAGAIN);
+	CHECK(read(fd, &value, 8) == 8 && value == UINT64_MAX - 1);
+	CHECK(poll(&polled, 1, 0) == 1 && polled.revents == POLLOUT);
+	CHECK(close(fd) == 0 && close(semaphore) == 0);
+	return true;
+}
+
+static void *add_to_event(void *argument)
+{
+	const uint64_t most = UINT64_MAX - 1;
+	int fd = *(int *)argument;
+
+	for (int i = 0; i < 3; i++)
+		if (write(fd, &most, 8) != 8) /* from the second on: waits for a read */
+			return argument;
+	return 0;
+}
+
+static bool eventfd_waits(void)
+{
+	int fd = eventfd(0, 0);
+	pthread_t writer;
+	void *result;
+	uint64_t value = 0;
+
+	CHECK(fd >= 0 && pthread_create(&writer, 0, add_to_event, &fd) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK(read(fd, &value, 8) == 8 && value == UINT64_MAX - 1);
+	CHECK(pthread_join(writer, &result) == 0 && !result && close(fd) == 0);
+	return true;
+}
+
 const struct test poll_tests[] = {
 	{ "a pipe carries all", pipe_carries_all },
 	{ "writing without a reader fails", write_without_reader },
 	{ "a blocking read waits for a thread", blocking_read_waits_for_a_thread },
 	{ "a blocking write waits for room", blocking_write_waits_for_room },
+	{ "eventfd counts", eventfd_counts },
+	{ "eventfd waits for a reader and a writer", eventfd_waits },
 	{ "poll and select", poll_and_select },
 	{ "epoll: levels and edges", epoll_levels_and_edges },
 	{ "epoll forgets closed files", epoll_forgets_closed_files },

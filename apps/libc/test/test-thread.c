@@ -21,8 +21,12 @@ static bool start_and_join(void *(*work)(void *), unsigned rounds)
 	pthread_t worker[WORKERS];
 
 	for (unsigned r = 0; r < rounds; r++) {
-		for (long i = 0; i < WORKERS; i++)
-			CHECK(pthread_create(&worker[i], 0, work, (void *)i) == 0);
+		for (long i = 0; i < WORKERS; i++) {
+			int error;
+			while ((error = pthread_create(&worker[i], 0, work, (void *)i)) == EAGAIN)
+				sched_yield(); /* a detached thread of an earlier test has not ended yet */
+			CHECK(error == 0);
+		}
 		for (long i = 0; i < WORKERS; i++) {
 			void *result;
 			CHECK(pthread_join(worker[i], &result) == 0);
@@ -196,6 +200,39 @@ static bool thread_specific_data(void)
 	return true;
 }
 
+enum { MANY = 63 /* beside the first thread */ };
+static pthread_barrier_t all_there;
+
+static void *meet(void *argument)
+{
+	own += (int)(long)argument;
+	pthread_barrier_wait(&all_there); /* each waits on a notification of its own */
+	return (void *)(long)own;
+}
+
+static bool many_threads_at_once(void)
+{
+	pthread_t thread[MANY], beyond;
+
+	for (int round = 0; round < 3; round++) {
+		CHECK(pthread_barrier_init(&all_there, 0, MANY + 1) == 0);
+		for (long i = 0; i < MANY; i++) {
+			int error;
+			while ((error = pthread_create(&thread[i], 0, meet, (void *)i)) == EAGAIN && i < 4)
+				sched_yield(); /* a detached thread of an earlier test has not ended yet */
+			CHECK(error == 0);
+		}
+		CHECK(pthread_create(&beyond, 0, meet, 0) == EAGAIN);
+		pthread_barrier_wait(&all_there);
+		for (long i = 0; i < MANY; i++) {
+			void *result;
+			CHECK(pthread_join(thread[i], &result) == 0 && result == (void *)(7 + i));
+		}
+		pthread_barrier_destroy(&all_there);
+	}
+	return true;
+}
+
 const struct test thread_tests[] = {
 	{ "threads are created and joined", create_and_join },
 	{ "a mutex excludes", mutex_excludes },
@@ -205,5 +242,6 @@ const struct test thread_tests[] = {
 	{ "detached threads free themselves", detached_threads_free_themselves },
 	{ "malloc in threads", malloc_in_threads },
 	{ "thread-specific data", thread_specific_data },
+	{ "64 threads at once", many_threads_at_once },
 	{ 0 },
 };

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names: directories with their entries in the order in which they came, and one hash table to find an entry by its name. */
+#include <errno.h>
+#include <string.h>
+#include "ramfs.h"
+
+enum { BUCKETS_FIRST = 64 };
+
+static struct ramfs_node root;
+static struct ramfs_node *first_buckets[BUCKETS_FIRST];
+static struct ramfs_node **bucket = first_buckets;
+static size_t buckets = BUCKETS_FIRST, linked; /* a power of two; nodes in the table */
+static uint64_t last_order = 2; /* "." and ".." come before all */
+
+struct ramfs_node *ramfs_root(void)
+{
+	if (!root.parent) {
+		root.parent = &root;
+		root.name = "";
+		root.mode = S_IFDIR | 0755;
+		root.inode = 1;
+		root.opened = 1;
+		ramfs_touch(&root);
+		ramfs_image_start(&root);
+	}
+	return &root;
+}
+
+/* FNV-1a, from the directory's address on. */
+static uint64_t hash_of(const struct ramfs_node *directory, const char *name, size_t length)
+{
+	uint64_t hash = 0xcbf29ce484222325ull ^ (uintptr_t)directory;
+
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 0x100000001b3ull;
+	return hash ^ hash >> 32;
+}
+
+static struct ramfs_node **bucket_of(const struct ramfs_node *directory, const char *name, size_t length)
+{
+	return &bucket[hash_of(directory, name, length) & (buckets - 1)];
+}
+
+static void table_put(struct ramfs_node *node)
+{
+	struct ramfs_node **at = bucket_of(node->parent, node->name, strlen(node->name));
+
+	node->same_hash = *at;
+	*at = node;
+}
+
+/* Without memory for a larger table chains grow longer. */
+static void table_grow(void)
+{
+	struct ramfs_node **old = bucket;
+	const size_t count = buckets;
+	struct ramfs_node **larger = layer_allocate(2 * count * sizeof(*larger));
+
+	if (!larger)
+		return;
+	bucket = larger;
+	buckets = 2 * count;
+	for (size_t i = 0; i < count; i++)
+		for (struct ramfs_node *node = old[i], *next; node; node = next) {
+			next = node->same_hash;
+			table_put(node);
+		}
+	if (old != first_buckets)
+		layer_free(old);
+}
+
+void ramfs_link(struct ramfs_node *node, struct ramfs_node *directory)
+{
+	if (++linked > buckets)
+		table_grow();
+	node->parent = directory;
+	node->order = ++last_order;
+	node->next = 0;
+	node->previous = directory->directory.last;
+	*(node->previous ? &node->previous->next : &directory->directory.first) = node;
+	directory->directory.last = node;
+	table_put(node);
+}
+
+static void unlink_from_parent(struct ramfs_node *node)
+{
+	struct ramfs_node *directory = node->parent;
+	struct ramfs_node **at = bucket_of(directory, node->name, strlen(node->name));
+
+	while (*at != node)
+		at = &(*at)->same_hash;
+	*at = node->same_hash;
+	linked--;
+	*(node->previous ? &node->previous->next : &directory->directory.first) = node->next;
+	*(node->next ? &node->next->previous : &directory->directory.last) = node->previous;
+	node->parent = 0;
+}
+
+int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **out)
+{
+	int error = ramfs_image_fill(directory);
+
+	if (error)
+		return error;
+	for (*out = *bucket_of(directory, name, length); *out; *out = (*out)->same_hash)
+		if ((*out)->parent == directory && !strncmp((*out)->name, name, length) && !(*out)->name[length])
+			break;
+	return 0;
+}
+
+struct ramfs_node *ramfs_entry_after(struct ramfs_node *directory, uint64_t order)
+{
+	struct ramfs_node *node = directory->directory.first;
+
+	while (node && node->order <= order)
+		node = node->next;
+	return node;
+}
+
+struct ramfs_node *ramfs_node_make(const char *name, uint32_t mode)
+{
+	static uint32_t last_inode = 1;
+	struct ramfs_node *node = layer_allocate(sizeof(*node));
+
+	if (node) {
+		node->name = name;
+		node->mode = mode;
+		node->inode = ++last_inode;
+	}
+	return node;
+}
+
+static char *copy_name(const char *name, size_t length)
+{
+	char *copy = layer_allocate(length + 1);
+
+	if (copy)
+		memcpy(copy, name, length);
+	return copy;
+}
+
+static void free_name(const struct ramfs_node *node)
+{
+	if (!ramfs_image_holds(node->name))
+		layer_free((void *)(uintptr_t)node->name);
+}
+
+int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, uint32_t mode, struct ramfs_node **out)
+{
+	char *own = copy_name(name, length);
+	struct ramfs_node *node = own ? ramfs_node_make(own, mode) : 0;
+
+	if (!node) {
+		layer_free(own);
+		return -ENOSPC;
+	}
+	ramfs_link(node, directory);
+	ramfs_touch(node);
+	ramfs_touch(directory);
+	*out = node;
+	return 0;
+}
+
+int ramfs_move(struct ramfs_node *node, struct ramfs_node *directory, const char *name, size_t length)
+{
+	char *own = copy_name(name, length);
+
+	if (!own)
+		return -ENOSPC;
+	ramfs_touch(node->parent);
+	unlink_from_parent(node);
+	free_name(node);
+	node->name = own;
+	ramfs_link(node, directory);
+	ramfs_touch(directory);
+	return 0;
+}
+
+static void destroy_unused(struct ramfs_node *node)
+{
+	if (ramfs_is_linked(node) || node->opened)
+		return;
+	if (S_ISREG(node->mode))
+		ramfs_resize(node, 0);
+	free_name(node);
+	layer_free(node);
+}
+
+void ramfs_unlink(struct ramfs_node *node)
+{
+	ramfs_touch(node->parent);
+	unlink_from_parent(node);
+	destroy_unused(node);
+}
+
+void ramfs_release(struct ramfs_node *node)
+{
+	node->opened--;
+	destroy_unused(node);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * socketpair(2): two stream sockets of this process, joined. Each end reads one ring of bytes and writes the other.
+ * No control data: a descriptor cannot be passed, for there is no other process to pass it to.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
+#include "byte-ring.h"
+#include "layer.h"
+
+struct pair_end {
+	struct file file;
+	struct pair *pair;
+	struct pair_end *peer;     /* null when it is closed */
+	struct byte_ring *in;      /* what this end reads; `out` is the peer's */
+	struct byte_ring *out;
+	bool read_shut, write_shut;
+};
+
+struct pair {
+	struct pair_end end[2];
+	struct byte_ring ring[2];
+	unsigned open; /* ends: the last one that closes frees all */
+};
+
+static struct pair_end *end_of(struct file *file) { return (struct pair_end *)file; }
+
+/* Whether no more will come than `in` holds. */
+static bool ended(const struct pair_end *e) { return e->read_shut || !e->peer || e->peer->write_shut; }
+
+/* Whether whatever is written is refused. */
+static bool refused(const struct pair_end *e) { return e->write_shut || !e->peer || e->peer->read_shut; }
+
+static void update_one(struct pair_end *e)
+{
+	uint32_t ready = 0;
+
+	if (byte_ring_held(e->in) || ended(e))
+		ready |= EPOLLIN;
+	if (ended(e))
+		ready |= EPOLLRDHUP;
+	if (refused(e) || byte_ring_room(e->out) >= BYTE_RING_ATOMIC)
+		ready |= EPOLLOUT;
+	if (ended(e) && refused(e))
+		ready |= EPOLLHUP;
+	file_ready_changed(&e->file, ready);
+}
+
+static void update(struct pair *p)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (p->end[i].file.references)
+			update_one(&p->end[i]);
+}
+
+static ssize_t pair_read(struct file *file, void *buffer, size_t size)
+{
+	struct pair_end *e = end_of(file);
+
+	if (e->read_shut)
+		return 0;
+	if (!byte_ring_held(e->in))
+		return ended(e) ? 0 : -EAGAIN;
+	size = byte_ring_read(e->in, buffer, size);
+	update(e->pair);
+	return (ssize_t)size;
+}
+
+static ssize_t pair_write(struct file *file, const void *buffer, size_t size)
+{
+	struct pair_end *e = end_of(file);
+
+	if (refused(e))
+		return -EPIPE;
+	if (!size)
+		return 0;
+	size = byte_ring_write(e->out, buffer, size);
+	update(e->pair);
+	return size ? (ssize_t)size : -EAGAIN;
+}
+
+static ssize_t pair_send(struct file *file, const struct msghdr *m, int flags)
+{
+	ssize_t total = 0;
+
+	if (m->msg_namelen)
+		return -EISCONN;
+	if (m->msg_controllen || flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < (size_t)m->msg_iovlen; i++) {
+		ssize_t n = pair_write(file, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n < m->msg_iov[i].iov_len)
+			break;
+	}
+	return total;
+}
+
+/* With MSG_PEEK the bytes stay; MSG_WAITALL may return fewer, as after a signal. */
+static ssize_t pair_receive(struct file *file, struct msghdr *m, int flags)
+{
+	struct pair_end *e = end_of(file);
+	size_t total = 0, wanted = 0;
+
+	if (flags & (MSG_OOB | MSG_ERRQUEUE))
+		return -EOPNOTSUPP;
+	for (size_t i = 0; i < (size_t)m->msg_iovlen; i++)
+		wanted += m->msg_iov[i].iov_len;
+	if (wanted && !e->read_shut && !byte_ring_held(e->in) && !ended(e))
+		return -EAGAIN;
+	for (size_t i = 0; i < (size_t)m->msg_iovlen && !e->read_shut; i++)
+		total += byte_ring_peek(e->in, total, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+	if (!(flags & MSG_PEEK)) {
+		e->in->tail += total;
+		update(e->pair);
+	}
+	m->msg_namelen = 0;
+	m->msg_controllen = 0;
+	m->msg_flags = 0;
+	return (ssize_t)total;
+}
+
+static int pair_shutdown(struct file *file, int how)
+{
+	struct pair_end *e = end_of(file);
+
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return -EINVAL;
+	e->read_shut |= how != SHUT_WR;
+	e->write_shut |= how != SHUT_RD;
+	update(e->pair);
+	return 0;
+}
+
+/* Of a socket without a name. */
+static int pair_name(struct file *file, struct sockaddr *address, socklen_t *length)
+{
+	const sa_family_t family = AF_UNIX;
+
+	(void)file;
+	memcpy(address, &family, *length < sizeof(family) ? *length : sizeof(family));
+	*length = sizeof(family);
+	return 0;
+}
+
+static int pair_peer_name(struct file *file, struct sockaddr *address, socklen_t *length)
+{
+	return end_of(file)->peer ? pair_name(file, address, length) : -ENOTCONN;
+}
+
+static int pair_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size)
+{
+	int number;
+
+	(void)file;
+	if (level != SOL_SOCKET)
+		return -EOPNOTSUPP;
+	switch (option) {
+	case SO_TYPE: number = SOCK_STREAM; break;
+	case SO_DOMAIN: number = AF_UNIX; break;
+	case SO_SNDBUF: case SO_RCVBUF: number = BYTE_RING_SIZE; break;
+	case SO_ERROR: case SO_PROTOCOL: case SO_ACCEPTCONN: number = 0; break;
+	default: return -ENOPROTOOPT;
+	}
+	if (*size > sizeof(number))
+		*size = sizeof(number);
+	memcpy(value, &number, *size);
+	return 0;
+}
+
+/* Its rings have one size; everything else is refused by its name. */
+static int pair_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size)
+{
+	(void)file, (void)value, (void)size;
+	if (level != SOL_SOCKET)
+		return -EOPNOTSUPP;
+	return option == SO_SNDBUF || option == SO_RCVBUF ? 0 : -ENOPROTOOPT;
+}
+
+static int pair_bind(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	(void)file, (void)address, (void)length;
+	return -EINVAL;
+}
+
+static int pair_connect(struct file *file, const struct sockaddr *address, socklen_t length)
+{
+	(void)file, (void)address, (void)length;
+	return -EISCONN;
+}
+
+static int pair_listen(struct file *file, int backlog)
+{
+	(void)file, (void)backlog;
+	return -EINVAL;
+}
+
+static int pair_accept(struct file *file, struct file **out, struct sockaddr *address, socklen_t *length)
+{
+	(void)file, (void)out, (void)address, (void)length;
+	return -EINVAL;
+}
+
+static int pair_stat(struct file *file, struct stat *st)
+{
+	(void)file;
+	st->st_mode = S_IFSOCK | 0777;
+	st->st_nlink = 1;
+	st->st_blksize = PAGE;
+	return 0;
+}
+
+static void pair_close(struct file *file)
+{
+	struct pair_end *e = end_of(file);
+	struct pair *p = e->pair;
+
+	if (!--p->open) {
+		layer_free(p);
+		return;
+	}
+	e->peer->peer = 0;
+	update_one(e->peer);
+}
+
+static const struct file_operations pair_ops = {
+	.name = "socketpair",
+	.read = pair_read,
+	.write = pair_write,
+	.stat = pair_stat,
+	.close = pair_close,
+	.bind = pair_bind,
+	.listen = pair_listen,
+	.accept = pair_accept,
+	.connect = pair_connect,
+	.getsockname = pair_name,
+	.getpeername = pair_peer_name,
+	.setsockopt = pair_setsockopt,
+	.getsockopt = pair_getsockopt,
+	.shutdown = pair_shutdown,
+	.sendmsg = pair_send,
+	.recvmsg = pair_receive,
+};
+
+long sys_socketpair(const long *a)
+{
+	const int type = (int)a[1];
+	int *fds = (int *)a[3];
+
+	if (a[0] != AF_UNIX)
+		return a[0] == AF_INET ? -EOPNOTSUPP : -EAFNOSUPPORT;
+	if ((type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (a[2])
+		return -EPROTONOSUPPORT;
+	struct pair *p = layer_allocate(sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->open = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		struct pair_end *e = &p->end[i];
+		file_init(&e->file, &pair_ops, O_RDWR | (type & SOCK_NONBLOCK ? O_NONBLOCK : 0));
+		e->pair = p;
+		e->peer = &p->end[1 - i];
+		e->in = &p->ring[i];
+		e->out = &p->ring[1 - i];
+	}
+	update(p);
+	int first = descriptor_open(&p->end[0].file, 0);
+	if (first < 0) {
+		file_put(&p->end[1].file);
+		return first;
+	}
+	int second = descriptor_open(&p->end[1].file, 0);
+	if (second < 0) {
+		sys_close((const long[]){ first });
+		return second;
+	}
+	fds[0] = first;
+	fds[1] = second;
+	return 0;
+}

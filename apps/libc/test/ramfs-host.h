@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The file system alone, on the host under the sanitizers: what it needs of the rest of the layer is in ramfs-host.c. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <skerry/file_tree.h>
+#include "platform.h"
+#include "ramfs.h"
+
+#define CHECK(condition)                                                                   \
+	do {                                                                               \
+		if (!(condition)) {                                                        \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);    \
+			exit(1);                                                           \
+		}                                                                          \
+	} while (0)
+
+extern struct process_info host_info;
+extern long allocations_left; /* below 0: without end */
+extern long blocks_held;      /* of both kinds, that are not given back */
+
+/* A tree of files from lines "MODE PATH SIZE LETTER", parents before what is in them; `*bytes` is its size. */
+struct host_file {
+	const char *path; /* without a slash at its begin; "" is the root */
+	uint32_t mode;
+	size_t size;
+	char letter;
+};
+struct file_tree *tree_make(const struct host_file *, uint32_t count);
+void tree_give(const struct file_tree *, size_t bytes);
+
+/* System calls, as programs make them. */
+long call_open(const char *path, int flags);
+long call_close(long fd);
+#define CALLS(X)                                                                                                    \
+	X(openat) X(read) X(pread64) X(pwrite64) X(lseek) X(fstat) X(stat) X(access) X(mkdir) X(rmdir) X(unlink)    \
+	X(rename) X(truncate) X(ftruncate) X(getdents64) X(chdir) X(fchdir) X(getcwd)
+#define DECLARE(name) long sys_##name(const long *);
+CALLS(DECLARE)
+#undef DECLARE
+#define CALL(name, ...) sys_##name((const long[6]){ __VA_ARGS__ })
+#define P(pointer) (long)(uintptr_t)(pointer)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "posixtest.h"
+
+static bool carries_both_ways(void)
+{
+	char buffer[8];
+	struct stat st;
+	int fds[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
+	CHECK(read(fds[0], buffer, 1) == -1 && errno == EAGAIN);
+	CHECK(write(fds[0], "to 1", 4) == 4 && write(fds[1], "to 0!", 5) == 5);
+	CHECK(recv(fds[1], buffer, 8, MSG_PEEK) == 4 && !memcmp(buffer, "to 1", 4));
+	CHECK(read(fds[1], buffer, 8) == 4 && !memcmp(buffer, "to 1", 4));
+	CHECK(read(fds[0], buffer, 2) == 2 && recv(fds[0], buffer + 2, 6, 0) == 3 && !memcmp(buffer, "to 0!", 5));
+	CHECK(fstat(fds[0], &st) == 0 && S_ISSOCK(st.st_mode));
+	close(fds[0]), close(fds[1]);
+	return true;
+}
+
+/* More than its room holds, so that the ring's end is passed, in pieces that do not divide it. */
+static bool keeps_order(void)
+{
+	static char sent[40000], got[40000];
+	size_t in = 0, out = 0;
+	int fds[2];
+
+	for (size_t i = 0; i < sizeof(sent); i++)
+		sent[i] = (char)(i * 7 ^ i >> 8);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0);
+	while (out < sizeof(got)) {
+		ssize_t n = in < sizeof(sent) ? send(fds[0], sent + in, sizeof(sent) - in, MSG_NOSIGNAL) : 0;
+		CHECK(n >= 0 || errno == EAGAIN);
+		in += n > 0 ? (size_t)n : 0;
+		n = recv(fds[1], got + out, out + 5000 < sizeof(got) ? 5000 : sizeof(got) - out, 0);
+		CHECK(n > 0);
+		out += (size_t)n;
+	}
+	CHECK(!memcmp(sent, got, sizeof(sent)));
+	close(fds[0]), close(fds[1]);
+	return true;
+}
+
+static bool ends(void)
+{
+	char c;
+	int fds[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	struct pollfd p = { .fd = fds[1], .events = POLLIN | POLLOUT | POLLRDHUP };
+	CHECK(poll(&p, 1, 0) == 1 && p.revents == POLLOUT);
+	CHECK(write(fds[0], "x", 1) == 1 && shutdown(fds[0], SHUT_WR) == 0);
+	CHECK(write(fds[0], "x", 1) == -1 && errno == EPIPE);
+	CHECK(poll(&p, 1, 0) == 1 && p.revents == (POLLIN | POLLOUT | POLLRDHUP));
+	CHECK(read(fds[1], &c, 1) == 1 && read(fds[1], &c, 1) == 0);
+	CHECK(write(fds[1], "y", 1) == 1); /* the other way is open */
+	CHECK(read(fds[0], &c, 1) == 1 && c == 'y');
+	close(fds[0]);
+	CHECK(poll(&p, 1, 0) == 1 && p.revents & POLLHUP);
+	CHECK(send(fds[1], "x", 1, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+	CHECK(shutdown(fds[1], 7) == -1 && errno == EINVAL);
+	close(fds[1]);
+	return true;
+}
+
+/* What was written before the other end closed is still there. */
+static bool close_keeps_what_was_written(void)
+{
+	char buffer[4];
+	int fds[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0 && write(fds[0], "abc", 3) == 3);
+	close(fds[0]);
+	CHECK(read(fds[1], buffer, 4) == 3 && read(fds[1], buffer, 4) == 0);
+	close(fds[1]);
+	return true;
+}
+
+static void *echo(void *argument)
+{
+	const int fd = *(int *)argument;
+	char buffer[1000];
+	ssize_t n;
+
+	while ((n = read(fd, buffer, sizeof(buffer))) > 0)
+		if (write(fd, buffer, (size_t)n) != n)
+			return argument;
+	close(fd);
+	return 0;
+}
+
+static bool waits_for_a_thread(void)
+{
+	static char sent[3000], got[3000];
+	void *result;
+	pthread_t thread;
+	int fds[2];
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+	CHECK(pthread_create(&thread, 0, echo, &fds[1]) == 0);
+	for (int round = 0; round < 50; round++) {
+		memset(sent, round, sizeof(sent));
+		CHECK(write(fds[0], sent, sizeof(sent)) == sizeof(sent));
+		for (size_t done = 0; done < sizeof(got);) {
+			ssize_t n = read(fds[0], got + done, sizeof(got) - done);
+			CHECK(n > 0);
+			done += (size_t)n;
+		}
+		CHECK(!memcmp(sent, got, sizeof(got)));
+	}
+	CHECK(shutdown(fds[0], SHUT_WR) == 0 && read(fds[0], got, 1) == 0);
+	CHECK(pthread_join(thread, &result) == 0 && !result);
+	close(fds[0]);
+	return true;
+}
+
+static bool says_what_it_is(void)
+{
+	struct sockaddr_storage name;
+	socklen_t length = sizeof(name), size = sizeof(int);
+	int fds[2], number = -1;
+
+	CHECK(socketpair(AF_INET, SOCK_STREAM, 0, fds) == -1 && errno == EOPNOTSUPP);
+	CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == -1 && errno == ESOCKTNOSUPPORT);
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+	CHECK(getsockname(fds[0], (struct sockaddr *)&name, &length) == 0 && name.ss_family == AF_UNIX && length == sizeof(sa_family_t));
+	CHECK(getsockopt(fds[0], SOL_SOCKET, SO_TYPE, &number, &size) == 0 && number == SOCK_STREAM && size == sizeof(int));
+	CHECK(getsockopt(fds[0], SOL_SOCKET, SO_ERROR, &number, &size) == 0 && number == 0);
+	CHECK(connect(fds[0], (struct sockaddr *)&name, length) == -1 && errno == EISCONN);
+	CHECK(listen(fds[0], 1) == -1 && errno == EINVAL && accept(fds[0], 0, 0) == -1 && errno == EINVAL);
+	close(fds[0]);
+	length = sizeof(name);
+	CHECK(getpeername(fds[1], (struct sockaddr *)&name, &length) == -1 && errno == ENOTCONN);
+	close(fds[1]);
+	return true;
+}
+
+const struct test socketpair_tests[] = {
+	{ "a pair of sockets carries bytes both ways", carries_both_ways },
+	{ "a pair of sockets keeps the order", keeps_order },
+	{ "each direction of a pair of sockets ends", ends },
+	{ "closing a socket of a pair keeps what was written", close_keeps_what_was_written },
+	{ "a pair of sockets waits for a thread", waits_for_a_thread },
+	{ "a pair of sockets says what it is", says_what_it_is },
+	{ 0 },
+};
