@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Build redis-server, unmodified, with its own Makefile and our compiler, in a
-# copy of its tree.
-#   build-redis.sh SOURCE WORK COMPILER OUTPUT OUTPUT-WITH-SYMBOLS
+# Build redis-server from its unmodified sources, with its own Makefile and our
+# compiler, in a copy of its tree; with no-disk.c in place of what saves data, and
+# out-of-memory.c around what reports that no memory is left.
+#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION OUTPUT OUTPUT-WITH-SYMBOLS
 # What is already compiled in WORK is kept as long as the compiler, musl's
 # headers and the source are the same; the program is always linked anew, for
 # the libraries that the compiler adds may be newer.
@@ -11,21 +12,35 @@ set -eu
 source=$(realpath "$1")
 work=$2
 compiler=$(realpath "$3")
-output=$(realpath -m "$4")
-symbols=$(realpath -m "$5")
+optimization=$4
+output=$(realpath -m "$5")
+symbols=$(realpath -m "$6")
 stamp=$work/.built-with
 
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
-key=$(cat "$compiler" "$0" "$source/src/version.h" "$headers" | sha256sum)
+own=$(dirname "$(realpath "$0")")
+key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$source/src/version.h" "$headers" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	rm -rf "$work"
 	cp -R "$source" "$work"
 fi
 rm -f "$work/src/redis-server"
 log=$work/build.log
-# Redis asks git for its revision: it must not find that of the repository around it.
-GIT_DIR=$work/not-a-repository make -C "$work/src" -j2 redis-server V=1 CC="$compiler" OPTIMIZATION=-O2 \
-	MALLOC=libc BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
+objects=
+for file in no-disk out-of-memory; do
+	"$compiler" -O3 -Wall -Wextra -c -o "$work/$file.o" "$own/$file.c"
+	objects="$objects $(realpath "$work")/$file.o"
+done
+wrapped=
+for function in $(sed -n 's/^__attribute__((noipa)) [a-z]* \([A-Za-z_]*\)(.*/\1/p' "$own/wrapped.h"); do
+	wrapped="$wrapped -Wl,--wrap=$function"
+done
+# Redis asks git for its revision: it must not find that of the repository around it. USE_MALLOC_USABLE_SIZE makes it
+# count what its blocks take of the heap, not what it asked for: maxmemory depends on that. Optimised at link
+# time in one partition for each source file: the linker replaces what is called from another.
+GIT_DIR=$work/not-a-repository make -C "$work/src" -j2 redis-server V=1 CC="$compiler" OPTIMIZATION="$optimization" \
+	MALLOC=libc REDIS_CFLAGS="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
+	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 echo "$key" >"$stamp"
 
 strip -o "$output" "$work/src/redis-server"
