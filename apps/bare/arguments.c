@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <libfdt.h>
 #include <string.h>
 #include "arguments.h"
 #include "bare.h"
 #include "output.h"
 
-/* Debian's libfdt was compiled with the stack protector, which reads the thread's block. */
-static uint64_t thread_block[8];
-
-const void *experiment_begin(void)
+const struct cluster_map *experiment_begin(void)
 {
 	tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0);
 	output_init();
 	memory_init();
-	check_ok(tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)thread_block));
-	return modules_map("map");
+	const struct cluster_map *map = modules_map("map");
+	check(map && map_is_valid(map, map->size));
+	return map;
 }
 
-const char *argument(const void *map, unsigned number)
+const char *argument(const struct cluster_map *map, unsigned number)
 {
-	int node, applications = map ? fdt_path_offset(map, "/applications") : -1;
-	if (applications < 0)
-		return 0;
-	fdt_for_each_subnode(node, map, applications) {
-		const char *program = fdt_getprop(map, node, "program", 0);
-		if (program && !strcmp(program, program_name))
-			return fdt_stringlist_get(map, node, "args", (int)number, 0);
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		const struct map_application *a = &map->application[i];
+		if (strcmp(a->program, program_name))
+			continue;
+		const char *text = map_next_string(map, &a->args, 0);
+		while (text && number--)
+			text = map_next_string(map, &a->args, text);
+		return text;
 	}
 	return 0;
 }
 
-uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise)
+uint64_t argument_number(const struct cluster_map *map, unsigned number, uint64_t otherwise)
 {
 	const char *text = argument(map, number);
 	uint64_t value = 0;
@@ -39,7 +37,7 @@ uint64_t argument_number(const void *map, unsigned number, uint64_t otherwise)
 	return value ? value : otherwise;
 }
 
-bool argument_list(const void *map, unsigned number, uint32_t *values, unsigned most)
+bool argument_list(const struct cluster_map *map, unsigned number, uint32_t *values, unsigned most)
 {
 	const char *text = argument(map, number);
 	unsigned count = 0;

@@ -13,16 +13,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <skerry/root_info.h>
-#include <skerry/stat.h>
 #include <skerry/stubs.h>
+#include "places.h"
 
 enum { MAIN_PRIORITY = 100 }; /* of the thread that starts the others and waits, on core 0 */
 
 _Noreturn void bare_main(void);
-
-#define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
-#define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
-#define STAT ((const volatile struct core_stat *)ROOT_STAT_VADDR)
 
 /* Checks. What one does that does not hold is the program's: fail() and the two after it are. */
 #define check(condition) ((condition) ? (void)0 : fail(__FILE_NAME__, __LINE__, #condition))

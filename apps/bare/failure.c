@@ -4,13 +4,8 @@
 
 _Noreturn void fail(const char *file, int line, const char *what)
 {
-	struct text text = { 0 };
-	text_string(&text, file);
-	text_put(&text, ':');
-	text_number(&text, (uint64_t)line);
-	text_string(&text, ": ");
-	text_string(&text, what);
-	text_put(&text, '\n');
+	struct text text = LINE;
+	text_format(&text, "%s:%d: %s\n", file, line, what);
 	output_console(&text);
 	output_exit(EXIT_BAD);
 }

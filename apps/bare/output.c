@@ -34,16 +34,16 @@ void output_init(void)
 
 void output_console(const struct text *line)
 {
-	for (unsigned i = 0; i < line->length; i++)
-		debug_put(line->bytes[i]);
+	for (size_t i = 0; i < line->length; i++)
+		debug_put(line->data[i]);
 }
 
-void output_results(const char *bytes, uint32_t length)
+void output_results(const struct text *line)
 {
-	for (uint32_t i = 0; i < length; i++) {
+	for (size_t i = 0; i < line->length; i++) {
 		if (i % 16 == 0)
 			wait_for(COM2, STATUS_ROOM);
-		put(COM2, (uint8_t)bytes[i]);
+		put(COM2, (uint8_t)line->data[i]);
 	}
 }
 

@@ -2,56 +2,18 @@
 #include "exposition.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
-#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+#include "stat_fields.h"
+
+#define LENGTH STAT_LENGTH
+
+enum { FAMILY_MAX = 100 };
 
 #ifndef SKERRY_RELEASE
 #define SKERRY_RELEASE "unknown"
 #endif
-
-/* Counters of a core: uint64_t at `offset`; cycles are told as seconds. */
-struct counter {
-	const char *name, *help;
-	size_t offset;
-	bool cycles;
-};
-
-#define CORE(field) offsetof(struct sample_core, field)
-#define LOCK(field) offsetof(struct sample_lock, field)
-
-static const struct counter of_core[] = {
-	{ "skerry_core_seconds_total", "Time since the core started.", CORE(elapsed), true },
-	{ "skerry_core_idle_seconds_total", "Time that the core had nothing to run.", CORE(idle), true },
-};
-static const struct counter of_counting_core[] = {
-	{ "skerry_core_entries_total", "Kernel entries of every kind.", CORE(entries), false },
-	{ "skerry_core_syscalls_total", "System calls served.", CORE(syscalls), false },
-	{ "skerry_core_interrupts_total", "Interrupts of devices, timer, doorbells and other cores.", CORE(interrupts), false },
-	{ "skerry_core_faults_total", "Faults of programs.", CORE(faults), false },
-	{ "skerry_core_switches_total", "Thread switches.", CORE(switches), false },
-};
-static const struct counter of_transactions[] = {
-	{ "skerry_transactions_begun_total", "Hardware transactions begun.", CORE(transactions.begun), false },
-	{ "skerry_transactions_committed_total", "Hardware transactions committed.", CORE(transactions.committed), false },
-	{ "skerry_transactions_fallbacks_total", "Kernel entries that took the lock instead.", CORE(transactions.fallbacks), false },
-};
-static const struct counter of_lock[] = {
-	{ "skerry_lock_grabs_total", "Times that a lock of the class was taken.", LOCK(grabs), false },
-	{ "skerry_lock_conflicts_total", "Grabs that found the lock taken.", LOCK(conflicts), false },
-	{ "skerry_lock_spins_total", "Turns of waiting loops.", LOCK(spins), false },
-	{ "skerry_lock_wait_seconds_total", "Time from wanting a lock to having it.", LOCK(wait), true },
-	{ "skerry_lock_hold_seconds_total", "Time from having a lock to giving it up.", LOCK(hold), true },
-};
-
-static const char *const lock_classes[LOCK_CLASSES] = {
-	[LOCK_CLASS_KERNEL] = "kernel", [LOCK_CLASS_READ] = "read", [LOCK_CLASS_WRITE] = "write",
-	[LOCK_CLASS_TCB] = "tcb", [LOCK_CLASS_ENDPOINT] = "endpoint", [LOCK_CLASS_NOTIFICATION] = "notification",
-	[LOCK_CLASS_RUN_QUEUE] = "run-queue",
-};
-static const char *const abort_causes[ABORT_CAUSES] = {
-	[ABORT_EXPLICIT] = "explicit", [ABORT_CAPACITY] = "capacity", [ABORT_CONFLICT] = "conflict",
-	[ABORT_DEBUG] = "debug", [ABORT_NESTED] = "nested", [ABORT_RETRY] = "retry", [ABORT_OTHER] = "other",
-};
 
 static const struct {
 	const char *name, *type, *help;
@@ -72,12 +34,30 @@ static void family(struct text *t, const char *name, const char *type, const cha
 	text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void value(struct text *t, const struct counter *c, const void *record, uint64_t hz)
+/* Returns whether a field is one number that only grows. */
+static bool is_counter(const struct stat_field *field)
 {
-	const uint64_t count = *(const uint64_t *)((const char *)record + c->offset);
+	return (field->kind == STAT_KIND_COUNT || field->kind == STAT_KIND_CYCLES) && field->count == 1;
+}
 
-	if (c->cycles)
-		text_add(t, " %.9f\n", (double)count / (double)hz);
+/* Makes the name: "skerry_lock_wait_seconds_total". Cycles are told as seconds. */
+static void counter_name(char name[FAMILY_MAX], const char *prefix, const struct stat_field *field)
+{
+	const char *unit = strstr(field->name, "_cycles"); /* "idle_cycles" is idle_seconds */
+	const size_t length = unit ? (size_t)(unit - field->name) : strlen(field->name);
+
+	snprintf(name, FAMILY_MAX, "skerry_%s_%.*s%s_total", prefix, (int)length, field->name,
+		 field->kind == STAT_KIND_CYCLES ? "_seconds" : "");
+}
+
+static void seconds(struct text *t, uint64_t cycles, uint64_t hz) { text_add(t, " %.9f\n", (double)cycles / (double)hz); }
+
+static void value(struct text *t, const struct stat_field *field, const void *record, uint64_t hz)
+{
+	const uint64_t count = ((const uint64_t *)record)[field->word];
+
+	if (field->kind == STAT_KIND_CYCLES)
+		seconds(t, count, hz);
 	else
 		text_add(t, " %llu\n", (unsigned long long)count);
 }
@@ -142,25 +122,46 @@ static bool has_transactions(const struct snapshot_cluster *c)
 	uint64_t all = 0;
 
 	for (unsigned i = 0; i < c->cores; i++)
-		all |= c->core[i].transactions.begun | c->core[i].transactions.fallbacks;
+		all |= c->core[i].stat.transactions.begun | c->core[i].stat.transactions.fallbacks;
 	return counts(c) && all;
 }
 
-static void core_name(struct text *t, const char *name, const struct snapshot_cluster *c, const struct sample_core *core)
+static void core_name(struct text *t, const char *name, const struct snapshot_cluster *c, const struct snapshot_core *core)
 {
 	text_add(t, "%s{cluster=\"%u\",cpu=\"%u\"", name, c->about.number, core->cpu);
 }
 
-static void core_families(struct text *t, const struct snapshot *s, const struct counter *counter, unsigned count,
-			  bool (*has)(const struct snapshot_cluster *))
+/* Time since the core started. */
+static void elapsed(struct text *t, const struct snapshot *s)
 {
-	for (; count; counter++, count--) {
-		family(t, counter->name, "counter", counter->help);
+	static const char name[] = "skerry_core_seconds_total";
+
+	family(t, name, "counter", "Time since the core started.");
+	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
+		for (unsigned i = 0; i < c->cores && is_up(c); i++) {
+			const struct core_stat *stat = &c->core[i].stat;
+			core_name(t, name, c, &c->core[i]);
+			text_add(t, "}");
+			seconds(t, stat->started ? stat->updated - stat->started : 0, c->about.tsc_hz);
+		}
+}
+
+/* Families of the counters in a part of each core's record that begins `offset` bytes behind its start. */
+static void core_families(struct text *t, const struct snapshot *s, const char *prefix, size_t offset,
+			  const struct stat_field *fields, unsigned count, bool (*has)(const struct snapshot_cluster *))
+{
+	char name[FAMILY_MAX];
+
+	for (const struct stat_field *field = fields; field < fields + count; field++) {
+		if (!is_counter(field))
+			continue;
+		counter_name(name, prefix, field);
+		family(t, name, "counter", field->help);
 		for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 			for (unsigned i = 0; i < c->cores && has(c); i++) {
-				core_name(t, counter->name, c, &c->core[i]);
+				core_name(t, name, c, &c->core[i]);
 				text_add(t, "}");
-				value(t, counter, &c->core[i], c->about.tsc_hz);
+				value(t, field, (const char *)&c->core[i].stat + offset, c->about.tsc_hz);
 			}
 	}
 }
@@ -174,8 +175,8 @@ static void aborts(struct text *t, const struct snapshot *s)
 		for (unsigned i = 0; i < c->cores && has_transactions(c); i++)
 			for (unsigned cause = 0; cause < ABORT_CAUSES; cause++) {
 				core_name(t, name, c, &c->core[i]);
-				text_add(t, ",cause=\"%s\"} %llu\n", abort_causes[cause],
-					 (unsigned long long)c->core[i].transactions.aborted[cause]);
+				text_add(t, ",cause=\"%s\"} %llu\n", stat_cause_names[cause],
+					 (unsigned long long)c->core[i].stat.transactions.aborted[cause]);
 			}
 }
 
@@ -186,7 +187,7 @@ static int64_t instances(const struct snapshot_cluster *c, unsigned class)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < c->cores; i++)
-		sum += (uint64_t)c->core[i].lock[class].instances;
+		sum += (uint64_t)c->core[i].stat.lock[class].instances;
 	return (int64_t)sum;
 }
 
@@ -196,8 +197,33 @@ static bool has_lock(const struct snapshot_cluster *c, unsigned class)
 	bool found = instances(c, class) > 0;
 
 	for (unsigned i = 0; i < c->cores; i++)
-		found |= c->core[i].lock[class].grabs != 0;
+		found |= c->core[i].stat.lock[class].grabs != 0;
 	return counts(c) && found;
+}
+
+/* The label, with its comma: ,class="run-queue" */
+static void class_label(struct text *t, unsigned class)
+{
+	text_add(t, ",class=\"");
+	for (const char *c = stat_class_names[class]; *c; c++)
+		text_add(t, "%c", *c == '_' ? '-' : *c);
+	text_add(t, "\"");
+}
+
+static void lock_family(struct text *t, const struct snapshot *s, const struct stat_field *field)
+{
+	char name[FAMILY_MAX];
+
+	counter_name(name, "lock", field);
+	family(t, name, "counter", field->help);
+	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
+		for (unsigned class = 0; class < LOCK_CLASSES; class++)
+			for (unsigned i = 0; i < c->cores && has_lock(c, class); i++) {
+				core_name(t, name, c, &c->core[i]);
+				class_label(t, class);
+				text_add(t, "}");
+				value(t, field, &c->core[i].stat.lock[class], c->about.tsc_hz);
+			}
 }
 
 static void locks(struct text *t, const struct snapshot *s)
@@ -205,19 +231,14 @@ static void locks(struct text *t, const struct snapshot *s)
 	family(t, "skerry_locks", "gauge", "Locks of the class that there are.");
 	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
 		for (unsigned class = 0; class < LOCK_CLASSES; class++)
-			if (has_lock(c, class))
-				text_add(t, "skerry_locks{cluster=\"%u\",class=\"%s\"} %lld\n", c->about.number,
-					 lock_classes[class], (long long)instances(c, class));
-	for (const struct counter *counter = of_lock; counter < of_lock + LENGTH(of_lock); counter++) {
-		family(t, counter->name, "counter", counter->help);
-		for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
-			for (unsigned class = 0; class < LOCK_CLASSES; class++)
-				for (unsigned i = 0; i < c->cores && has_lock(c, class); i++) {
-					core_name(t, counter->name, c, &c->core[i]);
-					text_add(t, ",class=\"%s\"}", lock_classes[class]);
-					value(t, counter, &c->core[i].lock[class], c->about.tsc_hz);
-				}
-	}
+			if (has_lock(c, class)) {
+				text_add(t, "skerry_locks{cluster=\"%u\"", c->about.number);
+				class_label(t, class);
+				text_add(t, "} %lld\n", (long long)instances(c, class));
+			}
+	for (const struct stat_field *field = stat_lock_fields; field < stat_lock_fields + LENGTH(stat_lock_fields); field++)
+		if (is_counter(field))
+			lock_family(t, s, field);
 }
 
 /* --- applications --- */
@@ -244,6 +265,11 @@ static void applications(struct text *t, const struct snapshot *s)
 	for (const struct sample_application *a = s->application; a < end; a++) {
 		application_name(t, "skerry_application_serving", a);
 		text_add(t, "%d\n", a->state == SAMPLE_SERVING);
+	}
+	family(t, "skerry_application_restarts_total", "counter", "How often the application was started again after its end.");
+	for (const struct sample_application *a = s->application; a < end; a++) {
+		application_name(t, "skerry_application_restarts_total", a);
+		text_add(t, "%llu\n", (unsigned long long)a->restarts);
 	}
 	family(t, "skerry_application_memory_bytes", "gauge", "Memory that the application was given when it started.");
 	for (const struct sample_application *a = s->application; a < end; a++)
@@ -277,9 +303,11 @@ void exposition(struct text *t, const struct snapshot *s)
 	text_add(t, "skerry_build_info{version=\"" SKERRY_RELEASE "\"} 1\n");
 	clusters(t, s);
 	memory(t, s);
-	core_families(t, s, of_core, LENGTH(of_core), is_up);
-	core_families(t, s, of_counting_core, LENGTH(of_counting_core), counts);
-	core_families(t, s, of_transactions, LENGTH(of_transactions), has_transactions);
+	elapsed(t, s);
+	core_families(t, s, "core", 0, stat_core_fields, 1, is_up); /* idle time, which all kernels count */
+	core_families(t, s, "core", 0, stat_core_fields + 1, LENGTH(stat_core_fields) - 1, counts);
+	core_families(t, s, "transactions", offsetof(struct core_stat, transactions), stat_transaction_fields,
+		      LENGTH(stat_transaction_fields), has_transactions);
 	aborts(t, s);
 	locks(t, s);
 	applications(t, s);

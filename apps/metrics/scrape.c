@@ -66,23 +66,47 @@ static void *read_all(unsigned kind, unsigned index, size_t size, int *count)
 	return records;
 }
 
+/* Records of a cluster's cores, unpacked. Returns an error, or 0; what another version packed is as if it had counted nothing. */
+static int read_cores(struct snapshot_cluster *c, unsigned index)
+{
+	int count;
+	struct sample_core *packed = read_all(SAMPLE_CORE, index, sizeof(*packed), &count);
+
+	c->core = count > 0 ? calloc((size_t)count, sizeof(c->core[0])) : NULL;
+	if (count > 0 && !c->core)
+		count = -SKERRY_NO_MEMORY;
+	for (int i = 0; i < count; i++) {
+		const size_t words = packed[i].words < STAT_PACKED_BRIEF_MAX ? packed[i].words : STAT_PACKED_BRIEF_MAX;
+		struct snapshot_core *core = &c->core[i];
+		const char *wrong = words ? stat_unpack(&core->stat, packed[i].word, words, true) : NULL;
+		if (wrong) {
+			fprintf(stderr, "metrics: the manager of cluster %u %s\n", c->about.number, wrong);
+			core->stat = (struct core_stat){ 0 };
+		}
+		core->cpu = packed[i].cpu;
+		core->counted = core->stat.entries != 0;
+	}
+	c->cores = count > 0 ? (unsigned)count : 0;
+	free(packed);
+	return count < 0 ? count : 0;
+}
+
 static int read_clusters(void)
 {
-	int count, cores = 0;
+	int count, error = 0;
 	struct sample_cluster *about = read_all(SAMPLE_CLUSTER, 0, sizeof(*about), &count);
 
 	snapshot.cluster = count > 0 ? calloc((size_t)count, sizeof(snapshot.cluster[0])) : NULL;
 	if (count > 0 && !snapshot.cluster)
 		count = -SKERRY_NO_MEMORY;
-	for (int i = 0; i < count && cores >= 0; i++) {
+	for (int i = 0; i < count && !error; i++) {
 		struct snapshot_cluster *c = &snapshot.cluster[i];
 		c->about = about[i];
-		c->core = read_all(SAMPLE_CORE, (unsigned)i, sizeof(c->core[0]), &cores);
-		c->cores = cores > 0 ? (unsigned)cores : 0;
+		error = read_cores(c, (unsigned)i);
 		snapshot.clusters++;
 	}
 	free(about);
-	return count < 0 ? count : cores < 0 ? cores : 0;
+	return count < 0 ? count : error;
 }
 
 static int read_applications(void)

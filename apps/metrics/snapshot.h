@@ -28,10 +28,16 @@ struct redis_told {
 	uint64_t field[REDIS_FIELDS];
 };
 
+struct snapshot_core {
+	unsigned cpu;
+	bool counted; /* its kernel is a +stat image */
+	struct core_stat stat;
+};
+
 struct snapshot_cluster {
 	struct sample_cluster about;
 	unsigned cores;
-	struct sample_core *core;
+	struct snapshot_core *core;
 };
 
 struct snapshot {

@@ -21,11 +21,17 @@ int manager_sample(void)
 
 static void make_core(unsigned cluster, unsigned core, struct sample_core *to)
 {
-	*to = (struct sample_core){
-		.cpu = 2 * cluster + core, .counted = 1, .elapsed = 2000 * samples, .idle = 1000 * samples,
+	static struct core_stat stat;
+
+	stat = (struct core_stat){
+		.started = 5, .updated = 5 + 2000 * samples, .idle_cycles = 1000 * samples,
 		.entries = UINT64_MAX, .syscalls = samples, .transactions = { .begun = 3, .committed = 2, .aborted = { 1 } },
 	};
-	to->lock[LOCK_CLASS_KERNEL] = (struct sample_lock){ core ? -1 : 2, 10 * samples, 1, 0, 500 * samples, 7 };
+	stat.lock[LOCK_CLASS_KERNEL] = (struct lock_stat){
+		.instances = core ? -1 : 2, .grabs = 10 * samples, .conflicts = 1, .wait = 500 * samples, .hold = 7,
+	};
+	*to = (struct sample_core){ .cpu = 2 * cluster + core };
+	to->words = stat_pack(to->word, &stat, true);
 }
 
 int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *record, size_t size)
@@ -35,9 +41,9 @@ int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *reco
 		{ 1, 0, 0, 0, 0, "?" },
 	};
 	static struct sample_application application[] = {
-		{ 0, 0, SAMPLE_STARTED, 0, 4096, "metrics@0", "metrics" },
-		{ 0, 1, SAMPLE_SERVING, 0, 8192, "redis@1", "redis-server" },
-		{ 1, 2, SAMPLE_ENDED, 0, 8192, "redis@2", "redis-server" },
+		{ 0, 0, SAMPLE_STARTED, 0, 4096, "metrics@0", "metrics", 0 },
+		{ 0, 1, SAMPLE_SERVING, 0, 8192, "redis@1", "redis-server", 0 },
+		{ 1, 2, SAMPLE_ENDED, 0, 8192, "redis@2", "redis-server", 3 },
 	};
 
 	application[1].ipv4 = application[2].ipv4 = htonl(INADDR_LOOPBACK);

@@ -51,6 +51,7 @@ void others_start(const struct order *order)
 		told->cores = order->cores;
 		told->delay = order->delay;
 		told->in_cycles = order->in_cycles;
+		told->section = order->section;
 		told->number = order->number;
 		check_ok(notification_signal(doorbell[i]));
 	}

@@ -105,20 +105,13 @@ static void sort(uint32_t *a, unsigned count)
 
 static void report(const char *name, uint32_t *log, unsigned count)
 {
-	struct text line = { 0 };
+	struct text line = LINE;
 	sort(log, count);
-	text_string(&line, "{\"event\":\"pingpong\",\"name\":");
-	text_json(&line, name);
-	text_string(&line, ",\"rounds\":");
-	text_number(&line, count);
-	text_string(&line, ",\"min\":");
-	text_number(&line, log[0]);
-	text_string(&line, ",\"median\":");
-	text_number(&line, log[count / 2]);
-	text_string(&line, ",\"max\":");
-	text_number(&line, log[count - 1]);
-	text_string(&line, "}\n");
-	output_results(line.bytes, line.length);
+	text_format(&line, "{\"event\":\"pingpong\",\"name\":");
+	text_json_string(&line, name);
+	text_format(&line, ",\"rounds\":%u,\"min\":%u,\"median\":%u,\"max\":%u}\n", count, log[0], log[count / 2],
+	            log[count - 1]);
+	output_results(&line);
 }
 
 static void measure(const struct measure *m, unsigned rounds)

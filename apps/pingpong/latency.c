@@ -4,17 +4,12 @@
 
 static void report(const char *name, const struct stretch *s)
 {
-	struct text line = { 0 };
-	text_string(&line, "{\"event\":\"latency\",\"name\":");
-	text_json(&line, name);
-	text_string(&line, ",\"delay\":");
-	text_number(&line, s->delay);
-	text_string(&line, ",\"response\":");
-	text_number(&line, s->response);
-	text_string(&line, ",\"entries\":");
-	text_number(&line, s->wakes);
-	text_string(&line, "}\n");
-	output_results(line.bytes, line.length);
+	struct text line = LINE;
+	text_format(&line, "{\"event\":\"latency\",\"name\":");
+	text_json_string(&line, name);
+	text_format(&line, ",\"delay\":%lu,\"response\":%lu,\"entries\":%lu}\n", (uint64_t)s->delay, (uint64_t)s->response,
+	            (uint64_t)s->wakes);
+	output_results(&line);
 }
 
 /* Of the locks of the kernel as a whole, whichever its regime has. */
@@ -37,9 +32,7 @@ void latency_measure(void)
 		memory_reset();
 	}
 	/* a +stat kernel's own opinion, of everything up to now */
-	struct text line = { 0 };
-	text_string(&line, "{\"event\":\"latency-held\",\"longest\":");
-	text_number(&line, held_longest());
-	text_string(&line, "}\n");
-	output_results(line.bytes, line.length);
+	struct text line = LINE;
+	text_format(&line, "{\"event\":\"latency-held\",\"longest\":%lu}\n", held_longest());
+	output_results(&line);
 }

@@ -9,7 +9,7 @@ enum { ROUNDS = 1000 };
 
 const char program_name[] = "pingpong";
 
-static void scale(const void *map)
+static void scale(const struct cluster_map *map)
 {
 	static struct scale told;
 	if (ROOT->cluster)
@@ -19,13 +19,27 @@ static void scale(const void *map)
 	check(told.unit);
 	check(argument_list(map, 3, told.cores, 63));
 	check(argument_list(map, 4, told.delays, 63));
+	told.section = (unsigned)argument_number(map, 5, 0);
 	scale_measure(&told);
 }
 
-/* Arguments: ipc [ROUNDS], latency, or scale UNIT ROUNDS CORES,... DELAY,... */
+static void caches(const struct cluster_map *map)
+{
+	static struct caches told;
+	told.end_mib = argument_number(map, 1, 0);
+	check(argument_list(map, 2, told.writers, 63));
+	check(argument_list(map, 3, told.readers, 63));
+	check(argument_list(map, 4, told.pages, 63));
+	caches_measure(&told);
+}
+
+/*
+ * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION], or
+ * caches END_MIB WRITERS,... READERS,... PAGES,...
+ */
 _Noreturn void bare_main(void)
 {
-	const void *map = experiment_begin();
+	const struct cluster_map *map = experiment_begin();
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "scale"))
 		clusters_init();
@@ -36,6 +50,8 @@ _Noreturn void bare_main(void)
 		latency_measure();
 	else if (!strcmp(what, "scale"))
 		scale(map);
+	else if (!strcmp(what, "caches"))
+		caches(map);
 	else
 		fail(__FILE_NAME__, __LINE__, what);
 	output_exit(EXIT_GOOD);

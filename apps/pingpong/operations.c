@@ -9,15 +9,21 @@ extern const char waiting_thread[];
 
 static uint64_t target, room;
 
-/* A thread in this address space that makes one system call, when the main thread lets it. */
-static uint64_t crowd_member(uint64_t call, uint64_t cap, uint64_t word, uint64_t frame, uint64_t buffer)
+/* A thread in this address space. */
+static uint64_t member(const struct thread_registers *registers, unsigned priority, uint64_t frame, uint64_t buffer)
 {
 	uint64_t tcb = object(OBJECT_TCB, 0);
-	struct thread_registers registers = { .rip = (uint64_t)waiting_thread, .rax = call, .rdi = cap, .rdx = word };
 	check_ok(tcb_configure(IPC, tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, buffer, 0));
-	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, CROWD_PRIORITY, 0));
-	check_ok(tcb_write_registers(IPC, tcb, 1, &registers));
+	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, priority, 0));
+	check_ok(tcb_write_registers(IPC, tcb, 1, registers));
 	return tcb;
+}
+
+/* ... that makes one system call, when the main thread lets it. */
+static uint64_t crowd_member(uint64_t call, uint64_t cap, uint64_t word, uint64_t frame, uint64_t buffer)
+{
+	struct thread_registers registers = { .rip = (uint64_t)waiting_thread, .rax = call, .rdi = cap, .rdx = word };
+	return member(&registers, CROWD_PRIORITY, frame, buffer);
 }
 
 static void crowd(uint64_t call, uint64_t cap, uint64_t word)
@@ -100,14 +106,24 @@ static void prepare_waiters(void)
 	crowd(SYS_WAIT, target, read_tsc() + ROOT->tsc_hz * 100); /* in the list of deadlines, too */
 }
 
-static void prepare_deadlines(void)
+/* Threads whose deadlines pass together; each waits again, for nothing, once it runs. */
+static void deadlines(unsigned priority)
 {
+	uint64_t note = object(OBJECT_NOTIFICATION, 0);
 	room = read_tsc() + ROOT->tsc_hz / 20;
-	crowd(SYS_WAIT, object(OBJECT_NOTIFICATION, 0), room);
+	for (unsigned i = 0; i < CROWD; i++) {
+		struct thread_registers registers = { .rip = (uint64_t)waiting_thread, .rax = SYS_WAIT, .rdi = note, .rdx = room,
+			                              .r12 = note, .r13 = SYS_WAIT };
+		member(&registers, priority, 0, 0);
+	}
+	others_run();
 	check(read_tsc() < room);
 	while (read_tsc() + 100000 < room)
 		;
 }
+
+static void prepare_deadlines_above(void) { deadlines(MAIN_PRIORITY + 5); }
+static void prepare_deadlines_below(void) { deadlines(CROWD_PRIORITY); }
 
 static void run_deadlines(void)
 {
@@ -131,6 +147,17 @@ static void prepare_mappings(void)
 	}
 	target = vspace;
 	table = tables;
+}
+
+/* One frame, as often in the address space that runs: whoever has it must forget each page. */
+static void prepare_running_mappings(void)
+{
+	uint64_t tables = objects(OBJECT_PAGE_TABLE, 0, 3);
+	for (unsigned i = 0; i < 3; i++)
+		page_table_map(IPC, tables + i, ROOT_SLOT_VSPACE, MAPPED_AT); /* what of them is there already stays */
+	target = object(OBJECT_FRAME_4K, 0);
+	for (unsigned i = 0; i < PAGES; i++)
+		check_ok(frame_map(IPC, copy_of(target, RIGHT_ALL), ROOT_SLOT_VSPACE, MAPPED_AT + i * 4096ull, RIGHT_ALL, CACHE_WRITE_BACK));
 }
 
 static void run_unmap_table(void) { check_ok(page_table_unmap(table + 2)); }
@@ -215,6 +242,7 @@ const struct operation operations[] = {
 	{ "revoke: 2000 copies", prepare_copies, run_revoke },
 	{ "revoke: a chain of 2000 copies", prepare_chain, run_revoke },
 	{ "revoke: memory with 1600 objects", prepare_objects, run_revoke },
+	{ "revoke: 512 pages of the space that runs", prepare_running_mappings, run_revoke },
 	{ "delete: a CNode with 2047 capabilities", prepare_cnode, run_delete },
 	{ "delete: an empty CNode with 65536 slots", prepare_empty_cnode, run_delete },
 	{ "delete: 256 CNodes, each in the one before", prepare_nested, run_delete },
@@ -235,6 +263,7 @@ const struct operation operations[] = {
 	{ "retype: a CNode of 65536 slots", prepare_256, run_large_cnode },
 	{ "message: 120 words and 3 capabilities", prepare_message, run_message },
 	{ "wait: with a deadline behind 120 others", prepare_behind, run_behind },
-	{ "timer: 120 deadlines at once", prepare_deadlines, run_deadlines },
+	{ "timer: 120 deadlines of a higher priority at once", prepare_deadlines_above, run_deadlines },
+	{ "timer: 120 deadlines of a lower priority at once", prepare_deadlines_below, run_deadlines },
 };
 const unsigned operation_count = sizeof(operations) / sizeof(operations[0]);

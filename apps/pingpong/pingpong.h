@@ -71,5 +71,15 @@ struct scale {
 	const char *unit;                 /* of delays: instructions or cycles */
 	unsigned rounds;                  /* of all pairs together, about */
 	uint32_t cores[64], delays[64];   /* every delay on so many cores each; the lists end with 0 */
+	unsigned section;                 /* as in struct order */
 };
 void scale_measure(const struct scale *scale);
+
+/* --- caches.c --- */
+
+/* What `caches` is told, a measurement at each place; the lists end with 0. Cores count from 1. */
+struct caches {
+	uint64_t end_mib; /* the lines are in memory below this address, in MiB */
+	uint32_t writers[64], readers[64], pages[64]; /* one core writes the lines of so many pages, one reads the first of them */
+};
+void caches_measure(const struct caches *caches);

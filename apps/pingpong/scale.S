@@ -3,6 +3,8 @@
  * A pair that calls and answers for ever, with a delay before each of both.
  * Position-independent, no stack; each runs in an address space of its own.
  *
+ * Or one thread that takes a ticket lock which all cores share, after a delay.
+ *
  *     RBX  this core's block (shared.h)      R13  the number of the system call
  *     R14  place in the list of delays       R15  its capability    RBP  its message info
  */
@@ -52,6 +54,11 @@
 	\delay
 	call
 	orl %eax, SCALE_ERRORS(%rbx)
+	count_round
+	.endm
+
+	/* And signals after the last one. */
+	.macro count_round
 	movq SCALE_ROUNDS(%rbx), %rcx
 	incq %rcx
 	movq %rcx, SCALE_ROUNDS(%rbx)
@@ -74,7 +81,7 @@
 
 	.section .rodata
 	.balign 64
-	.globl scale_start, scale_end, scale_client, scale_server, scale_client_cycles, scale_server_cycles
+	.globl scale_start, scale_end, scale_client, scale_server, scale_client_cycles, scale_server_cycles, scale_section
 scale_start:
 
 scale_client:
@@ -95,6 +102,22 @@ scale_client_cycles:
 scale_server_cycles:
 	syscall
 	jmp 5b
+
+	/* R12 the lock, R15 turns of the waiting loop in its section. */
+scale_section:
+	draw SCALE_DELAYS, SCALE_DRAWN
+	delay_instructions
+	movl $1, %eax
+	lock xaddl %eax, SCALE_NEXT(%r12)
+6:	cmpl %eax, SCALE_SERVING(%r12)
+	je 7f
+	pause
+	jmp 6b
+7:	movl %r15d, %ecx
+	delay_instructions
+	incl SCALE_SERVING(%r12)
+	count_round
+	jmp scale_section
 scale_end:
 
 	.section .note.GNU-stack, "", @progbits

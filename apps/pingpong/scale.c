@@ -55,18 +55,15 @@ static void wait_rounds(uint64_t rounds)
 
 static void number(struct text *line, const char *name, uint64_t value)
 {
-	text_string(line, ",\"");
-	text_string(line, name);
-	text_string(line, "\":");
-	text_number(line, value);
+	text_format(line, ",\"%s\":%lu", name, value);
 }
 
 static void report(const struct order *order)
 {
 	for (unsigned i = 0; i < order->cores * clusters(); i++) {
 		const struct counts *a = &before.core[i], *b = &after.core[i];
-		struct text line = { 0 };
-		text_string(&line, "{\"event\":\"scale-core\"");
+		struct text line = LINE;
+		text_format(&line, "{\"event\":\"scale-core\"");
 		number(&line, "cluster", block_of(order, i)->cluster);
 		number(&line, "cpu", block_of(order, i)->cpu);
 		number(&line, "rounds", b->rounds - a->rounds);
@@ -76,16 +73,16 @@ static void report(const struct order *order)
 		number(&line, "grabs", b->grabs - a->grabs);
 		number(&line, "conflicts", b->conflicts - a->conflicts);
 		number(&line, "fallbacks", b->fallbacks - a->fallbacks);
-		text_string(&line, "}\n");
-		output_results(line.bytes, line.length);
+		text_format(&line, "}\n");
+		output_results(&line);
 	}
-	struct text line = { 0 };
-	text_string(&line, "{\"event\":\"scale\"");
+	struct text line = LINE;
+	text_format(&line, "{\"event\":\"scale\"");
 	number(&line, "cores", order->cores * clusters());
 	number(&line, "delay", order->delay);
 	number(&line, "cycles", after.time - before.time);
-	text_string(&line, "}\n");
-	output_results(line.bytes, line.length);
+	text_format(&line, "}\n");
+	output_results(&line);
 }
 
 /* `rounds` are those of all pairs; each goes through all of its delays as often as the others, and at least once. */
@@ -93,6 +90,7 @@ static void measure(const struct order *order, unsigned rounds)
 {
 	unsigned cores = order->cores * clusters(), each = (rounds + cores - 1) / cores;
 	check(cores <= MOST_CORES);
+	MARK(0);
 	shared_make(1);
 	others_start(order);
 	pairs_start(order);
@@ -113,8 +111,9 @@ static void measure(const struct order *order, unsigned rounds)
 
 void scale_measure(const struct scale *scale)
 {
-	struct order order = { .in_cycles = !strcmp(scale->unit, "cycles") };
+	struct order order = { .in_cycles = !strcmp(scale->unit, "cycles"), .section = scale->section };
 	check(order.in_cycles || !strcmp(scale->unit, "instructions"));
+	check(!order.section || (!order.in_cycles && clusters() == 1));
 	for (const uint32_t *cores = scale->cores; *cores; cores++) {
 		check(*cores <= ROOT->cpu_count);
 		for (const uint32_t *delay = scale->delays; *delay; delay++) {

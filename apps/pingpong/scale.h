@@ -27,13 +27,14 @@ _Static_assert(offsetof(struct block, signal_at) == SCALE_SIGNAL_AT && offsetof(
                offsetof(struct block, delays) == SCALE_DELAYS && offsetof(struct block, server_delays) == SCALE_SERVER_DELAYS &&
                sizeof(struct block) <= SCALE_BLOCK,
                "as scale.S has it");
-_Static_assert((BOOT_MAX_CPUS + 1) * SCALE_BLOCK <= 1 << 21, "a large page has a block for each core and one for orders");
+_Static_assert((BOOT_MAX_CPUS + 2) * SCALE_BLOCK <= 1 << 21, "a large page has a block for each core, one for orders and one for a lock");
 
 /* What all pairs of a cluster are to do. */
 struct order {
 	_Atomic uint32_t number; /* of the order; the first is 1 */
 	_Atomic uint32_t running, stop, stopped; /* the order's number, when it has come to that */
 	uint32_t cores, delay, in_cycles;
+	uint32_t section; /* instructions in a lock of the programs' own; 0: pairs call and answer */
 };
 
 static inline struct block *block_in(void *frame, unsigned core)

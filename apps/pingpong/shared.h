@@ -25,4 +25,18 @@
 #define SCALE_DELAYS        0x1000 /* 32-bit, each the mean of 1 of SCALE_COUNT equal parts */
 #define SCALE_SERVER_DELAYS 0x2000
 #define SCALE_COUNT     128
+#define SCALE_NEXT      0     /* of a lock that programs share: the next ticket, */
+#define SCALE_SERVING   4     /* the one that has the lock */
 #define SCALE_UNIT      16    /* instructions of one turn of the waiting loop */
+
+/* `caches`: what a thread is told to do with the lines of the chain (struct agent in caches.c). */
+#define CACHES_AGENT    64  /* bytes: a line each */
+#define CACHES_START    0   /* address of the first page */
+#define CACHES_WRITES   8   /* pages of it in which lines are written, 32 bits */
+#define CACHES_READS    12  /* then 1: the empty interval is timed, 2: the first lines are read, 32 bits */
+#define CACHES_CYCLES   16  /* what that took */
+#define CACHES_ERRORS   24  /* of the system calls, or-ed */
+#define CACHES_DONE     32  /* RAX and RDI of the system call that reports the end */
+#define CACHES_ITSELF   48  /* a word with its own address */
+#define CACHES_LINES    63  /* of each page; the last line is read only so that the TLB has the page */
+#define CACHES_TIMED    4   /* pages in which lines are read */

@@ -5,7 +5,7 @@
 
 const char program_name[] = "stress";
 
-static unsigned number(const void *map, unsigned which, unsigned most)
+static unsigned number(const struct cluster_map *map, unsigned which, unsigned most)
 {
 	uint64_t value = argument_number(map, which, 0);
 	check(value && value <= most);
@@ -15,7 +15,7 @@ static unsigned number(const void *map, unsigned which, unsigned most)
 /* Arguments: messages CLIENTS ROUNDS, or memory TASKS PAGES ROUNDS PAGERS */
 _Noreturn void bare_main(void)
 {
-	const void *map = experiment_begin();
+	const struct cluster_map *map = experiment_begin();
 	memory_reset();
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "messages"))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Events as cluster-managers write them (stats.c there), and two of this program's own. */
 #include <skerry/stat_read.h>
+#include <skerry/stat_view.h>
 #include <skerry/mark.h>
 #include "output.h"
 #include "stress.h"
@@ -12,18 +13,20 @@ struct moment {
 	struct core_stat core[BOOT_MAX_CPUS];
 };
 static struct moment before = { .name = "begin" }, after = { .name = "end" };
-static struct text line;
+enum { TEXT_SIZE = 32768 }; /* more than twice the words of a record */
+static char bytes[TEXT_SIZE];
+static struct text line = TEXT(bytes);
 
 static void flush(void)
 {
-	output_results(line.bytes, line.length);
+	output_results(&line);
 	line.length = 0;
 }
 
 static void put(const char *string)
 {
-	text_string(&line, string);
-	if (line.length > sizeof(line.bytes) / 2)
+	text_format(&line, "%s", string);
+	if (line.length > line.size / 2)
 		flush();
 }
 
@@ -32,7 +35,7 @@ static void field(const char *name, uint64_t value)
 	put(",\"");
 	put(name);
 	put("\":");
-	text_number(&line, value);
+	text_format(&line, "%lu", value);
 }
 
 static void word(const char *name, const char *value)
@@ -40,7 +43,7 @@ static void word(const char *name, const char *value)
 	put(",\"");
 	put(name);
 	put("\":");
-	text_json(&line, value);
+	text_json_string(&line, value);
 }
 
 static void look(struct moment *now)
@@ -62,31 +65,6 @@ void report_end(void)
 	look(&after);
 }
 
-static void core(const struct core_stat *now, unsigned i)
-{
-	struct lock_stat lock = stat_kernel_locks(now);
-	put(i ? ",{\"core\":" : "{\"core\":");
-	text_number(&line, i);
-	field("cpu", ROOT->cpu_number[i]);
-	field("tsc", now->updated);
-	field("idle", now->idle_cycles);
-	field("started", now->started);
-	field("entries", now->entries);
-	field("syscalls", now->syscalls);
-	field("interrupts", now->interrupts);
-	field("faults", now->faults);
-	field("switches", now->switches);
-	field("lock_grabs", lock.grabs);
-	field("lock_conflicts", lock.conflicts);
-	field("lock_spins", lock.spins);
-	field("lock_wait", lock.wait);
-	field("lock_wait_max", lock.wait_max);
-	field("lock_hold", lock.hold);
-	field("lock_hold_max", lock.hold_max);
-	field("commits", now->transactions.committed);
-	put("}");
-}
-
 static void begin(const char *event, const char *when)
 {
 	put("{\"event\":\"");
@@ -95,25 +73,6 @@ static void begin(const char *event, const char *when)
 	word("when", when);
 	field("cluster", ROOT->cluster);
 	word("kernel", ROOT->kernel_name);
-}
-
-static void words(const struct core_stat *of)
-{
-	const char *comma = "";
-	put(",\"words\":[");
-	for (unsigned i = 0; i < STAT_WORDS; i++) {
-		uint64_t value = ((const uint64_t *)of)[i];
-		if (!value)
-			continue;
-		put(comma);
-		put("[");
-		text_number(&line, i);
-		put(",");
-		text_number(&line, value);
-		put("]");
-		comma = ",";
-	}
-	put("]");
 }
 
 static void snapshot(const struct moment *moment)
@@ -125,13 +84,14 @@ static void snapshot(const struct moment *moment)
 	field("tsc_hz", ROOT->tsc_hz);
 	put(",\"cores\":[");
 	for (unsigned i = 0; i < ROOT->cpu_count; i++) {
-		core(&moment->core[i], i);
+		put(i ? "," : "");
+		stat_json_core(&line, ROOT->cpu_number[i], i, &moment->core[i]);
 		stat_add(&sum, &moment->core[i]);
 	}
 	put("]}\n");
 	if (sum.entries) {
 		begin("locks", moment->name);
-		words(&sum);
+		stat_json_words(&line, &sum);
 		put("}\n");
 	}
 	flush();

@@ -13,6 +13,11 @@ double random_unit(struct random *r)
 	return (double)(random_next(r) >> 11) * 0x1p-53;
 }
 
+double random_exponential(struct random *r, double mean)
+{
+	return -mean * log1p(-random_unit(r));
+}
+
 uint64_t fnv64(uint64_t value)
 {
 	uint64_t hash = 0xcbf29ce484222325ull;

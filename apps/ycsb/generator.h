@@ -16,6 +16,8 @@ struct random {
 uint64_t random_next(struct random *r);
 double random_unit(struct random *r); /* uniform in [0, 1) */
 
+double random_exponential(struct random *r, double mean);
+
 /* splitmix64's finalizer: a bijection. */
 static inline uint64_t random_mix(uint64_t x)
 {

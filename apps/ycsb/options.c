@@ -20,7 +20,7 @@ static const struct workload workloads[] = {
 enum option_id {
 	OPTION_HOST = 256, OPTION_PORT, OPTION_NAME, OPTION_WRITER, OPTION_WORKLOAD, OPTION_DISTRIBUTION,
 	OPTION_RECORDS, OPTION_OPERATIONS, OPTION_FIELDS, OPTION_FIELD_LENGTH, OPTION_VALUE_SIZE, OPTION_SEED,
-	OPTION_PIPELINE, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE, OPTION_EXPECT,
+	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE, OPTION_EXPECT,
 	OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT, OPTION_HELP,
 };
 
@@ -40,6 +40,7 @@ static const struct {
 	{ "field-length", OPTION_FIELD_LENGTH, "BYTES", "length of a field, at least 24 (100)" },
 	{ "value-size", OPTION_VALUE_SIZE, "BYTES", "length of all fields of a record together" },
 	{ "pipeline", OPTION_PIPELINE, "N", "operations under way at once (1)" },
+	{ "think", OPTION_THINK, "US", "pause before each operation, exponential with this mean (0); not with --pipeline" },
 	{ "load", OPTION_LOAD, NULL, "write the records first" },
 	{ "load-first", OPTION_LOAD_FIRST, "N", "first record that this client writes (0); implies --load" },
 	{ "load-count", OPTION_LOAD_COUNT, "N", "how many it writes (all from the first on); implies --load" },
@@ -140,6 +141,7 @@ static void set(struct options *o, enum option_id id, const char *name, const ch
 	case OPTION_VALUE_SIZE: *value_size = number(name, text, 24, (uint64_t)MAX_FIELDS * MAX_FIELD_LENGTH); break;
 	case OPTION_SEED: o->seed = number(name, text, 1, UINT64_MAX); break;
 	case OPTION_PIPELINE: o->pipeline = number(name, text, 1, MAX_PIPELINE); break;
+	case OPTION_THINK: o->think = number(name, text, 0, MAX_THINK); break;
 	case OPTION_LOAD: o->load = true; break;
 	case OPTION_LOAD_FIRST: o->load = true; o->load_first = number(name, text, 0, 1u << 28); break;
 	case OPTION_LOAD_COUNT: o->load = true; o->load_count = number(name, text, 0, 1u << 28); break;
@@ -168,6 +170,8 @@ static void complete(struct options *o, uint64_t value_size)
 	if (o->load && o->load_first + o->load_count > o->records)
 		bad("--load-count: record %llu is not among the %llu of --records",
 		    (unsigned long long)(o->load_first + o->load_count - 1), (unsigned long long)o->records);
+	if (o->think && o->pipeline > 1)
+		bad("--think: one operation at a time, without --pipeline");
 	if (!o->rendezvous != !o->parties)
 		bad("--rendezvous and --parties go together");
 	if (o->rendezvous && o->alone)

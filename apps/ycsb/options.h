@@ -10,6 +10,7 @@ enum {
 	MAX_FIELD_LENGTH = 8 << 20,
 	MAX_PIPELINE = 1024,
 	MAX_WRITER = 4095,
+	MAX_THINK = 10000000, /* microseconds */
 	MAX_NAME = 31,
 };
 
@@ -44,6 +45,7 @@ struct options {
 	unsigned writer; /* 1..MAX_WRITER, marks this client's values; 0: not yet known */
 	unsigned parties;
 	unsigned connect_timeout; /* seconds */
+	unsigned think;           /* microseconds, the mean pause before an operation */
 	bool load;
 	bool alone;
 	bool have_expect;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "phases.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -14,6 +15,7 @@ struct source {
 	const struct options *options;
 	struct random random;
 	struct zipfian zipfian;
+	struct random pauses; /* of their own: records and operations are the same with pauses and without */
 	uint64_t sequence;
 };
 
@@ -70,6 +72,7 @@ static void source_init(struct source *s, const struct options *o)
 {
 	s->options = o;
 	s->random.state = seed_of(o);
+	s->pauses.state = random_mix(s->random.state);
 	s->sequence = now_ns(CLOCK_REALTIME) / 1000000000 << 20;
 	scrambled_init(&s->zipfian);
 }
@@ -93,6 +96,16 @@ static void draw(struct source *s, struct operation *op)
 		op->field = random_next(&s->random) % o->fields;
 		op->stamp = stamp_make(o->writer, ++s->sequence);
 	}
+}
+
+static void think(struct source *s)
+{
+	if (s->options->think == 0)
+		return;
+	uint64_t ns = (uint64_t)(1000 * random_exponential(&s->pauses, s->options->think));
+	struct timespec pause = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+	while (nanosleep(&pause, &pause) && errno == EINTR)
+		;
 }
 
 static void record_latency(struct measurement *m, const struct operation *op)
@@ -121,6 +134,7 @@ void phase_run(struct client *c, struct measurement *m)
 		for (; sent < o->operations && sent - done < o->pipeline; sent++) {
 			struct operation *op = &ring[sent % MAX_PIPELINE];
 			draw(&source, op);
+			think(&source);
 			op->start_ns = now_ns(CLOCK_MONOTONIC);
 			if (!client_send(c, op))
 				break;

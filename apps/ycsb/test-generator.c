@@ -34,6 +34,23 @@ static void test_uniform(void)
 	CHECK(fabs(chi - 255) < 5 * sqrt(2 * 255), "chi-square %g", chi);
 }
 
+/* Mean and standard deviation are equal; four standard errors. */
+static void test_exponential(void)
+{
+	const double mean = 2000, error = 4 / sqrt(DRAWS);
+	struct random r = { 7 };
+	double sum = 0, squares = 0;
+
+	for (int i = 0; i < DRAWS; i++) {
+		double x = random_exponential(&r, mean);
+		CHECK(x >= 0 && isfinite(x), "%g", x);
+		sum += x / mean;
+		squares += x / mean * (x / mean);
+	}
+	CHECK(fabs(sum / DRAWS - 1) < error, "%g", sum / DRAWS);
+	CHECK(fabs(squares / DRAWS - 2) < 5 * error, "%g", squares / DRAWS);
+}
+
 /* The sum cannot be done term by term; Euler and Maclaurin's formula from the millionth term on is exact enough. */
 static void test_zetan(void)
 {
@@ -101,6 +118,7 @@ int main(void)
 {
 	test_hash();
 	test_uniform();
+	test_exponential();
 	test_zetan();
 	test_zipfian(10, 0.99);
 	test_zipfian(1000, 0.99);

@@ -44,8 +44,8 @@ class Client(unittest.TestCase):
         cls.port = free_port()
         cls.directory = tempfile.TemporaryDirectory()
         cls.server = subprocess.Popen(
-            [REDIS, "--port", str(cls.port), "--bind", "127.0.0.1", "--save", "", "--dir", cls.directory.name],
-            stdout=subprocess.DEVNULL)
+            ["redis-server", "--port", str(cls.port), "--bind", "127.0.0.1", "--save", "", "--dir", cls.directory.name],
+            executable=REDIS, stdout=subprocess.DEVNULL)
         for _ in range(500):
             try:
                 if redis(cls.port, "PING") == b"+PONG\r\n":
@@ -110,6 +110,13 @@ class Client(unittest.TestCase):
         self.assertEqual(self.run_one("--load", "--workload", "f")[0], 0)
         self.assertEqual(self.run_one("--workload", "a", "--distribution", "uniform", "--pipeline", "16")[0], 0)
 
+    def test_pauses(self) -> None:
+        """The mean is kept, and no operation is longer for its pause."""
+        status, result, values = self.run_one("--load", "--operations", "100", "--seed", "1", "--think", "2000")
+        self.assertEqual((status, result["operations"], len(values)), (0, 100, 100))
+        taken_us = (result["end_ns"] - result["start_ns"]) / 1000
+        self.assertGreater(taken_us - sum(values), 100 * 2000 / 2)
+
     def wrong(self, *arguments: str) -> None:
         status, result, _ = self.run_one(*arguments)
         self.assertEqual(status, 1)
@@ -164,7 +171,8 @@ class Client(unittest.TestCase):
 
     def test_usage(self) -> None:
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],
-                          ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"]):
+                          ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"],
+                          ["--think", "5", "--pipeline", "2"], ["--think", "99999999"]):
             done = subprocess.run([YCSB, *arguments], capture_output=True, text=True, timeout=10)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where a program finds what the kernel gives it: at its addresses (root_info.h). The kernel's tests have this header
+ * once more, for the hosted port: apps/ktest/hosted/.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/root_info.h>
+#include <skerry/stat.h>
+
+#define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
+#define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
+#define STAT ((const volatile struct core_stat *)ROOT_STAT_VADDR)
+
+/* The memory that is mapped at an address of the main address space. */
+static inline void *place(uint64_t address) { return (void *)address; }
+
+/* --- what a program does beside system calls --- */
+
+/* Once in each turn of a loop that makes no system call. */
+static inline void program_turn(void) { }
+static inline uint64_t program_load(uint64_t address) { return *(volatile uint64_t *)address; }
+static inline void program_store(uint64_t address, uint64_t value) { *(volatile uint64_t *)address = value; }
+static inline void program_break(void) { __asm__ volatile("int3"); }
+/* An instruction of two bytes that is none. */
+static inline void program_undefined(void) { __asm__ volatile("ud2"); }
+/* Whether a RIP is one of a short function's. */
+static inline bool program_in(const void *function, uint64_t rip) { return rip - (uint64_t)function < 128; }
+
+/* Tells the core that it runs on apart from others; not 0. */
+static inline uint64_t program_core(void)
+{
+	uint32_t a = 1, b, c = 0, d;
+	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)); /* the local APIC's id */
+	return (b >> 24) + 1;
+}
