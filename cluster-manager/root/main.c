@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The first task of a cluster: takes over what the kernel has and becomes the cluster's manager. */
-#include <stdarg.h>
+#include <string.h>
 #include "channel.h"
 #include "console.h"
 #include "device.h"
+#include "map.h"
 #include "memory.h"
 #include "modules.h"
+#include "output.h"
 #include "ports.h"
 #include "power.h"
 #include "report.h"
@@ -16,48 +18,10 @@
 #include "service.h"
 #include "slots.h"
 #include "stats.h"
-#include "string.h"
-#include "text.h"
 #include "timer.h"
+#include "vspace.h"
 
 _Noreturn void root_main(void);
-
-_Noreturn void manager_panic(const char *format, ...)
-{
-	static char buffer[512];
-	struct text t = TEXT(buffer);
-	va_list arguments;
-	text_format(&t, "[manager %u] fatal: ", ROOT->cluster);
-	va_start(arguments, format);
-	text_vformat(&t, format, arguments);
-	va_end(arguments);
-	text_format(&t, "\n");
-	for (size_t i = 0; i < t.length; i++)
-		debug_put(buffer[i]);
-	for (;;)
-		tcb_suspend(ROOT_SLOT_TCB);
-}
-
-/* What the compiler's stack protector in libfdt.a reads lies at FS base + 0x28. */
-static void set_thread_pointer(void)
-{
-	static _Alignas(16) uint64_t block[8];
-	block[0] = (uint64_t)block;
-	block[5] = 0x9d3f6a1c5be70200ull;
-	if (tcb_set_tls(ROOT_SLOT_TCB, (uint64_t)block))
-		manager_panic("no thread pointer");
-}
-
-static void read_map(void)
-{
-	const struct module module = module_find("map");
-	const char *culprit;
-	if (module.index < 0)
-		manager_panic("there is no module \"map\"");
-	const char *wrong = map_parse(&map, module.data, module.size, &culprit);
-	if (wrong)
-		manager_panic("the cluster map: %s: %s", culprit, wrong);
-}
 
 /* One of the badges of the main thread's bound notification, in a slot of its own. */
 static int badged(int notification, uint64_t badge)
@@ -83,14 +47,18 @@ static void report_boot(void)
 
 _Noreturn void root_main(void)
 {
-	set_thread_pointer();
+	manager_before_panic = output_drain; /* what was printed before comes before */
 	if (ROOT->magic != ROOT_INFO_MAGIC)
 		manager_panic("the kernel speaks another version of root_info");
 	slots_init();
 	memory_init();
+	slots_table(own_memory(slots_table_size()));
 	modules_init();
-	read_map();
-	console_init();
+	const struct module module = module_find("map");
+	if (module.index < 0)
+		manager_panic("there is no module \"map\"");
+	map_init(module.data, module.size);
+	output_init(is_primary() ? ROOT->console_port : 0, is_primary() ? ROOT->results_port : 0);
 	if (is_primary()) {
 		results_init();
 		processor_report();
@@ -99,7 +67,8 @@ _Noreturn void root_main(void)
 	int notification = memory_object(OBJECT_NOTIFICATION, 0);
 	if (notification < 0 || tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
 		manager_panic("no notification");
-	service_init();
+	service_init(notification);
+	output_start(badged(notification, WAKE_OUTPUT));
 	device_init();
 	power_init();
 	channels_init(badged(notification, WAKE_CHANNEL));

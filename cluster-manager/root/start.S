@@ -9,13 +9,4 @@ _start:
 	ud2
 	.size _start, . - _start
 
-/* Entry of the timer thread; the manager gives it a stack. */
-	.globl timer_start
-	.type timer_start, @function
-timer_start:
-	xorl %ebp, %ebp
-	call timer_main
-	ud2
-	.size timer_start, . - timer_start
-
 	.section .note.GNU-stack, "", @progbits

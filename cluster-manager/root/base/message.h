@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What managers tell each other. The primary (the cluster that owns the
+ * devices) drives the run: it sends orders to the other managers and receives
+ * their reports. Its own orders and reports go through its mailbox (mailbox.h).
+ * The receiver checks all bodies; strings are not terminated.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/stat_pack.h>
+#include <skerry/syscall.h>
+#include "mailbox.h"
+#include "map.h"
+
+enum message_type {
+	/* orders: from the primary */
+	ORDER_START = 1,   /* struct about_application: load and start it */
+	ORDER_SERVING,     /* struct about_application: it serves, wake its waiters */
+	ORDER_GONE,        /* struct about_application: it ended or will never be: do not wait for it */
+	ORDER_RELEASE,     /* uint32_t: barrier of this number */
+	ORDER_FINISH,      /* nothing: the run is over, send statistics ("end") and memory */
+	ORDER_SAMPLE,      /* uint32_t: number of the sample; report what is counted now */
+	ORDER_WRITTEN,     /* uint32_t: so many bytes of this cluster's texts have been written (writers.h) */
+	ORDER_DOWN,        /* struct about_application: it ended and will be started again: wait for it */
+	ORDER_POWER_OFF,   /* uint32_t, the run's status: the run is over: the cluster that has a machine's devices switches it off */
+
+	/* reports: to the primary */
+	REPORT_BOOT = 64,  /* struct report_boot */
+	REPORT_CONSOLE,    /* struct about_application, then text: one line */
+	REPORT_RESULT,     /* struct about_application, then text: one JSON object */
+	REPORT_STARTED,    /* struct about_application, value: KiB of memory it was given */
+	REPORT_FAILED,     /* struct about_application, value: error of errors.h; it could not be started */
+	REPORT_SERVING,    /* struct about_application */
+	REPORT_ARRIVED,    /* struct about_application, value: number of the barrier */
+	REPORT_EXITED,     /* struct about_application, value: exit status */
+	REPORT_FAULTED,    /* struct report_fault */
+	REPORT_STATS_CORE, /* struct report_record, without histograms: one of each core, then */
+	REPORT_STATS,      /* struct report_stats: that was all */
+	REPORT_MEMORY,     /* struct report_memory */
+	REPORT_LOCKS,      /* struct report_record of the sum, where the kernel counts; follows REPORT_STATS */
+	REPORT_SAMPLE_CORE, /* struct report_record, without histograms: one of each core, then */
+	REPORT_SAMPLE,     /* struct report_sample: that was all */
+
+	/* notes of the primary to itself; from another cluster they are refused */
+	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
+};
+
+#define ABOUT_MANAGER 0xffffffffu /* about_application.application of the manager's own console lines */
+
+struct about_application {
+	uint32_t application; /* index in the map */
+	uint32_t value;
+};
+
+struct report_boot {
+	uint64_t tsc, tsc_hz;
+	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
+	uint32_t cores, reserved;
+	char kernel[BOOT_NAME_SIZE];
+};
+
+struct report_fault {
+	uint32_t application;
+	uint32_t fault; /* enum skerry_fault */
+	uint64_t word[5];
+	uint32_t registers_known, reserved;
+	struct thread_registers registers;
+};
+
+/* A core's record, or the sum of all of a cluster, packed (skerry/stat_pack.h): the message ends with its last word. */
+struct report_record {
+	uint32_t number; /* what for: a `when` of struct report_stats, or an order's number */
+	uint32_t core;   /* index in the cluster; of a sum 0 */
+	uint64_t word[STAT_PACKED_MAX];
+};
+/* The same without histograms, as it is made. */
+struct report_brief {
+	uint32_t number, core;
+	uint64_t word[STAT_PACKED_BRIEF_MAX];
+};
+_Static_assert(sizeof(struct report_record) <= MESSAGE_SIZE_MAX, "a record fits a message");
+
+/* `when` 0: when the cluster started; STATS_END: at the end of the run; else the number of a barrier. */
+enum { STATS_START = 0, STATS_END = 0xffffffff };
+struct report_stats {
+	uint64_t tsc;
+	uint32_t when, reserved;
+};
+
+struct report_memory {
+	uint64_t total, free;  /* bytes */
+	uint32_t count, slots; /* free capability slots */
+	struct about_application each[MAP_MAX_APPLICATIONS]; /* `count` of them; value in KiB */
+};
+_Static_assert(sizeof(struct report_memory) <= MESSAGE_SIZE_MAX, "all applications fit a message");
+
+struct report_sample {
+	uint32_t number, reserved;
+	uint64_t tsc_hz;
+	uint64_t memory_total, memory_free; /* bytes */
+};

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory.h"
+#include "root.h"
+#include "slots.h"
+
+enum {
+	BITS_MIN = 6, /* the smallest kernel object */
+	BITS_MAX = 47,
+	/* what one system call makes: bounds the time that the kernel zeroes memory with its lock held */
+	RETYPE_BATCH = 32,
+	RETYPE_BYTES = 4 << 20,
+};
+
+/*
+ * Blocks. One that is split is the parent of its halves, whose records are a
+ * pair: numbers 2n and 2n + 1. The blocks that the loader has left have numbers below PAIRS.
+ */
+enum block_state { BLOCK_FREE, BLOCK_TAKEN, BLOCK_SPLIT };
+struct block {
+	uint32_t slot;
+	uint32_t parent;         /* 0: the loader's */
+	uint32_t next, previous; /* in the list of free ones of its size; next: of its owner's; of spare pairs, of the even one */
+	uint8_t bits, state;
+};
+
+enum { PAIRS = (1 + ROOT_MAX_UNTYPED + 1) & ~1, FIRST_RECORDS = PAIRS + 2048 };
+enum { CHUNK = MEMORY_RECORDS_SIZE / sizeof(struct block) & ~1ul, CHUNKS_MAX = 1024 };
+
+static struct block first_records[FIRST_RECORDS];
+static struct block *chunk[CHUNKS_MAX]; /* records from FIRST_RECORDS on, CHUNK in each */
+static uint32_t chunk_count, spare_pair, spare_count;
+static uint32_t free_list[BITS_MAX + 1];
+static struct {
+	uint32_t first, last;
+} held[OWNERS]; /* blocks of each owner, in the order in which they were taken; not the manager's */
+static uint64_t total_bytes, free_bytes;
+
+static struct block *block_at(uint32_t i)
+{
+	return i < FIRST_RECORDS ? &first_records[i] : &chunk[(i - FIRST_RECORDS) / CHUNK][(i - FIRST_RECORDS) % CHUNK];
+}
+
+static void push(uint32_t i)
+{
+	struct block *b = block_at(i);
+	b->state = BLOCK_FREE;
+	b->previous = 0;
+	b->next = free_list[b->bits];
+	if (b->next)
+		block_at(b->next)->previous = i;
+	free_list[b->bits] = i;
+	free_bytes += 1ull << b->bits;
+}
+
+static void unlink(uint32_t i)
+{
+	const struct block *b = block_at(i);
+	if (b->previous)
+		block_at(b->previous)->next = b->next;
+	else
+		free_list[b->bits] = b->next;
+	if (b->next)
+		block_at(b->next)->previous = b->previous;
+	free_bytes -= 1ull << b->bits;
+}
+
+static void put_pair(uint32_t i)
+{
+	block_at(i)->next = spare_pair;
+	spare_pair = i;
+	spare_count++;
+}
+
+static uint32_t take_pair(void)
+{
+	uint32_t i = spare_pair;
+	spare_pair = block_at(i)->next;
+	spare_count--;
+	return i;
+}
+
+void memory_init(void)
+{
+	for (uint32_t i = 0; i < ROOT->untyped_count; i++) {
+		const struct root_untyped *u = &ROOT->untyped[i];
+		if (u->kind != ROOT_UNTYPED_ORDINARY || u->size_bits < BITS_MIN || u->size_bits > BITS_MAX)
+			continue;
+		*block_at(i + 1) = (struct block){ .slot = ROOT_SLOT_UNTYPED + i, .bits = (uint8_t)u->size_bits };
+		push(i + 1);
+		total_bytes += 1ull << u->size_bits;
+	}
+	for (uint32_t i = PAIRS; i < FIRST_RECORDS; i += 2)
+		put_pair(i);
+}
+
+/* One block may take a split of each size above it, of which those of an earlier one are left. */
+bool memory_has_records(uint64_t blocks) { return spare_count >= blocks + BITS_MAX; }
+
+void memory_give_records(void *memory)
+{
+	if (chunk_count == CHUNKS_MAX)
+		return;
+	uint32_t first = FIRST_RECORDS + chunk_count * (uint32_t)CHUNK;
+	chunk[chunk_count++] = memory;
+	for (uint32_t i = 0; i < CHUNK; i += 2)
+		put_pair(first + i);
+}
+
+uint64_t memory_total(void) { return total_bytes; }
+uint64_t memory_free(void) { return free_bytes; }
+
+/* Halves a block, which is in no list. Returns its first half, or 0; the second half is free. */
+static uint32_t split(uint32_t i, int *error)
+{
+	struct block *b = block_at(i);
+	uint32_t before = owner_set(OWNER_MANAGER);
+	int halves = spare_pair ? slots_take_for_objects(2) : -SKERRY_NO_RESOURCE;
+	owner_set(before);
+	*error = halves < 0 ? halves : untyped_retype(IPC, b->slot, OBJECT_UNTYPED, b->bits - 1u, ROOT_SLOT_CNODE,
+						      (uint64_t)halves, 2);
+	if (*error) {
+		if (halves >= 0)
+			slots_give(halves, 2);
+		return 0;
+	}
+	uint32_t low = take_pair();
+	for (uint32_t half = 0; half < 2; half++)
+		*block_at(low + half) = (struct block){ .slot = (uint32_t)halves + half, .parent = i, .bits = b->bits - 1 };
+	b->state = BLOCK_SPLIT;
+	push(low + 1);
+	return low;
+}
+
+/* A block that nothing is made of becomes free, and one with its other half where that is free. */
+static void release(uint32_t i)
+{
+	for (;;) {
+		const struct block *b = block_at(i), *other = block_at(i ^ 1);
+		if (!b->parent || other->state != BLOCK_FREE || cnode_revoke(ROOT_SLOT_CNODE, block_at(b->parent)->slot)) {
+			push(i);
+			return;
+		}
+		uint32_t low = i & ~1u, parent = b->parent;
+		unlink(i ^ 1);
+		slots_give((int)block_at(low)->slot, 2);
+		put_pair(low);
+		i = parent;
+	}
+}
+
+static void hold(uint32_t i)
+{
+	uint32_t owner = owner_now();
+	block_at(i)->state = BLOCK_TAKEN;
+	block_at(i)->next = 0;
+	if (owner == OWNER_MANAGER)
+		return;
+	if (held[owner].first)
+		block_at(held[owner].last)->next = i;
+	else
+		held[owner].first = i;
+	held[owner].last = i;
+}
+
+int memory_untyped(unsigned bits)
+{
+	if (bits < BITS_MIN)
+		bits = BITS_MIN;
+	unsigned from = bits;
+	while (from <= BITS_MAX && !free_list[from])
+		from++;
+	if (from > BITS_MAX)
+		return -SKERRY_NO_MEMORY;
+	uint32_t i = free_list[from];
+	unlink(i);
+	block_at(i)->state = BLOCK_TAKEN;
+	for (; from > bits; from--) {
+		int error;
+		uint32_t half = split(i, &error);
+		if (!half) {
+			release(i);
+			return error;
+		}
+		i = half;
+		block_at(i)->state = BLOCK_TAKEN;
+	}
+	hold(i);
+	return (int)block_at(i)->slot;
+}
+
+/* In the order in which they were taken: an address space goes before the frames that are mapped there. */
+static void return_blocks(uint32_t owner)
+{
+	uint32_t next;
+	for (uint32_t i = held[owner].first; i; i = next) {
+		next = block_at(i)->next;
+		int error = cnode_revoke(ROOT_SLOT_CNODE, block_at(i)->slot);
+		if (error)
+			manager_panic("memory cannot be taken back (error %d)", -error);
+		release(i);
+	}
+	held[owner].first = held[owner].last = 0;
+}
+
+void memory_return(uint32_t owner)
+{
+	return_blocks(owner);
+	slots_delete(owner);
+	slots_return(owner);
+}
+
+static unsigned object_bits(enum skerry_object type, unsigned size_bits)
+{
+	switch (type) {
+	case OBJECT_UNTYPED:
+		return size_bits;
+	case OBJECT_CNODE:
+		return size_bits + SLOT_BITS;
+	case OBJECT_TCB:
+		return TCB_BITS;
+	case OBJECT_VSPACE:
+		return VSPACE_BITS;
+	case OBJECT_PAGE_TABLE:
+		return PAGE_TABLE_BITS;
+	case OBJECT_FRAME_4K:
+		return 12;
+	case OBJECT_FRAME_2M:
+		return 21;
+	case OBJECT_FRAME_1G:
+		return 30;
+	default:
+		return ENDPOINT_BITS; /* endpoint, notification and reply are of one size */
+	}
+}
+
+/* Fills `count` slots from `first` with objects out of `untyped`, which has room for them. */
+static int retype(int untyped, enum skerry_object type, unsigned size_bits, int first, uint32_t count)
+{
+	uint32_t most = RETYPE_BYTES >> object_bits(type, size_bits);
+	if (most > RETYPE_BATCH)
+		most = RETYPE_BATCH;
+	if (most == 0)
+		most = 1;
+	for (uint32_t done = 0; done < count;) {
+		uint32_t batch = count - done < most ? count - done : most;
+		int error = untyped_retype(IPC, (uint64_t)untyped, type, size_bits, ROOT_SLOT_CNODE,
+					   (uint64_t)first + done, batch);
+		if (error)
+			return error;
+		done += batch;
+	}
+	return 0;
+}
+
+int memory_object(enum skerry_object type, unsigned size_bits)
+{
+	int slot = slots_take_for_objects(1);
+	int untyped = slot < 0 ? slot : memory_untyped(object_bits(type, size_bits));
+	if (untyped < 0)
+		return untyped;
+	int error = retype(untyped, type, size_bits, slot, 1);
+	return error ? error : slot;
+}
+
+int memory_contiguous(enum skerry_object type, unsigned count_bits)
+{
+	int first = slots_take_for_objects(1u << count_bits);
+	int untyped = first < 0 ? first : memory_untyped(object_bits(type, 0) + count_bits);
+	if (untyped < 0)
+		return untyped;
+	int error = retype(untyped, type, 0, first, 1u << count_bits);
+	return error ? error : first;
+}
+
+int memory_frames(enum skerry_object type, uint32_t count)
+{
+	unsigned frame_bits = object_bits(type, 0);
+	int first = slots_take_for_objects(count);
+	if (first < 0)
+		return first;
+	/* the largest blocks first; smaller ones when memory is in pieces */
+	unsigned count_bits = 31;
+	for (uint32_t done = 0; done < count;) {
+		while (1u << count_bits > count - done)
+			count_bits--;
+		int untyped = memory_untyped(frame_bits + count_bits);
+		if (untyped < 0) {
+			if (count_bits == 0)
+				return untyped;
+			count_bits--;
+			continue;
+		}
+		int error = retype(untyped, type, 0, first + (int)done, 1u << count_bits);
+		if (error)
+			return error;
+		done += 1u << count_bits;
+	}
+	return first;
+}

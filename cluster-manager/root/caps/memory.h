@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cluster's ordinary memory: a buddy allocator whose blocks are untypeds
+ * and whose way to split a block is to retype it into two of half its size.
+ * Two free halves are joined again.
+ *
+ * Functions that give slots return the first of consecutive slots of the root
+ * CNode, or an error negated. What they give belongs to owner_now() (slots.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/syscall.h>
+
+/* Takes the untypeds of ordinary memory in ROOT. Called once, before the others. */
+void memory_init(void);
+
+/* Takes an untyped of 1 << bits bytes. */
+int memory_untyped(unsigned bits);
+/* Makes one object; `size_bits` as in UNTYPED_RETYPE. */
+int memory_object(enum skerry_object type, unsigned size_bits);
+/* Makes `count` frames of 4 KiB or 2 MiB, not contiguous in general. */
+int memory_frames(enum skerry_object type, uint32_t count);
+/* Makes 1 << count_bits frames, physically contiguous and aligned. */
+int memory_contiguous(enum skerry_object type, unsigned count_bits);
+
+/*
+ * Takes back all that an owner has, memory and slots: revokes its untypeds, with
+ * every object that anybody has made of them, and deletes its other capabilities.
+ */
+void memory_return(uint32_t owner);
+
+enum { MEMORY_RECORDS_SIZE = 16384 };
+/* Whether the allocator's records suffice for `blocks` more blocks. */
+bool memory_has_records(uint64_t blocks);
+/* Takes MEMORY_RECORDS_SIZE zeroed bytes for more records, for good. */
+void memory_give_records(void *memory);
+
+/* Returns the bytes that memory_init() found. */
+uint64_t memory_total(void);
+/* Returns how many of them are in free blocks. */
+uint64_t memory_free(void);

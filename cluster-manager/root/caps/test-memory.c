@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory and slots of programs that start and end in any order: when all have ended, what was free is free again, in
+ * pieces as large as before. A model of the kernel refuses what a kernel refuses: a full slot, an untyped that is used up.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "root.h"
+#include "test-check.h"
+#include "test-place.h"
+
+enum { BITS = 12, SLOTS = 1 << BITS, FIRST_FREE = ROOT_SLOT_UNTYPED + 3, NO_PARENT = 0, COPY = 255 };
+
+static struct capability {
+	int type; /* 0: the slot is empty; an object's, or COPY */
+	int parent;
+	unsigned bits;
+	uint64_t used;
+} capability[SLOTS + 1];
+static unsigned revocations, retypes_left = UINT32_MAX;
+
+static bool has_children(int slot)
+{
+	for (int i = 1; i < SLOTS; i++)
+		if (capability[i].type && capability[i].parent == slot)
+			return true;
+	return false;
+}
+
+static unsigned bits_of(enum skerry_object type, unsigned bits)
+{
+	return type == OBJECT_UNTYPED ? bits : type == OBJECT_FRAME_4K ? 12 : type == OBJECT_FRAME_2M ? 21 : type == OBJECT_CNODE ? bits + SLOT_BITS : TCB_BITS;
+}
+
+static int model_retype(uint64_t untyped, enum skerry_object type, unsigned size_bits, uint64_t first, uint64_t count)
+{
+	struct capability *u = &capability[untyped];
+	uint64_t size = 1ull << bits_of(type, size_bits);
+	CHECK(u->type == OBJECT_UNTYPED);
+	if (!retypes_left || !retypes_left--)
+		return -SKERRY_NO_MEMORY;
+	if (!has_children((int)untyped))
+		u->used = 0;
+	u->used = (u->used + size - 1) & -size;
+	CHECK(u->used + count * size <= 1ull << u->bits); /* the manager knows what fits */
+	for (uint64_t i = 0; i < count; i++) {
+		CHECK(first + i >= FIRST_FREE && first + i < SLOTS && !capability[first + i].type);
+		capability[first + i] = (struct capability){ type, (int)untyped, bits_of(type, size_bits), 0 };
+	}
+	u->used += count * size;
+	return 0;
+}
+
+static int model_revoke(int slot)
+{
+	revocations++;
+	CHECK(capability[slot].type);
+	for (int i = 1; i < SLOTS; i++)
+		if (capability[i].type && capability[i].parent == slot) {
+			model_revoke(i);
+			capability[i].type = 0;
+		}
+	return 0;
+}
+
+/* Children become the parent's. */
+static int model_delete(int slot)
+{
+	for (int i = 1; i < SLOTS && capability[slot].type; i++)
+		if (capability[i].type && capability[i].parent == slot)
+			capability[i].parent = capability[slot].parent;
+	capability[slot].type = 0;
+	return 0;
+}
+
+#define untyped_retype(ipc, untyped, type, bits, cnode, slot, count) model_retype(untyped, type, bits, slot, count)
+#define cnode_revoke(cnode, slot) model_revoke((int)(slot))
+#define cnode_delete(cnode, slot) model_delete((int)(slot))
+#include "slots.c"
+#include "memory.c"
+
+_Noreturn void manager_panic(const char *format, ...)
+{
+	fprintf(stderr, "manager panics: %s\n", format);
+	_Exit(1);
+}
+
+/* --- what is compared --- */
+
+struct picture {
+	uint64_t free;
+	uint32_t slots, spare, used;
+	uint32_t blocks[BITS_MAX + 1]; /* free ones of each size */
+};
+
+static struct picture picture_take(void)
+{
+	struct picture p = { .free = memory_free(), .slots = slots_free(), .spare = spare_count };
+	uint64_t sum = 0;
+	for (unsigned bits = 0; bits <= BITS_MAX; bits++)
+		for (uint32_t i = free_list[bits]; i; i = block_at(i)->next) {
+			p.blocks[bits]++;
+			sum += 1ull << bits;
+			CHECK(block_at(i)->state == BLOCK_FREE && block_at(i)->bits == bits && !has_children((int)block_at(i)->slot));
+		}
+	CHECK(sum == p.free);
+	for (int i = FIRST_FREE; i < SLOTS; i++)
+		p.used += capability[i].type != 0;
+	return p;
+}
+
+/* --- programs --- */
+
+static uint64_t seed;
+
+static uint32_t draw(uint32_t below)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 33) % below;
+}
+
+/* Everything of a random program; false: there was no room, and it has what it has got so far. */
+static bool program_start(uint32_t application)
+{
+	owner_set(owner_application(application));
+	bool good = memory_object(OBJECT_CNODE, 4) >= 0 && memory_untyped(18) >= 0;
+	for (uint32_t i = 1 + draw(6); good && i; i--) {
+		int frames = memory_frames(draw(4) ? OBJECT_FRAME_4K : OBJECT_FRAME_2M, 1 + draw(40));
+		int copies = frames < 0 ? frames : slots_take(1 + draw(3));
+		good = copies >= 0 && memory_object(OBJECT_TCB, 0) >= 0;
+		if (copies >= 0)
+			capability[copies] = (struct capability){ COPY, draw(2) ? frames : FIRST_FREE, 0, 0 }; /* or of what programs share */
+	}
+	if (good && !draw(4))
+		good = memory_contiguous(OBJECT_FRAME_2M, draw(3)) >= 0;
+	owner_set(OWNER_MANAGER);
+	return good;
+}
+
+static void set_up(void)
+{
+	struct root_info *root = (struct root_info *)ROOT;
+	memset(capability, 0, sizeof(capability));
+	*root = (struct root_info){ .first_free_slot = FIRST_FREE, .cnode_bits = BITS, .untyped_count = 3 };
+	for (unsigned i = 0; i < 3; i++) {
+		root->untyped[i] = (struct root_untyped){ .paddr = 1ull << (20 + 5 * i), .size_bits = (uint8_t)(20 + 4 * i) };
+		capability[ROOT_SLOT_UNTYPED + i] = (struct capability){ OBJECT_UNTYPED, NO_PARENT, 20 + 4 * i, 0 };
+	}
+	slots_init();
+	memory_init();
+	slots_table(calloc(1, slots_table_size()));
+	memory_give_records(calloc(1, MEMORY_RECORDS_SIZE));
+	CHECK(memory_object(OBJECT_TCB, 0) == FIRST_FREE); /* the manager's own, which stays */
+	CHECK(memory_has_records(100));
+}
+
+static void same(const struct picture *a, const struct picture *b)
+{
+	CHECK(a->free == b->free && a->slots == b->slots && a->spare == b->spare && a->used == b->used);
+	CHECK(!memcmp(a->blocks, b->blocks, sizeof(a->blocks)));
+}
+
+/* Programs start and end in a random order, now and then in the middle of their start. */
+static void any_order(const struct picture *empty)
+{
+	enum { PROGRAMS = 12 };
+	bool lives[PROGRAMS] = { false };
+	unsigned starts = 0, refused = 0;
+	for (unsigned step = 0; step < 400; step++) {
+		uint32_t i = draw(PROGRAMS);
+		if (!lives[i] && !draw(10))
+			retypes_left = draw(60); /* the kernel refuses in the middle */
+		if (lives[i]) {
+			memory_return(owner_application(i));
+			lives[i] = false;
+		} else if (program_start(i)) {
+			lives[i] = true;
+			starts++;
+		} else {
+			struct picture before;
+			memory_return(owner_application(i));
+			before = picture_take();
+			memory_return(owner_application(i)); /* has nothing */
+			struct picture after = picture_take();
+			same(&before, &after);
+			refused++;
+		}
+		retypes_left = UINT32_MAX;
+	}
+	for (uint32_t i = 0; i < PROGRAMS; i++)
+		memory_return(owner_application(i));
+	struct picture now = picture_take();
+	same(empty, &now);
+	CHECK(starts && refused);
+}
+
+/* No slot is left: the start fails, and what others have is theirs. */
+static void no_slots(const struct picture *empty)
+{
+	CHECK(program_start(0));
+	struct picture before = picture_take();
+	owner_set(owner_application(1));
+	CHECK(memory_object(OBJECT_TCB, 0) >= 0 && slots_take(slots_free()) >= 0 && slots_free() == 0);
+	CHECK(slots_take(1) == -SKERRY_NO_RESOURCE && memory_object(OBJECT_TCB, 0) == -SKERRY_NO_RESOURCE);
+	CHECK(memory_untyped(14) == -SKERRY_NO_RESOURCE || memory_untyped(14) == -SKERRY_NO_RESOURCE); /* no slots for halves */
+	owner_set(OWNER_MANAGER);
+	memory_return(owner_application(1));
+	struct picture after = picture_take();
+	same(&before, &after);
+	memory_return(owner_application(0));
+	after = picture_take();
+	same(empty, &after);
+}
+
+/* The same program again and again needs the same memory each time. */
+static void again_and_again(const struct picture *empty)
+{
+	uint64_t at = seed;
+	struct picture first = { 0 };
+	for (unsigned i = 0; i < 100; i++) {
+		seed = at;
+		CHECK(program_start(5));
+		struct picture now = picture_take();
+		if (!i)
+			first = now;
+		same(&first, &now);
+		memory_return(owner_application(5));
+		now = picture_take();
+		same(empty, &now);
+	}
+}
+
+int main(void)
+{
+	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)))
+		return SKIPPED;
+	set_up();
+	const struct picture empty = picture_take();
+	for (seed = 1; seed < 6 && !failures; seed++) {
+		uint64_t at = seed;
+		any_order(&empty);
+		seed = at;
+	}
+	again_and_again(&empty);
+	no_slots(&empty);
+	CHECK(revocations);
+	return failures != 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory.h"
+#include "root.h"
+#include "slots.h"
+#include "vspace.h"
+
+/* Tables of the manager's own address space stay, whoever is served meanwhile. */
+static int make_table(int vspace)
+{
+	uint32_t before = owner_set(vspace == ROOT_SLOT_VSPACE ? OWNER_MANAGER : owner_now());
+	int table = memory_object(OBJECT_PAGE_TABLE, 0);
+	owner_set(before);
+	return table;
+}
+
+int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigned attributes)
+{
+	for (;;) {
+		int error = frame_map(IPC, (uint64_t)frame, (uint64_t)vspace, address, rights, attributes);
+		if (error != -SKERRY_MISSING_TABLE)
+			return error;
+		int table = make_table(vspace);
+		if (table < 0)
+			return table;
+		error = page_table_map(IPC, (uint64_t)table, (uint64_t)vspace, address);
+		if (error)
+			return error;
+	}
+}
+
+int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame_size, uint64_t address,
+		     unsigned rights, unsigned attributes)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		int error = vspace_map(vspace, first_frame + (int)i, address + i * frame_size, rights, attributes);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+void vspace_unmap_range(int first_frame, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		frame_unmap((uint64_t)first_frame + i);
+}
+
+void *window_open(int first_frame, uint32_t count)
+{
+	if (count > WINDOW_FRAMES)
+		return NULL;
+	int error = vspace_map_range(ROOT_SLOT_VSPACE, first_frame, count, SIZE_4K, WINDOW_VADDR,
+				     RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	if (error) {
+		window_close(first_frame, count);
+		return NULL;
+	}
+	return (void *)WINDOW_VADDR;
+}
+
+void window_close(int first_frame, uint32_t count) { vspace_unmap_range(first_frame, count); }
+
+void *own_memory(uint64_t size)
+{
+	static uint64_t next = OWN_VADDR;
+	uint32_t count = (uint32_t)((size + SIZE_4K - 1) / SIZE_4K);
+	uint64_t address = next;
+	uint32_t before = owner_set(OWNER_MANAGER);
+	int frames = memory_frames(OBJECT_FRAME_4K, count);
+	owner_set(before);
+	if (frames < 0)
+		return NULL;
+	next += (uint64_t)count * SIZE_4K;
+	if (vspace_map_range(ROOT_SLOT_VSPACE, frames, count, SIZE_4K, address, RIGHT_READ | RIGHT_WRITE,
+			     CACHE_WRITE_BACK))
+		return NULL;
+	return (void *)address;
+}
+
+int slots_copy(int first, uint32_t count)
+{
+	int copy = slots_take(count);
+	for (uint32_t i = 0; copy >= 0 && i < count; i++) {
+		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copy + i, ROOT_SLOT_CNODE,
+				       (uint64_t)first + i, RIGHT_ALL);
+		if (error)
+			return error;
+	}
+	return copy;
+}

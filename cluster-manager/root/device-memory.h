@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause */
-#pragma once
-
-#include <stdint.h>
-
-void device_memory_init(void);
-/* Maps physical device memory, uncached. `paddr` and `size` are multiples of 4 KiB. */
-int device_memory_map(int vspace, uint64_t paddr, uint64_t size, uint64_t vaddr);

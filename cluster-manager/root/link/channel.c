@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include <skerry/channel.h>
+#include "channel.h"
+#include "channel-memory.h"
+#include "console.h"
+#include "fragment.h"
+#include "mailbox.h"
+#include "root.h"
+#include "slots.h"
+#include "timer.h"
+#include "vspace.h"
+
+enum {
+	QUEUE = 2048,           /* pieces waiting to leave */
+	QUEUE_KEPT = 1024,      /* of them, none for console lines: programs that write can lose what they write only */
+	WORK_BUDGET = 256,      /* pieces that one channels_work() takes, of all channels together */
+	WORK_SHARE = 32,        /* of them, before another channel has its turn */
+	WORK_ROOM = MESSAGE_SIZE_MAX + WORK_SHARE * FRAGMENT_DATA, /* bytes of the messages that a turn completes, at most */
+	SAY_LINES = 8,          /* console lines that a peer's misdeeds may cause in SAY_MS */
+	SAY_MS = 1000,
+	CHANNEL_START_MS = 20000, /* how long a peer may take to boot; an emulated one is slow */
+};
+
+enum link_state { LINK_STARTING, LINK_UP, LINK_DEAD };
+
+struct channel {
+	uint32_t peer;
+	struct channel_side *mine, *theirs;
+	void *ring_out, *ring_in;
+	struct ring_end out, in;
+	enum link_state state;
+	uint64_t seen;         /* the peer's generation we talk with; 0: none yet */
+	uint64_t heartbeat;    /* as read last */
+	uint64_t alive_at;     /* our TSC when it last changed */
+	uint32_t silent_ticks; /* of our timer since then */
+	int doorbell;
+	struct fragment *queue;
+	uint32_t queue_head, queue_tail; /* free-running */
+	uint32_t dropped;
+	struct assembly *assembly;
+	uint64_t said_since;   /* TSC at which the current SAY_MS began */
+	uint32_t said, unsaid; /* lines since then; dropped messages without a line */
+};
+
+static struct channel channel[BOOT_MAX_CHANNELS];
+static uint32_t channel_count; /* published last: the timer thread reads it */
+static uint32_t next_channel;  /* the one whose turn to be received from it is */
+
+/* With the peer of generation c->seen. */
+static void start_rings(struct channel *c)
+{
+	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
+	uint64_t position = channel_position(generation, c->seen);
+	c->out = ring_producer_at(c->ring_out, CHANNEL_SLOTS, position);
+	c->in = ring_consumer_at(c->ring_in, CHANNEL_SLOTS, position);
+	memset(c->assembly, 0, sizeof(*c->assembly));
+}
+
+static void channel_open(uint32_t index, int notification)
+{
+	const struct root_channel *info = &ROOT->channel[index];
+	struct channel *c = &channel[index];
+	char *memory = channel_memory_map(index);
+	c->queue = own_memory(QUEUE * sizeof(*c->queue));
+	c->assembly = own_memory(sizeof(*c->assembly));
+	c->doorbell = slots_take(1);
+	if (!memory || !c->queue || !c->assembly || c->doorbell < 0 || info->side > 1)
+		manager_panic("channel %u to cluster %u cannot be set up", info->id, info->peer);
+
+	struct channel_header *header = (struct channel_header *)memory;
+	c->peer = info->peer;
+	c->mine = &header->side[info->side];
+	c->theirs = &header->side[!info->side];
+	c->ring_out = memory + CHANNEL_RINGS + info->side * CHANNEL_RING;
+	c->ring_in = memory + CHANNEL_RINGS + !info->side * CHANNEL_RING;
+	c->alive_at = read_tsc();
+
+	int error = cnode_mint(IPC, ROOT_SLOT_CNODE, (uint64_t)c->doorbell, ROOT_SLOT_CNODE,
+			       ROOT_SLOT_CHANNEL + index, RIGHT_ALL, CHANNEL_BELL_MANAGER);
+	if (!error)
+		error = channel_listen(IPC, ROOT_SLOT_CHANNEL + index, CHANNEL_BELL_MANAGER, 0, (uint64_t)notification);
+	if (error)
+		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
+
+	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
+	atomic_store_explicit(&c->mine->cluster, ROOT->cluster, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->version, CHANNEL_VERSION, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->magic, CHANNEL_MAGIC, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->generation, generation + 1, memory_order_release);
+	notification_signal((uint64_t)c->doorbell);
+}
+
+void channels_init(int notification)
+{
+	uint32_t count = ROOT->channel_count < BOOT_MAX_CHANNELS ? ROOT->channel_count : BOOT_MAX_CHANNELS;
+	for (uint32_t i = 0; i < count; i++)
+		channel_open(i, notification);
+	__atomic_store_n(&channel_count, count, __ATOMIC_RELEASE);
+}
+
+bool channel_alive(uint32_t cluster)
+{
+	int index = channel_to(cluster);
+	return index >= 0 && channel[index].state != LINK_DEAD;
+}
+
+/* `kept`: pieces for which there must be room behind it. */
+static int enqueue(struct channel *c, uint16_t type, const void *body, size_t size, uint32_t kept)
+{
+	uint32_t pieces = fragment_count(size);
+	if (c->state == LINK_DEAD)
+		return -SKERRY_PEER_DOWN;
+	if (size > MESSAGE_SIZE_MAX)
+		return -SKERRY_BAD_ARGUMENT;
+	if (pieces + kept > QUEUE - (c->queue_tail - c->queue_head)) {
+		if (!c->dropped++)
+			console_print("the queue to cluster %u is full: messages are lost", c->peer);
+		return -SKERRY_NO_RESOURCE;
+	}
+	for (uint32_t i = 0; i < pieces; i++)
+		fragment_cut(&c->queue[c->queue_tail++ % QUEUE], type, body, size, i);
+	return 0;
+}
+
+static void send_queue(struct channel *c)
+{
+	bool sent = false;
+	while (c->state == LINK_UP && c->queue_head != c->queue_tail) {
+		void *slot = ring_reserve(&c->out);
+		if (!slot) {
+			ring_arm_room(&c->out);
+			slot = ring_reserve(&c->out);
+			if (!slot)
+				break;
+		}
+		memcpy(slot, &c->queue[c->queue_head++ % QUEUE], sizeof(struct fragment));
+		ring_publish(&c->out);
+		sent = true;
+	}
+	if (sent && ring_wanted(&c->out))
+		notification_signal((uint64_t)c->doorbell);
+}
+
+static int send_keeping(uint32_t cluster, uint16_t type, const void *body, size_t size, uint32_t kept)
+{
+	int index = channel_to(cluster);
+	if (index < 0)
+		return -SKERRY_NOT_FOUND;
+	int error = enqueue(&channel[index], type, body, size, kept);
+	if (!error)
+		send_queue(&channel[index]);
+	return error;
+}
+
+int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
+{
+	return send_keeping(cluster, type, body, size, 0);
+}
+
+int channel_send_line(uint32_t cluster, uint16_t type, const void *body, size_t size)
+{
+	return send_keeping(cluster, type, body, size, QUEUE_KEPT);
+}
+
+void channel_broadcast(uint16_t type, const void *body, size_t size)
+{
+	for (uint32_t i = 0; i < channel_count; i++)
+		if (!enqueue(&channel[i], type, body, size, 0))
+			send_queue(&channel[i]);
+}
+
+/* Rate limit: takes one of the channel's SAY_LINES lines. False: none is left in this SAY_MS. */
+static bool may_say(struct channel *c)
+{
+	uint64_t now = read_tsc();
+	if (now - c->said_since >= milliseconds(SAY_MS)) {
+		c->said_since = now;
+		c->said = 0;
+	}
+	if (c->said == SAY_LINES)
+		return false;
+	c->said++;
+	return true;
+}
+
+static void complain(struct channel *c, const char *what)
+{
+	if (may_say(c))
+		console_print("cluster %u %s: a message is dropped", c->peer, what);
+	else
+		c->unsaid++;
+}
+
+void channel_complain(uint32_t cluster, const char *what)
+{
+	int index = channel_to(cluster);
+	if (index >= 0)
+		complain(&channel[index], what);
+}
+
+/* What complain() kept back, once it may speak again; what was lost, once the line is not lost itself. */
+static void summarise(struct channel *c)
+{
+	if (c->dropped && c->queue_head == c->queue_tail && may_say(c)) {
+		console_print("%u messages to cluster %u were lost: the queue was full", c->dropped, c->peer);
+		c->dropped = 0;
+	}
+	if (c->unsaid && may_say(c)) {
+		console_print("%u more messages from cluster %u were dropped", c->unsaid, c->peer);
+		c->unsaid = 0;
+	}
+}
+
+static void lose(struct channel *c, const char *why)
+{
+	c->state = LINK_DEAD;
+	c->queue_head = c->queue_tail;
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = c->peer, .body = why, .size = strlen(why) + 1 };
+	mailbox_put(&mail);
+}
+
+static void put_in_mailbox(const struct channel *c)
+{
+	const struct assembly *a = c->assembly;
+	const struct mail mail = { .kind = MAIL_PEER, .type = a->type, .cluster = c->peer, .body = a->body, .size = a->total };
+	mailbox_put(&mail);
+}
+
+/*
+ * Takes at most `most` pieces and returns how many. Fewer than `most`: the ring
+ * was empty and is armed, so that the peer's next piece rings our doorbell.
+ * The mailbox has room for what they complete.
+ */
+static uint32_t receive(struct channel *c, uint32_t most)
+{
+	uint32_t taken = 0;
+	while (taken < most && c->state == LINK_UP) {
+		struct fragment f;
+		const void *slot = ring_peek(&c->in);
+		if (!slot) {
+			ring_arm(&c->in);
+			slot = ring_peek(&c->in);
+			if (!slot)
+				break;
+		}
+		memcpy(&f, slot, sizeof(f));
+		ring_release(&c->in);
+		taken++;
+		enum assembly_state state = fragment_join(c->assembly, &f);
+		if (state == ASSEMBLY_WHOLE)
+			put_in_mailbox(c);
+		else if (state == ASSEMBLY_BROKEN)
+			complain(c, "broke the channel protocol");
+	}
+	if (taken && ring_room_wanted(&c->in))
+		notification_signal((uint64_t)c->doorbell);
+	return taken;
+}
+
+/* The handshake of channel.h: notices a peer that started, and when it has noticed us. */
+static void look_at_peer(struct channel *c)
+{
+	uint64_t generation = atomic_load_explicit(&c->theirs->generation, memory_order_acquire);
+	if (generation != c->seen) {
+		if (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
+		    atomic_load_explicit(&c->theirs->version, memory_order_relaxed) != CHANNEL_VERSION)
+			return;
+		if (c->seen && c->state != LINK_DEAD) {
+			if (!may_say(c))
+				return; /* it starts over and over: the timer has us look again */
+			lose(c, "it started again");
+		}
+		c->state = LINK_STARTING;
+		c->seen = generation;
+		start_rings(c);
+		c->alive_at = read_tsc();
+		c->silent_ticks = 0;
+		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
+		notification_signal((uint64_t)c->doorbell);
+	}
+	if (c->state == LINK_STARTING && c->seen &&
+	    atomic_load_explicit(&c->theirs->acknowledged, memory_order_acquire) ==
+		    atomic_load_explicit(&c->mine->generation, memory_order_relaxed))
+		c->state = LINK_UP;
+}
+
+/*
+ * Judged by our own clock, so that a peer cannot claim a heartbeat from the
+ * future, and by our own timer ticks: where an emulator runs the cores in turn,
+ * time alone may pass while the peer has had none.
+ */
+static void check_alive(struct channel *c)
+{
+	uint64_t now = read_tsc();
+	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
+	uint32_t patience = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
+	if (heartbeat != c->heartbeat) {
+		c->heartbeat = heartbeat;
+		c->alive_at = now;
+		c->silent_ticks = 0;
+	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / TIMER_MS &&
+		   now - c->alive_at > milliseconds(patience)) {
+		lose(c, c->seen ? "its heartbeat stopped" : "it never started");
+	}
+}
+
+void channels_tick(void)
+{
+	for (uint32_t i = 0; i < channel_count; i++) {
+		check_alive(&channel[i]);
+		summarise(&channel[i]);
+	}
+}
+
+/*
+ * Channels take turns, from where the budget or the mailbox's room ran out the
+ * last time, so that no peer starves another. When it returns true, a ring that
+ * is not armed may hold more: its doorbell was consumed already and will not ring
+ * again.
+ */
+bool channels_work(void)
+{
+	uint32_t budget = WORK_BUDGET, empty = 0;
+	for (uint32_t i = 0; i < channel_count; i++)
+		look_at_peer(&channel[i]);
+	while (budget && empty < channel_count && mailbox_has_room(WORK_ROOM, WORK_SHARE)) {
+		struct channel *c = &channel[next_channel];
+		uint32_t share = budget < WORK_SHARE ? budget : WORK_SHARE;
+		uint32_t taken = receive(c, share);
+		send_queue(c);
+		next_channel = (next_channel + 1) % channel_count;
+		budget -= taken;
+		empty = taken < share ? empty + 1 : 0;
+	}
+	return empty < channel_count;
+}
+
+void channels_heartbeat(void)
+{
+	uint32_t count = __atomic_load_n(&channel_count, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < count; i++)
+		atomic_store_explicit(&channel[i].mine->heartbeat, read_tsc(), memory_order_relaxed);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "channel.h"
+#include "memory.h"
+#include "root.h"
+#include "thread.h"
+#include "timer.h"
+
+static _Alignas(16) char stack[4096];
+static uint64_t quiet; /* notification that nobody signals: the deadline ends the wait */
+static uint64_t wake;
+
+static void timer_main(void)
+{
+	uint64_t period = milliseconds(TIMER_MS);
+	for (;;) {
+		notification_wait(quiet, read_tsc() + period, NULL);
+		channels_heartbeat();
+		notification_signal(wake);
+	}
+}
+
+void timer_init(int wake_with_timer_badge)
+{
+	int notification = memory_object(OBJECT_NOTIFICATION, 0);
+	if (notification < 0)
+		manager_panic("no memory for the timer thread");
+	quiet = (uint64_t)notification;
+	wake = (uint64_t)wake_with_timer_badge;
+	/*
+	 * Above the main thread, which started with that priority: while it starts programs, and other cores enter the
+	 * kernel, each of its entries waits for the lock, and a heartbeat that takes turns with it comes too late where
+	 * the cores wait for a processor of the host besides.
+	 */
+	int error = tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MANAGER_PRIORITY, 0);
+	if (error)
+		manager_panic("the main thread's priority cannot be lowered (error %d)", -error);
+	thread_make("timer", timer_main, stack + sizeof(stack), TIMER_PRIORITY);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include "console.h"
+#include "map.h"
+#include "output.h"
+#include "results.h"
+#include "root.h"
+
+enum { RESULT_MAX = 49152, KEPT_MAX = 131072, KERNEL_LINE_MS = 10 };
+
+static char line[RESULT_MAX];
+static struct text current;
+static char kept[KEPT_MAX];
+static size_t kept_length;
+
+void results_init(void)
+{
+	if (ROOT->results_port)
+		return;
+	console_print("there is no second serial port: results go to the console");
+	/* where other kernels say a line each as they start */
+	uint64_t patience = read_tsc() + ROOT->cluster_count * milliseconds(KERNEL_LINE_MS);
+	while (read_tsc() < patience)
+		;
+}
+
+struct text *results_begin(const char *event)
+{
+	current = (struct text){ .data = line, .size = sizeof(line) - 2 };
+	text_format(&current, "{\"event\":\"%s\"", event);
+	return &current;
+}
+
+void results_application(struct text *t, uint32_t application)
+{
+	const struct map_application *a = &map->application[application];
+	text_format(t, ",\"app\":");
+	text_json_string(t, a->name);
+	text_format(t, ",\"cluster\":%u,\"cpu\":%u", a->cluster, a->cpu);
+}
+
+/* A cut-off object is no object: better a line that says so. */
+static void finish(struct text *t)
+{
+	if (t->truncated)
+		t = results_begin("too-long");
+	t->data[t->length++] = '}';
+	t->data[t->length++] = '\n';
+}
+
+void results_end(struct text *t)
+{
+	finish(t);
+	output_put(OUTPUT_RESULTS, t->data, t->length);
+}
+
+void results_keep(struct text *t)
+{
+	finish(t);
+	if (t->length > sizeof(kept) - kept_length)
+		results_flush();
+	memcpy(kept + kept_length, t->data, t->length);
+	kept_length += t->length;
+}
+
+void results_flush(void)
+{
+	output_put(OUTPUT_RESULTS, kept, kept_length);
+	kept_length = 0;
+}

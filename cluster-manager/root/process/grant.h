@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program that is being built, and the capabilities it is given. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/process.h>
+
+/* What ports and devices need of a program that is being built. */
+struct process {
+	int cnode, vspace, tcb;
+	int own_memory;        /* the untyped whose child is the program's own */
+	bool started;
+	uint64_t memory;       /* bytes it was given */
+};
+
+/* Puts a copy of a root capability into a slot of the program's CNode. */
+int process_give(const struct process *p, unsigned slot, int root_slot);
+int process_give_badged(const struct process *p, unsigned slot, int root_slot, unsigned rights, uint64_t badge);

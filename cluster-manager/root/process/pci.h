@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* PCI configuration space, by the I/O ports 0xcf8 and 0xcfc (PCI Local Bus 3.0, 3.2.2.3.2). */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PCI_BARS = 6 };
+
+struct pci_bar {
+	uint64_t address, size; /* size 0: none, or an I/O BAR */
+};
+
+struct pci_function {
+	uint32_t bdf; /* bus << 8 | device << 3 | function */
+	uint16_t vendor, device;
+};
+
+/*
+ * The first function, not given away before, that has one of `count` pairs of
+ * big-endian cells as vendor and device. It is then given away.
+ */
+bool pci_find(const void *ids, unsigned count, struct pci_function *function);
+/* Sizes the memory BARs and lets the function decode memory and be bus master. */
+void pci_enable(const struct pci_function *function, struct pci_bar bar[PCI_BARS]);
+/* It is no bus master from here on: it reads and writes no memory. */
+void pci_quiet(const struct pci_function *function);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include "console.h"
+#include "device.h"
+#include "elf_load.h"
+#include "files.h"
+#include "grant.h"
+#include "map.h"
+#include "memory.h"
+#include "ports.h"
+#include "process.h"
+#include "random.h"
+#include "root.h"
+#include "slots.h"
+#include "sockets.h"
+#include "stack.h"
+#include "vspace.h"
+
+enum { OWN_UNTYPED_BITS = 18 };
+
+static struct process process[MAP_MAX_APPLICATIONS];
+static int endpoint; /* that programs call */
+
+void processes_init(int service_endpoint) { endpoint = service_endpoint; }
+
+bool process_started(uint32_t application) { return process[application].started; }
+int process_tcb(uint32_t application) { return process[application].tcb; }
+uint64_t process_memory(uint32_t application) { return process[application].memory; }
+
+static int make_objects(struct process *p)
+{
+	p->cnode = memory_object(OBJECT_CNODE, PROCESS_CNODE_BITS);
+	p->vspace = memory_object(OBJECT_VSPACE, 0);
+	p->tcb = memory_object(OBJECT_TCB, 0);
+	p->own_memory = memory_untyped(OWN_UNTYPED_BITS);
+	int error = p->cnode < 0 ? p->cnode : p->vspace < 0 ? p->vspace : p->tcb < 0 ? p->tcb : p->own_memory;
+	return error < 0 ? error : 0;
+}
+
+static int give_slots(struct process *p, uint32_t application)
+{
+	int reply = memory_object(OBJECT_REPLY, 0);
+	int error = reply < 0 ? reply : 0;
+	if (!error)
+		error = cnode_move(IPC, (uint64_t)p->cnode, PROCESS_SLOT_REPLY, ROOT_SLOT_CNODE, (uint64_t)reply);
+	if (!error)
+		error = process_give(p, PROCESS_SLOT_TCB, p->tcb);
+	if (!error)
+		error = process_give(p, PROCESS_SLOT_CNODE, p->cnode);
+	if (!error)
+		error = process_give(p, PROCESS_SLOT_VSPACE, p->vspace);
+	if (!error)
+		error = process_give_badged(p, PROCESS_SLOT_MANAGER, endpoint, RIGHT_WRITE | RIGHT_GRANT,
+					    application + 1);
+	if (!error)
+		error = process_give_badged(p, PROCESS_SLOT_FAULT, endpoint, RIGHT_WRITE | RIGHT_GRANT,
+					    (application + 1) | BADGE_FAULT);
+	if (!error) /* a child of ours, so that revoking ours takes back all that the program made of it */
+		error = untyped_retype(IPC, (uint64_t)p->own_memory, OBJECT_UNTYPED, OWN_UNTYPED_BITS,
+				       (uint64_t)p->cnode, PROCESS_SLOT_UNTYPED, 1);
+	return error;
+}
+
+static void describe(const struct map_application *a, struct process_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->magic = PROCESS_INFO_MAGIC;
+	info->size = sizeof(*info);
+	info->cluster = ROOT->cluster;
+	info->cpu = a->cpu;
+	info->core = a->core;
+	info->cluster_cores = ROOT->cpu_count;
+	info->untyped_bits = OWN_UNTYPED_BITS;
+	info->tsc_hz = ROOT->tsc_hz;
+	info->epoch = ROOT->epoch;
+	info->epoch_tsc = ROOT->epoch_tsc;
+	info->heap_size = a->heap;
+	info->storage = a->storage;
+	info->uid = a->uid;
+	info->gid = a->gid;
+	info->threads = a->threads;
+	for (unsigned i = 0; i < 4; i++)
+		info->random[i] = random_word();
+	memcpy(info->name, a->name, sizeof(info->name));
+}
+
+static int map_heap(const struct map_application *a, int vspace)
+{
+	uint32_t count = (uint32_t)(a->heap / SIZE_2M);
+	if (count == 0)
+		return 0;
+	int frames = memory_frames(OBJECT_FRAME_2M, count);
+	return frames < 0 ? frames : vspace_map_range(vspace, frames, count, SIZE_2M, PROCESS_HEAP_VADDR,
+						      RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+}
+
+static int map_info(const struct process_info *info, int vspace)
+{
+	int frame = memory_frames(OBJECT_FRAME_4K, 1);
+	void *window = frame < 0 ? NULL : window_open(frame, 1);
+	if (!window)
+		return -SKERRY_NO_MEMORY;
+	memcpy(window, info, sizeof(*info));
+	window_close(frame, 1);
+	return vspace_map(vspace, frame, PROCESS_INFO_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
+}
+
+/* What it has beside its image and stack, and where: `info` says it. */
+static int attach(struct process *p, uint32_t application, struct process_info *info, const char **step)
+{
+	const struct map_application *a = &map->application[application];
+	*step = "its files";
+	int error = files_attach(a, p, info);
+	if (error)
+		return error;
+	*step = "its heap";
+	error = map_heap(a, p->vspace);
+	if (error)
+		return error;
+	*step = "its network port";
+	error = ports_attach(application, p, info);
+	if (error)
+		return error;
+	*step = "its socket port";
+	error = sockets_attach(application, p, info);
+	if (error || a->role != MAP_NIC)
+		return error;
+	*step = "its device";
+	return device_attach(a, p, &info->device);
+}
+
+/* Everything but letting it run. */
+static int build(struct process *p, uint32_t application, struct thread_registers *registers, const char **step)
+{
+	static struct process_info info;
+	const struct map_application *a = &map->application[application];
+	const struct module module = module_find(a->program);
+	struct elf_image image;
+	*step = "there is no such module";
+	if (module.index < 0)
+		return -SKERRY_NOT_FOUND;
+
+	*step = "its kernel objects";
+	int error = make_objects(p);
+	if (!error)
+		error = give_slots(p, application);
+	if (error)
+		return error;
+	static struct refusal why; /* is read when this has returned */
+	*step = "loading the program";
+	error = elf_load(&module, a->program, p->vspace, &image, &why);
+	if (error == -SKERRY_BAD_ARGUMENT)
+		*step = why.text;
+	if (error)
+		return error;
+	describe(a, &info);
+	uint64_t random[2] = { random_word(), random_word() };
+	*step = "its stack";
+	error = stack_make(a, &image, p->vspace, random, &registers->rsp, &info.cwd);
+	if (error)
+		return error;
+	error = attach(p, application, &info, step);
+	if (error)
+		return error;
+	*step = "its information page";
+	error = map_info(&info, p->vspace);
+	if (error)
+		return error;
+
+	*step = "its IPC buffer";
+	int ipc_frame = memory_frames(OBJECT_FRAME_4K, 1);
+	error = ipc_frame < 0 ? ipc_frame : vspace_map(p->vspace, ipc_frame, PROCESS_IPC_VADDR, RIGHT_READ | RIGHT_WRITE,
+						       CACHE_WRITE_BACK);
+	if (!error)
+		error = process_give(p, PROCESS_SLOT_IPC_FRAME, ipc_frame);
+	if (error)
+		return error;
+	*step = "its thread";
+	error = tcb_configure(IPC, (uint64_t)p->tcb, (uint64_t)p->cnode, (uint64_t)p->vspace, (uint64_t)ipc_frame,
+			      PROCESS_IPC_VADDR, PROCESS_SLOT_FAULT);
+	if (!error)
+		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, a->core);
+	if (!error) /* what its own threads may have */
+		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
+	registers->rip = image.entry;
+	registers->rflags = 0x202;
+	return error;
+}
+
+/* Its blocks of memory are few but for its page tables, one for each GiB, and its frames, when memory is in pieces. */
+static void reserve_records(const struct map_application *a)
+{
+	enum { BLOCKS = 200 };
+	void *memory;
+	while (!memory_has_records(BLOCKS + (a->heap >> 28)) && (memory = own_memory(MEMORY_RECORDS_SIZE)))
+		memory_give_records(memory);
+}
+
+/* All that it has, when none of its threads runs any more. */
+static void give_back(uint32_t application)
+{
+	ports_close(application);
+	device_ended(&map->application[application]);
+	elf_unload(owner_application(application));
+	memory_return(owner_application(application));
+	sockets_ended(application);
+}
+
+int process_start(uint32_t application)
+{
+	struct process *p = &process[application];
+	struct thread_registers registers = { 0 };
+	const char *step = "";
+	reserve_records(&map->application[application]);
+	uint64_t before = memory_free();
+	*p = (struct process){ 0 };
+	owner_set(owner_application(application));
+	int error = build(p, application, &registers, &step);
+	owner_set(OWNER_MANAGER);
+	p->memory += before - memory_free();
+	if (!error)
+		error = tcb_write_registers(IPC, (uint64_t)p->tcb, 1, &registers);
+	if (error) {
+		console_print("%s cannot be started: %s (error %d)", map->application[application].name, step, -error);
+		give_back(application);
+		p->memory = 0;
+	}
+	p->started = !error;
+	return error;
+}
+
+void process_kill(uint32_t application)
+{
+	struct process *p = &process[application];
+	tcb_suspend((uint64_t)p->tcb);
+	cnode_revoke(ROOT_SLOT_CNODE, (uint64_t)p->own_memory); /* threads that it made itself */
+	give_back(application);
+	p->started = false;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Programs of this cluster; each is known by its application's index in the map. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/process.h>
+
+/* `endpoint`: programs call it, and their faults go to it, with badges of root.h. */
+void processes_init(int endpoint);
+
+/* 0 or an error, which has been printed. */
+int process_start(uint32_t application);
+/* Its threads stop for good, and its memory and capabilities are the manager's again. */
+void process_kill(uint32_t application);
+
+bool process_started(uint32_t application);
+int process_tcb(uint32_t application);
+/* Bytes that it was given at its last start. */
+uint64_t process_memory(uint32_t application);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <elf.h>
+#include <string.h>
+#include "map.h"
+#include "memory.h"
+#include "root.h"
+#include "stack.h"
+#include "vspace.h"
+
+enum {
+	FRAMES = PROCESS_STACK_SIZE / SIZE_4K,
+	ARGUMENT_FRAMES = MAP_ARGUMENT_PAGES, /* what is written before the program starts is in the topmost ones */
+	ARGUMENT_BYTES = ARGUMENT_FRAMES * SIZE_4K,
+};
+
+/* The topmost frames while they are written: grows down. */
+struct builder {
+	char *memory;
+	uint64_t top; /* bytes of `memory` not yet used */
+};
+
+static uint64_t address_of(const struct builder *b) { return PROCESS_STACK_TOP - ARGUMENT_BYTES + b->top; }
+
+/* The address in the program, or 0 when there is no room. */
+static uint64_t push(struct builder *b, const void *bytes, uint64_t size)
+{
+	if (size > b->top)
+		return 0;
+	b->top -= size;
+	memcpy(b->memory + b->top, bytes, size);
+	return address_of(b);
+}
+
+/* The strings of a list, their addresses behind what is in `table` already, and a null. False: there is no room. */
+static bool push_strings(struct builder *b, const struct map_list *list, uint64_t *table, uint64_t *count, uint64_t most)
+{
+	for (const char *s = map_next_string(map, list, NULL); s; s = map_next_string(map, list, s)) {
+		if (*count == most || !(table[*count] = push(b, s, strlen(s) + 1)))
+			return false;
+		++*count;
+	}
+	table[*count] = 0;
+	return true;
+}
+
+static int build(struct builder *b, const struct map_application *a, const struct elf_image *image,
+		 const uint64_t random[2], uint64_t *cwd)
+{
+	uint64_t argv[MAP_MAX_ARGUMENTS + 1], envp[MAP_MAX_VARIABLES + 1];
+	uint64_t argc = 1, variables = 0;
+	argv[0] = push(b, a->program, strlen(a->program) + 1);
+	if (!argv[0] || !push_strings(b, &a->args, argv, &argc, MAP_MAX_ARGUMENTS) ||
+	    !push_strings(b, &a->env, envp, &variables, MAP_MAX_VARIABLES))
+		return -SKERRY_BAD_ARGUMENT;
+	*cwd = 0;
+	if (a->cwd.size && !(*cwd = push(b, map_bytes(map, &a->cwd), a->cwd.size)))
+		return -SKERRY_BAD_ARGUMENT;
+	uint64_t random_address = push(b, random, 16);
+
+	uint64_t auxv[][2] = {
+		{ AT_PHDR, elf_headers(image) }, { AT_PHENT, image->header_size }, { AT_PHNUM, image->header_count },
+		{ AT_PAGESZ, SIZE_4K }, { AT_ENTRY, image->entry }, { AT_RANDOM, random_address },
+		{ AT_EXECFN, argv[0] }, { AT_UID, a->uid }, { AT_EUID, a->uid }, { AT_GID, a->gid }, { AT_EGID, a->gid },
+		{ AT_SECURE, 0 }, { AT_SKERRY, PROCESS_INFO_VADDR }, { AT_NULL, 0 },
+	};
+	/* argc must end up 16-byte aligned: argc, argv and its null, the environment and its null, auxv */
+	uint64_t size = 8 + (argc + 1) * 8 + (variables + 1) * 8 + sizeof(auxv);
+	if (!random_address || size + 16 > b->top)
+		return -SKERRY_BAD_ARGUMENT;
+	b->top = ((b->top - size) & ~15ull) + size;
+	push(b, auxv, sizeof(auxv));
+	push(b, envp, (variables + 1) * 8);
+	push(b, argv, (argc + 1) * 8);
+	push(b, &argc, 8);
+	return 0;
+}
+
+int stack_make(const struct map_application *a, const struct elf_image *image, int vspace, const uint64_t random[2],
+	       uint64_t *stack_pointer, uint64_t *cwd)
+{
+	int frames = memory_frames(OBJECT_FRAME_4K, FRAMES);
+	if (frames < 0)
+		return frames;
+	int arguments = frames + FRAMES - ARGUMENT_FRAMES;
+	struct builder b = { window_open(arguments, ARGUMENT_FRAMES), ARGUMENT_BYTES };
+	if (!b.memory)
+		return -SKERRY_NO_MEMORY;
+	int error = build(&b, a, image, random, cwd);
+	window_close(arguments, ARGUMENT_FRAMES);
+	*stack_pointer = address_of(&b);
+	if (error)
+		return error;
+	return vspace_map_range(vspace, frames, FRAMES, SIZE_4K, PROCESS_STACK_TOP - PROCESS_STACK_SIZE,
+				RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/errors.h>
+#include "channel.h"
+#include "clusters.h"
+#include "fault.h"
+#include "map.h"
+#include "results.h"
+#include "root.h"
+#include "reports.h"
+#include "run.h"
+#include "sample.h"
+#include "stats.h"
+#include "texts.h"
+
+/* A cluster speaks for its own applications only. */
+static bool owns(uint32_t cluster, uint32_t application)
+{
+	return application < map->application_count && map->application[application].cluster == cluster;
+}
+
+static void event(const char *name, uint32_t application, const char *field, uint64_t value)
+{
+	struct text *t = results_begin(name);
+	results_application(t, application);
+	if (field)
+		text_format(t, ",\"%s\":%lu", field, value);
+	results_end(t);
+}
+
+static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
+{
+	int place = cluster_place(cluster);
+	if (size != sizeof(*b) || place < 0)
+		return false;
+	cluster_kernel_set((uint32_t)place, b->kernel);
+	struct text *t = results_begin("boot");
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"kernel\":", cluster, b->tsc,
+		    b->tsc_hz, b->cores, b->stat);
+	text_json_string(t, cluster_kernel(cluster));
+	results_end(t);
+	run_happened(RUN_EVENT_BOOTED, (uint32_t)place, 0);
+	return true;
+}
+
+static bool started(uint32_t i, uint32_t kib)
+{
+	event("started", i, "memory", (uint64_t)kib * 1024);
+	sample_memory(i, (uint64_t)kib * 1024);
+	return true;
+}
+
+static bool about(uint32_t cluster, enum message_type type, const struct about_application *a)
+{
+	uint32_t i = a->application;
+	if (!owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i))
+		return false;
+	switch (type) {
+	case REPORT_STARTED:
+		return started(i, a->value);
+	case REPORT_FAILED:
+		event("failed", i, "error", a->value);
+		run_happened(RUN_EVENT_FAILED, i, 0);
+		return true;
+	case REPORT_SERVING:
+		if (!run_application(i)->serving)
+			event("serving", i, "tsc", read_tsc());
+		run_happened(RUN_EVENT_SERVING, i, 0);
+		return true;
+	case REPORT_ARRIVED:
+		run_happened(RUN_EVENT_ARRIVED, i, a->value);
+		return true;
+	case REPORT_EXITED:
+		event("exit", i, "status", a->value);
+		run_happened(RUN_EVENT_EXITED, i, a->value);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool fault(uint32_t cluster, const struct report_fault *f, size_t size)
+{
+	if (size != sizeof(*f) || !owns(cluster, f->application) ||
+	    !run_may_happen(RUN_EVENT_KILLED, f->application))
+		return false;
+	fault_publish(f);
+	run_happened(RUN_EVENT_KILLED, f->application, 0);
+	return true;
+}
+
+/* Counters that are not as they may be are told of by what is wrong with them. */
+static bool told(uint32_t cluster, const char *wrong)
+{
+	if (wrong)
+		channel_complain(cluster, wrong);
+	return true;
+}
+
+static bool counters(uint32_t cluster, enum message_type type, const struct report_record *r, size_t size)
+{
+	const size_t head = offsetof(struct report_record, word);
+	int place = cluster_place(cluster);
+	if (size < head || place < 0)
+		return false;
+	if (type == REPORT_STATS_CORE)
+		return told(cluster, stats_core_came((uint32_t)place, r, size));
+	if (type == REPORT_SAMPLE_CORE)
+		return told(cluster, sample_core_came((uint32_t)place, r, size));
+	return size % 8 == 0 && told(cluster, locks_publish((uint32_t)place, r, (size - head) / 8));
+}
+
+static bool stats(uint32_t cluster, const struct report_stats *s, size_t size)
+{
+	int place = cluster_place(cluster);
+	return size == sizeof(*s) && place >= 0 && told(cluster, stats_publish((uint32_t)place, s));
+}
+
+static bool memory(uint32_t cluster, const struct report_memory *m, size_t size)
+{
+	size_t head = offsetof(struct report_memory, each);
+	int place = cluster_place(cluster);
+	if (size < head || place < 0 || m->count > MAP_MAX_APPLICATIONS ||
+	    size != head + m->count * sizeof(m->each[0]))
+		return false;
+	for (uint32_t i = 0; i < m->count; i++)
+		if (!owns(cluster, m->each[i].application))
+			return false;
+	memory_publish(cluster, m);
+	run_happened(RUN_EVENT_FINISHED, (uint32_t)place, 0); /* the last thing a cluster says of a run */
+	return true;
+}
+
+static bool sample(uint32_t cluster, const struct report_sample *s, size_t size)
+{
+	int place = cluster_place(cluster);
+	if (size != sizeof(*s) || place < 0 || !s->tsc_hz || s->memory_free > s->memory_total)
+		return false;
+	sample_came((uint32_t)place, s);
+	return true;
+}
+
+/* A note of this manager to itself. */
+static bool unsent(uint32_t cluster, const struct about_application *a)
+{
+	if (cluster != ROOT->cluster || !run_may_happen(RUN_EVENT_UNSENT, a->application))
+		return false;
+	run_happened(RUN_EVENT_UNSENT, a->application, 0);
+	return true;
+}
+
+bool report_take(uint32_t cluster, enum message_type type, const void *body, size_t size)
+{
+	switch (type) {
+	case REPORT_BOOT:
+		return boot(cluster, body, size);
+	case REPORT_CONSOLE:
+	case REPORT_RESULT: {
+		const struct about_application *a = body;
+		return size >= sizeof(*a) &&
+		       text_publish(cluster, type, a, (const char *)(a + 1), size - sizeof(*a));
+	}
+	case REPORT_STARTED:
+	case REPORT_FAILED:
+	case REPORT_SERVING:
+	case REPORT_ARRIVED:
+	case REPORT_EXITED:
+		return size == sizeof(struct about_application) && about(cluster, type, body);
+	case NOTE_UNSENT:
+		return size == sizeof(struct about_application) && unsent(cluster, body);
+	case REPORT_FAULTED:
+		return fault(cluster, body, size);
+	case REPORT_STATS:
+		return stats(cluster, body, size);
+	case REPORT_STATS_CORE:
+	case REPORT_LOCKS:
+	case REPORT_SAMPLE_CORE:
+		return counters(cluster, type, body, size);
+	case REPORT_MEMORY:
+		return memory(cluster, body, size);
+	case REPORT_SAMPLE:
+		return sample(cluster, body, size);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When a program that has ended is started again. Times are in milliseconds; they never run backwards. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/cluster_map.h>
+
+enum { RESTART_WINDOW_MS = 60000, RESTART_DELAY_MOST_MS = 5000 };
+
+/* All zero: it was never started again. */
+struct restart_history {
+	uint64_t at[MAP_RESTART_LIMIT_MAX]; /* of its last restarts, that with number n at n modulo the maximum */
+	uint32_t count;
+	uint32_t in_a_row; /* each within RESTART_WINDOW_MS of the one before */
+};
+
+/* Whether it has been started again as often as it may within RESTART_WINDOW_MS. */
+bool restart_spent(const struct restart_history *history, const struct map_application *a, uint64_t now);
+/* Notes a restart. Returns how long to wait before it. */
+uint64_t restart_note(struct restart_history *history, const struct map_application *a, uint64_t now);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "channel.h"
+#include "clusters.h"
+#include "console.h"
+#include "map.h"
+#include "report.h"
+#include "restart.h"
+#include "results.h"
+#include "root.h"
+#include "run.h"
+
+enum { FINISH_MS = 2000 }; /* how long clusters may take for their last statistics */
+
+static struct run run;
+static uint64_t deadline; /* TSC, after RUN_FINISH */
+static struct restart_history history[MAP_MAX_APPLICATIONS];
+static uint64_t due[MAP_MAX_APPLICATIONS]; /* TSC, of those that are to be started again; else 0 */
+static uint32_t due_count;
+
+const struct run_application *run_application(uint32_t application) { return &run.application[application]; }
+
+bool run_may_happen(enum run_event_kind kind, uint32_t subject)
+{
+	return run_believes(&run, map, (struct run_event){ .kind = kind, .subject = subject });
+}
+
+/* --- actions --- */
+
+static void start(uint32_t application)
+{
+	const struct about_application body = { application, 0 };
+	if (order(map->application[application].cluster, ORDER_START, &body, sizeof(body)))
+		report(NOTE_UNSENT, &body, sizeof(body));
+}
+
+static void tell_all(enum message_type type, uint32_t application)
+{
+	const struct about_application body = { application, 0 };
+	order_all(type, &body, sizeof(body));
+}
+
+static uint64_t now_ms(void) { return read_tsc() / (ROOT->tsc_hz / 1000); }
+
+static void start_again(uint32_t application)
+{
+	const struct map_application *a = &map->application[application];
+	uint64_t delay = restart_note(&history[application], a, now_ms());
+	struct text *t = results_begin("restart");
+	results_application(t, application);
+	text_format(t, ",\"restarts\":%u,\"after_ms\":%lu", run.application[application].restarts, delay);
+	results_end(t);
+	console_print("%s ended and is started again in %lu ms", a->name, delay);
+	tell_all(ORDER_DOWN, application);
+	due[application] = read_tsc() + milliseconds(delay);
+	due_count++;
+}
+
+static void stay_down(uint32_t application)
+{
+	struct text *t = results_begin("stays-down");
+	results_application(t, application);
+	text_format(t, ",\"restarts\":%u", run.application[application].restarts);
+	results_end(t);
+	console_print("%s stays down: it was started again %u times in %u s", map->application[application].name,
+		      map->application[application].restart_limit, RESTART_WINDOW_MS / 1000);
+}
+
+/* The names of those that stay down, as a JSON list; nothing where there are none. */
+static void name_down(struct text *t)
+{
+	const char *before = ",\"down\":[";
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		if (!run.application[i].down)
+			continue;
+		text_format(t, "%s", before);
+		text_json_string(t, map->application[i].name);
+		console_print("%s stayed down", map->application[i].name);
+		before = ",";
+	}
+	if (before[1] == 0)
+		text_format(t, "]");
+}
+
+static void done(void)
+{
+	results_flush();
+	struct text *t = results_begin("done");
+	text_format(t, ",\"status\":%u,\"tsc\":%lu", run.status, read_tsc());
+	if (run.why) {
+		text_format(t, ",\"why\":");
+		text_json_string(t, run.why);
+	}
+	name_down(t);
+	results_end(t);
+	console_print("the run is over, %s", run.why ? run.why : "all went well");
+}
+
+static void perform(const struct run_action *action)
+{
+	switch (action->kind) {
+	case RUN_START:
+		start(action->value);
+		break;
+	case RUN_GIVE_UP:
+		console_print("%s is not started: it awaits one that ended", map->application[action->value].name);
+		break;
+	case RUN_SERVING:
+		tell_all(ORDER_SERVING, action->value);
+		break;
+	case RUN_RESTART:
+		start_again(action->value);
+		break;
+	case RUN_STAY_DOWN:
+		stay_down(action->value);
+		break;
+	case RUN_GONE:
+		tell_all(ORDER_GONE, action->value);
+		break;
+	case RUN_RELEASE:
+		order_all(ORDER_RELEASE, &action->value, sizeof(action->value));
+		break;
+	case RUN_FINISH:
+		deadline = read_tsc() + milliseconds(FINISH_MS);
+		order_all(ORDER_FINISH, NULL, 0);
+		break;
+	case RUN_DONE:
+		done();
+		break;
+	case RUN_POWER_OFF:
+		order_all(ORDER_POWER_OFF, &run.status, sizeof(run.status));
+		break;
+	}
+}
+
+/* --- events --- */
+
+void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
+{
+	static struct run_actions actions;
+	bool is_end = kind == RUN_EVENT_EXITED || kind == RUN_EVENT_KILLED || kind == RUN_EVENT_FAILED;
+	bool spent = is_end && subject < map->application_count &&
+		     restart_spent(&history[subject], &map->application[subject], now_ms());
+	run_step(&run, map, (struct run_event){ kind, subject, value, spent }, &actions);
+	for (uint32_t i = 0; i < actions.count; i++)
+		perform(&actions.action[i]);
+}
+
+void run_start(void)
+{
+	for (uint32_t i = 0; i < map->cluster_count; i++) {
+		uint32_t number = map->cluster[i].number;
+		run.cluster[i].absent = number != ROOT->cluster && !channel_alive(number);
+	}
+	run_happened(RUN_EVENT_START, 0, 0);
+}
+
+static void start_due(void)
+{
+	for (uint32_t i = 0; due_count && i < map->application_count; i++) {
+		if (!due[i] || read_tsc() < due[i])
+			continue;
+		due[i] = 0;
+		due_count--;
+		run_happened(RUN_EVENT_DUE, i, 0);
+	}
+}
+
+void run_tick(void)
+{
+	start_due();
+	if (run.phase == RUN_FINISHING && read_tsc() > deadline)
+		run_happened(RUN_EVENT_DEADLINE, 0, 0);
+}
+
+void run_cluster_lost(uint32_t cluster, const char *why)
+{
+	int place = cluster_place(cluster);
+	struct text *t = results_begin("cluster-lost");
+	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
+	text_json_string(t, why);
+	results_end(t);
+	if (place >= 0)
+		run_happened(RUN_EVENT_LOST, (uint32_t)place, 0);
+}

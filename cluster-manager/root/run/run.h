@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The run, as the primary drives it: when an application is started, when a
+ * barrier opens, when all is over. Other clusters only execute orders and report.
+ * The decisions are those of run-machine.h; this performs its actions.
+ */
+#pragma once
+
+#include "run-machine.h"
+
+/* Begins the run: applications that wait for nothing are ordered to start. The primary calls it once, with its channels open. */
+void run_start(void);
+/* Checks the deadline; at every wake-up of the service loop. */
+void run_tick(void);
+
+/* Performs what follows from an event. Never called in the middle of another. */
+void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value);
+/* Returns run_believes() of the run as it is: whether such an event can be true. */
+bool run_may_happen(enum run_event_kind kind, uint32_t subject);
+/* Publishes that a cluster is lost, and performs what follows from it. */
+void run_cluster_lost(uint32_t cluster, const char *why);
+
+/* Returns what the run knows of an application; `application` is an index in the map. */
+const struct run_application *run_application(uint32_t application);

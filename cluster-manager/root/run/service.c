@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What programs ask of their manager (process.h), and the loop that answers. */
+#include <string.h>
+#include "channel.h"
+#include "console.h"
+#include "deliver.h"
+#include "fault.h"
+#include "json.h"
+#include "life.h"
+#include "map.h"
+#include "memory.h"
+#include "orders.h"
+#include "power.h"
+#include "process.h"
+#include "report.h"
+#include "root.h"
+#include "run.h"
+#include "sample.h"
+#include "service.h"
+#include "timer.h"
+#include "waiters.h"
+#include "writers.h"
+
+enum { REQUESTS_SHARE = 8 }; /* served after a wake-up before the notification is looked at again */
+
+static int service_endpoint; /* that programs call and that their faults go to */
+static int notification;     /* bound to the thread that serves */
+
+/* The request in hand. */
+struct request {
+	uint32_t application;
+	struct message m;
+	const char *text; /* in the IPC buffer: gone with the next receive or capability-passing call */
+	size_t length;
+	bool answered;    /* or kept for later: no reply */
+};
+
+static int reply;
+
+/* The request's text, copied where invocations do not overwrite it. */
+static bool take_text(struct request *r)
+{
+	static char text[MANAGER_BYTES + 1];
+	unsigned words = message_words(r->m.info);
+	uint64_t length = r->m.word[0];
+	if (words < 1 || length > MANAGER_BYTES || words < 1 + (length + 7) / 8)
+		return false;
+	for (unsigned i = 1; i < words; i++) {
+		uint64_t word = i < MESSAGE_REGISTERS ? r->m.word[i] : IPC->words[i];
+		__builtin_memcpy(text + 8 * (i - 1), &word, 8);
+	}
+	text[length] = 0;
+	r->text = text;
+	r->length = length;
+	return true;
+}
+
+/* The caller is answered when `key` comes. */
+static int wait_for(struct request *r, enum wait_kind kind, uint32_t key)
+{
+	int next = reply_take();
+	int error = next < 0 ? next : waiter_add(kind, key, r->application, reply);
+	if (error) {
+		if (next >= 0)
+			reply_put(next);
+		return error;
+	}
+	reply = next;
+	r->answered = true;
+	return 0;
+}
+
+/*
+ * The writer is answered when its text has been passed on; at once if the text is
+ * kept and there is no place to let the writer wait. WAITERS_EACH texts are kept at most.
+ */
+static int write(struct request *r, enum manager_request label)
+{
+	int kept = writers_add(r->application, label, r->text, r->length);
+	if (kept > 0)
+		wait_for(r, WAIT_CONSOLE, r->application);
+	return kept < 0 ? kept : 0;
+}
+
+static int write_result(struct request *r)
+{
+	while (r->length && (r->text[r->length - 1] == '\n' || r->text[r->length - 1] == ' '))
+		r->length--;
+	if (!json_is_object(r->text, r->length))
+		return -SKERRY_BAD_ARGUMENT;
+	return write(r, MANAGER_RESULT);
+}
+
+static int barrier(struct request *r)
+{
+	uint64_t number = r->m.word[0];
+	if (message_words(r->m.info) < 1 || number == 0 || number > 1000000 ||
+	    !map->application[r->application].barrier)
+		return -SKERRY_BAD_ARGUMENT;
+	if (number <= barrier_released())
+		return 0;
+	int error = wait_for(r, WAIT_BARRIER, (uint32_t)number);
+	if (!error)
+		report_about(REPORT_ARRIVED, r->application, (uint32_t)number);
+	return error;
+}
+
+static int await(struct request *r)
+{
+	int wanted = map_find(map, r->text, r->length);
+	if (wanted < 0)
+		return -SKERRY_NOT_FOUND;
+	switch (application_fate((uint32_t)wanted)) {
+	case FATE_SERVING:
+		return 0;
+	case FATE_GONE:
+		return -SKERRY_PEER_DOWN;
+	default:
+		return wait_for(r, WAIT_SERVING, (uint32_t)wanted);
+	}
+}
+
+static int sample(struct request *r)
+{
+	int error = sample_ask();
+	return error > 0 ? wait_for(r, WAIT_SAMPLE, 0) : error;
+}
+
+/* The record's words, as a message. */
+static int read_sample(const struct request *r, struct message *answer)
+{
+	const void *record;
+	size_t size;
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	int error = sample_read(r->m.word[0], r->m.word[1], r->m.word[2], &record, &size);
+	if (error)
+		return error;
+	memcpy(IPC->words, record, size);
+	memcpy(answer->word, record, sizeof(answer->word));
+	answer->info = message_info(0, 0, (unsigned)(size / 8));
+	return 0;
+}
+
+static void fault(uint32_t application, const struct message *m)
+{
+	const struct report_fault body = fault_of(application, m);
+	life_end(application);
+	report(REPORT_FAULTED, &body, sizeof(body));
+}
+
+static void end(struct request *r)
+{
+	life_end(r->application);
+	r->answered = true;
+	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
+}
+
+static int handle(struct request *r, struct message *answer)
+{
+	uint64_t label = message_label(r->m.info);
+	if ((label == MANAGER_WRITE || label == MANAGER_RESULT || label == MANAGER_LOOKUP || label == MANAGER_AWAIT) &&
+	    !take_text(r))
+		return -SKERRY_TRUNCATED;
+	switch (label) {
+	case MANAGER_WRITE:
+		return write(r, MANAGER_WRITE);
+	case MANAGER_EXIT:
+		end(r);
+		return 0;
+	case MANAGER_RESULT:
+		return write_result(r);
+	case MANAGER_BARRIER:
+		return barrier(r);
+	case MANAGER_LOOKUP: {
+		int found = map_find(map, r->text, r->length);
+		if (found < 0)
+			return -SKERRY_NOT_FOUND;
+		answer->word[1] = map->application[found].ipv4;
+		answer->info = message_info(0, 0, 2);
+		return 0;
+	}
+	case MANAGER_SERVING:
+		life_serving(r->application);
+		return 0;
+	case MANAGER_AWAIT:
+		return await(r);
+	case MANAGER_SAMPLE:
+	case MANAGER_SAMPLE_READ:
+		if (!map->application[r->application].statistics || !is_primary())
+			return -SKERRY_NO_RIGHTS;
+		return label == MANAGER_SAMPLE ? sample(r) : read_sample(r, answer);
+	default:
+		return -SKERRY_BAD_LABEL;
+	}
+}
+
+static void power_button(void)
+{
+	if (is_primary()) {
+		run_happened(RUN_EVENT_BUTTON, 0, 0);
+	} else {
+		console_print("the power button of machine %u was pressed", map_cluster(map, ROOT->cluster)->machine);
+		mail_then_power_off(0);
+	}
+}
+
+/* A call or a fault of a program of ours. */
+static void serve(const struct message *m)
+{
+	uint64_t number = m->badge & ~BADGE_FAULT;
+	if (number == 0 || number > map->application_count || !process_started((uint32_t)number - 1))
+		return;
+	struct request r = { .application = (uint32_t)number - 1, .m = *m };
+	struct message answer = { 0 };
+	if (m->badge & BADGE_FAULT) {
+		fault(r.application, m);
+		return; /* the thread is suspended, nobody holds the reply object */
+	}
+	if (!reply_holds(reply))
+		return; /* sent, not called: nobody waits, so nothing is kept for an answer */
+	int error = handle(&r, &answer);
+	if (r.answered)
+		return;
+	if (error)
+		answer.info = message_info((uint64_t)-error, 0, 0);
+	ipc_reply((uint64_t)reply, &answer);
+}
+
+static void take_reply(void)
+{
+	reply = reply_take();
+	if (reply < 0)
+		manager_panic("no memory for a reply object (error %d)", -reply);
+}
+
+void service_init(int bound_notification)
+{
+	notification = bound_notification;
+	service_endpoint = memory_object(OBJECT_ENDPOINT, 0);
+	if (service_endpoint < 0)
+		manager_panic("no endpoint (error %d)", -service_endpoint);
+	processes_init(service_endpoint);
+	waiters_init();
+	take_reply();
+}
+
+/* Returns whether peers have more. */
+static bool serve_peers(void)
+{
+	bool more = channels_work();
+	if (is_primary()) {
+		run_tick();
+		sample_tick();
+	}
+	return more;
+}
+
+/* The same, after a wake-up: bits WAKE_*. */
+static bool serve_wake_up(uint64_t bits)
+{
+	bool more = serve_peers();
+	if (bits & (WAKE_TIMER | WAKE_OUTPUT))
+		writers_pass_on();
+	if (bits & WAKE_TIMER) {
+		channels_tick();
+		if (power_button_pressed())
+			power_button();
+	}
+	return more;
+}
+
+/*
+ * A pending notification ends a receive before a waiting request does, so peers
+ * that ring without end would starve the programs. Serves requests with the
+ * notification unbound; it stays pending meanwhile.
+ */
+static void serve_programs(void)
+{
+	tcb_unbind(ROOT_SLOT_TCB);
+	for (unsigned i = 0; i < REQUESTS_SHARE; i++) {
+		struct message m = { 0 };
+		if (ipc_nb_receive((uint64_t)service_endpoint, (uint64_t)reply, &m))
+			break;
+		serve(&m);
+	}
+	if (tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
+		manager_panic("the notification cannot be bound again");
+}
+
+_Noreturn void service_loop(void)
+{
+	bool more = true; /* the mailbox has more, or peers have, for which no doorbell rings again */
+	for (;;) {
+		struct message m = { 0 };
+		int error = more ? ipc_nb_receive((uint64_t)service_endpoint, (uint64_t)reply, &m) :
+				   ipc_receive((uint64_t)service_endpoint, (uint64_t)reply, &m);
+		if (error == -SKERRY_BUSY) { /* somebody is still held by it who could not be suspended */
+			console_print("a reply object is lost");
+			take_reply();
+		} else if (error == -SKERRY_WOULD_BLOCK) {
+			more = serve_peers();
+		} else if (error) {
+			manager_panic("receive failed (error %d)", -error);
+		} else if (message_label(m.info) == RECV_NOTIFICATION) {
+			more = serve_wake_up(m.badge);
+			serve_programs();
+		} else {
+			serve(&m);
+			if (more)
+				more = serve_peers();
+		}
+		uint64_t woken = waiters_woken();
+		if (woken)
+			more = serve_wake_up(woken);
+		more |= mail_deliver(); /* last: all of the above may have put something into the mailbox */
+	}
+}

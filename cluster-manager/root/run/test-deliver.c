@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a manager does with messages of its mailbox: it acts on one at a time, and complains about peers. */
+#define _GNU_SOURCE
+#include <string.h>
+#include <skerry/errors.h>
+#include "test-check.h"
+#include "test-place.h"
+
+#include "deliver.c"
+#include "report.c"
+
+enum { OWN = 1, OTHER = 2, TEXT = 3, DEEP = 100 };
+
+static struct cluster_map tested_map;
+const struct cluster_map *map = &tested_map;
+static bool room, good, nested, overflows;
+static unsigned texts, reports, taken, depth, lines, verdicts, chained, off, primary_lost;
+static const char *complaint, *lost_why;
+static enum message_type last_type;
+
+bool writers_came(uint32_t cluster, size_t length)
+{
+	CHECK(cluster == OTHER && length <= TEXT);
+	texts++;
+	return room;
+}
+
+bool writers_report_came(uint32_t cluster, size_t size)
+{
+	CHECK(cluster == OTHER && size == sizeof(struct about_application) + TEXT);
+	reports++;
+	return room;
+}
+
+/* A report makes an order to this cluster, an order a report of it: neither is handled within the other. */
+bool report_take(uint32_t cluster, enum message_type type, const void *body, size_t size)
+{
+	(void)cluster, (void)body, (void)size;
+	nested |= depth++ > 0;
+	taken++;
+	last_type = type;
+	if (chained && chained--)
+		order_all(ORDER_SERVING, &(struct about_application){ 0 }, sizeof(struct about_application));
+	if (overflows)
+		while (!order(OWN, ORDER_GONE, &(struct about_application){ 0 }, sizeof(struct about_application)))
+			;
+	overflows = false;
+	depth--;
+	return good;
+}
+
+bool order_execute(enum message_type type, const void *body, size_t size)
+{
+	(void)body, (void)size;
+	nested |= depth++ > 0;
+	taken++;
+	last_type = type;
+	if (chained && chained--)
+		report_about(REPORT_SERVING, 0, 0);
+	depth--;
+	return good;
+}
+
+void writers_primary_lost(void) { primary_lost++; }
+void channel_complain(uint32_t cluster, const char *what)
+{
+	CHECK(cluster == OTHER && !complaint);
+	complaint = what;
+}
+int channel_send(uint32_t cluster, uint16_t type, const void *body, size_t size)
+{
+	(void)cluster, (void)type, (void)body, (void)size;
+	return 0;
+}
+void channel_broadcast(uint16_t type, const void *body, size_t size) { (void)type, (void)body, (void)size; }
+void console_print(const char *format, ...)
+{
+	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc", .size = TEXT };
+	(void)format;
+	lines++;
+	if (!is_primary())
+		CHECK(!mailbox_put(&mail));
+}
+void text_pass(enum message_type type, uint32_t application, const char *text, size_t length)
+{
+	CHECK(type == REPORT_CONSOLE && application == ABOUT_MANAGER && length == TEXT && !memcmp(text, "abc", TEXT));
+	texts++;
+}
+void run_cluster_lost(uint32_t cluster, const char *why)
+{
+	CHECK(cluster == OTHER && !strcmp(why, "it is gone"));
+	lost_why = why;
+}
+void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
+{
+	CHECK(kind == RUN_EVENT_MAIL_LOST && !subject && !value);
+	verdicts++;
+}
+void power_off(uint32_t status)
+{
+	struct mail mail;
+	CHECK(status == 1 && !mailbox_take(&mail));
+	off++;
+}
+
+static void deliver_all(void)
+{
+	while (mail_deliver())
+		;
+}
+
+static const char *came_with(enum message_type type, const void *body, size_t size)
+{
+	const struct mail mail = { .kind = MAIL_PEER, .type = (uint16_t)type, .cluster = OTHER, .body = body, .size = size };
+	complaint = NULL;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	return complaint;
+}
+
+static const char *came(enum message_type type)
+{
+	const char body[sizeof(struct about_application) + TEXT] = { 0 };
+	return came_with(type, body, sizeof(body));
+}
+
+/* A message for which there is no room is dropped for that reason, not as a forbidden one. */
+static void no_room(void)
+{
+	static const enum message_type printed[] = { REPORT_CONSOLE, REPORT_RESULT, REPORT_BOOT, REPORT_STATS_CORE,
+						     REPORT_STATS, REPORT_LOCKS, REPORT_MEMORY };
+	for (unsigned i = 0; i < sizeof(printed) / sizeof(*printed); i++) {
+		unsigned before = taken;
+		const char *why = (room = false, came(printed[i]));
+		CHECK(why && strstr(why, "room") && taken == before);
+		room = good = true;
+		CHECK(!came(printed[i]) && taken == before + 1);
+		good = false;
+		why = came(printed[i]);
+		CHECK(why && strstr(why, "may not send"));
+	}
+	CHECK(texts == 2 * 3 && reports == 5 * 3);
+	CHECK(came_with(REPORT_CONSOLE, "", 1)); /* shorter than any */
+}
+
+/* A report of which nothing is printed needs no room. An order is the primary's only, and a report is for it only. */
+static void others(void)
+{
+	room = false, good = true;
+	CHECK(!came(REPORT_SERVING));
+	CHECK(strstr(came(ORDER_START), "may not send"));
+	tested_map.primary = OTHER;
+	CHECK(!came(ORDER_START));
+	room = true;
+	CHECK(strstr(came(REPORT_SERVING), "may not send") && strstr(came(REPORT_CONSOLE), "may not send"));
+	tested_map.primary = OWN;
+}
+
+/* Orders that make reports that make orders: one after another, a bounded number in a call; nobody complains of itself. */
+static void loopback(void)
+{
+	unsigned before = taken, calls = 1;
+	good = false;
+	complaint = NULL;
+	chained = DEEP;
+	CHECK(!report_about(REPORT_SERVING, 0, 0) && taken == before);
+	for (; mail_deliver(); calls++)
+		CHECK(taken - before == calls * WORK_BUDGET);
+	CHECK(taken - before == DEEP + 1 && calls == DEEP / WORK_BUDGET + 1 && !nested && !complaint);
+	for (unsigned i = 0; i < 2; i++) /* own bulk needs no room at the ports */
+		CHECK(!report(i ? REPORT_SAMPLE : REPORT_STATS, "12345678", 8));
+	room = false;
+	deliver_all();
+	CHECK(last_type == REPORT_SAMPLE && !complaint);
+}
+
+/* Where even an order of its own is lost, the run ends; all that was kept is handled. */
+static void overflow(void)
+{
+	unsigned before = taken;
+	verdicts = lines = 0;
+	overflows = true;
+	CHECK(!report_about(REPORT_EXITED, 0, 0));
+	deliver_all();
+	CHECK(taken - before > 4000 && verdicts == 1 && lines == 1);
+	while (!report(REPORT_SAMPLE, "12345678", 8))
+		;
+	deliver_all();
+	CHECK(verdicts == 1 && lines == 2);
+}
+
+static void peer_is_lost(void)
+{
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = OTHER, .body = "it is gone", .size = 11 };
+	lines = off = texts = 0;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	CHECK(lost_why && lines == 1 && !primary_lost && !off);
+	tested_map.primary = OTHER;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	CHECK(primary_lost == 1 && !off);
+	tested_map.shutdown_when_done = tested_map.cluster[0].devices = true;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	CHECK(primary_lost == 2 && off == 1 && texts == 2); /* the line about it is out before */
+	tested_map.primary = OWN;
+}
+
+/* A line of this manager's own goes the way of its programs' lines. */
+static void own_line(void)
+{
+	const struct mail mail = { .kind = MAIL_OWN_BULK, .type = REPORT_CONSOLE, .cluster = OWN, .body = "abc", .size = TEXT };
+	texts = 0;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	CHECK(texts == 1);
+}
+
+int main(void)
+{
+	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
+	if (!root)
+		return SKIPPED;
+	root->cluster = tested_map.primary = OWN;
+	tested_map.cluster_count = 2;
+	tested_map.cluster[0].number = OWN;
+	tested_map.cluster[1].number = OTHER;
+	no_room();
+	others();
+	loopback();
+	overflow();
+	peer_is_lost();
+	own_line();
+	return failures != 0;
+}

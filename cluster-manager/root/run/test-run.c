@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The run in every order of events. A model of the world (programs, clusters, a
+ * button) offers all events that can happen next; each is tried from each state
+ * that can be reached. What the run must never do is checked at every action,
+ * what it must have done in every state where nothing more can happen by itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "run-machine.h"
+#include "test-check.h"
+#include "test-run-world.c"
+
+/* --- what can happen --- */
+
+static void explore(const struct state *before);
+
+static void follows(struct state *after, struct run_event event)
+{
+	static struct run_actions actions;
+	uint32_t restarts = 0;
+	run_step(&after->run, map, event, &actions);
+	for (uint32_t i = 0; i < actions.count; i++)
+		check_action(&after->world, event, &after->run, actions.action[i]);
+	for (uint32_t i = 0; i < map->application_count; i++) { /* the state is the same after the second as after the first */
+		restarts += after->run.application[i].restarts;
+		after->run.application[i].restarts = 0;
+	}
+	CHECK(restarts == (actions.count && actions.action[0].kind == RUN_RESTART));
+	again += restarts;
+	check_state(after);
+	explore(after);
+}
+
+/* The event, with what it stands for done to the world already. */
+static void happens(struct state *after, enum run_event_kind kind, uint32_t subject, uint32_t value)
+{
+	follows(after, (struct run_event){ kind, subject, value, false });
+}
+
+/* The end of a program, which may be once too often. */
+static void ends_so(const struct state *s, struct state *after, enum run_event_kind kind, uint32_t i, uint32_t value, uint8_t faults)
+{
+	for (unsigned spent = 0; spent < (map->application[i].restart ? 2 : 1); spent++) {
+		if (s->world.faults + faults + spent > faults_allowed)
+			break;
+		*after = *s;
+		after->world.faults += faults + spent;
+		after->world.program[i].life = kind == RUN_EVENT_EXITED ? EXITED : BROKEN;
+		after->world.program[i].status = (uint8_t)value;
+		follows(after, (struct run_event){ kind, i, value, spent });
+	}
+}
+
+static bool may_fail(const struct state *s) { return s->world.faults < faults_allowed; }
+
+/* A program of a cluster that is lost says nothing more. Returns whether something happens by itself. */
+static bool program_events(const struct state *s, uint32_t i, struct state *after)
+{
+	const uint8_t life = s->world.program[i].life;
+	const uint8_t released = s->world.released, arrived = s->world.program[i].arrived;
+	const uint8_t next = (arrived < released ? released : arrived) + 1; /* a barrier that is open lets it pass */
+	const bool waits = s->world.program[i].arrived > s->world.released;
+	const bool faulty = may_fail(s);
+	struct world *w = &after->world;
+	bool moves = false;
+	if (life == ORDERED) {
+		*after = *s, w->program[i].life = ALIVE, happens(after, RUN_EVENT_STARTED, i, 0);
+		ends_so(s, after, RUN_EVENT_FAILED, i, 0, 1);
+		if (faulty && map->application[i].cluster)
+			*after = *s, w->faults++, w->program[i].life = BROKEN, happens(after, RUN_EVENT_UNSENT, i, 0);
+		return true;
+	}
+	if (life == PAUSED) {
+		*after = *s, happens(after, RUN_EVENT_DUE, i, 0);
+		return true;
+	}
+	if (life != ALIVE)
+		return false;
+	if (!is_counted(i)) { /* a server, which says twice that it serves */
+		*after = *s, w->program[i].serving = true, happens(after, RUN_EVENT_SERVING, i, 0);
+		moves = !s->world.program[i].serving;
+	} else if (!waits && next <= BARRIERS) {
+		*after = *s, w->program[i].arrived = next, happens(after, RUN_EVENT_ARRIVED, i, next);
+		moves = true;
+	} else if (!waits) {
+		ends_so(s, after, RUN_EVENT_EXITED, i, 0, 0);
+		moves = true;
+	}
+	if (!waits)
+		ends_so(s, after, RUN_EVENT_EXITED, i, 3, 1);
+	ends_so(s, after, RUN_EVENT_KILLED, i, 0, 1);
+	return moves;
+}
+
+static bool cluster_events(const struct state *s, uint32_t place, struct state *after)
+{
+	struct world *w = &after->world;
+	bool lost = s->world.cluster[place].lost;
+	if (place && !lost && may_fail(s))
+		*after = *s, w->faults++, w->cluster[place].lost = true, happens(after, RUN_EVENT_LOST, place, 0);
+	if (lost) /* it starts again, with none of its programs */
+		*after = *s, w->cluster[place].lost = false, happens(after, RUN_EVENT_BOOTED, place, 0);
+	if (lost || !s->world.ordered_to_finish || s->world.cluster[place].finished)
+		return false;
+	*after = *s, w->cluster[place].finished = true, happens(after, RUN_EVENT_FINISHED, place, 0);
+	return true;
+}
+
+static void run_events(const struct state *s, struct state *after)
+{
+	struct world *w = &after->world;
+	if (s->world.ordered_to_finish && !s->world.done && may_fail(s))
+		*after = *s, w->faults++, w->late = true, happens(after, RUN_EVENT_DEADLINE, 0, 0);
+	if (!s->world.pressed && may_fail(s))
+		*after = *s, w->faults++, w->pressed = true, happens(after, RUN_EVENT_BUTTON, 0, 0);
+	if (!s->world.mail_lost && may_fail(s))
+		*after = *s, w->faults++, w->mail_lost = true, happens(after, RUN_EVENT_MAIL_LOST, 0, 0);
+}
+
+/* Reports of programs that do not run, and of what is not in the map, change nothing. */
+static void check_lies(const struct state *s)
+{
+	static struct run_actions actions;
+	static struct run before, after;
+	before = after = s->run;
+	for (uint32_t i = 0; i <= map->application_count; i++)
+		for (unsigned kind = RUN_EVENT_STARTED; kind <= RUN_EVENT_FINISHED; kind++) {
+			const struct run_event event = { (enum run_event_kind)kind, kind >= RUN_EVENT_BOOTED ? UINT32_MAX : i, 1, false };
+			const uint8_t life = i < map->application_count ? s->world.program[i].life : BROKEN;
+			if (kind < RUN_EVENT_DUE ? life == ORDERED || life == ALIVE : kind == RUN_EVENT_DUE && life == PAUSED)
+				continue;
+			run_step(&after, map, event, &actions);
+			CHECK(!run_believes(&before, map, event) && !actions.count && !memcmp(&before, &after, sizeof(before)));
+		}
+}
+
+static uint64_t hash(const struct state *s)
+{
+	uint64_t h = 14695981039346656037ull;
+	const struct run *r = &s->run;
+	const void *part[] = { &s->world, r->application, r->cluster, &r->why };
+	const size_t size[] = { sizeof(s->world), APPLICATIONS * sizeof(r->application[0]), CLUSTERS * sizeof(r->cluster[0]),
+				sizeof(r->why) };
+	for (unsigned p = 0; p < 4; p++)
+		for (size_t i = 0; i < size[p]; i++)
+			h = (h ^ ((const uint8_t *)part[p])[i]) * 1099511628211ull;
+	for (unsigned i = 0; i < 3; i++)
+		h = (h ^ (i == 0 ? r->phase : i == 1 ? r->status : r->released)) * 1099511628211ull;
+	h = (h ^ r->switch_off) * 1099511628211ull;
+	return h ^ h >> 32 ? h ^ h >> 32 : 1;
+}
+
+static bool is_new(const struct state *s)
+{
+	uint64_t h = hash(s);
+	uint32_t place = (uint32_t)h % SEEN;
+	for (; seen[place]; place = (place + 1) % SEEN)
+		if (seen[place] == h)
+			return false;
+	seen[place] = h;
+	if (++states == SEEN / 2) {
+		fprintf(stderr, "more states than the table holds\n");
+		exit(1);
+	}
+	return true;
+}
+
+static void explore(const struct state *s)
+{
+	if (failures || !is_new(s))
+		return;
+	struct state *after = malloc(sizeof(*after));
+	bool moves = false;
+	check_lies(s);
+	for (uint32_t i = 0; i < map->application_count; i++)
+		moves |= program_events(s, i, after);
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		moves |= cluster_events(s, i, after);
+	run_events(s, after);
+	free(after);
+	if (moves)
+		return;
+	/* Nothing more happens by itself: the run is over, with the verdict that is due. */
+	ends++;
+	CHECK(s->world.done && s->run.phase == RUN_OVER && (s->run.status == 0) == s->world.all_right);
+	CHECK(s->world.faults || (s->world.all_right && !s->run.why && s->world.released == BARRIERS));
+}
+
+/* --- the runs --- */
+
+static void awaits(uint32_t application, uint16_t awaited)
+{
+	struct map_list *list = &tested_map.application[application].await;
+	if (!list->size)
+		list->offset = 64 * application;
+	memcpy(tested_map.pool + list->offset + list->size, &awaited, sizeof(awaited));
+	list->size += sizeof(awaited);
+}
+
+/* A program on each cluster and a fourth one on the last; those of `counted` (bits) count. */
+static void make_map(bool shuts_down, unsigned counted, uint32_t clusters)
+{
+	tested_map = (struct cluster_map){ .cluster_count = clusters, .application_count = APPLICATIONS,
+					   .shutdown_when_done = shuts_down };
+	for (uint32_t i = 0; i < clusters; i++)
+		tested_map.cluster[i].number = NUMBER * i;
+	for (uint32_t i = 0; i < APPLICATIONS; i++) {
+		tested_map.application[i].cluster = NUMBER * (i < clusters ? i : clusters - 1);
+		tested_map.application[i].barrier = counted >> i & 1;
+	}
+}
+
+static void run_all(const char *name, uint8_t faults)
+{
+	struct state *first = calloc(1, sizeof(*first));
+	memset(seen, 0, SEEN * sizeof(*seen));
+	faults_allowed = faults;
+	states = ends = successes = again = 0;
+	happens(first, RUN_EVENT_START, 0, 0);
+	printf("%s, %u faults: %u states, %u ends, %u successes, %u restarts\n", name, faults, states, ends, successes, again);
+	CHECK(ends && successes);
+	free(first);
+}
+
+/* A server and its clients; servers in a row; nobody awaits anybody. */
+static void run_kinds(bool shuts_down, uint32_t clusters, uint8_t faults)
+{
+	make_map(shuts_down, 0xc, clusters);
+	awaits(2, 0), awaits(2, 1), awaits(3, 0);
+	run_all("two servers, two clients", faults);
+	make_map(shuts_down, 0x8, clusters);
+	awaits(3, 2), awaits(2, 1), awaits(1, 0);
+	run_all("each awaits the one before", faults);
+	make_map(shuts_down, 0x1, clusters);
+	awaits(0, 1), awaits(1, 2), awaits(2, 3);
+	run_all("each awaits the one behind", faults);
+	make_map(shuts_down, 0x7, clusters);
+	awaits(3, 0), tested_map.application[0].barrier = false;
+	run_all("a server behind a server", faults);
+}
+
+/* Servers that are started again, a client that is so after a failure, and one that counts and never ends. */
+static void run_restarts(bool shuts_down, uint8_t faults)
+{
+	make_map(shuts_down, 0xc, 2);
+	awaits(2, 0), awaits(3, 1);
+	tested_map.application[0].restart = MAP_RESTART_ALWAYS;
+	tested_map.application[2].restart = MAP_RESTART_ON_FAILURE;
+	run_all("servers and a client that start again", faults);
+	CHECK(!faults || again);
+	make_map(shuts_down, 0x7, 2);
+	awaits(1, 3);
+	tested_map.application[2].restart = MAP_RESTART_ALWAYS;
+	tested_map.application[3].restart = MAP_RESTART_ON_FAILURE;
+	run_all("one that counts and never ends", faults);
+	CHECK(again);
+}
+
+int main(void)
+{
+	seen = calloc(SEEN, sizeof(*seen));
+	for (unsigned shuts_down = 0; shuts_down < 2; shuts_down++)
+		for (uint32_t clusters = 2; clusters <= CLUSTERS; clusters++)
+			for (uint8_t faults = 0; faults <= FAULTS_MAX; faults++)
+				run_kinds(shuts_down, clusters, faults);
+	for (unsigned shuts_down = 0; shuts_down < 2; shuts_down++)
+		for (uint8_t faults = 0; faults <= FAULTS_MAX; faults++)
+			run_restarts(shuts_down, faults);
+	return failures != 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a program can make its manager keep: nothing by sending, little by calling, and never what others need. */
+#define _GNU_SOURCE
+#include "channel.h"
+#include "console.h"
+#include "deliver.h"
+#include "fault.h"
+#include "json.h"
+#include "life.h"
+#include "map.h"
+#include "memory.h"
+#include "orders.h"
+#include "power.h"
+#include "process.h"
+#include "report.h"
+#include "root.h"
+#include "run.h"
+#include "sample.h"
+#include "test-check.h"
+#include "test-place.h"
+#include "writers.h"
+
+enum { REPLIES = 4096, HOSTILE = 0, HONEST = 1, AWAITED = 2, APPLICATIONS = 3 };
+
+/* The kernel: which reply objects hold a caller, what was answered, and a notification that waits. */
+static bool holds[REPLIES];
+static uint64_t pending;
+static int objects;
+static unsigned answers, reports, served;
+static int written; /* what writers_add() says */
+static uint64_t last_answer;
+
+static int test_nb_receive(uint64_t endpoint, uint64_t reply, struct message *m)
+{
+	(void)endpoint;
+	if (holds[reply])
+		return -SKERRY_BUSY;
+	if (!pending)
+		return -SKERRY_WOULD_BLOCK;
+	m->info = message_info(RECV_NOTIFICATION, 0, 0);
+	m->badge = pending;
+	pending = 0;
+	return 0;
+}
+
+static int test_reply(uint64_t reply, const struct message *m)
+{
+	if (!holds[reply])
+		return -SKERRY_NO_REPLY;
+	holds[reply] = false;
+	answers++;
+	last_answer = message_label(m->info);
+	return 0;
+}
+
+static int never_returns(void) { return -SKERRY_DELETED; }
+
+#define ipc_nb_receive test_nb_receive
+#define ipc_reply      test_reply
+#define ipc_receive(endpoint, reply, m) never_returns()
+#define tcb_bind(ipc, tcb, notification) ((void)(notification), 0)
+#define tcb_unbind(tcb) ((void)0)
+#include "waiters.c"
+#include "life.c"
+#include "service.c"
+
+static struct cluster_map tested_map;
+const struct cluster_map *map = &tested_map;
+
+int memory_object(enum skerry_object type, unsigned size_bits)
+{
+	(void)size_bits;
+	CHECK(type == OBJECT_ENDPOINT || type == OBJECT_REPLY);
+	return objects + 1 < REPLIES ? ++objects : -SKERRY_NO_MEMORY;
+}
+
+int map_find(const struct cluster_map *m, const char *name, size_t length)
+{
+	for (uint32_t i = 0; i < m->application_count; i++)
+		if (length == 1 && m->application[i].name[0] == *name)
+			return (int)i;
+	return -1;
+}
+
+_Noreturn void manager_panic(const char *format, ...)
+{
+	fprintf(stderr, "manager panics: %s\n", format);
+	_Exit(1);
+}
+
+enum application_fate application_fate(uint32_t application) { (void)application; return FATE_PENDING; }
+uint32_t barrier_released(void) { return 0; }
+bool process_started(uint32_t application) { (void)application; return true; }
+void processes_init(int endpoint) { CHECK(endpoint > 0); }
+void process_kill(uint32_t application) { (void)application; }
+int process_start(uint32_t application) { (void)application; return 0; }
+uint64_t process_memory(uint32_t application) { (void)application; return 0; }
+bool sockets_used(uint32_t application) { (void)application; return false; }
+int sockets_peer(uint32_t application) { (void)application; return -1; }
+int sample_ask(void) { return 1; }
+int sample_read(uint64_t kind, uint64_t index, uint64_t core, const void **record, size_t *size)
+{
+	(void)kind, (void)index, (void)core, (void)record, (void)size;
+	return -SKERRY_WOULD_BLOCK;
+}
+void sample_tick(void) { }
+void run_tick(void) { }
+void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value) { (void)kind, (void)subject, (void)value; }
+bool power_button_pressed(void) { return false; }
+bool channels_work(void) { return false; }
+void channels_tick(void) { }
+void console_print(const char *format, ...) { (void)format; }
+int writers_add(uint32_t application, enum manager_request label, const char *text, size_t length)
+{
+	(void)application, (void)label, (void)text, (void)length;
+	return written;
+}
+void writers_pass_on(void) { }
+void writers_flush(uint32_t application) { (void)application; }
+bool mail_deliver(void) { return false; }
+void mail_then_power_off(uint32_t status) { (void)status; }
+struct report_fault fault_of(uint32_t application, const struct message *m) { (void)m; return (struct report_fault){ .application = application }; }
+bool json_is_object(const char *text, size_t length) { (void)text, (void)length; return true; }
+int report(enum message_type type, const void *body, size_t size)
+{
+	(void)body, (void)size;
+	reports++;
+	served += type == REPORT_SERVING;
+	return 0;
+}
+int report_about(enum message_type type, uint32_t application, uint32_t value)
+{
+	const struct about_application body = { application, value };
+	return report(type, &body, sizeof(body));
+}
+
+/* A request of one word, or of a text of one byte. */
+static void request(uint32_t application, enum manager_request label, uint64_t word, char text, bool call)
+{
+	struct message m = { .badge = application + 1, .info = message_info(label, 0, text ? 2 : 1),
+			     .word = { text ? 1 : word, (uint64_t)text } };
+	holds[reply] = call;
+	int used = reply;
+	serve(&m);
+	if (!call)
+		CHECK(!holds[used]);
+}
+
+/* Nothing of what is sent is kept, whatever it asks for. */
+static void sent(void)
+{
+	unsigned before = reports;
+	for (unsigned i = 0; i < 1000; i++) {
+		request(HOSTILE, MANAGER_AWAIT, 0, 'a', false);
+		request(HOSTILE, MANAGER_BARRIER, i + 1, 0, false);
+		request(HOSTILE, MANAGER_SAMPLE, 0, 0, false);
+		request(HOSTILE, MANAGER_SERVING, 0, 0, false);
+	}
+	CHECK(reports == before && answers == 0 && objects < 4);
+}
+
+/* Threads that call, are stopped by another thread and call again: only those that still wait count. */
+static void stopped(void)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		int used = reply;
+		request(HOSTILE, MANAGER_AWAIT, 0, 'c', true);
+		CHECK(holds[used]);
+		holds[used] = false;
+	}
+	CHECK(answers == 0 && objects < 2 * WAITERS_EACH);
+}
+
+/* As many threads as may wait do; one more is refused, and other programs are not concerned. */
+static void called(void)
+{
+	for (unsigned i = 0; i < WAITERS_EACH; i++)
+		request(HOSTILE, MANAGER_AWAIT, 0, 'c', true);
+	CHECK(answers == 0);
+	request(HOSTILE, MANAGER_SAMPLE, 0, 0, true);
+	CHECK(answers == 1 && last_answer == SKERRY_NO_RESOURCE);
+	request(HONEST, MANAGER_BARRIER, 1, 0, true);
+	request(HONEST, MANAGER_AWAIT, 0, 'c', true);
+	request(HONEST, MANAGER_SAMPLE, 0, 0, true);
+	CHECK(answers == 1);
+	waiters_wake(WAIT_BARRIER, 1, SKERRY_OK);
+	waiters_wake(WAIT_SAMPLE, 0, SKERRY_OK);
+	CHECK(answers == 3 && last_answer == SKERRY_OK);
+	waiters_wake(WAIT_SERVING, AWAITED, SKERRY_PEER_DOWN);
+	CHECK(answers == 3 + WAITERS_EACH + 1 && last_answer == SKERRY_PEER_DOWN);
+}
+
+/* A text that is kept is a success, whether or not there is a place to let its writer wait; one that is not is refused. */
+static void writes(void)
+{
+	unsigned before = answers;
+	written = 1;
+	for (unsigned i = 0; i < WAITERS_EACH; i++)
+		request(HOSTILE, MANAGER_WRITE, 0, 'c', true);
+	CHECK(answers == before);
+	request(HOSTILE, MANAGER_WRITE, 0, 'c', true);
+	CHECK(answers == before + 1 && last_answer == SKERRY_OK);
+	written = -SKERRY_NO_RESOURCE;
+	request(HOSTILE, MANAGER_WRITE, 0, 'c', true);
+	CHECK(answers == before + 2 && last_answer == SKERRY_NO_RESOURCE);
+	written = 0;
+	request(HOSTILE, MANAGER_WRITE, 0, 'c', true);
+	CHECK(answers == before + 3 && last_answer == SKERRY_OK);
+	waiters_wake(WAIT_CONSOLE, HOSTILE, SKERRY_OK);
+	CHECK(answers == before + 3 + WAITERS_EACH);
+}
+
+/* A look at a reply object takes no wake-up from the service loop. */
+static void wake_ups(void)
+{
+	waiters_woken();
+	pending = WAKE_TIMER;
+	request(HONEST, MANAGER_LOOKUP, 0, 'a', false);
+	CHECK(!pending && waiters_woken() == WAKE_TIMER && waiters_woken() == 0);
+}
+
+static void says_it_again(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		request(HOSTILE, MANAGER_SERVING, 0, 0, true);
+	CHECK(served == 1);
+	request(HONEST, MANAGER_SERVING, 0, 0, true);
+	CHECK(served == 2);
+}
+
+int main(void)
+{
+	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)) || !test_place(ROOT_IPC_BUFFER_VADDR, sizeof(struct ipc_buffer)))
+		return SKIPPED;
+	tested_map.cluster_count = 1;
+	tested_map.application_count = APPLICATIONS;
+	for (uint32_t i = 0; i < APPLICATIONS; i++) {
+		tested_map.application[i].name[0] = (char)('a' + i);
+		tested_map.application[i].barrier = tested_map.application[i].statistics = true;
+	}
+	service_init(1);
+	sent();
+	stopped();
+	called();
+	writes();
+	wake_ups();
+	says_it_again();
+	return failures != 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). No more
+ * than WRITERS_WINDOW bytes of it wait anywhere for the ports; what programs
+ * write beyond that is kept here, each program's own, while the writer waits
+ * for its answer, and leaves line by line, programs in turn. The primary tells
+ * the other managers what of theirs it has written (ORDER_WRITTEN).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <skerry/process.h>
+
+enum {
+	WRITERS_WINDOW = 4096,
+	WRITERS_OWED_MAX = 65536, /* the primary: so much of another cluster's may wait; a manager's own lines know no window */
+};
+
+/*
+ * 0: it was passed on. 1: it is kept, and WAIT_CONSOLE with the application as key comes when it has been.
+ * NO_RESOURCE: WAITERS_EACH texts of the application are kept already; nothing of this one is.
+ */
+int writers_add(uint32_t application, enum manager_request label, const char *text, size_t length);
+
+/* The application ended: passes on all that it has written. */
+void writers_flush(uint32_t application);
+
+/* Passes on what there is room for; after WAKE_OUTPUT, at every tick, and when the primary has written. */
+void writers_pass_on(void);
+
+/* The primary has written these bytes of the texts that were sent to it: sends what there is room for now. */
+void writers_written(uint32_t bytes);
+/* The primary is lost: nothing waits for it any more. Caller has made texts_go_to_primary() false. */
+void writers_primary_lost(void);
+
+/* The primary: a text of another cluster came. False: that cluster was not allowed to send it yet. */
+bool writers_came(uint32_t cluster, size_t length);
+/* A report of another kind came that makes lines of results. The same. */
+bool writers_report_came(uint32_t cluster, size_t size);
