@@ -15,7 +15,7 @@ struct __attribute__((packed)) rsdp {
 	uint64_t xsdt;
 	uint8_t extended_checksum, reserved[3];
 };
-enum { RSDP_OLD_SIZE = 20, HEADER_SIZE = 36, TABLE_MAX = 1 << 20, RESERVED_FIRST = 0xa0000 };
+enum { RSDP_OLD_SIZE = 20, HEADER_SIZE = 36, TABLE_MAX = 1 << 20, RESERVED_FIRST = 0xa0000, TABLES_MAX = 256 };
 
 static bool sums_to_zero(const void *data, uint64_t size)
 {
@@ -51,13 +51,13 @@ static uint64_t find_rsdp(void)
 	return found != 0 ? found : scan(0xe0000, 0x20000);
 }
 
-/* A whole and sound table, or NULL. `signature` NULL: any. */
+/* A whole and sound table of this signature, or NULL. */
 static const uint8_t *table_at(uint64_t address, const char *signature, uint32_t *length)
 {
 	const uint8_t *table = address == 0 ? NULL : acpi_memory(address, HEADER_SIZE);
 	char name[5] = "";
 
-	if (table == NULL || (signature != NULL && memcmp(table, signature, 4) != 0))
+	if (table == NULL || memcmp(table, signature, 4) != 0)
 		return NULL;
 	memcpy(name, table, 4);
 	memcpy(length, table + 4, sizeof *length);
@@ -73,7 +73,7 @@ static const uint8_t *table_at(uint64_t address, const char *signature, uint32_t
 
 struct root {
 	const uint8_t *table; /* XSDT or RSDT */
-	uint32_t length, width; /* width: bytes of each pointer in it */
+	uint32_t length, width, count; /* width: bytes of each pointer in it; count: pointers */
 };
 
 static struct root find_root(const struct machine *m)
@@ -81,6 +81,8 @@ static struct root find_root(const struct machine *m)
 	const struct rsdp *rsdp = m->rsdp == 0 ? NULL : acpi_memory(m->rsdp, RSDP_OLD_SIZE);
 	struct root root = { .width = 8 };
 
+	if (m->rsdp != 0 && rsdp == NULL)
+		die("no ACPI: the RSDP at 0x%lx is out of reach", m->rsdp);
 	if (rsdp == NULL)
 		die("no ACPI: there is no RSDP");
 	if (!is_rsdp(rsdp))
@@ -96,17 +98,42 @@ static struct root find_root(const struct machine *m)
 	}
 	if (root.table == NULL)
 		die("no ACPI: there is neither XSDT nor RSDT");
+	root.count = (root.length - HEADER_SIZE) / root.width;
+	if (root.count > TABLES_MAX) {
+		say("ACPI: of %u tables only the first %u are looked at", root.count, TABLES_MAX);
+		root.count = TABLES_MAX;
+	}
 	return root;
+}
+
+static uint64_t pointer_of(const struct root *root, uint32_t number)
+{
+	uint64_t address = 0;
+
+	memcpy(&address, root->table + HEADER_SIZE + number * root->width, root->width); /* little endian */
+	return address;
+}
+
+static void say_unreachable(const struct root *root)
+{
+	uint32_t count = 0;
+	uint64_t last = 0;
+
+	for (uint32_t i = 0; i < root->count; i++) {
+		if (pointer_of(root, i) == 0 || acpi_memory(pointer_of(root, i), HEADER_SIZE) != NULL)
+			continue;
+		last = pointer_of(root, i);
+		count++;
+	}
+	if (count > 0)
+		say("ACPI: %u table%s out of this CPU's reach, at 0x%lx, left out", count, count == 1 ? "" : "s, the last", last);
 }
 
 static const uint8_t *find_table(const struct root *root, const char *signature, uint32_t *length)
 {
-	for (uint32_t at = HEADER_SIZE; at + root->width <= root->length; at += root->width) {
-		uint64_t address = 0;
-		const uint8_t *table;
+	for (uint32_t i = 0; i < root->count; i++) {
+		const uint8_t *table = table_at(pointer_of(root, i), signature, length);
 
-		memcpy(&address, root->table + at, root->width); /* little endian */
-		table = table_at(address, signature, length);
 		if (table != NULL)
 			return table;
 	}
@@ -127,6 +154,7 @@ void acpi_read(struct machine *m)
 	if (m->rsdp == 0)
 		m->rsdp = find_rsdp();
 	root = find_root(m);
+	say_unreachable(&root);
 	for (uint32_t i = 0; i < 16; i++)
 		m->isa_gsi[i] = i;
 	for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {

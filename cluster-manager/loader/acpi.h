@@ -10,7 +10,10 @@ void acpi_read(struct machine *m);
 /* Bytes of physical memory, mapped; NULL where that cannot be. The loader's memory.c has one, its test another. */
 const void *acpi_memory(uint64_t address, uint64_t size);
 
-/* acpi_tables.c. `length` is the table's, header included. */
+/*
+ * acpi_tables.c: each reads one kind of table into *m. `length` is the table's, header included; the caller has checked that
+ * so many bytes are mapped and that their sum is right.
+ */
 void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length);
 void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length);
 void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length);

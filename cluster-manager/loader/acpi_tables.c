@@ -7,13 +7,24 @@
 #include <string.h>
 
 #include "acpi.h"
+#include "loader.h"
 
 /* Fields are read at offsets of the specification; nothing in the tables is aligned. */
 static uint16_t u16(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return v; }
 static uint32_t u32(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 static uint64_t u64(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
 
+enum { PAGE = 4096, PORTS = 0x10000 };
 enum { ADDRESS_MEMORY = 0, ADDRESS_PORT = 1 }; /* of generic address structures */
+
+/* Whether the CPU has such an address; a line where it has not. */
+static bool in_reach(const struct machine *m, uint64_t address, const char *what)
+{
+	if (address < m->address_limit && m->address_limit - address >= PAGE)
+		return true;
+	say("ACPI %s at 0x%lx are out of this CPU's reach, and left out", what, address);
+	return false;
+}
 
 static void add_cpu(struct machine *m, uint32_t apic, uint32_t flags)
 {
@@ -46,10 +57,11 @@ static void read_madt_entry(struct machine *m, const uint8_t *e)
 		}
 		break;
 	case 5:
-		m->lapic_base = u64(e + 4);
+		m->lapic_base = u64(e + 4) & ~(uint64_t)(PAGE - 1);
 		break;
 	case 9: /* local x2APIC */
-		add_cpu(m, u32(e + 4), u32(e + 8));
+		if (u32(e + 4) != UINT32_MAX) /* all cores */
+			add_cpu(m, u32(e + 4), u32(e + 8));
 		break;
 	}
 }
@@ -64,6 +76,18 @@ static void set_node(struct machine *m, uint32_t apic, uint32_t node, uint32_t f
 	m->cpu[cpu - m->cpu].has_node = true;
 }
 
+/* One that were forgotten would be memory of no node, which any cluster may have. */
+static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint32_t node)
+{
+	if (size > UINT64_MAX - base)
+		size = UINT64_MAX - base;
+	if (size == 0)
+		return;
+	if (m->node_range_count == MACHINE_MAX_NODE_RANGES)
+		die("ACPI SRAT: more than %u ranges of memory, the next is at 0x%lx", MACHINE_MAX_NODE_RANGES, base);
+	m->node_range[m->node_range_count++] = (struct machine_node_range){ { base, size }, node };
+}
+
 static void read_srat_entry(struct machine *m, const uint8_t *e)
 {
 	m->has_srat = true;
@@ -72,10 +96,8 @@ static void read_srat_entry(struct machine *m, const uint8_t *e)
 		set_node(m, e[3], e[2] | (u32(e + 8) & 0xffffff00), u32(e + 4));
 		break;
 	case 1:
-		if ((u32(e + 28) & 1) && u64(e + 16) != 0 && u64(e + 8) + u64(e + 16) > u64(e + 8) &&
-		    m->node_range_count < MACHINE_MAX_NODE_RANGES)
-			m->node_range[m->node_range_count++] =
-				(struct machine_node_range){ { u64(e + 8), u64(e + 16) }, u32(e + 2) };
+		if (u32(e + 28) & 1)
+			add_node_range(m, u64(e + 8), u64(e + 16), u32(e + 2));
 		break;
 	case 2: /* local x2APIC */
 		set_node(m, u32(e + 8), u32(e + 4), u32(e + 12));
@@ -101,9 +123,11 @@ void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length)
 {
 	if (length < 44)
 		return;
-	m->lapic_base = u32(table + 36);
+	m->lapic_base = u32(table + 36) & ~(uint32_t)(PAGE - 1);
 	m->has_pic = u32(table + 40) & 1;
 	each_entry(m, table, length, 44, madt_least, read_madt_entry);
+	if (!in_reach(m, m->lapic_base, "MADT: the local APIC's registers"))
+		m->lapic_base = u32(table + 36) & ~(uint32_t)(PAGE - 1);
 }
 
 void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
@@ -114,20 +138,22 @@ void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
 /* PM1a_EVT_BLK: the status register in its first half, the enable register in the second. */
 static void read_pm_events(struct machine *m, const uint8_t *table, uint32_t length)
 {
-	uint32_t block = u32(table + 56), size = table[88];
+	uint64_t block = u32(table + 56);
+	uint32_t size = table[88];
 
 	if (length >= 160 && table[148] == ADDRESS_PORT && u64(table + 152) != 0) /* X_PM1a_EVT_BLK */
-		block = u64(table + 152) > 0xffff ? 0 : (uint32_t)u64(table + 152);
-	if (block == 0 || size < 4 || block + size > 0x10000)
+		block = u64(table + 152);
+	if (block == 0 || size < 4 || block > PORTS - size)
 		return;
-	m->pm_status = block;
-	m->pm_enable = block + size / 2;
+	m->pm_status = (uint32_t)block;
+	m->pm_enable = (uint32_t)block + size / 2;
 }
 
 void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
 {
 	enum { BOOT_NO_VGA = 1 << 2, BOOT_NO_RTC = 1 << 5, TIMER_IS_32_BIT = 1 << 8, HARDWARE_REDUCED = 1 << 20 };
 	uint32_t flags;
+	uint64_t timer;
 	uint8_t revision;
 
 	if (length < 116)
@@ -140,12 +166,11 @@ void acpi_read_fadt(struct machine *m, const uint8_t *table, uint32_t length)
 	}
 	if (revision >= 5 && (flags & HARDWARE_REDUCED)) /* then what it says of the timer means nothing */
 		return;
-	m->pm_timer = u32(table + 76);
+	timer = u32(table + 76);
 	m->pm_timer_32 = flags & TIMER_IS_32_BIT;
 	if (length >= 220 && table[208] == ADDRESS_PORT && u64(table + 212) != 0) /* X_PM_TMR_BLK */
-		m->pm_timer = (uint32_t)u64(table + 212);
-	if (m->pm_timer > 0xffff - 3)
-		m->pm_timer = 0;
+		timer = u64(table + 212);
+	m->pm_timer = timer > PORTS - 4 ? 0 : (uint32_t)timer;
 	read_pm_events(m, table, length);
 }
 
@@ -172,8 +197,9 @@ void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
 		stride = 1;
 	if (stride < width)
 		stride = width;
-	if (address == 0 || (gas[0] == ADDRESS_PORT && address > 0xffff - 7) || gas[0] > ADDRESS_PORT ||
-	    address > 1ul << 52)
+	if (address == 0 || (gas[0] == ADDRESS_PORT && address > PORTS - 8) || gas[0] > ADDRESS_PORT)
+		return;
+	if (gas[0] == ADDRESS_MEMORY && !in_reach(m, address, "SPCR: the console's registers"))
 		return;
 	m->spcr = (struct boot_serial){ .base = address, .width = width, .stride = stride };
 	m->spcr.kind = gas[0] == ADDRESS_PORT ? BOOT_SERIAL_PORT : BOOT_SERIAL_MEMORY;
@@ -183,5 +209,5 @@ void acpi_read_spcr(struct machine *m, const uint8_t *table, uint32_t length)
 void acpi_read_hpet(struct machine *m, const uint8_t *table, uint32_t length)
 {
 	if (length >= 56 && table[40] == ADDRESS_MEMORY && u64(table + 44) % 8 == 0)
-		m->hpet = u64(table + 44);
+		m->hpet = in_reach(m, u64(table + 44), "HPET: its registers") ? u64(table + 44) : 0;
 }

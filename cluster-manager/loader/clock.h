@@ -18,7 +18,9 @@ struct reference {
 
 /* reference.c. False: this machine has no such counter. Whether it runs, measuring shows. */
 bool reference_start(struct reference *r, enum clock_source source, const struct machine *m);
+/* Returns the counter's value. Caller has started it. */
 uint32_t reference_read(const struct reference *r);
+/* Returns its name, for lines on the console. */
 const char *reference_name(const struct reference *r);
 
 /* What CPUID says of the TSC's frequency; 0: nothing. `exact`: it is meant to be, and need not be measured. */

@@ -7,10 +7,19 @@
  */
 #include <string.h>
 
+#include <skerry/root_info.h>
+#include <skerry/syscall.h>
+
 #include "console.h"
 #include "loader.h"
 
 extern char loader_start[], loader_end[];
+
+/* of the root task's CNode; Redis takes some 2,050, a YCSB client 1,100 */
+enum { APPLICATION_SLOTS = 3072, REMOTE_SLOTS = 512 };
+enum { PROGRAM_PAGES = 1 << 11 }; /* that an application's slots are enough for; what its program has beyond takes more */
+/* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a channel's */
+enum { ROOT_STATE = 256 << 10, CORE_STATE = 32 << 10, CHANNEL_STATE = 32 << 10 };
 
 static uint64_t take(struct cluster *c, uint64_t size, uint64_t align, const char *what)
 {
@@ -88,7 +97,17 @@ static void place_root(struct cluster *c, const struct machine *m)
 _Static_assert((int)ELF_READ == (int)BOOT_READ && (int)ELF_WRITE == (int)BOOT_WRITE &&
 	       (int)ELF_EXECUTE == (int)BOOT_EXECUTE, "same bits");
 
-static void place_modules(struct cluster *c, const struct machine *m)
+/* Programs have these mapped, in large pages that hold nothing else. */
+static bool is_mapped(const struct cluster_map *map, const char *name)
+{
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (strcmp(map->application[i].files, name) == 0)
+			return true;
+	return false;
+}
+
+/* The first is the map, as it was read and checked; the others are files. */
+static void place_modules(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	struct boot_info *info = c->info;
 	uint64_t at = 0;
@@ -97,10 +116,14 @@ static void place_modules(struct cluster *c, const struct machine *m)
 		const char *name = i == 0 ? "map" : c->map->module[i - 1];
 		struct boot_module *module = &info->module[i];
 
+		bool mapped = i > 0 && is_mapped(map, name);
+
+		if (mapped)
+			at = round_up(at, LARGE_PAGE_SIZE);
 		strcpy(module->name, name);
 		module->offset = at;
-		module->size = machine_module(m, name)->size;
-		at = round_up(at + module->size, PAGE_SIZE);
+		module->size = i == 0 ? map->size : machine_module(m, name)->size;
+		at = round_up(at + module->size, mapped ? LARGE_PAGE_SIZE : PAGE_SIZE);
 	}
 	info->module_count = c->map->module_count + 1;
 	info->modules.size = round_up(at, LARGE_PAGE_SIZE);
@@ -126,16 +149,16 @@ static struct boot_range channel_ram(const struct map_channel *channel, const st
 }
 
 /* One end's record; where the doorbells are is still to be said. */
-static struct boot_channel *add_channel(struct cluster *c, const struct map *map, const struct map_channel *channel,
+static struct boot_channel *add_channel(struct cluster *c, const struct cluster_map *map, const struct map_channel *channel,
 					uint32_t side, struct boot_range memory)
 {
 	struct boot_channel *r = &c->info->channel[c->info->channel_count++];
 	const struct map_cluster *peer = map_cluster(map, channel->end[!side]);
 
-	r->id = channel->id;
-	r->peer = peer->id;
+	r->id = channel->number;
+	r->peer = peer->number;
 	r->side = side;
-	r->afar = channel->afar;
+	r->afar = channel->remote;
 	r->memory = memory;
 	r->peer_cpu_count = peer->cpu_count;
 	for (uint32_t i = 0; i < peer->cpu_count; i++)
@@ -147,12 +170,12 @@ static struct boot_channel *add_channel(struct cluster *c, const struct map *map
 static struct cluster *find_end(struct cluster *clusters, uint32_t count, const struct map_channel *channel, uint32_t side)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (clusters[i].map->id == channel->end[side])
+		if (clusters[i].map->number == channel->end[side])
 			return &clusters[i];
 	return NULL;
 }
 
-static void place_channel(struct cluster *const end[2], const struct map *map, const struct map_channel *channel,
+static void place_channel(struct cluster *const end[2], const struct cluster_map *map, const struct map_channel *channel,
 			  const struct machine *m)
 {
 	struct boot_range memory = channel_ram(channel, m);
@@ -167,7 +190,7 @@ static void place_channel(struct cluster *const end[2], const struct map *map, c
 }
 
 /* The doorbell pages are at the end of the device's memory, side 0's first. */
-static void place_channel_afar(struct cluster *end, const struct map *map, const struct map_channel *channel,
+static void place_channel_afar(struct cluster *end, const struct cluster_map *map, const struct map_channel *channel,
 			       uint32_t side)
 {
 	struct boot_range memory = ivshmem_memory(channel, channel->device[side]);
@@ -178,7 +201,7 @@ static void place_channel_afar(struct cluster *end, const struct map *map, const
 	r->ring = pages + !side * PAGE_SIZE;
 }
 
-static void place_channels(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m)
+static void place_channels(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m)
 {
 	for (uint32_t i = 0; i < map->channel_count; i++) {
 		const struct map_channel *channel = &map->channel[i];
@@ -186,15 +209,80 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 
 		for (uint32_t side = 0; side < 2; side++) {
 			end[side] = find_end(clusters, count, channel, side);
-			if (channel->afar && end[side] != NULL)
+			if (channel->remote && end[side] != NULL)
 				place_channel_afar(end[side], map, channel, side);
 		}
-		if (!channel->afar && end[0] != NULL)
+		if (!channel->remote && end[0] != NULL)
 			place_channel(end, map, channel, m);
 	}
 }
 
-uint32_t clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m)
+/*
+ * What the kernel takes of the free memory: the CNode in one piece, the rest
+ * where it is first found. A piece for all of it is enough wherever that is.
+ */
+static uint64_t state_size(const struct cluster *c, uint32_t cnode_bits)
+{
+	return (1ull << (cnode_bits + SLOT_BITS)) + ROOT_STATE + (uint64_t)c->map->cpu_count * CORE_STATE +
+	       (uint64_t)c->info->channel_count * CHANNEL_STATE;
+}
+
+static bool has_piece(const struct ranges *free, uint64_t size)
+{
+	for (uint32_t i = 0; i < free->count; i++)
+		if (free->at[i].size >= size)
+			return true;
+	return false;
+}
+
+/* Slots for the pages of a large program. */
+static uint64_t program_slots(const struct map_application *a, const struct machine *m)
+{
+	const struct machine_module *module = machine_module(m, a->program);
+	struct elf_image program;
+	struct refusal why;
+	uint64_t pages = 0;
+
+	if (!elf_read(&program, module->data, module->size, a->program, &why))
+		die("%s", why.text);
+	for (uint32_t i = 0; i < program.count; i++)
+		pages += program.segment[i].memory_size / PAGE_SIZE + 2;
+	return pages > PROGRAM_PAGES ? pages - PROGRAM_PAGES : 0;
+}
+
+/* Slots for the pages of a program's files: copies of the manager's. */
+static uint64_t file_slots(const struct map_application *a, const struct machine *m)
+{
+	return a->files[0] == '\0' ? 0 : round_up(machine_module(m, a->files)->size, LARGE_PAGE_SIZE) / LARGE_PAGE_SIZE;
+}
+
+/*
+ * The root task keeps the capability of every frame that it maps: those of a
+ * program, its stack, heap and network port in the program's cluster, those of
+ * the port at the switch in another.
+ */
+static void size_root_cnode(struct cluster *c, const struct cluster_map *map, const struct machine *m)
+{
+	uint64_t slots = c->info->modules.size / LARGE_PAGE_SIZE, memory = ranges_total(&c->free);
+	uint32_t bits = ROOT_CNODE_BITS;
+
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		const struct map_application *a = &map->application[i];
+
+		if (a->cluster == c->map->number)
+			slots += APPLICATION_SLOTS + a->heap / LARGE_PAGE_SIZE + program_slots(a, m) + file_slots(a, m);
+		else
+			slots += REMOTE_SLOTS;
+	}
+	if (!has_piece(&c->free, state_size(c, bits)))
+		die("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, bits) / 1024);
+	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
+	       has_piece(&c->free, state_size(c, bits + 1)))
+		bits++;
+	c->info->root_cnode_bits = bits;
+}
+
+uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m)
 {
 	uint32_t count = 0;
 
@@ -208,7 +296,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct map *map, const s
 		own_ram(c, m);
 		info = take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
 		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
-		place_modules(c, m);
+		place_modules(c, map, m);
 		place_kernel(c, m);
 		place_root(c, m);
 	}
@@ -221,6 +309,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct map *map, const s
 		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count, screen_size(c->info));
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
+		size_root_cnode(c, map, m);
 	}
 	return count;
 }

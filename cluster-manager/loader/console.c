@@ -14,10 +14,26 @@ static struct boot_serial serial[2]; /* console, results */
 static struct uart uart[2];
 static struct screen screen;
 
+/* The loader's lines so far, for a console that is found only when they have been said. */
+static char early[1024];
+static size_t early_size;
+static bool chosen;
+static const struct machine *the_machine;
+static const struct options *the_options;
+
+static const void *registers(const struct boot_serial *port)
+{
+	return acpi_memory(port->base, (uint64_t)port->stride * REGISTERS);
+}
+
+static bool in_reach(const struct boot_serial *port)
+{
+	return port->kind != BOOT_SERIAL_MEMORY || registers(port) != NULL;
+}
+
 static bool use(unsigned which, const struct boot_serial *port, uint32_t baud)
 {
-	const void *memory = port->kind == BOOT_SERIAL_MEMORY
-				     ? acpi_memory(port->base, (uint64_t)port->stride * REGISTERS) : NULL;
+	const void *memory = port->kind == BOOT_SERIAL_MEMORY ? registers(port) : NULL;
 	struct uart found = uart_at(port, (volatile void *)memory);
 
 	if (port->kind == BOOT_SERIAL_MEMORY && memory == NULL)
@@ -35,10 +51,12 @@ static struct boot_serial com(uint16_t port)
 	return (struct boot_serial){ .kind = BOOT_SERIAL_PORT, .base = port, .stride = 1, .width = 1 };
 }
 
-void console_early(void)
+void console_early(const struct machine *m, const struct options *o)
 {
 	struct boot_serial first = com(COM1);
 
+	the_machine = m;
+	the_options = o;
 	use(0, &first, BAUD);
 }
 
@@ -55,6 +73,8 @@ static void choose_console(const struct machine *m, const struct options *o)
 		if (o->console.kind == BOOT_SERIAL_NONE) {
 			serial[0] = none;
 			uart[0] = uart_at(&none, NULL);
+		} else if (!in_reach(&o->console)) {
+			say("console=: 0x%lx is out of this CPU's reach", o->console.base);
 		} else if (!use(0, &o->console, o->console_baud)) {
 			say("console=: no 16550 answers at 0x%lx", o->console.base);
 		}
@@ -76,6 +96,8 @@ static void choose_results(const struct options *o)
 	if (same(&port, &serial[0])) {
 		if (o->results_said)
 			say("results=: 0x%lx is the console already, which is where results go then", port.base);
+	} else if (!in_reach(&port)) {
+		say("results=: 0x%lx is out of this CPU's reach", port.base);
 	} else if (!use(1, &port, o->results_said ? o->results_baud : BAUD) && o->results_said) {
 		say("results=: no 16550 answers at 0x%lx", port.base);
 	}
@@ -99,11 +121,29 @@ static void choose_screen(const struct machine *m, const struct options *o)
 	screen_clear(&screen);
 }
 
-void console_choose(const struct machine *m, const struct options *o)
+static void put_screen(const char *text)
 {
-	choose_screen(m, o);
-	choose_console(m, o);
-	choose_results(o);
+	for (; *text != '\0'; text++)
+		screen_put(&screen, *text);
+}
+
+static void put_serial(const char *text)
+{
+	for (; *text != '\0'; text++)
+		uart_put(&uart[0], *text);
+}
+
+void console_choose(void)
+{
+	struct boot_serial before = serial[0];
+
+	chosen = true;
+	choose_screen(the_machine, the_options);
+	choose_console(the_machine, the_options);
+	put_screen(early);
+	if (!same(&before, &serial[0]))
+		put_serial(early);
+	choose_results(the_options);
 }
 
 void console_share(struct boot_info *info, uint32_t index, uint32_t count)
@@ -125,19 +165,25 @@ void console_leave(void)
 	uart_drain(&uart[0]);
 }
 
+static void keep(const char *text)
+{
+	for (; *text != '\0' && early_size < sizeof early - 1; text++)
+		early[early_size++] = *text;
+}
+
 static void put(const char *text)
 {
-	for (; *text != '\0'; text++) {
-		uart_put(&uart[0], *text);
-		screen_put(&screen, *text);
-	}
+	if (!chosen)
+		keep(text);
+	put_serial(text);
+	put_screen(text);
 }
 
 static void put_line(const char *prefix, const char *format, va_list args)
 {
 	char line[256];
 
-	text_format(line, sizeof line, format, args);
+	format_line(line, sizeof line, format, args);
 	put("skerry loader: ");
 	put(prefix);
 	put(line);
@@ -157,6 +203,8 @@ void die(const char *format, ...)
 {
 	va_list args;
 
+	if (!chosen && the_machine != NULL)
+		console_choose(); /* with what is known so far */
 	va_start(args, format);
 	put_line("refused: ", format, args);
 	va_end(args);

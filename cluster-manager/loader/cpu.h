@@ -52,6 +52,13 @@ static inline struct cpuid cpuid(uint32_t leaf)
 	return r;
 }
 
+static inline uint64_t read_cr2(void)
+{
+	uint64_t value;
+	__asm__ volatile("mov %%cr2, %0" : "=r"(value));
+	return value;
+}
+
 static inline uint64_t read_cr3(void)
 {
 	uint64_t value;

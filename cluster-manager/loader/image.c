@@ -42,7 +42,7 @@ static void load_root(struct cluster *c)
 	}
 }
 
-static void load_modules(struct cluster *c, const struct machine *m)
+static void load_modules(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	const struct boot_info *info = c->info;
 	uint64_t filled = 0;
@@ -52,8 +52,8 @@ static void load_modules(struct cluster *c, const struct machine *m)
 
 		/* the gap before it: other people's old memory must not show */
 		memset((void *)(info->modules.base + filled), 0, module->offset - filled);
-		memcpy((void *)(info->modules.base + module->offset), machine_module(m, module->name)->data,
-		       module->size);
+		memcpy((void *)(info->modules.base + module->offset),
+		       i == 0 ? (const void *)map : machine_module(m, module->name)->data, module->size);
 		filled = module->offset + module->size;
 	}
 	memset((void *)(info->modules.base + filled), 0, info->modules.size - filled);
@@ -137,13 +137,13 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 	memcpy(info->ioapic, m->ioapic, sizeof info->ioapic);
 }
 
-static void fill_info(struct cluster *c, const struct map *map, const struct machine *m)
+static void fill_info(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	struct boot_info *info = c->info;
 
 	info->magic = BOOT_INFO_MAGIC;
 	info->size = sizeof *info;
-	info->cluster = c->map->id;
+	info->cluster = c->map->number;
 	info->cluster_count = map->cluster_count;
 	info->x2apic = m->x2apic;
 	info->tsc_hz = machine_clock.tsc_hz;
@@ -168,7 +168,7 @@ static void fill_info(struct cluster *c, const struct map *map, const struct mac
 		info->results.kind = BOOT_SERIAL_NONE;
 }
 
-void cluster_load(struct cluster *c, const struct map *map, const struct machine *m)
+void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	tables_init(&c->tables, c->info->tables.base, c->info->tables.size / PAGE_SIZE);
 	tables_map(&c->tables, 0, 0, 4 * GIB, MAP_WRITE | MAP_EXECUTE);
@@ -177,7 +177,7 @@ void cluster_load(struct cluster *c, const struct map *map, const struct machine
 			   MAP_WRITE);
 	load_kernel(c);
 	load_root(c);
-	load_modules(c, m);
+	load_modules(c, map, m);
 	map_doorbells(c);
 	map_screen(c);
 	fill_info(c, map, m);

@@ -5,13 +5,14 @@
  */
 #pragma once
 
-#include "executable.h"
+#include <skerry/executable.h>
 #include "map.h"
 #include "options.h"
 
 #define LOW_MEMORY_END 0x100000ul /* never given away */
 enum { PAGE_SIZE = 4096, LARGE_PAGE_SIZE = 2 << 20 };
 
+/* Returns the next multiple of `align`, a power of two; `value` where it is one. */
 static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
 
 /* console.c: lines, each after "skerry loader: " */
@@ -22,21 +23,30 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* memory.c */
 /* Maps physical addresses where they are; 0 .. 4 GiB are there from the start. False: out of reach. */
 bool identity_map(uint64_t base, uint64_t size);
+/* From now on identity_map() goes as far as the CPU's physical addresses, 1 << bits; before, not beyond 4 GiB. */
+void memory_reach(uint64_t limit);
 /* One entry of a firmware memory map; usable entries first become RAM when all are known. */
 void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, bool is_ram);
+/* Makes the usable entries RAM, less all that others reserve. Caller has noted all entries. */
 void memory_settle(struct machine *m);
+void memory_forget(void); /* all that was noted, for tests that begin anew */
 /* What must not be overwritten before the clusters start, although it is RAM. */
 extern struct ranges memory_busy;
 
 /* multiboot2.c, pvh.c: fill memory, modules and the RSDP from what started us */
 void multiboot2_read(struct machine *m, const void *info);
+/* Dies where `info` is not what a PVH boot gives. */
 void pvh_read(struct machine *m, const void *info);
+/* One file of the archive after the other, each a module; dies of a broken one. */
+void archive_read(struct machine *m, const char *archive, uint64_t size);
+/* Adds a module; its bytes stay where they are. Dies where there are too many. */
 void module_add(struct machine *m, const char *name, uint64_t name_size, const void *data, uint64_t size);
 
 /* apic.c */
 void apic_init(const struct machine *m); /* x2APIC on this core when the machine has it */
 uint32_t apic_id(void);
 enum { APIC_ICR_INIT = 0x4500, APIC_ICR_STARTUP = 0x4600 };
+/* Sends an interrupt command to a core, and waits until it has left. Caller has called apic_init(). */
 void apic_send(uint32_t apic, uint32_t command);
 void apic_timer_start(void); /* counts down from 2^32 - 1, divider 1, no interrupt */
 uint32_t apic_timer_count(void);
@@ -45,8 +55,10 @@ uint32_t apic_timer_count(void);
 struct clock {
 	uint64_t tsc_hz, lapic_hz, epoch, epoch_tsc;
 };
+/* Fills machine_clock from the counter `wanted`, or from the best there is. Dies where the machine has none. Caller has called apic_init(). */
 void clock_calibrate(const struct machine *m, enum clock_source wanted);
 extern struct clock machine_clock;
+/* Waits, spinning. Caller has called clock_calibrate(). */
 void delay(uint64_t microseconds);
 /* The TSC advances by the same amount for the same code, to the cycle: an emulator counts instructions. */
 bool clock_counts_instructions(void);
@@ -60,7 +72,9 @@ struct tables {
 enum { MAP_WRITE = 1 << 1, MAP_COMBINE = 1 << 2, MAP_EXECUTE = 1 << 30 }; /* COMBINE: PAT entry 4 */
 /* Pages. `screen`: its size in bytes. */
 uint64_t tables_bound(const struct ranges *direct, uint64_t image_size, uint32_t doorbells, uint64_t screen);
+/* Makes an empty page table in a pool of `pages` pages at `base`. */
 void tables_init(struct tables *t, uint64_t base, uint64_t pages);
+/* Maps `size` bytes, in 2 MiB pages where both addresses allow. Dies where the pool is used up: tables_bound() says how large it must be. */
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights);
 
 /* cluster.c: where everything of a cluster lies */
@@ -75,7 +89,7 @@ struct cluster {
 	uint64_t entry;
 };
 /* Those on this machine; how many. */
-uint32_t clusters_place(struct cluster *clusters, const struct map *map, const struct machine *m);
+uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m);
 
 /* ivshmem.c: channels whose other end is in another machine */
 extern struct ranges ivshmem_ranges; /* of the channels of all this machine's clusters, the kernels' parts included */
@@ -86,7 +100,7 @@ void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 /* image.c: fills what clusters_place has placed */
 uint64_t screen_size(const struct boot_info *info); /* bytes, whole pages; 0: none */
 void doorbells_clear(uint64_t page); /* nobody listens, nothing was rung */
-void cluster_load(struct cluster *c, const struct map *map, const struct machine *m);
+void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */
-_Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m);
+_Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m);

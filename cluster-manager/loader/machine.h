@@ -59,5 +59,7 @@ struct machine {
 	uint64_t address_limit; /* 1 << physical address bits */
 };
 
+/* Returns the module of this name, or null. */
 const struct machine_module *machine_module(const struct machine *m, const char *name);
+/* Returns the core with this local APIC id, or null. */
 const struct machine_cpu *machine_cpu(const struct machine *m, uint32_t apic);

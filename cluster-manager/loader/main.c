@@ -10,21 +10,24 @@
 #include "acpi.h"
 #include "console.h"
 #include "cpu.h"
+#include "exceptions.h"
 #include "loader.h"
+#include "read.h"
 
-enum { MULTIBOOT2_MAGIC = 0x36d76289, MSR_EFER = 0xc0000080, EFER_SCE = 1, EFER_NXE = 1 << 11 };
+enum { MULTIBOOT2_MAGIC = 0x36d76289, MSR_EFER = 0xc0000080, EFER_SCE = 1, EFER_NXE = 1 << 11, ADDRESS_BITS_MAX = 52 };
 
 void loader_main(uint32_t magic, const void *info);
 
 static struct machine machine;
-static struct map map;
+static struct options options;
+static struct cluster_map map;
 static struct cluster clusters[BOOT_MAX_CLUSTERS];
 static _Alignas(8) char map_blob[MAP_MAX_SIZE];
 
 /* What the kernels take for granted. */
 static void check_cpu(struct machine *m)
 {
-	uint32_t extended = cpuid(0x80000000).a;
+	uint32_t extended = cpuid(0x80000000).a, bits;
 	struct cpuid features = cpuid(0x80000001);
 
 	if (!(features.d >> 20 & 1))
@@ -35,7 +38,9 @@ static void check_cpu(struct machine *m)
 		die("this CPU has no local APIC");
 	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
 	m->x2apic = (cpuid(1).c >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
-	m->address_limit = 1ul << (extended >= 0x80000008 ? cpuid(0x80000008).a & 0xff : 36);
+	bits = extended >= 0x80000008 ? cpuid(0x80000008).a & 0xff : 36;
+	m->address_limit = 1ul << (bits < ADDRESS_BITS_MAX ? bits : ADDRESS_BITS_MAX);
+	memory_reach(m->address_limit);
 	write_msr(MSR_EFER, read_msr(MSR_EFER) | EFER_NXE | EFER_SCE);
 }
 
@@ -50,7 +55,7 @@ static void read_map(const struct machine *m, uint32_t number)
 	if (module->size > sizeof map_blob)
 		die("map: %lu bytes are more than %u", module->size, MAP_MAX_SIZE);
 	memcpy(map_blob, module->data, module->size);
-	if (!map_parse(&map, map_blob, module->size, &why))
+	if (!cluster_map_read(&map, map_blob, module->size, &why))
 		die("%s", why.text);
 	map.machine = number;
 	if (!map_check(&map, m, &why))
@@ -78,31 +83,29 @@ static void mask_pic(const struct machine *m)
 	out8(0xa1, 0xff);
 }
 
-static struct options read_options(const struct machine *m)
+static void read_options(const struct machine *m)
 {
-	struct options options;
 	struct refusal why;
 
 	if (!options_parse(&options, m->command_line, &why))
 		die("%s", why.text);
-	return options;
 }
 
 void loader_main(uint32_t magic, const void *info)
 {
-	struct options options;
 	uint32_t count;
 
-	console_early();
+	console_early(&machine, &options);
+	exceptions_init();
 	check_cpu(&machine);
 	if (magic == MULTIBOOT2_MAGIC)
 		multiboot2_read(&machine, info);
 	else
 		pvh_read(&machine, info);
 	memory_settle(&machine);
-	options = read_options(&machine);
+	read_options(&machine);
 	acpi_read(&machine);
-	console_choose(&machine, &options);
+	console_choose();
 	say("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
 	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
 	read_map(&machine, options.machine);

@@ -5,6 +5,7 @@
 #include "loader.h"
 
 #define GIB (1ul << 30)
+#define ADDRESSES_END (UINT64_MAX & ~(uint64_t)(PAGE_SIZE - 1)) /* ends of ranges are no larger */
 #define MAPPABLE_END (127 * 1024 * GIB) /* as much room has the kernels' direct map */
 enum { PRESENT_WRITE_LARGE = 0x83, PRESENT_WRITE = 3, POOL = 64 };
 
@@ -13,8 +14,13 @@ extern uint64_t boot_pml4[512];
 static _Alignas(4096) uint64_t pool[POOL][512];
 static uint32_t pool_used;
 
+enum { RESERVED_MAX = 1024 };
+
 struct ranges memory_busy;
-static struct ranges firmware; /* not usable, whatever overlapping entries say */
+static uint64_t reach = 4 * GIB; /* boot.S has mapped that much */
+/* Not usable, whatever overlapping entries say. A set of ranges may forget; none of these may be. */
+static struct boot_range reserved[RESERVED_MAX];
+static uint32_t reserved_count;
 
 static uint64_t *table_of(uint64_t *entry)
 {
@@ -45,11 +51,16 @@ static bool map_gib(uint64_t number, bool huge)
 	return table != NULL;
 }
 
+void memory_reach(uint64_t limit)
+{
+	reach = limit < MAPPABLE_END ? limit : MAPPABLE_END;
+}
+
 bool identity_map(uint64_t base, uint64_t size)
 {
 	bool huge = cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);
 
-	if (base >= MAPPABLE_END || size > MAPPABLE_END - base)
+	if (base >= reach || size > reach - base)
 		return false;
 	for (uint64_t gib = base / GIB; gib * GIB < base + size; gib++)
 		if (!map_gib(gib, huge))
@@ -65,23 +76,53 @@ const void *acpi_memory(uint64_t address, uint64_t size)
 	return (const void *)address;
 }
 
+void memory_forget(void)
+{
+	reserved_count = 0;
+	memory_busy.count = 0;
+}
+
+static void note_reserved(uint64_t base, uint64_t size)
+{
+	struct boot_range *last = reserved_count == 0 ? NULL : &reserved[reserved_count - 1];
+
+	if (last != NULL && last->base + last->size == base) {
+		last->size += size;
+		return;
+	}
+	if (reserved_count == RESERVED_MAX)
+		die("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX, base);
+	reserved[reserved_count++] = (struct boot_range){ base, size };
+}
+
 void memory_note(struct machine *m, uint64_t base, uint64_t size, bool usable, bool is_ram)
 {
-	uint64_t end = base + size;
+	uint64_t end;
 
-	if (end <= base)
+	if (size == 0)
 		return;
+	if (size > ADDRESSES_END - base) /* to the last address, or past it */
+		size = base < ADDRESSES_END ? ADDRESSES_END - base : 0;
+	end = base + size;
 	ranges_add(&m->known, base, size);
-	ranges_add(usable ? &m->ram : &firmware, base, size);
+	if (usable)
+		ranges_add(&m->ram, base, size);
+	else if (size > 0)
+		note_reserved(base, size);
 	if (is_ram && base < 4 * GIB && m->low_ram_end < end)
 		m->low_ram_end = end < 4 * GIB ? end : 4 * GIB;
 }
 
 void memory_settle(struct machine *m)
 {
-	for (uint32_t i = 0; i < firmware.count; i++)
-		ranges_remove(&m->ram, firmware.at[i].base, firmware.at[i].size);
-	ranges_remove(&m->ram, MAPPABLE_END, UINT64_MAX - MAPPABLE_END);
+	uint64_t beyond;
+
+	for (uint32_t i = 0; i < reserved_count; i++)
+		ranges_remove(&m->ram, reserved[i].base, reserved[i].size);
+	beyond = ranges_common(&m->ram, reach, ADDRESSES_END - reach);
+	if (beyond > 0)
+		say("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20, reach);
+	ranges_remove(&m->ram, reach, ADDRESSES_END - reach);
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)
 		die("the firmware says nothing of usable memory");

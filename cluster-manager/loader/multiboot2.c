@@ -52,21 +52,6 @@ void module_add(struct machine *m, const char *name, uint64_t name_size, const v
 	m->module_count++;
 }
 
-static void read_efi_memory(struct machine *m, const struct tag_memory *tag)
-{
-	const char *p = (const char *)(tag + 1), *end = (const char *)tag + tag->tag.size;
-
-	for (; p + sizeof(struct efi_descriptor) <= end; p += tag->entry_size) {
-		const struct efi_descriptor *d = (const void *)p;
-		uint64_t top = d->base + d->pages * PAGE_SIZE;
-
-		/* only to tell where RAM ends and devices begin: the other map says what is usable */
-		if (d->type >= EFI_LOADER_CODE && d->type <= EFI_ACPI_NVS && top <= 1ul << 32 &&
-		    m->low_ram_end < top)
-			m->low_ram_end = top;
-	}
-}
-
 static void read_rsdp(struct machine *m, const struct tag *tag)
 {
 	static _Alignas(16) char copy[36]; /* in the loader's memory, which nobody gets */
@@ -91,51 +76,108 @@ static void read_screen(struct machine *m, const struct tag_screen *t)
 		m->screen.kind = BOOT_SCREEN_PIXELS;
 }
 
+/* How many entries a tag has, each at least `least` bytes. */
+static uint32_t entries_of(const struct tag_memory *tag, uint32_t least)
+{
+	uint32_t size = tag->tag.size - (uint32_t)sizeof *tag;
+
+	if (tag->tag.size < sizeof *tag || tag->entry_size < least || size % tag->entry_size != 0)
+		die("multiboot2: the memory map of %u bytes (tag %u) is not of entries of %u or more", tag->tag.size,
+		    tag->tag.type, least);
+	return size / tag->entry_size;
+}
+
+static void read_memory(struct machine *m, const struct tag_memory *tag)
+{
+	uint32_t count = entries_of(tag, sizeof(struct memory_entry));
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct memory_entry *entry = (const void *)((const char *)(tag + 1) + i * tag->entry_size);
+		uint32_t type = entry->type;
+
+		memory_note(m, entry->base, entry->size, type == MEMORY_USABLE,
+			    type == MEMORY_USABLE || type == MEMORY_ACPI || type == MEMORY_NVS);
+	}
+}
+
+static void read_efi_memory(struct machine *m, const struct tag_memory *tag)
+{
+	uint32_t count = entries_of(tag, sizeof(struct efi_descriptor));
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct efi_descriptor *d = (const void *)((const char *)(tag + 1) + i * tag->entry_size);
+		uint64_t end = d->base + d->pages * PAGE_SIZE;
+
+		if (d->pages > UINT64_MAX / PAGE_SIZE || end < d->base)
+			continue;
+		/* only to tell where RAM ends and devices begin: the other map says what is usable */
+		if (d->type >= EFI_LOADER_CODE && d->type <= EFI_ACPI_NVS && end <= 1ul << 32 && m->low_ram_end < end)
+			m->low_ram_end = end;
+	}
+}
+
+static void read_module(struct machine *m, const struct tag_module *tag)
+{
+	if (tag->tag.size < sizeof *tag)
+		die("multiboot2: the tag of module %u has %u bytes", m->module_count, tag->tag.size);
+	module_add(m, tag->name, tag->tag.size - sizeof *tag, (const void *)(uint64_t)tag->start, tag->end - tag->start);
+	if (tag->end < tag->start)
+		die("multiboot2: module %s ends at 0x%x, before its start 0x%x", m->module[m->module_count - 1].name,
+		    tag->end, tag->start);
+	ranges_add(&memory_busy, tag->start & ~0xfffu, round_up(tag->end, PAGE_SIZE) - (tag->start & ~0xfffu));
+}
+
+static void read_command_line(struct machine *m, const struct tag *tag)
+{
+	const char *text = (const char *)(tag + 1);
+	uint32_t size = tag->size - (uint32_t)sizeof *tag;
+
+	if (strnlen(text, size) == size)
+		die("multiboot2: the command line does not end within its %u bytes", size);
+	m->command_line = text;
+}
+
+static void read_tag(struct machine *m, const struct tag *tag)
+{
+	switch (tag->type) {
+	case TAG_COMMAND_LINE:
+		read_command_line(m, tag);
+		break;
+	case TAG_SCREEN:
+		read_screen(m, (const void *)tag);
+		break;
+	case TAG_MODULE:
+		read_module(m, (const void *)tag);
+		break;
+	case TAG_MEMORY:
+		read_memory(m, (const void *)tag);
+		break;
+	case TAG_RSDP_1:
+	case TAG_RSDP_2:
+		read_rsdp(m, tag);
+		break;
+	case TAG_EFI_MEMORY:
+		read_efi_memory(m, (const void *)tag);
+		break;
+	}
+}
+
+/* `info` is aligned to 8 bytes, as its tags are, and says how large it is. */
 void multiboot2_read(struct machine *m, const void *info)
 {
-	const char *p = (const char *)info + 8;
-	const char *end = (const char *)info + *(const uint32_t *)info;
+	uint32_t total = *(const uint32_t *)info;
 
-	for (const struct tag *tag = (const void *)p; p + sizeof *tag <= end && tag->type != TAG_END;
-	     p += round_up(tag->size, 8), tag = (const void *)p) {
-		if (tag->size < sizeof *tag)
-			break;
-		switch (tag->type) {
-		case TAG_COMMAND_LINE:
-			m->command_line = (const char *)(tag + 1);
-			break;
-		case TAG_SCREEN:
-			read_screen(m, (const void *)tag);
-			break;
-		case TAG_MODULE: {
-			const struct tag_module *t = (const void *)tag;
+	for (uint32_t at = 8; at < total;) {
+		const struct tag *tag = (const void *)((const char *)info + at);
 
-			module_add(m, t->name, tag->size - sizeof *t, (const void *)(uint64_t)t->start,
-				   t->end - t->start);
-			ranges_add(&memory_busy, t->start & ~0xfffu, round_up(t->end, PAGE_SIZE) - (t->start & ~0xfffu));
+		if (total - at < sizeof *tag || tag->size < sizeof *tag || tag->size > total - at)
+			die("multiboot2: the tag at byte %u of %u runs over the end", at, total);
+		if (tag->type == TAG_END)
+			return;
+		read_tag(m, tag);
+		if (tag->size > total - at - 7)
 			break;
-		}
-		case TAG_MEMORY: {
-			const struct tag_memory *t = (const void *)tag;
-
-			for (const char *e = (const char *)(t + 1); t->entry_size != 0 && e < p + tag->size;
-			     e += t->entry_size) {
-				const struct memory_entry *entry = (const void *)e;
-				uint32_t type = entry->type;
-
-				memory_note(m, entry->base, entry->size, type == MEMORY_USABLE,
-					    type == MEMORY_USABLE || type == MEMORY_ACPI || type == MEMORY_NVS);
-			}
-			break;
-		}
-		case TAG_RSDP_1:
-		case TAG_RSDP_2:
-			read_rsdp(m, tag);
-			break;
-		case TAG_EFI_MEMORY:
-			if (((const struct tag_memory *)tag)->entry_size >= sizeof(struct efi_descriptor))
-				read_efi_memory(m, (const void *)tag);
-			break;
-		}
+		at += (uint32_t)round_up(tag->size, 8);
 	}
+	die("multiboot2: the boot information of %u bytes has no end tag", total);
 }

@@ -113,7 +113,7 @@ bool options_parse(struct options *o, const char *line, struct refusal *why)
 		while (line[length] != '\0' && line[length] != ' ')
 			length++;
 		if (length >= sizeof word)
-			return refuse(why, "command line: a word is longer than %u characters", WORD_MAX - 1);
+			return refuse(why, "command line: the word %s is longer than %u characters", line, WORD_MAX - 1);
 		memcpy(word, line, length);
 		word[length] = '\0';
 		if (length > 0 && !parse_word(o, word, why))

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "text.h"
+#include <skerry/refusal.h>
 
 #include <skerry/boot.h>
 

@@ -36,4 +36,5 @@ bool ranges_find(const struct ranges *set, const struct ranges *avoid, uint64_t 
 /* Removes the smallest ranges until at most `count` are left. */
 void ranges_keep_largest(struct ranges *set, uint32_t count);
 
+/* Returns how many bytes are in the set. */
 uint64_t ranges_total(const struct ranges *set);

@@ -102,7 +102,7 @@ static void start_core(struct trampoline *t, const struct cluster *c, uint32_t i
 		die("%s: %s (local APIC id %u) does not start", c->map->name, name, apic);
 }
 
-void clusters_start(struct cluster *clusters, uint32_t count, const struct map *map, const struct machine *m)
+void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m)
 {
 	struct trampoline *t = trampoline_place(m);
 	uint32_t self = apic_id(), self_index = 0, others = 0;

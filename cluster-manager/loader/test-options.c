@@ -48,10 +48,12 @@ static void refused(void)
 
 	for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++) {
 		const char *line = lines[i];
-		struct refusal why = { "" };
+		struct refusal why = { .text = "" };
 		struct options o;
 
 		CHECK(!options_parse(&o, line, &why) && strstr(why.text, "command line: "));
+		if (strlen(line) >= 80)
+			CHECK(strstr(why.text, "the word console=aaaaa"));
 	}
 }
 

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The manager's elf_load(), with no memory behind it. */
+#include "../root/process/elf_load.c"
+
+#include "fuzz.h"
+#include "root-elf.h"
+#include "../root/process/test-owner.h"
+
+enum { FRAMES_MOST = 4096 };
+
+static uint64_t mapped_end;
+
+int memory_frames(enum skerry_object type, uint32_t count)
+{
+	(void)type;
+	MUST(count > 0);
+	return count > FRAMES_MOST ? -SKERRY_NO_MEMORY : 7;
+}
+
+int slots_copy(int first, uint32_t count)
+{
+	(void)count;
+	return first;
+}
+
+static char *window;
+
+void *window_open(int first, uint32_t count)
+{
+	(void)first;
+	MUST(count > 0 && count <= WINDOW_FRAMES);
+	return window = malloc(count * (size_t)SIZE_4K);
+}
+
+void window_close(int first, uint32_t count)
+{
+	(void)first, (void)count;
+	free(window);
+}
+
+int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights,
+		     unsigned attributes)
+{
+	(void)vspace, (void)first, (void)attributes;
+	MUST(size == SIZE_4K && address >= mapped_end && address + count * size <= PROCESS_HEAP_VADDR);
+	MUST(!((rights & RIGHT_WRITE) && (rights & RIGHT_EXECUTE)));
+	mapped_end = address + count * size;
+	return 0;
+}
+
+const char *root_elf_refusal(const void *file, size_t size)
+{
+	struct module module = { file, size, 1 };
+	static struct refusal why;
+	struct elf_image image;
+
+	shared_count = 0;
+	mapped_end = SIZE_4K;
+	why.text[0] = 0;
+	elf_load(&module, "x", 3, &image, &why);
+	return why.text[0] ? why.text : NULL;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The processor's exceptions in the loader itself: each ends it with a line that says where. */
+#pragma once
+
+#define EXCEPTION_COUNT       32
+#define EXCEPTION_ENTRY_SIZE  16
+#define EXCEPTIONS_WITH_ERROR 0x60227d00 /* vectors with which the processor pushes an error code: 8, 10-14, 17, 21, 29, 30 */
+
+#ifndef __ASSEMBLER__
+/* On this core. Interrupts stay off; the kernels load tables of their own. */
+void exceptions_init(void);
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What may be wrong with the tree, its cores, its clusters and their memory. */
+#include <string.h>
+
+#include "test-map.h"
+
+#define LONG_63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define LONG LONG_63 LONG_63 LONG_63 "aaaaaaaaaaa"
+
+void break_tree(void)
+{
+	BREAK("not a devicetree", tree[0] = 0, "not a sound devicetree");
+	BREAK("a devicetree cut short", tree_size = 1000, "not a sound devicetree");
+	BREAK("a devicetree of version 16", fdt_set_version(tree, 16), "version 16");
+	BREAK("a devicetree of two parts", tree_size--, "says 131072 bytes");
+	BREAK("a length that leads back to itself", set_length(C1, "modules", 0xfffffff4), "cluster@1: modules of 4294967284 bytes");
+	BREAK("a negative length", set_length_minus_4(C1, "cpus"), "of 4294967292 bytes");
+	BREAK("a length past the end", set_length(YCSB, "await", 1 << 20), "ycsb@3: await of 1048576 bytes");
+	BREAK("a property twice", rename_property(REDIS, "heap", "cpu"), "redis@2: there are two properties cpu");
+	BREAK("a node twice", rename_node("/network", "run"), "two nodes /run");
+	BREAK("two clusters of one name", rename_node(C1, "cluster@0"), "two clusters cluster@0");
+	BREAK("two cpus of one name", rename_node("/cpus/cpu@3", "cpu@2"), "two cpus cpu@2");
+	BREAK("two applications of one name", rename_node(YCSB, "redis@2"), "two applications redis@2");
+	BREAK("a name that moves the cursor", rename_node(C1, "cluster@\033[2J\n"), "node name cluster@?[2J? at byte");
+	BREAK("a name of 200 characters", rename_node(C1, LONG), "has 200 bytes, more than 63");
+	BREAK("a name of 63 characters", (rename_node(C1, LONG + 137), set_cell("/clusters/" LONG_63, "reg", 7)), ".: reg is 7");
+	BREAK("another kind of devicetree", set_text("/", "compatible", "linux"), "skerry,cluster-map-v1");
+	BREAK("32-bit addresses", set_cell("/", "#address-cells", 1), "#address-cells");
+}
+
+void break_cores(void)
+{
+	BREAK("no cpus", must(fdt_del_node(tree, at("/cpus"))), "/cpus");
+	BREAK("no clusters", must(fdt_del_node(tree, at("/clusters"))), "/clusters");
+	BREAK("an absent core", set_cell("/cpus/cpu@3", "reg", 9), "cpu@3");
+	BREAK("a core twice in /cpus", set_cell("/cpus/cpu@3", "reg", 2), "cpu@3");
+	BREAK("two cores of one phandle", set_cell("/cpus/cpu@3", "phandle", 3), "cpu@2 and cpu@3 have the same phandle");
+	BREAK("a core the firmware disabled", machine.cpu[3].enabled = false, "cpu@3");
+	BREAK("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1), "cpu@1");
+	BREAK("an APIC id beyond xAPIC",
+	      (set_cell("/cpus/cpu@3", "reg", 300), machine.cpu[3].apic = 300, machine.x2apic = false), "x2APIC");
+	BREAK("devices with a cluster that they cannot interrupt",
+	      (set_high_ids(), machine.x2apic = true), "cluster@0 has devices");
+	BREAK("a core twice in a cluster", set_cells(C0, "cpus", 1, 1), "cpu@0 is in cluster@0 twice");
+	BREAK("a core in two clusters", set_cells(C1, "cpus", 2, 3), "cpu@1 is in cluster@0 and in cluster@1");
+	BREAK("a phandle of nothing", set_cells(C1, "cpus", 3, 77), "cluster@1: entry 1");
+	BREAK("a phandle of another node", (set_cell(CHANNEL, "phandle", 78), set_cells(C1, "cpus", 3, 78)),
+	      "cluster@1: entry 1");
+	BREAK("no cores", drop(C1, "cpus"), "cluster@1 has no cpus");
+	BREAK("61 cores", must(fdt_setprop(tree, at(C1), "cpus", sound, 61 * 4)), "cluster@1 has more than 60");
+	BREAK("half a phandle", must(fdt_setprop(tree, at(C1), "cpus", sound, 6)), "cluster@1");
+}
+
+void break_clusters(void)
+{
+	BREAK("two clusters of one number", set_cell(C1, "reg", 0), "cluster@0 and cluster@1");
+	BREAK("cluster numbers with a gap", set_cell(C1, "reg", 5), "cluster@1");
+	BREAK("a kernel without its module", set_text(C1, "kernel", "mcs"), "kernel-mcs");
+	BREAK("no kernel", drop(C1, "kernel"), "cluster@1 has no kernel");
+	BREAK("a kernel name that does not end", must(fdt_setprop(tree, at(C1), "kernel", "clh", 3)), "cluster@1");
+	BREAK("a kernel name too long", set_text(C1, "kernel", "a-name-much-longer-than-any-record-holds"), "longer");
+	BREAK("the lockless kernel on two cores", set_text(C1, "kernel", "none"), "cluster@1");
+	BREAK("a kernel for another machine", ((Elf64_Ehdr *)(void *)kernel_file)->e_machine = EM_AARCH64,
+	      "kernel-clh+stat");
+	BREAK("a kernel cut short", module("kernel-clh+stat")->size = 2000, "kernel-clh+stat");
+	BREAK("a kernel in the lower half", segment_of(kernel_file)->p_vaddr = 0x400000, "kernel-clh+stat");
+	BREAK("a kernel writable and executable", segment_of(kernel_file)->p_flags |= PF_W, "kernel-clh+stat");
+	BREAK("a root task without its module", set_text(C0, "root", "boot"), "boot");
+	BREAK("a root task of text", memcpy(program_file, "#!/bin/sh", 9), "root");
+	BREAK("a root task without entry", ((Elf64_Ehdr *)(void *)program_file)->e_entry = 4, "entry point 0x4");
+	BREAK("a missing module", drop_module("ycsb"), "ycsb");
+	BREAK("a module loaded twice", strcpy(module("ycsb")->name, "switch"), "switch");
+	BREAK("a module named twice",
+	      must(fdt_appendprop_string(tree, at(C1), "modules", "ycsb")), "cluster@1: module ycsb is named twice");
+	BREAK("modules that do not end", must(fdt_setprop(tree, at(C1), "modules", "ycsb", 4)), "cluster@1");
+	BREAK("no devices", drop(C0, "devices"), "no cluster has devices");
+	BREAK("devices twice", must(fdt_setprop_empty(tree, at(C1), "devices")), "cluster@0 and cluster@1");
+}
+
+void break_memory(void)
+{
+	BREAK("absent memory", set_memory(C1, 0x100000000, 0x40000000), "cluster@1");
+	BREAK("memory beyond the machine's",
+	      (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications"))),
+	      set_memory(C1, 0x40000000, 0x60000000)),
+	      "cluster@1: memory 0x40000000 .. 0x9fffffff: this machine has none at 0x80000000");
+	BREAK("memory that is mostly a device's", set_memory(C1, 0xafff0000, 0x1000000), "cluster@1");
+	BREAK("memory that is mostly the firmware's",
+	      (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications"))),
+	      set_memory(C1, 0x7ffd0000, 0x30000)), "cluster@1: of memory 0x7ffd0000 .. 0x7fffffff only 60 of 192 KiB are usable");
+	BREAK("memory past the address space", set_memory(C1, 0xfffffffffffff000, 0x2000), "cluster@1");
+	BREAK("overlapping clusters", set_memory(C1, 0x3f000000, 0x40000000), "cluster@0 overlaps");
+	BREAK("a cluster over a channel", set_memory(C1, 0x40000000, 0x40000000), "channel@0");
+	BREAK("memory not in pages", set_memory(C1, 0x40000800, 0x10000000), "cluster@1");
+	BREAK("empty memory", set_memory(C1, 0x40000000, 0), "cluster@1");
+	BREAK("no memory", drop(C1, "memory"), "cluster@1 has no memory");
+	BREAK("half a range", must(fdt_setprop(tree, at(C1), "memory", sound, 24)), "cluster@1");
+	BREAK("memory of the other node", (set_memory(C0, 0x40000000, 0x3f000000), set_memory(C1, 0, 0x40000000)),
+	      "cluster@0: memory 0x40000000 .. 0x7effffff is in NUMA node 1");
+	BREAK("a channel in small pages", set_memory(CHANNEL, 0x7f001000, 0x200000), "channel@0");
+	BREAK("a channel in no RAM", set_memory(CHANNEL, 0xb0000000, 0x200000), "channel@0");
+	BREAK("a channel to nowhere", set_cells(CHANNEL, "ends", 0, 2), "channel@0: there is no cluster 2");
+	BREAK("a channel to itself", set_cells(CHANNEL, "ends", 1, 1), "channel@0");
+	BREAK("a channel with one end", set_cell(CHANNEL, "ends", 0), "channel@0");
+}
+
+void accept_clusters(void)
+{
+	ACCEPT("the sound map", (void)0);
+	ACCEPT("no SRAT", (machine.has_srat = false, machine.node_range_count = 0));
+	ACCEPT("memory of a node without cores",
+	       (machine.node_range[1].range.size = 0x20000000, machine.node_range_count = 3,
+	       machine.node_range[2] = (struct machine_node_range){ { 0x60000000, 0x20000000 }, 2 }));
+	ACCEPT("no applications", must(fdt_del_node(tree, at("/applications"))));
+	ACCEPT("no channels, no network",
+	       (must(fdt_del_node(tree, at("/channels"))), must(fdt_del_node(tree, at("/applications")))));
+	ACCEPT("the lockless kernel on one core",
+	       (set_text(C0, "kernel", "none"), set_cell(C0, "cpus", 1), set_cell(REDIS, "cpu", 1)));
+	ACCEPT("cores the map leaves out", (set_cell(C1, "cpus", 4), must(fdt_del_node(tree, at("/cpus/cpu@2")))));
+}
