@@ -2,8 +2,8 @@
 /* Addresses as programs give them, to and from those that sockets keep. */
 #pragma once
 
+#include <skerry/socket_address.h>
 #include <sys/socket.h>
-#include "socket_address.h"
 
 /* 0 or a negative errno. */
 int address_take(const struct sockaddr *from, socklen_t length, struct socket_address *to);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <skerry/process.h>
 #include "backend.h"
+#include "datagram.h"
 
 static const struct net_backend *net; /* null until the first socket */
 
@@ -26,8 +27,10 @@ int socket_create(int domain, int type, int protocol, struct file **out)
 
 	if (domain != AF_INET)
 		return -EAFNOSUPPORT;
+	if (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
+		return datagram_create(out);
 	if (type != SOCK_STREAM)
-		return -ESOCKTNOSUPPORT;
+		return type == SOCK_DGRAM ? -EPROTONOSUPPORT : -ESOCKTNOSUPPORT;
 	if (protocol && protocol != IPPROTO_TCP)
 		return -EPROTONOSUPPORT;
 	error = start();

@@ -4,38 +4,145 @@
  * to their slots. The other end is not trusted: a frame's length is read once
  * and checked; its bytes may change while they are looked at, and may at worst
  * become another wrong frame.
+ *
+ * An end that was opened gives and takes frames once port_look() has found that
+ * both sides have acknowledged each other. Whoever holds it calls port_look()
+ * whenever it is woken, and signals the other end when that returns true.
  */
 #pragma once
 
 #include <stddef.h>
-#include "port.h"
+#include <skerry/port.h>
 
 enum { ETHERNET_HEADER = 14 };
 
 struct port_end {
 	void *memory;
 	enum port_direction out;
+	bool up;       /* both sides have acknowledged each other */
+	bool may_send; /* up, or the other side has had no life yet */
+	uint64_t own;  /* epoch */
+	uint64_t seen; /* the other side's epoch that was acknowledged last; 0: none */
 	struct ring_end transmit;
 	struct ring_end receive;
 };
 
-/* `out` says which end this is: PORT_TO_SWITCH for stacks and drivers, PORT_FROM_SWITCH for the switch. */
-static inline struct port_end port_end(void *memory, enum port_direction out)
+static inline enum port_direction port_in(const struct port_end *end)
 {
-	enum port_direction in = out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH;
+	return end->out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH;
+}
+static inline struct port_side *port_mine(const struct port_end *end) { return port_side(end->memory, end->out); }
+static inline struct port_side *port_theirs(const struct port_end *end) { return port_side(end->memory, port_in(end)); }
 
-	return (struct port_end){
-		.memory = memory,
-		.out = out,
-		.transmit = ring_producer(port_ring(memory, out), PORT_SLOTS),
-		.receive = ring_consumer(port_ring(memory, in), PORT_SLOTS),
-	};
+/* A side with this epoch has a program that runs. */
+static inline bool port_is_open(uint64_t epoch) { return epoch && !(epoch & 1); }
+
+/* Frames since the ring was started. */
+static inline uint64_t port_count(const struct ring_end *end) { return end->position & (port_position(2, 0) - 1); }
+
+/*
+ * Starts both rings for the other side's `epoch`. The slots of the one that we
+ * fill hold nothing that its reader could take, whatever a predecessor left
+ * there, except the frames that were put before the other side's first life.
+ */
+static inline void port_start_rings(struct port_end *end, uint64_t epoch)
+{
+	uint64_t position = port_position(end->own, epoch), carried = 0;
+	struct ring *ring = port_ring(end->memory, end->out);
+
+	if (end->may_send && !end->up)
+		carried = port_count(&end->transmit);
+	if (carried > PORT_SLOTS) /* somebody made room for more */
+		carried = 0;
+	for (uint64_t i = 0; i < PORT_SLOTS; i++)
+		atomic_store_explicit(&ring->slot[i].sequence, i < carried ? position + i + 1 : 0, memory_order_relaxed);
+	end->transmit = ring_producer_at(ring, PORT_SLOTS, position);
+	end->transmit.position += carried;
+	end->receive = ring_consumer_at(port_ring(end->memory, port_in(end)), PORT_SLOTS, position);
 }
 
-/* The buffer (PORT_BUFFER bytes) of the next frame to send, or null when the ring is full. */
+/* The words that tell the other side of this life. */
+static inline void port_tell(struct port_end *end)
+{
+	atomic_store_explicit(&port_mine(end)->acknowledged, 0, memory_order_relaxed);
+	atomic_store_explicit(&port_mine(end)->epoch, end->own, memory_order_release);
+	end->seen = 0;
+}
+
+/*
+ * `out` says which end this is: PORT_TO_SWITCH for stacks and drivers,
+ * PORT_FROM_SWITCH for the switch. `epoch` is even, and no former life's. The
+ * other end is to be signalled.
+ */
+static inline struct port_end port_open(void *memory, enum port_direction out, uint64_t epoch)
+{
+	if (!port_is_open(epoch))
+		__builtin_trap();
+	struct port_end end = { .memory = memory, .out = out, .own = epoch };
+	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
+
+	port_start_rings(&end, 0);
+	end.may_send = first;
+	port_tell(&end);
+	return end;
+}
+
+/* Somebody else has written to what only this side writes. */
+static inline bool port_meddled(const struct port_end *end)
+{
+	const struct port_side *mine = port_mine(end);
+
+	return atomic_load_explicit(&mine->epoch, memory_order_relaxed) != end->own ||
+	       atomic_load_explicit(&mine->acknowledged, memory_order_relaxed) != end->seen;
+}
+
+/* Whether the other side has another epoch than before, or port_meddled(). */
+static inline bool port_changed(const struct port_end *end)
+{
+	return atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire) != end->seen || port_meddled(end);
+}
+
+/* Lets go of both rings, and acknowledges what port_changed() has found. The other end is to be signalled. */
+static inline void port_renew(struct port_end *end)
+{
+	uint64_t epoch = atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire);
+
+	if (port_meddled(end)) {
+		end->own += 2;
+		port_tell(end);
+	}
+	if (port_is_open(epoch))
+		port_start_rings(end, epoch);
+	end->up = end->may_send = false;
+	end->seen = epoch;
+	atomic_store_explicit(&port_mine(end)->acknowledged, epoch, memory_order_release);
+}
+
+/* Whether the other side has acknowledged this life. Until then there is nothing to take and no room to send. */
+static inline bool port_met(struct port_end *end)
+{
+	if (!end->up && port_is_open(end->seen))
+		end->up = end->may_send =
+			atomic_load_explicit(&port_theirs(end)->acknowledged, memory_order_acquire) == end->own;
+	return end->up;
+}
+
+/* Returns whether the other end must be signalled. */
+static inline bool port_look(struct port_end *end)
+{
+	bool changed = port_changed(end);
+
+	if (changed)
+		port_renew(end);
+	if (!end->up)
+		port_met(end);
+	return changed;
+}
+
+/* The buffer (PORT_BUFFER bytes) of the next frame to send, or null when there is no room. */
 static inline void *port_reserve(struct port_end *end)
 {
-	if (!ring_reserve(&end->transmit))
+	if (!end->may_send || !ring_reserve(&end->transmit))
 		return NULL;
 	return port_buffer(end->memory, end->out, end->transmit.position);
 }
@@ -58,15 +165,14 @@ static inline void port_publish(struct port_end *end, uint32_t length)
  */
 static inline void *port_peek(struct port_end *end, uint32_t *length)
 {
-	struct port_descriptor *descriptor = ring_peek(&end->receive);
+	struct port_descriptor *descriptor = end->up ? ring_peek(&end->receive) : NULL;
 
 	if (!descriptor)
 		return NULL;
 	*length = __atomic_load_n(&descriptor->length, __ATOMIC_RELAXED);
 	if (*length < ETHERNET_HEADER || *length > PORT_FRAME_MAX)
 		*length = 0;
-	return port_buffer(end->memory, end->out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH,
-			   end->receive.position);
+	return port_buffer(end->memory, port_in(end), end->receive.position);
 }
 
 static inline void port_release(struct port_end *end) { ring_release(&end->receive); }

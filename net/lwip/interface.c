@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No frame is lost for want of room: those that find the ring full wait in a
- * list, in order, until the switch has taken some. The list is bounded by what
- * TCP's windows let out; should something else fill it, lwIP is told so
- * and tries again.
+ * No frame is lost for want of room: those that find the ring full wait, in
+ * order, until the switch has taken some, or until there is a switch again. They are lwIP's own pbufs, which it
+ * does not send again meanwhile, so that waiting takes no memory. Should there
+ * be too many, lwIP is told so and tries again.
  */
 #include <string.h>
 #include <lwip/etharp.h>
@@ -12,17 +12,22 @@
 #include <netif/ethernet.h>
 #include "../machine.h"
 #include "../port_end.h"
+#include "headers.h"
 #include "interface.h"
 
-enum { BACKLOG_MAX = 8192, WAKE_BATCH = 32 };
+enum { BACKLOG_MAX = 8192, WAKE_BATCH = 32 }; /* BACKLOG_MAX: a power of two */
 
 static struct {
 	struct netif netif;
 	struct port_end port;
-	struct pbuf *first, *last; /* frames that wait for room, one pbuf each, chained by `next` */
-	unsigned waiting;
+	struct pbuf *backlog[BACKLOG_MAX]; /* frames that wait for room: a ring */
+	unsigned first, waiting;
 	unsigned published; /* frames sent since the switch was last asked whether it sleeps */
 	bool released;      /* frames were taken since it was last asked whether it waits for room */
+	bool told;          /* it has to hear of this life, or that we know of its own */
+	struct pbuf_custom headers; /* of a frame for which there was no memory */
+	uint8_t header_bytes[HEADERS_MAX];
+	bool headers_used;
 } interface;
 
 static void publish(const struct pbuf *frame, char *buffer)
@@ -39,29 +44,21 @@ static void send_waiting(void)
 {
 	char *buffer;
 
-	while (interface.first && (buffer = port_reserve(&interface.port))) {
-		struct pbuf *frame = interface.first;
+	while (interface.waiting && (buffer = port_reserve(&interface.port))) {
+		struct pbuf *frame = interface.backlog[interface.first++ % BACKLOG_MAX];
 
-		interface.first = frame->next;
 		interface.waiting--;
-		frame->next = NULL;
 		publish(frame, buffer);
 		pbuf_free(frame);
 	}
 }
 
-static err_t hold(const struct pbuf *frame)
+static err_t hold(struct pbuf *frame)
 {
-	struct pbuf *copy;
-
-	if (interface.waiting >= BACKLOG_MAX || !(copy = pbuf_clone(PBUF_RAW, PBUF_RAM, (struct pbuf *)frame)))
+	if (interface.waiting >= BACKLOG_MAX)
 		return ERR_MEM;
-	if (interface.first)
-		interface.last->next = copy;
-	else
-		interface.first = copy;
-	interface.last = copy;
-	interface.waiting++;
+	pbuf_ref(frame);
+	interface.backlog[(interface.first + interface.waiting++) % BACKLOG_MAX] = frame;
 	return ERR_OK;
 }
 
@@ -72,9 +69,9 @@ static err_t send_frame(struct netif *netif, struct pbuf *frame)
 	(void)netif;
 	if (frame->tot_len > PORT_FRAME_MAX)
 		return ERR_BUF;
-	if (interface.first)
+	if (interface.waiting)
 		send_waiting();
-	buffer = interface.first ? NULL : port_reserve(&interface.port);
+	buffer = interface.waiting ? NULL : port_reserve(&interface.port);
 	if (!buffer)
 		return hold(frame);
 	publish(frame, buffer);
@@ -98,15 +95,47 @@ static err_t set_up(struct netif *netif)
 	return ERR_OK;
 }
 
-void interface_start(const struct process_network *network)
+void interface_start(const struct process_network *network, uint64_t life)
 {
 	ip4_addr_t ipv4 = { network->ipv4 }, netmask = { network->netmask }, gateway = { network->gateway };
 
-	interface.port = port_end(interface_memory(), PORT_TO_SWITCH);
+	interface.port = port_open(interface_memory(), PORT_TO_SWITCH, life);
+	interface.told = true;
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);
 	netif_set_up(&interface.netif);
 	interface_flush();
+}
+
+static void free_headers(struct pbuf *pbuf)
+{
+	(void)pbuf;
+	interface.headers_used = false;
+}
+
+/* In memory that nothing else uses, or null. lwIP keeps no segment that has no data. */
+static struct pbuf *receive_headers(const void *frame, uint32_t length)
+{
+	if (interface.headers_used || !(length = headers_only(interface.header_bytes, frame, length)))
+		return NULL;
+	interface.headers_used = true;
+	interface.headers.custom_free_function = free_headers;
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &interface.headers, interface.header_bytes,
+				   sizeof(interface.header_bytes));
+}
+
+/*
+ * A stack that stopped reading would stop the switch. Without memory for the
+ * whole frame, lwIP gets its acknowledgement.
+ */
+static struct pbuf *receive_frame(const void *frame, uint32_t length)
+{
+	struct pbuf *copy = pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+
+	if (!copy)
+		return receive_headers(frame, length);
+	copy_bytes(copy->payload, frame, length);
+	return copy;
 }
 
 void interface_receive(void)
@@ -114,12 +143,10 @@ void interface_receive(void)
 	uint32_t length;
 	const void *frame;
 
+	interface.told |= port_look(&interface.port);
 	for (unsigned n = 0; n < PORT_SLOTS && (frame = port_peek(&interface.port, &length)); n++) {
-		/* without memory the frame is lost, for a stack that stopped reading would stop the switch */
-		struct pbuf *copy = length ? pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM) : NULL;
+		struct pbuf *copy = length ? receive_frame(frame, length) : NULL;
 
-		if (copy)
-			copy_bytes(copy->payload, frame, length);
 		port_release(&interface.port);
 		interface.released = true;
 		if (copy && interface.netif.input(copy, &interface.netif) != ERR_OK)
@@ -129,7 +156,7 @@ void interface_receive(void)
 
 void interface_flush(void)
 {
-	bool wake = false;
+	bool wake = interface.told;
 
 	send_waiting();
 	if (interface.published)
@@ -137,7 +164,7 @@ void interface_flush(void)
 	if (interface.released && ring_room_wanted(&interface.port.receive))
 		wake = true;
 	interface.published = 0;
-	interface.released = false;
+	interface.released = interface.told = false;
 	if (wake)
 		interface_wake_peer();
 }
@@ -147,7 +174,7 @@ bool interface_arm(void)
 	uint32_t length;
 
 	ring_arm(&interface.port.receive);
-	if (interface.first) {
+	if (interface.waiting) {
 		ring_arm_room(&interface.port.transmit);
 		interface_flush(); /* the second look */
 	}

@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <skerry/process.h>
 
-/* After lwip_init(). */
-void interface_start(const struct process_network *network);
+/* After lwip_init(). `life`: see process_info. */
+void interface_start(const struct process_network *network, uint64_t life);
 
-/* Give what the switch sent to lwIP, at most a ring full. */
+/* Give what the switch sent to lwIP, at most a ring full. Notices a switch that has started again. */
 void interface_receive(void);
 
 /* Send what waits for room; wake the switch if it sleeps and something is there for it. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <lwip/priv/tcp_priv.h>
-#include "socket.h"
+#include "share.h"
 
 enum { BACKLOG_MAX = 511 };
 
@@ -82,6 +82,7 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 	connection = socket_of_connection(pcb);
 	if (!connection)
 		return ERR_MEM; /* lwIP resets it */
+	socket_options_inherit(connection, listener);
 	connection->backlog_held = listener->queued >= listener->backlog;
 	if (connection->backlog_held)
 		tcp_backlog_delayed(pcb);
@@ -113,6 +114,7 @@ int socket_listen(struct file *file, int backlog)
 	socket->local.port = pcb->local_port;
 	socket->state = SOCKET_LISTENING;
 	tcp_accept(pcb, on_accept);
+	share_listen(pcb);
 	socket_update(socket);
 	return 0;
 }
@@ -157,6 +159,7 @@ static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
 
 	(void)error; /* failures come as errors */
 	socket->state = SOCKET_CONNECTED;
+	share_window_connected(socket);
 	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
 	socket_update(socket);
 	return ERR_OK;

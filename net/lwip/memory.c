@@ -3,46 +3,107 @@
  * lwIP's memory: a pbuf, a segment, a connection. Freed blocks of the usual
  * sizes are kept for the next, so that a request and its answer cost a few
  * instructions here; what is kept has a bound, the rest goes back to the layer.
+ *
+ * Blocks are powers of two, as the layer's are, so that none wastes a second
+ * rounding. Some of each size are a reserve that data to send never takes: a
+ * received acknowledgement, which is what frees memory, always finds some.
  */
 #include <string.h>
 #include <skerry/posix.h>
 #include "arch/cc.h"
+#include "memory.h"
 
 enum {
-	CLASS_STEP = 128, /* bytes */
-	CLASSES = 13,     /* up to 1664: a full frame and its pbuf */
+	SMALLEST_SHIFT = 6, /* 64 bytes */
+	CLASSES = 6,        /* up to 2048: a full frame and its pbuf */
+	LAYER_HEADER = 16,  /* that the layer puts before a block: it rounds the sum up to a power of two */
 	KEPT_MAX = 512 * 1024,
+	RESERVE = 64, /* blocks of each class */
 };
 
 /* In front of every block; 16 bytes, to keep its alignment. */
 struct block {
 	struct block *next;
 	uint32_t class; /* CLASSES: not of a usual size */
-	uint32_t reserved;
+	uint32_t to_send;
 };
 _Static_assert(sizeof(struct block) == 16, "alignment");
 
-static struct block *kept[CLASSES];
-static size_t kept_bytes;
+struct list {
+	struct block *first;
+	unsigned count;
+};
+
+static struct list kept[CLASSES], reserve[CLASSES];
+static size_t kept_bytes, send_bytes;
+static bool sending;
+
+static size_t class_bytes(size_t class) { return (size_t)1 << (SMALLEST_SHIFT + class); }
+
+static void list_put(struct list *list, struct block *block)
+{
+	block->next = list->first;
+	list->first = block;
+	list->count++;
+}
+
+static struct block *list_take(struct list *list)
+{
+	struct block *block = list->first;
+
+	if (block) {
+		list->first = block->next;
+		list->count--;
+	}
+	return block;
+}
+
+bool net_memory_start(void)
+{
+	for (size_t class = 0; class < CLASSES; class++)
+		while (reserve[class].count < RESERVE) {
+			struct block *block = layer_allocate(class_bytes(class) - LAYER_HEADER);
+
+			if (!block)
+				return false;
+			block->class = (uint32_t)class;
+			list_put(&reserve[class], block);
+		}
+	return true;
+}
+
+void net_memory_sending(bool on) { sending = on; }
+
+size_t net_memory_sent(void) { return send_bytes; }
+
+static struct block *take(size_t class)
+{
+	struct block *block = list_take(&kept[class]);
+
+	if (block) {
+		kept_bytes -= class_bytes(class);
+		return block;
+	}
+	block = layer_allocate(class_bytes(class) - LAYER_HEADER);
+	return block || sending ? block : list_take(&reserve[class]);
+}
 
 void *net_allocate(size_t size)
 {
-	size_t whole = size + sizeof(struct block);
-	size_t class = (whole - 1) / CLASS_STEP;
+	size_t whole = size + sizeof(struct block), class = 0;
 	struct block *block;
 
 	if (whole < size)
 		return NULL;
-	if (class < CLASSES && kept[class]) {
-		block = kept[class];
-		kept[class] = block->next;
-		kept_bytes -= (class + 1) * CLASS_STEP;
-		return block + 1;
-	}
-	block = layer_allocate(class < CLASSES ? (class + 1) * CLASS_STEP : whole);
+	while (class < CLASSES && class_bytes(class) - LAYER_HEADER < whole)
+		class++;
+	block = class < CLASSES ? take(class) : layer_allocate(whole);
 	if (!block)
 		return NULL;
-	block->class = class < CLASSES ? (uint32_t)class : CLASSES;
+	block->class = (uint32_t)class;
+	block->to_send = sending && class < CLASSES;
+	if (block->to_send)
+		send_bytes += class_bytes(class);
 	return block + 1;
 }
 
@@ -59,15 +120,23 @@ void *net_allocate_zeroed(size_t count, size_t size)
 
 void net_free(void *memory)
 {
-	struct block *block = (struct block *)memory - 1;
+	struct block *block;
 
 	if (!memory)
 		return;
-	if (block->class >= CLASSES || kept_bytes >= KEPT_MAX) {
+	block = (struct block *)memory - 1;
+	if (block->class >= CLASSES) {
 		layer_free(block);
 		return;
 	}
-	kept_bytes += (block->class + 1) * CLASS_STEP;
-	block->next = kept[block->class];
-	kept[block->class] = block;
+	if (block->to_send)
+		send_bytes -= class_bytes(block->class);
+	if (reserve[block->class].count < RESERVE) {
+		list_put(&reserve[block->class], block);
+	} else if (kept_bytes >= KEPT_MAX) {
+		layer_free(block);
+	} else {
+		kept_bytes += class_bytes(block->class);
+		list_put(&kept[block->class], block);
+	}
 }

@@ -15,7 +15,8 @@
 #include <skerry/process.h>
 #include "../backend.h"
 #include "interface.h"
-#include "socket.h"
+#include "memory.h"
+#include "share.h"
 
 u32_t sys_now(void) { return (u32_t)clock_milliseconds(); }
 
@@ -39,8 +40,12 @@ static int start(void)
 
 	if (!info || !info->network.present)
 		return -ENETDOWN;
+	if (!net_memory_start())
+		return -ENOMEM;
 	lwip_init();
-	interface_start(&info->network);
+	/* a stack process has the whole heap; a program needs its own for other things */
+	share_start(info->sockets ? info->heap_size / 8 * 6 : info->heap_size / 8 * 3);
+	interface_start(&info->network, info->life);
 	return 0;
 }
 

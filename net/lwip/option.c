@@ -29,9 +29,9 @@ static int set_socket(struct socket *socket, int option, const void *value, sock
 	case SO_KEEPALIVE:
 		return pcb ? set_ip_option(pcb, SOF_KEEPALIVE, number) : 0;
 	case SO_LINGER:
-		if (size < sizeof(socket->linger))
+		if (size < sizeof(socket->options.linger))
 			return -EINVAL;
-		memcpy(&socket->linger, value, sizeof(socket->linger));
+		memcpy(&socket->options.linger, value, sizeof(socket->options.linger));
 		return 0;
 	case SO_SNDBUF: case SO_RCVBUF: case SO_REUSEPORT: case SO_BROADCAST: case SO_OOBINLINE:
 		return 0;
@@ -40,33 +40,56 @@ static int set_socket(struct socket *socket, int option, const void *value, sock
 	}
 }
 
-static int set_tcp(struct socket *socket, int option, int number)
+/* lwIP's listeners have no such fields, and hand none on to their connections. */
+static void apply(struct socket *socket)
 {
-	/* a listener has no such fields; lwIP hands none on to its connections either */
 	struct tcp_pcb *pcb = socket->state == SOCKET_LISTENING ? NULL : socket->pcb;
 
+	if (!pcb)
+		return;
+	if (socket->options.no_delay)
+		tcp_nagle_disable(pcb);
+	else
+		tcp_nagle_enable(pcb);
+	pcb->keep_idle = socket->options.keep_idle;
+	pcb->keep_intvl = socket->options.keep_interval;
+	pcb->keep_cnt = socket->options.keep_count;
+}
+
+void socket_options_init(struct socket *socket)
+{
+	socket->options = (struct socket_options){ .keep_idle = KEEP_IDLE, .keep_interval = KEEP_INTERVAL, .keep_count = KEEP_COUNT };
+}
+
+void socket_options_inherit(struct socket *connection, const struct socket *listener)
+{
+	connection->options = listener->options;
+	apply(connection);
+}
+
+static int set_tcp(struct socket *socket, int option, int number)
+{
 	switch (option) {
 	case TCP_NODELAY:
-		if (pcb && number)
-			tcp_nagle_disable(pcb);
-		else if (pcb)
-			tcp_nagle_enable(pcb);
-		return 0;
+		socket->options.no_delay = number;
+		break;
 	case TCP_KEEPIDLE: case TCP_KEEPINTVL: case TCP_KEEPCNT:
 		if (number < 1 || number > 32767)
 			return -EINVAL;
-		if (pcb && option == TCP_KEEPIDLE)
-			pcb->keep_idle = (u32_t)number * 1000;
-		else if (pcb && option == TCP_KEEPINTVL)
-			pcb->keep_intvl = (u32_t)number * 1000;
-		else if (pcb)
-			pcb->keep_cnt = (u32_t)number;
-		return 0;
+		if (option == TCP_KEEPIDLE)
+			socket->options.keep_idle = (uint32_t)number * 1000;
+		else if (option == TCP_KEEPINTVL)
+			socket->options.keep_interval = (uint32_t)number * 1000;
+		else
+			socket->options.keep_count = (uint32_t)number;
+		break;
 	case TCP_QUICKACK: case TCP_USER_TIMEOUT: case TCP_DEFER_ACCEPT:
 		return 0;
 	default:
 		return -ENOPROTOOPT;
 	}
+	apply(socket);
+	return 0;
 }
 
 int socket_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size)
@@ -116,11 +139,11 @@ static int get_tcp(struct socket *socket, int option, int *number)
 	const struct tcp_pcb *pcb = socket->state == SOCKET_LISTENING ? NULL : socket->pcb;
 
 	switch (option) {
-	case TCP_NODELAY: *number = pcb && tcp_nagle_disabled(pcb); return 0;
+	case TCP_NODELAY: *number = socket->options.no_delay; return 0;
 	case TCP_MAXSEG: *number = pcb ? tcp_mss(pcb) : 536; return 0;
-	case TCP_KEEPIDLE: *number = (int)((pcb ? pcb->keep_idle : KEEP_IDLE) / 1000); return 0;
-	case TCP_KEEPINTVL: *number = (int)((pcb ? pcb->keep_intvl : KEEP_INTERVAL) / 1000); return 0;
-	case TCP_KEEPCNT: *number = (int)(pcb ? pcb->keep_cnt : KEEP_COUNT); return 0;
+	case TCP_KEEPIDLE: *number = (int)(socket->options.keep_idle / 1000); return 0;
+	case TCP_KEEPINTVL: *number = (int)(socket->options.keep_interval / 1000); return 0;
+	case TCP_KEEPCNT: *number = (int)socket->options.keep_count; return 0;
 	default: return -ENOPROTOOPT;
 	}
 }
@@ -131,9 +154,9 @@ int socket_getsockopt(struct file *file, int level, int option, void *value, soc
 	int number = 0, error = -ENOPROTOOPT;
 
 	if (level == SOL_SOCKET && option == SO_LINGER) {
-		if (*size > sizeof(socket->linger))
-			*size = sizeof(socket->linger);
-		memcpy(value, &socket->linger, *size);
+		if (*size > sizeof(socket->options.linger))
+			*size = sizeof(socket->options.linger);
+		memcpy(value, &socket->options.linger, *size);
 		return 0;
 	}
 	if (level == SOL_SOCKET)

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
-#include "socket.h"
+#include "share.h"
 
 bool socket_readiness_changed;
 
@@ -91,12 +91,13 @@ void socket_detach(struct socket *socket)
 	tcp_recv(pcb, NULL);
 	tcp_sent(pcb, NULL);
 	tcp_err(pcb, NULL);
-	tcp_poll(pcb, NULL, 0);
+	share_orphan(pcb);
 }
 
 void socket_free(struct socket *socket)
 {
 	stream_discard(socket);
+	share_window_end(socket);
 	layer_free(socket);
 }
 
@@ -111,11 +112,12 @@ static void close_socket(struct file *file)
 	struct tcp_pcb *pcb = socket->pcb;
 
 	socket_drop_queue(socket);
+	share_window_end(socket);
 	socket_detach(socket);
 	if (pcb) {
 		if (socket->state == SOCKET_CONNECTED)
 			tcp_output(pcb);
-		if (socket->linger.l_onoff && !socket->linger.l_linger && socket->state != SOCKET_LISTENING)
+		if (socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING)
 			tcp_abort(pcb);
 		else if (tcp_close(pcb) != ERR_OK)
 			tcp_abort(pcb);
@@ -149,6 +151,7 @@ static struct socket *socket_with(struct tcp_pcb *pcb)
 		return NULL;
 	file_init(&socket->file, &socket_operations, O_RDWR);
 	socket->pcb = pcb;
+	socket_options_init(socket);
 	tcp_arg(pcb, socket);
 	return socket;
 }
@@ -178,6 +181,7 @@ struct socket *socket_of_connection(struct tcp_pcb *pcb)
 	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
 	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->remote_ip)->addr, .port = pcb->remote_port };
 	stream_attach(socket);
+	share_window_begin(socket);
 	socket_update(socket);
 	return socket;
 }

@@ -18,6 +18,14 @@
 
 enum socket_state { SOCKET_NEW, SOCKET_LISTENING, SOCKET_CONNECTING, SOCKET_CONNECTED, SOCKET_FAILED };
 
+/* What a connection has from its listener, as on Linux; it may have others later. */
+struct socket_options {
+	bool no_delay;
+	uint32_t keep_idle, keep_interval; /* ms */
+	uint32_t keep_count;
+	struct linger linger;
+};
+
 struct socket {
 	struct file file; /* first: operations get this */
 	struct tcp_pcb *pcb;
@@ -30,12 +38,15 @@ struct socket {
 	bool unsent;         /* in the list of stream_flush() */
 	bool connect_told;   /* connect() has answered 0 */
 	bool backlog_held;   /* this connection still counts for its listener in lwIP */
-	struct linger linger;
+	struct socket_options options;
 	struct socket_address local, remote;
 
 	/* received data: pbufs chained by `next`, from `offset` of the first */
 	struct pbuf *first, *last;
 	uint32_t offset;
+	bool collects;       /* `last` has room for small segments: stream.c */
+	size_t unread;       /* bytes */
+	size_t credit;       /* these and the window: share.h */
 	struct socket *next_unsent;
 
 	/* a listener's connections that nobody has accepted yet */
@@ -83,5 +94,8 @@ int socket_getpeername(struct file *file, struct sockaddr *address, socklen_t *l
 void socket_drop_queue(struct socket *socket);
 
 /* option.c */
+void socket_options_init(struct socket *socket);
+/* Of a connection that the listener's options become the connection's. */
+void socket_options_inherit(struct socket *connection, const struct socket *listener);
 int socket_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size);
 int socket_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size);

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <lwip/priv/tcp_priv.h>
 #include "../message.h"
-#include "socket.h"
+#include "memory.h"
+#include "share.h"
 
 enum {
 	WRITE_LOW = TCP_SND_BUF / 4,  /* writable with this much room */
 	WRITE_MAX = 32 * TCP_MSS,     /* one call of tcp_write: its length has 16 bits */
 	FLUSH_BYTES = 16 * TCP_MSS,   /* a large write does not wait for stream_flush() */
 	POLL_INTERVAL = 2,            /* of TCP_SLOW_INTERVAL: 1 s */
+	COLLECTOR = TCP_MSS,
+	SMALL = COLLECTOR / 2,        /* a segment of at most so many bytes is copied behind others */
 };
 
 static struct socket *unsent_first;
@@ -19,7 +22,7 @@ static struct socket *unsent_first;
 bool stream_writable(const struct socket *socket)
 {
 	return socket->pcb && !socket->starved && socket->pcb->snd_buf >= WRITE_LOW &&
-	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2;
+	       tcp_sndqueuelen(socket->pcb) < TCP_SND_QUEUELEN / 2 && share_writable(socket->pcb);
 }
 
 static void mark_unsent(struct socket *socket)
@@ -43,6 +46,30 @@ void stream_forget(struct socket *socket)
 	socket->unsent = false;
 }
 
+static bool short_in_flight(const struct tcp_pcb *pcb)
+{
+	for (const struct tcp_seg *segment = pcb->unacked; segment; segment = segment->next)
+		if (segment->len < pcb->mss)
+			return true;
+	return false;
+}
+
+/*
+ * Nagle's rule as Minshall has it (draft-minshall-nagle), and Linux: a short segment waits for the acknowledgement
+ * of another short one, but not of full ones. lwIP lets it wait for these, too, and its peer delays the
+ * acknowledgement of an odd one for a quarter of a second: with the end of each longer text.
+ */
+static void output(struct tcp_pcb *pcb)
+{
+	bool at_once = !tcp_nagle_disabled(pcb) && !short_in_flight(pcb);
+
+	if (at_once)
+		tcp_nagle_disable(pcb);
+	tcp_output(pcb);
+	if (at_once)
+		tcp_nagle_enable(pcb);
+}
+
 void stream_flush(void)
 {
 	while (unsent_first) {
@@ -50,7 +77,7 @@ void stream_flush(void)
 
 		unsent_first = socket->next_unsent;
 		socket->unsent = false;
-		tcp_output(socket->pcb);
+		output(socket->pcb);
 	}
 }
 
@@ -75,7 +102,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 	err_t error = ERR_OK;
 
 	while (done < size && error == ERR_OK) {
-		size_t part = size - done, room = pcb->snd_buf; /* tcp_sndbuf() says at most 65535 */
+		size_t part = size - done, room = share_send_bytes(pcb);
 
 		if (part > room)
 			part = room;
@@ -83,15 +110,17 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 			part = WRITE_MAX;
 		if (!part)
 			break;
+		net_memory_sending(true);
 		error = tcp_write(pcb, bytes + done, (u16_t)part,
 				  TCP_WRITE_FLAG_COPY | (more || done + part < size ? TCP_WRITE_FLAG_MORE : 0));
+		net_memory_sending(false);
 		if (error == ERR_OK)
 			done += part;
 	}
 	if (error != ERR_OK)
 		socket->starved = true;
 	if (done >= FLUSH_BYTES || error != ERR_OK)
-		tcp_output(pcb);
+		output(pcb);
 	else if (done)
 		mark_unsent(socket);
 	socket_update(socket);
@@ -118,17 +147,6 @@ ssize_t stream_send(struct file *file, const struct msghdr *message, int flags)
 
 /* --- reading --- */
 
-/* Open the window for data that was read or thrown away. lwIP counts in 16 bits. */
-static void opened(struct socket *socket, size_t size)
-{
-	while (socket->pcb && size) {
-		u16_t part = size > 0xffff ? 0xffff : (u16_t)size;
-
-		tcp_recved(socket->pcb, part);
-		size -= part;
-	}
-}
-
 static void drop_first(struct socket *socket)
 {
 	struct pbuf *first = socket->first;
@@ -144,6 +162,7 @@ void stream_discard(struct socket *socket)
 {
 	while (socket->first)
 		drop_first(socket);
+	socket->unread = 0;
 }
 
 static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool truncate)
@@ -196,7 +215,8 @@ static int nothing_to_read(struct socket *socket)
 
 static void after_read(struct socket *socket, size_t size)
 {
-	opened(socket, size);
+	socket->unread -= size;
+	share_window_read(socket, size);
 	if (!socket->first)
 		socket_update(socket);
 }
@@ -254,14 +274,11 @@ int stream_shutdown(struct file *file, int how)
 	if (socket->state != SOCKET_CONNECTED)
 		return -ENOTCONN;
 	if (how != SHUT_WR && !socket->read_shut) {
-		size_t held = 0;
+		size_t unread = socket->unread;
 
-		for (const struct pbuf *p = socket->first; p; p = p->next)
-			held += p->len;
-		held -= socket->offset;
 		socket->read_shut = true;
 		stream_discard(socket);
-		opened(socket, held);
+		share_window_read(socket, unread);
 	}
 	if (how != SHUT_RD && !socket->write_shut) {
 		socket->write_shut = true;
@@ -275,6 +292,51 @@ int stream_shutdown(struct file *file, int how)
 
 /* --- what lwIP tells --- */
 
+/* A new pbuf behind the last, for a full frame's worth of small segments. */
+static struct pbuf *collector(struct socket *socket)
+{
+	struct pbuf *pbuf = pbuf_alloc(PBUF_RAW, COLLECTOR, PBUF_RAM);
+
+	if (!pbuf)
+		return NULL;
+	pbuf->len = pbuf->tot_len = 0;
+	socket->last->next = pbuf;
+	socket->last = pbuf;
+	socket->collects = true;
+	return pbuf;
+}
+
+/*
+ * Put received data behind what is there. Small segments are copied together:
+ * each has a frame's overhead, and a window full of them would take many
+ * times its length.
+ */
+static void keep(struct socket *socket, struct pbuf *data)
+{
+	struct pbuf *last = socket->last;
+	size_t size = data->tot_len;
+
+	socket->unread += size;
+	if (socket->first && size <= SMALL) {
+		if (!socket->collects || last->len + size > COLLECTOR)
+			last = collector(socket);
+		if (last) {
+			pbuf_copy_partial(data, (char *)last->payload + last->len, (u16_t)size, 0);
+			last->len += (u16_t)size;
+			pbuf_free(data);
+			return;
+		}
+	}
+	if (socket->first)
+		socket->last->next = data;
+	else
+		socket->first = data;
+	while (data->next)
+		data = data->next;
+	socket->last = data;
+	socket->collects = false;
+}
+
 static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t error)
 {
 	struct socket *socket = argument;
@@ -285,16 +347,10 @@ static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data,
 		socket->peer_closed = true;
 		detach_if_over(socket);
 	} else if (socket->read_shut) {
-		opened(socket, data->tot_len);
+		share_window_read(socket, data->tot_len);
 		pbuf_free(data);
 	} else {
-		if (socket->first)
-			socket->last->next = data;
-		else
-			socket->first = data;
-		while (data->next)
-			data = data->next;
-		socket->last = data;
+		keep(socket, data);
 	}
 	socket_update(socket);
 	return ERR_OK;
@@ -304,8 +360,9 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 {
 	struct socket *socket = argument;
 
-	(void)pcb;
 	(void)size;
+	if (pcb->unsent && !tcp_nagle_disabled(pcb)) /* lwIP goes on by itself, but with the end by its own rule */
+		mark_unsent(socket);
 	socket->starved = false;
 	socket_update(socket);
 	return ERR_OK;

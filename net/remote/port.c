@@ -13,10 +13,10 @@ static struct {
 	uint16_t free[SOCKET_PORT_SOCKETS]; /* numbers */
 	unsigned free_count;
 	struct remote_socket *first, **last; /* those that changed, in order */
-	bool calling, asked, answered;       /* a call is on its way; it waits for room; its answer is there */
+	bool calling, asked, answered;       /* a call is on its way; it sleeps until there is room; its answer is there */
 	struct socket_event answer;
 	bool published, released;            /* since the stack was last asked whether it sleeps */
-	bool happened;                       /* something that somebody may sleep for, since the last poll */
+	bool happened;                       /* something that a thread may sleep for, since the last poll */
 	bool gone;
 } port;
 
@@ -26,6 +26,13 @@ void remote_happened(void) { port.happened = true; }
 void *remote_buffer(const struct remote_socket *socket, enum socket_side producer)
 {
 	return socket_port_buffer(port.memory, socket->number, producer);
+}
+
+/* What a thread in remote_call() waits for: it may be another one than the one that finds it. */
+static void call_goes_on(void)
+{
+	port.happened = true;
+	event_notify();
 }
 
 /* --- sockets --- */
@@ -69,7 +76,8 @@ static void lose(const char *why)
 {
 	if (port.gone)
 		return;
-	port.gone = port.happened = true;
+	port.gone = true;
+	call_goes_on();
 	port.first = NULL;
 	port.last = &port.first;
 	console_log("the network stack is gone: %s; all connections are reset", why);
@@ -142,15 +150,17 @@ int remote_call(struct remote_socket *socket, struct socket_request *request, st
 		file_put(&socket->file);
 		return -ENETDOWN;
 	}
-	port.calling = port.asked = true;
+	port.calling = true;
 	port.answered = false;
-	while (!port.gone && !ask(socket, request))
+	while (!port.gone && !ask(socket, request)) {
+		port.asked = true;
 		event_wait(0);
+	}
 	port.asked = false;
 	while (!port.gone && !port.answered)
 		event_wait(0);
 	port.calling = false;
-	port.happened = true; /* others may be waiting for their turn */
+	call_goes_on(); /* others may be waiting for their turn */
 	error = port.answered ? port.answer.value : -ENETDOWN;
 	if (answer)
 		*answer = port.answer;
@@ -173,7 +183,8 @@ static void take(const struct socket_event *event)
 
 	if (event->kind == SOCKET_ANSWER && port.calling && !port.answered) {
 		port.answer = *event;
-		port.answered = port.happened = true;
+		port.answered = true;
+		call_goes_on();
 		return;
 	}
 	if (event->kind != SOCKET_CHANGED || !socket || !plausible(socket, event))
@@ -233,7 +244,10 @@ static bool poll(void)
 
 	if (!port.gone) {
 		hear();
-		tell_changes();
+		if (tell_changes() && port.asked && ring_reserve(&port.requests)) {
+			port.asked = false; /* its thread has been told and asks again */
+			call_goes_on();
+		}
 		wake_stack();
 	}
 	happened = port.happened;

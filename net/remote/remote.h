@@ -12,8 +12,8 @@
 #pragma once
 
 #include <skerry/posix.h>
+#include <skerry/socket_port.h>
 #include "../address.h"
-#include "../socket_port.h"
 
 enum remote_state { REMOTE_NEW, REMOTE_LISTENING, REMOTE_CONNECTING, REMOTE_CONNECTED, REMOTE_FAILED };
 

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/posix.h>
+#include <skerry/socket_port.h>
 #include "../address.h"
-#include "../socket_port.h"
 
 struct served {
 	struct file *file; /* null: the number is free, or about to be */

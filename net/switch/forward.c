@@ -1,60 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "forward.h"
+#include "ended.h"
+#include "stations.h"
 #include "../copy.h"
 #include "../ethernet.h"
 
-static unsigned mac_hash(uint64_t mac)
-{
-	return (unsigned)((mac * 0x9e3779b97f4a7c15ull) >> 56) & (FORWARD_TABLE - 1);
-}
-
-static unsigned port_of_mac(const struct forward *forward, uint64_t mac)
-{
-	unsigned h = mac_hash(mac);
-
-	while (forward->by_mac[h] != FORWARD_NONE && forward->port[forward->by_mac[h]].mac != mac)
-		h = (h + 1) & (FORWARD_TABLE - 1);
-	return forward->by_mac[h];
-}
-
-static unsigned port_of_ipv4(const struct forward *forward, uint32_t ipv4)
-{
-	for (unsigned i = 0; i < forward->count; i++)
-		if (ipv4 && forward->port[i].ipv4 == ipv4)
-			return i;
-	return FORWARD_NONE;
-}
-
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
-		  uint64_t patience)
+		  uint64_t patience, uint64_t life)
 {
 	forward->count = count;
 	forward->patience = patience;
 	forward->uplink = FORWARD_NONE;
-	for (unsigned i = 0; i < FORWARD_TABLE; i++)
-		forward->by_mac[i] = FORWARD_NONE;
+	stations_init(forward);
+	forward->deadline = forward->dropped = forward->lost_answers = 0;
+	forward->telling.count = forward->telling.next = forward->telling.look = forward->telling.waiting = 0;
+	forward->behind = forward->first = 0;
+	forward->news = count;
+	backlog_init(&forward->backlog);
 	for (unsigned i = 0; i < count; i++) {
-		uint64_t mac = mac_number(port[i].mac);
-		unsigned h = mac_hash(mac);
+		enum port_direction out = port[i].upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
 
 		forward->port[i] = (struct forward_port){
-			.end = port_end((char *)memory + (uint64_t)i * PORT_SIZE, PORT_FROM_SWITCH),
-			.mac = mac,
+			.end = port_open((char *)memory + (uint64_t)i * PORT_SIZE, out, life),
+			.news = true,
 			.ipv4 = port[i].ipv4,
-			.uplink = port[i].uplink,
+			.uplink = port[i].uplink || port[i].upper,
+			.upper = port[i].upper,
+			.lower = port[i].lower,
 		};
-		if (port[i].uplink) {
-			forward->uplink = i;
-			continue; /* everything unknown goes there, its own address too */
-		}
-		while (forward->by_mac[h] != FORWARD_NONE)
-			h = (h + 1) & (FORWARD_TABLE - 1);
-		forward->by_mac[h] = (uint8_t)i;
+		if (forward->port[i].uplink)
+			forward->uplink = i; /* everything unknown goes there, its own address too */
+		else if (!port[i].lower)
+			station_add(forward, port[i].mac, port[i].ipv4, i);
 	}
 }
 
-/* Put a copy of the frame into the port's ring; says no when that is full. */
-static bool deliver(struct forward_port *to, const void *frame, uint32_t length)
+/* Put a copy of the frame into the port's ring. False if that is full. */
+static bool put(struct forward_port *to, const void *frame, uint32_t length)
 {
 	void *buffer = port_reserve(&to->end);
 
@@ -63,14 +45,20 @@ static bool deliver(struct forward_port *to, const void *frame, uint32_t length)
 	copy_bytes(buffer, frame, length);
 	port_publish(&to->end, length);
 	to->wake_receiver = true;
-	to->full_since = 0;
+	to->delivered++;
 	return true;
+}
+
+/* The same behind the frames that wait for the port already. */
+static bool deliver(struct forward *forward, unsigned to, const void *frame, uint32_t length)
+{
+	return !backlog_count(&forward->backlog, to) && put(&forward->port[to], frame, length);
 }
 
 static void flood(struct forward *forward, unsigned source, const void *frame, uint32_t length)
 {
 	for (unsigned i = 0; i < forward->count; i++)
-		if (i != source && !deliver(&forward->port[i], frame, length))
+		if (i != source && !deliver(forward, i, frame, length))
 			forward->port[i].missed++;
 }
 
@@ -80,56 +68,244 @@ enum { TO_ALL = -1, TO_NOBODY = -2 };
 static int destination(const struct forward *forward, unsigned source, const uint8_t *frame, uint32_t length)
 {
 	uint64_t mac = mac_number(frame);
+	const struct forward_station *station;
 	unsigned port;
 
 	if (!mac_is_group(mac)) {
-		port = port_of_mac(forward, mac);
+		station = station_by_mac(forward, mac);
 	} else if (length >= ARP_FRAME && load_be16(frame + ETHERTYPE_OFFSET) == ETHERTYPE_ARP &&
 		   load_be16(frame + ARP_OPERATION_OFFSET) == ARP_REQUEST) {
-		port = port_of_ipv4(forward, load_raw32(frame + ARP_TARGET_IP_OFFSET));
-		if (port == source) /* an announcement: it asks for its own address */
+		station = station_by_ipv4(forward, load_raw32(frame + ARP_TARGET_IP_OFFSET));
+		if (station ? station->port == source : forward->port[source].upper) /* an announcement: it asks for its own address */
 			return TO_ALL;
 	} else {
 		return TO_ALL;
 	}
-	if (port == FORWARD_NONE)
-		port = forward->uplink;
+	port = station ? station->port : forward->uplink;
 	return port == FORWARD_NONE || port == source ? TO_NOBODY : (int)port;
 }
 
 /* What a pass is given. */
 struct pass {
 	uint64_t now;
-	bool last; /* ask to be woken by room */
+	bool last;           /* ask to be woken by room */
+	unsigned competitor; /* the first source that had a frame for a port that is behind taken from its ring */
 };
 
-/* The same for a frame that waits when the ring is full: says no then, and yes once patience has ended. */
-static bool deliver_or_wait(struct forward *forward, struct forward_port *to, const void *frame, uint32_t length,
-			    const struct pass *pass)
-{
-	uint64_t end;
+/* --- ports that are behind --- */
 
-	if (deliver(to, frame, length))
-		return true;
-	if (pass->last) {
-		ring_arm_room(&to->end.transmit);
-		if (deliver(to, frame, length))
-			return true;
+static void stall_begin(struct forward_stall *stall, uint64_t now)
+{
+	if (!stall->since)
+		stall->since = now;
+}
+
+static void stall_end(struct forward_stall *stall, uint64_t now)
+{
+	if (stall->since)
+		stall->used += now - stall->since;
+	stall->since = 0;
+}
+
+/* How much longer it may last. Between stall_end() and stall_begin(). */
+static uint64_t stall_left(struct forward_stall *stall, uint64_t now, uint64_t patience, uint64_t limit)
+{
+	if (!stall->period || now - stall->period >= patience) {
+		stall->period = now;
+		stall->used = 0;
 	}
-	if (!to->full_since)
-		to->full_since = pass->now;
-	if (pass->now - to->full_since >= forward->patience) {
-		to->given_up++;
-		return true;
+	return stall->used < limit ? limit - stall->used : 0;
+}
+
+static void drop(struct forward *forward, unsigned to)
+{
+	forward->port[to].dropped++;
+	forward->dropped++;
+}
+
+/* Its ring is full, or was and is not yet half empty. */
+static void fall_behind(struct forward *forward, struct forward_port *port, uint64_t now)
+{
+	if (port->behind_since)
+		return;
+	port->behind_since = now;
+	port->behind_from = port->delivered;
+	forward->behind++;
+}
+
+static bool half_empty(const struct forward_port *port)
+{
+	const struct ring_end *ring = &port->end.transmit;
+
+	return ring->position - atomic_load_explicit(&ring->ring->taken, memory_order_acquire) <= PORT_SLOTS / 2;
+}
+
+/* What was delivered to a port that is behind is what it made room for: its ring is full all the while. */
+static void judge(struct forward *forward, unsigned number, uint64_t now)
+{
+	struct forward_port *port = &forward->port[number];
+	uint64_t took = port->delivered - port->behind_from;
+
+	if (now - port->behind_since < forward->patience)
+		return;
+	port->late |= took < FORWARD_KEEPS_UP;
+	while (!took && backlog_count(&forward->backlog, number)) {
+		backlog_release(&forward->backlog, number);
+		drop(forward, number);
 	}
-	end = to->full_since + forward->patience;
+	if (took) {
+		port->behind_since = now;
+		port->behind_from = port->delivered;
+	}
+}
+
+/* Whether the port takes nothing at all. */
+static bool dead(const struct forward *forward, const struct forward_port *port, uint64_t now)
+{
+	return port->delivered == port->behind_from && now - port->behind_since >= forward->patience;
+}
+
+/* Deliver of the port's backlog what there is room for. Returns whether any moved. */
+static bool drain(struct forward *forward, unsigned number)
+{
+	struct backlog *backlog = &forward->backlog;
+	bool moved = false;
+
+	while (backlog_count(backlog, number)) {
+		uint32_t length;
+		const void *frame = backlog_first(backlog, number, &length);
+
+		if (!put(&forward->port[number], frame, length))
+			break;
+		backlog_release(backlog, number);
+		moved = true;
+	}
+	return moved;
+}
+
+/* At the beginning of a pass. Returns whether any frame moved. */
+static bool serve_backlogs(struct forward *forward, struct pass *pass)
+{
+	bool moved = false;
+
+	for (unsigned i = 0; i < forward->count; i++) {
+		struct forward_port *port = &forward->port[i];
+
+		stall_end(&port->by_receiver, pass->now);
+		stall_end(&port->of_source, pass->now);
+		if (!port->behind_since)
+			continue;
+		moved |= drain(forward, i);
+		if (pass->last && backlog_count(&forward->backlog, i)) {
+			ring_arm_room(&port->end.transmit);
+			moved |= drain(forward, i);
+		}
+		if (!backlog_count(&forward->backlog, i) && half_empty(port)) {
+			port->behind_since = 0;
+			port->late = false;
+			forward->behind--;
+		}
+	}
+	return moved;
+}
+
+/*
+ * Whether a frame for another port is behind the head of the source's ring,
+ * which is for port `to`. Each frame is looked at once: `ahead` remembers.
+ */
+static bool delays_others(const struct forward *forward, struct forward_port *from, unsigned source, unsigned to)
+{
+	struct port_end ahead = from->end;
+	uint64_t head = ahead.receive.position, end = head + PORT_SLOTS;
+	const uint8_t *frame;
+	uint32_t length;
+	int other = TO_NOBODY;
+
+	if (from->ahead_for != to || from->ahead - head > PORT_SLOTS)
+		from->ahead = head;
+	from->ahead_for = to;
+	for (ahead.receive.position = from->ahead; ahead.receive.position != end; ahead.receive.position++) {
+		frame = port_peek(&ahead, &length);
+		if (!frame)
+			break;
+		other = length ? destination(forward, source, frame, length) : TO_NOBODY;
+		if (other != TO_NOBODY && other != (int)to)
+			break;
+		other = TO_NOBODY;
+	}
+	from->ahead = ahead.receive.position;
+	return other != TO_NOBODY;
+}
+
+/* Let the source wait until `end`. */
+static bool wait_until(struct forward *forward, uint64_t end)
+{
 	if (!forward->deadline || end < forward->deadline)
 		forward->deadline = end;
 	return false;
 }
 
-/* Pass on the frame at the head of `source`. Says no when there is none or it must wait. */
-static bool forward_one(struct forward *forward, unsigned source, const struct pass *pass)
+/* How long the source may yet delay its frames for others on account of port `to`, which may be late now. */
+static uint64_t delay_left(struct forward *forward, struct forward_port *from, struct forward_port *to, uint64_t now)
+{
+	uint64_t left = stall_left(&to->by_receiver, now, forward->patience, forward->patience / 8);
+	uint64_t of_source = stall_left(&from->of_source, now, forward->patience, forward->patience / 4);
+
+	to->late |= !left;
+	return to->late ? 0 : left < of_source ? left : of_source;
+}
+
+/*
+ * What becomes of a frame without room in the ring of its port. True: it has
+ * been delivered, held or dropped. False: it waits at the head of its source.
+ */
+static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame,
+			   uint32_t length, struct pass *pass)
+{
+	struct forward_port *from = &forward->port[source], *to = &forward->port[number];
+	uint64_t left;
+
+	fall_behind(forward, to, pass->now);
+	judge(forward, number, pass->now);
+	if (pass->last && !dead(forward, to, pass->now)) {
+		ring_arm_room(&to->end.transmit);
+		if (deliver(forward, number, frame, length))
+			return true;
+	}
+	if (!to->late && !delays_others(forward, from, source, number))
+		return wait_until(forward, to->behind_since + forward->patience);
+	if (!dead(forward, to, pass->now) && backlog_hold(&forward->backlog, source, number, frame, length))
+		return true;
+	left = delay_left(forward, from, to, pass->now);
+	if (left) {
+		stall_begin(&to->by_receiver, pass->now);
+		stall_begin(&from->of_source, pass->now);
+		return wait_until(forward, pass->now + left);
+	}
+	drop(forward, number);
+	return true;
+}
+
+bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now, bool last)
+{
+	int number = destination(forward, source, frame, length);
+	struct forward_port *to = &forward->port[number < 0 ? 0 : number];
+
+	if (number < 0 || has_ended(to) || is_cut_off(to) || deliver(forward, (unsigned)number, frame, length))
+		return true;
+	fall_behind(forward, to, now);
+	if (last) {
+		ring_arm_room(&to->end.transmit);
+		if (deliver(forward, (unsigned)number, frame, length))
+			return true;
+	}
+	return !dead(forward, to, now) && backlog_hold(&forward->backlog, source, (unsigned)number, frame, length);
+}
+
+/* --- passes --- */
+
+/* Pass on the frame at the head of `source`. False if there is none or it must wait. */
+static bool forward_one(struct forward *forward, unsigned source, struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source];
 	uint32_t length;
@@ -146,8 +322,15 @@ static bool forward_one(struct forward *forward, unsigned source, const struct p
 			flood(forward, source, frame, length);
 		else if (to == TO_NOBODY)
 			from->strays++;
-		else if (!deliver_or_wait(forward, &forward->port[to], frame, length, pass))
+		else if (is_cut_off(&forward->port[to]))
+			forward->port[to].missed++;
+		else if (has_ended(&forward->port[to]))
+			answer_for_ended(forward, (unsigned)to, frame, length, pass->now, pass->last);
+		else if (!deliver(forward, (unsigned)to, frame, length) &&
+			 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
 			return false;
+		else if (forward->behind && forward->port[to].behind_since && pass->competitor == FORWARD_NONE)
+			pass->competitor = source;
 		from->frames++;
 	}
 	port_release(&from->end);
@@ -155,17 +338,29 @@ static bool forward_one(struct forward *forward, unsigned source, const struct p
 	return true;
 }
 
-static bool move(struct forward *forward, const struct pass *pass)
+/* Sources that compete for room in a port take turns: the next pass begins behind the one that got it first. */
+static bool move(struct forward *forward, struct pass *pass)
 {
-	bool moved = false;
+	bool moved = forward->behind && serve_backlogs(forward, pass);
+	unsigned source = forward->first;
 
+	moved |= tell_ended(forward, pass->now, pass->last);
+	moved |= forward->news;
+	forward->news = false;
+	if (forward->telling.count)
+		wait_until(forward, forward->telling.since + forward->patience);
+
+	pass->competitor = FORWARD_NONE;
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned n = 0;
 
-		while (n < FORWARD_BATCH && forward_one(forward, i, pass))
+		while (n < FORWARD_BATCH && forward_one(forward, source, pass))
 			n++;
 		moved |= n != 0;
+		source = source + 1 < forward->count ? source + 1 : 0;
 	}
+	if (pass->competitor != FORWARD_NONE)
+		forward->first = (pass->competitor + 1) % forward->count;
 	return moved;
 }
 
@@ -188,9 +383,10 @@ void forward_signal(struct forward *forward, void (*wake)(void *context, unsigne
 		struct forward_port *port = &forward->port[i];
 		bool wanted = port->wake_receiver && ring_wanted(&port->end.transmit);
 
+		wanted |= port->news;
 		if (port->wake_sender && ring_room_wanted(&port->end.receive))
 			wanted = true;
-		port->wake_receiver = port->wake_sender = false;
+		port->wake_receiver = port->wake_sender = port->news = false;
 		if (wanted)
 			wake(context, i);
 	}

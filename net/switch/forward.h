@@ -3,62 +3,147 @@
  * The switch's forwarding, apart from the process it runs in: it moves frames
  * between ports and makes no system call.
  *
- * A unicast frame goes to the port with its destination address, unknown ones
- * to the uplink. An ARP request goes to the port with the address it asks for,
- * or else to the uplink; other broadcast and multicast frames to every port
- * with room. A unicast frame is not dropped for want of room: it stays at the
- * head of its ring, and those behind it wait too. This cannot deadlock,
- * because every stack drains its receive ring even while it cannot send.
+ * A unicast frame goes to the port that leads to its destination address,
+ * unknown ones to the uplink. An ARP request goes to the port that leads to the
+ * address it asks for, or else to the uplink; other broadcast and multicast
+ * frames to every port with room. No frame goes back to where it came from.
  *
- * A stack that does not, because its program died or does not look, must not
- * stop the others for long: once its ring has been full for `patience`, frames
- * for it are dropped until it takes some.
+ * Switches may form a tree: the uplink of a lower switch is a port of its upper
+ * one, of which it has the stack's end. An upper switch knows who is behind
+ * which of its lower ones. An ARP request for an unknown address that comes
+ * from the upper switch is an announcement, and goes to every port.
+ *
+ * A unicast frame is not dropped for want of room as long as its destination
+ * keeps up: the frame stays at the head of its source's ring, which is
+ * back-pressure for that source. This cannot deadlock, because every stack
+ * drains its receive ring even while it cannot send, and a frame goes up the
+ * tree and then down, never up again.
+ *
+ * Back-pressure also delays the frames behind that one (head-of-line
+ * blocking). Against it:
+ *
+ *  - When a frame for another port is behind it, the frame is copied into its
+ *    destination's backlog (backlog.h) and the source goes on. Without one,
+ *    nothing is copied: the wait harms nobody.
+ *  - When the backlog has no room, the source waits for the port. Such waits
+ *    are limited in each period of `patience`: to 1/8 of it for a port, to 1/4
+ *    of it for a source. At that limit the port is late.
+ *  - A port that is behind and takes fewer than FORWARD_KEEPS_UP frames in
+ *    `patience` is late, too.
+ *
+ * A late port is not waited for: frames without room in its ring or backlog are
+ * dropped and counted. It is late until its backlog is empty and half of its
+ * ring. One that takes nothing at all for `patience` is dead: its backlog is
+ * dropped, and its frames are dropped at once until its ring has room.
+ *
+ * When the program at a port has ended, its peers are told so (reset.h):
+ * connections of the frames that are still in its rings are reset at once, or
+ * as soon as the peer has room, others when a segment comes for them. Frames for
+ * it do not wait. Its successor is acknowledged (port.h) when that is done. The
+ * other way round a switch that starts again resets nobody: the connections of
+ * its stacks go on.
  */
 #pragma once
 
 #include <skerry/process.h>
 #include "../port_end.h"
+#include "backlog.h"
+#include "reset.h"
 
-enum { FORWARD_TABLE = 256, FORWARD_NONE = 0xff, FORWARD_BATCH = 64 };
-_Static_assert(FORWARD_TABLE >= 2 * PROCESS_MAX_PORTS, "short probes");
+enum { FORWARD_TABLE = 512, FORWARD_STATIONS = 2 * PROCESS_MAX_PORTS, FORWARD_NONE = 0xff, FORWARD_BATCH = 64, FORWARD_KEEPS_UP = PORT_SLOTS };
+_Static_assert(FORWARD_TABLE >= 2 * FORWARD_STATIONS && FORWARD_STATIONS <= FORWARD_NONE, "short probes");
+
+/* Who can be reached, at a port or behind a lower switch. */
+struct forward_station {
+	uint64_t mac;  /* mac_number() */
+	uint32_t ipv4; /* network byte order; 0: none */
+	unsigned port;
+};
+
+/* How long frames for others were kept waiting, in the period of `patience` that began at `period`. */
+struct forward_stall {
+	uint64_t since; /* it lasts since then; 0: it does not */
+	uint64_t period;
+	uint64_t used;  /* before `since` */
+};
 
 struct forward_port {
 	struct port_end end;
-	uint64_t mac;       /* mac_number() */
-	uint32_t ipv4;      /* network byte order; 0: none */
+	uint32_t ipv4;         /* network byte order; 0: none */
 	bool uplink;
-	uint64_t full_since; /* `now` when its ring was first found full; 0: it had room */
+	bool upper;            /* the uplink leads to another switch */
+	bool lower;            /* to a lower switch */
+	bool news;             /* its far end has to hear of our epoch, or that we know of its own */
+	bool ended;            /* its program has, and its backlog is dropped */
+	bool told;             /* and the resets of its connections have been collected */
+	uint64_t behind_since; /* `now` when its ring was found full, later the last time it was judged; 0: not behind */
+	uint64_t behind_from;  /* `delivered` then */
+	bool late;             /* behind, and not waited for */
+	struct forward_stall by_receiver; /* of sources, because this port takes no frames */
+	struct forward_stall of_source;   /* of this port as a source */
+	uint64_t ahead;        /* receive ring: frames from its head up to here are for `ahead_for` or for nobody */
+	unsigned ahead_for;
 	bool wake_receiver; /* frames were put into its ring since the last forward_signal() */
 	bool wake_sender;   /* frames were taken from its ring since then */
 	uint64_t frames;    /* taken from this port and passed on */
+	uint64_t delivered; /* put into this port's ring */
 	uint64_t bad;       /* with a length that cannot be */
 	uint64_t strays;    /* for nobody here, and nowhere else to go */
-	uint64_t missed;    /* copies of broadcasts that its full ring could not take */
-	uint64_t given_up;  /* frames for it that were dropped when patience ended */
+	uint64_t missed;    /* copies of broadcasts that its full ring could not take; frames for an upper switch that has ended */
+	uint64_t dropped;   /* frames for it that were dropped because it was late */
+};
+
+/* The resets of an ended port's connections that have not left yet. */
+struct telling {
+	unsigned port, next; /* that port; the one whose turn is next */
+	unsigned look;       /* the port whose turn it is to be looked at */
+	unsigned waiting;    /* ports that have ended, and are not told */
+	unsigned count;
+	uint64_t since;      /* `now` when they were collected */
+	uint8_t reset[2 * PORT_SLOTS + 1][RESET_FRAME]; /* one is room for the next candidate */
 };
 
 struct forward {
 	unsigned count;
 	uint64_t patience;               /* in the unit of `now`: cycles of the TSC */
-	uint64_t deadline;               /* when the first waiting frame will have waited long enough; 0: none waits */
+	uint64_t deadline;               /* when the first wait for a port ends; 0: no source waits */
+	uint64_t dropped;                /* of all ports */
+	uint64_t lost_answers;           /* for ended ports, for which there was no room */
+	bool news;                       /* of any port */
+	unsigned behind;                 /* ports that are */
+	unsigned first;                  /* the source that a pass begins with */
 	unsigned uplink;                 /* FORWARD_NONE without one */
-	uint8_t by_mac[FORWARD_TABLE];   /* open addressing; FORWARD_NONE ends a probe */
+	unsigned stations;
+	struct forward_station station[FORWARD_STATIONS];
+	uint8_t by_mac[FORWARD_TABLE];   /* a station; open addressing; FORWARD_NONE ends a probe */
 	struct forward_port port[PROCESS_MAX_PORTS];
+	struct backlog backlog;
+	struct telling telling;
 };
 
-/* Port i's memory is at `memory` + i * PORT_SIZE. `count` is at most PROCESS_MAX_PORTS. */
+/* Port i's memory is at `memory` + i * PORT_SIZE. `count` is at most PROCESS_MAX_PORTS. `life`: the epoch of its ends. */
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
-		  uint64_t patience);
+		  uint64_t patience, uint64_t life);
 
-/* Move up to FORWARD_BATCH frames from each port. Says whether any moved. `now` is not 0. */
+/* After forward_init(): the stations behind ports of lower switches. `count` is at most PROCESS_MAX_PORTS. */
+void forward_routes(struct forward *forward, const struct process_route *route, unsigned count);
+
+/* Move up to FORWARD_BATCH frames from each port. Returns whether any moved. `now` is not 0. */
 bool forward_pass(struct forward *forward, uint64_t now);
 
 /*
  * The same before sleeping: asks to be woken by frames on any port, and by
- * room wherever a frame must wait for it. If it moved nothing, sleep, but not
- * past `deadline`, when patience ends.
+ * room wherever a frame waits for it. If it moved nothing, sleep, but not past
+ * `deadline`.
  */
 bool forward_last_pass(struct forward *forward, uint64_t now);
+
+/*
+ * Pass on a frame that the switch has made in place of port `source`, or hold it
+ * in its destination's backlog. False if there is no room in that either; `last`:
+ * ask to be woken by room.
+ */
+bool forward_make(struct forward *forward, unsigned source, const void *frame, uint32_t length, uint64_t now, bool last);
 
 /* After one or more passes: call `wake` for each port whose far end asked for it. */
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context);

@@ -1,16 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The switch: a process on its cluster's network core that joins the network
- * ports of all stacks, of this cluster and others, with the NIC driver's.
+ * A switch: a process on a network core that joins the network ports of its
+ * stacks, of this cluster and others, with the NIC driver's or, if it is a
+ * lower switch, with a port of the upper one.
  *
  * It works while any frame moves and sleeps at once when none does. It does
  * not poll before it sleeps: a spinning network core would take the time of
  * the cores it serves where they share a processor.
  */
 #include "../program/program.h"
-#include "forward.h"
+#include "ended.h"
 
 static struct forward forward;
+static uint64_t told, next_line[PROCESS_MAX_PORTS];
+
+static char *write_text(char *at, const char *text)
+{
+	while (*text)
+		*at++ = *text++;
+	return at;
+}
+
+static char *write_ipv4(char *at, uint32_t address)
+{
+	for (unsigned i = 0; i < 4; i++, address >>= 8) {
+		unsigned byte = address & 255;
+
+		if (byte >= 100)
+			*at++ = (char)('0' + byte / 100);
+		if (byte >= 10)
+			*at++ = (char)('0' + byte / 10 % 10);
+		*at++ = (char)('0' + byte % 10);
+		*at++ = i < 3 ? '.' : ' ';
+	}
+	return at;
+}
+
+/* A line on the console for a port's first dropped frame, and whenever their number has doubled. */
+static void report_drops(void)
+{
+	if (forward.dropped == told)
+		return;
+	told = forward.dropped;
+	for (unsigned i = 0; i < forward.count; i++) {
+		const struct forward_port *port = &forward.port[i];
+		char line[120], *end = write_text(line, "the switch: the port of ");
+
+		if (port->dropped <= next_line[i])
+			continue;
+		next_line[i] = 2 * port->dropped - 1;
+		end = port->upper || port->lower ? write_text(end, "another switch ")
+		      : port->uplink		 ? write_text(end, "the network driver ")
+						 : write_ipv4(end, port->ipv4);
+		*write_text(end, "takes its frames too slowly; dropped so far:") = 0;
+		program_say(line, port->dropped);
+	}
+}
 
 static void wake(void *context, unsigned port)
 {
@@ -18,18 +63,28 @@ static void wake(void *context, unsigned port)
 	notification_signal(PROCESS_SLOT_PORT_WAKE + port);
 }
 
+/* A cluster-manager wakes the switch, too, when a program with a port has ended, and one that starts. */
+static void wait(void)
+{
+	notification_wait(PROCESS_SLOT_WAKE, forward.deadline, 0);
+}
+
 _Noreturn void program_main(const struct process_info *info)
 {
 	if (info->port_count > PROCESS_MAX_PORTS)
 		program_fail("too many ports:", info->port_count);
+	if (info->route_count > PROCESS_MAX_PORTS)
+		program_fail("too many stations:", info->route_count);
 	/* a second: longer than a busy stack is silent, shorter than its peers' patience */
-	forward_init(&forward, info->port, info->port_count, (void *)PROCESS_PORTS_VADDR, info->tsc_hz);
+	forward_init(&forward, info->port, info->port_count, (void *)PROCESS_PORTS_VADDR, info->tsc_hz, info->life);
+	forward_routes(&forward, info->route, info->route_count);
 	for (;;) {
 		while (forward_pass(&forward, read_tsc()))
 			forward_signal(&forward, wake, 0);
+		report_drops();
 		if (forward_last_pass(&forward, read_tsc()))
 			forward_signal(&forward, wake, 0);
 		else
-			notification_wait(PROCESS_SLOT_WAKE, forward.deadline, 0);
+			wait();
 	}
 }

@@ -15,11 +15,14 @@
 #include "layer.h"
 #include "test.h"
 
+enum { PATIENCE_OF_ALL = 1000 /* s: longer than a test runs */ };
+
 static struct network *network;
 static unsigned own_port;
 static sem_t *own_wake;
 static struct process_info info;
 static size_t allocated;
+size_t layer_heap = 256 << 20;
 static uint64_t cycles_per_second;
 
 /* --- the switch process --- */
@@ -50,13 +53,9 @@ static void wait_until(sem_t *sem, uint64_t deadline)
 
 static _Noreturn void run_switch(void)
 {
-	struct process_port table[NETWORK_PORTS];
 	struct forward *forward = &network->forward;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (unsigned i = 0; i < NETWORK_PORTS; i++)
-		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = layer_address(i) };
-	forward_init(forward, table, NETWORK_PORTS, network->port, cycles_per_second);
 	for (;;) {
 		while (forward_pass(forward, clock_cycles()))
 			forward_signal(forward, wake_port, NULL);
@@ -79,16 +78,24 @@ static void measure_clock(void)
 			    (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
 }
 
+void network_patience(struct network *shared, unsigned seconds) { shared->forward.patience = cycles_per_second * seconds; }
+
 struct network *network_start(void)
 {
+	struct process_port table[NETWORK_PORTS];
+
 	measure_clock();
 	network = mmap(NULL, sizeof(*network), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(network != MAP_FAILED);
 	sem_init(&network->switch_wake, 1, 0);
+	sem_init(&network->serving, 1, 0);
 	for (unsigned i = 0; i < NETWORK_PORTS; i++) {
+		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .ipv4 = layer_address(i) };
 		sem_init(&network->wake[i], 1, 0);
 		sem_init(&network->stack_wake[i], 1, 0);
 	}
+	forward_init(&network->forward, table, NETWORK_PORTS, network->port, 0, 2);
+	network_patience(network, PATIENCE_OF_ALL);
 	if (!fork())
 		run_switch();
 	return network;
@@ -104,6 +111,8 @@ void layer_start(struct network *shared, unsigned port)
 	own_port = port;
 	own_wake = &network->wake[port];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	info.heap_size = layer_heap;
+	info.life = 2;
 	info.network = (struct process_network){
 		.present = 1, .ipv4 = layer_address(port), .netmask = htonl(0xffffff00),
 		.mac = { 2, 0, 0, 0, 0, (uint8_t)port }, .mtu = 1500,
@@ -136,6 +145,14 @@ pid_t layer_start_apart(struct network *shared, unsigned port)
 	info.network.present = 0;
 	info.sockets = 1;
 	return stack;
+}
+
+void layer_serving(void) { sem_post(&network->serving); }
+
+void network_await_server(struct network *shared)
+{
+	while (sem_wait(&shared->serving))
+		CHECK(errno == EINTR);
 }
 
 void layer_end(unsigned port, enum socket_side side)
@@ -202,9 +219,10 @@ void file_put(struct file *file)
 
 void *layer_allocate(size_t size)
 {
-	size_t *block = calloc(1, size + 16);
+	size_t *block = allocated + size > info.heap_size ? NULL : calloc(1, size + 16);
 
-	CHECK(block);
+	if (!block)
+		return NULL;
 	*block = size;
 	allocated += size;
 	return block + 2;
@@ -238,6 +256,7 @@ bool layer_wait(uint64_t deadline)
 }
 
 bool event_wait(uint64_t deadline) { return layer_wait(deadline); }
+void event_notify(void) {} /* each process has one thread */
 
 uint64_t layer_in(unsigned milliseconds) { return clock_cycles() + cycles_per_second / 1000 * milliseconds; }
 

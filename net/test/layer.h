@@ -10,8 +10,8 @@
 #include <semaphore.h>
 #include <skerry/posix.h>
 #include <skerry/process.h>
+#include <skerry/socket_port.h>
 #include <sys/types.h>
-#include "../socket_port.h"
 #include "../switch/forward.h"
 
 enum { NETWORK_PORTS = 16 };
@@ -19,6 +19,7 @@ enum { NETWORK_PORTS = 16 };
 struct network {
 	struct forward forward; /* the switch process's; its counters are there for others to read */
 	sem_t switch_wake;
+	sem_t serving; /* posted once, by the server */
 	sem_t wake[NETWORK_PORTS];
 	sem_t stack_wake[NETWORK_PORTS]; /* of stack processes; `wake` is their programs' then */
 	bool apart[NETWORK_PORTS];       /* there is one */
@@ -26,14 +27,20 @@ struct network {
 	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
 
-/* Shared memory and a running switch, which patience takes a second. Before any process is started. */
+/* Shared memory and a running switch, which drops no frame, however busy the host. Before any process is started. */
 struct network *network_start(void);
+/* From now on the switch waits so long for a full ring; while nothing is under way. */
+void network_patience(struct network *network, unsigned seconds);
+extern size_t layer_heap; /* what layer_allocate() gives at most, in processes started from now on */
 /* This process has port `port` from now on: address 10.0.0.(port + 1). */
 void layer_start(struct network *network, unsigned port);
 /* The same with a stack process beside it, whose number is the answer. */
 pid_t layer_start_apart(struct network *network, unsigned port);
 /* As the cluster-manager does: the stack, or the program, of this port has ended. */
 void layer_end(unsigned port, enum socket_side side);
+/* The server listens; wait until it does. A client that is earlier is refused, as it should be. */
+void layer_serving(void);
+void network_await_server(struct network *network);
 uint32_t layer_address(unsigned port); /* network byte order */
 size_t layer_allocated(void);          /* bytes that layer_allocate() gave and did not get back */
 

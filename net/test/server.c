@@ -163,6 +163,7 @@ _Noreturn void server_run(void)
 	CHECK(listener->ops->setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);
 	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
 	CHECK(listener->ops->listen(listener, 511) == 0);
+	layer_serving();
 	for (;;) {
 		bool done;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "../ethernet.h"
 #include "test.h"
-#include "../virtio-net/checksum.h"
+#include "../driver/checksum.h"
 
 static uint16_t model(const uint8_t *data, uint32_t size, uint32_t sum)
 {

@@ -6,110 +6,8 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
-#include "../ethernet.h"
-#include "../switch/forward.h"
-#include "test.h"
-
-enum { PORTS = 4, UPLINK = 0, PATIENCE = 1000000000 };
-
-static struct forward forward;
-static struct process_port table[PORTS];
-static char *memory;
-static struct port_end stack[PORTS];
-static unsigned wakes[PORTS];
-static uint64_t now = 1;
-
-static void set_up(void)
-{
-	if (memory)
-		munmap(memory, PORTS * PORT_SIZE);
-	memory = mmap(NULL, PORTS * PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(memory != MAP_FAILED);
-	for (unsigned i = 0; i < PORTS; i++) {
-		table[i] = (struct process_port){ .mac = { 2, 0x53, 0x4b, 0, 0, (uint8_t)i }, .uplink = i == UPLINK };
-		table[i].ipv4 = i == UPLINK ? 0 : 0x0a00000a + (i << 24);
-		stack[i] = port_end(memory + i * PORT_SIZE, PORT_TO_SWITCH);
-	}
-	memset(wakes, 0, sizeof(wakes));
-	forward_init(&forward, table, PORTS, memory, PATIENCE);
-}
-
-static void count_wake(void *context, unsigned port)
-{
-	(void)context;
-	wakes[port]++;
-}
-
-/* `mark` is written behind the header, to tell frames apart. */
-static bool send_to(unsigned from, const uint8_t *mac, uint64_t mark, uint32_t length)
-{
-	uint8_t *frame = port_reserve(&stack[from]);
-
-	if (!frame)
-		return false;
-	memcpy(frame, mac, 6);
-	memcpy(frame + 6, table[from].mac, 6);
-	store_be16(frame + ETHERTYPE_OFFSET, ETHERTYPE_IPV4);
-	memcpy(frame + 14, &mark, 8);
-	for (uint32_t i = 22; i < length; i++)
-		frame[i] = (uint8_t)(mark * 31 + i);
-	port_publish(&stack[from], length);
-	return true;
-}
-
-/* The next frame's mark; -1 without one, -2 for one that is not as it was sent. */
-static int64_t take(unsigned at, uint32_t *length)
-{
-	uint32_t size;
-	uint8_t *frame = port_peek(&stack[at], &size);
-	int64_t mark;
-
-	if (!frame)
-		return -1;
-	memcpy(&mark, frame + 14, 8);
-	for (uint32_t i = 22; i < size; i++)
-		if (frame[i] != (uint8_t)((uint64_t)mark * 31 + i))
-			mark = -2;
-	if (length)
-		*length = size;
-	port_release(&stack[at]);
-	return mark;
-}
-
-static void pass_until_quiet(void)
-{
-	while (forward_pass(&forward, now))
-		;
-}
-
-static void send_arp(unsigned from, uint32_t target, uint16_t operation)
-{
-	uint8_t *frame = port_reserve(&stack[from]);
-
-	CHECK(frame);
-	memset(frame, 0, ARP_FRAME);
-	memset(frame, 0xff, 6);
-	store_be16(frame + ETHERTYPE_OFFSET, ETHERTYPE_ARP);
-	store_be16(frame + ARP_OPERATION_OFFSET, operation);
-	memcpy(frame + ARP_TARGET_IP_OFFSET, &target, 4);
-	port_publish(&stack[from], ARP_FRAME);
-}
-
-static unsigned received_anything(void)
-{
-	unsigned who = 0;
-	uint32_t length;
-
-	for (unsigned i = 0; i < PORTS; i++)
-		while (port_peek(&stack[i], &length)) {
-			port_release(&stack[i]);
-			who |= 1u << i;
-		}
-	return who;
-}
+#include "switch-ports.h"
 
 static void forwarding(void)
 {
@@ -190,36 +88,6 @@ static void back_pressure(void)
 		CHECK(take(3, NULL) == i);
 	}
 	CHECK(forward.port[2].missed == 3);
-}
-
-/* A dead stack's ring stays full: its senders wait for patience to end, once, and then no more. */
-static void patience(void)
-{
-	uint64_t start = now;
-
-	set_up();
-	for (unsigned i = 0; i < PORT_SLOTS; i++) {
-		CHECK(send_to(1, table[2].mac, i, 64));
-		pass_until_quiet();
-	}
-	CHECK(send_to(1, table[2].mac, PORT_SLOTS, 64) && send_to(1, table[3].mac, 77, 64));
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == start + PATIENCE);
-	now = start + PATIENCE - 1;
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == start + PATIENCE);
-	CHECK(take(3, NULL) == -1);
-	now = start + PATIENCE;
-	CHECK(forward_last_pass(&forward, now));
-	CHECK(take(3, NULL) == 77 && forward.port[2].given_up == 1);
-	CHECK(!forward_last_pass(&forward, now) && !forward.deadline); /* nothing waits: no reason to wake up */
-	now += PATIENCE;
-	CHECK(send_to(1, table[2].mac, 5, 64) && forward_pass(&forward, now) && forward.port[2].given_up == 2);
-
-	for (unsigned i = 0; i < 3; i++) /* it lives after all: patience begins anew */
-		CHECK(take(2, NULL) == i);
-	for (unsigned i = 0; i < 4; i++)
-		CHECK(send_to(1, table[2].mac, 1000 + i, 64));
-	pass_until_quiet();
-	CHECK(!forward_last_pass(&forward, now) && forward.deadline == now + PATIENCE && forward.port[2].given_up == 2);
 }
 
 static void signals(void)
@@ -345,7 +213,6 @@ int main(void)
 	alarm(100);
 	forwarding();
 	back_pressure();
-	patience();
 	signals();
 	lies();
 	sleeping();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "device.h"
-#include "pci.h"
+#include "../driver/pci.h"
 #include <skerry/stubs.h>
 
 struct common_configuration {
@@ -42,6 +42,7 @@ enum {
 	QUEUE_RECEIVE = 0,
 	QUEUE_TRANSMIT = 1,
 	NO_VECTOR = 0xffff,
+	CAPABILITIES_MAX = (256 - 64) / 4, /* as many as there is room for behind the header */
 };
 
 /* The registers of this type; `*where` is their capability's offset. */
@@ -50,7 +51,8 @@ static volatile void *find_region(const struct process_device *device, unsigned 
 {
 	unsigned at = 0;
 
-	while ((at = pci_capability(device, PCI_CAPABILITY_VENDOR, at))) {
+	/* a device whose capabilities point at each other has no more than this all the same */
+	for (unsigned seen = 0; seen < CAPABILITIES_MAX && (at = pci_capability(device, PCI_CAPABILITY_VENDOR, at)); seen++) {
 		volatile void *region;
 
 		if (pci_read(device, at + CAPABILITY_TYPE, 1) != type)
@@ -151,8 +153,9 @@ static const char *lay_out(volatile struct common_configuration *common, const s
 	return 0;
 }
 
-const char *virtio_net_start(struct virtio_net *net, const struct process_device *device)
+const char *virtio_net_start(struct virtio_net *net, const struct process_info *info)
 {
+	const struct process_device *device = &info->device;
 	uint32_t common_size = 0, notify_size = 0, multiplier;
 	unsigned where = 0;
 	volatile struct common_configuration *common;
@@ -160,7 +163,8 @@ const char *virtio_net_start(struct virtio_net *net, const struct process_device
 	const char *wrong;
 	bool event_index;
 
-	if (pci_enable(device))
+	pci_enable(device, info->tsc_hz);
+	if (pci_interrupt(device))
 		return "the device has no MSI-X table that is mapped";
 	common = find_region(device, TYPE_COMMON, &common_size, &where);
 	notify = find_region(device, TYPE_NOTIFY, &notify_size, &where);

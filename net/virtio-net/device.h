@@ -16,4 +16,4 @@ struct virtio_net {
  * Reset the device, agree on features, lay both queues into the DMA memory
  * (as large as fits, up to VIRTQUEUE_MAX) and start it. Null, or what is wrong.
  */
-const char *virtio_net_start(struct virtio_net *net, const struct process_device *device);
+const char *virtio_net_start(struct virtio_net *net, const struct process_info *info);

@@ -38,7 +38,7 @@
 #define LWIP_HAVE_LOOPIF 1
 #define LWIP_LOOPBACK_MAX_PBUFS 0 /* unlimited; TCP's windows bound it */
 
-/* Memory does not corrupt: net/port.h. */
+/* Memory does not corrupt: skerry/port.h. */
 #define CHECKSUM_GEN_IP 0
 #define CHECKSUM_GEN_TCP 0
 #define CHECKSUM_GEN_ICMP 0
@@ -55,6 +55,9 @@
 #define TCP_SND_QUEUELEN 4096 /* pbufs: small writes make one each */
 #define TCP_SNDLOWAT 16384 /* for lwIP's own sockets, which are not used; its checks want it */
 #define TCP_QUEUE_OOSEQ 1
+#define TCP_OOSEQ_PBUFS_LIMIT(pcb) ((u16_t)((pcb)->rcv_wnd / TCP_MSS + 2)) /* a small segment takes a frame's memory */
+#define LWIP_TCP_PCB_NUM_EXT_ARGS 1 /* net/lwip/share.c */
+#define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */
 #define LWIP_TCP_RTO_TIME 1000

@@ -10,6 +10,9 @@ enum {
 	MSIX_ENABLE = 1 << 15,
 	MSIX_MASK_ALL = 1 << 14,
 	MSIX_ENTRY = 16, /* bytes: address low and high, data, control */
+	POWER_CONTROL = 4,
+	POWER_STATE = 3,       /* 0: D0 */
+	POWER_EVENT = 1 << 15, /* cleared by writing 1 */
 };
 
 /* Where the manager gave no mapped configuration space, the port pair serves. */
@@ -70,13 +73,50 @@ unsigned pci_capability(const struct process_device *device, unsigned kind, unsi
 
 volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size)
 {
-	if (bar > 5 || !device->bar_vaddr[bar] || offset > device->bar_size[bar] ||
+	if (bar >= PCI_BARS || !device->bar_vaddr[bar] || offset > device->bar_size[bar] ||
 	    size > device->bar_size[bar] - offset)
 		return 0;
 	return (volatile void *)(device->bar_vaddr[bar] + offset);
 }
 
-int pci_enable(const struct process_device *device)
+/*
+ * From D3hot a function wakes with its configuration lost, unless it says
+ * otherwise (PCI Power Management 1.2, section 5.4.1), and needs 10 ms.
+ */
+static void wake(const struct process_device *device, uint64_t tsc_hz)
+{
+	unsigned power = pci_capability(device, PCI_CAPABILITY_POWER, 0);
+	uint32_t bar[PCI_BARS], control;
+
+	if (!power)
+		return;
+	control = pci_read(device, power + POWER_CONTROL, 2);
+	if (!(control & POWER_STATE))
+		return;
+	for (unsigned i = 0; i < PCI_BARS; i++)
+		bar[i] = pci_read(device, PCI_BAR + 4 * i, 4);
+	pci_write(device, power + POWER_CONTROL, 2, control & ~(uint32_t)(POWER_STATE | POWER_EVENT));
+	pci_pause(tsc_hz / 100);
+	for (unsigned i = 0; i < PCI_BARS; i++)
+		pci_write(device, PCI_BAR + 4 * i, 4, bar[i]);
+}
+
+void pci_pause(uint64_t ticks)
+{
+	uint64_t began = read_tsc();
+
+	while (read_tsc() - began < ticks)
+		;
+}
+
+void pci_enable(const struct process_device *device, uint64_t tsc_hz)
+{
+	wake(device, tsc_hz);
+	pci_write(device, PCI_COMMAND, 2,
+		  pci_read(device, PCI_COMMAND, 2) | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_NO_INTX);
+}
+
+int pci_interrupt(const struct process_device *device)
 {
 	unsigned msix = pci_capability(device, PCI_CAPABILITY_MSIX, 0);
 	uint32_t table, control;
@@ -84,8 +124,6 @@ int pci_enable(const struct process_device *device)
 
 	if (!msix)
 		return -SKERRY_NOT_FOUND;
-	pci_write(device, PCI_COMMAND, 2,
-		  pci_read(device, PCI_COMMAND, 2) | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_NO_INTX);
 	table = pci_read(device, msix + MSIX_TABLE, 4);
 	entry = pci_bar(device, table & 7, table & ~7u, MSIX_ENTRY);
 	if (!entry)

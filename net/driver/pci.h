@@ -12,7 +12,10 @@ enum {
 	PCI_COMMAND_NO_INTX = 1 << 10,
 	PCI_STATUS = 0x06,
 	PCI_STATUS_CAPABILITIES = 1 << 4,
+	PCI_BAR = 0x10,
+	PCI_BARS = 6,
 	PCI_CAPABILITIES = 0x34,
+	PCI_CAPABILITY_POWER = 0x01,
 	PCI_CAPABILITY_VENDOR = 0x09,
 	PCI_CAPABILITY_MSIX = 0x11,
 };
@@ -27,5 +30,11 @@ unsigned pci_capability(const struct process_device *device, unsigned kind, unsi
 /* Address of `size` bytes at `offset` of a memory BAR, or null where that is not mapped. */
 volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size);
 
-/* Memory access and DMA on, interrupts through MSI-X entry 0 only. Says no without MSI-X. */
-int pci_enable(const struct process_device *device);
+/* Power state D0, memory access and DMA on, no interrupt line. */
+void pci_enable(const struct process_device *device, uint64_t tsc_hz);
+
+/* Wait for so many ticks of the time-stamp counter. */
+void pci_pause(uint64_t ticks);
+
+/* Interrupts through MSI-X entry 0 only, after pci_enable(). An error without MSI-X. */
+int pci_interrupt(const struct process_device *device);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <lwip/priv/tcp_priv.h>
+#include "budget.h"
+#include "memory.h"
+#include "share.h"
+
+enum { ORPHAN_INTERVAL = 40 }; /* of TCP_SLOW_INTERVAL: 20 s */
+
+static struct {
+	struct budget budget;
+	size_t promised;      /* all sockets' credits */
+	unsigned connections; /* accepted ones that lwIP has not freed; in TIME_WAIT, too */
+	u8_t slot;            /* of struct tcp_pcb's ext_args */
+} share;
+
+/* --- sending --- */
+
+/* The length of a segment, as tcp_write() computes it. */
+static size_t segment_bytes(const struct tcp_pcb *pcb)
+{
+	size_t half = TCPWND_MIN16(pcb->snd_wnd_max / 2);
+
+	return half && half < pcb->mss ? half : pcb->mss;
+}
+
+/* Memory of its send queue, about; net_memory_sent() is exact. */
+static size_t held(const struct tcp_pcb *pcb)
+{
+	return TCP_SND_BUF - pcb->snd_buf + (size_t)pcb->snd_queuelen * BUDGET_SEGMENT_OVERHEAD;
+}
+
+size_t share_send_bytes(const struct tcp_pcb *pcb)
+{
+	size_t bytes = budget_send_bytes(budget_send_limit(&share.budget, net_memory_sent()), held(pcb), segment_bytes(pcb));
+
+	return bytes < pcb->snd_buf ? bytes : pcb->snd_buf;
+}
+
+bool share_writable(const struct tcp_pcb *pcb)
+{
+	size_t limit = budget_send_limit(&share.budget, net_memory_sent());
+
+	return held(pcb) <= limit - limit / 4;
+}
+
+/* --- receiving --- */
+
+static void set_credit(struct socket *socket, size_t credit)
+{
+	share.promised = share.promised - socket->credit + credit;
+	socket->credit = credit;
+}
+
+void share_window_begin(struct socket *socket) { set_credit(socket, socket->pcb->rcv_wnd); }
+
+void share_window_connected(struct socket *socket)
+{
+	struct tcp_pcb *pcb = socket->pcb;
+
+	/* the SYN has announced so much; lwIP would announce all of TCP_WND now */
+	pcb->rcv_wnd = pcb->rcv_ann_wnd = TCPWND_MIN16(pcb->rcv_wnd);
+	pcb->rcv_ann_right_edge = pcb->rcv_nxt + pcb->rcv_ann_wnd;
+	share_window_begin(socket);
+}
+
+void share_window_end(struct socket *socket)
+{
+	set_credit(socket, 0);
+	/* tcp_close() takes any other window for unread data, and resets */
+	if (socket->state == SOCKET_CONNECTED && socket->pcb && !socket->unread)
+		socket->pcb->rcv_wnd = TCP_WND_MAX(socket->pcb);
+}
+
+void share_window_read(struct socket *socket, size_t size)
+{
+	struct tcp_pcb *pcb = socket->pcb;
+	size_t credit, update;
+
+	if (!pcb || !size)
+		return;
+	credit = budget_credit(&share.budget, share.promised, socket->credit, socket->unread + size, size, TCP_WND_MAX(pcb));
+	pcb->rcv_wnd += (tcpwnd_size_t)(credit + size - socket->credit);
+	set_credit(socket, credit);
+	update = credit / 2 < TCP_WND_UPDATE_THRESHOLD ? credit / 2 : TCP_WND_UPDATE_THRESHOLD;
+	if (tcp_update_rcv_ann_wnd(pcb) >= update) {
+		tcp_ack_now(pcb);
+		tcp_output(pcb);
+	}
+}
+
+/* --- connections --- */
+
+static void destroyed(u8_t slot, void *data)
+{
+	(void)slot;
+	(void)data;
+	share.connections--;
+}
+
+/* The one that has waited longest. They are many when connections are short, and hold little. */
+static void end_time_wait(void)
+{
+	struct tcp_pcb *oldest = tcp_tw_pcbs;
+
+	for (struct tcp_pcb *pcb = oldest; pcb; pcb = pcb->next)
+		if ((u32_t)(tcp_ticks - pcb->tmr) > (u32_t)(tcp_ticks - oldest->tmr))
+			oldest = pcb;
+	if (oldest)
+		tcp_abort(oldest);
+}
+
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed };
+
+/* lwIP has got a SYN, and answers it if this says so. */
+static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
+{
+	(void)listener;
+	tcp_ext_arg_set_callbacks(pcb, slot, &connection_callbacks);
+	if (++share.connections > share.budget.connections_max)
+		end_time_wait();
+	if (share.connections > share.budget.connections_max) {
+		tcp_rst(pcb, 0, pcb->rcv_nxt, &pcb->local_ip, &pcb->remote_ip, pcb->local_port, pcb->remote_port);
+		return ERR_MEM;
+	}
+	pcb->rcv_wnd = (tcpwnd_size_t)budget_first_window(&share.budget, share.promised, TCPWND_MIN16(TCP_WND_MAX(pcb)));
+	pcb->rcv_ann_wnd = pcb->rcv_wnd;
+	return ERR_OK;
+}
+
+static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = opened };
+
+void share_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, share.slot, &listener_callbacks); }
+
+/* What its peer had acknowledged when this was last called is in the slot. */
+static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
+{
+	void *now = (void *)(uintptr_t)pcb->lastack;
+
+	(void)argument;
+	if (now == tcp_ext_arg_get(pcb, share.slot)) {
+		tcp_abort(pcb);
+		return ERR_ABRT;
+	}
+	tcp_ext_arg_set(pcb, share.slot, now);
+	return ERR_OK;
+}
+
+void share_orphan(struct tcp_pcb *pcb) { tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL); }
+
+void share_start(size_t memory)
+{
+	share.budget = budget_of(memory);
+	share.slot = tcp_ext_arg_alloc_id();
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Clients that ask for much and read nothing, against a server whose stack has
+ * little memory: others are served all the same, nobody loses a byte, and the
+ * memory is free again when the hogs are gone. With the argument "process"
+ * each process has its lwIP in a stack process beside it. What counts is
+ * that requests are answered while the hogs wait, not when.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "client.h"
+#include "server.h"
+#include "test.h"
+
+enum {
+	MIB = 1 << 20,
+	HOGS = 300,
+	MEMORY_APART = 12 * MIB,  /* of the server's stack: 384 connections */
+	MEMORY_INSIDE = 24 * MIB, /* of which its stack may use 3/8 */
+	CONNECTIONS_MAX = 384,
+	ORPHAN_BYTES = 110000,
+};
+
+static struct network *network;
+static bool apart;
+static struct file *hog[2 * CONNECTIONS_MAX];
+
+static void reset_file(struct file *file)
+{
+	struct linger hard = { 1, 0 };
+
+	CHECK(!file->ops->setsockopt(file, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)));
+	close_file(file);
+}
+
+static void exchange(struct file *file, unsigned times)
+{
+	char out[3000], in[3000];
+
+	for (unsigned i = 0; i < times; i++) {
+		memset(out, (int)i, sizeof(out));
+		request(file, REQUEST_ECHO, sizeof(out));
+		CHECK(write_all(file, out, sizeof(out)) == sizeof(out));
+		CHECK(read_all(file, in, sizeof(in)) == sizeof(in) && !memcmp(in, out, sizeof(in)));
+	}
+}
+
+static void read_exactly(struct file *file, uint32_t size)
+{
+	static char bytes[65536];
+
+	for (uint32_t i = 0; i < size;) {
+		uint32_t n = size - i < sizeof(bytes) ? size - i : sizeof(bytes);
+
+		CHECK(read_all(file, bytes, n) == (ssize_t)n);
+		for (uint32_t k = 0; k < n; k++)
+			CHECK(bytes[k] == (char)((i + k) * 7));
+		i += n;
+	}
+}
+
+static void open_hogs(unsigned count, uint32_t size)
+{
+	for (unsigned i = 0; i < count; i++) {
+		hog[i] = connect_server();
+		request(hog[i], REQUEST_SOURCE, size);
+	}
+	settle(500); /* until all is stuck */
+}
+
+/* --- scenarios --- */
+
+static void hogs_that_read_late(void)
+{
+	struct file *file;
+
+	open_hogs(HOGS, MIB);
+	file = connect_server();
+	exchange(file, 200);
+	close_file(file);
+	for (unsigned i = 0; i < HOGS; i++) {
+		read_exactly(hog[i], MIB);
+		close_file(hog[i]);
+	}
+}
+
+static void hogs_that_reset(void)
+{
+	open_hogs(HOGS, MIB);
+	for (unsigned i = 0; i < HOGS; i++)
+		reset_file(hog[i]);
+	exchange(hog[0] = connect_server(), 200);
+	close_file(hog[0]);
+}
+
+/* More than the server's stack has room for are refused, and those before them served. */
+static void too_many(void)
+{
+	unsigned count = 0;
+	int error = 0;
+
+	settle(2500); /* TIME_WAIT of those before */
+	while (count < 2 * CONNECTIONS_MAX && (hog[count] = connect_to(layer_address(0), SERVER_PORT, &error)))
+		count++;
+	CHECK(error == ECONNREFUSED);
+	printf("%u connections\n", count);
+	CHECK(count >= CONNECTIONS_MAX - 10 && count <= CONNECTIONS_MAX);
+	for (unsigned i = 0; i < count; i++)
+		exchange(hog[i], 1);
+	for (unsigned i = 0; i < count; i++)
+		close_file(hog[i]);
+	settle(500);
+	exchange(hog[0] = connect_server(), 1); /* there is room again */
+	close_file(hog[0]);
+}
+
+/* The server has written all, and closed; the client reads nothing, and its window stays closed. */
+static void orphans(void)
+{
+	static char bytes[65536];
+
+	for (unsigned i = 0; i < 20; i++) {
+		hog[i] = connect_server();
+		request(hog[i], REQUEST_SOURCE, ORPHAN_BYTES);
+		CHECK(!hog[i]->ops->shutdown(hog[i], SHUT_WR));
+	}
+	settle(45000);
+	for (unsigned i = 0; i < 20; i++) {
+		ssize_t n, got = 0;
+
+		while ((n = read_some(hog[i], bytes, sizeof(bytes))) > 0)
+			got += n;
+		CHECK(n == -ECONNRESET && got < ORPHAN_BYTES);
+		close_file(hog[i]);
+	}
+}
+
+static pid_t start(void (*scenario)(void), unsigned port)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (apart)
+			layer_start_apart(network, port);
+		else
+			layer_start(network, port);
+		scenario();
+		settle(50);
+		_exit(0);
+	}
+	return pid;
+}
+
+static void finish(pid_t pid, const char *name)
+{
+	int status;
+
+	CHECK(waitpid(pid, &status, 0) == pid);
+	printf("%s %s\n", status ? "failed:" : "passed:", name);
+	if (status)
+		exit(1);
+}
+
+#define RUN(scenario, port) finish(start(scenario, port), #scenario)
+
+/* Freed blocks are kept up to a bound. Of a stack process's memory its program knows nothing. */
+static void memory_is_back(void)
+{
+	uint64_t now;
+
+	settle(2500);
+	now = server_memory();
+	printf("memory of the server's stack: %lu\n", now);
+	CHECK(now <= MIB);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	apart = argc > 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	alarm(110);
+	network = network_start();
+	layer_heap = apart ? MEMORY_APART : MEMORY_INSIDE;
+	start(server_run, 0);
+	layer_heap = 256 * MIB;
+	network_await_server(network);
+	RUN(hogs_that_read_late, 2);
+	RUN(hogs_that_reset, 3);
+	RUN(too_many, 4);
+	RUN(hogs_that_read_late, 6); /* nothing is lost of the stack's memory */
+	RUN(orphans, 7);
+	RUN(memory_is_back, 8);
+	return 0;
+}

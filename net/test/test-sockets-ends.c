@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections, listeners, programs and stacks that end. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "client.h"
+#include "server.h"
+#include "test-sockets.h"
+#include "test.h"
+
+void ends(void)
+{
+	struct linger hard = { 1, 0 };
+	struct file *file;
+	char byte[200];
+	int error;
+
+	CHECK(!connect_to(layer_address(0), SERVER_PORT + 1, &error) && error == ECONNREFUSED);
+
+	/* half-close: the answer still comes, then the end */
+	file = connect_server();
+	request(file, REQUEST_SOURCE, 300000);
+	CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
+	CHECK(file->ops->write(file, "x", 1) == -EPIPE);
+	for (uint32_t i = 0; i < 300000; i += 100) {
+		CHECK(read_all(file, byte, 100) == 100);
+		for (uint32_t k = 0; k < 100; k++)
+			CHECK(byte[k] == (char)((i + k) * 7));
+	}
+	CHECK(read_some(file, byte, 1) == 0 && file->ready & EPOLLRDHUP && file->ready & EPOLLHUP);
+	CHECK(pending_error(file) == 0);
+	close_file(file);
+
+	/* the server resets a client that it dropped with unread data, or whose request makes no sense */
+	file = connect_server();
+	CHECK(file->ops->setsockopt(file, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)) == 0);
+	request(file, REQUEST_SOURCE, 1 << 20);
+	CHECK(read_all(file, byte, 100) == 100);
+	close_file(file); /* with a reset */
+
+	/* names */
+	struct sockaddr_in name;
+	socklen_t length = sizeof(name);
+
+	file = connect_server();
+	CHECK(file->ops->getpeername(file, (struct sockaddr *)&name, &length) == 0);
+	CHECK(name.sin_addr.s_addr == layer_address(0) && name.sin_port == htons(SERVER_PORT));
+	CHECK(file->ops->getsockname(file, (struct sockaddr *)&name, &length) == 0);
+	CHECK(name.sin_addr.s_addr == layer_address(own_port) && name.sin_port);
+
+	/* looking without taking, and pieces of a message */
+	echo(file, 1, 1);
+	request(file, REQUEST_SOURCE, 5000);
+	while (!(file->ready & EPOLLIN))
+		layer_wait(0);
+	struct iovec iov[2] = { { byte, 3 }, { byte + 3, 50 } };
+	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 2 };
+	for (int i = 0; i < 2; i++) {
+		memset(byte, 0, sizeof(byte));
+		CHECK(file->ops->recvmsg(file, &message, MSG_PEEK) == 53);
+		for (unsigned k = 0; k < 53; k++)
+			CHECK(byte[k] == (char)(k * 7));
+	}
+	CHECK(file->ops->recvmsg(file, &message, 0) == 53 && byte[52] == (char)(52 * 7));
+	CHECK(read_all(file, byte, 1) == 1 && byte[0] == (char)(53 * 7));
+	close_file(file);
+}
+
+/* Both ends of a connection to the listener. */
+static void connect_within(struct file *listener, uint16_t port, struct file **client, struct file **server)
+{
+	int error;
+
+	*client = connect_to(layer_address(own_port), port, &error);
+	CHECK(*client);
+	while (!(listener->ready & EPOLLIN))
+		layer_wait(0);
+	CHECK(listener->ops->accept(listener, server, NULL, NULL) == 0);
+}
+
+/* The text arrives as fast as frames are passed on: no timer has to run for it. */
+static void at_once(struct file *from, struct file *to, size_t size)
+{
+	static char bytes[20000];
+	size_t got = 0;
+
+	CHECK(from->ops->write(from, bytes, size) == (ssize_t)size);
+	for (unsigned turn = 0; turn < 100 && got < size; turn++) {
+		ssize_t n = to->ops->read(to, bytes, size - got);
+
+		got += n > 0 ? (size_t)n : 0;
+		net_poll();
+	}
+	CHECK(got == size);
+}
+
+/*
+ * A listener's options are its connections'. And with Nagle's algorithm the end of a text waits for the acknowledgement
+ * of another end, not of full segments: a reader keeps back every other one's for a quarter of a second.
+ */
+static void ends_of_texts(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(7001) };
+	struct file *listener, *client, *server;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
+	CHECK(listener->ops->listen(listener, 10) == 0);
+	for (size_t size = 1; !own_stack && size < 20000; size += 367) { /* a process apart takes its time */
+		connect_within(listener, 7001, &client, &server);
+		at_once(server, client, size);
+		close_file(client);
+		close_file(server);
+	}
+	int on = 1, idle = 77, found = 0;
+	socklen_t length = sizeof(found);
+
+	CHECK(listener->ops->setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+	CHECK(listener->ops->setsockopt(listener, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle)) == 0);
+	connect_within(listener, 7001, &client, &server);
+	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_NODELAY, &found, &length) == 0 && found == 1);
+	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_KEEPIDLE, &found, &length) == 0 && found == idle);
+	for (unsigned i = 0; !own_stack && i < 10; i++)
+		at_once(server, client, 1 + i * 900); /* ends behind ends */
+	close_file(client);
+	close_file(server);
+	close_file(listener);
+}
+
+/* A connection from a stack to itself, a reset seen by its peer, and a listener closed with connections waiting. */
+void within_one_stack(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(7000) };
+	struct linger hard = { 1, 0 };
+	struct file *listener, *client, *server;
+	char bytes[1000];
+	int error;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->listen(listener, 1) == 0); /* on a port of lwIP's choice */
+	close_file(listener);
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
+	CHECK(listener->ops->listen(listener, 10) == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		client = connect_to(i ? layer_address(own_port) : htonl(INADDR_LOOPBACK), 7000, &error);
+		CHECK(client);
+		while (!(listener->ready & EPOLLIN))
+			layer_wait(0);
+		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == 0);
+		CHECK(listener->ops->accept(listener, &server, NULL, NULL) == -EAGAIN);
+		CHECK(write_all(client, "hello", 5) == 5 && read_all(server, bytes, 5) == 5 && !memcmp(bytes, "hello", 5));
+		if (i) {
+			CHECK(client->ops->setsockopt(client, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)) == 0);
+			close_file(client);
+			CHECK(read_some(server, bytes, 1) == -ECONNRESET);
+			CHECK(read_some(server, bytes, 1) == 0 && server->ops->write(server, "x", 1) == -EPIPE);
+		} else {
+			close_file(client);
+			CHECK(read_some(server, bytes, 1) == 0);
+		}
+		close_file(server);
+	}
+	/* close with unread data: the other side learns that it was lost */
+	client = connect_to(layer_address(own_port), 7000, &error);
+	while (!(listener->ready & EPOLLIN))
+		layer_wait(0);
+	CHECK(client && listener->ops->accept(listener, &server, NULL, NULL) == 0);
+	CHECK(write_all(client, bytes, 1000) == 1000);
+	while (!(server->ready & EPOLLIN))
+		layer_wait(0);
+	close_file(server);
+	CHECK(read_some(client, bytes, 1) == -ECONNRESET);
+	close_file(client);
+
+	client = connect_to(layer_address(own_port), 7000, &error);
+	while (!(listener->ready & EPOLLIN))
+		layer_wait(0);
+	close_file(listener);
+	CHECK(client && read_some(client, bytes, 1) == -ECONNRESET);
+	close_file(client);
+	ends_of_texts();
+}
+
+/* Dies with requests half sent and answers on their way; its port stays behind, unread. */
+void vanish(void)
+{
+	static char some[100000];
+	struct file *file[8];
+
+	for (unsigned i = 0; i < 8; i++) {
+		file[i] = connect_server();
+		request(file[i], REQUEST_SOURCE, 8 << 20);
+		request(file[i], REQUEST_ECHO, 100000);
+		CHECK(write_all(file[i], some, 1000) == 1000);
+	}
+	for (unsigned round = 0; round < 20; round++) /* until the server sends whole windows */
+		for (unsigned i = 0; i < 8; i++)
+			CHECK(read_all(file[i], some, sizeof(some)) == sizeof(some));
+	say_passed();
+	_exit(0);
+}
+
+/* Until the switch gives up the dead port, and beyond. */
+void others_while_one_vanishes(void)
+{
+	struct file *file = connect_server();
+	uint64_t slowest = 0;
+
+	for (unsigned beyond = 0; beyond < 1000; beyond += *(volatile uint64_t *)&network->forward.port[VANISHING].dropped != 0) {
+		uint64_t start = clock_cycles();
+
+		echo(file, 100, 1);
+		if (clock_cycles() - start > slowest)
+			slowest = clock_cycles() - start;
+	}
+	printf("slowest request beside a dead stack: %lu ms\n", slowest / (clock_cycles_per_second() / 1000));
+	close_file(file);
+}
+
+/* The stack dies: its program hears of it in every place where it could wait for ever. */
+void stack_dies(void)
+{
+	struct file *connection = connect_server(), *listener, *other;
+	char byte;
+	int error;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->listen(listener, 1) == 0 && !(listener->ready & EPOLLIN));
+	echo(connection, 1000, 1);
+	kill(own_stack, SIGKILL);
+	layer_end(own_port, SOCKET_SIDE_STACK);
+	CHECK(read_some(connection, &byte, 1) == -ECONNRESET);
+	CHECK(read_some(connection, &byte, 1) == 0 && connection->ops->write(connection, "x", 1) == -EPIPE);
+	CHECK(listener->ready & EPOLLIN && listener->ops->accept(listener, &other, NULL, NULL) == -ENETDOWN);
+	CHECK(!(listener->ready & EPOLLIN)); /* told once, so that no loop over ready files spins */
+	CHECK(listener->ops->bind(listener, NULL, 0) == -EINVAL);
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &other) == -ENETDOWN);
+	CHECK(!pending_error(connection));
+	error = 1;
+	CHECK(connection->ops->setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &error, sizeof(error)) == -ENETDOWN);
+	close_file(connection);
+	close_file(listener);
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+void an_end(void);
+void an_end_of_all(void);
+void its_own_end(void);
