@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cluster map as data (docs/cluster-map.md)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from topology.errors import KeyPath
+from topology.limits import RESTART_DELAY, RESTART_LIMIT
 from topology.machine import Board, MemoryRange, Shape
 
 COMPATIBLE = "skerry,cluster-map-v1"
@@ -58,6 +61,9 @@ class Channel:
         return f"channel@{self.number:x}"
 
 
+RESTARTS = NEVER, ON_FAILURE, ALWAYS = "never", "on-failure", "always"
+
+
 @dataclass
 class Application:
     number: int
@@ -70,14 +76,38 @@ class Application:
     ipv4: str | None = None
     mac: bytes | None = None
     args: list[str] = field(default_factory=list)
+    env: list[str] = field(default_factory=list)  # NAME=VALUE
+    cwd: str | None = None
+    files: str | None = None  # the module with its files
+    storage: int = 0  # bytes of the heap that its own files may take; 0: as the POSIX layer has it
+    user: tuple[int, int] = (0, 0)  # uid and gid
+    threads: int | None = None  # that it may have at once; None: as many as there can be
     awaits: list[str] = field(default_factory=list)
     stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
+    switch: str | None = None  # the one that its network port is of; None: the root switch
     barrier: bool = False
+    restart: str = NEVER  # when it is started again after its end
+    restart_limit: int = RESTART_LIMIT  # times in 60 s; it stays down then. 0: no limit
+    restart_delay: int = RESTART_DELAY  # ms before the first of them
     statistics: bool = False  # may read what the kernels of all clusters count
+    origin: KeyPath = field(default=(), compare=False, repr=False)  # in the deployment that it was made of
 
     @property
     def name(self) -> str:
         return f"{self.base_name}@{self.number:x}"
+
+    @property
+    def ends_the_run(self) -> bool:
+        """The run lasts until it has ended; one that is always started again never ends by itself."""
+        return self.barrier and self.restart != ALWAYS
+
+
+def switch_of(applications: Sequence[Application], app: Application) -> Application | None:
+    """Whose network port an application has; None: it needs none, or there is no such switch."""
+    if not app.ipv4 and app.role != "nic" and not (app.role == "switch" and app.switch):
+        return None
+    switches = [a for a in applications if a.role == "switch"]
+    return next((a for a in switches if (a.name == app.switch if app.switch else not a.switch)), None)
 
 
 @dataclass(frozen=True)
@@ -110,6 +140,38 @@ class ClusterMap:
     def cpu_name(self, place: int) -> str:
         cpu = self.cpus[place]
         return f"cpu@{cpu.machine:x},{cpu.apic:x}" if self.machines > 1 else f"cpu@{cpu.apic:x}"
+
+    def switch_of(self, app: Application) -> Application | None:
+        return switch_of(self.applications, app)
+
+    def ports_between(self, one: int, other: int) -> int:
+        """Network ports in a channel of these clusters."""
+        pairs = [(app, switch) for app in self.applications if (switch := self.switch_of(app))]
+        ends = [{c.number for a in pair if (c := self.cluster_of(a.cpu))} for pair in pairs]
+        return ends.count({one, other})
+
+    def _way(self, app: Application) -> list[Application]:
+        """From an application to the root switch."""
+        found = [app]
+        while (switch := self.switch_of(found[-1])) and switch not in found:
+            found.append(switch)
+        return found
+
+    def hops_between(self, one: Application, other: Application) -> int:
+        """Channels between clusters that a frame goes through."""
+        up, down = self._way(one), self._way(other)
+        meet = next((app for app in up if app in down), None)
+        if meet is None:
+            return 0
+        way = up[: up.index(meet) + 1] + down[: down.index(meet)][::-1]
+        clusters = [self.cluster_of(app.cpu) for app in way]
+        return sum(a is not b for a, b in zip(clusters, clusters[1:]))
+
+    def hops_per_operation(self) -> float:
+        """Of a client's request and its answer, the mean of all clients: those are whoever awaits a server with an address."""
+        by_name = {app.name: app for app in self.applications}
+        hops = [2 * self.hops_between(a, by_name[name]) for a in self.applications if a.ipv4 for name in a.awaits if by_name[name].ipv4]
+        return sum(hops) / len(hops) if hops else 0.0
 
     def cluster_of(self, cpu: int) -> Cluster | None:
         return next((c for c in self.clusters if cpu in c.cpus), None)

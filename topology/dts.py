@@ -3,7 +3,8 @@
 
 from collections.abc import Iterable
 
-from topology.clustermap import COMPATIBLE, Application, Cluster, ClusterMap, Range
+from topology.clustermap import COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
+from topology.limits import RESTART_DELAY, RESTART_LIMIT
 from topology.machine import Board
 
 
@@ -78,26 +79,36 @@ def _application(out: _Writer, app: Application) -> None:
         out.line(f"await = {strings(app.awaits)};")
     if app.stack:
         out.line(f"stack = {strings([app.stack])};")
+    if app.switch:
+        out.line(f"switch = {strings([app.switch])};")
     if app.barrier:
         out.line("barrier;")
+    if app.restart != NEVER:
+        out.line(f"restart = {strings([app.restart])};")
+    if app.restart_limit != RESTART_LIMIT:
+        out.line(f"restart-limit = <{app.restart_limit}>;")
+    if app.restart_delay != RESTART_DELAY:
+        out.line(f"restart-delay = <{app.restart_delay}>;")
     if app.statistics:
         out.line("statistics;")
     if app.args:
         out.line(f"args = {strings(app.args)};")
+    if app.env:
+        out.line(f"env = {strings(app.env)};")
+    if app.cwd:
+        out.line(f"cwd = {strings([app.cwd])};")
+    if app.files:
+        out.line(f"files = {strings([app.files])};")
+    if app.storage:
+        out.line(f"storage = <{cells64(app.storage)}>;")
+    if app.user != (0, 0):
+        out.line(f"user = <{app.user[0]} {app.user[1]}>;")
+    if app.threads is not None:
+        out.line(f"threads = <{app.threads}>;")
     out.close()
 
 
-def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
-    """The map's text; compiling and reading it gives an equal map."""
-    out = _Writer()
-    out.line("/dts-v1/;")
-    if comment:
-        out.line(f"/* {comment} */")
-    out.open("/")
-    out.line(f'compatible = "{COMPATIBLE}";')
-    out.line("#address-cells = <2>;")
-    out.line("#size-cells = <2>;")
-
+def _machine(out: _Writer, cluster_map: ClusterMap) -> None:
     shape = cluster_map.shape
     if isinstance(shape, Board):
         out.open("machine")
@@ -117,6 +128,8 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
                 out.line(f"{name} = <{count}>;")
         out.close()
 
+
+def _cpus_and_memory(out: _Writer, cluster_map: ClusterMap) -> None:
     several = cluster_map.machines > 1
     out.numbered("cpus", 2 if several else 1)
     for i, cpu in enumerate(cluster_map.cpus):
@@ -136,6 +149,41 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
         out.line("distance-matrix = " + ", ".join(matrix) + ";")
         out.close()
 
+
+def _channel(out: _Writer, channel: Channel) -> None:
+    out.open(channel.name)
+    out.line(f"reg = <{channel.number}>;")
+    out.line(f"ends = <{channel.ends[0]} {channel.ends[1]}>;")
+    if channel.ivshmem:
+        out.line(f"ivshmem = <{channel.ivshmem[0]:#x} {channel.ivshmem[1]:#x}>;")
+        out.line(f"size = <{cells64(channel.memory.size)}>;")
+    else:
+        out.line(f"memory = {ranges([channel.memory])};")
+    out.close()
+
+
+def _network(out: _Writer, net: Network) -> None:
+    out.open("network")
+    out.line(f'netmask = "{net.netmask}";')
+    out.line(f'gateway = "{net.gateway}";')
+    out.line(f"mtu = <{net.mtu}>;")
+    out.close()
+
+
+def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
+    """The map's text; compiling and reading it gives an equal map."""
+    out = _Writer()
+    out.line("/dts-v1/;")
+    if comment:
+        out.line(f"/* {comment} */")
+    out.open("/")
+    out.line(f'compatible = "{COMPATIBLE}";')
+    out.line("#address-cells = <2>;")
+    out.line("#size-cells = <2>;")
+
+    _machine(out, cluster_map)
+    _cpus_and_memory(out, cluster_map)
+
     out.numbered("clusters")
     for cluster in cluster_map.clusters:
         _cluster(out, cluster)
@@ -144,24 +192,10 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
     if cluster_map.channels:
         out.numbered("channels")
         for channel in cluster_map.channels:
-            out.open(channel.name)
-            out.line(f"reg = <{channel.number}>;")
-            out.line(f"ends = <{channel.ends[0]} {channel.ends[1]}>;")
-            if channel.ivshmem:
-                out.line(f"ivshmem = <{channel.ivshmem[0]:#x} {channel.ivshmem[1]:#x}>;")
-                out.line(f"size = <{cells64(channel.memory.size)}>;")
-            else:
-                out.line(f"memory = {ranges([channel.memory])};")
-            out.close()
+            _channel(out, channel)
         out.close()
-
     if cluster_map.network:
-        net = cluster_map.network
-        out.open("network")
-        out.line(f'netmask = "{net.netmask}";')
-        out.line(f'gateway = "{net.gateway}";')
-        out.line(f"mtu = <{net.mtu}>;")
-        out.close()
+        _network(out, cluster_map.network)
 
     out.numbered("applications")
     for app in cluster_map.applications:

@@ -7,10 +7,11 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from topology import demand
 from topology.errors import InputError
+from topology.limits import MAX_SIZE
 
 FDT_MAGIC = 0xD00DFEED
-MAX_SIZE = 256 * 1024  # of a map, in bytes: MAP_MAX_SIZE of cluster-manager/loader/map.h
 _BEGIN_NODE, _END_NODE, _PROP, _NOP, _END = 1, 2, 3, 4, 9
 
 
@@ -29,7 +30,7 @@ def compile_dts(text: str, source: str = "cluster map") -> bytes:
     """Devicetree source to blob. What dtc refuses is bad input; its first error is the line."""
     try:
         done = subprocess.run(
-            ["dtc", "-I", "dts", "-O", "dtb", "-o", "-", "-"], input=text.encode(), capture_output=True
+            [demand.program("dtc", "build"), "-I", "dts", "-O", "dtb", "-o", "-", "-"], input=text.encode(), capture_output=True
         )
     except FileNotFoundError:
         raise InputError("dtc", "not found; install device-tree-compiler") from None

@@ -12,7 +12,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topology import linux
+from topology import demand, linux
 from topology.errors import InputError
 from topology.parts import Machine
 from topology.spans import format_spans
@@ -77,7 +77,7 @@ def _lstopo(source: list[str], name: str, text: str = "") -> str:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HWLOC_")}
     try:
         done = subprocess.run(
-            ["lstopo", *source, "--no-io", "--of", "xml", "-"],
+            [demand.program("lstopo", "topology"), *source, "--no-io", "--of", "xml", "-"],
             input=text, capture_output=True, text=True, errors="replace", env=environment, timeout=TIMEOUT,
         )  # fmt: skip
     except FileNotFoundError:
@@ -212,4 +212,3 @@ def _nearest(above: list[ElementTree.Element]) -> set[int]:
     """The nodes of the smallest place that has any."""
     sets = (bitmap(place.get("nodeset", "")) for place in reversed(above))
     return next((nodes for nodes in sets if nodes), set())
-

@@ -7,6 +7,7 @@
 import subprocess
 import xml.etree.ElementTree as ElementTree
 
+from topology import demand
 from topology.errors import InputError
 from topology.spans import format_spans, parse_spans
 from topology.survey import Processor, Survey
@@ -19,7 +20,7 @@ _UNITS = {"KiB": KIB, "MiB": KIB**2, "GiB": KIB**3, "bytes": 1, "b": 1}
 def connect(uri: str) -> Survey:
     try:
         done = subprocess.run(
-            ["virsh", "--quiet", "--readonly", "--connect", uri, "capabilities"],
+            [demand.program("virsh", "virsh"), "--quiet", "--readonly", "--connect", uri, "capabilities"],
             capture_output=True, text=True, errors="replace", timeout=TIMEOUT, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError:
@@ -81,4 +82,3 @@ def _caches(root: ElementTree.Element) -> dict[int, int]:
 def _bytes(memory: ElementTree.Element | None) -> int:
     """A node without memory may have no such element."""
     return 0 if memory is None else int(memory.text or "0") * _UNITS[memory.get("unit", "KiB")]
-

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the loader and the kernels can hold; tests/unit/topology/test_limits.py compares these with the C headers."""
+"""What a map that this tool makes must keep to, as the C headers have it. Whether a map does is checked by C code, checker.py."""
 
-# cluster-kernel/include/skerry/boot.h
-MAX_CPUS = 60  # of a cluster
-MAX_CLUSTERS = 64
-MAX_RANGES = 32  # of a cluster's memory
-MAX_CHANNELS = 64  # that end in a cluster
-NAME_SIZE = 32
+from topology.headers import KERNEL, LIBRARY, constant
 
-# cluster-manager/loader/map.h
-MAX_MAP_CPUS = 1024
-MAX_MODULES = 31  # of a cluster; the map is one more
-MAX_APPLICATIONS = 512
+BOOT, MAP, PROCESS = KERNEL / "boot.h", LIBRARY / "map_limits.h", LIBRARY / "process.h"
 
-# cluster-manager/root/stack.c
-MAX_ARGUMENTS = 64  # of a program, its name among them
-ARGUMENT_PAGES = 4  # for these and what else a program finds on its stack
+MAX_CPUS = constant(BOOT, "BOOT_MAX_CPUS")  # of a cluster
+MAX_CLUSTERS = constant(BOOT, "BOOT_MAX_CLUSTERS")
+NAME_SIZE = constant(BOOT, "BOOT_NAME_SIZE")
 
-# cluster-manager/lib/include/skerry/channel.h and net/port.h
-CHANNEL_PORTS = 0x200000
-PORT_SIZE = 0x120000
+MAX_SIZE = constant(MAP, "MAP_MAX_SIZE")  # of a map, in bytes
+CHANNEL_KERNELS = constant(MAP, "MAP_KERNELS_PART")  # the end of a channel between machines: the two kernels' doorbells
+MTU_RANGE = range(constant(MAP, "MAP_MTU_MIN"), constant(MAP, "MAP_MTU_MAX") + 1)
 
-# docs/cluster-map.md, of channels between machines
-CHANNEL_KERNELS = 0x200000  # the end of each: the two kernels' doorbells
-SHARED_MINIMUM = 0x400000
+MAX_USER = constant(MAP, "MAP_MAX_USER")  # a user's or a group's number
+
+RESTART_LIMIT = constant(MAP, "MAP_RESTART_LIMIT")  # of a program's starts after its ends in 60 s
+MAX_RESTART_LIMIT = constant(MAP, "MAP_RESTART_LIMIT_MAX")
+RESTART_DELAY = constant(MAP, "MAP_RESTART_DELAY")  # ms
+MAX_RESTART_DELAY = constant(MAP, "MAP_RESTART_DELAY_MAX")
+
+MAX_THREADS = constant(PROCESS, "PROCESS_THREADS")  # of a program
+MAX_PORTS = constant(PROCESS, "PROCESS_MAX_PORTS")  # network ports of a map
+
+CHANNEL_PORTS = constant(LIBRARY / "channel.h", "CHANNEL_PORTS")
+PORT_SIZE = constant(LIBRARY / "port.h", "PORT_SIZE")

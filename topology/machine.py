@@ -30,20 +30,20 @@ def uniform_distances(nodes: list[int]) -> dict[tuple[int, int], int]:
 
 def _check(shape: Shape) -> None:
     if not 1 <= shape.sockets <= 16:
-        raise InputError("--sockets", f"{shape.sockets} is not between 1 and 16")
+        raise InputError("--sockets", f"{shape.sockets} is not between 1 and 16", at=("sockets",))
     if not 1 <= shape.cores <= 64:
-        raise InputError("--cores", f"{shape.cores} is not between 1 and 64")
+        raise InputError("--cores", f"{shape.cores} is not between 1 and 64", at=("cores",))
     _check_memory(shape.memory)
     for what, parts in (("L3 caches", shape.caches), ("NUMA nodes", shape.nodes)):
         if parts < 0 or shape.cores % max(1, parts):
-            raise InputError("machine", f"{shape.cores} cores of a socket cannot be in {parts} {what}")
+            raise InputError("machine", f"{shape.cores} cores of a socket cannot be in {parts} {what}", at=("machine",))
     if shape.nodes < 1 or not 1 <= shape.threads <= 8:
-        raise InputError("machine", f"{shape} cannot be")
+        raise InputError("machine", f"{shape} is not possible", at=("machine",))
 
 
 def _check_memory(size: int) -> None:
     if size % LARGE_PAGE or size < 256 * MIB:
-        raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB from 256 MiB on")
+        raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB from 256 MiB on", at=("memory",))
 
 
 def emulated(shape: Shape | Machine) -> Machine:
@@ -132,7 +132,7 @@ def shape_of(machine: Machine, memory: int | None = None) -> Shape:
         return machine.shape
     sizes = Counter(socket for socket, _ in {(core.socket, core.physical) for core in machine.cores})
     if len(set(sizes.values())) > 1:
-        raise InputError(machine.name, "has sockets of different sizes")
+        raise InputError(machine.name, "has sockets of different sizes", at=("machine",))
     first = [core for core in machine.cores if core.socket == machine.cores[0].socket]
     physical = len({core.physical for core in first})
     caches = {core.l3 for core in first}
@@ -146,7 +146,7 @@ def shape_of(machine: Machine, memory: int | None = None) -> Shape:
     )
     alike = len(first) == physical * shape.threads and physical % max(1, shape.caches) == 0 == physical % shape.nodes
     if not alike or _pattern(emulated(shape)) != _pattern(machine):
-        raise InputError(machine.name, "has cores, L3 caches or NUMA nodes that are not alike")
+        raise InputError(machine.name, "has cores, L3 caches or NUMA nodes that are not alike", at=("machine",))
     return shape
 
 

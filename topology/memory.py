@@ -37,6 +37,7 @@ def shares(machine: Machine, groups: Sequence[Sequence[int]], layout: str) -> li
                 f"--layout {layout}",
                 f"cluster {number} would have no memory: its cores are in NUMA node {format_spans(nodes)}, which has "
                 "none; a layout of larger clusters may join them to a node with memory",
+                at=("layout",),
             )
     return [_joined(share) for share in found]
 
@@ -77,4 +78,5 @@ def carve(share: list[Range], size: int, layout: str, number: int) -> Range:
         f"--layout {layout}",
         f"cluster {number} would have {format_size(total)} of memory, "
         f"too little beside a channel of {format_size(size)}",
+        at=("layout",),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from topology.clustermap import (
     COMPATIBLE,
+    NEVER,
     Application,
     Channel,
     Cluster,
@@ -18,6 +19,7 @@ from topology.clustermap import (
 )
 from topology.errors import InputError
 from topology.fdt import Node, compile_dts, load, parse
+from topology.limits import RESTART_DELAY, RESTART_LIMIT
 from topology.machine import Board, MemoryRange, Shape
 
 BOARD = ("sockets", "l3-caches-per-socket", "cores-per-l3-cache", "threads-per-core")  # of an irregular machine
@@ -279,14 +281,33 @@ class _MapReader:
                     ipv4=reader.address("ipv4") if reader.has("ipv4") else None,
                     mac=reader.raw("mac") if reader.has("mac") else None,
                     args=reader.strings("args") if reader.has("args") else [],
+                    env=reader.strings("env") if reader.has("env") else [],
+                    cwd=reader.string("cwd") if reader.has("cwd") else None,
+                    files=reader.string("files") if reader.has("files") else None,
+                    storage=reader.wide("storage") if reader.has("storage") else 0,
+                    user=self.user(reader),
+                    threads=reader.cell("threads") if reader.has("threads") else None,
                     awaits=reader.strings("await") if reader.has("await") else [],
                     stack=reader.string("stack") if reader.has("stack") else None,
+                    switch=reader.string("switch") if reader.has("switch") else None,
                     barrier=reader.flag("barrier"),
+                    restart=reader.string("restart") if reader.has("restart") else NEVER,
+                    restart_limit=reader.cell("restart-limit") if reader.has("restart-limit") else RESTART_LIMIT,
+                    restart_delay=reader.cell("restart-delay") if reader.has("restart-delay") else RESTART_DELAY,
                     statistics=reader.flag("statistics"),
                 )
             )
             reader.finish()
         return found
+
+    @staticmethod
+    def user(reader: _Reader) -> tuple[int, int]:
+        if not reader.has("user"):
+            return 0, 0
+        cells = reader.cells("user", 2)
+        if len(cells) != 2:
+            raise reader.error("'user' is not a uid and a gid")
+        return cells[0], cells[1]
 
     def shutdown(self) -> str | None:
         node = self.root.child("run")

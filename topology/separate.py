@@ -89,9 +89,7 @@ def _channels(cluster_map: ClusterMap) -> list[Channel]:
     found = []
     for channel in cluster_map.channels:
         a, b = channel.ends
-        cpus = cluster_map.clusters[b].cpus
-        ports = sum(app.ipv4 is not None and app.cpu in cpus for app in cluster_map.applications)
-        wanted = max(channel.memory.size, CHANNEL_PORTS + ports * PORT_SIZE + CHANNEL_KERNELS)
+        wanted = max(channel.memory.size, CHANNEL_PORTS + cluster_map.ports_between(a, b) * PORT_SIZE + CHANNEL_KERNELS)
         size = 1 << (wanted - 1).bit_length()
         found.append(replace(channel, memory=Range(0, size), ivshmem=(SLOTS[used[a]], SLOTS[used[b]])))
         used.update(channel.ends)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from topology import demand
 from topology.errors import InputError
 from topology.model import regimes
 from topology.model.measured import Curve
@@ -29,7 +30,7 @@ class Fit:
     curve: Curve
     service: Parameter
     delay: Parameter
-    transfer: Parameter | None  # ticket only
+    transfer: Parameter | None  # of locks whose hand-over takes longer the more wait
     r_squared: float  # nan when every measured throughput is the same
     worst: float  # largest relative deviation of a point
 
@@ -43,7 +44,7 @@ class Fit:
 
 def needed(curve: Curve) -> int:
     """Different core counts without which a fit says nothing: one more than there are parameters."""
-    return 4 if curve.lock == "ticket" else 3
+    return 4 if regimes.collapses(curve.lock) else 3
 
 
 def can_fit(curve: Curve) -> bool:
@@ -57,10 +58,11 @@ def why_not(curve: Curve) -> str:
 
 
 def fit(curve: Curve) -> Fit:
-    from scipy.optimize import least_squares  # half a second to load
-
     if not can_fit(curve):
         raise InputError("fit", why_not(curve))
+    demand.module("scipy", "science")
+    from scipy.optimize import least_squares  # half a second to load
+
     sizes = [cores for cores, _ in curve.points]
     measured = [throughput for _, throughput in curve.points]
     top = max(measured)
@@ -99,7 +101,7 @@ def _guess(curve: Curve) -> list[float]:
     service = 1 / max(throughput for _, throughput in curve.points)
     cores, throughput = min(curve.points)
     guess = [service, max(cores / throughput - service, service / 10)]
-    return [*guess, service / 5] if curve.lock == "ticket" else guess
+    return [*guess, service / 5] if regimes.collapses(curve.lock) else guess
 
 
 def _errors(jacobian: Any, residuals: Any) -> list[float]:

@@ -66,8 +66,10 @@ def _load(path: Path, name: str) -> Any:
         return json.loads(path.read_text())
     except OSError as error:
         raise InputError(name, error.strerror or "cannot be read") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InputError(name, f"not JSON ({error})") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}:{error.lineno}", f"not JSON: {error.msg.lower()}, column {error.colno}") from None
+    except (UnicodeDecodeError, RecursionError):
+        raise InputError(name, "not JSON") from None
 
 
 def _results(data: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from topology.errors import InputError
-from topology.layouts import group
+from topology.grouping import WORDS, group
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machine import Machine
 from topology.model.cluster import Throughput
@@ -77,7 +77,8 @@ class Planner:
         """
         curve = self.curve()
         largest = max(1, sum(1 for _ in takewhile(lambda p: p.loss <= limit + NOISE, curve)))
-        layouts = [*LAYOUTS, *(f"size={n}" for n in range(len(curve), 0, -1))]
+        others = [name for name in WORDS if name not in LAYOUTS]
+        layouts = [*LAYOUTS, *others, *(f"size={n}" for n in range(len(curve), 0, -1))]
         possible = [(layout, found) for layout in layouts if (found := self.clusters(layout))]
         if not possible:
             raise InputError(self.machine.name, f"no layout has at most {MAX_CLUSTERS} clusters of {MAX_CPUS} cores")

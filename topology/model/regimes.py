@@ -3,18 +3,20 @@
 
 from dataclasses import dataclass
 
+from topology import regimes
 from topology.errors import InputError
 from topology.model import repairman, ticket
 from topology.model.closed import Steady
 from topology.model.published import LINE_SAME_SOCKET
 
-NAMES = {"clh": "machine-repairman", "mcs": "machine-repairman", "ticket": "non-scalable lock"}
-WHY_NOT = {
-    "rtm": "transactions do not queue: `skerry model simulate --lock rtm`",
-    "fine": "entries on different objects do not meet: measure it",
-    "none": "there is no lock to wait for",
-    "dynamic": "what it does depends on the objects: measure it",
-}
+NAMES = {name: regime.model for name, regime in regimes.every().items() if regime.model}
+WHY_NOT = {name: regime.no_model for name, regime in regimes.every().items() if regime.no_model}
+WHY_NOT["dynamic"] = "what it does depends on the objects: measure it"
+
+
+def collapses(lock: str) -> bool:
+    """A hand-over takes longer the more cores wait."""
+    return NAMES.get(lock) == regimes.NON_SCALABLE
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class ClosedForm:
         return NAMES[self.lock]
 
     def steady(self, delay: float, cores: int) -> Steady:
-        if self.lock == "ticket":
+        if collapses(self.lock):
             return ticket.steady(self.service, self.transfer, delay, cores)
         return repairman.steady(self.service, delay, cores)
 

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Constants and layouts from the C headers, which alone have them: enumerators, and structures of words of 64 bits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNEL, LIBRARY = Path("cluster-kernel/include/skerry"), Path("lib/include/skerry")
+WORD = 8
+
+
+class HeaderError(Exception):
+    """A header that is not as this module can read it: a mistake in the tree, not of the user."""
+
+
+@cache
+def _text(header: Path) -> str:
+    """Without comments and preprocessor lines."""
+    text = re.sub(r"/\*.*?\*/", " ", (ROOT / header).read_text(), flags=re.DOTALL)
+    return re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
+
+
+@cache
+def enumerators(header: Path) -> Mapping[str, int]:
+    """All of a header's, by name."""
+    found: dict[str, int] = {}
+    for body in re.findall(r"\benum\b\s*\w*\s*\{([^}]*)\}", _text(header)):
+        value = -1
+        for part in filter(None, (part.strip() for part in body.split(","))):
+            name, _, given = (word.strip() for word in part.partition("="))
+            value = _value(header, given, found) if given else value + 1
+            found[name] = value
+    return found
+
+
+def _value(header: Path, expression: str, known: Mapping[str, int]) -> int:
+    """Sums, products and shifts of numbers and of enumerators before."""
+    words = re.findall(r"0x[0-9a-fA-F]+|\d+|\w+|<<|[-+*()]", expression)
+    try:
+        python = " ".join(word if re.fullmatch(r"0x[0-9a-fA-F]+|\d+|<<|[-+*()]", word) else str(known[word]) for word in words)
+        return int(eval(python, {"__builtins__": {}}))  # of numbers and operators alone
+    except (KeyError, SyntaxError) as error:
+        raise HeaderError(f"{header}: '{expression}' is not a sum of numbers and enumerators before it") from error
+
+
+def constant(header: Path, name: str) -> int:
+    try:
+        return enumerators(header)[name]
+    except KeyError:
+        raise HeaderError(f"{header}: no enumerator {name}") from None
+
+
+def members(header: Path, enum: str) -> list[str]:
+    """The enumerators of one enumeration, in their order."""
+    found = re.search(rf"\benum {enum}\s*\{{([^}}]*)\}}", _text(header))
+    if not found:
+        raise HeaderError(f"{header}: no enum {enum}")
+    return [part.partition("=")[0].strip() for part in found[1].split(",") if part.strip()]
+
+
+@dataclass(frozen=True)
+class Field:
+    """Of a structure: where it is, in words, and of how many elements, of how many words each."""
+
+    at: int
+    count: int
+    words: int
+    array: bool
+    type: str  # as declared: of a structure its name
+    comment: str  # behind it, in the same line
+
+
+@cache
+def _types(header: Path) -> frozenset[str]:
+    """Names of types of 64-bit integers: C's own, and the header's."""
+    return frozenset({"uint64_t", "int64_t", *re.findall(r"\btypedef u?int64_t (\w+);", _text(header))})
+
+
+@cache
+def _comments(header: Path) -> Mapping[str, str]:
+    """What stands behind a field's declaration, by structure and field, as "lock_stat.grabs"."""
+    found: dict[str, str] = {}
+    struct = ""
+    for line in (ROOT / header).read_text().splitlines():
+        if begun := re.match(r"struct (\w+) \{", line):
+            struct = begun[1]
+        if told := re.match(r"\t[^(]*?(\w+)(?:\[\w+\])?;\s*/\* (.*?) \*/$", line):
+            found[f"{struct}.{told[1]}"] = told[2]
+    return found
+
+
+@cache
+def layout(header: Path, struct: str) -> Mapping[str, Field]:
+    """The fields of a structure that consists of words and of such structures."""
+    found = re.search(rf"\bstruct {struct}\s*\{{(.*?)^\}}", _text(header), re.DOTALL | re.MULTILINE)
+    if not found:
+        raise HeaderError(f"{header}: no struct {struct}")
+    fields: dict[str, Field] = {}
+    at = 0
+    for declaration in filter(None, (part.strip() for part in found[1].split(";"))):
+        told = re.fullmatch(r"(?:_Atomic )?(?:struct (\w+)|(\w+))\s+(.*)", declaration, re.DOTALL)
+        if not told or not told[1] and told[2] not in _types(header):
+            raise HeaderError(f"{header}: struct {struct}: '{declaration}' is no field of 64-bit words")
+        words = size(header, told[1]) if told[1] else 1
+        for name, length in re.findall(r"(\w+)(?:\[(.*?)\])?(?:,|$)", told[3]):
+            count = _value(header, length, enumerators(header)) if length else 1
+            fields[name] = Field(at, count, words, bool(length), told[1] or told[2], _comments(header).get(f"{struct}.{name}", ""))
+            at += count * words
+    return fields
+
+
+def size(header: Path, struct: str) -> int:
+    """In words."""
+    return max(field.at + field.count * field.words for field in layout(header, struct).values())
