@@ -15,13 +15,14 @@
  *
  *     -plugin lockstep.so,out=FILE[,quantum=N]
  *
- * The guest marks moments by no-ops (MARKER), at which the other cores come up
+ * The guest marks moments by no-ops (mark.h), at which the other cores come up
  * first; each writes a line to FILE: the marker's number, the core, its clock,
  * how often a core went ahead because the others did not come (see `PATIENCE`),
  * and of each core the instructions that it executed, and how many of them in
  * the kernel.
  */
-#include "plugin.h"
+#include "mark.h"
+#include "qemu_plugin.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,10 +36,6 @@ enum { CORES = 256, QUANTUM = 20 };
 /* Nanoseconds that a core waits for the others. QEMU stops all cores for some work of its own, and one that waits
  * here would never see that. One block of instructions then goes ahead, which is what it takes to see it. */
 enum { PATIENCE = 100000000 };
-
-/* nopl DISPLACEMENT(%rax,%rax), the upper half of the displacement being ours and the lower the marker's number. */
-static const uint8_t MARKER[] = { 0x0f, 0x1f, 0x84, 0x00 };
-enum { MARKER_SIZE = 8, MARKER_MAGIC = 0x534b };
 
 struct core {
 	_Atomic uint64_t clock;
@@ -167,14 +164,14 @@ static void translate(plugin_id id, struct qemu_plugin_tb *block)
 	qemu_plugin_register_vcpu_tb_exec_cb(block, kernel ? run_kernel : run_user, PLUGIN_NO_REGISTERS, (void *)count);
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(block, i);
-		uint8_t bytes[MARKER_SIZE];
-		if (qemu_plugin_insn_size(instruction) != MARKER_SIZE)
+		uint8_t bytes[MARK_SIZE];
+		size_t size = qemu_plugin_insn_size(instruction);
+		if (size != MARK_SIZE)
 			continue;
-		plugin_read(instruction, bytes, sizeof(bytes));
-		if (memcmp(bytes, MARKER, sizeof(MARKER)) || (bytes[6] | bytes[7] << 8) != MARKER_MAGIC)
-			continue;
-		uintptr_t number = (uintptr_t)(bytes[4] | bytes[5] << 8);
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)number);
+		plugin_read(instruction, bytes, size);
+		int number = mark_number(bytes, size);
+		if (number > 0) /* 0 is for modelled.so */
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
 	}
 }
 

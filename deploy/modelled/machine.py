@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Machine files: deploy/machines/NAME.toml, or one's own."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deploy.paths import ROOT
+from topology.errors import InputError
+from topology.parts import MemoryRange, Shape
+
+PAPERS = "xeon-e5-2683v3"  # the machine of the papers: its figures are published, and it is the default
+MACHINES = ROOT / "deploy" / "machines"
+PRICES = ROOT / "deploy" / "plugins" / "modelled" / "prices.def"
+
+ASSUMED, FITTED = "assumed", "fitted"
+# What a line costs that moves between cores: these are halved and doubled for the range of a result.
+LINE_PRICES = frozenset({
+    *("l3_socket", "l3_machine", "transfer_cluster", "transfer_socket", "transfer_machine"),
+    *("upgrade_cluster", "upgrade_socket", "upgrade_machine", "overlap_cluster", "overlap_socket", "overlap_machine", "reader_gap"),
+})
+RANGE = (0.5, 1.0, 2.0)
+MOST_CORES = 64  # plugins/modelled/prices.h
+LARGEST = 1 << 20  # bytes of a file: more is something else
+_CACHES = ("l1", "l1i", "l2", "l3")
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a field may be: within what the plugin takes (plugins/modelled/prices.c), at double line costs, too."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    def __contains__(self, given: object) -> bool:
+        kinds = (int,) if self.whole else (int, float)
+        return isinstance(given, kinds) and not isinstance(given, bool) and self.low <= given <= self.high
+
+    def __str__(self) -> str:
+        return f"a {'whole ' * self.whole}number from {self.low:,} to {self.high:,}"
+
+
+GHZ = Number(0.1, 10)
+SETS, WAYS, STORES = Number(1, 1 << 20, whole=True), Number(1, 64, whole=True), Number(1, 256, whole=True)
+CYCLES, PER_INSTRUCTION = Number(0, 1_000_000), Number(0.1, 1_000_000)  # clocks count sixteenths: nothing is not to be free
+_KINDS: Mapping[type, str] = {bool: "true or false", str: "a text: where the figure comes from, or \"assumed\""}
+
+
+@cache
+def price_names() -> tuple[str, ...]:
+    """Every price that a machine file must have: the plugin's own list."""
+    return tuple(re.findall(r"^PRICE\((\w+),", PRICES.read_text(), re.MULTILINE))
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in MACHINES.glob("*.toml"))
+
+
+@dataclass(frozen=True)
+class Price:
+    cycles: float
+    source: str
+
+
+@dataclass(frozen=True)
+class ModelledMachine:
+    name: str
+    path: Path
+    sha256: str  # of the file
+    sockets: int
+    clusters_per_socket: int
+    cores_per_cluster: int
+    ghz: float
+    caches: Mapping[str, tuple[int, int]]  # sets, ways
+    l3_inclusive: bool
+    store_buffer: int
+    prices: Mapping[str, Price]
+    other_sources: Sequence[str]
+    fitted_to: Mapping[str, str] = field(default_factory=dict)  # of each price that is
+
+    @property
+    def cores_per_socket(self) -> int:
+        return self.clusters_per_socket * self.cores_per_cluster
+
+    @property
+    def cores(self) -> int:
+        return self.sockets * self.cores_per_socket
+
+    @property
+    def assumed(self) -> list[str]:
+        return [name for name, price in self.prices.items() if price.source == ASSUMED]
+
+    @property
+    def fitted(self) -> list[str]:
+        return [name for name, price in self.prices.items() if price.source == FITTED]
+
+    @property
+    def sources(self) -> list[str]:
+        found = [price.source for price in self.prices.values()] + list(self.other_sources)
+        return [source for source in dict.fromkeys(found) if source not in (ASSUMED, FITTED)]
+
+    @property
+    def header(self) -> str:
+        """The line without which no figure of it is printed."""
+        fitted = f", {len(self.fitted)} fitted ({', '.join(self.fitted)})" if self.fitted else ""
+        return (
+            f"Modelled: {self.name}, {self.ghz:g} GHz; {len(self.assumed)} of {len(self.prices)} prices assumed{fitted}. "
+            "Compare ratios, not figures"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "machine": self.name, "prices_sha256": self.sha256, "sources": self.sources,
+            "assumed": len(self.assumed), "assumed_prices": self.assumed, "fitted_prices": self.fitted,
+        }
+
+    def shape(self, cores: int, memory: int) -> Shape:
+        """What is emulated for so many cores: some of one L3, whole L3s of one socket, or all of the machine.
+
+        `memory` is a socket's. What has to run on every core there is takes `exactly`.
+        """
+        if cores > self.cores:
+            raise InputError("--cores", f"{cores} cores; {self.name} has {self.cores}")
+        if cores > self.cores_per_socket:
+            return Shape(self.sockets, self.cores_per_socket, memory, self.clusters_per_socket)
+        if cores <= self.cores_per_cluster:
+            return Shape(1, cores, memory)
+        caches = -(-cores // self.cores_per_cluster)
+        return Shape(1, caches * self.cores_per_cluster, memory, caches)
+
+    def exactly(self, cores: int, memory: int) -> Shape:
+        """The same for programs that run on every core there is."""
+        found = self.shape(cores, memory)
+        if found.cpus != cores:
+            part = f"{self.cores_per_socket}, a socket" if self.clusters_per_socket == 1 else f"{self.cores_per_cluster}, an L3's, or whole L3s of a socket"
+            raise InputError("--cores", f"{cores} cores; of {self.name} run up to {part}, or all {self.cores}")
+        return found
+
+    def plugin_text(self, memory: Sequence[MemoryRange], line_factor: float = 1.0) -> str:
+        """The machine as the plugin reads it (plugins/modelled/prices.h); node N's memory is socket N's."""
+        lines = [
+            f"khz {self.ghz * 1e6:.0f}", f"cores {self.cores}", f"clusters {self.sockets * self.clusters_per_socket}", f"sockets {self.sockets}",
+            f"l3_inclusive {self.l3_inclusive:d}", f"store_buffer {self.store_buffer}",
+        ]
+        for name, (sets, ways) in self.caches.items():
+            lines += [f"{name}_sets {sets}", f"{name}_ways {ways}"]
+        for name, price in self.prices.items():
+            lines.append(f"{name} {price.cycles * (line_factor if name in LINE_PRICES else 1.0):g}")
+        lines += [f"node {part.base:#x} {part.node}" for part in sorted(memory, key=lambda part: part.base)]
+        return "\n".join(lines) + "\n"
+
+
+def find(text: str) -> Path:
+    """What --machine names: one of deploy/machines, or a file."""
+    path = MACHINES / f"{text}.toml"
+    if re.fullmatch(r"[\w-]+", text) and path.exists():
+        return path
+    if not text.endswith(".toml"):
+        raise InputError(f"--machine {text}", f"is none of {', '.join(names())}, and no .toml file")
+    return Path(text)
+
+
+def load(text: str) -> ModelledMachine:
+    path = find(text)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(str(path), error.strerror or "cannot be read") from None
+    if len(raw) > LARGEST:
+        raise InputError(str(path), "has more than 1 MiB: not a machine file")
+    try:
+        data = tomllib.loads(raw.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(str(path), str(error)) from None
+    except RecursionError:
+        raise InputError(str(path), "is nested too deeply") from None
+    except ValueError:  # an integer of thousands of digits
+        raise InputError(str(path), "has a number with too many digits") from None
+    return _Reader(path, data).machine(hashlib.sha256(raw).hexdigest())
+
+
+def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledMachine | None:
+    """What --machine names, if it is given. `fixed`: options that leave no choice then, and what they were given."""
+    if text is None:
+        if quick:
+            raise InputError("--quick", "is for a modelled machine (--machine)")
+        return None
+    if odd := [option for option, given in fixed.items() if given]:
+        raise InputError(odd[0], "is not for a modelled machine, which is fixed and emulated by QEMU")
+    return load(text)
+
+
+class _Reader:
+    """Takes what a machine file may have, and complains by the key's path."""
+
+    def __init__(self, path: Path, data: dict[str, Any]) -> None:
+        self.path, self.data = path, data
+
+    def wrong(self, key: str, problem: str) -> InputError:
+        return InputError(f"{self.path}: {key}", problem)
+
+    def table(self, key: str, fields: Mapping[str, type | Number], where: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+        name = prefix + key
+        value = where.get(key)
+        if not isinstance(value, dict):
+            raise self.wrong(name, "is missing" if value is None else f"is {value!r}, not a table with {', '.join(fields)}")
+        if odd := sorted(set(value) ^ set(fields)):
+            raise self.wrong(f"{name}.{odd[0]}", "is missing" if odd[0] in fields else f"is not one of {', '.join(fields)}")
+        for field, kind in fields.items():
+            given = value[field]
+            if isinstance(kind, Number):
+                right = given in kind
+            else:
+                right = isinstance(given, kind) and (kind is not str or bool(given.strip()))
+            if not right:
+                raise self.wrong(f"{name}.{field}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
+        return value
+
+    def whole(self, key: str) -> int:
+        value = self.data.get(key)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_CORES:
+            raise self.wrong(key, "is missing" if value is None else f"is {value!r}, not a whole number from 1 to {MOST_CORES}")
+        return value
+
+    def prices(self) -> dict[str, Price]:
+        given = self.data.get("price")
+        if not isinstance(given, dict):
+            raise self.wrong("price", "is missing: the table of prices")
+        known = price_names()
+        if unknown := [name for name in given if name not in known]:
+            raise self.wrong(f"price.{unknown[0]}", "is no price; there are " + ", ".join(known))
+        found = {}
+        for name in known:
+            cycles = PER_INSTRUCTION if name.startswith("cpi_") else CYCLES
+            value = self.table(name, {"cycles": cycles, "source": str}, given, "price.")
+            found[name] = Price(float(value["cycles"]), value["source"])
+        return found
+
+    def fitted(self, prices: Mapping[str, Price]) -> None:
+        """A price is fitted only to what the file names."""
+        given = self.data.get("fitted", {})
+        marked = {name for name, price in prices.items() if price.source == FITTED}
+        if not isinstance(given, dict) or set(given) != marked or not all(isinstance(to, str) and to for to in given.values()):
+            raise self.wrong("fitted", "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
+
+    def machine(self, sha256: str) -> ModelledMachine:
+        cache: dict[str, type | Number] = {"sets": SETS, "ways": WAYS, "source": str}
+        caches = {n: self.table(n, cache | ({"inclusive": bool} if n == "l3" else {}), self.data) for n in _CACHES}
+        ghz = self.table("ghz", {"value": GHZ, "source": str}, self.data)
+        buffer = self.table("store_buffer", {"value": STORES, "source": str}, self.data)
+        name = self.data.get("name")
+        if not isinstance(name, str) or not name.strip():
+            raise self.wrong("name", "is missing: the name of the machine")
+        if not name.isprintable():
+            raise self.wrong("name", f"is {name!r}, not one line of text")
+        known = {"name", "sockets", "clusters_per_socket", "cores_per_cluster", "ghz", "store_buffer", "fitted", "price", *_CACHES}
+        if unknown := sorted(set(self.data) - known):
+            raise self.wrong(unknown[0], f"is not one of {', '.join(sorted(known))}")
+        prices = self.prices()
+        self.fitted(prices)
+        found = ModelledMachine(
+            name=name, path=self.path, sha256=sha256, sockets=self.whole("sockets"),
+            clusters_per_socket=self.whole("clusters_per_socket"), cores_per_cluster=self.whole("cores_per_cluster"),
+            ghz=float(ghz["value"]), caches={n: (c["sets"], c["ways"]) for n, c in caches.items()},
+            l3_inclusive=caches["l3"]["inclusive"], store_buffer=buffer["value"], prices=prices,
+            other_sources=[part["source"] for part in (ghz, buffer, *caches.values())], fitted_to=self.data.get("fitted", {}),
+        )
+        if found.cores > MOST_CORES:
+            raise self.wrong("sockets", f"{found.cores} cores in all; {MOST_CORES} are the most")
+        return found

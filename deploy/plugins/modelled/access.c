@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "access.h"
+#include <stdlib.h>
+#include <string.h>
+#include "fetch.h"
+
+struct machine machine;
+struct memory memory;
+struct looks looks[MOST_CORES];
+bool access_keeps_turn;
+static uint64_t half[MOST_CORES]; /* of a transfer, paid before the locked instruction that comes */
+
+/* A locked instruction, and the line that it touched last: the one that it is likely to touch next. */
+struct locked {
+	bool kernel;
+	uint64_t last[MOST_CORES], any;
+};
+
+struct locked *locked_make(bool kernel)
+{
+	struct locked *locked = calloc(1, sizeof(*locked));
+	if (!locked)
+		abort();
+	locked->kernel = kernel;
+	return locked;
+}
+
+/*
+ * Where a core found memory since it last changed what is at its addresses, so that most accesses need no look at QEMU's
+ * TLB. The guest flushes a translation before it uses another, as it must for a processor's TLB.
+ */
+enum { PAGE_BITS = 12, PAGE_SIZE = 1 << PAGE_BITS, PAGES = 64, EPOCHS = 1 << PAGE_BITS };
+static struct translations {
+	uint64_t epoch; /* below EPOCHS - 1; grows when all translations go */
+	struct page {
+		uint64_t key; /* the address's page and the epoch; 0: none */
+		uint64_t physical;
+	} page[PAGES];
+} translations[MOST_CORES];
+
+static void forget_translations(struct translations *of)
+{
+	if (++of->epoch == EPOCHS - 1)
+		memset(of, 0, sizeof(*of));
+}
+
+void access_remapped(unsigned i, void *data)
+{
+	(void)data;
+	if (i < MOST_CORES)
+		forget_translations(&translations[i]);
+	else
+		for (i = 0; i < MOST_CORES; i++)
+			forget_translations(&translations[i]);
+}
+
+static uint64_t page_key(const struct translations *of, uint64_t address)
+{
+	return address >> PAGE_BITS | (of->epoch + 1) << (64 - PAGE_BITS);
+}
+
+static struct page *page_slot(struct translations *of, uint64_t address) { return &of->page[(address >> PAGE_BITS) % PAGES]; }
+
+static void keep_page(unsigned i, uint64_t address, uint64_t physical)
+{
+	*page_slot(&translations[i], address) = (struct page){ page_key(&translations[i], address), physical & ~(PAGE_SIZE - 1ull) };
+}
+
+static bool known_page(unsigned i, uint64_t address, uint64_t *physical)
+{
+	const struct page *page = page_slot(&translations[i], address);
+	*physical = page->physical | (address & (PAGE_SIZE - 1));
+	return page->key == page_key(&translations[i], address);
+}
+
+/* False if there is no memory, but a device or nothing. */
+static bool find_memory(unsigned i, plugin_meminfo info, uint64_t address, uint64_t *physical)
+{
+	if (known_page(i, address, physical))
+		return true;
+	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
+	if (!where || qemu_plugin_hwaddr_is_io(where))
+		return false;
+	*physical = qemu_plugin_hwaddr_phys_addr(where);
+	keep_page(i, address, *physical);
+	return true;
+}
+
+static void look_at(struct looks *l, uint64_t line, uint64_t now)
+{
+	l->last = now;
+	if (l->count && l->count <= MOST_LOOKS && l->look[l->count - 1].line == line)
+		l->look[l->count - 1].at = now;
+	else if (l->count < MOST_LOOKS)
+		l->look[l->count++] = (struct look){ line, now };
+	else
+		l->count = MOST_LOOKS + 1;
+}
+
+void line_lost(unsigned i, uint64_t line, uint64_t when)
+{
+	const struct looks *l = &looks[i];
+	(void)when;
+	if (!agenda_waits(&agenda, i))
+		return;
+	if (l->count > MOST_LOOKS) {
+		baton_unpark(i, agenda.core[i].ahead);
+		return;
+	}
+	for (unsigned k = l->count; k > 0; k--)
+		if (l->look[k - 1].line == line) {
+			baton_unpark(i, l->look[k - 1].at - l->from);
+			return;
+		}
+}
+
+static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum access access, bool kernel)
+{
+	struct runner *runner = &agenda.core[i];
+	uint64_t now = clock_of(runner), begin = now, end = now;
+	if (access == ATOMIC) {
+		begin -= half[i];
+		half[i] = 0;
+	}
+	look_at(&looks[i], physical >> 6, now);
+	if (access == ATOMIC || !memory_repeats(&memory, i, physical >> 6, access == STORE, now))
+		end = memory_access(&memory, i, physical >> 6, access, begin);
+	if (!kernel)
+		end += memory_translate(&memory, i, address);
+	if (end > now) {
+		looks[i].waited += end - now;
+		charge(runner, end - now);
+	}
+}
+
+static void touch(unsigned i, plugin_meminfo info, uint64_t address, struct locked *locked, bool kernel)
+{
+	if (!agenda.core[i].count)
+		return;
+	uint64_t physical;
+	if (!find_memory(i, info, address, &physical)) {
+		charge(&agenda.core[i], machine.price.mmio);
+		return;
+	}
+	if (!locked) {
+		access_memory(i, address, physical, qemu_plugin_mem_is_store(info) ? STORE : LOAD, kernel);
+	} else { /* called for its load and for its store; the second finds the line in L1 */
+		locked->last[i] = locked->any = physical >> 6;
+		access_memory(i, address, physical, ATOMIC, kernel);
+	}
+}
+
+void access_unreported(unsigned i, uint64_t address, bool store)
+{
+	uint64_t physical;
+	if (!known_page(i, address, &physical)) {
+		if (!fetch_page(address & ~(PAGE_SIZE - 1ull), &physical))
+			return;
+		keep_page(i, address, physical);
+		known_page(i, address, &physical);
+	}
+	access_memory(i, address, physical, store ? STORE : LOAD, true);
+	let_others(i);
+}
+
+void kernel_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch(i, info, address, NULL, true);
+	if (!access_keeps_turn && agenda.core[i].count)
+		let_others(i);
+}
+void program_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch(i, info, address, NULL, false);
+}
+void locked_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	struct locked *locked = data;
+	touch(i, info, address, locked, locked->kernel);
+	/* Not between its load and its store. */
+	if (locked->kernel && !access_keeps_turn && agenda.core[i].count && qemu_plugin_mem_is_store(info))
+		let_others(i);
+}
+
+void before_locked(unsigned i, void *data)
+{
+	struct locked *locked = data;
+	struct runner *runner = &agenda.core[i];
+	half[i] = 0;
+	if (!runs(&agenda, i))
+		return;
+	uint64_t line = locked->last[i] ? locked->last[i] : locked->any;
+	uint64_t ahead = line ? memory_approach(&memory, i, line, clock_of(runner), &half[i]) : 0;
+	if (!ahead)
+		return;
+	charge(runner, ahead);
+	let_others(i);
+}
+
+void drain(unsigned i, void *flush)
+{
+	struct runner *runner = &agenda.core[i];
+	if (!runner->count)
+		return;
+	uint64_t now = clock_of(runner);
+	charge(runner, memory_drain(&memory, i, now) - now);
+	if (flush) {
+		memory_flush(&memory, i);
+		access_remapped(i, NULL);
+	}
+	let_others(i);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory accesses of the guest, as QEMU reports them: callbacks that charge the core for them. */
+#pragma once
+
+#include "../qemu_plugin.h"
+#include "agenda.h"
+#include "baton.h"
+#include "memory.h"
+
+extern struct machine machine;
+extern struct memory memory;
+
+/* Whether the core runs as the agenda knows: not before it is on the agenda, nor when it goes ahead without the baton. */
+static inline bool runs(const struct agenda *agenda, unsigned core)
+{
+	return agenda->core[core].count && agenda->core[core].state == RUNS;
+}
+
+/* A core that has passed its limit lets the others act first. What it does next it does when it precedes all others. */
+static inline void let_others(unsigned core)
+{
+	if (agenda.core[core].count->used >= LIMIT && runs(&agenda, core))
+		baton_step(core);
+}
+
+enum { MOST_LOOKS = 8 };
+
+/* Of a core: when it last looked at memory, what it has waited for memory in all, code included, and the lines that it has
+ * looked at since its last PAUSE. */
+struct looks {
+	uint64_t last, waited;
+	uint64_t from; /* clock at the PAUSE */
+	unsigned count; /* more than MOST_LOOKS: there were too many to be kept */
+	struct look {
+		uint64_t line, at;
+	} look[MOST_LOOKS];
+};
+extern struct looks looks[MOST_CORES];
+/* For memory.h: the core has lost the line, and goes on if it is parked in a loop that looks at it. */
+void line_lost(unsigned core, uint64_t line, uint64_t when);
+
+/* The core may find other memory at the addresses that it has accessed; `core` may be MOST_CORES: all may. */
+void access_remapped(unsigned core, void *data);
+/* While it is set an access of the kernel does not let others act: who sets it does so afterwards, with let_others(). */
+extern bool access_keeps_turn;
+
+/* An access of the kernel that QEMU does not report, of a core that is on the agenda. */
+void access_unreported(unsigned core, uint64_t address, bool store);
+
+void kernel_access(unsigned core, plugin_meminfo info, uint64_t address, void *data);
+void program_access(unsigned core, plugin_meminfo info, uint64_t address, void *data);
+
+/* What is known of a locked instruction; lives as long as QEMU's translation. */
+struct locked;
+struct locked *locked_make(bool kernel);
+/* Lets other cores act until the line of a locked instruction has arrived. */
+void before_locked(unsigned core, void *locked);
+void locked_access(unsigned core, plugin_meminfo info, uint64_t address, void *locked);
+
+/* The core waits until its stores are visible; if `flush` is not NULL its translations are forgotten. */
+void drain(unsigned core, void *flush);

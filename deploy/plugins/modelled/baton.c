@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "baton.h"
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "fiber.h"
+
+struct baton baton;
+struct agenda agenda;
+void (*baton_wake_events)(void);
+
+/* It is looked so often whether the holder sleeps; after so many looks at one clock the others go ahead by a block. */
+enum { LOOK_NS = 200000000, STILL_LOOKS = 10 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int holder = EVENTS;
+static pid_t events_thread;
+static bool keeps[MOST_CORES];
+static bool asked; /* the event loop wants an undated turn */
+static _Atomic bool open_now;
+static __thread __attribute__((tls_model("initial-exec"))) int self = NOBODY;
+
+int baton_self(void) { return self; }
+
+void baton_join(unsigned who)
+{
+	self = (int)who;
+	if (who == EVENTS)
+		events_thread = (pid_t)syscall(SYS_gettid);
+	else
+		fiber_join(who);
+}
+
+bool baton_is_open(void) { return open_now; }
+
+/* Who goes next; the event loop, if it has asked, before whom the agenda says, who has the same turn afterwards. */
+static int next_turn(uint64_t *limit)
+{
+	if (!asked)
+		return agenda_next(&agenda, limit);
+	uint64_t now = agenda_now(&agenda);
+	if (agenda.events_clock < now)
+		agenda.events_clock = now;
+	return EVENTS;
+}
+
+static bool is_core(int who) { return who != NOBODY && who != EVENTS; }
+
+/* Under the mutex: the baton goes to whom the agenda says. */
+static void pass_on(void)
+{
+	uint64_t limit;
+	int was = holder, next = next_turn(&limit);
+	atomic_store_explicit(&holder, next, memory_order_release); /* the mutex and the fiber's flags order the rest */
+	if (was != next && is_core(was))
+		fiber_stop((unsigned)was);
+	if (next == NOBODY)
+		return;
+	baton.handed += next != was;
+	if (next == EVENTS) {
+		asked = false;
+		baton_wake_events();
+		return;
+	}
+	agenda_limit(&agenda.core[next], limit);
+	if (was == next)
+		return;
+	if (was == self && is_core(was)) /* it awaits its turn next */
+		fiber_go_after((unsigned)was, (unsigned)next);
+	else
+		fiber_go((unsigned)next);
+}
+
+/* Whether the thread waits for something, rather than for a processor of the host. */
+static bool sleeps(pid_t id)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", id);
+	FILE *file = fopen(path, "r");
+	size_t size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	if (file)
+		fclose(file);
+	text[size] = 0;
+	const char *name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] == 'S';
+}
+
+static uint64_t clock_of_holder(int who)
+{
+	return who == NOBODY ? 0 : who == EVENTS ? agenda.events_clock : clock_of(&agenda.core[who]);
+}
+
+/* Under the mutex: all others that could execute do so for a block, without the baton. */
+static void let_ahead(void)
+{
+	for (unsigned i = 0; i < agenda.count; i++) {
+		if ((int)i == holder || agenda.core[i].state == HALTED)
+			continue;
+		baton.late++;
+		fiber_go(i);
+	}
+}
+
+/* A thread of its own, which looks at nothing but the host. */
+static __attribute__((noreturn)) void *watch(void *nothing)
+{
+	const struct timespec pause = { 0, LOOK_NS };
+	int seen = NOBODY;
+	uint64_t clock = 0;
+	(void)nothing;
+	for (unsigned looks = 0;; nanosleep(&pause, NULL)) {
+		pthread_mutex_lock(&mutex);
+		int now = holder;
+		bool still = now != NOBODY && now == seen && clock_of_holder(now) == clock &&
+		             sleeps(now == EVENTS ? events_thread : fiber_thread((unsigned)now));
+		looks = still ? looks + 1 : 0;
+		if (looks >= STILL_LOOKS) {
+			let_ahead();
+			looks = 0;
+		}
+		seen = now;
+		clock = clock_of_holder(now);
+		pthread_mutex_unlock(&mutex);
+	}
+}
+
+void baton_open(void)
+{
+	sigset_t all, before;
+	pthread_t thread;
+	open_now = true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&thread, NULL, watch, NULL))
+		abort();
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void baton_await(unsigned core)
+{
+	fiber_await(core);
+	if (holder == (int)core)
+		return;
+	pthread_mutex_lock(&mutex);
+	if (holder != (int)core) /* it goes ahead */
+		fiber_stop(core);
+	pthread_mutex_unlock(&mutex);
+}
+
+void baton_keep(unsigned core, bool on) { keeps[core] = on; }
+
+/* Under the mutex. A core without the baton: it calls again after the block. */
+static void went_ahead(unsigned core)
+{
+	agenda_limit(&agenda.core[core], 0);
+	agenda_moved(&agenda, core);
+}
+
+void baton_step(unsigned core)
+{
+	if (keeps[core])
+		return;
+	pthread_mutex_lock(&mutex);
+	agenda.started = true;
+	if (holder == (int)core || holder == NOBODY)
+		pass_on();
+	else
+		went_ahead(core);
+	bool mine = holder == (int)core;
+	pthread_mutex_unlock(&mutex);
+	if (!mine)
+		baton_await(core);
+}
+
+void baton_block(uint64_t until)
+{
+	pthread_mutex_lock(&mutex);
+	if (self == EVENTS)
+		agenda.events = until;
+	else
+		agenda_halt(&agenda, (unsigned)self);
+	if (holder == self)
+		pass_on();
+	pthread_mutex_unlock(&mutex);
+}
+
+/* If the caller is a core that runs it must not run past another's turn at `when`. Under the mutex. */
+static void hold_back(uint64_t when)
+{
+	if (self == NOBODY || self == EVENTS || holder != self)
+		return;
+	struct runner *core = &agenda.core[holder];
+	uint64_t left = core->count->used < LIMIT ? LIMIT - core->count->used : 0;
+	if (when < clock_of(core) + left)
+		agenda_limit(core, when);
+}
+
+static void hold_back_for(unsigned core)
+{
+	if (is_core(self))
+		hold_back(agenda_until(&agenda, (unsigned)self, core));
+}
+
+/* Under the mutex. */
+static uint64_t clock_here(void)
+{
+	return self == NOBODY ? agenda_now(&agenda) : clock_of_holder(self);
+}
+
+void baton_wake(unsigned who, uint64_t latency)
+{
+	pthread_mutex_lock(&mutex);
+	uint64_t now = clock_here();
+	if (who == EVENTS) {
+		agenda.started |= self != NOBODY;
+		if (now < agenda.events)
+			agenda.events = now;
+		hold_back(now);
+	} else if (agenda.core[who].state == PARKED) {
+		agenda_unpark(&agenda, who, now, agenda.core[who].ahead);
+		hold_back_for(who);
+	} else if (agenda_expect(&agenda, who, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
+		hold_back_for(who);
+	}
+	if (holder == NOBODY)
+		pass_on();
+	pthread_mutex_unlock(&mutex);
+}
+
+void baton_ask(void)
+{
+	pthread_mutex_lock(&mutex);
+	asked = holder != EVENTS;
+	if (holder == NOBODY)
+		pass_on();
+	pthread_mutex_unlock(&mutex);
+}
+
+bool baton_events_turn(void) { return holder == EVENTS; }
+
+void baton_park(unsigned core, uint64_t period, uint64_t ahead, uint64_t most)
+{
+	pthread_mutex_lock(&mutex);
+	agenda_park(&agenda, core, period, ahead, most);
+	pthread_mutex_unlock(&mutex);
+	baton_step(core);
+	pthread_mutex_lock(&mutex);
+	if (agenda.core[core].state == PARKED) { /* it went ahead without the baton */
+		agenda.core[core].state = RUNS;
+		agenda_moved(&agenda, core);
+	}
+	agenda.core[core].resumes = false;
+	pthread_mutex_unlock(&mutex);
+}
+
+void baton_unpark(unsigned core, uint64_t ahead)
+{
+	if (!agenda_waits(&agenda, core))
+		return;
+	pthread_mutex_lock(&mutex);
+	/* Of two that act at one moment the one of the lesser number is first. */
+	agenda_unpark(&agenda, core, clock_here() + ((int)core < self), ahead);
+	hold_back_for(core);
+	pthread_mutex_unlock(&mutex);
+}
+
+uint64_t baton_clock(void)
+{
+	pthread_mutex_lock(&mutex);
+	uint64_t now = clock_here();
+	pthread_mutex_unlock(&mutex);
+	return now;
+}

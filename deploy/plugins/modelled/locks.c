@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "locks.h"
+#include <stdlib.h>
+#include <string.h>
+#include "table.h"
+
+enum { MOST_HELD = 96, NODE_SIZE = 64 };
+
+struct sums {
+	uint64_t grabs, conflicts, handovers, wait, wait_max, hold, hold_max;
+	uint64_t lock_moves;   /* of the lock's own lines */
+	uint64_t inside_moves; /* of others, while it is held */
+};
+
+struct lock {
+	uint64_t physical; /* first: the table's */
+	uint64_t address;
+	unsigned last_holder; /* + 1 */
+	struct sums sums;
+};
+
+enum phase { TENTATIVE, WAITS, HOLDS }; /* TENTATIVE: an atomic addition, which may be a ticket */
+
+struct grab {
+	struct lock *lock;
+	enum phase phase;
+	bool conflict;
+	unsigned kind;
+	uint64_t wanted, acquired;
+	uint64_t ticket;
+	uint64_t mine, before; /* nodes of clh and mcs, virtual */
+};
+
+struct watched {
+	struct grab grab[MOST_HELD];
+	unsigned grabs;
+	uint64_t exchanged; /* what the load of a locked instruction gave */
+	unsigned kind;
+};
+
+static enum lock_protocol protocol;
+static uint64_t tail;
+static struct watched cores[MOST_CORES];
+static struct table locks;
+static struct {
+	uint64_t entries, moves;
+	struct sums sums;
+} kinds[LOCK_KINDS];
+
+static struct lock *lock_at(const struct lock_access *a)
+{
+	struct lock *lock = table_find(&locks, a->physical);
+	if (!lock) {
+		lock = table_add(&locks, a->physical, sizeof(*lock));
+		lock->address = a->address;
+	}
+	return lock;
+}
+
+void locks_make(enum lock_protocol wanted, uint64_t tail_address)
+{
+	protocol = wanted;
+	tail = tail_address;
+	table_make(&locks);
+	memset(cores, 0, sizeof(cores));
+	for (unsigned i = 0; i < MOST_CORES; i++)
+		cores[i].kind = KIND_UNKNOWN;
+}
+
+void locks_free(void) { table_free(&locks, NULL); }
+
+/* ---- what happens to a lock ---- */
+
+static void drop(struct watched *core, struct grab *grab)
+{
+	memmove(grab, grab + 1, (size_t)(&core->grab[core->grabs] - (grab + 1)) * sizeof(*grab));
+	core->grabs--;
+}
+
+static struct grab *want(struct watched *core, const struct lock_access *a, enum phase phase)
+{
+	if (core->grabs == MOST_HELD)
+		drop(core, &core->grab[0]); /* it is none */
+	struct grab *grab = &core->grab[core->grabs++];
+	*grab = (struct grab){ .lock = NULL, .phase = phase, .kind = core->kind, .wanted = a->before };
+	return grab;
+}
+
+static void add_wait(struct sums *to, const struct grab *grab, bool handover)
+{
+	uint64_t wait = grab->acquired - grab->wanted;
+	to->grabs++;
+	to->conflicts += grab->conflict;
+	to->handovers += handover;
+	to->wait += wait;
+	if (wait > to->wait_max)
+		to->wait_max = wait;
+}
+
+static void acquire(unsigned core, struct grab *grab, uint64_t now)
+{
+	struct lock *lock = grab->lock;
+	bool handover = lock->last_holder && lock->last_holder != core + 1;
+	grab->phase = HOLDS;
+	grab->acquired = now;
+	lock->last_holder = core + 1;
+	add_wait(&lock->sums, grab, handover);
+	add_wait(&kinds[grab->kind].sums, grab, handover);
+}
+
+static void add_hold(struct sums *to, uint64_t hold)
+{
+	to->hold += hold;
+	if (hold > to->hold_max)
+		to->hold_max = hold;
+}
+
+static void release(struct watched *core, struct grab *grab, uint64_t now)
+{
+	add_hold(&grab->lock->sums, now - grab->acquired);
+	add_hold(&kinds[grab->kind].sums, now - grab->acquired);
+	drop(core, grab);
+}
+
+/* ---- protocols ---- */
+
+static void ticket_access(struct watched *core, const struct lock_access *a)
+{
+	if (a->atomic && !a->store && a->size == 4) {
+		struct grab *grab = want(core, a, TENTATIVE);
+		grab->lock = lock_at(a);
+		grab->ticket = a->value;
+		return;
+	}
+	for (unsigned i = core->grabs; i-- > 0;) {
+		struct grab *grab = &core->grab[i];
+		bool serving = a->physical == grab->lock->physical + 4 && a->size == 4;
+		if (grab->phase == TENTATIVE && a->physical == grab->lock->physical && a->store)
+			return; /* the addition's own */
+		if (grab->phase == TENTATIVE && (!serving || a->store)) {
+			drop(core, grab);
+		} else if (serving && grab->phase == HOLDS && a->store) {
+			release(core, grab, a->before);
+			return;
+		} else if (serving && grab->phase != HOLDS && !a->store) {
+			grab->phase = WAITS;
+			if (a->value == grab->ticket)
+				acquire(a->core, grab, a->after);
+			else
+				grab->conflict = true;
+			return;
+		}
+	}
+}
+
+static bool is_in_node(uint64_t address, uint64_t node) { return node && address - node < NODE_SIZE; }
+
+/* The exchange with the tail; true if that is what the access is. */
+static bool exchange(struct watched *core, const struct lock_access *a)
+{
+	if (!a->atomic || a->address != tail || a->size != 8)
+		return false;
+	if (!a->store) {
+		core->exchanged = a->value;
+		return true;
+	}
+	struct grab *grab = core->grabs ? &core->grab[0] : NULL;
+	if (grab && grab->phase == HOLDS) { /* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
+		if (core->exchanged == grab->mine)
+			release(core, grab, a->before);
+		return true;
+	}
+	core->grabs = 0;
+	grab = want(core, a, WAITS);
+	grab->lock = lock_at(a);
+	grab->mine = a->value;
+	grab->before = core->exchanged;
+	if (protocol == PROTOCOL_MCS && !grab->before)
+		acquire(a->core, grab, a->after);
+	return true;
+}
+
+static void queue_access(struct watched *core, const struct lock_access *a)
+{
+	if (exchange(core, a) || !core->grabs)
+		return;
+	struct grab *grab = &core->grab[0];
+	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, grab->mine), other = is_in_node(a->address, grab->before);
+	if (grab->phase == WAITS && a->size == 4 && !a->store && (clh ? other : own)) {
+		if (a->value)
+			grab->conflict = true;
+		else
+			acquire(a->core, grab, a->after);
+	} else if (grab->phase == HOLDS && a->size == 4 && a->store && !a->value && (clh ? own : other)) {
+		release(core, grab, a->before);
+	} else if (grab->phase == HOLDS && !clh && own && a->size == 8 && !a->store && a->value) {
+		grab->before = a->value; /* mcs: its successor */
+	}
+}
+
+void locks_access(const struct lock_access *access)
+{
+	struct watched *core = &cores[access->core];
+	if (protocol == PROTOCOL_TICKET)
+		ticket_access(core, access);
+	else
+		queue_access(core, access);
+}
+
+/* ---- lines and entries ---- */
+
+static bool is_own_line(const struct grab *grab, uint64_t line, uint64_t address)
+{
+	return grab->lock->physical >> 6 == line || (address & ~63ull) == (grab->mine & ~63ull) || (address & ~63ull) == (grab->before & ~63ull);
+}
+
+void locks_moved(unsigned number, uint64_t line, uint64_t address)
+{
+	struct watched *core = &cores[number];
+	kinds[core->kind].moves++;
+	if (!core->grabs)
+		return;
+	struct grab *grab = &core->grab[core->grabs - 1];
+	bool own = grab->phase != HOLDS || is_own_line(grab, line, address);
+	*(own ? &grab->lock->sums.lock_moves : &grab->lock->sums.inside_moves) += 1;
+	*(own ? &kinds[grab->kind].sums.lock_moves : &kinds[grab->kind].sums.inside_moves) += 1;
+}
+
+void locks_entered(unsigned core, unsigned kind)
+{
+	cores[core].kind = kind < LOCK_KINDS ? kind : KIND_UNKNOWN;
+	kinds[cores[core].kind].entries++;
+}
+
+void locks_reset(void)
+{
+	memset(kinds, 0, sizeof(kinds));
+	for (uint64_t i = 0; i < locks.slots; i++)
+		if (locks.slot[i])
+			((struct lock *)locks.slot[i])->sums = (struct sums){ 0 };
+}
+
+/* ---- the result ---- */
+
+static int hotter(const void *a, const void *b)
+{
+	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
+	uint64_t of_x = x->sums.grabs, of_y = y->sums.grabs;
+	return of_x != of_y ? (of_x < of_y) - (of_x > of_y) : (x->physical > y->physical) - (x->physical < y->physical);
+}
+
+#define NUMBER(value) (unsigned long long)(value)
+
+static void write_sums(FILE *out, const struct sums *s)
+{
+	fprintf(out, "\"grabs\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,", NUMBER(s->grabs),
+	        NUMBER(s->conflicts), NUMBER(s->handovers), NUMBER(s->wait / UNIT), NUMBER(s->wait_max / UNIT));
+	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu", NUMBER(s->hold / UNIT),
+	        NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves));
+}
+
+void locks_write(FILE *out)
+{
+	void **sorted = table_sorted(&locks, hotter);
+	const struct lock *lock;
+	fputs("\"locks\":[", out);
+	for (uint64_t i = 0; (lock = sorted[i]) && lock->sums.grabs; i++) {
+		fprintf(out, "%s{\"physical\":%llu,\"address\":%llu,", i ? "," : "", NUMBER(lock->physical), NUMBER(lock->address));
+		write_sums(out, &lock->sums);
+		fputs("}", out);
+	}
+	fputs("],\"kinds\":[", out);
+	const char *between = "";
+	for (unsigned i = 0; i < LOCK_KINDS; i++)
+		if (kinds[i].entries || kinds[i].sums.grabs) {
+			fprintf(out, "%s{\"kind\":%u,\"entries\":%llu,\"moves\":%llu,", between, i, NUMBER(kinds[i].entries), NUMBER(kinds[i].moves));
+			write_sums(out, &kinds[i].sums);
+			fputs("}", out);
+			between = ",";
+		}
+	fputs("]", out);
+	free(sorted);
+}

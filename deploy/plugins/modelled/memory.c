@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "memory.h"
+#include <stddef.h>
+#include <stdlib.h>
+#include "directory.h"
+#include "geometry.h"
+
+void memory_make(struct memory *memory, const struct machine *machine)
+{
+	*memory = (struct memory){ .machine = machine };
+	for (unsigned i = 0; i < machine->cores; i++) {
+		cache_make(&memory->core[i].l1, &machine->l1);
+		cache_make(&memory->core[i].l1i, &machine->l1i);
+		cache_make(&memory->core[i].l2, &machine->l2);
+	}
+	for (unsigned i = 0; i < machine->clusters; i++)
+		cache_make(&memory->l3[i], &machine->l3);
+	memory->chunk = calloc(MEMORY_LINES / CHUNK_LINES, sizeof(*memory->chunk));
+	if (!memory->chunk)
+		abort();
+}
+
+void memory_free(struct memory *memory)
+{
+	for (unsigned i = 0; i < memory->machine->cores; i++) {
+		cache_free(&memory->core[i].l1);
+		cache_free(&memory->core[i].l1i);
+		cache_free(&memory->core[i].l2);
+	}
+	for (unsigned i = 0; i < memory->machine->clusters; i++)
+		cache_free(&memory->l3[i]);
+	for (uint64_t i = 0; i < MEMORY_LINES / CHUNK_LINES; i++)
+		free(memory->chunk[i]);
+	free(memory->chunk);
+}
+
+void memory_warm(struct memory *memory)
+{
+	const struct machine *m = memory->machine;
+	for (unsigned i = 0; i < m->clusters; i++)
+		memory->warm[i] = m->l3.sets * m->l3.ways;
+}
+
+/* ---- stores under way ---- */
+
+static void retire(struct core_memory *core, uint64_t now)
+{
+	while (core->store_count && core->store[core->store_first] <= now) {
+		core->store_first = (core->store_first + 1) % STORES_MOST;
+		core->store_count--;
+	}
+}
+
+/* The store whose line arrives at `arrival`. Returns when the buffer has taken it. */
+static uint64_t buffer_store(struct memory *memory, struct core_memory *core, uint64_t now, uint64_t arrival)
+{
+	retire(core, now);
+	if (core->store_count == memory->machine->store_buffer) {
+		now = core->store[core->store_first];
+		core->traffic.stalls++;
+		retire(core, now);
+	}
+	if (core->stores_done < arrival)
+		core->stores_done = arrival;
+	if (core->stores_done > now) {
+		core->store[(core->store_first + core->store_count) % STORES_MOST] = core->stores_done;
+		core->store_count++;
+	}
+	return now;
+}
+
+uint64_t memory_drain(const struct memory *memory, unsigned core, uint64_t now)
+{
+	uint64_t done = memory->core[core].stores_done;
+	return done > now ? done : now;
+}
+
+/* ---- where a line is ---- */
+
+/* The core's L1I has the line no more. */
+static void tell_fetches(struct core_memory *core, uint64_t line)
+{
+	if (core->code && core->code[code_slot(line)] == line)
+		core->code[code_slot(line)] = 0;
+}
+
+static void drop_from_l1(struct core_memory *core, uint64_t line)
+{
+	cache_drop(&core->l1, line);
+	if (cache_drop(&core->l1i, line))
+		tell_fetches(core, line);
+}
+
+static void lose(struct memory *memory, unsigned core, uint64_t line, uint64_t when)
+{
+	struct core_memory *c = &memory->core[core];
+	drop_from_l1(c, line);
+	cache_drop(&c->l2, line);
+	c->taken++;
+	if (memory->lost)
+		memory->lost(core, line, when);
+}
+
+static void lose_all(struct memory *memory, uint64_t cores, uint64_t line, uint64_t when)
+{
+	for (; cores; cores &= cores - 1)
+		lose(memory, (unsigned)__builtin_ctzll(cores), line, when);
+}
+
+/* The line is in the cluster's L3 from now on; what has to leave for it leaves. */
+static void fill_l3(struct memory *memory, unsigned cluster, uint64_t line, uint64_t now)
+{
+	entry_t victim = cache_fill(&memory->l3[cluster], entry_of(line, false));
+	directory_line(memory, line)->l3 |= 1ull << cluster;
+	if (!victim)
+		return;
+	struct line *left = directory_line(memory, entry_line(victim));
+	left->l3 &= ~(1ull << cluster);
+	if (!memory->machine->l3_inclusive)
+		return;
+	uint64_t cores = left->sharers & cores_of_cluster(memory->machine, cluster);
+	left->sharers &= ~cores;
+	if (left->owner && cores >> (left->owner - 1) & 1)
+		left->owner = 0;
+	lose_all(memory, cores, entry_line(victim), now);
+}
+
+/* The entry has left the core's L2 to make room. */
+static void evicted(struct memory *memory, unsigned core, entry_t entry, uint64_t now)
+{
+	struct line *line = directory_line(memory, entry_line(entry));
+	drop_from_l1(&memory->core[core], entry_line(entry));
+	line->sharers &= ~(1ull << core);
+	if (line->owner == core + 1)
+		line->owner = 0;
+	if (!memory->machine->l3_inclusive)
+		fill_l3(memory, cluster_of(memory->machine, core), entry_line(entry), now);
+}
+
+static void fill_l1i(struct core_memory *core, uint64_t line)
+{
+	entry_t victim = cache_fill(&core->l1i, entry_of(line, false));
+	if (victim)
+		tell_fetches(core, entry_line(victim));
+}
+
+static void fill(struct memory *memory, unsigned core, entry_t entry, enum access access, uint64_t now)
+{
+	struct core_memory *c = &memory->core[core];
+	if (access != FETCH)
+		cache_fill(&c->l1, entry);
+	entry_t victim = cache_fill(&c->l2, entry);
+	if (victim)
+		evicted(memory, core, victim, now);
+}
+
+/* ---- an access that no cache of the core serves ---- */
+
+/* Prices by distance stand side by side in prices.def. */
+#define CONSECUTIVE(a, b, c)                                                                                     \
+	_Static_assert(offsetof(struct prices, b) == offsetof(struct prices, a) + 8 && offsetof(struct prices, c) == offsetof(struct prices, b) + 8, \
+	               "by distance")
+CONSECUTIVE(l3, l3_socket, l3_machine);
+CONSECUTIVE(transfer_cluster, transfer_socket, transfer_machine);
+CONSECUTIVE(upgrade_cluster, upgrade_socket, upgrade_machine);
+CONSECUTIVE(overlap_cluster, overlap_socket, overlap_machine);
+static uint64_t by_distance(const uint64_t *nearest, enum distance far) { return nearest[far]; }
+
+/* Another core owns the line: it gives it away, or shares it. Returns the latency. */
+static uint64_t take_owned(struct memory *memory, unsigned core, uint64_t number, struct line *line, bool store, uint64_t start)
+{
+	const struct machine *m = memory->machine;
+	unsigned owner = line->owner - 1u;
+	enum distance far = distance(m, core, owner);
+	uint64_t latency = by_distance(&m->price.transfer_cluster, far);
+	memory->core[core].traffic.transfer[far]++;
+	if (store) {
+		line->l3 = 0;
+		lose(memory, owner, number, start + latency / 2);
+	} else {
+		cache_downgrade(&memory->core[owner].l1, number);
+		cache_downgrade(&memory->core[owner].l2, number);
+		line->l3 |= 1ull << cluster_of(m, owner);
+	}
+	line->sharers = store ? 0 : 1ull << owner;
+	line->busy = start + latency;
+	return latency;
+}
+
+/*
+ * How much sooner a reader has a line that another core upgrades when it asks: its request is under way meanwhile. The more
+ * of the upgrade is over, the less it saves.
+ */
+static uint64_t overlapped(const struct memory *memory, unsigned core, const struct line *line, uint64_t now)
+{
+	const struct machine *m = memory->machine;
+	if (!line->upgrade || !line->owner || line->owner == core + 1u || line->busy <= now)
+		return 0;
+	uint64_t left = line->busy - now < line->upgrade ? line->busy - now : line->upgrade;
+	return by_distance(&m->price.overlap_cluster, distance(m, core, line->owner - 1u)) * left / line->upgrade;
+}
+
+/* A store to a line that others may read: they lose it. */
+static uint64_t take_shared(struct memory *memory, unsigned core, uint64_t number, struct line *line, uint64_t start)
+{
+	const struct machine *m = memory->machine;
+	uint64_t others = line->sharers & ~(1ull << core), latency;
+	if (others) {
+		enum distance far = farthest(m, core, others);
+		latency = by_distance(&m->price.upgrade_cluster, far);
+		line->upgrade = (uint32_t)latency;
+		memory->core[core].traffic.upgrade[far]++;
+	} else {
+		latency = m->price.l3; /* the directory says that nobody else has it */
+		memory->core[core].traffic.upgrade[SAME_CLUSTER]++;
+	}
+	lose_all(memory, others, number, start + latency / 2);
+	line->sharers = line->l3 = 0;
+	line->busy = start + latency;
+	return latency;
+}
+
+/* A clean line comes from the nearest L3 that has it. */
+static uint64_t load_shared(struct memory *memory, unsigned core, struct line *line, bool store, uint64_t start)
+{
+	const struct machine *m = memory->machine;
+	enum distance far = nearest_l3(m, core, line->l3 | clusters_of(m, line->sharers));
+	uint64_t latency = by_distance(&m->price.l3, far);
+	memory->core[core].traffic.l3[far]++;
+	line->busy = start + (store ? latency : m->price.reader_gap);
+	if (store)
+		line->l3 = 0;
+	return latency;
+}
+
+static uint64_t load_dram(struct memory *memory, unsigned core, uint64_t number, struct line *line, uint64_t start)
+{
+	const struct machine *m = memory->machine;
+	uint64_t *warm = &memory->warm[cluster_of(m, core)];
+	bool first = !line->busy;
+	line->busy = start;
+	if (first && *warm) {
+		--*warm;
+		memory->core[core].traffic.l3[SAME_CLUSTER]++;
+		return m->price.l3;
+	}
+	bool near = home_of(m, number) == socket_of(m, core);
+	*(near ? &memory->core[core].traffic.dram_near : &memory->core[core].traffic.dram_far) += 1;
+	return near ? m->price.dram_near : m->price.dram_far;
+}
+
+static void tell_moved(const struct memory *memory, unsigned core, uint64_t number, const struct line *before, bool store, uint64_t now,
+                       uint64_t start, uint64_t arrival)
+{
+	uint64_t others = before->sharers & ~(1ull << core);
+	if (others)
+		memory->moved(&(struct movement){ .core = core, .line = number, .store = store, .upgrade = before->sharers >> core & 1,
+		                                  .others = others, .when = now, .queued = start > now ? start - now : 0, .wait = arrival - now });
+}
+
+/* Returns when the line is there. */
+static __attribute__((noinline)) uint64_t miss(struct memory *memory, unsigned core, uint64_t number, enum access access, uint64_t now)
+{
+	struct core_memory *c = &memory->core[core];
+	struct line *line = directory_line(memory, number), before = *line;
+	bool store = access == STORE || access == ATOMIC;
+	uint64_t start = line->busy > now ? line->busy : now, latency;
+	if (start > now) {
+		c->traffic.waits++;
+		c->traffic.wait_time += start - now;
+	}
+	if (!store)
+		start -= overlapped(memory, core, line, now);
+	line->upgrade = 0;
+	bool alone = store;
+	if (line->owner && line->owner != core + 1u) {
+		latency = take_owned(memory, core, number, line, store, start);
+	} else if (store && line->sharers) {
+		latency = take_shared(memory, core, number, line, start);
+	} else if (line->l3 || line->sharers) {
+		alone |= access != FETCH && !line->sharers && !(line->l3 & ~(1ull << cluster_of(memory->machine, core)));
+		latency = load_shared(memory, core, line, store, start);
+	} else {
+		alone = access != FETCH;
+		latency = load_dram(memory, core, number, line, start);
+	}
+	line->sharers |= 1ull << core;
+	line->owner = alone ? (uint8_t)(core + 1) : 0;
+	if (memory->machine->l3_inclusive)
+		fill_l3(memory, cluster_of(memory->machine, core), number, start);
+	fill(memory, core, entry_of(number, alone), access, start);
+	if (memory->moved && access != FETCH)
+		tell_moved(memory, core, number, &before, store, now, start, start + latency);
+	return start + latency;
+}
+
+uint64_t memory_access(struct memory *memory, unsigned core, uint64_t line, enum access access, uint64_t now)
+{
+	struct core_memory *c = &memory->core[core];
+	const struct prices *price = &memory->machine->price;
+	bool store = access != LOAD;
+	uint64_t arrival = now;
+	c->traffic.accesses++;
+	if (line >= MEMORY_LINES)
+		return now + price->dram_far;
+	entry_t entry = cache_find(&c->l1, line);
+	bool hit = entry && (!store || entry_writable(entry)), missed = !hit;
+	if (missed) {
+		entry = cache_find(&c->l2, line);
+		if (entry && (!store || entry_writable(entry))) {
+			cache_fill(&c->l1, entry);
+			c->traffic.l2++;
+			arrival = now + price->l2;
+		} else {
+			arrival = miss(memory, core, line, access, now);
+		}
+	}
+	if (access == LOAD)
+		return arrival;
+	if (access == ATOMIC)
+		return memory_drain(memory, core, arrival);
+	if (hit && c->stores_done <= now)
+		return now;
+	return buffer_store(memory, c, now, arrival) + (missed ? price->store : 0);
+}
+
+uint64_t memory_fetch(struct memory *memory, unsigned core, uint64_t line, uint64_t now)
+{
+	struct core_memory *c = &memory->core[core];
+	uint64_t arrival = now;
+	if (line >= MEMORY_LINES)
+		return now + memory->machine->price.dram_far;
+	if (!cache_has(&c->l1i, line)) {
+		c->traffic.fetches++;
+		if (cache_find(&c->l2, line)) {
+			c->traffic.l2++;
+			arrival = now + memory->machine->price.l2;
+		} else {
+			arrival = miss(memory, core, line, FETCH, now);
+		}
+		fill_l1i(c, line);
+	}
+	if (c->code)
+		c->code[code_slot(line)] = line;
+	return arrival;
+}
+
+uint64_t memory_approach(struct memory *memory, unsigned core, uint64_t line, uint64_t now, uint64_t *half)
+{
+	const struct machine *m = memory->machine;
+	*half = 0;
+	if (line >= MEMORY_LINES)
+		return 0;
+	const struct line *l = directory_line(memory, line);
+	uint64_t latency, others = l->sharers & ~(1ull << core);
+	if (l->owner == core + 1u)
+		return 0;
+	if (l->owner)
+		latency = by_distance(&m->price.transfer_cluster, distance(m, core, l->owner - 1u));
+	else if (others)
+		latency = by_distance(&m->price.upgrade_cluster, farthest(m, core, others));
+	else
+		return 0;
+	*half = latency / 2;
+	return (l->busy > now ? l->busy - now : 0) + *half;
+}
+
+uint64_t memory_translate(struct memory *memory, unsigned core, uint64_t address)
+{
+	struct core_memory *c = &memory->core[core];
+	uint64_t page = (address >> 12 & 0xfffffffff) | c->space << 36, *slot = &c->tlb[page % TLB_ENTRIES];
+	if (*slot == page)
+		return 0;
+	*slot = page;
+	c->traffic.walks++;
+	return memory->machine->price.tlb_walk;
+}
+
+void memory_flush(struct memory *memory, unsigned core) { memory->core[core].space++; }

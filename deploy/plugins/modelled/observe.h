@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Observers of the guest's memory accesses. They are there only if an option asks for one; else an access costs what it
+ * cost without them. What they observe changes no clock; but transactions cost time.
+ *
+ *     lines=FILE    which lines move between cores, and which instructions move them (lines.h)
+ *     locks=FILE    who had to wait for which lock, how long it was held (locks.h); with
+ *     protocol=ticket|clh|mcs, tail=ADDRESS    of the kernels, all of one regime, and
+ *     entry=SYSCALL:INTERRUPT    addresses of entry_syscall and entry_interrupt (arch-x86_64/entry.S)
+ *     transactions=KERNEL:KERNEL:...    rtm+model runs (transactions.h), each core in the kernel of this number
+ *     core_local=ADDRESS:STRIDE    the kernel's core_local[] (arch-x86_64/core_local.h), to learn where each struct cpu is
+ *
+ * Between the marks 1 and 2 of the guest (skerry/mark.h) they count; at mark 2 each writes a line of JSON to its file.
+ */
+#pragma once
+
+#include <stdio.h>
+#include "../qemu_plugin.h"
+#include "memory.h"
+
+/* Takes the option if it is one of these. */
+bool observe_option(const char *option);
+/* Whether there are any: each access must be reported then. */
+bool observe_any(void);
+/* Before the guest runs. */
+void observe_begin(struct memory *memory);
+/* Of the instruction for which the next call is: what its block's begin has charged for those behind it. */
+void observe_paid_ahead(uint64_t price);
+/* Registers `usual`, with its data, for the instruction's accesses; and the observers around it, if there are some. */
+void observe_accesses(struct qemu_plugin_insn *instruction, plugin_memory_fn usual, void *data, bool kernel);
+void observe_mark(unsigned number);
+/* Takes the mark, if it is one of a transaction. */
+bool observe_transaction(struct qemu_plugin_insn *instruction, unsigned mark);
+/* The core waits for another, which it cannot do in a transaction: that would be for ever. */
+void observe_pause(unsigned core);
+/* Writes members of the JSON of a mark. */
+void observe_print(FILE *out);

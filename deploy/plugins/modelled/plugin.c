@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A QEMU plugin that makes of the emulated machine one with a price list: each core has a clock in cycles, instructions
+ * and memory accesses cost what the machine file says (prices.def), and lines move between caches (memory.h). Cores
+ * act in the order of their clocks (agenda.h, baton.h), so that neither the host's speed nor its load matters. QEMU's
+ * clocks and timers, and the guest's time-stamp counter, go by the same clocks (outside.h).
+ * For `-S -accel tcg,thread=multi`, with modelled-preload.so in LD_PRELOAD; QEMU 9.2 and later. docs/modelled.md says what this can and cannot tell.
+ *
+ *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
+ *             [,priced=FROM[-TO]][,OPTION OF observe.h]
+ *
+ * At each mark of the guest (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what memory did.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../qemu_plugin.h"
+#include "access.h"
+#include "area.h"
+#include "baton.h"
+#include "decode.h"
+#include "fetch.h"
+#include "observe.h"
+#include "outside.h"
+#include "phase.h"
+
+enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
+/* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one lets
+ * go of for one PAUSE only. */
+enum { FIRMWARE_END = 0x100000 };
+/* A loop with PAUSE that takes no longer than this waits for a line; it looks again after the other, whatever happens. */
+enum { LONGEST_LOOP = 200 * UNIT, KERNEL_PATIENCE = 20000 * UNIT, PROGRAM_PATIENCE = 3000 * UNIT };
+/* What the plugin keeps of a core beside its clock and caches. */
+struct core {
+	bool in_kernel;
+	uint64_t kernel, kernel_since; /* time in the kernel, but for halts */
+	uint64_t pause_clock, pause_taken, pause_waited; /* at its last PAUSE: its clock, lines taken from it, its waits */
+};
+
+/* A core's part of the scoreboard. */
+struct part {
+	struct count count;
+	uint64_t code[CODE_SLOTS];
+};
+
+int qemu_plugin_version = PLUGIN_VERSION;
+
+static struct core cores[MOST_CORES];
+static struct qemu_plugin_scoreboard *board;
+static qemu_plugin_u64 used, instructions, code;
+static uint64_t program_quantum = PROGRAM_QUANTUM;
+static bool parks = true;
+static unsigned core_count;
+static size_t processor; /* of the host */
+static FILE *out;
+
+static void at_limit(unsigned core, void *data)
+{
+	(void)data;
+	if (!agenda.core[core].count)
+		outside_arrived(core);
+	baton_step(core);
+}
+
+/* ---- instructions of a kind of their own ---- */
+
+/* What its clock is without the time for which it was halted, which is nobody's. */
+static uint64_t active_of(unsigned i) { return clock_of(&agenda.core[i]) - agenda.core[i].idle; }
+
+static void enter_mode(unsigned i, bool kernel)
+{
+	struct core *core = &cores[i];
+	if (!agenda.core[i].count || core->in_kernel == kernel)
+		return;
+	uint64_t now = active_of(i);
+	if (core->in_kernel)
+		core->kernel += now - core->kernel_since;
+	else
+		core->kernel_since = now;
+	core->in_kernel = kernel;
+}
+static void enter_kernel(unsigned i, void *data) { (void)data, enter_mode(i, true); }
+static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, false); }
+
+/* Two pauses in a row between which no other core took a line, and all it touched was in L1: it waits for one, and is
+ * parked until then. The time between the two is its loop's period. */
+static void at_pause(unsigned i, void *kernel)
+{
+	struct core *core = &cores[i];
+	if (!runs(&agenda, i))
+		return;
+	observe_pause(i);
+	uint64_t now = clock_of(&agenda.core[i]), taken = memory.core[i].taken;
+	bool steady = core->pause_taken == taken && core->pause_waited == looks[i].waited;
+	looks[i].from = core->pause_clock;
+	if (parks && steady && agenda.count > 1 && now - core->pause_clock < LONGEST_LOOP) {
+		uint64_t ahead = looks[i].last > core->pause_clock ? looks[i].last - core->pause_clock : 0;
+		baton_park(i, now - core->pause_clock, ahead, kernel ? KERNEL_PATIENCE : PROGRAM_PATIENCE);
+		now = clock_of(&agenda.core[i]);
+	}
+	core->pause_taken = memory.core[i].taken;
+	core->pause_waited = looks[i].waited;
+	core->pause_clock = now;
+	looks[i].count = 0;
+}
+
+/* Whoever reads the time-stamp counter, programs too, is not ahead of anybody by more than the quantum. */
+static void at_clock(unsigned i, void *data)
+{
+	(void)data;
+	if (agenda.core[i].count)
+		let_others(i);
+}
+
+/* ---- marks ---- */
+
+static void print_each(const char *name, uint64_t (*value)(unsigned core))
+{
+	fprintf(out, ",\"%s\":[", name);
+	for (unsigned i = 0; i < agenda.count; i++)
+		fprintf(out, "%s%llu", i ? "," : "", (unsigned long long)value(i));
+	fputs("]", out);
+}
+static uint64_t busy_of(unsigned i)
+{
+	return agenda.core[i].count ? active_of(i) / UNIT : 0;
+}
+static uint64_t kernel_of(unsigned i)
+{
+	const struct core *c = &cores[i];
+	return (c->kernel + (c->in_kernel ? active_of(i) - c->kernel_since : 0)) / UNIT;
+}
+static uint64_t instructions_of(unsigned i) { return agenda.core[i].count ? agenda.core[i].count->instructions : 0; }
+static uint64_t accesses_of(unsigned i) { return memory.core[i].traffic.accesses; }
+static uint64_t fetches_of(unsigned i) { return memory.core[i].traffic.fetches; }
+static uint64_t sum(const uint64_t *by) { return by[SAME_CLUSTER] + by[SAME_SOCKET] + by[OTHER_SOCKET]; }
+static uint64_t moved_of(unsigned i) { return sum(memory.core[i].traffic.transfer) + sum(memory.core[i].traffic.upgrade); }
+static uint64_t far_of(unsigned i)
+{
+	return memory.core[i].traffic.transfer[OTHER_SOCKET] + memory.core[i].traffic.upgrade[OTHER_SOCKET];
+}
+static uint64_t wait_of(unsigned i) { return memory.core[i].traffic.wait_time / UNIT; }
+
+static void mark(unsigned i, void *number)
+{
+	if (!agenda.core[i].count)
+		return;
+	baton_step(i);
+	if (phase_mark((unsigned)(uintptr_t)number)) {
+		memory_warm(&memory);
+		access_remapped(MOST_CORES, NULL);
+	}
+	if (!number)
+		return;
+	observe_mark((unsigned)(uintptr_t)number);
+	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu", (unsigned)(uintptr_t)number, i,
+	        (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late);
+	print_each("executed", busy_of);
+	print_each("kernel", kernel_of);
+	print_each("instructions", instructions_of);
+	print_each("accesses", accesses_of);
+	print_each("fetches", fetches_of);
+	print_each("lines_moved", moved_of);
+	print_each("lines_moved_far", far_of);
+	print_each("line_wait", wait_of);
+	observe_print(out);
+	fputs("}\n", out);
+	fflush(out);
+}
+
+/* ---- translation ---- */
+
+/* In either phase. */
+static void watch_moments(struct qemu_plugin_insn *instruction, const struct decoded *d)
+{
+	if (d->is & IS_MARK && !observe_transaction(instruction, d->mark))
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)d->mark);
+	if (d->is & IS_KERNEL_ENTRY)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, enter_kernel, PLUGIN_NO_REGISTERS, NULL);
+	if (d->is & IS_KERNEL_EXIT)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, leave_kernel, PLUGIN_NO_REGISTERS, NULL);
+}
+
+static void watch_instruction(struct qemu_plugin_insn *instruction, const struct decoded *d, bool kernel)
+{
+	if (d->is & IS_LOCKED) {
+		struct locked *locked = locked_make(kernel);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, before_locked, PLUGIN_NO_REGISTERS, locked);
+		observe_accesses(instruction, locked_access, locked, kernel);
+	} else if (!kernel || observe_any() || !(d->is & (IS_SAVE | IS_RESTORE)) || !area_watch(instruction, d)) {
+		observe_accesses(instruction, kernel ? kernel_access : program_access, NULL, kernel);
+	}
+	if (d->is & IS_DRAIN)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)(d->is & IS_FLUSH));
+	if (d->is & IS_REMAP)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, access_remapped, PLUGIN_NO_REGISTERS, NULL);
+	if (d->is & IS_PAUSE)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_pause, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)kernel);
+	if (d->is & IS_CLOCK)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_clock, PLUGIN_NO_REGISTERS, NULL);
+}
+
+static struct decoded decode_at(const struct qemu_plugin_tb *block, size_t place, bool kernel, struct qemu_plugin_insn **instruction)
+{
+	uint8_t bytes[16] = { 0 };
+	*instruction = qemu_plugin_tb_get_insn(block, place);
+	size_t size = qemu_plugin_insn_size(*instruction);
+	plugin_read(*instruction, bytes, size < sizeof(bytes) ? size : sizeof(bytes));
+	return decode(&machine.price, bytes, size, kernel);
+}
+
+static void charge_at(struct qemu_plugin_insn *instruction, uint64_t price)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(instruction, PLUGIN_ADD, used, price);
+}
+
+/* Return the price of what is charged at the block's begin. */
+static uint64_t price_functional(const struct qemu_plugin_tb *block, size_t count, bool kernel)
+{
+	uint64_t cost = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *instruction;
+		struct decoded d = decode_at(block, i, kernel, &instruction);
+		if (d.is & IS_PAUSE)
+			charge_at(instruction, FUNCTIONAL_PAUSE);
+		cost += d.price;
+		watch_moments(instruction, &d);
+	}
+	return cost;
+}
+
+static uint64_t price_block(const struct qemu_plugin_tb *block, size_t count, bool kernel)
+{
+	uint64_t cost = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *instruction;
+		struct decoded d = decode_at(block, i, kernel, &instruction);
+		/* What has a price of its own is charged at its place: XSAVE behind a lock's release is not inside the lock. */
+		if (d.price > 3 * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user)) {
+			charge_at(instruction, d.price);
+			if (kernel)
+				qemu_plugin_register_vcpu_insn_exec_cond_cb(instruction, at_limit, PLUGIN_NO_REGISTERS, PLUGIN_GE, used, LIMIT, NULL);
+		} else {
+			cost += d.price;
+		}
+		watch_moments(instruction, &d);
+		observe_paid_ahead((count - i - 1) * (kernel ? machine.price.cpi_kernel : machine.price.cpi_user));
+		watch_instruction(instruction, &d, kernel);
+	}
+	return cost;
+}
+
+static void translate(plugin_id id, struct qemu_plugin_tb *block)
+{
+	(void)id;
+	uint64_t address = qemu_plugin_tb_vaddr(block);
+	size_t count = qemu_plugin_tb_n_insns(block);
+	bool kernel = address >> 63, functional = address < FIRMWARE_END || !phase_priced();
+	if (!functional)
+		fetch_watch(block, count, code);
+	uint64_t cost = functional ? price_functional(block, count, kernel) : price_block(block, count, kernel);
+	uint64_t ahead = functional ? FUNCTIONAL_QUANTUM : kernel ? 0 : program_quantum * UNIT;
+	/* All accesses of the block are made at the moment at which it ends, but for what they wait: when that is the least. */
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, PLUGIN_ADD, used, cost);
+	qemu_plugin_register_vcpu_tb_exec_cond_cb(block, at_limit, PLUGIN_NO_REGISTERS, PLUGIN_GE, used, LIMIT + ahead, NULL);
+	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, PLUGIN_ADD, instructions, count);
+}
+
+/* One runs at a time: on one processor of the host a hand-over is a switch between threads. */
+static void stay_on_one_processor(void)
+{
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(processor, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void init(plugin_id id, unsigned vcpu)
+{
+	(void)id;
+	if (vcpu >= MOST_CORES)
+		abort();
+	baton_join(vcpu);
+	const char *wrong = area_take();
+	if (wrong) {
+		fprintf(stderr, "modelled: %s\n", wrong);
+		exit(1);
+	}
+	stay_on_one_processor();
+}
+
+/* All cores' threads are there: QEMU moves the board no more. */
+static void at_open(void)
+{
+	for (unsigned i = 0; i < core_count; i++) {
+		struct part *part = qemu_plugin_scoreboard_find(board, i);
+		agenda_add(&agenda, i, &part->count);
+		memory.core[i].code = part->code;
+	}
+	stay_on_one_processor();
+}
+
+static bool take_option(const char *option, const char **file)
+{
+	if (!strncmp(option, "machine=", 8))
+		*file = option + 8;
+	else if (!strncmp(option, "out=", 4))
+		out = fopen(option + 4, "w");
+	else if (!strncmp(option, "quantum=", 8))
+		agenda.quantum = strtoull(option + 8, NULL, 10) * UNIT;
+	else if (!strncmp(option, "program_quantum=", 16))
+		program_quantum = strtoull(option + 16, NULL, 10);
+	else if (!strncmp(option, "priced=", 7))
+		return phase_take(option + 7);
+	else if (!strcmp(option, "park=off") || !strcmp(option, "park=on"))
+		parks = !strcmp(option, "park=on");
+	else
+		return observe_option(option);
+	return true;
+}
+
+int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
+{
+	const char *file = NULL, *wrong;
+	unsigned line;
+	agenda.quantum = QUANTUM * UNIT;
+	for (int i = 0; i < argc; i++)
+		if (!take_option(argv[i], &file)) {
+			fprintf(stderr, "modelled: %s: no option of this plugin\n", argv[i]);
+			return -1;
+		}
+	if (!file || !out) {
+		fputs("modelled: machine=FILE and out=FILE must be given, and be files that can be used\n", stderr);
+		return -1;
+	}
+	if ((wrong = machine_read(file, &machine, &line))) {
+		if (line)
+			fprintf(stderr, "modelled: %s:%u: %s\n", file, line, wrong);
+		else
+			fprintf(stderr, "modelled: %s: missing or wrong: %s\n", file, wrong);
+		return -1;
+	}
+	core_count = (unsigned)info->cores;
+	if (core_count > machine.cores) {
+		fprintf(stderr, "modelled: %u cores; %s has %u\n", core_count, file, (unsigned)machine.cores);
+		return -1;
+	}
+	if ((wrong = fetch_take()) || (wrong = outside_take(&machine, core_count, at_open))) {
+		fprintf(stderr, "modelled: %s\n", wrong);
+		return -1;
+	}
+	processor = (size_t)sched_getcpu();
+	memory_make(&memory, &machine);
+	memory.lost = line_lost;
+	observe_begin(&memory);
+	board = qemu_plugin_scoreboard_new(sizeof(struct part));
+	used = (qemu_plugin_u64){ board, offsetof(struct part, count.used) };
+	instructions = (qemu_plugin_u64){ board, offsetof(struct part, count.instructions) };
+	code = (qemu_plugin_u64){ board, offsetof(struct part, code) };
+	phase_install(id, init, translate);
+	return 0;
+}

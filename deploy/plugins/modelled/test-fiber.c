@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fibers hand over to each other, and to and from a thread that is none; each keeps its registers, stack and storage. */
+#define _GNU_SOURCE
+#include "fiber.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "test-common.h"
+
+enum { FIBERS = 5, TURNS = 20000, OUT_EACH = 7, LEFT_AHEAD = 50, GO_EACH = 11 };
+
+static _Atomic unsigned turn; /* whose */
+static _Atomic unsigned turns, joined, main_turns, direct, carried;
+static _Atomic bool main_turn;
+static pthread_t thread[FIBERS];
+static __thread unsigned mine, my_turns;
+
+static unsigned random_next(unsigned *state)
+{
+	*state = *state * 1103515245 + 12345;
+	return *state >> 16;
+}
+
+/* The fiber has gone on: with everything that it had, and nobody else does. */
+static void check_own(unsigned who, const unsigned *on_stack, unsigned done)
+{
+	EXPECT(mine, who);
+	EXPECT(my_turns, done);
+	EXPECT(*on_stack, ~who);
+	EXPECT(pthread_equal(pthread_self(), thread[who]) != 0, 1);
+	EXPECT(errno, (int)who + 1000);
+	carried += fiber_thread(who) == (pid_t)syscall(SYS_gettid);
+}
+
+/* It may have been let go although it is another's turn: then it does nothing but wait again. */
+static void await_turn(unsigned who)
+{
+	fiber_await(who);
+	while (main_turn || turn != who) {
+		fiber_stop(who);
+		if (!main_turn && turn == who) { /* it came just now */
+			fiber_go(who);
+			continue;
+		}
+		fiber_await(who);
+	}
+}
+
+static void *play(void *number)
+{
+	unsigned who = (unsigned)(uintptr_t)number, state = who, on_stack = ~who, done = 0;
+	double on_fpu = who * 1.5;
+	mine = who;
+	fiber_join(who);
+	joined++;
+	for (;;) {
+		errno = (int)who + 1000;
+		await_turn(who);
+		check_own(who, &on_stack, done);
+		EXPECT(on_fpu == who * 1.5 + done, 1);
+		my_turns = ++done;
+		on_fpu += 1;
+		if (++turns % GO_EACH == 0)
+			fiber_go(who); /* it runs: nobody else may */
+		unsigned next = random_next(&state) % FIBERS;
+		if (turns % OUT_EACH == 0) { /* to main(), which decides who is next */
+			fiber_stop(who);
+			main_turn = true;
+			continue;
+		}
+		if (next == who)
+			continue;
+		direct++;
+		fiber_stop(who);
+		turn = next;
+		fiber_go_after(who, next);
+	}
+	return NULL;
+}
+
+int main(void)
+{
+	unsigned state = 99;
+	main_turn = true;
+	for (unsigned i = 0; i < FIBERS; i++) {
+		EXPECT(pthread_create(&thread[i], NULL, play, (void *)(uintptr_t)i), 0);
+		while (joined <= i)
+			sched_yield();
+	}
+	while (turns < TURNS) {
+		while (!main_turn)
+			sched_yield();
+		unsigned next = random_next(&state) % FIBERS;
+		turn = next;
+		main_turn = false;
+		fiber_go(next);
+		if (++main_turns % LEFT_AHEAD == 0)
+			fiber_go((next + 1) % FIBERS); /* whose turn it is not */
+	}
+	while (!main_turn)
+		sched_yield();
+	EXPECT(turns, TURNS / OUT_EACH * OUT_EACH + OUT_EACH);
+	EXPECT(carried, turns);
+	EXPECT(direct > TURNS / 2, 1);
+	EXPECT(main_turns, turns / OUT_EACH);
+	fflush(NULL);
+	_exit(0); /* fibers do not end */
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lock statistics from what cores read and write: the accesses of cluster-kernel/lock/, in cycles counted by hand. */
+#include "locks.h"
+#include <string.h>
+#include "test-common.h"
+
+enum { TAIL = 0x8000, NODE = 0x10000, TICKET = 0x9000, CALL = 1 };
+static char text[1 << 16];
+
+/* One access at `now`, which takes a cycle. Physical memory is as far as virtual. */
+static void at(unsigned core, uint64_t now, bool store, bool atomic, uint64_t address, unsigned size, uint64_t value)
+{
+	locks_access(&(struct lock_access){ .core = core, .store = store, .atomic = atomic, .address = address, .physical = address,
+	                                    .value = value, .size = size, .before = now * UNIT, .after = (now + 1) * UNIT });
+}
+static void load(unsigned core, uint64_t now, uint64_t address, uint64_t value) { at(core, now, false, false, address, 4, value); }
+static void store(unsigned core, uint64_t now, uint64_t address, uint64_t value) { at(core, now, true, false, address, 4, value); }
+static void exchange(unsigned core, uint64_t now, uint64_t address, unsigned size, uint64_t old, uint64_t value)
+{
+	at(core, now, false, true, address, size, old);
+	at(core, now, true, true, address, size, value);
+}
+
+static void says(const char *part)
+{
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	locks_write(out);
+	fclose(out);
+	if (!strstr(text, part)) {
+		fprintf(stderr, "%s is not in %s\n", part, text);
+		exit(1);
+	}
+}
+
+/* Core 0 has it from 11 to 50; core 1 wants it at 20 and has it from 61 to 70. */
+static void clh(void)
+{
+	locks_make(PROTOCOL_CLH, TAIL);
+	locks_entered(0, CALL);
+	store(0, 9, NODE, 1);
+	exchange(0, 10, TAIL, 8, NODE + 0x400, NODE);
+	load(0, 10, NODE + 0x400, 0);
+	load(0, 15, 0x777000, 0); /* what is done inside */
+	store(0, 16, NODE + 0x40, 0); /* not its node */
+	store(1, 19, NODE + 0x100, 1);
+	exchange(1, 20, TAIL, 8, NODE, NODE + 0x100);
+	load(1, 21, NODE, 1);
+	locks_moved(1, NODE / 64, NODE);
+	store(0, 50, NODE, 0);
+	load(1, 60, NODE, 0);
+	locks_moved(1, 5, 5 * 64);
+	store(1, 70, NODE + 0x100, 0);
+	says("\"address\":32768,\"grabs\":2,\"conflicts\":1,\"handovers\":1,\"wait\":42,\"wait_max\":41,\"hold\":48,\"hold_max\":39,"
+	     "\"lock_moves\":1,\"inside_moves\":1}");
+	says("{\"kind\":1,\"entries\":1,\"moves\":0,\"grabs\":1,\"conflicts\":0,\"handovers\":0,\"wait\":1,");
+	says("{\"kind\":511,\"entries\":0,\"moves\":2,\"grabs\":1,\"conflicts\":1,");
+	locks_reset();
+	says("\"locks\":[],\"kinds\":[]");
+	exchange(0, 80, TAIL, 8, NODE + 0x100, NODE + 0x400); /* who had it last is known still */
+	load(0, 80, NODE + 0x100, 0);
+	says("\"grabs\":1,\"conflicts\":0,\"handovers\":1,\"wait\":1,\"wait_max\":1,\"hold\":0,");
+	locks_free();
+}
+
+/* Core 0 finds it free; core 1 waits for it and finds nobody behind. */
+static void mcs(void)
+{
+	locks_make(PROTOCOL_MCS, TAIL);
+	at(0, 9, true, false, NODE, 8, 0);
+	exchange(0, 10, TAIL, 8, 0, NODE);
+	exchange(1, 20, TAIL, 8, NODE, NODE + 0x100);
+	store(1, 21, NODE + 0x108, 1);
+	at(1, 22, true, false, NODE, 8, NODE + 0x100);
+	load(1, 23, NODE + 0x108, 1);
+	at(0, 30, false, false, NODE, 8, NODE + 0x100);
+	store(0, 31, NODE + 0x108, 0);
+	load(1, 40, NODE + 0x108, 0);
+	at(1, 49, false, false, NODE + 0x100, 8, 0);
+	exchange(1, 50, TAIL, 8, NODE + 0x100, 0);
+	says("\"grabs\":2,\"conflicts\":1,\"handovers\":1,\"wait\":22,\"wait_max\":21,\"hold\":29,\"hold_max\":20,");
+	exchange(1, 60, TAIL, 8, 0, NODE + 0x100); /* a successor comes between the look and the compare: it fails */
+	exchange(1, 70, TAIL, 8, NODE + 0x200, 0);
+	at(1, 71, false, false, NODE + 0x100, 8, NODE + 0x200);
+	store(1, 72, NODE + 0x208, 0);
+	says("\"grabs\":3,\"conflicts\":1,\"handovers\":1,\"wait\":23,\"wait_max\":21,\"hold\":40,");
+	locks_free();
+}
+
+static void take(unsigned core, uint64_t now, uint64_t lock, uint64_t ticket, uint64_t serving)
+{
+	exchange(core, now, lock, 4, ticket, 1); /* QEMU tells what is added, not the sum */
+	load(core, now, lock + 4, serving);
+}
+
+/* Several are held at once, and given up in any order; what is added elsewhere is no lock. */
+static void tickets(void)
+{
+	locks_make(PROTOCOL_TICKET, 0);
+	take(0, 10, TICKET, 7, 7);
+	take(0, 20, TICKET + 0x100, 3, 3);
+	exchange(0, 22, 0x500000, 4, 12, 1); /* a counter */
+	load(0, 23, 0x500100, 12);
+	take(1, 25, TICKET, 8, 7);
+	load(0, 30, TICKET + 4, 7);
+	store(0, 30, TICKET + 4, 8);
+	load(1, 40, TICKET + 4, 8);
+	store(0, 50, TICKET + 0x104, 4);
+	store(1, 60, TICKET + 4, 9);
+	says("\"address\":36864,\"grabs\":2,\"conflicts\":1,\"handovers\":1,\"wait\":17,\"wait_max\":16,\"hold\":38,\"hold_max\":19,");
+	says("\"address\":37120,\"grabs\":1,\"conflicts\":0,\"handovers\":0,\"wait\":1,\"wait_max\":1,\"hold\":29,\"hold_max\":29,");
+	EXPECT(strstr(text, "5242880") != NULL, 0);
+	locks_free();
+}
+
+int main(void)
+{
+	clh();
+	mcs();
+	tickets();
+	return 0;
+}

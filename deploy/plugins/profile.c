@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A QEMU plugin that counts how often each block of the guest's code is
+ * executed between the guest's marks BEGIN and END (skerry/mark.h).
+ *
+ *     -plugin profile.so,out=FILE[,begin=1][,end=2]
+ *
+ * At END a line goes to FILE for each block that was executed:
+ *
+ *     ADDRESS EXECUTIONS LENGTHS BYTES
+ *
+ * The virtual address in hexadecimal; the number of executions in decimal; of
+ * each instruction its length in bytes, a hexadecimal digit each; and all bytes
+ * in hexadecimal, by which a reader tells programs apart that have other code
+ * at the same address. The last line is "end". A block that an exception ends
+ * is counted as a whole.
+ *
+ * For cores that take turns (-icount, thread=single), where counts do not
+ * depend on the host. They are updated by callbacks: with counters that
+ * generated code updates, QEMU 10.0 ends with "Bad icount read".
+ */
+#include "mark.h"
+#include "qemu_plugin.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LONGEST = 15 }; /* bytes of an instruction */
+enum { TABLE = 1 << 16 };
+
+struct block {
+	struct block *next; /* of the same hash */
+	uint64_t address, hash;
+	_Atomic uint64_t executions;
+	size_t instructions, size;
+	uint8_t content[]; /* the length of each instruction, then all bytes */
+};
+
+static struct block *table[TABLE]; /* under the mutex */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool counting;
+static uint64_t begin_mark = 1, end_mark = 2;
+static FILE *out;
+
+int qemu_plugin_version = PLUGIN_VERSION;
+
+static void executed(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	if (counting)
+		atomic_fetch_add_explicit(&((struct block *)data)->executions, 1, memory_order_relaxed);
+}
+
+static void write_block(const struct block *block)
+{
+	fprintf(out, "%llx %llu ", (unsigned long long)block->address, (unsigned long long)block->executions);
+	for (size_t i = 0; i < block->instructions; i++)
+		fprintf(out, "%x", block->content[i]);
+	fputc(' ', out);
+	for (size_t i = 0; i < block->size; i++)
+		fprintf(out, "%02x", block->content[block->instructions + i]);
+	fputc('\n', out);
+}
+
+static void finish(void)
+{
+	counting = false;
+	pthread_mutex_lock(&mutex);
+	for (size_t i = 0; i < TABLE; i++)
+		for (const struct block *block = table[i]; block; block = block->next)
+			if (block->executions)
+				write_block(block);
+	fputs("end\n", out);
+	fflush(out);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void mark(unsigned vcpu, void *number)
+{
+	(void)vcpu;
+	if ((uintptr_t)number == begin_mark)
+		counting = true;
+	else if (counting)
+		finish();
+}
+
+static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
+{
+	uint64_t hash = 0xcbf29ce484222325 ^ address; /* FNV-1a */
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3;
+	return hash;
+}
+
+/* The block with this content that was translated before, or this one from now on. */
+static struct block *kept(struct block *fresh)
+{
+	size_t length = fresh->instructions + fresh->size;
+	struct block **first = &table[(fresh->hash ^ fresh->hash >> 32) % TABLE];
+	pthread_mutex_lock(&mutex);
+	struct block *found = *first;
+	while (found && (found->hash != fresh->hash || found->address != fresh->address || found->instructions != fresh->instructions ||
+	                 found->size != fresh->size || memcmp(found->content, fresh->content, length)))
+		found = found->next;
+	if (found) {
+		free(fresh);
+	} else {
+		fresh->next = *first;
+		found = *first = fresh;
+	}
+	pthread_mutex_unlock(&mutex);
+	return found;
+}
+
+static void translate(plugin_id id, struct qemu_plugin_tb *translated)
+{
+	(void)id;
+	size_t count = qemu_plugin_tb_n_insns(translated);
+	struct block *block = calloc(1, sizeof(*block) + count * (1 + LONGEST));
+	if (!block) {
+		fputs("profile: out of memory\n", stderr);
+		abort();
+	}
+	block->address = qemu_plugin_tb_vaddr(translated);
+	block->instructions = count;
+	for (size_t i = 0; i < count; i++) {
+		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, i);
+		size_t size = qemu_plugin_insn_size(instruction);
+		uint8_t *bytes = block->content + count + block->size;
+		plugin_read(instruction, bytes, size);
+		block->content[i] = (uint8_t)size;
+		block->size += size;
+		int number = mark_number(bytes, size);
+		if (number == (int)begin_mark || number == (int)end_mark)
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
+	}
+	block->hash = hash_of(block->address, block->content + count, block->size);
+	qemu_plugin_register_vcpu_tb_exec_cb(translated, executed, PLUGIN_NO_REGISTERS, kept(block));
+}
+
+int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
+{
+	(void)info;
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			out = fopen(argv[i] + 4, "w");
+		else if (!strncmp(argv[i], "begin=", 6))
+			begin_mark = strtoull(argv[i] + 6, NULL, 10);
+		else if (!strncmp(argv[i], "end=", 4))
+			end_mark = strtoull(argv[i] + 4, NULL, 10);
+	}
+	if (!out || begin_mark == end_mark) {
+		fputs("profile: out=FILE must be given, and begin and end be two marks\n", stderr);
+		return -1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	return 0;
+}
