@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from deploy.paths import LOGS
 SUITE = "bookworm"
 BACKPORTS = f"{SUITE}-backports"
 OUR_SOURCES = Path("/etc/apt/sources.list.d/skerry.sources")
+Say = Callable[[str], None]
 OPTIONS = ["-q", "-y", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=120"]
 
 
@@ -110,11 +112,18 @@ def sources_text(known: list[Archive], backports: bool) -> str:
     return "# Written by Skerry's set-up; safe to delete.\n" + "\n" + "\n".join(stanzas)
 
 
-def write_sources(backports: bool) -> bool:
-    """Brings our sources file up to date; says whether it changed."""
+def described(text: str) -> str:
+    """What a sources file of ours adds."""
+    added = [f"{a.kind} {a.uri} {a.suite}" for a in parse_deb822(text)]
+    return f"Debian's package sources: {OUR_SOURCES} gets {' and '.join(added) or 'nothing'}"
+
+
+def write_sources(backports: bool, say: Say) -> bool:
+    """Brings our sources file up to date, and says what it adds before it does; whether it changed."""
     text = sources_text(archives(), backports)
     if OUR_SOURCES.exists() and OUR_SOURCES.read_text() == text:
         return False
+    say(described(text))
     command = [*root_prefix(), "tee", str(OUR_SOURCES)]
     done = subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
@@ -127,15 +136,15 @@ def has_backports() -> bool:
     return f"n={BACKPORTS}" in done.stdout
 
 
-def refresh() -> bool:
+def refresh(say: Say) -> bool:
     """Makes apt know source packages and backports; says whether backports is reachable."""
-    write_sources(backports=True)
+    write_sources(True, say)
     try:
         run_apt(["update"])
     except Failure:
         pass  # a mirror without backports fails the whole update; the one below says what is really wrong
     if has_backports():
         return True
-    write_sources(backports=False)
+    write_sources(False, say)
     run_apt(["update"])
     return False

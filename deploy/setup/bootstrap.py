@@ -7,20 +7,36 @@ one hash of a small file.
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from deploy import interrupts  # noqa: E402
+
+if __name__ == "__main__":
+    interrupts.end_at_once()  # before anything takes long
+    if "_SKERRY_COMPLETE" in os.environ:  # a TAB, for which everything does
+        from deploy.setup import tab
+
+        if (found := tab.answer(os.environ["_SKERRY_COMPLETE"])) is not None:
+            print(found, flush=True)
+            sys.exit()
+
+# ruff: noqa: E402
 import fcntl
 import hashlib
-import os
 import re
 import shutil
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 VENV = ROOT / "build" / "venv"
 STAMP = VENV / "skerry-stamp"
+MARK = "skerry-group-"  # and the name of a group that is installed
+HAD = VENV / "skerry-had"
 LOG = ROOT / "build" / "log" / "venv.log"
 ATTEMPTS = 3
 
@@ -35,6 +51,12 @@ def is_ready() -> bool:
         return STAMP.read_text() == wanted_stamp()
     except OSError:
         return False
+
+
+def had() -> set[str]:
+    """The groups of packages that this environment has, or had before it was made anew (extensions.py)."""
+    named = HAD.read_text().split() if HAD.exists() else []
+    return {*named, *(path.name.removeprefix(MARK) for path in VENV.glob(f"{MARK}*"))}
 
 
 def run_logged(command: list[str]) -> bool:
@@ -53,6 +75,7 @@ def make_venv() -> bool:
 
 def make_venv_alone() -> bool:
     LOG.write_text("")
+    groups = had()
     shutil.rmtree(VENV, ignore_errors=True)
     if not run_logged([sys.executable, "-m", "venv", str(VENV)]):
         return False
@@ -62,6 +85,7 @@ def make_venv_alone() -> bool:
         if attempt:
             time.sleep(5 * attempt)
         if run_logged(install):
+            HAD.write_text("".join(f"{group}\n" for group in sorted(groups)))
             STAMP.write_text(wanted_stamp())
             return True
     return False
@@ -72,16 +96,38 @@ def what_went_wrong() -> str:
     text = LOG.read_text()
     broken = re.search(r"after connection broken by '(.*)': /", text)
     lines = text.strip().splitlines()
-    return broken[1] if broken else lines[-1] if lines else "no output"
+    if not broken:
+        return lines[-1] if lines else "no output"
+    why = re.search(r"(?:>: |, ')(?:[^'>]*: )?\[?(?:Errno -?\d+\] )?([^'>]+)'", broken[1])  # within the object's name and its address
+    return f"no connection to the package index: {why[1]}" if why else broken[1]
 
 
-def main() -> int:
+def set_up() -> int:
+    """The exit status, 0 when the environment is there."""
     if not is_ready():
         if not {"--quiet", "-q"} & set(sys.argv[1:]):
             print("skerry: setting up the Python tools in build/venv (half a minute, once)", file=sys.stderr)
         if not make_venv():
             print(f"skerry: Python tools not installed: {what_went_wrong()} (all of it: {LOG})", file=sys.stderr)
             return 1
+    return 0
+
+
+def main() -> int:
+    interrupts.raise_keyboard_interrupt()
+    try:
+        status = set_up()
+    except KeyboardInterrupt:
+        print("skerry: interrupted", file=sys.stderr)
+        return interrupts.STATUS
+    except OSError as error:
+        what = f"cannot write {error.filename}" if error.filename else "cannot write"
+        print(f"skerry: Python tools not installed: {what}: {(error.strerror or str(error)).lower()}", file=sys.stderr)
+        return 1
+    finally:
+        interrupts.hold_back()
+    if status:
+        return status
     python = VENV / "bin" / "python"
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),

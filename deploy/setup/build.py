@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Set-up and build, whole: what every command that needs built programs calls first."""
+"""Set-up and build, of what a command needs (needs.py): it calls ensure_built() before it uses any of it."""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,8 +17,11 @@ from deploy.errors import Failure
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import extensions, packages, sources
+from deploy.setup.needs import Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
+SAID_EVERY = 10.0  # seconds, where there is no terminal
+CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: it leaves out what needs others
 
 
 @contextmanager
@@ -40,43 +45,106 @@ def complain(what: str, log: Path) -> Failure:
     return Failure(f"{what}:\n{tail}\nskerry: {what} (all of it: {log})")
 
 
-def configure(output: Output) -> None:
-    """Meson's first run; later ones ninja starts itself when a meson.build changes."""
-    if (BUILD / "build.ninja").exists():
-        return
+def _warnings_are_errors() -> bool:
+    """Whether the build is configured so."""
+    try:
+        options = json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())
+    except (FileNotFoundError, ValueError):
+        return False
+    return any(option["name"] == "werror" and option["value"] for option in options)
+
+
+def configure(output: Output, needed: Needs, werror: bool = False) -> None:
+    """Meson's first run, and another where there are packages now that it did not find, where one was interrupted, or where
+    warnings of the compilers are to be errors and were not. They stay errors in this build folder.
+
+    Otherwise ninja starts Meson itself. A Meson that is interrupted can leave a build folder that it calls configured without
+    build.ninja in it, for ninja removes what an interrupted command was writing."""
     log = LOGS / "meson.log"
-    with output.progress("Configuring"), log.open("w") as file:
-        command = ["meson", "setup", str(BUILD), str(ROOT)]
-        if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file).returncode == 0:
+    command = ["meson", "setup", str(BUILD), str(ROOT)]
+    present = packages.present()
+    strict = werror and not _warnings_are_errors()
+    if (BUILD / "build.ninja").exists() and not strict:
+        if packages.named(needed.groups) & present <= _configured():
             return
-    raise complain("Meson could not configure the build", log)
+    if (BUILD / "meson-private" / "coredata.dat").exists():
+        command.insert(2, "--reconfigure")
+    if strict:
+        command.append("-Dwerror=true")
+    with output.progress("Configuring"), log.open("w") as file:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+    if done.returncode:
+        raise complain("Meson could not configure the build", log)
+    CONFIGURED.write_text("".join(f"{name}\n" for name in sorted(present)))
 
 
-def compile_all(output: Output) -> None:
+def _configured() -> set[str]:
+    try:
+        return set(CONFIGURED.read_text().split())
+    except FileNotFoundError:
+        return set()
+
+
+def _said(output: Output, update: Callable[..., None]) -> Callable[[str], None]:
+    """What shows ninja's lines: as a bar on a terminal, elsewhere now and then as a line."""
+    last = time.monotonic()
+    begun = False
+
+    def show(line: str) -> None:
+        nonlocal last, begun
+        status = STATUS.match(line)
+        if not status:
+            return
+        done, total, what = int(status[1]), int(status[2]), status[3]
+        update(completed=done, total=total, description=f"Building {what[-60:]}")
+        if done and not output.shows_bars and (not begun or done == total or time.monotonic() - last >= SAID_EVERY):
+            output.step(f"Building: {done} of {total} steps")
+            last, begun = time.monotonic(), True
+
+    return show
+
+
+def compile(output: Output, targets: Iterable[str] = ()) -> None:
+    """These of ninja's targets; without any, all."""
     log = LOGS / "build.log"
-    command = ["ninja", "-C", str(BUILD), f"-j{os.cpu_count() or 1}"]
+    command = ["ninja", "-C", str(BUILD), f"-j{os.cpu_count() or 1}", *sorted(targets)]
     environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
     with output.progress("Building") as update, log.open("w") as file:
+        show = _said(output, update)
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         assert process.stdout is not None
         with process:
-            for line in process.stdout:
-                file.write(line)
-                status = STATUS.match(line)
-                if status:
-                    update(completed=int(status[1]), total=int(status[2]), description=f"Building {status[3][-60:]}")
+            try:
+                for line in process.stdout:
+                    file.write(line)
+                    show(line)
+            except BaseException:
+                process.terminate()
+                process.wait()  # the lock of the build is held until ninja and its compilers have ended
+                raise
     if process.returncode:
         raise complain("the build failed", log)
 
 
-def ensure_built(output: Output) -> None:
-    """Everything from Debian packages to programs; a second or two when there is nothing to do."""
+_made: list[tuple[Needs, Output]] = []  # by this process
+
+
+def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
+    """From Debian packages to programs, what is needed; a second or two when there is nothing to do."""
     with build_lock(output):
-        packages.ensure(output)
-        extensions.ensure(output)
-        sources.ensure(output)
-        LOGS.mkdir(parents=True, exist_ok=True)
-        configure(output)
-        compile_all(output)
+        packages.ensure(output, needed.groups)
+        extensions.ensure(output, needed.groups)
+        if needed.targets != frozenset():
+            sources.ensure(output)
+            LOGS.mkdir(parents=True, exist_ok=True)
+            configure(output, needed, werror)
+            compile(output, needed.targets or ())
+    _made.append((needed, output))
+
+
+def require(needed: Needs) -> None:
+    """For what is about to be used: made now, if this command has made some and not this. Without any it is there, or said to be missing."""
+    if _made and not any(made.covers(needed) for made, _ in _made):
+        ensure_built(_made[-1][1], needed)

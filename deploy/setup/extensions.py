@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Python packages that must be compiled: put into build/venv once Debian's headers are there.
+"""Python packages that only some commands need, put into build/venv when one does; among them one that must be compiled.
 
 Apart from bootstrap.py, which runs before any compiler is installed.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Set
+from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
@@ -15,33 +17,69 @@ from deploy.output import Output
 from deploy.setup import bootstrap
 
 HERE = Path(__file__).parent
-TOOLS, SOURCES = HERE / "requirements-compile.txt", HERE / "requirements-source.txt"
-STAMP = bootstrap.VENV / "skerry-extensions"  # goes when the environment is made anew
 
 
-def _wanted_stamp() -> str:
-    return hashlib.sha256(TOOLS.read_bytes() + SOURCES.read_bytes()).hexdigest() + "\n"
+@dataclass(frozen=True)
+class Extension:
+    """The packages of requirements-GROUP.txt; with `tools`, sources that are compiled with those of another file."""
+
+    group: str
+    what: str
+    tools: str = ""
+
+    @property
+    def requirements(self) -> Path:
+        return HERE / f"requirements-{self.group}.txt"
+
+    @property
+    def stamp(self) -> Path:
+        return bootstrap.VENV / f"{bootstrap.MARK}{self.group}"  # goes when the environment is made anew
+
+    def wanted_stamp(self) -> str:
+        files = [self.requirements, *([HERE / self.tools] if self.tools else [])]
+        return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest() + "\n"
+
+    def is_ready(self) -> bool:
+        try:
+            return self.stamp.read_text() == self.wanted_stamp()
+        except OSError:
+            return False
+
+    def install(self) -> bool:
+        if not self.tools:
+            return _pip("--only-binary", ":all:", "--requirement", str(self.requirements))
+        return _pip("--only-binary", ":all:", "--requirement", str(HERE / self.tools)) and _pip(
+            "--no-build-isolation", "--use-pep517", "--requirement", str(self.requirements)
+        )
 
 
-def _is_ready() -> bool:
-    try:
-        return STAMP.read_text() == _wanted_stamp()
-    except OSError:
-        return False
+EXTENSIONS = (
+    Extension("science", "SciPy, to fit models to measurements"),
+    Extension("docs", "mkdocs-material, to make a site of docs/"),
+    Extension("test", "pytest, libclang and what else tests use"),
+    Extension("libvirt", "libvirt's library, compiled, to talk to libvirt", "requirements-compile.txt"),
+)
 
 
-def _install(*arguments: str) -> bool:
+def _pip(*arguments: str) -> bool:
     pip = [str(bootstrap.VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     return bootstrap.run_logged([*pip, "--require-hashes", "--no-deps", *arguments])
 
 
-def ensure(output: Output) -> None:
-    if _is_ready() or not sys.prefix.startswith(str(bootstrap.VENV)):  # another environment is its owner's affair
-        return
-    with output.progress("Compiling Python packages"):
-        done = _install("--only-binary", ":all:", "--requirement", str(TOOLS)) and _install(
-            "--no-build-isolation", "--use-pep517", "--requirement", str(SOURCES)
-        )
-    if not done:
-        raise Failure(f"Python packages not compiled: {bootstrap.what_went_wrong()} (all of it: {bootstrap.LOG})")
-    STAMP.write_text(_wanted_stamp())
+def is_ours() -> bool:
+    """Another environment is its owner's affair."""
+    return sys.prefix.startswith(str(bootstrap.VENV))
+
+
+def missing(groups: Set[str]) -> list[Extension]:
+    return [extension for extension in EXTENSIONS if extension.group in groups and not extension.is_ready()]
+
+
+def ensure(output: Output, groups: Set[str]) -> None:
+    """Those, and what the environment had before it was made anew. The caller has the lock of the build."""
+    for extension in missing(groups | bootstrap.had()) if is_ours() else ():
+        with output.progress(f"Python packages to install: {extension.what}"):
+            done = extension.install()
+        if not done:
+            raise Failure(f"Python packages not installed: {bootstrap.what_went_wrong()} (all of it: {bootstrap.LOG})")
+        extension.stamp.write_text(extension.wanted_stamp())

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import tomllib
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,19 +21,30 @@ class Package:
     alternatives: tuple[str, ...]  # any of these will do; the first is installed where none is
     why: str
     backports: bool
+    group: str
+    purpose: str  # of the group
 
     @property
     def name(self) -> str:
         return self.alternatives[0]
 
 
-def wanted() -> list[Package]:
-    groups = tomllib.loads(LIST.read_text()).values()
+ALWAYS = "build"  # the group that every command needs that needs any
+
+
+def wanted(groups: Set[str] | None = None) -> list[Package]:
+    """Of these groups; without them, all."""
     return [
-        Package(tuple(entry["name"].split("|")), entry["why"], group.get("from") == "backports")
-        for group in groups
+        Package(tuple(entry["name"].split("|")), entry["why"], group.get("from") == "backports", name, group["purpose"])
+        for name, group in tomllib.loads(LIST.read_text()).items()
+        if groups is None or name in groups or name == ALWAYS
         for entry in group["packages"]
     ]
+
+
+def named(groups: Set[str]) -> set[str]:
+    """The names of all that may serve them."""
+    return {name for package in wanted(groups) for name in package.alternatives}
 
 
 def installed() -> set[str]:
@@ -42,21 +54,33 @@ def installed() -> set[str]:
     return {name for status, name in pairs if status == "installed"}
 
 
-def missing() -> list[Package]:
+def present() -> set[str]:
+    """Those of the list that are installed."""
     try:
-        present = installed()
+        return installed() & {name for package in wanted() for name in package.alternatives}
     except FileNotFoundError:
         raise Failure("there is no dpkg-query: Skerry is set up on Debian 12") from None
-    return [package for package in wanted() if not present & set(package.alternatives)]
 
 
-def ensure(output: Output) -> None:
-    needed = missing()
+def missing(groups: Set[str] | None = None) -> list[Package]:
+    there = present()
+    return [package for package in wanted(groups) if not there & set(package.alternatives)]
+
+
+def announced(needed: list[Package]) -> str:
+    """What is to be installed, and for what."""
+    purposes = dict.fromkeys(package.purpose for package in needed)
+    parts = [f"{' '.join(p.name for p in needed if p.purpose == purpose)} ({purpose})" for purpose in purposes]
+    return f"Debian packages to install: {', '.join(parts)}"
+
+
+def ensure(output: Output, groups: Set[str] | None = None) -> None:
+    needed = missing(groups)
     if not needed:
         return
-    output.step(f"Debian packages to install: {' '.join(package.name for package in needed)}")
+    output.step(announced(needed))
     with output.progress("Reading Debian's package lists"):
-        backports = apt.refresh()
+        backports = apt.refresh(output.step)
     if not backports and any(package.backports for package in needed):
         output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.SUITE} (7.2)")
     for from_backports in (False, True):
@@ -66,6 +90,6 @@ def ensure(output: Output) -> None:
         release = ["-t", apt.BACKPORTS] if from_backports else []
         with output.progress(f"Installing {len(names)} Debian package{'s' * (len(names) != 1)}"):
             apt.run_apt(["install", "--no-install-recommends", *release, *names])
-    still = missing()
+    still = missing(groups)
     if still:
         raise Failure(f"apt-get did not install {', '.join(f'{p.name} ({p.why})' for p in still)}")

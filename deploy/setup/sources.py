@@ -27,6 +27,7 @@ class Source:
     version: str  # Debian revision to ask for first
     tarball: str
     sha256: str
+    example: str | None = None  # of examples/, which alone needs it; None: the build does
 
     @property
     def tree(self) -> Path:
@@ -37,8 +38,10 @@ class Source:
         return stamp.exists() and stamp.read_text().strip() == self.sha256
 
 
-def wanted() -> list[Source]:
-    return [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
+def wanted(example: str | None = None) -> list[Source]:
+    """What the build needs, or an example of this name."""
+    found = [Source(name, **fields) for name, fields in tomllib.loads(LIST.read_text()).items()]
+    return [source for source in found if source.example == example]
 
 
 def is_intact(source: Source) -> bool:
@@ -62,11 +65,11 @@ def debian_versions(source: Source) -> list[str]:
     return sorted(found, key=lambda version: version != source.version)  # the pinned one first
 
 
-def download(source: Source) -> None:
+def download(source: Source, say: apt.Say) -> None:
     DOWNLOADS.mkdir(parents=True, exist_ok=True)
     versions = debian_versions(source)
     if not versions:
-        apt.refresh()
+        apt.refresh(say)
         versions = debian_versions(source)
     if not versions:
         raise Failure(f"no Debian source package of {source.name} has {source.tarball} with the pinned SHA-256")
@@ -74,7 +77,7 @@ def download(source: Source) -> None:
     try:
         apt.run_apt(command, as_root=False, cwd=DOWNLOADS)
     except Failure:
-        apt.refresh()  # the lists may name files that the archive has replaced
+        apt.refresh(say)  # the lists may name files that the archive has replaced
         apt.run_apt(command, as_root=False, cwd=DOWNLOADS)
     if not is_intact(source):
         raise Failure(f"{DOWNLOADS / source.tarball}: SHA-256 is not the pinned {source.sha256}")
@@ -93,12 +96,12 @@ def unpack(source: Source) -> None:
     fresh.rename(source.tree)
 
 
-def ensure(output: Output) -> None:
-    for source in wanted():
+def ensure(output: Output, example: str | None = None) -> None:
+    for source in wanted(example):
         if source.is_unpacked():
             continue
         if not is_intact(source):
             with output.progress(f"Downloading {source.name} {source.version}"):
-                download(source)
+                download(source, output.step)
         with output.progress(f"Unpacking {source.name}"):
             unpack(source)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a command needs of set-up and build, so that no more is installed and built for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deploy import modules
+from deploy.paths import BUILD
+from topology.check import images_of
+from topology.clustermap import ClusterMap
+
+if TYPE_CHECKING:
+    from deploy.comparison import Comparison
+
+CHECKER = "lib/cluster-map/cluster-map.so"  # topology/checker.py
+LISTEN = "deploy/listen-backlog.so"         # deploy/qemu.py
+WRAPPER = "apps/libc/skerry-cc"             # which Meson writes; what it links:
+NAMES, LAYER = "apps/libc/syscall-names.h", "net/skerry-layer.o"
+LIBRARIES = (NAMES, LAYER, "net/skerry-layer-internal.o", "apps/libc/skerry-layer-alone.o", "apps/libc/skerry-for-linux.o")
+LINUX = ("deploy/linux_guest/linux-guest-init", "apps/ycsb/ycsb-linux", "apps/redis/redis-server-linux")
+BOOT = ("qemu", "image", "topology")
+BOOT_GROUPS = frozenset(BOOT)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """`targets` are ninja's, in the build folder; None: all. `groups` are packages.toml's beside [build], and Python's
+    of requirements-GROUP.txt."""
+
+    targets: frozenset[str] | None = frozenset()
+    groups: frozenset[str] = frozenset()
+
+    def __or__(self, other: Needs) -> Needs:
+        all_targets = self.targets is None or other.targets is None
+        targets = None if all_targets else (self.targets or frozenset()) | (other.targets or frozenset())
+        return Needs(targets, self.groups | other.groups)
+
+    def covers(self, other: Needs) -> bool:
+        has = self.targets is None or other.targets is not None and other.targets <= self.targets
+        return has and other.groups <= self.groups
+
+
+def _of(targets: Iterable[str], *groups: str) -> Needs:
+    return Needs(frozenset(targets), frozenset(groups))
+
+
+def target(name: str) -> str:
+    """Ninja's, of a module."""
+    return str(modules.module_path(name).relative_to(BUILD))
+
+
+def images(names: Iterable[str], own: modules.Own = {}) -> Needs:
+    """Modules of these names, and what boots them."""
+    return _of([*(target(name) for name in names if name not in own), str(modules.LOADER), CHECKER, LISTEN], *BOOT)
+
+
+def of_map(cluster_map: ClusterMap, own: modules.Own = {}) -> Needs:
+    return images(images_of(cluster_map), own)
+
+
+def kernels(locks: Iterable[str], *programs: str, statistics: bool = False, transactions: bool = False) -> Needs:
+    """Kernels of these regimes, and those that count, or the one whose transactions the emulator executes; programs."""
+    found = [*programs]
+    for lock in locks:
+        name, _, stat = lock.partition("+")
+        found += [f"kernel-{lock}"] + ([f"kernel-{name}+stat"] if statistics and not stat else [])
+        found += [f"kernel-{modules.MODELLED_RTM}"] if transactions and name == "rtm" else []
+    return images(dict.fromkeys(found))
+
+
+def plugin(*names: str) -> Needs:
+    """Of the emulator, for each version of its interface."""
+    from deploy.plugin import INTERFACES  # which has what it finds made, and so comes by here
+
+    return _of(f"deploy/{name}-{number}.so" for name in names for number in INTERFACES)
+
+
+def native(*names: str) -> Needs:
+    """Programs of this machine, with a kernel in them or without."""
+    return _of(f"cluster-kernel/bench/{name}" for name in names)
+
+
+def natively(locks: Iterable[str]) -> Needs:
+    return native("bench-cores", *(f"kernel-bench-{lock}{stat}" for lock in locks for stat in ("", "+stat")))
+
+
+def of_comparison(job: Comparison) -> Needs:
+    """Of its layouts, plain and counting; with what counts the instructions of an operation, and what prices them."""
+    from deploy.expand import plan  # which needs much, and all commands come by here
+
+    what = plan(job.deployment(job.layouts[0], job.workloads[0]))
+    found = of_map(what.cluster_map) | kernels([job.lock], statistics=True, transactions=job.modelled is not None)
+    return found | plugin("profile") | (MODELLED if job.modelled else NOTHING)
+
+
+def clocks(modelled: object) -> Needs:
+    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions."""
+    return MODELLED if modelled else plugin("lockstep")
+
+
+NOTHING = Needs()
+EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "science", "test", "fuzz", "sqlite")))
+FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
+COMPILER = _of(LIBRARIES)
+EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
+MODELLED = _of(("deploy/modelled.so", "deploy/modelled-preload.so"))
+BESIDE_LINUX = _of(LINUX)
+DOCS = _of((), "docs")
+DEPLOY = _of((), "libvirt")
+PRICES = native("bench-prices", "bench-cores")
