@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from deploy.deployment.model import Deployment, Program, Subnet
 from topology.clustermap import Application, Network
-from topology.errors import InputError
-from topology.network_check import MAX_PORTS
+from topology.errors import InputError, KeyPath
+from topology.limits import MAX_PORTS
 
 REDIS_FIRST, CLIENT_FIRST, LAST = 101, 151, 254  # host parts of addresses
 INSIDE = -1  # in place of a host's port: there is none
@@ -34,7 +34,7 @@ class Addresses:
 
     def redis(self) -> str:
         if self.next_redis > LAST:
-            raise InputError("network", f"{self.network} has addresses for {LAST - REDIS_FIRST + 1} instances at most")
+            raise InputError("network", f"{self.network} has addresses for {LAST - REDIS_FIRST + 1} instances at most", at=("redis",))
         self.next_redis += 1
         return str(self.network[self.next_redis - 1])
 
@@ -44,6 +44,7 @@ class Addresses:
                 "network",
                 f"no address left in {self.network}, and the switch has {MAX_PORTS} ports: fewer instances ('instances' or "
                 "'cpus' of [redis]) or clients",
+                at=("redis",),
             )
         self.next_other += 1
         return str(self.network[self.next_other - 1])
@@ -70,29 +71,33 @@ def host_ports(deployment: Deployment, apps: Sequence[Application]) -> dict[Key,
         return dict.fromkeys(forwards(deployment, apps), INSIDE)
     found: dict[Key, int] = {}
     owners: dict[int, str] = {}
-    for key, port, culprit in _served(deployment, apps):
+    for key, port, at in _served(deployment, apps):
         if port is None:
             continue
         if port > 65535:
-            raise InputError(culprit, f"{key[0]} would need port {port} of the host, and 65535 is the last")
+            raise InputError(_asked(at), f"{key[0]} would need port {port} of the host, and 65535 is the last", at=at)
         if port in owners:
-            raise InputError(culprit, f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too")
+            raise InputError(_asked(at), f"port {port} of the host is {owners[port]}'s already, and would be {key[0]}'s too", at=at)
         found[key], owners[port] = port, key[0]
     return found
 
 
-def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[Key, int | None, str]]:
+def _asked(at: KeyPath) -> str:
+    return " ".join(str(part) for part in at)
+
+
+def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[Key, int | None, KeyPath]]:
     """Each with the host's port that was asked for, and what asked."""
-    found: list[tuple[Key, int | None, str]] = []
+    found: list[tuple[Key, int | None, KeyPath]] = []
     redis, metrics = deployment.redis, deployment.metrics
     for app in apps:
         if app.program == "redis-server" and redis:
             number = sum(key[0].startswith("redis@") for key, _, _ in found)
             port = None if redis.host_port is None else redis.host_port + number
-            found.append(((app.name, redis.port), port, "redis host-port"))
+            found.append(((app.name, redis.port), port, ("redis", "host-port")))
         if app.program == "metrics" and metrics:
-            found.append(((app.name, metrics.port), metrics.host_port, "metrics host-port"))
+            found.append(((app.name, metrics.port), metrics.host_port, ("metrics", "host-port")))
     programs: list[Program] = list(deployment.programs)
     for number, (app, program) in enumerate(zip(apps[len(apps) - len(programs) :], programs)):
-        found += [((app.name, port.inside), port.outside, f"program {number} forward") for port in program.forward]
+        found += [((app.name, port.inside), port.outside, ("program", number, "forward")) for port in program.forward]
     return found

@@ -2,9 +2,11 @@
 """Kernel addresses in a panic's report, or in a dump of registers, as functions and source lines."""
 
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.symbols import Image
 
 _PANIC = re.compile(r"kernel panic: cluster (\d+) core (\d+): (.*)")
 _BACKTRACE = re.compile(r"backtrace:((?: 0x[0-9a-f]{16})+)")
@@ -13,12 +15,11 @@ _KERNEL_BASE = 0xFFFFFFFF80000000  # KERNEL_IMAGE_BASE of skerry/boot.h
 
 def lines_of(addresses: list[int], kernel: Path) -> list[str]:
     """`function at file:line` for each address, as the image's debug information has it."""
-    command = ["addr2line", "-f", "-s", "-e", str(kernel), *(hex(a) for a in addresses)]
     try:
-        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    except (OSError, subprocess.CalledProcessError):
+        places = Image(kernel).places(addresses)
+    except Failure:
         return [hex(a) for a in addresses]
-    return [f"{a:#x} {name} at {place}" for a, name, place in zip(addresses, out[::2], out[1::2])]
+    return [f"{a:#x} {places[a].function} at {places[a].source or '?'}" for a in addresses]
 
 
 def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:

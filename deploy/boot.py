@@ -15,21 +15,26 @@ from pathlib import Path
 from types import TracebackType
 
 from deploy import backtrace, image, modules, monitor, process, qemu
+from deploy.deployment import Load
 from deploy.errors import Failure
-from deploy.events import Event, EventStream
+from deploy.events import BAD_LINE, Event, EventStream
 from deploy.expand import Plan
+from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
+from deploy.patience import Patience, Watch
+from topology import drivers
 
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
 
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
+_OPERATION = 0.002  # seconds for each of a load's, of which nobody hears until the last: ten times what one takes
 
 
 @dataclass(frozen=True)
 class Options:
     accel: qemu.Accel
-    timeout: float = 120.0  # seconds from power-on to the end, or to what is waited for
+    patience: Patience = Patience()
     medium: str = "iso"  # or kernel: QEMU loads the loader itself
     uefi: bool = False
     gdb_port: int | None = None
@@ -55,6 +60,7 @@ class Run:
         self.started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._console_read = self._events_read = 0
+        self.patience = options.patience.plus(silent_work(plan.load, len(_clients(plan))))
         try:
             self.command = self._command()
         except BaseException:
@@ -63,7 +69,7 @@ class Run:
 
     def _command(self) -> qemu.Command:
         qemu.check_size(self.plan.machine, self.options.binary)
-        files = image.contents(self.plan.cluster_map, self.options.build)
+        files = image.contents(self.plan.cluster_map, self.options.build, self.plan.own)
         loader = modules.loader(self.options.build)
         boot: Path | image.DirectBoot
         if self.options.medium == "kernel":
@@ -83,6 +89,7 @@ class Run:
             directory=self.directory,
             forwards=forwards,
             network=self.plan.cluster_map.network,
+            driver=drivers.of_map(self.plan.cluster_map.applications),
             binary=self.options.binary,
             uefi=self.options.uefi,
             gdb_port=self.options.gdb_port,
@@ -129,7 +136,7 @@ class Run:
     ) -> None:
         try:
             if isinstance(error, Failure):
-                error.args = (f"{error} (log: {self.keep_log()})",)
+                error.log = self.keep_log()
             elif isinstance(error, Exception):
                 self.keep_log()
         finally:
@@ -146,13 +153,16 @@ class Run:
             if self.options.keep_time:
                 self.command.power_on = math.ceil(time.time() + _QEMU_START)
             self.started = time.monotonic()
-            self._process = process.start(self.command.arguments(), self.command.log, qemu.PRELOAD)
+            self._process = process.start(self.command.arguments(), self.command.log, (qemu.PRELOAD, *self.command.accel.preload))
+            self._watch = Watch(self._process.pid)
             # QEMU refuses its arguments within moments; a port may have been taken since it was chosen.
             while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
             if self.command.power_on and self._process.poll() is None:
                 monitor.power_on(self.command.monitor, self.command.power_on)
                 self.started = time.monotonic()
+            elif self.command.accel.stopped and self._process.poll() is None:
+                monitor.power_on(self.command.monitor)
             if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
                 return
             if "host forwarding rule" not in self._qemu_log() or attempt == 2:
@@ -160,7 +170,7 @@ class Run:
 
     def _describe(self) -> None:
         instances = [{"app": f.application, "address": f.address} for f in self.forwards if f.is_open]
-        (self.directory / INSTANCES).write_text(json.dumps({"name": self.plan.name, "instances": instances}))
+        write_text(self.directory / INSTANCES, json.dumps({"name": self.plan.name, "instances": instances}))
 
     def _qemu_log(self) -> str:
         return self.command.log.read_text(errors="replace") if self.command.log.exists() else ""
@@ -184,6 +194,8 @@ class Run:
             file.seek(self._console_read)
             text = file.read()
         self._console_read += len(text)
+        if text:
+            self._watch.moved("the console")
         if text and self.options.on_console:
             self.options.on_console(text.decode("utf-8", "replace"))
         with self.command.events.open("rb") as file:
@@ -191,6 +203,8 @@ class Run:
             data = file.read()
         self._events_read += len(data)
         fresh = self.events.feed(data)
+        if fresh:
+            self._watch.moved(f"'{fresh[-1].kind}' {fresh[-1].get('app') or ''}".rstrip())
         if self.options.on_event:
             for event in fresh:
                 self.options.on_event(event)
@@ -198,42 +212,42 @@ class Run:
             self.events.finish()
         return fresh
 
-    def wait_for(self, condition: Callable[[], bool], what: str, timeout: float | None = None) -> None:
-        """Until `condition` holds. The machine's end or the time limit (from now) is a failure."""
-        limit = self.options.timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
+    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None) -> None:
+        """Until `condition` holds. The machine's end, standing still, and the user's limit (from now) are failures."""
+        began = time.monotonic()
         while True:
             self.poll()
             if condition():
                 return
             if self.status is not None:
                 raise Failure(f"the machine ended before {what}: {self.reason()}")
-            if time.monotonic() > deadline:
-                self.dump_registers()
-                raise Failure(f"hang: no {what} within {limit:g} s")
+            self._check_moving(f"no {what}", patience, began)
             time.sleep(_POLL)
 
-    def wait_event(self, kind: str, timeout: float | None = None, **wanted: object) -> Event:
-        self.wait_for(lambda: bool(self.events.of(kind, **wanted)), f"'{kind}' {wanted or ''}".rstrip(), timeout)
+    def _check_moving(self, goal: str, patience: Patience | None, began: float) -> None:
+        if why := self._watch.overdue(goal, patience or self.patience, began):
+            self.dump_registers()
+            raise Failure(why)
+
+    def wait_event(self, kind: str, patience: Patience | None = None, **wanted: object) -> Event:
+        self.wait_for(lambda: bool(self.events.of(kind, **wanted)), f"'{kind}' {wanted or ''}".rstrip(), patience)
         return self.events.of(kind, **wanted)[0]
 
-    def wait_serving(self, timeout: float | None = None) -> None:
+    def wait_serving(self, patience: Patience | None = None) -> None:
         """Until every application that the host can reach serves."""
         names = {f.application for f in self.forwards if self._is_server(f.application)}
-        self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", timeout)
+        self.wait_for(lambda: names <= {e.get("app") for e in self.events.of("serving")}, "serving", patience)
 
     def _is_server(self, name: str) -> bool:
         return self.plan.application(name).program == "redis-server"
 
-    def wait_done(self, timeout: float | None = None) -> None:
+    def wait_done(self, patience: Patience | None = None) -> None:
         """Until the machine powers itself off with success."""
-        limit = self.options.timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
+        began = time.monotonic()
         while self.status is None:
             self.poll()
-            if self.status is None and time.monotonic() > deadline:
-                self.dump_registers()
-                raise Failure(f"hang: not done within {limit:g} s")
+            if self.status is None:
+                self._check_moving("not done", patience, began)
             time.sleep(_POLL)
         self.poll()
         if self.status != qemu.EXIT_SUCCESS:
@@ -246,7 +260,7 @@ class Run:
         if self.status == qemu.EXIT_REFUSED:
             return f"refused by the loader: {self._last_line(self.console)}"
         if self.status == qemu.EXIT_FAILURE:
-            bad = [e for kind in ("fault", "failed", "cluster-lost", "done") for e in self.events.of(kind)]
+            bad = [e for kind in ("fault", "failed", "cluster-lost", BAD_LINE, "done") for e in self.events.of(kind)]
             return f"the machine failed: {bad[0] if bad else self._last_line(self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
@@ -269,7 +283,7 @@ class Run:
         parts.append(("qemu", self._qemu_log()))
         if panics := self.panics():
             parts.append(("panics", "\n".join(panics)))
-        path.write_text("".join(f"===== {title} =====\n{text.rstrip()}\n" for title, text in parts))
+        write_text(path, "".join(f"===== {title} =====\n{text.rstrip()}\n" for title, text in parts))
         return path
 
     def panics(self) -> list[str]:
@@ -298,6 +312,15 @@ class Run:
             self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _clients(plan: Plan) -> list[str]:
+    return [application.name for application in plan.cluster_map.applications if application.program == "ycsb"]
+
+
+def silent_work(load: Load | None, clients: int) -> float:
+    """Seconds that a load of so many clients may take between two events."""
+    return _OPERATION * clients * (load.operations + load.records / load.clients) if load and clients else 0.0
 
 
 def private_directory() -> Path:

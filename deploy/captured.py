@@ -70,12 +70,12 @@ def read_events(path: Path) -> EventStream:
     for number, line in _lines(path):
         if not line.startswith('{"event":'):
             if _EVENT.search(line) and not line.startswith("["):  # lines of programs begin with their name
-                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two wrote at once")
+                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two programs wrote at the same time")
             continue
         try:
             data = json.loads(line)
         except ValueError:
-            raise InputError(f"{path}:{number}", "a report is damaged: nothing here can be relied on") from None
+            raise InputError(f"{path}:{number}", "a report is damaged: the log cannot be used") from None
         if data["event"] == "machine":
             stream = EventStream()
         stream.events.append(Event(data["event"], data))

@@ -7,9 +7,23 @@ normally for success and raises deploy.errors.Failure (exit status 1), topology.
 
 from __future__ import annotations
 
+from deploy import interrupts
+
+# ruff: noqa: E402
+import sys
+
+if __name__ == "__main__":
+    interrupts.end_at_once()  # before anything takes long
+    if sys.argv[1:] == ["--version"]:
+        from deploy.version import version
+
+        print(f"skerry {version()}", flush=True)
+        sys.exit()
+
 import errno
 import importlib
-import sys
+import os
+import shlex
 from types import ModuleType
 from typing import Annotated
 
@@ -18,17 +32,19 @@ import typer
 
 from deploy import completion
 from deploy.errors import Failure
-from deploy.help_texts import SUMMARIES, epilog
-from deploy.output import version
+from deploy.grouped_help import GroupedCommand
+from deploy.help_texts import INNER, SUMMARIES, epilog
+from deploy.version import version
+from topology import demand
 from topology.errors import InputError
 
 # In the order of the help page.
 COMMANDS = [
     "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model", "plan",
-    "lockstat", "top",
-    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "completion",
+    "lockstat", "top", "profile", "cc",
+    "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 ]
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of what output goes to
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def _say_version(wanted: bool) -> None:
@@ -47,7 +63,34 @@ def _top(
     """A clustered multikernel: build it, boot it, and compare one kernel per socket with one for all."""
 
 
-def make_app() -> typer.Typer:
+def _stub() -> None:
+    """In the place of a command that is not called: its module takes long to load."""
+
+
+def _install(group: str) -> None:
+    """For what is read before a command says what it needs (topology/demand.py)."""
+    from deploy.output import Output
+    from deploy.setup import build, needs
+
+    quiet = not {"--quiet", "-q"}.isdisjoint(sys.argv)
+    build.ensure_built(Output(quiet), needs.Needs(groups=frozenset((group,))))
+
+
+def _called(arguments: list[str]) -> str:
+    """The word that names the command; nothing where there is none."""
+    return next((word for word in arguments if not word.startswith("-")), "")
+
+
+def _completed() -> str | None:
+    """The command of the line that a shell completes; None where it cannot be told."""
+    try:
+        return _called(shlex.split(os.environ.get("COMP_WORDS", ""))[1:])
+    except ValueError:  # an open quotation
+        return None
+
+
+def make_app(called: str | None = None) -> typer.Typer:
+    """With every command; or, to be quick, with the parameters of the one that is called, and the names of the others."""
     app = typer.Typer(
         name="skerry",
         no_args_is_help=True,
@@ -59,13 +102,16 @@ def make_app() -> typer.Typer:
     )
     app.callback()(_top)
     for name in COMMANDS:
-        command = getattr(command_module(name), name)
+        command = getattr(command_module(name), name) if called in (None, name) else _stub
         if isinstance(command, typer.Typer):
             for inner in command.registered_commands:
                 inner.epilog = epilog(f"{name} {inner.name}")
+                inner.cls = GroupedCommand
+                inner.short_help = INNER.get(f"{name} {inner.name}")
             app.add_typer(command, name=name, short_help=SUMMARIES.get(name))
         else:
-            app.command(name, epilog=epilog(name), short_help=SUMMARIES.get(name))(command)
+            settings = getattr(command, "context_settings", None)
+            app.command(name, cls=GroupedCommand, epilog=epilog(name), short_help=SUMMARIES.get(name), context_settings=settings)(command)
     return app
 
 
@@ -75,11 +121,16 @@ def fail(message: str, status: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    if completion.asked():
-        return completion.answer(typer.main.get_command(make_app()))
+    """Called by tests, too, which go on after it."""
     try:
-        status = make_app()(args=arguments, prog_name="skerry", standalone_mode=False)
+        if completion.asked():
+            called = _completed()
+            known = called if called is None or called in COMMANDS else ""  # a part of a command's name, or nothing
+            return completion.answer(typer.main.get_command(make_app(called)), known)
+        status = make_app(_called(sys.argv[1:] if arguments is None else arguments))(args=arguments, prog_name="skerry", standalone_mode=False)
         sys.stdout.flush()
+        if status == interrupts.STATUS:  # typer's answer to a KeyboardInterrupt
+            return fail("interrupted", status)
         return status if isinstance(status, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message(), file=sys.stderr)
@@ -87,16 +138,36 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:  # wrong usage, or an option's bad value
         return fail(error.format_message(), 2)
     except (click.Abort, KeyboardInterrupt):
-        return fail("interrupted", 1)
+        return fail("interrupted", interrupts.STATUS)
     except Failure as error:
         return fail(str(error), 1)
     except InputError as error:
         return fail(str(error), 2)
     except OSError as error:
-        if error.errno not in FULL:
+        if error.errno not in UNWRITABLE:
             raise
-        return fail(f"cannot write: {(error.strerror or '').lower()}", 1)
+        where = f" {error.filename}" if error.filename else ""
+        return fail(f"cannot write{where}: {(error.strerror or '').lower()}", 1)
+
+
+def _have_streams() -> None:
+    """In the place of one that whoever called us has closed: what is said there is not wanted."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))
+
+
+def main_program() -> int:
+    try:
+        interrupts.raise_keyboard_interrupt()
+        _have_streams()
+        demand.install = _install
+        status = main()
+        interrupts.end_at_once()
+        return status
+    except KeyboardInterrupt:  # as the last thing that main does
+        return fail("interrupted", interrupts.STATUS)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_program())

@@ -1,30 +1,42 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The main job: the same instances and clients under several layouts, one boot after another."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
 from deploy import kvm, qemu
+from deploy.bench.in_step import Marks
 from deploy.boot import Options, Run, boot
-from deploy.deployment import Deployment, Load, Redis
+from deploy.counting import with_counts
+from deploy.deployment import Deployment, Load, Redis, redis_memory
 from deploy.errors import Failure
 from deploy.events import Event
-from deploy.expand import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, Plan, plan
+from deploy.expand import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, Plan, plan, redis_cores
 from deploy.linux_guest.guest import build_guest
 from deploy.linux_guest.machine import Options as LinuxOptions
 from deploy.linux_guest.result import measure as measure_linux
-from deploy.pong import first_pong
+from deploy.modelled import entries, run as modelled_run
+from deploy.modelled.machine import ModelledMachine
+from deploy.patience import Patience
+from deploy.pong import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.results import Result, evaluate
-from topology.machine import Machine, Shape, default_memory, with_memory
+from deploy.switches import Switches, same_for, switches
+from deploy.turning import PAUSE_US
+from topology.grouping import is_layout_name
+from topology.machine import Machine, Shape, default_memory, emulated, with_memory
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")
 OPERATIONS = 5000  # of each client
 VALUE_SIZE = 1000
+COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
+PROFILED_RECORDS, PROFILED_OPERATIONS = 500, 200  # at most, where a plugin counts instructions
 PONG_BOOTS = 3
-SOCKET_PORT = 17 * MIB  # net/socket_port.h: what a program shares with its stack process
+SOCKET_PORT = 17 * MIB  # lib/include/skerry/socket_port.h: what a program shares with its stack process
+UNLIMITED = (redis_memory.OPTION, "0")  # the load is known and fits; and limits on clients cost some time
 LINUX_PATIENCE = 3  # it takes longer to boot and for each operation
 
 
@@ -37,21 +49,52 @@ class Comparison:
     records: int = 10_000
     operations: int = OPERATIONS
     clients: int = 2
-    timeout: float = 150.0
+    patience: Patience = Patience()
     medium: str = "iso"
     binary: str = qemu.BINARY
     stack: str = Redis.stack
+    switch: str | None = None  # what suits all layouts
+    think: int = 0  # microseconds, the mean, that a client pauses before an operation
+    modelled: ModelledMachine | None = None  # whose prices the emulator has
+    line_factor: float = 1.0  # of what lines cost that move between its cores
+    plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (plugins/modelled/plugin.c)
 
-    def deployment(self, layout: str, workload: str) -> Deployment:
+    def deployment(self, layout: str, workload: str, counting: bool = False) -> Deployment:
+        """Its kernels are plain ones unless they are to count: who counts is slower."""
         return Deployment(
             name="compare",
             shape=self.shape,
             layout=layout,
             lock=self.lock,
-            statistics=True,
-            redis=Redis(heap=heap_for(self.records), stack=self.stack),
-            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE),
+            statistics=counting,
+            switch=self.switch,
+            redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
+            load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think),
         )
+
+
+def settled(job: Comparison) -> Comparison:
+    """With the same kind of switch under all layouts."""
+    wanted = [job.deployment(layout, job.workloads[0]) for layout in job.layouts if is_layout_name(layout)]
+    return replace(job, switch=same_for(wanted, emulated(job.shape))) if wanted else job
+
+
+def servers(job: Comparison) -> int:
+    """Instances of Redis."""
+    return len(redis_cores(_any(job), len(emulated(job.shape).cores), _network(job).cores))
+
+
+def lower_switches(job: Comparison) -> int:
+    """Switches beside the root."""
+    return len(_network(job).cores) - 1
+
+
+def _any(job: Comparison) -> Deployment:
+    return job.deployment(job.layouts[0], job.workloads[0])
+
+
+def _network(job: Comparison) -> Switches:
+    return switches(_any(job), emulated(job.shape))
 
 
 def heap_for(records: int) -> int:
@@ -86,12 +129,54 @@ def with_room(
 def measure(
     job: Comparison, accel: qemu.Accel, layout: str, workload: str, on_event: Callable[[Event], None]
 ) -> Result:
-    """One boot, one result. A result that cannot be trusted is a failure."""
-    what = plan(job.deployment(layout, workload))
-    medium = "kernel" if accel.icount else job.medium  # how long a disc takes depends on the host
-    how = Options(accel, job.timeout, medium, binary=job.binary, on_event=on_event)
-    with boot(what, how) as machine:
-        return finish(machine, f"{layout}, workload {workload}")
+    """Two boots, one result: times of plain kernels, counts of counting ones. A result that cannot be trusted is a failure."""
+    plain = measure_once(job, accel, layout, workload, on_event)
+    return with_counts(plain, measure_once(counted(job), accel, layout, workload, on_event, counting=True))
+
+
+def counted(job: Comparison) -> Comparison:
+    """With fewer operations: what is counted is for each of them."""
+    return replace(job, records=min(job.records, COUNTED_RECORDS), operations=min(job.operations, COUNTED_OPERATIONS))
+
+
+def calm(job: Comparison, pause_us: int = PAUSE_US) -> Comparison:
+    """With clients that pause; fewer operations are enough for a mean."""
+    return replace(job, think=pause_us, operations=max(1, job.operations // 2))
+
+
+def profiled(job: Comparison) -> Comparison:
+    """Short enough for a slow emulator."""
+    return replace(job, records=min(job.records, PROFILED_RECORDS), operations=min(job.operations, PROFILED_OPERATIONS))
+
+
+def measure_once(
+    job: Comparison, accel: qemu.Accel, layout: str, workload: str, on_event: Callable[[Event], None], counting: bool = False
+) -> Result:
+    """One boot."""
+    name = f"{layout}, workload {workload}{', counting' if counting else ''}"
+    what = plan(job.deployment(layout, workload, counting))
+    medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
+    watched = entries.watching(job.lock) if job.modelled and not counting else nullcontext()
+    with watched as watch, _plugin(job, what, watch) as plugin:
+        how = Options(
+            accel, job.patience, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()
+        )
+        with boot(what, how) as machine:
+            result = finish(machine, name)
+        if plugin and [mark.number for mark in plugin.read()] != [1, 2]:
+            raise Failure(f"{name}: the emulator did not see the load's begin and end")
+        if watch:
+            result.observed = watch.read(round(result.metrics["operations"]))
+    result.turns = accel.turns and not job.modelled
+    result.modelled = job.modelled.to_json() if job.modelled else None
+    return result
+
+
+def _plugin(job: Comparison, what: Plan, watch: entries.Watch | None) -> AbstractContextManager[Marks | None]:
+    if not job.modelled:
+        return nullcontext()
+    options = {**(watch.options if watch else {}), **job.plugin}
+    return modelled_run.marks(job.modelled, what, job.line_factor, options=options, priced=modelled_run.LOAD)
 
 
 def finish(machine: Run, what: str) -> Result:
@@ -107,29 +192,29 @@ def finish(machine: Run, what: str) -> Result:
     return result
 
 
-def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel) -> float:
+def boot_to_pong(job: Comparison, layout: str, accel: qemu.Accel, boots: int = PONG_BOOTS) -> float:
     """Seconds from power-on until the host hears the first +PONG: the median of some boots.
 
     Not for a clock that counts instructions; the host measures.
     """
-    deployment = replace(job.deployment(layout, "c"), load=Load(), shutdown="never", statistics=False)
-    return median(_pong(plan(deployment), job, accel) for _ in range(PONG_BOOTS))
+    deployment = replace(job.deployment(layout, "c"), load=Load(), shutdown="never")
+    return median(_pong(plan(deployment), job, accel) for _ in range(boots))
 
 
 def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
-    with boot(what, Options(accel, job.timeout, job.medium, binary=job.binary)) as machine:
+    with boot(what, Options(accel, job.patience, job.medium, binary=job.binary)) as machine:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
-        return first_pong(machine.address(first)) - machine.started
+        return first_pong(machine.address(first), max(PONG_PATIENCE, job.patience.silence)) - machine.started
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:
     """The same instances and clients on Linux, on the same machine; one entry of "results"."""
     guest = build_guest()
     deployment = job.deployment("spanning", workload)
-    result = measure_linux(deployment, LinuxOptions(accel, LINUX_PATIENCE * job.timeout, binary=job.binary), guest)
+    result = measure_linux(deployment, LinuxOptions(accel, job.patience.times(LINUX_PATIENCE), binary=job.binary), guest)
     idle = replace(deployment, load=Load(), shutdown="never")
-    options = LinuxOptions(outside, job.timeout, binary=job.binary)
+    options = LinuxOptions(outside, job.patience, binary=job.binary)
     boots = [measure_linux(idle, options, guest, pong=True)["metrics"]["boot_to_pong_s"] for _ in range(PONG_BOOTS)]
     result["metrics"]["boot_to_pong_s"] = median(boots)
     return result
@@ -138,6 +223,9 @@ def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel
 def accelerators(job: Comparison, wanted: str, icount: bool) -> tuple[qemu.Accel, qemu.Accel]:
     """For the load, and for what is timed from outside."""
     cores = job.shape.cpus
+    if job.modelled:
+        mode = modelled_run.mode(job.modelled)
+        return mode, mode
     load = kvm.choose(wanted, cores, repeatable=True, icount=icount)
     return load, qemu.tcg_for(cores) if load.icount else load
 

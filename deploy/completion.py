@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
@@ -14,6 +18,7 @@ from click.shell_completion import CompletionItem, get_completion_class, shell_c
 from typer.models import TyperPath
 
 from deploy.paths import ROOT
+from deploy.setup import tab
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_SKERRY_COMPLETE"  # a script asks by it
@@ -26,8 +31,55 @@ def asked() -> bool:
     return VARIABLE in os.environ
 
 
-def answer(command: click.Command) -> int:
+def _value(parameter: click.Parameter, context: click.Context) -> dict[str, Any]:
+    """What may stand there: some words, and files or folders."""
+    items = parameter.shell_complete(context, "")
+    custom = getattr(parameter, "_custom_shell_complete", None)
+    return {
+        "choices": [(item.type, item.value, item.help) for item in items if item.type == "plain"],
+        "late": list(getattr(custom, "choices", ())),
+        "file": next((item.type for item in items if item.type != "plain"), None),
+    }
+
+
+def _node(command: click.Command, context: click.Context, called: str | None) -> tab.Node:
+    options, arguments = [], []
+    for parameter in command.get_params(context):
+        if isinstance(parameter, click.Argument):
+            arguments.append({**_value(parameter, context), "many": parameter.nargs == -1})
+        elif isinstance(parameter, click.Option) and not parameter.hidden:
+            is_switch = parameter.is_flag or parameter.count
+            options.append({
+                "names": [*parameter.opts, *parameter.secondary_opts], "help": parameter.help, "multiple": parameter.multiple,
+                "value": None if is_switch else _value(parameter, context),
+            })  # fmt: skip
+    node: tab.Node = {"options": options, "arguments": arguments, "commands": None}
+    if isinstance(command, click.Group):
+        inner = {name: command.commands[name] for name in command.list_commands(context)}
+        node["listed"] = [(name, one.get_short_help_str()) for name, one in inner.items() if not one.hidden]
+        node["commands"] = {
+            name: _node(one, click.Context(one, parent=context, info_name=name), None) if called in (None, name) else {}
+            for name, one in inner.items()
+        }
+    return node
+
+
+def write(command: click.Command, called: str) -> None:
+    """For the next TAB, which then needs no more than this. `called`: the command that `command` has the parameters of."""
+    node = _node(command, click.Context(command, info_name=NAME), called)
+    try:
+        tab.FOLDER.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=tab.FOLDER, delete=False) as file:
+            json.dump({"stamp": tab.stamp(), "node": node}, file)
+        Path(file.name).replace(tab.FOLDER / f"{called or NAME}.json")
+    except OSError:  # a tree of somebody else's, a full disk: click goes on answering
+        pass
+
+
+def answer(command: click.Command, called: str | None = None) -> int:
     """To a script that asks; the exit status."""
+    if called is not None:
+        write(command, called)
     return shell_complete(command, {}, NAME, VARIABLE, os.environ[VARIABLE])
 
 
@@ -52,6 +104,15 @@ def words(*choices: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def explained(choices: Mapping[str, str]) -> Callable[[str], list[tuple[str, str]]]:
+    """The same of choices with a sentence each, which shells show that can."""
+
+    def complete(incomplete: str) -> list[tuple[str, str]]:
+        return [(choice, sentence) for choice, sentence in choices.items() if choice.startswith(incomplete)]
+
+    return complete
+
+
 def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """For an option's `shell_complete`: these choices, and else the shell's own files."""
 
@@ -59,4 +120,5 @@ def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list
         found = [CompletionItem(choice) for choice in choices if incomplete and choice.startswith(incomplete)]
         return found or [CompletionItem(incomplete, type="file")]
 
+    complete.choices = choices  # type: ignore[attr-defined]  # for those who do not ask it
     return complete

@@ -2,13 +2,15 @@
 """What the cluster-managers report on the second serial port: one JSON object a line."""
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from deploy.errors import Failure
 
 _FIRST = b'{"event":'  # how every line of the managers begins
-BUTTON = "the power button was pressed"  # why a run is done; as cluster-manager/root/run.c says it
+BUTTON = "the power button was pressed"  # why a run is done; as cluster-manager/root/run/run-machine.c says it
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,43 @@ class Event:
         return json.dumps(self.data)
 
 
+ENDS = ("exit", "fault", "failed")  # of an application; each may be followed by its "restart" or "stays-down"
+BAD_LINE = "bad-line"  # the kind of the event that stands for a line that is none
+_APP = re.compile(r'^\{"event":"\w+","app":"([^"\\]{1,31})"')  # as cluster-manager/root/output/results.c begins them
+
+
 def parse_line(line: str) -> Event:
-    """One line. A line that is no event means that something between the manager and here is broken."""
+    """One line. A line that is no event becomes one of kind BAD_LINE, which names the program if the line does.
+
+    It is never an exception: a line may hold what a program wrote, and no program may end the reading of a run.
+    """
     try:
         data = json.loads(line)
-    except ValueError as error:
-        raise Failure(f"not an event: {line[:200]!r} ({error})") from None
-    if not isinstance(data, dict) or not isinstance(data.get("event"), str):
-        raise Failure(f"not an event: {line[:200]!r}")
-    return Event(data["event"], data)
+        reason = "no object with the name of an event"
+    except (ValueError, RecursionError) as error:
+        data, reason = None, str(error)
+    if isinstance(data, dict) and isinstance(data.get("event"), str):
+        return Event(data["event"], data)
+    found: dict[str, Any] = {"event": BAD_LINE, "line": line[:200], "reason": reason}
+    if app := _APP.match(line):
+        found["app"] = app[1]
+    return Event(BAD_LINE, found)
+
+
+def standing(events: Iterable[Event]) -> list[Event]:
+    """Without the ends of applications that were started again."""
+    found: list[Event] = []
+    for event in events:
+        if event.kind == "restart":
+            app = event.get("app")
+            found = [e for e in found if e.kind not in ENDS or e.get("app") != app]
+        found.append(event)
+    return found
+
+
+def restarts(events: Iterable[Event]) -> dict[str, int]:
+    """How often each application was started again, of those that were."""
+    return {str(event["app"]): int(event["restarts"]) for event in events if event.kind == "restart"}
 
 
 class EventStream:

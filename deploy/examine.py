@@ -12,7 +12,7 @@ from pathlib import Path
 from deploy import host, qemu
 from deploy.errors import Failure
 from deploy.paths import BUILD, ROOT
-from deploy.setup import packages, sources
+from deploy.setup import needs, packages, sources
 from topology.units import GIB
 
 MEMORY_NEEDED = 3 * GIB  # the default machine has 2 GiB
@@ -131,14 +131,17 @@ def disk() -> Finding:
 
 def set_up() -> Finding:
     try:
-        lacking = [package.name for package in packages.missing()]
+        lacking = [package.name for package in packages.missing(needs.BOOT_GROUPS)]
+        later = [package.name for package in packages.missing() if package.name not in lacking]
     except Failure as error:
         return Finding("Set-up", str(error), "install what packages.toml lists yourself", good=False)
     todo = [source.name for source in sources.wanted() if not source.is_unpacked()]
     parts = [f"{len(lacking)} Debian packages to install ({', '.join(lacking)})"] if lacking else []
     parts += [f"sources to fetch: {', '.join(todo)}"] if todo else []
     parts += [] if (BUILD / "build.ninja").exists() else ["never built"]
-    return Finding("Set-up", "; ".join(parts) or "complete", "./skerry build does it" if parts else "nothing to do")
+    found = "; ".join(parts) or "complete"
+    on_demand = f"; {', '.join(later)} when a command needs them" if later else ""
+    return Finding("Set-up", found, ("./skerry build does it" if parts else "nothing to do") + on_demand)
 
 
 EXAMINATIONS: list[Callable[[], Finding]] = [

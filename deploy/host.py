@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from deploy.paths import ROOT
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,42 @@ def distribution() -> tuple[str, str]:
         return "", "unknown"
     fields = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', text, re.MULTILINE))
     return fields.get("VERSION_CODENAME", ""), fields.get("PRETTY_NAME", "unknown")
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip().splitlines()[0]
+    except (OSError, IndexError):
+        return None
+
+
+def environment() -> dict[str, Any]:
+    """What else a measurement on this host may depend on; None: this host does not tell."""
+    found = re.search(r"^microcode\s*: *(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return {
+        "os": distribution()[1],
+        "kernel": platform.release(),
+        "memory_bytes": memory()[0],
+        "sockets": cpu().sockets,
+        "microcode": found[1] if found else None,
+        "hypervisor": "hypervisor" in cpu().flags,
+        "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "smt": _first_line("/sys/devices/system/cpu/smt/control"),
+        "load_1m": os.getloadavg()[0],
+        "commit": _commit(),
+    }
+
+
+@cache
+def _commit() -> str | None:
+    """Of this checkout; with + where files differ from it. None without git."""
+    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
+    try:
+        head = subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True)
+        changed = subprocess.run([*command, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True)
+    except OSError:
+        return None
+    return head.stdout.strip() + "+" * bool(changed.stdout) if head.returncode == 0 else None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bootable images: a GRUB ISO for BIOS and UEFI, or the loader with a cpio archive for QEMU's direct boot."""
 
+import errno
+import hashlib
+import os
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -10,11 +15,16 @@ from pathlib import Path
 
 from deploy import modules
 from deploy.errors import Failure
+from deploy.file_tree import FileTree
+from deploy.files import write_text
 from deploy.paths import BUILD
+from deploy.setup import needs
+from deploy.setup.build import require
 from topology.clustermap import ClusterMap
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.fdt import compile_dts
+from topology.units import MIB
 
 # What GRUB itself needs; the rest of its modules would double the image. Those of partition tables are what
 # grub-mkrescue's start-up loads by name, and complains of on the console when they are not there.
@@ -22,6 +32,10 @@ GRUB_MODULES = (
     "normal multiboot2 iso9660 fat serial terminal test search echo reboot halt all_video "
     "part_acorn part_amiga part_apple part_bsd part_dfly part_dvh part_gpt part_msdos part_plan part_sun part_sunpc"
 )
+
+GRUB_SIZE = 6 * MIB  # what GRUB and the file systems add, at most
+SCRATCH = "skerry-iso-"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 GRUB_CONFIG = """\
 serial --unit=0 --speed=115200
@@ -46,17 +60,20 @@ class DirectBoot:
     initrd: Path
 
 
-def contents(cluster_map: ClusterMap, build: Path = BUILD) -> dict[str, bytes]:
+def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = {}) -> dict[str, bytes]:
     """Every module's bytes by its name, programs without debug information; `map` is the compiled map."""
+    if build == BUILD:
+        require(needs.of_map(cluster_map, own))
     found = {"map": compile_dts(write_dts(cluster_map))}
-    for name, path in modules.collect(cluster_map, build).items():
+    for name, path in modules.collect(cluster_map, build, own).items():
         found[name] = _stripped(path, build)
-    return found
+    return found | {name: module.content() for name, module in own.items() if isinstance(module, FileTree)}
 
 
 def _stripped(path: Path, build: Path) -> bytes:
     """Without symbols and debug sections, which nobody reads in the machine and BIOS reads slowly."""
-    cache = build / "stripped" / path.relative_to(build)
+    kept = path.relative_to(build) if path.is_relative_to(build) else Path("own", hashlib.sha256(bytes(path)).hexdigest()[:16])
+    cache = build / "stripped" / kept
     if not cache.exists() or cache.stat().st_mtime_ns < path.stat().st_mtime_ns:
         cache.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=cache.parent, delete=False) as file:
@@ -90,28 +107,78 @@ def make_iso(
 
     `options` are the loader's; `notes` are files that only lie on it, for who reads the image later.
     """
-    with tempfile.TemporaryDirectory(prefix="skerry-iso-") as directory:
-        boot = Path(directory) / "boot"
-        (boot / "grub").mkdir(parents=True)
-        shutil.copyfile(loader, boot / "loader")
-        for name, content in (*files.items(), *(notes or {}).items()):
-            (boot / name).write_bytes(content)
-        (boot / "grub" / "grub.cfg").write_text(grub_config(files, title, options))
-        command = ["grub-mkrescue", f"--install-modules={GRUB_MODULES}", "--fonts=", "--locales=", "--themes="]
+    contents = {**files, **(notes or {})}
+    needed = sum(len(content) for content in contents.values()) + loader.stat().st_size + GRUB_SIZE
+    fresh = not output.exists()
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
+        work = Path(directory)
         try:
-            done = subprocess.run(
-                [*command, "-o", str(output), directory, "--", "-volid", "SKERRY"], capture_output=True, text=True
-            )
-        except FileNotFoundError:
-            raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
-        if done.returncode != 0 or not output.exists():
-            lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no output"]
-            raise Failure(f"grub-mkrescue: {lines[-1]}")
+            _lay_out(work / "files", contents, loader, grub_config(files, title, options))
+            done = _mkrescue(work, output)
+        except BaseException as error:
+            if fresh:
+                output.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                raise Failure(f"{output} cannot be made: {_free(work)}; {_size(needed)} are needed there") from None
+            raise
+        if done.returncode or not output.exists():
+            if fresh:
+                output.unlink(missing_ok=True)
+            raise Failure(_why_not(done.stderr, output, work, needed))
+
+
+def _lay_out(folder: Path, contents: Mapping[str, bytes], loader: Path, config: str) -> None:
+    boot = folder / "boot"
+    (boot / "grub").mkdir(parents=True)
+    shutil.copyfile(loader, boot / "loader")
+    for name, content in contents.items():
+        (boot / name).write_bytes(content)
+    write_text(boot / "grub" / "grub.cfg", config)
+
+
+def _mkrescue(work: Path, output: Path) -> subprocess.CompletedProcess[str]:
+    """In a group of its own, which ends with us; what it leaves behind lies in `work`."""
+    (work / "scratch").mkdir()
+    command = ["grub-mkrescue", f"--install-modules={GRUB_MODULES}", "--fonts=", "--locales=", "--themes="]
+    command += ["-o", str(output), str(work / "files"), "--", "-volid", "SKERRY"]
+    try:
+        process = subprocess.Popen(
+            command, env=os.environ | {"TMPDIR": str(work / "scratch"), "LC_ALL": "C"}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", process_group=0,
+        )
+    except FileNotFoundError:
+        raise Failure("grub-mkrescue not found; install grub-common, grub-pc-bin, grub-efi-amd64-bin") from None
+    try:
+        said = process.communicate()[1]
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, stderr=said)
+
+
+def _why_not(said: str, output: Path, work: Path, needed: int) -> str:
+    """Why grub-mkrescue failed, in one line: its last one says little."""
+    for folder in (work, output.resolve().parent):
+        if shutil.disk_usage(folder).free < needed:
+            return f"{output} cannot be written: {_free(folder)}; {_size(needed)} are needed there"
+    lines = [line.strip() for line in said.splitlines() if line.strip(" .")]
+    telling = [line for line in lines if re.search("FAILURE|FATAL|MISHAP|error|cannot|denied|No space", line)] or lines
+    return f"{output} cannot be written: grub-mkrescue: {telling[0] if telling else 'no output'}"
+
+
+def _free(folder: Path) -> str:
+    named = folder.parent if folder.name.startswith(SCRATCH) else folder
+    return f"no space left in {named}: {_size(shutil.disk_usage(folder).free)} are free"
+
+
+def _size(size: int) -> str:
+    return f"{size / MIB:.1f} MiB"
 
 
 def read_iso(path: Path, *names: str) -> list[bytes]:
     """Files of an image that make_iso has written."""
-    with tempfile.TemporaryDirectory(prefix="skerry-iso-") as directory:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as directory:
         wanted = [word for name in names for word in ("-extract", f"/boot/{name}", f"{directory}/{name}")]
         try:
             done = subprocess.run(

@@ -12,11 +12,12 @@ from deploy.deployment import Deployment
 from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.paths import BUILD
+from deploy.patience import LONGER, Patience
 from topology.errors import InputError
 from topology.machine import Shape
 from topology.units import MIB
 
-TIME_LIMIT = 20.0  # seconds for a boot that takes well under two where KVM is KVM
+TIME_LIMIT = 20.0  # seconds without a sign of life, for a boot that takes well under two where KVM is KVM
 ALIVE = 1.5        # seconds after which clusters whose timers do not work have given each other up
 SHAPE = Shape(2, 1, 512 * MIB)  # few cores: this host may have no more, and waiting for each other takes long then
 _CACHE = BUILD / "kvm.json"
@@ -39,8 +40,11 @@ def probe_kvm() -> tuple[bool, str]:
 
 
 def _remember(path: Path, verdict: dict[str, object]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(verdict) + "\n")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(verdict) + "\n")
+    except OSError:
+        pass  # a tree that is not ours: it is found out again next time
 
 
 def _try_both() -> tuple[bool, str]:
@@ -50,7 +54,7 @@ def _try_both() -> tuple[bool, str]:
     except InputError as error:
         raise Failure(str(error)) from None
     except Failure as error:
-        why = str(error).partition(" (log:")[0]
+        why = error.text.removesuffix(LONGER)  # this boot has no such option
     _boot(qemu.TCG_TURNS)  # an image that boots nowhere says nothing about KVM
     return False, f"the image that TCG boots does not boot under KVM ({why})"
 
@@ -58,7 +62,7 @@ def _try_both() -> tuple[bool, str]:
 def _boot(accel: qemu.Accel) -> float:
     """Seconds from power-on until the managers of both sockets report; they must then go on, by their timers."""
     probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never"))
-    with boot.boot(probe, boot.Options(accel, TIME_LIMIT, medium="kernel")) as run:
+    with boot.boot(probe, boot.Options(accel, Patience(TIME_LIMIT), medium="kernel")) as run:
         clusters = {c.number for c in probe.cluster_map.clusters}
         run.wait_for(lambda: clusters <= {e["cluster"] for e in run.events.of("boot")}, "boot of both clusters")
         booted = time.monotonic()

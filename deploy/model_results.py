@@ -10,7 +10,7 @@ from topology.model import repairman
 from topology.model.closed import Steady
 from topology.model.fit import Fit, Parameter
 from topology.model.plan import Advice
-from topology.model.regimes import ClosedForm
+from topology.model.regimes import ClosedForm, collapses
 from topology.model.simulation.outcome import Outcome
 
 Bounds = tuple[float, float] | None
@@ -45,7 +45,7 @@ def prediction(form: ClosedForm, delay: float, steady: Steady, bounds: Bounds) -
         "wait_cycles": steady.wait,
         "speedup": steady.speedup,
     }
-    if form.lock == "ticket":
+    if collapses(form.lock):
         metrics["transfer_cycles"] = form.transfer
     else:
         metrics["knee_cores"] = repairman.knee(form.service, delay)

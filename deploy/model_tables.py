@@ -11,7 +11,7 @@ from deploy.model_results import Bounds, parameters
 from topology.model import repairman, ticket
 from topology.model.fit import Fit, Parameter
 from topology.model.plan import Advice
-from topology.model.regimes import ClosedForm
+from topology.model.regimes import ClosedForm, collapses
 
 UNIT = 1000  # cycles; throughput is shown per so many
 
@@ -25,13 +25,13 @@ def _table(title: str, *columns: str) -> Table:
 
 def predictions(form: ClosedForm, delays: Sequence[float], cores: Sequence[int], bounds: Bounds) -> Table:
     """A row for each number of cores, a column for each delay; where the curves bend stands below."""
-    transfer = f", {form.transfer:g} for each reload" if form.lock == "ticket" else ""
+    transfer = f", {form.transfer:g} for each reload" if collapses(form.lock) else ""
     title = f"{form.lock}: kernel entries in {UNIT:,} cycles; service {form.service:g} cycles{transfer} ({form.model})"
     table = _table(title, "cores", *[f"delay {delay:g}" for delay in delays])
     for n in cores:
         table.add_row(str(n), *[f"{UNIT * form.steady(delay, n).throughput:.3f}" for delay in delays])
     table.add_section()
-    if form.lock == "ticket":
+    if collapses(form.lock):
         peaks = [ticket.collapse(form.service, form.transfer, delay, max(cores)) for delay in delays]
         table.add_row("most at", *[str(peak.cores) if peak else f"over {max(cores)}" for peak in peaks])
         return table

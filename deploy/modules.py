@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Multiboot modules: their names in the map, and the files that the build makes of them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
+from deploy import elf
+from deploy.file_tree import FileTree
 from deploy.paths import BUILD
+from topology import drivers, regimes
 from topology.check import images_of
 from topology.clustermap import ClusterMap
 from topology.errors import InputError
 
 LOADER = Path("cluster-manager/loader/loader.elf")
 KERNELS = Path("cluster-kernel")
-REGIMES = ("clh", "fine", "rtm", "mcs", "ticket", "none")  # each also as REGIME+stat, which counts
+REGIMES = regimes.names()
+VARIANTS = ("", "+stat", "+debug")  # of each regime's kernel: plain, counting, counting and with assertions
+MODELLED_RTM = "rtm+model"  # rtm with transactions that a modelled machine executes; of no use elsewhere
 PROGRAMS = {
     "root": Path("cluster-manager/root/root.elf"),
     "switch": Path("net/switch"),
-    "virtio-net": Path("net/virtio-net"),
+    **{name: Path("net") / name for name in drivers.every()},
     "stack": Path("net/stack.elf"),
     "redis-server": Path("apps/redis/redis-server"),
     "ycsb": Path("apps/ycsb/ycsb.elf"),
@@ -24,15 +30,18 @@ PROGRAMS = {
     "pingpong": Path("apps/pingpong/pingpong.elf"),
     "stress": Path("apps/stress/stress.elf"),
     "crash": Path("tests/programs/crash.elf"),
+    "hostile": Path("tests/programs/hostile.elf"),
+    "sleep": Path("tests/programs/sleep.elf"),
 }
 
-_ELF64_X86_64 = b"\x7fELF\x02\x01"
+RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}
+Own = Mapping[str, Path | FileTree]  # modules that no build makes: their names, and the user's executables and files
 
 
 def module_path(name: str, build: Path = BUILD) -> Path:
     if name.startswith("kernel-"):
-        regime = name.removeprefix("kernel-").removesuffix("+stat")
-        if regime not in REGIMES:
+        regime = name.removeprefix("kernel-")
+        if regime != MODELLED_RTM and regime not in (f"{name}{variant}" for name in REGIMES for variant in VARIANTS):
             raise InputError(name, f"no such kernel; the lock regimes are {', '.join(REGIMES)}")
         return build / KERNELS / f"{name}.elf"
     if name in PROGRAMS:
@@ -42,40 +51,50 @@ def module_path(name: str, build: Path = BUILD) -> Path:
 
 def _check_elf(name: str, path: Path) -> None:
     try:
-        with path.open("rb") as file:
-            header = file.read(20)
+        data = path.read_bytes()
     except OSError:
         raise InputError(name, f"its image {path} is missing; ./skerry build makes it") from None
-    if header[:6] != _ELF64_X86_64 or header[18:20] != b"\x3e\x00":
-        raise InputError(name, f"{path} is not an ELF64 file for x86-64")
+    elf.check(name, str(path), data)
 
 
-def check_names(cluster_map: ClusterMap) -> None:
+def check_names(cluster_map: ClusterMap, own: Own = {}) -> None:
     """Refuses modules that no build makes, before there is one."""
     for cluster in cluster_map.clusters:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
             try:
-                module_path(name)
+                if name == f"kernel-{MODELLED_RTM}":
+                    raise InputError(name, "a modelled machine puts it in the place of kernel rtm; nothing else executes its transactions")
+                own.get(name) or module_path(name)
             except InputError as error:
-                raise InputError(cluster.name, str(error)) from None
+                of = "kernel" if name.startswith("kernel-") else "modules"
+                raise InputError(cluster.name, str(error), at=(cluster.name, of)) from None
         if cluster.root not in PROGRAMS:
             raise InputError(cluster.name, f"root {cluster.root} is not a program")
 
 
-def collect(cluster_map: ClusterMap, build: Path = BUILD) -> dict[str, Path]:
-    """Files of every module that the map needs; an unknown or missing one is refused with its user's name."""
+def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = {}) -> dict[str, Path]:
+    """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's name."""
     users: dict[str, str] = {}
     for cluster in cluster_map.clusters:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
             users.setdefault(name, cluster.name)
     found = {}
     for name in images_of(cluster_map):
+        module = own.get(name)
+        if isinstance(module, FileTree):
+            continue
         try:
-            found[name] = module_path(name, build)
+            found[name] = module or module_path(name, build)
             _check_elf(name, found[name])
         except InputError as error:
             raise InputError(users[name], str(error)) from None
     return found
+
+
+def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = {}) -> bool:
+    """The loader and all that the map needs, though it may be old."""
+    needed = [own.get(name) or module_path(name, build) for name in images_of(cluster_map)]
+    return all(path.exists() for path in (build / LOADER, *needed) if isinstance(path, Path))
 
 
 def loader(build: Path = BUILD) -> Path:

@@ -38,8 +38,8 @@ async def _power_on(path: Path, when: float) -> None:
         await client.disconnect()
 
 
-def power_on(path: Path, when: float) -> None:
-    """Starts a stopped machine at that second of the host's clock, at which its own clock was set."""
+def power_on(path: Path, when: float = 0.0) -> None:
+    """Starts a stopped machine; not before that second of the host's clock, at which its own clock was set."""
     asyncio.run(_power_on(path, when))
 
 

@@ -12,27 +12,32 @@ from typing import Annotated, Any
 import typer
 
 from deploy import deployment as deployments
-from deploy.completion import files, words
+from deploy.completion import explained, files, words
 from deploy.deployment import Deployment, Metrics
+from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.expand import Plan, is_map, plan, plan_map
+from deploy.modelled.machine import chosen
+from deploy.modelled.machine import names as machine_names
 from deploy.modules import REGIMES
+from deploy.switches import with_switch
 from topology.errors import InputError
+from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
 from topology.irregular import machine_of
-from topology.layouts import NAMES, is_layout_name
-from topology.machine import Machine, Shape, like
+from topology.machine import Machine, Shape, default_memory, like
 from topology.reader import read_file
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
 
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is not a number of seconds")
     return value
 
 
-LAYOUTS = ("per-socket", "per-l3", "per-numa", "spanning", "size=")
+LAYOUTS = tuple(SENTENCES)
+_CLUSTERS = f"What a cluster is. {EXPLAINED}"
 
 Accel = Annotated[
     str,
@@ -52,11 +57,30 @@ Smt = Annotated[
     str | None,
     typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one.", autocompletion=words("on", "off")),
 ]
-Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{NAMES}.", autocompletion=words(*LAYOUTS))]
-Lock = Annotated[str | None, typer.Option("--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
-WithMetrics = Annotated[bool, typer.Option("--metrics", help="With an endpoint for Prometheus, as [metrics] makes one.")]
+Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.", autocompletion=explained(SENTENCES))]
+NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.", autocompletion=explained(SENTENCES))]
+Lock = Annotated[str | None, typer.Option(
+    "--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
+Switch = Annotated[str | None, typer.Option(
+    "--switch", metavar="one|per-socket", help="One network switch, on core 0, or one on each socket's first core.",
+    autocompletion=words(*SWITCHES))]
+WithMetrics = Annotated[bool, typer.Option("--metrics", help="Add an endpoint for Prometheus, as [metrics] in the file does.")]
 Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="S", min=1.0, callback=_finite, help="Seconds until a boot counts as hung.")]
+ModelledMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--machine", metavar="NAME|FILE.toml", shell_complete=files(*machine_names()),
+        help="A modelled machine: one of deploy/machines, or a file like those.",
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A modelled machine at its own line costs only, without the range.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", metavar="S", min=1.0, callback=_finite,
+        help="Seconds of the host's clock that a boot may take. Default: no limit while the machine makes progress.",
+    ),
+]
 Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
 Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
 
@@ -118,15 +142,35 @@ def load_plan(
     lock: Lock = None,
     smt: Smt = None,
     metrics: WithMetrics = False,
+    switch: Switch = None,
+    apart: bool = False,
+    machine: str | None = None,
 ) -> Plan:
-    """A deployment file, or a cluster map, as something to boot."""
+    """A deployment file, or a cluster map, as something to boot.
+
+    `apart`: each cluster on a machine of its own, where one switch is the default. No option says it.
+    `machine`: a modelled one, of commands that have that option.
+    """
+    modelled = chosen(machine, False, {"--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt})
+    if modelled and is_map(path):
+        raise InputError("--machine", f"{path} is a cluster map, which says what machine it is for")
     if not is_map(path):
-        given = adapt(deployments.read(path), sockets, cores, memory, topology, layout, lock, smt)
+        read = deployments.read(path)
+        if modelled:
+            read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
+        given = with_switch(adapt(read, sockets, cores, memory, topology, layout, lock, smt), switch)
+        if switch is not None and not given.network:
+            raise InputError("--switch", f"needs a network, and {given.name} has none")
+        if switch is not None and not is_layout_name(given.layout):
+            raise InputError("--switch", f"is not for the cluster map {given.layout}, which says all that runs")
+        if apart and given.switch is None:
+            given = replace(given, switch=ONE_SWITCH)
         return plan(_with_metrics(given) if metrics else given)
     if layout is not None or lock is not None:
         raise InputError(str(path), "is a cluster map: it says layout and lock itself")
-    if metrics:
-        raise InputError("--metrics", "is not for a cluster map, which says all that runs")
+    for option, said in (("--metrics", metrics), ("--switch", switch)):
+        if said:
+            raise InputError(option, "is not for a cluster map, which says all that runs")
     if all(said is None for said in (sockets, cores, memory, topology, smt)):
         return plan_map(path)
     known = read_file(path)
@@ -136,12 +180,13 @@ def load_plan(
 
 def of_plan(command: Callable[..., None]) -> Callable[..., None]:
     """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
-    parts = inspect.signature(load_plan).parameters
+    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items() if name not in ("apart", "machine")}
     own = inspect.signature(command).parameters
 
     @wraps(command)
     def called(**given: Any) -> None:
-        command(what=load_plan(*(given.pop(name) for name in parts)), **given)
+        wanted = {"apart": given.get("per_cluster", False), "machine": given.get("machine")}
+        command(what=load_plan(*(given.pop(name) for name in parts), **wanted), **given)
 
     merged = [new for name, old in own.items() for new in (parts.values() if name == "what" else [old])]
     named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in merged]

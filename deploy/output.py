@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,19 +21,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deploy.completion import files
-from deploy.paths import ROOT
+from deploy.version import version as version
 from topology.errors import InputError
 
 PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.", shell_complete=files())]
-
-
-def version() -> str:
-    """Skerry's, from the one place that says it."""
-    found = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())
-    return found[1] if found else "unknown"
 
 
 def make_console(stderr: bool = False) -> Console:
@@ -78,6 +71,10 @@ class Output:
         if json_to not in (None, "-"):
             _check_target(Path(json_to))
 
+    @property
+    def shows_bars(self) -> bool:
+        return self.err.is_terminal and not self.quiet
+
     def step(self, text: str) -> None:
         """Says what is being done now."""
         if not self.quiet:
@@ -86,6 +83,10 @@ class Output:
     def line(self, text: str) -> None:
         """One line of the result, as it is."""
         self.out.print(text, markup=False)
+
+    def prose(self, text: str) -> None:
+        """A paragraph of the result, wrapped between words where there is a terminal."""
+        self.out.print(text, markup=False, soft_wrap=not self.out.is_terminal)
 
     def table(self, renderable: Any) -> None:
         """A rich table or other renderable that is part of the result."""
@@ -99,19 +100,34 @@ class Output:
         if self.json_to == "-":
             sys.stdout.write(text)
             return
-        try:
-            Path(self.json_to).write_text(text)
-        except OSError as error:
-            raise InputError(f"--json {self.json_to}", error.strerror or "cannot be written") from error
+        from deploy import beside  # few commands come by here
+
+        path = Path(self.json_to)
+        others = beside.files(path, data) if path.is_file() or not path.exists() else ()  # not beside a pipe
+        for where, content in [(path, text), *others]:
+            try:
+                where.write_text(content)
+            except OSError as error:
+                raise InputError(f"--json {where}", error.strerror or "cannot be written") from error
 
     @contextmanager
     def progress(self, text: str, total: float | None = None) -> Iterator[Any]:
         """A bar on the terminal; yields update(completed=…, description=…). Nothing where no terminal is."""
-        shown = self.err.is_terminal and not self.quiet
-        if not shown:
-            self.step(text)
+        with self.several(total) as start:
+            yield start(text)
+
+    @contextmanager
+    def several(self, total: float | None = None) -> Iterator[Callable[[str], Callable[..., None]]]:
+        """A bar for each of several things: yields start(text), which returns its update."""
+        shown = self.shows_bars
         columns = [SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()]
         mixed = sys.stdout.isatty()  # else lines of the result would go to the terminal with the bar, not where they should
         with Progress(*columns, console=self.err, transient=True, disable=not shown, redirect_stdout=mixed) as bars:
-            task = bars.add_task(text, total=total)
-            yield lambda **what: bars.update(task, **what)
+
+            def start(text: str) -> Callable[..., None]:
+                if not shown:
+                    self.step(text)
+                task = bars.add_task(text, total=total)
+                return lambda **what: bars.update(task, **what)
+
+            yield start

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
-from deploy.results import Result  # noqa: E402
+from deploy.results import DISTORTED, Result  # noqa: E402
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e")
 _PANELS = (
@@ -47,17 +47,18 @@ def _bars(axes: Any, results: Sequence[Result], metric: str, title: str, scale: 
 def plot(results: Sequence[Result], mode: str, output: Path) -> None:
     """One panel for each figure, one bar for each layout and workload."""
     width = 0.9 + 1.05 * len(results)  # inches of a panel
-    figure, panels = pyplot.subplots(1, 1 + len(_PANELS), figsize=(width * (1 + len(_PANELS)), 4.2))
+    shown = [panel for panel in _PANELS if not (panel[0] in DISTORTED and any(r.turns for r in results))]
+    figure, panels = pyplot.subplots(1, 1 + len(shown), figsize=(width * (1 + len(shown)), 4.2))
     names = [f"{r.layout}\n{r.workload.upper()}" for r in results]
     _throughput(panels[0], results)
-    for axes, panel in zip(panels[1:], _PANELS):
+    for axes, panel in zip(panels[1:], shown):
         _bars(axes, results, *panel)
     for axes in panels:
         axes.set_xticks(range(len(names)), names)
         axes.margins(y=0.12)
         axes.spines[["top", "right"]].set_visible(False)
     first = results[0]
-    emulated = "emulated: compare ratios only\n" if first.emulated else ""
+    emulated = "emulated: compare ratios only\n" if first.emulated and not first.modelled else ""
     figure.suptitle(f"Redis under YCSB, {first.cores} cores, lock {first.lock}", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, f"{emulated}{mode}", size=7, color="#555555")
     figure.tight_layout(rect=(0, 0.06, 1, 0.97))

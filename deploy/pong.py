@@ -3,25 +3,35 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import time
 
 from deploy.errors import Failure
 
 
-def first_pong(address: tuple[str, int], patience: float = 30.0) -> float:
+PATIENCE = 30.0  # seconds
+_FIRST_TRY = 2.0  # seconds until a connection is given up for a new one; the next has twice as long
+
+
+def first_pong(address: tuple[str, int], patience: float = PATIENCE) -> float:
     """time.monotonic() of the first answer. Call when the machine has said that the server serves.
 
-    Not sooner: QEMU accepts connections for a guest that is not there yet, and is slow to retry them.
+    Not sooner: QEMU accepts connections for a guest that is not there yet, and is slow to retry them. A machine that the
+    host emulates slowly may take longer for an answer than for one try: tries become longer.
     """
-    deadline = time.monotonic() + patience
+    deadline, wait = time.monotonic() + patience, _FIRST_TRY
     while time.monotonic() < deadline:
         try:
-            with socket.create_connection(address, 2.0) as connection:
-                connection.settimeout(2.0)
+            with socket.create_connection(address, wait) as connection:
+                connection.settimeout(wait)
                 connection.sendall(b"PING\r\n")
                 if connection.recv(16).startswith(b"+PONG"):
                     return time.monotonic()
-        except OSError:
+        except TimeoutError:
+            wait *= 2
+        except OSError as error:
+            if error.errno == errno.ENETUNREACH:
+                raise Failure(f"{address[0]} cannot be reached from this host: is its loopback interface down? (ip link set lo up)") from None
             time.sleep(0.02)
     raise Failure(f"no +PONG from {address[0]}:{address[1]} within {patience:g} s")

@@ -16,6 +16,7 @@ from deploy.addresses import INSIDE
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
+from topology import demand, drivers
 from topology.clustermap import Network
 from topology.errors import InputError
 from topology.machine import Machine, Shape, emulated
@@ -43,10 +44,21 @@ class Accel:
     arguments: tuple[str, ...]
     description: str
     icount: bool = False
+    preload: tuple[Path, ...] = ()  # libraries in front of the emulator's, beside PRELOAD
 
     @property
     def emulated(self) -> bool:
         return self.kind != "kvm"
+
+    @property
+    def turns(self) -> bool:
+        """One core runs at a time, without a plugin that keeps them in step."""
+        return "tcg,thread=single" in self.arguments
+
+    @property
+    def stopped(self) -> bool:
+        """The machine waits to be started, by the monitor."""
+        return "-S" in self.arguments
 
     @property
     def cpu_model(self) -> str:
@@ -78,12 +90,13 @@ def tcg_for(cores: int, counted: bool = False) -> Accel:
     """The emulator's mode for so many virtual cores; `counted`: repeatable to the instruction."""
     here = len(os.sched_getaffinity(0))
     mode = TCG_COUNTED if counted else TCG_PARALLEL if cores <= here else TCG_TURNS
-    return replace(mode, description=f"{mode.description}; {cores} cores on {here} of the host")
+    return replace(mode, description=f"{mode.description}; {cores} core{'s' * (cores != 1)} on {here} of the host")
 
 
 @cache
 def version(binary: str = BINARY) -> tuple[int, int]:
     try:
+        demand.program(binary, "qemu")
         text = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
     except (FileNotFoundError, subprocess.CalledProcessError):
         raise Failure(f"{binary} not found; install qemu-system-x86") from None
@@ -137,6 +150,7 @@ class Command:
     directory: Path  # private: console, events and monitor live here
     forwards: Sequence[Forward] = field(default_factory=list)
     network: Network | None = None  # None: the default one
+    driver: drivers.Driver = field(default_factory=drivers.usual)  # of the network card
     binary: str = BINARY
     uefi: bool = False
     gdb_port: int | None = None
@@ -208,11 +222,9 @@ class Command:
         raise Failure("no UEFI firmware; install ovmf")
 
     def _network(self) -> list[str]:
-        # Frames leave when the machine's clock says so, not when another thread of QEMU comes to it.
-        transmit = ",ioeventfd=off,tx=timer" if self.accel.icount else ""
         return [
             *["-netdev", f"user,id=net,{user_network(self.network, self.forwards)}"],
-            *["-device", f"virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile={transmit}"],
+            *["-device", self.driver.device("netdev=net,mac=52:54:00:53:4b:01,romfile=", self.accel.icount)],
         ]
 
 

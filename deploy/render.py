@@ -4,18 +4,26 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
-from deploy.results import Result
+from deploy.counting import COUNTED
+from deploy.profile.components import GROUPS, SPLIT
+from deploy.results import DISTORTED, Result, nested
 from topology.units import MIB
 
-PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio")
+MARK = " *"  # at what a run beside it counted
+SPLIT_MARK = " +"  # at what a plugin counted
+TURNS = "Cores take turns in this mode, which distorts CPU utilisation, lock conflicts and lock times: they are not shown."
+PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio",
+            "lock_mean_wait_cycles")  # fmt: skip
 
 # Metric, what people call it, format.
 FIGURES = (
     ("ops_per_s", "operations/s", ",.0f"),
     ("p50_us", "p50 latency, µs", ",.1f"),
     ("p99_us", "p99 latency, µs", ",.1f"),
+    ("p999_us", "p99.9 latency, µs", ",.1f"),
     ("cpu_utilisation", "CPU utilisation", ".1%"),
     ("kernel_entries_per_s", "kernel entries/s", ",.0f"),
     ("kernel_entries_per_op", "kernel entries/operation", ",.2f"),
@@ -23,6 +31,7 @@ FIGURES = (
     ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
     ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
     ("instructions_per_op", "instructions/operation", ",.0f"),
+    *((f"{SPLIT}.{group}", f"  {group}{SPLIT_MARK}", ",.0f") for group in GROUPS),
     ("memory_per_instance", "memory per instance, MiB", ",.1f"),
     ("memory_reserved", "memory reserved per instance, MiB", ",.1f"),
     ("boot_to_pong_s", "power-on to first +PONG, s", ".2f"),
@@ -31,36 +40,60 @@ _UNIT = {"memory_per_instance": MIB, "memory_reserved": MIB}
 _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 
+def _note(results: Sequence[Result]) -> str | None:
+    """What the marked figures are of."""
+    words = [f"{MARK.strip()} {said}" for said in dict.fromkeys(str(r.counting) for r in results if r.counting)]
+    if any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
+        words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; plain kernels.")
+    if any(result.turns for result in results):
+        words.append(TURNS)
+    return "\n".join(words) or None
+
+
+def _printed(result: Result, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is not true of any machine."""
+    return {metric: value for metric, value in values.items() if not (result.turns and metric in DISTORTED)}
+
+
 def _text(metric: str, value: float | None) -> str:
     return "-" if value is None else format(value / _UNIT.get(metric, 1), _FORMAT[metric])
 
 
+def _emulated(result: Result) -> str:
+    if result.modelled:
+        return f"  (modelled: {result.modelled['machine']})"
+    return "  (emulated)" if result.emulated else ""
+
+
 def layout_table(result: Result) -> Table:
     """One layout: a row for each core, then all of them."""
-    emulated = "  (emulated)" if result.emulated else ""
+    emulated = _emulated(result)
+    mark = MARK if result.counting else ""
     kernels = f"{result.clusters} kernel{'s' * (result.clusters != 1)}"
     table = Table(
         title=f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}",
         title_justify="left",
         title_style="bold",
+        caption=_note([result]),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,  # fits into 80 columns
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
     )
-    names = ["cluster", "core", "ops/s", "p50 µs", "p99 µs", "CPU", "kernel entries/s", "conflicts", "mean wait, cycles"]
-    for name in names:
+    names = ["ops/s", "p50 µs", "p99 µs", "CPU", f"entries\n/s{mark}", f"con-\nflicts{mark}", f"wait{mark},\ncycles"]
+    shown = {m: name for m, name in zip(PER_CORE, names) if m in _printed(result, dict.fromkeys(PER_CORE))}
+    wanted = list(shown)
+    for name in ("cluster", "core", *shown.values()):
         table.add_column(name, justify="right")
     for core in result.per_core:
+        known = _printed(result, core)
+        idle = not core["ops_per_s"]  # no latency then
         table.add_row(
-            str(core["cluster"]),
-            str(core["core"]),
-            *[_text(m, core[m]) if core["ops_per_s"] or not m.startswith("p") else "-" for m in PER_CORE],
-            _text("lock_mean_wait_cycles", core["lock_mean_wait_cycles"]),
+            str(core["cluster"]), str(core["core"]), *["-" if idle and m.startswith("p") else _text(m, known.get(m)) for m in wanted]
         )
     table.add_section()
-    total = result.metrics
-    table.add_row(
-        *["all", "", *[_text(m, total.get(m)) for m in PER_CORE]],
-        _text("lock_mean_wait_cycles", total["lock_mean_wait_cycles"]),
-        style="bold",
-    )
+    total = _printed(result, result.metrics)
+    table.add_row("all", "", *[_text(m, total.get(m)) for m in wanted], style="bold")
     return table
 
 
@@ -73,18 +106,24 @@ def _ratios(a: Mapping[str, float], b: Mapping[str, float]) -> dict[str, float]:
     return {metric: a[metric] / b[metric] for metric, _, _ in FIGURES if a.get(metric) is not None and b.get(metric)}
 
 
-def comparison_table(first: Result, second: Result) -> Table:
-    emulated = "  (emulated)" if first.emulated else ""
+def comparison_table(first: Result, second: Result, bounds: Mapping[str, tuple[float, float]] = {}) -> Table:
+    """`bounds` of the ratios, by metric; for a modelled machine, where those without have no range of their own."""
+    emulated = _emulated(first)
     title = f"{first.layout} beside {second.layout}, YCSB {first.workload.upper()}{emulated}"
-    return _beside(title, first.layout, first.metrics, second.layout, second.metrics)
+    of_first, of_second = _printed(first, first.metrics), _printed(second, second.metrics)
+    table = _beside(title, first.layout, of_first, second.layout, of_second, first.counting is not None, bounds)
+    table.caption, table.caption_justify = _note([first, second]), "left"
+    return table
 
 
 def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
     """Skerry beside Linux, with what still differs between them."""
-    emulated = "  (emulated)" if first.emulated else ""
+    emulated = _emulated(first)
     title = f"{first.layout} beside Linux {linux['kernel']}, YCSB {first.workload.upper()}{emulated}"
-    table = _beside(title, first.layout, first.metrics, "Linux", linux["metrics"])
-    table.caption = "\n".join(linux_differences(linux["network"]))
+    of_linux = _printed(first, linux["metrics"])
+    table = _beside(title, first.layout, _printed(first, first.metrics), "Linux", of_linux, first.counting is not None)
+    notes = [note] if (note := _note([first])) else []
+    table.caption = "\n".join([*notes, *linux_differences(linux["network"])])
     table.caption_justify = "left"
     return table
 
@@ -98,7 +137,10 @@ def linux_differences(network: str) -> list[str]:
     ]
 
 
-def _beside(title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> Table:
+def _beside(
+    title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float], counted_apart: bool = False,
+    bounds: Mapping[str, tuple[float, float]] = {},
+) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("")
     for name in (a, b, f"{a} / {b}"):
@@ -107,6 +149,9 @@ def _beside(title: str, a: str, of_a: Mapping[str, float], b: str, of_b: Mapping
     for metric, name, _ in FIGURES:
         if metric in of_a or metric in of_b:
             ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
+            if metric in bounds:
+                ratio += " ({:.3f} to {:.3f})".format(*bounds[metric])
+            name += MARK if counted_apart and metric in COUNTED else ""
             table.add_row(name, _text(metric, of_a.get(metric)), _text(metric, of_b.get(metric)), ratio)
     return table
 
@@ -124,4 +169,4 @@ def ratio_json(first: Result, second: Result) -> dict[str, Any]:
     found: dict[str, Any] = {"of": first.layout, "to": second.layout, "workload": first.workload}
     if first.emulated:
         found["emulated"] = True
-    return found | {"metrics": ratios(first, second)}
+    return found | {"metrics": nested(ratios(first, second))}

@@ -6,16 +6,22 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deploy import host, stats, ycsb
-from deploy.events import EventStream
+from deploy.events import BAD_LINE, EventStream
 from deploy.expand import Plan
 from deploy.output import version as skerry_version
 from deploy.qemu import Accel, version
 from topology.draw import to_json
 
-BAD_EVENTS = ("fault", "failed", "cluster-lost", "too-long")
+if TYPE_CHECKING:
+    from deploy.counting import Counting
+    from deploy.modelled.entries import Entries
+
+# Where cores take turns, one that waits for its turn counts as busy, and a lock is held while its holder has none.
+DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
+BAD_EVENTS = ("fault", "failed", "cluster-lost", "too-long", BAD_LINE)
 
 
 @dataclass
@@ -29,16 +35,40 @@ class Result:
     metrics: dict[str, float]
     per_core: list[dict[str, Any]]
     problems: list[str] = field(default_factory=list)
+    turns: bool = False  # cores took turns: see DISTORTED
     system: str = "skerry"
     latency_us: list[tuple[float, int]] | None = None  # of all operations: microseconds, how many
+    counting: "Counting | None" = None  # the run that the kernel's counts are of, where it is not this one
+    modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
+    observed: "Entries | None" = None  # there: kernel entries of this very run
+    calm: "Result | None" = None  # there: the same with clients that pause (turning.py)
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 
     def to_json(self) -> dict[str, Any]:
-        optional = {"latency_us", "machine"}
+        optional = {"latency_us", "machine", "modelled", "observed"}
         found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
+        del found["calm"]  # stands with the ratios
+        if found.pop("turns"):
+            found["distorted"] = list(DISTORTED)
+        if self.observed:
+            found["observed"] = self.observed.to_json()
+        if (counting := found.pop("counting")) is not None:
+            found["counting"] = counting.to_json()
         if not self.emulated:
             del found["emulated"]
-        return found
+        return found | {"metrics": nested(self.metrics)}
+
+
+def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
+    """As files have them: {"a.b": 1} is {"a": {"b": 1}}."""
+    found: dict[str, Any] = {}
+    for name, value in metrics.items():
+        outer, _, inner = name.partition(".")
+        if inner:
+            found.setdefault(outer, {})[inner] = value
+        else:
+            found[name] = value
+    return found
 
 
 def check(plan: Plan, events: EventStream) -> list[str]:
@@ -81,7 +111,7 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
         emulated=emulated,
-        metrics=_metrics(clients, cores, seconds) | _memory(clients, reserved),
+        metrics=_metrics(clients, cores, seconds) | _memory(clients, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
         per_core=[_core(core, clients, seconds) for core in cores],
         problems=bad,
         latency_us=ycsb.merged(clients),
@@ -135,6 +165,7 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[stats.CoreInterval]
         "mean_us": stats.ratio(latency, operations),
         "p50_us": ycsb.percentile(histogram, 50),
         "p99_us": ycsb.percentile(histogram, 99),
+        "p999_us": ycsb.percentile(histogram, 99.9),
         "max_us": max((client.number("max_us") for client in clients), default=0.0),
         "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
         "cpu_utilisation": stats.ratio(sum(core.utilisation for core in cores), len(cores)),
@@ -181,6 +212,7 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
         "accel": accel.kind,
         "mode": accel.description,
         "qemu": f"{major}.{minor}",
+        "environment": host.environment(),
     }
 
 

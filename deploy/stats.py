@@ -7,14 +7,14 @@ from typing import Any
 
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
+from deploy.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS
+from deploy.lockstat.record import ratio as ratio
 
 LOADED, DONE = "barrier-1", "barrier-2"
 
-COUNTERS = (
-    *("idle", "entries", "syscalls", "interrupts", "faults", "switches"),
-    *("lock_grabs", "lock_conflicts", "lock_spins", "lock_wait", "lock_hold"),
-    "commits",
-)
+COUNTERS = (  # of a core in the event "stats"; lib/freestanding/stat_view.c makes it
+    "idle", *CORE_COUNTERS[1:], *(f"lock_{name}" for name in LOCK_COUNTERS), "commits",
+)  # fmt: skip
 _SLACK = 0.02  # of the interval: counters of a running core are not all of one moment
 
 
@@ -60,10 +60,6 @@ class CoreInterval:
         if self.counted and not c["entries"]:
             found.append(f"{where}: the kernel was never entered")
         return found
-
-
-def ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
 
 
 def mean(values: Collection[float]) -> float:

@@ -111,9 +111,10 @@ def _fields(cursor: Cursor, prefix: str = "", base: int = 0) -> Iterator[Field]:
     for child in cursor.type.get_fields():
         offset = base + child.get_field_offsetof() // 8
         record = child.type.get_declaration()
-        name = prefix + child.spelling
+        own = "" if "(anonymous" in child.spelling else child.spelling  # of an unnamed member some versions make one up
+        name = prefix + own
         if child.type.kind in (TypeKind.RECORD, TypeKind.ELABORATED) and record.is_anonymous():
-            yield from _fields(record, f"{name}." if child.spelling else prefix, offset)
+            yield from _fields(record, f"{name}." if own else prefix, offset)
         else:
             yield Field(name, child.type.spelling, offset, child.type.get_size(), child.raw_comment or "")
 

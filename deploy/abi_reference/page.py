@@ -18,14 +18,15 @@ OBJECTS = {"UNTYPED": "Untyped", "CNODE": "CNode", "TCB": "TCB", "FRAME": "Frame
 
 def page(groups: dict[str, list[Header]]) -> str:
     errors = {c.name for headers in groups.values() for h in headers for d in h.declarations if d.kind == "list" for c in d.constants}
-    out = ["# ABI reference", "", "Generated from the public headers by `build/venv/bin/python -m deploy.abi_reference`; do not edit."]
+    out = ["<!-- SPDX-License-Identifier: BSD-2-Clause -->", "# ABI reference", "",
+           "Generated from the public headers by `build/venv/bin/python -m deploy.abi_reference`; do not edit."]
     for title, headers in groups.items():
         out += ["", f"# {title}"]
         for header in headers:
             out += ["", f"## `{header.name}`", "", *markdown(header.comment)]
             for same in _runs(header.declarations):
                 out += _section(same, errors)
-    text = "\n".join(out) + "\n"
+    text = "\n".join(out).rstrip("\n") + "\n"
     return re.sub(r"\n{3,}", "\n\n", text)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The emulator with cores in step (deploy/lockstep): their own instructions are one clock for all of them."""
+"""The emulator with cores in step (deploy/plugins): their own instructions are one clock for all of them."""
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from deploy import qemu
 from deploy.errors import Failure
 from deploy.paths import BUILD
+from deploy.plugin import arguments, plugin
 
-# The interface for plugins that versions of QEMU have, from .. before; each has a plugin in the build folder.
-INTERFACES = {1: ((7, 2), (9, 0)), 4: ((9, 2), (99, 0))}
+NAME = "lockstep"
 QUANTUM = 20  # instructions
 
 
@@ -27,10 +27,12 @@ class Mark:
     late: int  # how often, until then, a core went ahead because the others did not come
     executed: list[int]  # by each core
     kernel: list[int]  # those of them that were in the kernel
+    instructions: tuple[int, ...] = ()  # by each core, where `executed` are a modelled machine's cycles
+    transactions: dict[str, int] | None = None  # since mark 1; None where kernels have none
 
 
 def mode(cores: int) -> qemu.Accel:
-    _plugin()
+    plugin(NAME)
     here = len(os.sched_getaffinity(0))
     description = (
         f"TCG, cores in step (thread=multi with a plugin): each executes one instruction a cycle, none more than "
@@ -39,31 +41,29 @@ def mode(cores: int) -> qemu.Accel:
     return qemu.Accel("tcg", qemu.TCG_PARALLEL.arguments, description)
 
 
-def _plugin() -> Path:
-    """Its place in the build folder."""
-    found = [number for number, (first, end) in INTERFACES.items() if first <= qemu.version() < end]
-    if not found:
-        version = ".".join(map(str, qemu.version()))
-        raise Failure(f"QEMU {version} cannot let cores go in step; Debian 12's 7.2 can, and 9.2 and later")
-    return Path(f"deploy/lockstep-{found[0]}.so")
-
-
 class Marks:
-    def __init__(self, directory: Path, build: Path) -> None:
+    """What `plugin` writes at the guest's marks, and the arguments that start the emulator with it."""
+
+    def __init__(self, directory: Path, plugin: Path, options: Mapping[str, str]) -> None:
         self.file = directory / "marks"
-        plugin, out = (str(path).replace(",", ",,") for path in (build / _plugin(), self.file))
-        self.arguments = ("-plugin", f"{plugin},out={out},quantum={QUANTUM}")
+        self.arguments = arguments(plugin, {"out": str(self.file)} | dict(options))
 
     def read(self) -> list[Mark]:
         try:
             lines = [json.loads(line) for line in self.file.read_text().splitlines()]
         except (OSError, ValueError) as error:
             raise Failure(f"no clock from the emulator: {error}") from None
-        return [Mark(line["marker"], line["clock"], line["late"], line["executed"], line["kernel"]) for line in lines]
+        return [
+            Mark(
+                line["marker"], line["clock"], line["late"], line["executed"], line["kernel"], tuple(line.get("instructions", ())),
+                line.get("transactions"),
+            )
+            for line in lines
+        ]
 
 
 @contextmanager
 def marks(build: Path = BUILD) -> Iterator[Marks]:
     """For one run of the emulator, which is to be started with `arguments`."""
     with TemporaryDirectory(prefix="skerry-marks-") as name:
-        yield Marks(Path(name), build)
+        yield Marks(Path(name), build / plugin(NAME), {"quantum": str(QUANTUM)})

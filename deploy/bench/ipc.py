@@ -7,6 +7,9 @@ from typing import Any
 from deploy.bench import pingpong, reference
 from deploy.bench.regimes import BASELINE
 from deploy.errors import Failure
+from deploy.modelled import run as modelled_run
+from deploy.modelled.machine import ModelledMachine
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 
@@ -61,6 +64,7 @@ class Measured:
     emulated: bool
     rounds: int
     spread: dict[str, Spread]
+    modelled: ModelledMachine | None = None
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -72,21 +76,25 @@ class Measured:
             metrics=self.metrics | {"rounds": self.rounds}, per_core=[],
         ).to_json()
         spread = {metric(name, self.unit): [value.least, value.most] for name, value in self.spread.items()}
-        return entry | {"min_max": spread}
+        return entry | {"min_max": spread} | ({"modelled": self.modelled.to_json()} if self.modelled else {})
 
 
 def metric(name: str, unit: str) -> str:
     return f"{name}_kernel_{unit}"
 
 
-def measure(lock: str, accel: Accel, rounds: int, timeout: float) -> Measured:
-    found = pingpong.events(pingpong.machine(lock, "ipc", str(rounds)), accel, timeout)
+def measure(
+    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None
+) -> Measured:
+    target = pingpong.machine(lock, "ipc", str(rounds))
+    with modelled_run.clocks(modelled, False, target) as marks:
+        found = pingpong.events(target, accel, patience, extra=marks.arguments if marks else ())
     events = {event["name"]: event for event in found if event.kind == "pingpong"}
     missing = {EMPTY, *OPERATIONS} ^ set(events)
     if missing:
-        raise Failure(f"kernel {lock}: results do not match, of {', '.join(sorted(missing))}")
+        raise Failure(f"kernel {lock}: results do not match: {', '.join(sorted(missing))}")
     if any(event["rounds"] != rounds for event in events.values()):
-        raise Failure(f"kernel {lock}: not the {rounds} rounds that were asked for")
+        raise Failure(f"kernel {lock}: the results do not have the requested {rounds} rounds")
     # Where instructions are counted, SYSCALL is the last of the user's; cycles of it are the kernel's.
     overhead = events[EMPTY]["median"] + accel.icount
     spread = {
@@ -95,7 +103,7 @@ def measure(lock: str, accel: Accel, rounds: int, timeout: float) -> Measured:
     ways = (spread["call"], spread["reply_recv"])
     spread[ONE_WAY] = Spread(*(sum(getattr(way, which) for way in ways) / 2 for which in ("median", "least", "most")))
     unit = "instructions" if accel.icount else "cycles"
-    return Measured(lock, unit, accel.emulated, rounds, spread)
+    return Measured(lock, unit, accel.emulated, rounds, spread, modelled)
 
 
 def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from deploy.bench import reference
 from deploy.bench.ipc import ONE_WAY, OPERATIONS, Measured
 from deploy.bench.regimes import BASELINE
+from topology.model.papers import ELPHINSTONE, FIGURE_3, PETERS, PETERS_FIGURE_1
 
 
 def _cell(measured: Measured, name: str, exact: bool) -> str:
@@ -22,7 +23,7 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
     """A row for each operation; seL4's figures stand there only where instructions are counted."""
     baseline = measured[0]
     counted = baseline.unit == "instructions"
-    emulated = "  (emulated)" if baseline.emulated else ""
+    emulated = f"  (modelled: {baseline.modelled.name})" if baseline.modelled else "  (emulated)" if baseline.emulated else ""
     table = Table(
         title=f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
         title_justify="left",
@@ -42,19 +43,33 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
         if name in ("reply_recv", "slow_call", "slow_reply_recv", "signal", ONE_WAY):
             table.add_section()
         table.add_row(title, *_cells(measured, name, counted), *(_sel4(name) if counted else ()))
-    if any(one.lock in reference.FIGURE_RATIOS for one in measured):
-        table.add_row("The paper's Figure 3, in cycles of a Xeon", *published_cells(measured), style="dim")
     return table
 
 
-def published_cells(measured: Sequence[Measured]) -> list[str]:
-    """What the paper has beside each kernel's ratio: 1.03 is 3 % more than without a lock."""
-    cells = []
-    for one in measured:
-        cells.append("")
-        if one.lock != BASELINE:
-            cells.append(f"{ratio:.2f}" if (ratio := reference.FIGURE_RATIOS.get(one.lock)) else "")
-    return cells
+def published_table(measured: Sequence[Measured]) -> Table | None:
+    """The papers' ratios beside these; None where none of these regimes is in the papers."""
+    beside = [one for one in measured if one.lock in FIGURE_3]
+    if not beside:
+        return None
+    base = measured[0].spread[ONE_WAY].median
+    table = Table(
+        title=f"IPC over {BASELINE}, beside the papers, whose cycles are real machines'", title_justify="left", title_style="bold",
+        caption=_sources(beside), caption_justify="left",
+    )
+    for column in ("", "ours", ELPHINSTONE, "ours/paper", PETERS, "ours/paper"):
+        table.add_column(column, justify="right" if column else "left")
+    for one in beside:
+        ours = one.spread[ONE_WAY].median / base if base > 0 else 0.0
+        cells = []
+        for given in (FIGURE_3[one.lock].value, PETERS_FIGURE_1[one.lock].value):
+            cells += [f"{given:.2f}", f"{ours / given:.3f}" if ours else "-"]
+        table.add_row(one.lock, f"{ours:.3f}" if ours else "-", *cells)
+    return table
+
+
+def _sources(beside: Sequence[Measured]) -> str:
+    found = dict.fromkeys(paper[one.lock].source for paper in (FIGURE_3, PETERS_FIGURE_1) for one in beside)
+    return "; ".join(found) + ": a 2 x 14 Xeon E5-2683 v3, and a Core i7-4770."
 
 
 def _cells(measured: Sequence[Measured], name: str, counted: bool) -> list[str]:
@@ -82,8 +97,10 @@ def _caption(measured: Sequence[Measured], counted: bool) -> str:
     if counted:
         lines[0] += " SYSCALL is not counted, SYSRET is."
         lines.append(f"* {reference.SEL4}: for reference, not measured here.")
+    elif baseline.modelled:
+        lines.append("Modelled cycles. One core moves no line to another: half and double line costs change no figure.")
     elif baseline.emulated:
         lines.append("Emulated time: only ratios mean something, and little; --icount counts instructions.")
-    if baseline.emulated and any(one.lock == "rtm" for one in measured):
+    if baseline.emulated and not baseline.modelled and any(one.lock == "rtm" for one in measured):
         lines.append("The emulator has no transactions: rtm ran as what it falls back to, clh.")
     return "\n".join([*lines, textwrap.fill(f"Stands for {reference.FIGURE}", 120)])

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from deploy.bench import pingpong
 from deploy.errors import Failure
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from topology.units import MIB
@@ -44,8 +45,8 @@ class Measured:
         return entry | {"operations": [vars(one) for one in self.operations]}
 
 
-def measure(kernel: str, accel: Accel, timeout: float) -> Measured:
-    found = pingpong.events(pingpong.machine(kernel, "latency", memory=MEMORY), accel, timeout)
+def measure(kernel: str, accel: Accel, patience: Patience) -> Measured:
+    found = pingpong.events(pingpong.machine(kernel, "latency", memory=MEMORY), accel, patience)
     operations = [
         Operation(event["name"], event["delay"], event["response"], event["entries"])
         for event in found
@@ -53,7 +54,7 @@ def measure(kernel: str, accel: Accel, timeout: float) -> Measured:
     ]
     held = [event["longest"] for event in found if event.kind == "latency-held"]
     if not operations or len(held) != 1:
-        raise Failure(f"kernel {kernel}: no results, or not all")
+        raise Failure(f"kernel {kernel}: results are missing")
     return Measured(kernel, operations, held[0])
 
 

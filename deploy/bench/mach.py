@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,16 @@ from deploy.lockstat import source
 from deploy.lockstat.check import Check, checks
 from deploy.lockstat.record import ratio
 from deploy.lockstat.snapshot import Snapshot
+from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.run import clocks
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
+from topology.model.papers import MACH_TOTAL
 
 STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a run's key: operations in a million cycles
 BEGIN, END = "begin", "end"  # the program's snapshots
 
 
@@ -50,11 +55,13 @@ class Run:
     servers: int
     operations: int  # requests answered, or faults served
     time: int  # cycles; steps where the cores go in step
-    clock: str  # step or tsc
+    clock: str  # step, modelled or tsc
     snapshot: Snapshot
     times: list[dict[str, int]]  # of each core: wall, idle, busy cycles since it started; that asking for them took
     emulated: bool
     late: int = 0
+    modelled: ModelledMachine | None = None
+    line_factor: float = 1.0
 
     @property
     def checks(self) -> list[Check]:
@@ -85,6 +92,10 @@ class Run:
             "fallback_ratio": ratio(total.transactions.fallbacks, total.entries),
         }
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.lock, self.work.program, self.cores
+
     def to_json(self) -> dict[str, Any]:
         per_core = [
             {"cluster": 0, "core": core.cpu, "cpu_utilisation": core.utilisation, "kernel_entries": core.entries}
@@ -96,22 +107,44 @@ class Run:
         ).to_json()
         counted = {"statistics": self.snapshot.to_json(), "checks": [check.to_json() for check in self.checks]}
         told = {"tasks": self.work.tasks, "servers": self.servers, "arguments": list(self.work.numbers), "clock": self.clock}
-        return entry | told | counted | ({"steps_late": self.late} if self.late else {})
+        model = {"modelled": self.modelled.to_json(), "line_factor": self.line_factor} if self.modelled else {}
+        return entry | told | counted | model | ({"steps_late": self.late} if self.late else {})
 
 
 def measure(
-    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, timeout: float, build: Path = BUILD
+    lock: str, cores: int, work: Work, accel: Accel, stepped: bool, patience: Patience, build: Path = BUILD,
+    modelled: ModelledMachine | None = None, line_factor: float = 1.0,
 ) -> Run:
     """`stepped`: the emulator's cores go in step (in_step); else they run as they come, and the clock is the TSC."""
-    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers)
-    if not stepped:
-        return _run(lock, cores, work, accel, stress.events(target, accel, timeout, build), [])
-    with in_step.marks(build) as marks:
-        events = stress.events(target, accel, timeout, build, marks.arguments)
-        moments = marks.read()
-    if [mark.number for mark in moments] != [1, 2]:
+    target = stress.machine(f"{lock}+stat", cores, work.program, *work.numbers, modelled=modelled)
+    with clocks(modelled, stepped, target, line_factor, build) as marks:
+        events = stress.events(target, accel, patience, build, marks.arguments if marks else ())
+        moments = marks.read() if marks else []
+    if marks and [mark.number for mark in moments] != [1, 2]:
         raise Failure(f"kernel {lock}, {work.program}: the emulator did not see begin and end")
-    return _run(lock, cores, work, accel, events, moments)
+    run = _run(lock, cores, work, accel, events, moments)
+    return replace(run, clock="modelled", modelled=modelled, line_factor=line_factor) if modelled else run
+
+
+def ranges_of(runs: Iterable[Run]) -> Ranges:
+    """Under all line costs of a modelled machine; empty where there was but one."""
+    found: dict[tuple[str, str, int], list[float]] = {}
+    for run in runs:
+        found.setdefault(run.key, []).append(run.metrics["operations_per_million_cycles"])
+    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
+
+
+ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of a grab
+
+
+def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
+    """The same of each class of locks."""
+    found: dict[tuple[str, str, int, str], list[float]] = {}
+    for run in runs:
+        ratios = {name: lock.conflict_ratio for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
+        for name, value in ratios.items():
+            found.setdefault((*run.key, name), []).append(value)
+    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
 
 
 def _run(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The experiments on this machine's own cores: measured, printed, written, drawn. For the commands, one call each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from deploy.bench.scale import FIGURE_4, FIGURE_5
 from deploy.errors import Failure
 from deploy.output import Output
 from deploy.results import document
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.model import ranges
 
@@ -28,11 +29,11 @@ FIGURE_SCALE = f"Stands for {FIGURE_4}\n{FIGURE_5}"
 class Session:
     """One command's: its processors, looked at before and after; what all have in common at the end."""
 
-    def __init__(self, cores: int, output: Output) -> None:
+    def __init__(self, cores: int, output: Output, locks: Iterable[str]) -> None:
         self.output = output
         self.usable: Processors = native_host.processors()
         native_host.check_count(cores, self.usable)
-        ensure_built(output)
+        ensure_built(output, needs.natively(locks))
         self.parallel = Parallel([native_host.look(self.usable, cores)], cores)
 
     def glance(self) -> None:
@@ -86,7 +87,7 @@ def scale_command(
     """All of `bench scale --native`: table, results, plot. `wanted` are the delays of each lock."""
     from deploy.bench.native_plot import plot_scale
 
-    session = Session(max(cores), output)
+    session = Session(max(cores), output, wanted)
     entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable, session.glance)
     more: dict[str, Any] = {}
     if max(cores) > 1 and BASELINE in wanted:
@@ -105,7 +106,7 @@ def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, pi
     """All of `bench ipc --native`."""
     from deploy.bench.ipc_plot import plot_ipc
 
-    session = Session(1, output)
+    session = Session(1, output, locks)
     measured, entries = native_ipc.measure(locks, rounds, runs, output, session.usable)
     output.table(native_table.ipc(measured, entries, f"Stands for {reference.FIGURE}"))
     session.finish("bench ipc", entries, ratios=[ratios(one, measured[0]) for one in measured[1:]])
@@ -121,8 +122,8 @@ def lock_command(
 
     most = max(what.cores)
     if all(lock == BASELINE for lock in locks):
-        raise Failure(f"{BASELINE} excludes nobody; --lock names others")
-    session = Session(most, output)
+        raise Failure(f"{BASELINE} has no exclusion to measure; name other regimes with --lock")
+    session = Session(most, output, locks)
     kept = native_lock.exclusion(locks, most, entries, output, session.usable)
     idle = native_lock.idle(locks, runs, output, session.usable)
     contended = native_lock.contended(locks, what, runs, output, session.usable, session.glance)

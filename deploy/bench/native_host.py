@@ -115,6 +115,7 @@ def describe(usable: Processors, parallel: Parallel, no_transactions: str | None
     found: dict[str, Any] = {
         "cpu": host.cpu().model,
         "cores": host.cpu().cores,
+        "environment": host.environment(),
         "kernel": platform.release(),
         "mode": f"native: the hosted port, a thread for each core, on processors {', '.join(map(str, numbers))}",
         "processors": list(numbers),

@@ -7,6 +7,8 @@ from typing import Any
 
 from deploy.errors import Failure
 from deploy.paths import BUILD
+from deploy.setup import needs
+from deploy.setup.build import require
 
 FOLDER = BUILD / "cluster-kernel" / "bench"
 CORES = "bench-cores"
@@ -19,6 +21,7 @@ def of_kernel(kernel: str) -> str:
 
 
 def run(name: str, *bench: str, **options: int | str) -> dict[str, Any]:
+    require(needs.native(name))
     command = [str(FOLDER / name), *bench, *(f"{key}={value}" for key, value in options.items())]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
@@ -57,8 +60,9 @@ def check(name: str, found: dict[str, Any]) -> None:
         if transactions["committed"] + expected != entries:
             raise Failure(f"{name}: {transactions['committed']} commits and {expected} fallbacks are not {entries} entries")
         aborted = sum(transactions["aborted"].values())
-        if transactions["begun"] != transactions["committed"] + aborted:
-            raise Failure(f"{name}: {transactions['begun']} transactions were begun, other many ended")
+        begun, ended = transactions["begun"], transactions["committed"] + aborted
+        if begun != ended:
+            raise Failure(f"{name}: begun transactions ({begun}) != committed + aborted ({ended})")
     else:
         expected = entries
     if grabs != expected:

@@ -51,7 +51,8 @@ def _runs(entries: Sequence[Entry]) -> str:
     """How often; and where others were in the way."""
     runs, disturbed = max(e["runs"] for e in entries), sum(e["disturbed_runs"] for e in entries)
     again = f" {disturbed} more had to share a processor, and do not count where there are enough others." if disturbed else ""
-    return f"Medians of {runs} runs, least..most in brackets; TSC cycles.{again}"
+    of = f"Medians of {runs} runs, least..most in brackets" if runs > 1 else "One run"
+    return f"{of}; TSC cycles.{again}"
 
 
 def idle(entries: Sequence[Entry], stands_for: str) -> Table:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs apps/pingpong: one core, and the program in the place of the root task."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from deploy.boot import Options, boot
@@ -8,6 +9,7 @@ from deploy.deployment import Deployment, Program
 from deploy.events import Event
 from deploy.expand import Plan, plan
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 
@@ -23,8 +25,8 @@ def machine(kernel: str, *arguments: str, memory: int = default_memory(1)) -> Pl
     return target
 
 
-def events(target: Plan, accel: Accel, timeout: float, build: Path = BUILD) -> list[Event]:
+def events(target: Plan, accel: Accel, patience: Patience, build: Path = BUILD, extra: Sequence[str] = ()) -> list[Event]:
     """All that the program reports until it is done."""
-    with boot(target, Options(accel, timeout=timeout, medium="kernel", build=build)) as run:
+    with boot(target, Options(accel, patience=patience, medium="kernel", build=build, extra=tuple(extra))) as run:
         run.wait_done()
         return run.events.events

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Redis under YCSB in the machine, on 1 to n cores under each lock; the papers' macrobenchmark."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,17 +16,20 @@ from deploy.deployment import STACKS
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import plan
+from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.run import LOAD, clocks
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from deploy.stats import CoreInterval, between, mean, ratio
 from topology.errors import InputError
-from topology.machine import Shape
+from topology.machine import Shape, default_memory
 
 LAYOUT = "spanning"
 RECORDS, OPERATIONS, CLIENTS, CORES = 1000, 1000, 2, "1,2,4"
 PER = 1_000_000  # cycles, of throughputs in a clock that is no real machine's
-STEP, COUNTED, TSC = "step", "instructions", "tsc"  # what a cycle is; see NOTES in redis_table.py
+STEP, MODELLED, COUNTED, TSC = "step", "modelled", "instructions", "tsc"  # what a cycle is; see NOTES in redis_table.py
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Point:
     result: Result
     cores: tuple[Core, ...]
     late: int = 0
+    line_factor: float = 1.0  # of a modelled machine's line costs
 
     @property
     def lock(self) -> str:
@@ -76,6 +80,10 @@ class Point:
     @property
     def size(self) -> int:
         return self.result.cores
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.stack, self.lock, self.size
 
     @property
     def operations(self) -> float:
@@ -120,7 +128,19 @@ class Point:
         mine = {(core.cluster, core.core): core.to_json() for core in self.cores}
         per_core = [entry | mine[entry["cluster"], entry["core"]] for entry in self.result.per_core]
         entry = replace(self.result, metrics=self.metrics, per_core=per_core).to_json()
-        return entry | {"stack": self.stack, "clock": self.clock} | ({"steps_late": self.late} if self.late else {})
+        factor = {"line_factor": self.line_factor} if self.clock == MODELLED else {}
+        return entry | {"stack": self.stack, "clock": self.clock} | factor | ({"steps_late": self.late} if self.late else {})
+
+
+Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a point's key: throughput
+
+
+def ranges_of(points: Iterable[Point]) -> Ranges:
+    """Under all line costs of a modelled machine; empty where there was but one."""
+    found: dict[tuple[str, str, int], list[float]] = {}
+    for point in points:
+        found.setdefault(point.key, []).append(point.throughput)
+    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
 
 
 @dataclass(frozen=True)
@@ -134,19 +154,25 @@ class Request:
     records: int = RECORDS
     operations: int = OPERATIONS
     clients: int = CLIENTS
-    timeout: float = 300.0
+    patience: Patience = Patience()
+    modelled: ModelledMachine | None = None
+    factors: Sequence[float] = (1.0,)  # of the modelled machine's line costs
+    think: int = 0  # microseconds, the mean, that a client pauses before an operation
 
-    def job(self, lock: str, cores: int, stack: str) -> Comparison:
-        shape = comparison.with_room(Shape(1, cores), None, self.records, self.clients, stack)
+    def job(self, lock: str, cores: int, stack: str, factor: float = 1.0) -> Comparison:
+        places = self.modelled.exactly(cores, default_memory(cores)) if self.modelled else Shape(1, cores)
+        shape = comparison.with_room(places, None, self.records, self.clients, stack)
         return Comparison(
             shape=shape, layouts=(LAYOUT,), workloads=(self.workload,), lock=lock, records=self.records,
-            operations=self.operations, clients=self.clients, timeout=self.timeout, medium="kernel", stack=stack,
+            operations=self.operations, clients=self.clients, patience=self.patience, medium="kernel", stack=stack,
+            modelled=self.modelled, line_factor=factor, think=self.think,
         )
 
     def jobs(self) -> list[Comparison]:
         """One for each boot. A kernel without a lock runs on one core only."""
         return [
-            self.job(lock, cores, stack)
+            self.job(lock, cores, stack, factor)
+            for factor in self.factors
             for stack in self.stacks
             for cores in self.cores
             for lock in self.locks
@@ -163,20 +189,25 @@ def stacks(text: str) -> list[str]:
 
 
 def measure(
-    job: Comparison, accel: Accel, stepped: bool, on_event: Callable[[Event], None] | None = None, build: Path = BUILD
+    job: Comparison, accel: Accel, stepped: bool, on_event: Callable[[Event], None] | None = None, build: Path = BUILD,
+    counting: bool = True,
 ) -> Point:
-    """One boot. `stepped`: the emulator's cores go in step, and that is the clock."""
+    """One boot. `stepped`: the emulator's cores go in step, or by the model, and that is the clock.
+
+    `counting`: by kernels that count; else entries are not known.
+    """
     workload = job.workloads[0]
-    what = plan(job.deployment(LAYOUT, workload))
+    what = plan(job.deployment(LAYOUT, workload, counting))  # what a core does in the kernel is the question
     with ExitStack() as stack:
-        marks = stack.enter_context(in_step.marks(build)) if stepped else None
+        marks = stack.enter_context(clocks(job.modelled, stepped, what, job.line_factor, build, priced=LOAD))
         options = Options(
-            accel, job.timeout, job.medium, binary=job.binary, build=build, on_event=on_event,
+            accel, job.patience, job.medium, binary=job.binary, build=build, on_event=on_event,
             extra=marks.arguments if marks else (),
         )
         machine = stack.enter_context(boot(what, options))
         result = comparison.finish(machine, f"{job.lock}, {job.shape.cpus} cores, stack {job.stack}")
         result.metrics |= _stack_memory(machine)
+        result.modelled = job.modelled.to_json() if job.modelled else None
         cores = [core for cluster in what.cluster_map.clusters for core in between(machine.events, cluster.number)]
         if marks:
             return _stepped(job, result, cores, marks.read())
@@ -204,7 +235,8 @@ def _stepped(job: Comparison, result: Result, cores: Sequence[CoreInterval], mar
         busy, kernel = (getattr(after, of)[core.cpu] - getattr(before, of)[core.cpu] for of in ("executed", "kernel"))
         entries, interrupts = core.counters["entries"], core.counters["interrupts"]
         found.append(Core(core.cluster, core.cpu, time, busy, kernel, entries, interrupts))
-    return Point(job.stack, STEP, result, tuple(found), after.late - before.late)
+    clock = MODELLED if job.modelled else STEP
+    return Point(job.stack, clock, result, tuple(found), after.late - before.late, job.line_factor)
 
 
 def _stack_memory(machine: Run) -> dict[str, float]:

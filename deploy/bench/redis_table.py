@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from deploy.bench.redis import COUNTED, PER, STEP, TSC, Point
+from deploy.bench.redis import COUNTED, MODELLED, PER, STEP, TSC, Point, Ranges
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
@@ -17,11 +17,13 @@ FIGURES = (
     "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
 )
 NOTES = {
-    STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (deploy/lockstep), programs "
+    STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (deploy/plugins), programs "
     "between two kernel entries as far ahead as they like. So this shows cores that queue for the lock by the "
     "instructions for which it is held, by kernels that count and so hold it longer; not what moving cache lines "
     "costs. Timers go by the host's time: the slower it emulates, the more of their interrupts fall on an operation. "
     "Compare figures of one run with each other. Operations/s are the host's pace.",
+    MODELLED: "Modelled: every core has a clock in cycles of the machine file, and lines that move cost what it says. Kernels "
+    "count here, so that they read the clock while they hold the lock. Compare figures of one run with each other.",
     COUNTED: "Emulated: one clock counts the instructions of all cores, which run in turns; a core that waits for its "
     "turn counts as busy. Instructions for an operation are exact; throughput over cores is not shown by this.",
     TSC: "Cycles of the TSC. Under an emulator they are the host's time: then only ratios of one run mean something.",
@@ -29,8 +31,8 @@ NOTES = {
 FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transactions, as no emulator's has."
 
 
-def tables(points: Sequence[Point]) -> list[Table]:
-    found = [_throughput([p for p in points if p.stack == stack]) for stack in dict.fromkeys(p.stack for p in points)]
+def tables(points: Sequence[Point], ranged: Ranges = {}) -> list[Table]:
+    found = [_throughput([p for p in points if p.stack == stack], ranged) for stack in dict.fromkeys(p.stack for p in points)]
     found.append(_details(points))
     notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]
     found[-1].caption = "\n".join(textwrap.fill(note, 112) for note in notes)
@@ -39,10 +41,12 @@ def tables(points: Sequence[Point]) -> list[Table]:
 
 
 def _title(text: str, points: Sequence[Point]) -> str:
+    if modelled := points[0].result.modelled:
+        return f"{text}  (modelled: {modelled['machine']})"
     return text + ("  (emulated)" if points[0].result.emulated else "")
 
 
-def _throughput(points: Sequence[Point]) -> Table:
+def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:
     locks = list(dict.fromkeys(point.lock for point in points))
     at = {(point.size, point.lock): point for point in points}
     title = _title(f"lwIP {_where(points[0].stack)}: operations in {PER:,} cycles, all cores together", points)
@@ -51,8 +55,14 @@ def _throughput(points: Sequence[Point]) -> Table:
         table.add_column(column, justify="right")
     for size in sorted({point.size for point in points}):
         found = [at.get((size, lock)) for lock in locks]
-        table.add_row(str(size), *[f"{point.throughput:.2f}" if point else "-" for point in found])
+        table.add_row(str(size), *[_with_range(point, ranged) if point else "-" for point in found])
     return table
+
+
+def _with_range(point: Point, ranged: Ranges) -> str:
+    """In brackets: under half and double line costs."""
+    least, most = ranged.get(point.key, (0.0, 0.0))
+    return f"{point.throughput:.2f}" + (f" [{least:.2f}..{most:.2f}]" if most else "")
 
 
 def _where(stack: str) -> str:

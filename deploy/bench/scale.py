@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Independent ping-pong on every core with exponential delays, by apps/pingpong in the place of the root task."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from deploy.bench import in_step
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan, plan
+from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.run import POINTS, clocks
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from deploy.stats import ratio
 from topology.errors import InputError
+from topology.grouping import check_named
 from topology.machine import Shape, default_memory
 
 DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth
@@ -47,10 +50,12 @@ class Point:
     cores: int
     delay: float  # that was asked for
     time: int  # cycles; instructions where the clock counts those
-    clock: str  # what `time` is: step (the emulator's, cores in step) or tsc
+    clock: str  # what `time` is: step (the emulator's, cores in step), modelled (the machine file's cycles) or tsc
     per_core: list[dict[str, Any]]  # as the program reports
     emulated: bool
     late: int = 0
+    line_factor: float = 1.0
+    transactions: Mapping[str, int] | None = None  # of a modelled machine under rtm: how they ended
 
     def total(self, name: str) -> int:
         return sum(core[name] for core in self.per_core)
@@ -83,17 +88,22 @@ class Point:
             "kernel_entries": self.entries,
             "cycles": self.time,
         }
+        if self.clock == "modelled":
+            found["instructions"] = sum(core.get("instructions", 0) for core in self.per_core)
         if self._knows_idle:
             found["cpu_utilisation"] = 1 - ratio(sum(self._idle(core) for core in self.per_core), self.cores)
         if self.counted:
             found["lock_conflict_ratio"] = self.conflicts
             found["fallback_ratio"] = ratio(self.total("fallbacks"), self.total("entries"))
+        if ended := self.transactions:
+            found["fallback_ratio"] = ratio(ended["fallbacks"], ended["fallbacks"] + ended["committed"])
+            found["abort_ratio"] = ratio(sum(count for name, count in ended.items() if name.startswith("aborted_")), ended["begun"])
         return found
 
     @property
     def _knows_idle(self) -> bool:
         """The program sees the counters of its own cluster only; the emulator sees all."""
-        return self.clock == "step" or self.clusters == 1
+        return self.clock != "tsc" or self.clusters == 1
 
     def _idle(self, core: dict[str, Any]) -> float:
         """Share of the time; where cores are in step their clocks may be off by a delay at both ends."""
@@ -119,7 +129,24 @@ class Point:
             layout=self.layout, lock=self.lock, workload="scale", clusters=self.clusters, cores=self.cores,
             emulated=self.emulated, metrics=self.metrics, per_core=[self._core(core) for core in self.per_core],
         ).to_json()
-        return entry | {"clock": self.clock} | ({"steps_late": self.late} if self.late else {})
+        factor = {"line_factor": self.line_factor} if self.clock == "modelled" else {}
+        ended = {"transactions": dict(self.transactions)} if self.transactions else {}
+        return entry | {"clock": self.clock} | factor | ended | ({"steps_late": self.late} if self.late else {})
+
+
+Key = tuple[str, str, int, float]  # lock, layout, cores, delay
+
+
+def key_of(point: Point) -> Key:
+    return point.lock, point.layout, point.cores, point.delay
+
+
+def ranges_of(points: Iterable[Point]) -> dict[Key, tuple[float, float]]:
+    """Least and most throughput of each point under several line costs; empty where there was but one."""
+    found: dict[Key, list[float]] = {}
+    for point in points:
+        found.setdefault(key_of(point), []).append(point.throughput)
+    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
 
 
 @dataclass(frozen=True)
@@ -133,19 +160,30 @@ class Request:
     layout: str = "spanning"
     sockets: int = 1
     statistics: bool = False
+    modelled: ModelledMachine | None = None
+    line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
+    section: int = 0  # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
+    plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (plugins/modelled/plugin.c)
 
     @property
     def points(self) -> int:
         return len(self.cores) * len(self.delays)
 
 
-def machine(request: Request, unit: str) -> Plan:
+def _shape(request: Request) -> Shape:
     most = max(request.cores)
+    if request.modelled:
+        return request.modelled.shape(most, default_memory(request.modelled.cores_per_socket))
     if most % request.sockets:
         raise InputError("--sockets", f"{most} cores do not divide into {request.sockets} sockets")
     each = most // request.sockets
+    return Shape(request.sockets, each, default_memory(each))
+
+
+def machine(request: Request, unit: str) -> Plan:
+    check_named(request.layout)
     target = plan(Deployment(
-        name="bench-scale", shape=Shape(request.sockets, each, default_memory(each)), layout=request.layout,
+        name="bench-scale", shape=_shape(request), layout=request.layout,
         lock=request.lock, statistics=request.statistics, network=False, shutdown="never",
         programs=(Program("pingpong", barrier=False),),
     ))
@@ -161,20 +199,23 @@ def machine(request: Request, unit: str) -> Plan:
         cluster.root = "pingpong"
     each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
     delays = ",".join(f"{delay:.0f}" for delay in request.delays)
-    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays]
+    section = [str(request.section)] if request.section else []
+    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section]
     return target
 
 
 def measure(
-    request: Request, accel: Accel, stepped: bool, timeout: float, on_point: Callable[[], None] = lambda: None,
+    request: Request, accel: Accel, stepped: bool, patience: Patience, on_point: Callable[[], None] = lambda: None,
     build: Path = BUILD,
 ) -> list[Point]:
     """`stepped`: the emulator's cores go in step; else the clock is the TSC."""
     target = machine(request, "instructions" if accel.emulated else "cycles")
     with ExitStack() as stack:
-        marks = stack.enter_context(in_step.marks(build)) if stepped else None
+        marks = stack.enter_context(clocks(
+            request.modelled, stepped, target, request.line_factor, build, request.plugin, POINTS
+        ))
         options = Options(
-            accel, timeout=timeout, medium="kernel", build=build, extra=marks.arguments if marks else (),
+            accel, patience=patience, medium="kernel", build=build, extra=marks.arguments if marks else (),
             on_event=lambda event: on_point() if event.kind == "scale" else None,
         )
         run = stack.enter_context(boot(target, options))
@@ -184,24 +225,30 @@ def measure(
     wanted = [(n, delay) for n in request.cores for delay in request.delays]
     sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
     if sizes != [(n, round(delay)) for n, delay in wanted]:
-        raise Failure(f"kernel {request.lock}: not the points that were asked for")
+        raise Failure(f"kernel {request.lock}: the results do not have the requested points")
     if stepped and [mark.number for mark in moments] != [1, 2] * len(groups):
         raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
     clusters = len(target.cluster_map.clusters)
     points = []
     for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
-        time, late = end["cycles"], 0
+        time, late, transactions = end["cycles"], 0, None
         per_core = [dict(core.data) for core in cores]
         if stepped:
             before, after = moments[2 * place : 2 * place + 2]
             time, late = after.clock - before.clock, after.late - before.late
+            transactions = after.transactions
             for core in per_core:
                 core["idle"] = time - (after.executed[core["cpu"]] - before.executed[core["cpu"]])
+                if after.instructions:
+                    core["instructions"] = after.instructions[core["cpu"]] - before.instructions[core["cpu"]]
         if time <= 0 or any(core["rounds"] <= 0 for core in per_core):
             raise Failure(f"kernel {request.lock}, {n} cores, delay {delay:g}: no time passed, or a core did nothing")
-        clock = "step" if stepped else "tsc"
+        clock = "modelled" if request.modelled else "step" if stepped else "tsc"
         points.append(
-            Point(request.lock, request.layout, clusters, n, delay, time, clock, per_core, accel.emulated, late)
+            Point(
+                request.lock, request.layout, clusters, n, delay, time, clock, per_core, accel.emulated, late,
+                request.line_factor, transactions,
+            )
         )
     return points
 

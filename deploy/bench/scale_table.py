@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from deploy.bench import in_step
-from deploy.bench.scale import FIGURE_4, FIGURE_5, Point, figure_5_delays
+from deploy.bench.scale import FIGURE_4, FIGURE_5, Key, Point, figure_5_delays, key_of
 from deploy.bench.scale_fit import Model, models
 from topology.model import repairman
 from topology.model.fit import Fit, Parameter
 
 UNIT = 1000  # cycles
 Fits = Mapping[tuple[str, float], Fit]
+Ranges = Mapping[Key, tuple[float, float]]
 
 NOTES = {
     "step": (
@@ -22,11 +23,15 @@ NOTES = {
         "show what moving cache lines costs: no collapse of a ticket lock, no second socket, no transactions.\n"
         "Compare figures of one run with each other, and with no real machine's."
     ),
+    "modelled": (
+        "Cycles of the modelled machine. Below a figure, in brackets: its range when what lines cost that move between\n"
+        "cores is halved and doubled. What the model leaves out: docs/modelled.md."
+    ),
     "tsc": "Cycles of the TSC; one virtual core on each of the host's.",
 }
 
 
-def tables(points: Sequence[Point], fits: Fits) -> list[Table]:
+def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) -> list[Table]:
     """Those for which there are points."""
     locks = list(dict.fromkeys(point.lock for point in points))
     delays = sorted({point.delay for point in points})
@@ -35,9 +40,9 @@ def tables(points: Sequence[Point], fits: Fits) -> list[Table]:
         mine = [point for point in points if point.lock == lock]
         if len(delays) == 1 and len(locks) > 1 or {point.delay for point in mine} != set(delays):
             continue
-        found.append(_delays(mine, fits))
+        found.append(_delays(mine, fits, ranged or {}))
     for delay in shared_delays(points):
-        found.append(_locks([point for point in points if point.delay == delay], fits))
+        found.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
     found[-1].caption = f"{NOTES[points[0].clock]}\n{_figures(points)}"
     found[-1].caption_justify = "left"
     return found
@@ -64,33 +69,35 @@ def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table
     return table
 
 
-def _cell(point: Point | None) -> str:
+def _cell(point: Point | None, ranged: Ranges) -> str:
     if point is None:
         return "-"
     value = f"{UNIT * point.throughput:.3f}"
+    if found := ranged.get(key_of(point)):
+        value += f"\n({UNIT * found[0]:.3f} to {UNIT * found[1]:.3f})"
     return f"{value}  {point.conflicts:.1%} conflicts" if point.counted else value
 
 
-def _delays(points: Sequence[Point], fits: Fits) -> Table:
+def _delays(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     lock = points[0].lock
     delays = sorted({point.delay for point in points})
     at = {(point.cores, point.delay): point for point in points}
     table = _table(points, lock, [f"delay {delay:g}" for delay in delays])
     for cores in sorted({point.cores for point in points}):
-        table.add_row(str(cores), *[_cell(at.get((cores, delay))) for delay in delays])
+        table.add_row(str(cores), *[_cell(at.get((cores, delay)), ranged) for delay in delays])
     found = [fits.get((lock, delay)) for delay in delays]
     _fit_rows(table, found)
     _model_rows(table, found, models(fits).get(lock))
     return table
 
 
-def _locks(points: Sequence[Point], fits: Fits) -> Table:
+def _locks(points: Sequence[Point], fits: Fits, ranged: Ranges) -> Table:
     delay = points[0].delay
     locks = list(dict.fromkeys(point.lock for point in points))
     at = {(point.cores, point.lock): point for point in points}
     table = _table(points, f"Delay {delay:g}", locks)
     for cores in sorted({point.cores for point in points}):
-        table.add_row(str(cores), *[_cell(at.get((cores, lock))) for lock in locks])
+        table.add_row(str(cores), *[_cell(at.get((cores, lock)), ranged) for lock in locks])
     _fit_rows(table, [fits.get((lock, delay)) for lock in locks])
     return table
 

@@ -10,28 +10,31 @@ from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.events import EventStream
 from deploy.expand import Plan, plan
+from deploy.modelled.machine import ModelledMachine
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 
 MESSAGES, MEMORY = "messages", "memory"
 
 
-def machine(kernel: str, cores: int, program: str, *numbers: int) -> Plan:
+def machine(kernel: str, cores: int, program: str, *numbers: int, modelled: ModelledMachine | None = None) -> Plan:
     """`numbers` as apps/stress/main.c takes them."""
+    shape = modelled.exactly(cores, default_memory(modelled.cores_per_socket)) if modelled else Shape(1, cores, default_memory(cores))
     lock, _, statistics = kernel.partition("+")
     application = Program("stress", args=(program, *map(str, numbers)), barrier=False)
     target = plan(Deployment(
-        name=f"bench-mach-{program}", shape=Shape(1, cores, default_memory(cores)), layout="spanning", lock=lock,
+        name=f"bench-mach-{program}", shape=shape, layout="spanning", lock=lock,
         statistics=bool(statistics), programs=(application,), network=False, shutdown="never",
     ))
     target.cluster_map.clusters[0].root = "stress"
     return target
 
 
-def events(target: Plan, accel: Accel, timeout: float, build: Path = BUILD, extra: Sequence[str] = ()) -> EventStream:
+def events(target: Plan, accel: Accel, patience: Patience, build: Path = BUILD, extra: Sequence[str] = ()) -> EventStream:
     """All that the program reports until it is done."""
-    options = Options(accel, timeout=timeout, medium="kernel", build=build, extra=tuple(extra))
+    options = Options(accel, patience=patience, medium="kernel", build=build, extra=tuple(extra))
     with boot(target, options) as run:
         run.wait_done()
         return run.events

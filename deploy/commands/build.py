@@ -4,20 +4,42 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
+import typer
+
+from deploy import process
+from deploy.completion import files
 from deploy.output import Json, Output, Quiet, version
-from deploy.paths import BUILD
+from deploy.paths import BUILD, ROOT
+from deploy.setup import examples, needs
 from deploy.setup.build import ensure_built
 
+Example = Annotated[
+    str | None,
+    typer.Argument(metavar="[EXAMPLE]", help="Only a program of examples/, by its folder.", shell_complete=files()),
+]
 
-def build(quiet: Quiet = False, json: Json = None) -> None:
+
+def build(example: Example = None, quiet: Quiet = False, json: Json = None) -> None:
     """Set up and build everything: Debian packages, third-party sources, kernel images, programs.
 
-    Can be run at any time; where nothing is to do it takes a second or two.
+    It takes a second or two if everything is up to date. With a folder of examples/, what this program needs is set up
+    and the folder's build.sh makes it, from Debian's sources and with `skerry cc`.
     """
     output = Output(quiet, json)
     start = time.monotonic()
-    ensure_built(output)
+    if example is None:
+        ensure_built(output, needs.EVERYTHING)
+        made = BUILD
+    else:
+        process.heed_signals()
+        name = examples.named(example)
+        examples.ensure(output, name)
+        made = examples.EXAMPLES / name
     seconds = time.monotonic() - start
-    output.line(f"Built in {seconds:.1f} s: {BUILD}")
-    output.results({"skerry": version(), "command": "build", "build": str(BUILD), "seconds": round(seconds, 3)})
+    output.line(f"Built in {seconds:.1f} s: {made}")
+    if example is not None:
+        for deployment in sorted(made.glob("*.toml")):
+            output.line(f"To run it: ./skerry run {deployment.relative_to(ROOT)}")
+    output.results({"skerry": version(), "command": "build", "build": str(made), "seconds": round(seconds, 3)})

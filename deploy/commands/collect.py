@@ -19,12 +19,12 @@ from topology.errors import InputError
 def collect(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="IMAGE LOG...", help="Images that were booted, each followed by what its machine wrote."),
+        typer.Argument(metavar="IMAGE LOG...", help="Booted images, each followed by the log of its machine."),
     ],
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Turn what machines wrote on their serial ports into results, as `compare` writes them.
+    """Turn the serial logs of real machines into results, as `compare` writes them.
 
     Each log must hold a whole run of its image, from power-on until it is done. The first layout is set beside the others.
     """

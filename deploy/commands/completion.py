@@ -20,7 +20,10 @@ Shell = Annotated[
 def completion(context: typer.Context, shell: Shell) -> None:
     """Print a shell's script that completes commands, options and their values. For the shell that runs:
 
-    bash: eval "$(./skerry completion bash)"   zsh: the same with zsh   fish: ./skerry completion fish | source
+    \b
+    bash  eval "$(./skerry completion bash)"
+    zsh   eval "$(./skerry completion zsh)"
+    fish  ./skerry completion fish | source
     """
     if shell not in completions.SHELLS:
         raise InputError(f"'{shell}'", f"not one of {', '.join(completions.SHELLS)}")

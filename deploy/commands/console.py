@@ -12,20 +12,20 @@ from deploy.domains.options import URI, Cluster, Connect, OptionalName
 from deploy.errors import Failure
 from deploy.output import Output, Quiet
 
-Force = Annotated[bool, typer.Option("--force", help="Take it from whoever else has it.")]
+Force = Annotated[bool, typer.Option("--force", help="Take the console from another client.")]
 
 
 def console(
     name: OptionalName = None, connect: Connect = URI, cluster: Cluster = None, force: Force = False, quiet: Quiet = False
 ) -> None:
-    """Attach to a deployment's console; Ctrl-] leaves. `skerry logs` has what was said before."""
+    """Attach to a deployment's console; Ctrl-] leaves. `skerry logs` has earlier output."""
     output = Output(quiet)
     with Connection(connect) as host:
         one = deployed.pick(host, name)
         member = one.member(cluster)
         if not member.is_active():
             word = member.word(one.events())
-            raise Failure(f"{member.domain} does not run ({word}); skerry logs {one.name} prints what it said")
+            raise Failure(f"{member.domain} does not run ({word}); skerry logs {one.name} prints its output")
         which = f"cluster {member.record.machine} of {one.name}" if member.record.machines > 1 else one.name
         Console(member, force).attach(lambda: output.step(f"Console of {which}; Ctrl-] leaves"))
         output.step("")

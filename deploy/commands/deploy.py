@@ -16,6 +16,8 @@ from deploy.domains.machines import arrange
 from deploy.domains.options import URI, Connect
 from deploy.expand import Plan
 from deploy.output import Json, Output, Quiet, version
+from deploy.patience import Patience
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
@@ -49,20 +51,21 @@ def deploy(
     accel: options.Accel = "auto",
     what: Plan,
     uefi: options.Uefi = False,
-    timeout: options.Timeout = 120.0,
+    timeout: options.Timeout = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Make a deployment run as a domain of libvirt, or as one for each cluster, and say where its instances are.
 
-    Nothing happens to one that runs already and has not changed; one that has changed is restarted with --replace.
+    A running deployment is left alone if it has not changed; --replace restarts one that has.
     """
     process.heed_signals()
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
     _check(what, name, bridge, storage)
     arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
-    ensure_built(output)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
+    needed = needs.of_map(what.cluster_map, what.own) | needs.DEPLOY
+    ensure_built(output, needed)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
     with Connection(connect) as host:
         mode = accelerators.choose(host, accel, len(what.machine.cores))
         folder = PurePosixPath(storage) if storage else None
@@ -75,7 +78,7 @@ def deploy(
         output.line(f"{done.said}.")
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
-                wait_ready(done.deployed, what, timeout, update)
+                wait_ready(done.deployed, what, Patience(limit=timeout), update)
         _tell(output, done, "serves" if wait else "will serve")
         output.results({
             "skerry": version(),

@@ -11,7 +11,7 @@ from deploy.output import Json, Output, Quiet, version
 
 
 def doctor(quiet: Quiet = False, json: Json = None) -> None:
-    """Say what this machine offers, what of it will be used, and why not the rest.
+    """Show what this machine offers, what Skerry will use of it, and why not the rest.
 
     Changes nothing. With a built tree, KVM is judged by booting the real image.
     """

@@ -16,20 +16,23 @@ from deploy.fuzz import corpus as corpora
 from deploy.fuzz import minimise as minimising
 from deploy.fuzz.run import Limits, State
 from deploy.fuzz.run import fuzz as run_fuzzers
-from deploy.fuzz.target import build
+from deploy.fuzz.target import KERNEL, NAMES, build
 from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet, version
 from deploy.process import heed_signals
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 
 SECONDS = 60  # without --time and --runs
+DEFAULT_REGIME = "clh"
 SAID_EVERY = 20.0  # seconds, where there is no terminal
 
-Regime = Annotated[str, typer.Option("--regime", metavar="REGIME", help=f"Lock regime of the kernel: {', '.join(REGIMES)}.")]
+What = Annotated[str, typer.Option("--target", metavar="NAME", help=f"What to fuzz: {', '.join(NAMES)}.")]
+Regime = Annotated[str | None, typer.Option("--regime", metavar="REGIME", help=f"Lock regime of the kernel ({DEFAULT_REGIME}): {', '.join(REGIMES)}.")]
 Time = Annotated[int | None, typer.Option("--time", metavar="S", min=1, help=f"Seconds ({SECONDS}).")]
 Runs = Annotated[int | None, typer.Option("--runs", metavar="N", min=1, help="Runs of all jobs, in place of a time.")]
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Processes, which share what they learn (1).")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="Parallel processes that share a corpus (1).")]
 Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=1, max=2**31 - 1, help="Of the mutations; else any.")]
 Corpus = Annotated[
     Path | None, typer.Option("--corpus", metavar="DIR", help="Where inputs that reach something new are kept.")
@@ -38,7 +41,8 @@ Merge = Annotated[bool, typer.Option("--merge", help="Take what was learned into
 
 
 def fuzz(
-    regime: Regime = "clh",
+    what: What = KERNEL,
+    regime: Regime = None,
     seconds: Time = None,
     runs: Runs = None,
     jobs: Jobs = 1,
@@ -50,36 +54,44 @@ def fuzz(
 ) -> None:
     """Make arbitrary sequences of system calls, interrupts and faults on several cores of a kernel in a process.
 
-    After each step all invariants are checked, under ASan and UBSan. A find is minimised and kept, with the command
+    After each step all invariants are checked, under ASan and UBSan. Another target is one of the readers of
+    foreign bytes: maps, program images, archives, ACPI tables, boot information, messages between managers. A find is minimised and kept, with the command
     that replays it; the exit status is 1 then.
     """
     output = Output(quiet, json)
     if seconds and runs:
-        raise InputError("--time, --runs", "one of them")
+        raise InputError("--time, --runs", "at most one of the two is allowed")
+    if what not in NAMES:
+        raise InputError(f"--target {what}", f"not one of {', '.join(NAMES)}")
+    if regime and regime not in REGIMES:
+        raise InputError(f"--regime {regime}", f"not one of {', '.join(REGIMES)}")
+    if regime and what != KERNEL:
+        raise InputError(f"--regime {regime}", f"the kernel has regimes, {what} has none")
     if corpus and corpus.exists() and not corpus.is_dir():
         raise InputError(f"--corpus {corpus}", "not a folder")
     heed_signals()
-    ensure_built(output)
-    target = build(output, regime)
+    ensure_built(output, needs.FUZZ)
+    target = build(output, what, regime or DEFAULT_REGIME)
     learned = corpus or target.folder / "corpus"
     seed = seed or random.randrange(1, 2**31)
     began = time.monotonic()
     limits = Limits(seconds or SECONDS, runs)
     amount = f"{runs} runs" if runs else f"{limits.seconds} s"
-    with output.progress(f"Fuzzing {regime} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
+    with output.progress(f"Fuzzing {target.title} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
         state, find = run_fuzzers(target, learned, limits, jobs, seed, _shower(output, update, bool(runs)))
     result: dict[str, Any] = {
-        "regime": regime, "seed": seed, "jobs": jobs, "seconds": round(time.monotonic() - began, 1),
+        "target": target.name, "regime": target.regime or None, "seed": seed, "jobs": jobs, "seconds": round(time.monotonic() - began, 1),
         "runs": state.runs, "branches": state.coverage, "features": state.features, "corpus": state.corpus,
     }
-    output.line(f"{regime}: {state}")
+    output.line(f"{target.title}: {state}")
     if find:
         with output.progress("Minimising what was found"):
             path, before, after = minimising.minimise(target, find)
+        unit = "steps" if target.regime else "bytes"
         command = f"{target.replay} -v {path}"
         result["find"] = {"reason": find.reason, "input": str(path), "records": after, "replay": command}
         output.line(f"found: {find.reason}")
-        output.line(f"input: {path} ({after} steps, minimised from {before})")
+        output.line(f"input: {path} ({after} {unit}, minimised from {before})")
         output.line(f"replay: {command}")
     elif merge:
         with output.progress("Merging into the repository's corpus"):

@@ -15,7 +15,11 @@ from deploy.deployment import DEFAULT
 from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
 from deploy.output import Json, Output, Quiet, version
+from deploy.qemu import BINARY, user_network
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.qemu import arguments, cpu_argument
 from topology.units import MIB
 
 PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
@@ -63,11 +67,13 @@ def image(
         what = load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
     else:
         what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock, smt))
-    files = images.contents(what.cluster_map)
+    if not modules.are_built(what.cluster_map, own=what.own):
+        ensure_built(output, needs.of_map(what.cluster_map, what.own))
+    files = images.contents(what.cluster_map, own=what.own)
     with output.progress(f"Writing an image with {', '.join(files)}"):
         images.make_iso(output_file, files, modules.loader(), what.name, options, captured.notes(what))
     output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
-    output.line(f"To a stick, whose contents are lost: {write_command(output_file)}")
+    output.line(f"To a stick, whose contents are lost: {write_command(output_file)}" if live else f"To boot it: {qemu_command(what, output_file)}")
     output.results({
         "skerry": version(),
         "command": "image",
@@ -83,6 +89,14 @@ def write_command(image_file: Path) -> str:
     return f"sudo dd if={shlex.quote(str(image_file))} of=/dev/sdX bs=4M conv=fsync status=progress"
 
 
+def qemu_command(what: Plan, image_file: Path) -> str:
+    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's lines."""
+    machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
+    network = user_network(what.cluster_map.network, [])
+    card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]
+    return shlex.join([BINARY, *machine, *(card if what.cluster_map.network else []), "-cdrom", str(image_file), "-display", "none", "-serial", "mon:stdio"])
+
+
 def _options(**ports: str | None) -> str:
     """The loader's words for them."""
     for name, port in ports.items():
@@ -92,7 +106,7 @@ def _options(**ports: str | None) -> str:
 
 
 def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | None) -> Plan:
-    """On this machine's own cores and memory. Its network card is not ours to drive: instances are reached from within."""
+    """On this machine's own cores and memory. Its network card is driven only if the file says what with."""
     machine = metal.read(threads(smt, True))
     if file and is_map(file):
         if layout or lock:

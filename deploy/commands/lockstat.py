@@ -20,7 +20,7 @@ from topology.errors import InputError
 def lockstat(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one; else the one that runs."),
+        typer.Argument(metavar="RUN", help="Results of a run, its events or its log; or the process id of a skerry that runs one. Default: the running one."),
     ] = None,
     connect: RunsUnder = None,
     since: Annotated[str | None, typer.Option("--since", metavar="WHEN", help="Of a run that is over: from this snapshot on, as barrier-1.")] = None,
@@ -29,10 +29,10 @@ def lockstat(
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """What the locks of a deployment went through: grabs, conflicts, spins, waits and holds by class of lock.
+    """Show lock statistics of a deployment: acquisitions, conflicts, spins, waits and holds by class of lock.
 
-    Of kernels that count: `statistics = true` in the deployment file. A machine that runs is not asked and does not
-    notice; its memory is read from outside.
+    Needs counting kernels: `statistics = true` in the deployment file. The memory of a running machine is read from
+    outside, without its involvement.
     """
     output = Output(quiet, json)
     found, emulated = _snapshots(what, connect, since, until)

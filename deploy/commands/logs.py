@@ -38,10 +38,10 @@ def logs(
 ) -> None:
     """Print what a deployment wrote to its console since it was started.
 
-    With --json its lines, or with --events what these say; standard output carries that alone with --json -.
+    --json writes its lines, or with --events the managers' reports; with --json - standard output has nothing else.
     """
     if events and cluster is not None:
-        raise InputError("--cluster", "is of the console; what the managers report is that of all clusters")
+        raise InputError("--cluster", "is for the console; the managers' reports are those of all clusters")
     output = Output(quiet, json)
     log: _Log | None = None
     try:

@@ -70,7 +70,7 @@ def predict(
 ) -> None:
     """Throughput of n cores at one lock, by the closed forms. Without options: the curves of Elphinstone's Figure 4.
 
-    A ticket lock's line "most at" says where it collapses; "knee" is where waiting takes over from working.
+    A ticket lock's line "most at" says where it collapses; "knee" is where waiting begins to dominate.
     """
     output = Output(quiet, json)
     check_plot(plot)
@@ -106,7 +106,7 @@ def fit(
 ) -> None:
     """Find service and delay from measured throughput over cores, by least squares.
 
-    Each lock and each delay that the benchmark was told is fitted by itself: at least three different core counts
+    Each lock and each delay of the benchmark is fitted separately: at least three different core counts
     (ticket: four). Its model holds while service does not change: leave a second socket out with --max-cores.
     """
     output = Output(quiet, json)

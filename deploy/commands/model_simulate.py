@@ -65,7 +65,7 @@ def simulate(
 
     The lock is held for --hold cycles and for --lines cache lines that come from the core that had it last
     (defaults: Elphinstone's Table 1). The closed form beside it knows one service time: clh and mcs the mean that
-    the simulation found, ticket that of one socket; for rtm it is what cores do that nobody disturbs.
+    the simulation found, ticket that of one socket; for rtm it is the throughput of undisturbed cores.
     """
     output = Output(quiet, json)
     regimes.check(lock, also=() if markov else ("rtm",))
@@ -88,15 +88,15 @@ def simulate(
         if lock == "rtm":
             return Transactions(n, pause, elision, seed)
         if markov:
-            return QueueLock(n, pause, Markovian(form.service, reload if lock == "ticket" else 0.0), seed)
-        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if lock == "ticket" else fallback, seed)
+            return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(lock) else 0.0), seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(lock) else fallback, seed)
 
     def closed(n: int, pause: float, found: float) -> float:
         if markov:
             return form.steady(pause, n).throughput
         if lock == "rtm":
             return n / (pause + elision.length)
-        if lock == "ticket":
+        if regimes.collapses(lock):
             return ClosedForm(lock, hold + lines * same_socket, reload).steady(pause, n).throughput
         return repairman.steady(found, pause, n).throughput
 

@@ -83,7 +83,7 @@ def plan(
     machine = _machine(source, sockets, cores, smt)
     if lock == "rtm":
         if conflict is None:
-            raise InputError("--lock rtm", "needs --conflict: no closed form tells how often entries conflict")
+            raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
         throughput = cluster.elided(near, far / near, pause, ranges.probability(conflict, "--conflict"), attempts)
     else:
         form = ClosedForm(lock, near, ranges.at_least_0(transfer, "--transfer"))

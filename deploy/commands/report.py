@@ -26,7 +26,7 @@ def report(
     """Make one self-contained page of results: machine, comparison, latencies, utilisation, locks, model.
 
     Results of one command on one host are repeats of each other: their means get error bars. The page needs no
-    network and no script; every figure names the command that made its numbers.
+    network and no script; every figure names its source, and the command that made it stands there.
     """
     from deploy.report import load, models, page  # matplotlib takes long to load
     from deploy.report.group import groups
@@ -55,7 +55,25 @@ def _check(path: Path, results: list[Path]) -> None:
         raise InputError(f"-o {path}", "is one of the results")
 
 
+def page_title(sources: list[Any]) -> str:
+    """What the main comparison is of."""
+    from deploy.report import page
+
+    part = page.chief(groups_of(sources))
+    layouts = [group.entry.layout for group in part[:2]]
+    alike = len(set(layouts)) < 2 or any(group.entry.system != "skerry" for group in part[:2])
+    return " beside ".join(group.label for group in part[:2]) if alike else " beside ".join(layouts)
+
+
+def groups_of(sources: list[Any]) -> list[Any]:
+    from deploy.report.group import groups
+
+    return list(groups(sources))
+
+
 def _title(sources: list[Any]) -> str:
+    if headed := page_title(sources):
+        return f"Skerry: {headed}"
     commands = list(dict.fromkeys(source.document.command for source in sources))
     return f"Skerry: {', '.join(commands)}"
 

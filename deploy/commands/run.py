@@ -3,7 +3,9 @@
 
 import socket
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,12 +13,22 @@ import typer
 from deploy import kvm, options, process, qemu
 from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
-from deploy.events import Event
+from deploy.counting import without_counts
+from deploy.deaths import Death, death, is_started_again, status_text
+from deploy.errors import Failure
+from deploy.events import BAD_LINE, Event
 from deploy.expand import Plan
+from deploy.modelled import run as modelled_run
+from deploy.modelled.machine import ModelledMachine, chosen
 from deploy.modules import module_path
 from deploy.output import Json, Output, Quiet, version
-from deploy.results import host_description
+from deploy.patience import FOREVER, Patience
+from deploy.render import layout_table
+from deploy.results import Result, evaluate, host_description
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
+
+MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelled machine
 
 
 @options.of_plan
@@ -27,52 +39,91 @@ def run(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False,
     accel: options.Accel = "auto",
     what: Plan,
+    machine: options.ModelledMachine = None,
     icount: options.Icount = False,
     medium: options.Boot = "iso",
     uefi: options.Uefi = False,
-    timeout: options.Timeout = 120.0,
+    timeout: options.Timeout = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Boot a deployment and say where the host reaches each instance.
+    """Boot a deployment and print the host address of each instance.
 
-    Without --keep: until every program that the deployment counts has ended, or all serve. --json FILE has what the
-    machine's managers reported, every event, and where instances are reached.
+    Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did.
+    --json FILE has what the machine's managers reported, every event, and where instances are reached. The exit status is 1 if an instance, or
+    another program that the deployment counts, has died, however the run ended. With --machine it runs on all of that
+    modelled machine; a client on the host goes by another clock.
     """
     process.heed_signals()
+    modelled = chosen(machine, False, {
+        "--accel": accel != "auto", "--icount": icount, "--boot": medium != "iso", "--uefi": uefi, "--gdb": gdb,
+    })
     output = Output(quiet, json)
     options.check_boot(medium)
     kvm.check_choice(accel, icount)
-    ensure_built(output)
-    mode = kvm.choose(accel, len(what.machine.cores), icount=icount)
+    if modelled:
+        modelled_run.check_installed()
+    ensure_built(output, needs.of_map(what.cluster_map, what.own) | (needs.MODELLED if modelled else needs.NOTHING))
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, len(what.machine.cores), icount=icount)
     output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
+    if modelled:
+        output.line("What comes from outside is not modelled: a client on the host meets a machine with a clock of its own.")
     port = _free_port() if gdb else None
     narrate = _Narrator(output, what)
     how = Options(
         accel=mode,
-        timeout=timeout,
-        medium=medium,
+        patience=Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
+        medium="kernel" if modelled else medium,  # how long a disc takes depends on the host
         uefi=uefi,
         gdb_port=port,
-        keep_time=not (mode.icount or gdb),
+        keep_time=not (mode.icount or gdb or modelled),
         on_event=narrate.event,
         on_console=(lambda text: output.out.print(text, end="", markup=False)) if verbose or keep else None,
     )
-    with boot(what, how) as machine:
+    with _booted(what, how, modelled) as running:
+        narrate.machine = running
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
         try:
-            _follow(machine, keep, waits=port is None, output=output, bar=not (verbose or keep or gdb))
+            _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (verbose or keep or gdb))
         finally:
-            for line in machine.panics():
+            for line in running.panics():
                 output.line(line)
+        failures = [str(death) for death in narrate.deaths if death.counts]
+        measured = None if failures else _measured(running, modelled)
+        if measured:
+            output.table(layout_table(measured))
+            failures += measured.problems[:1]
         output.results({
             "skerry": version(),
             "command": "run",
             "host": host_description(mode, how.binary),
-            "instances": [{"app": f.application, "address": f.address} for f in machine.forwards],
-            "events": [event.data for event in machine.events.events],
+            **({"modelled": modelled.to_json()} if modelled else {}),
+            "instances": [{"app": f.application, "address": f.address} for f in running.forwards],
+            "events": [event.data for event in running.events.events],
+            **({"results": [measured.to_json()]} if measured else {}),
+            "failures": failures,
         })
+        if failures:
+            raise Failure("; ".join(failures))
+
+
+@contextmanager
+def _booted(what: Plan, how: Options, modelled: ModelledMachine | None) -> Iterator[Run]:
+    with modelled_run.clocks(modelled, False, what) as marks:
+        with boot(what, replace(how, extra=marks.arguments if marks else ())) as running:
+            yield running
+
+
+def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
+    """What the load did, where there is one and it has come to its end."""
+    if machine.plan.load is None or machine.status is None:
+        return None
+    result = evaluate(machine.plan, machine.events, machine.options.accel.emulated)
+    result.turns = machine.options.accel.turns and not modelled
+    result.modelled = modelled.to_json() if modelled else None
+    counts = all(cluster.kernel.endswith("+stat") for cluster in machine.plan.cluster_map.clusters)
+    return result if counts else without_counts(result)
 
 
 def gdb_command(what: Plan, port: int) -> str:
@@ -93,53 +144,77 @@ class _Narrator:
         self.output = output
         self.plan = what
         self.machine: Run | None = None
+        self.deaths: list[Death] = []
 
     def event(self, event: Event) -> None:
         if event.kind == "boot":
             cores, kernel = event.get("cores"), event.get("kernel")
             self.output.step(f"cluster {event.get('cluster')} runs: kernel {kernel} on {cores} cores")
-        elif event.kind in ("fault", "failed", "cluster-lost"):
+        elif event.kind == BAD_LINE:
             self.output.line(str(event))
+        elif is_started_again(event, self.plan):
+            found = death(event, self.plan, "")
+            self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
+        elif event.kind == "restart":
+            self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms, for the {event.get('restarts')}. time")
+        elif found := death(event, self.plan, self.machine.console if self.machine else ""):
+            self.deaths.append(found)
+            self.output.line(f"{found}; its last lines:" if found.lines else str(found))
+            for line in found.lines:
+                self.output.line(f"    {line}")
         elif event.kind == "exit":
-            self.output.step(f"{event.get('app')} ended with status {event.get('status')}")
+            self.output.step(f"{event.get('app')} {status_text(event.get('status'))}")
 
 
 def _nothing(**what: Any) -> None:
     """Where there is no bar."""
 
 
-def _follow(machine: Run, keep: bool, waits: bool, output: Output, bar: bool) -> None:
+def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> None:
     """With a bar until all serve or all is done, unless the console goes to the same terminal."""
-    forever = float("inf")
-    limit = None if waits else forever  # somebody at a debugger takes time
+    patience = None if waits else FOREVER  # somebody at a debugger takes time
     announced: set[str] = set()
+    told: list[str] = []  # where they serve; said when all do, where it would stand among the console's lines
+    among = not bar
+    awaited = {forward.application for forward in machine.forwards}
 
     def announce() -> None:
         serving = {event.get("app") for event in machine.events.of("serving")}
         for forward in machine.forwards:
             if forward.application in serving - announced:
                 where = shown(forward.application, forward.address) + ("" if forward.is_open else ", in the machine only")
-                output.line(f"{forward.application} serves at {where}")
+                told.append(f"{forward.application} serves at {where}")
                 announced.add(forward.application)
+        if not among:
+            say()
+
+    def say() -> None:
+        for line in told:
+            output.line(line)
+        told.clear()
 
     def all_serve() -> bool:
         announce()
-        return {f.application for f in machine.forwards} <= announced
+        return awaited <= announced
 
     cluster_map = machine.plan.cluster_map
-    ends = cluster_map.shutdown == "when-done" and any(a.barrier for a in cluster_map.applications)
+    ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
     with output.progress("Booting", total=len(machine.forwards) or None) if bar else nullcontext(_nothing) as update:
 
         def served() -> bool:
             done = all_serve()
+            if dead := next((d for d in deaths if d.application in awaited - announced), None):
+                raise Failure(f"{dead}, before it served")
             update(completed=len(announced), description="Running" if done else "Booting")
             return done
 
         if not keep and ends:
-            machine.wait_for(lambda: served() or machine.status is not None, "serving", limit)
-            machine.wait_done(limit)
+            machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
+            say()
+            machine.wait_done(patience)
             return
-        machine.wait_for(served, "serving", limit)
+        machine.wait_for(served, "serving", patience)
+    say()
     if not keep:
         return
     output.line("Ctrl-C ends it.")
@@ -151,4 +226,4 @@ def _follow(machine: Run, keep: bool, waits: bool, output: Output, bar: bool) ->
         output.line("Ended.")
         return
     if machine.status != qemu.EXIT_SUCCESS:
-        machine.wait_done(0)
+        machine.wait_done()

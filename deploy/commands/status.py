@@ -14,7 +14,7 @@ WORDS = {"gone": "gone: it was removed", "killed": "killed: its emulator is gone
 
 
 def status(name: OptionalName = None, connect: Connect = URI, json: Json = None) -> None:
-    """What the deployments of a libvirt host do."""
+    """Show the state of the deployments of a libvirt host."""
     output = Output(json_to=json)
     with Connection(connect) as host:
         found = [deployed.pick(host, name)] if name else deployed.all_of(host)
@@ -26,6 +26,8 @@ def status(name: OptionalName = None, connect: Connect = URI, json: Json = None)
     for one, state in states:
         for line in state.trouble:
             output.line(f"{one.name}: {line}")
+        for app, count in state.restarts.items():
+            output.line(f"{one.name}: {app} was started again, {count} times")
     output.results({
         "skerry": version(),
         "command": "status",
@@ -62,7 +64,7 @@ def _data(one: Deployed, state: State) -> dict[str, object]:
     return {
         "name": record.name, "state": state.word, "serving": state.serving,
         "domains": [{"domain": domain, "state": word} for domain, word in state.domains.items()],
-        "trouble": state.trouble, "version": record.version, "clusters": record.clusters, "cores": record.cores,
+        "trouble": state.trouble, "restarts": state.restarts, "version": record.version, "clusters": record.clusters, "cores": record.cores,
         "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
         "placement": record.placement, "instances": record.instances(),
     }  # fmt: skip

@@ -10,8 +10,8 @@ from deploy.output import Json, Output, version
 def stop(name: Name, connect: Connect = URI, json: Json = None) -> None:
     """Switch a deployment off; it stays defined, and `skerry deploy` starts it again.
 
-    As its power button does: the managers report their last statistics and switch off. A machine that does not heed
-    that is ended after five seconds. What programs have in memory is lost.
+    It presses the power button: the managers report their last statistics and switch off. A machine that does not
+    react is ended after five seconds. The data of programs is in memory only, and is lost.
     """
     output = Output(json_to=json)
     with Connection(connect) as host:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,57 +14,75 @@ import typer
 from deploy.errors import Failure
 from deploy.output import Json, Output, Quiet, version
 from deploy.paths import ROOT
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from tests import meson_tests, pytest_tests
+from tests import lanes, meson_tests
 from tests.result import Result
 from topology.errors import InputError
 
 Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only tests with WORD in their name.")]
+Werror = Annotated[bool, typer.Option(
+    "--werror", help="Compilers' warnings fail the build, from now on. A build that was configured otherwise is compiled anew."
+)]  # fmt: skip
 BUILD_TEST = "build: set-up and build"
 
 
-def test(only: Only = None, quiet: Quiet = False, json: Json = None) -> None:
+def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: Json = None) -> None:
     """Build everything and run every test: structure of the tree, units, components, and booted machines.
 
-    One line for each test, and one at the end: "N passed, N failed".
+    Several at a time: one more than there are processors. One line for each; at the end what was skipped and what would
+    make it run, and "N passed, N failed".
     """
     output = Output(quiet, json)
     word = (only or "").lower()
     results = []
-    with output.progress("Testing") as update:
-        for result in _all_results(output, word, lambda name: update(description=name)):
-            results.append(result)
-            _show(output, result)
+    build = _build(output, werror)
+    if build.outcome == "failed" or word in BUILD_TEST:
+        results.append(build)
+        _show(output, build)
+    if build.outcome != "failed":
+        with output.progress("Testing") as update:
+            for result in _all_results(word, lambda name: update(description=name)):
+                results.append(result)
+                _show(output, result)
     if not any(result.name != BUILD_TEST or result.outcome == "failed" for result in results):
         raise InputError(f"--only {only}", "no test has this in its name")
     _close(output, results)
 
 
-def _all_results(output: Output, word: str, started: Callable[[str], None]) -> Iterator[Result]:
-    started(BUILD_TEST)
+def _build(output: Output, werror: bool) -> Result:
+    """The set-up and build as a test: whatever it says is no result."""
     start = time.monotonic()
     try:
-        ensure_built(Output(quiet=True))
+        ensure_built(output, needs.EVERYTHING, werror)
     except Failure as error:
-        yield Result(BUILD_TEST, "failed", time.monotonic() - start, str(error))
-        return
-    if word in BUILD_TEST:
-        yield Result(BUILD_TEST, "passed", time.monotonic() - start)
+        return Result(BUILD_TEST, "failed", time.monotonic() - start, str(error))
+    return Result(BUILD_TEST, "passed", time.monotonic() - start)
+
+
+def _all_results(word: str, started: Callable[[str], None]) -> Iterator[Result]:
     tests = ROOT / "tests"
-    yield from pytest_tests.run([tests / "structure", tests / "unit"], word, started)
-    yield from meson_tests.run(word, started)
-    yield from pytest_tests.run([tests / "boot"], word, started)
+    own: list[list[Path]] = [[], [tests / "structure", tests / "unit"]]
+    own += [[] for _ in range(lanes.width() - len(own))]
+    booted = sorted((tests / "boot").glob("test_*.py"))
+    yield from lanes.run(own, booted, meson_tests.collect(word), word, started)
 
 
 def _show(output: Output, result: Result) -> None:
+    why = f"  ({_why(result)})" if result.outcome == "skipped" else ""
     mark = {"passed": "ok  ", "failed": "FAIL", "skipped": "skip"}[result.outcome]
-    why = f"  ({result.detail.strip().splitlines()[-1]})" if result.outcome == "skipped" and result.detail.strip() else ""
     output.line(f"{mark}  {result.name}  {result.seconds:.1f} s{why}")
     if result.outcome == "failed":
         result.keep_log()
         for line in result.tail():
             output.line(f"      | {line}")
         output.line(f"      log: {result.log}")
+
+
+def _why(result: Result) -> str:
+    """Of one that was skipped: what lacks, and what would make it run."""
+    lines = result.detail.strip().splitlines()
+    return lines[-1].removeprefix("Skipped: ") if lines else "its program says that it cannot run here"
 
 
 def _close(output: Output, results: list[Result]) -> None:
@@ -82,6 +101,9 @@ def _close(output: Output, results: list[Result]) -> None:
     })
     if failed:  # before the closing line, so that this is the last one even where the two streams are one
         print(f"skerry: failed: {'; '.join(failed)}", file=sys.stderr)
-    output.line(f"{passed} passed, {len(failed)} failed")
+    skipped = [result for result in results if result.outcome == "skipped"]
+    for result in skipped:
+        output.line(f"skipped: {result.name}: {_why(result)}")
+    output.line(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""))
     if failed:
         raise typer.Exit(1)

@@ -22,7 +22,7 @@ SHORTEST, LONGEST = 0.1, 3600.0  # seconds
 def top(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; else the one that runs."),
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
     ] = None,
     connect: RunsUnder = None,
     once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
@@ -33,7 +33,7 @@ def top(
 ) -> None:
     """Watch a running deployment: clusters, cores, kernel entries, lock conflicts, idle time, Redis operations.
 
-    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. The machine is not asked, its memory is
+    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. The machine's memory is
     read from outside; Redis instances are asked for INFO. Rates but utilisation and Redis's need `statistics = true`.
     """
     if not SHORTEST <= interval <= LONGEST:

@@ -9,25 +9,25 @@ from typing import Annotated
 import typer
 
 from deploy.completion import files, words
-from deploy.modules import LOADER, collect
+from deploy.modules import are_built, collect
 from deploy.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
 from deploy.output import Json, Output, version
-from deploy.paths import BUILD
 from topology.check import check_map
 from topology.clustermap import ClusterMap
 from topology.draw import draw, to_json
 from topology.dts import write_dts
 from topology.errors import InputError
+from topology.grouping import EXPLAINED, is_layout_name
 from topology.irregular import machine_of
-from topology.layouts import NAMES, is_layout_name, make_map
 from topology.libvirt_domain import domain
 from topology.machine import Machine, Shape, default_memory, emulated, with_shape
+from topology.mapmaker import make_map
 from topology.qemu import arguments, cpu_argument
 from topology.reader import read_file
 from topology.sources import LIVE, read_machine
 from topology.units import LARGE_PAGE, format_size, parse_size
 
-FORMATS = ("draw", "dts", "json", "qemu", "libvirt")
+FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
 
 From = Annotated[
     str | None,
@@ -43,7 +43,7 @@ Layout = Annotated[
     typer.Option(
         "--layout",
         metavar="LAYOUT",
-        help=f"{NAMES} (.dts, .dtb) to read and check.",
+        help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
         shell_complete=files(*LAYOUTS),
     ),
 ]
@@ -64,7 +64,7 @@ def topology(
     format: Format = "draw",
     json: Json = None,
 ) -> None:
-    """Turn a machine into a cluster map, or check a map that somebody wrote.
+    """Turn a machine into a cluster map, or check a map.
 
     The machine is the emulated one (two sockets of two cores, unless told otherwise), or one from --from. With --from
     and --memory it is an emulated machine like that one, with so much memory in each node that has any.
@@ -82,7 +82,7 @@ def topology(
         cluster_map = read_file(Path(layout))
         machine = machine or machine_of(cluster_map)
     check_map(cluster_map, machine)
-    if (BUILD / LOADER).exists():  # before the first build there are no images to look for
+    if are_built(cluster_map):  # where no command has needed them yet, there are no images to look at
         collect(cluster_map)
     if json != "-":
         _print(output, cluster_map, machine, format)
@@ -119,6 +119,10 @@ def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: st
         print(write_dts(cluster_map), end="")
     elif format == "json":
         print(json_text.dumps(to_json(cluster_map, machine), indent=2))
+    elif format == "svg":
+        from deploy.report.alone import svg  # matplotlib, beside it, takes long to load
+
+        print(svg(f"{machine.name}: {len(cluster_map.clusters)} cluster{'s' * (len(cluster_map.clusters) > 1)}", to_json(cluster_map, machine)), end="")
     elif format == "libvirt":
         print(domain(machine, cluster_map), end="")
     else:

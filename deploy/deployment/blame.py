@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whose fault it is when a deployment cannot be planned: the line of its file that the refusal is about."""
 
-import re
+from collections.abc import Iterator
+from dataclasses import replace
 
 from deploy.deployment.model import Deployment
-from deploy.deployment.places import Path
-from topology.errors import InputError
+from deploy.deployment.places import Places, title
+from topology.clustermap import ClusterMap
+from topology.errors import InputError, KeyPath
 
-DEFAULT_LAYOUT = Deployment.layout
+LAYOUT, LOCK, MACHINE = ("clusters", "layout"), ("clusters", "lock"), ("machine",)
+# Parameters of what plans, which are options of the command line, too, and the keys that say them.
+PARAMETERS: dict[str, KeyPath] = {
+    "layout": LAYOUT,
+    "switch": ("network", "switch"),
+    **{name: ("machine", name) for name in ("sockets", "cores", "memory")},
+}
+ALONE = (LAYOUT, PARAMETERS["switch"])  # keys that an option stands for: without them it is the option's fault
+INSTEAD: dict[str, KeyPath] = {"clusters": MACHINE, "network": ("redis",)}  # where the file says nothing of the table
 
-# What a refusal names as its culprit, and the keys of the file that say it, the closest first; KEY is the one that the
-# problem is about.
-KEY = "key"
-_CULPRITS: tuple[tuple[str, tuple[Path, ...]], ...] = (
-    (r"--layout.*", (("clusters", "layout"),)),
-    (r"--(sockets|cores|memory)", (("machine", r"\1"), ("machine",))),
-    (r"machine|emulated, .*", (("machine",),)),
-    (r"(redis|clusters|metrics) ([\w-]+)", ((r"\1", r"\2"), (r"\1",))),
-    (r"(redis|ycsb|metrics)@[0-9a-f]+", ((r"\1", KEY), (r"\1",))),
-    (r"cluster@[0-9a-f]+", (("clusters", "lock"), ("clusters",), ("machine",))),
-    (r"network", (("redis",),)),
-    (r"applications", (("program",), ("redis",))),
-)
+
+def traced(error: InputError, cluster_map: ClusterMap) -> InputError:
+    """What is about a node of the map that a deployment became, with the key that the node comes from."""
+    node, *rest = error.at or (error.culprit,)
+    of_node: dict[str | int, KeyPath] = {app.name: (*app.origin, *rest) for app in cluster_map.applications}
+    of_node |= {cluster.name: LOCK if rest == ["kernel"] else LOCK[:1] for cluster in cluster_map.clusters}
+    return replace(error, at=of_node[node], of_node=True) if node in of_node else error
 
 
 def blamed(error: InputError, deployment: Deployment) -> InputError:
@@ -29,33 +33,27 @@ def blamed(error: InputError, deployment: Deployment) -> InputError:
     places = deployment.places
     if places is None:
         return error
-    if match := re.fullmatch(r"program (\d+) (\w+)", error.culprit):
-        path: Path = ("program", int(match[1]), match[2])
-        return InputError(f"{places.where(path)}: [[program]] {match[2]}", error.problem)
-    largest = re.search(r"\(largest: (\S+)\)", error.problem)  # of heaps that do not fit
-    culprit = largest[1] if largest else error.culprit
-    key = next((key for word, key in (("argument", "args"), ("heap", "heap")) if word in error.problem), "")
-    for number, program in enumerate(deployment.programs):
-        if re.fullmatch(rf"{re.escape(program.name or program.program)}@[0-9a-f]+", culprit):
-            path = ("program", number, key)
-            found = f" {key}" if path in places.lines else ""
-            return InputError(f"{places.where(path)}: [[program]]{found}", _of(error))
-    if error.culprit == f"--layout {DEFAULT_LAYOUT}" and ("machine",) in places.lines:
-        return InputError(f"{places.where(('machine',))}: [machine]", f"layout {DEFAULT_LAYOUT}: {error.problem}")
-    if "kernel" in error.problem and ("clusters", "lock") not in places.lines:  # the default is never refused
-        return InputError("--lock", _of(error))
-    for pattern, candidates in _CULPRITS:
-        if match := re.fullmatch(pattern, culprit):
-            for candidate in candidates:
-                path = tuple(key if part is KEY else match.expand(str(part)) for part in candidate)
-                if path in places.lines:
-                    table, *rest = (str(part) for part in path)
-                    header = "[[program]]" if table == "program" else f"[{table}]"
-                    return InputError(f"{places.where(path)}: {' '.join([header, *rest])}", _of(error))
-    return error if error.culprit.startswith("--") else InputError(f"{places.source}: {error.culprit}", error.problem)
+    first = (error.at or (error.culprit,))[0]
+    option = error.at[:1] == (first,) and len(error.at) == 1 and first in PARAMETERS
+    path = PARAMETERS[str(first)] if option else error.at or (error.culprit,)
+    if path == LAYOUT and deployment.layout == Deployment.layout and MACHINE in places.lines:
+        return _at(error, places, MACHINE, f"layout {deployment.layout}: {error.problem}")
+    said = f"{error.culprit}: {error.problem}" if error.of_node else error.problem
+    if path == LOCK and LOCK not in places.lines:  # the default is never refused
+        return replace(error, culprit="--lock", problem=said)
+    for candidate in [path] if path in ALONE else _candidates(path):
+        if candidate in places.lines:
+            return _at(error, places, candidate, said)
+    return error if option else replace(error, place=places.place(()))
 
 
-def _of(error: InputError) -> str:
-    """The problem, with its culprit where that says more than the key."""
-    says_more = "@" in error.culprit or error.culprit == "applications"
-    return f"{error.culprit}: {error.problem}" if says_more else error.problem
+def _candidates(path: KeyPath) -> Iterator[KeyPath]:
+    """The key and what is around it, the closest first."""
+    for length in range(len(path), 0, -1):
+        yield path[:length]
+    if path[0] in INSTEAD:
+        yield INSTEAD[str(path[0])]
+
+
+def _at(error: InputError, places: Places, path: KeyPath, problem: str) -> InputError:
+    return replace(error, culprit=title(path), problem=problem, at=path, place=places.place(path))

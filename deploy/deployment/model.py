@@ -3,44 +3,89 @@
 
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 
+from deploy import modules
+from deploy.deployment import keys
+from deploy.deployment.keys import Whole, Words, key
 from deploy.deployment.places import Places
+from deploy.file_tree import FileTree, Mapped
+from topology import drivers
+from topology.clustermap import NEVER, RESTARTS
+from topology.limits import (
+    MAX_RESTART_DELAY,
+    MAX_RESTART_LIMIT,
+    MAX_THREADS,
+    MAX_USER,
+    MTU_RANGE,
+    RESTART_DELAY,
+    RESTART_LIMIT,
+)
 from topology.machine import Machine, Shape, default_memory, one_thread_per_core, with_memory
 from topology.units import GIB, MIB
 
 EVERY_CORE = "every-core"
 WORKLOADS = ("a", "b", "c", "f")
 STACKS = ("inproc", "process")
+SWITCHES = ONE_SWITCH, SWITCH_OF_SOCKET = "one", "per-socket"
 REDIS_ARGS = (
     ["--save", "", "--appendonly", "no", "--protected-mode", "no", "--bind", "0.0.0.0"]
     + ["--daemonize", "no", "--loglevel", "notice"]
 )
 
 
+_CARDS = ", ".join(f"`{driver.name}` ({driver.what})" for driver in drivers.every().values())
+HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
+# Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
+NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", *drivers.every(), "metrics")
+
+
 @dataclass(frozen=True)
 class Redis:
     """Instances of Redis: one on every core but the network's, so many from the second core on, or on these cores."""
 
-    instances: int | str = EVERY_CORE
-    heap: int = 256 * MIB
-    args: tuple[str, ...] = tuple(REDIS_ARGS)
-    port: int = 6379
-    host_port: int | None = None  # of the host for the first, and so on; None: any that are free
-    stack: str = "inproc"  # its lwIP inside its process, or "process": in one of its own
-    cpus: tuple[int, ...] = ()  # one instance on each of these, in place of `instances`
+    instances: int | str = key(
+        EVERY_CORE, Whole(0, 64), Words((EVERY_CORE,)),
+        doc="One on every core but the network's (core 0, or each socket's first, unless there is no other), or so many "
+        "of these in their order.",
+    )  # fmt: skip
+    cpus: tuple[int, ...] = key(
+        (), keys.CPUS, optional=True, kw_only=True,
+        doc="In place of `instances`: an instance on each of these cores, numbered in the whole machine.",
+    )  # fmt: skip
+    heap: int = key(256 * MIB, keys.SIZE, doc="Memory that each reserves, a multiple of 2 MiB.")
+    port: int = key(6379, keys.PORT, doc="TCP port of each, at its own address.")
+    host_port: int | None = key(
+        None, keys.PORT, optional=True, doc=HOST_PORT.format("the first instance, the next one to the second, and so on")
+    )
+    args: tuple[str, ...] = key(
+        tuple(REDIS_ARGS), keys.ARGUMENTS,
+        doc="Arguments of redis-server, behind `--port` and the limits that follow from `heap`. The default turns "
+        "persistence off.",
+    )  # fmt: skip
+    stack: str = key(
+        "inproc", Words(STACKS),
+        doc="Where an instance's TCP/IP is: `inproc`, in its process (few kernel entries), or `process`, in a "
+        "process of its own beside it, as in the papers (many).",
+    )  # fmt: skip
+    restart: str = key(NEVER, Words(RESTARTS), doc="When an instance is started again after its end, as of a `[[program]]`.")
 
 
 @dataclass(frozen=True)
 class Load:
     """YCSB clients beside each Redis, on its core."""
 
-    clients: int = 0  # of each Redis
-    workload: str = "c"
-    records: int = 10_000  # of each Redis
-    operations: int = 10_000  # of each client
-    value_size: int = 1000
-    pipeline: int = 1
-    heap: int = 32 * MIB
+    clients: int = key(0, Whole(0, 16), doc="Clients of each Redis; 0: no load.")
+    workload: str = key(
+        "c", Words(WORKLOADS),
+        doc="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` read-modify-write.",
+    )  # fmt: skip
+    records: int = key(10_000, Whole(1, 1 << 28), doc="Records of each Redis.")
+    operations: int = key(10_000, Whole(1, 1 << 40), doc="Operations of each client.")
+    value_size: int = key(1000, Whole(240, 64 << 20, 10), doc="Bytes of a record, in ten fields.")
+    pipeline: int = key(1, Whole(1, 1024), doc="Requests that a client has on the way at once.")
+    heap: int = key(32 * MIB, keys.SIZE, doc="Memory that each client reserves.")
+    think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
 
 
 @dataclass(frozen=True)
@@ -53,36 +98,91 @@ class Port:
 
 @dataclass(frozen=True)
 class Program:
-    """Any other program: one process on one core (its number among all cores of the machine)."""
+    """Any other program: one process on one core. `program` is its module's name; `elf` the module's file, None: the build has it."""
 
-    program: str
-    cpu: int = 0
-    heap: int = 16 * MIB
-    args: tuple[str, ...] = ()
-    network: bool = False
-    barrier: bool = True  # the machine is done when it has ended
-    name: str | None = None
-    forward: tuple[Port, ...] = ()  # that the host is to reach
+    program: str = key(
+        keys.MISSING, Words(tuple(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)), optional=True,
+        doc="A program that the build makes.",
+    )  # fmt: skip
+    elf: Path | None = key(
+        None, keys.TEXT, optional=True, kw_only=True,
+        doc="A static executable that `skerry cc` has linked; its path, from the deployment file.",
+    )  # fmt: skip
+    cpu: int = key(0, keys.CPU, doc="Its core, numbered in the whole machine.")
+    heap: int = key(16 * MIB, keys.SIZE, doc="Memory that it reserves.")
+    args: tuple[str, ...] = key((), keys.ARGUMENTS, doc="Its arguments.")
+    env: tuple[str, ...] = key((), keys.VARIABLES, doc="Its environment, `\"NAME=VALUE\"` each; there is nothing else in it.")
+    cwd: str = key("/", keys.FOLDER, doc="The folder in which it starts; made where there is none.")
+    files: tuple[Mapped, ...] = key(
+        (), keys.MAPPED,
+        doc="Files and folders of the host that it finds in its file system, `\"host/path:/guest/path\"`; the host's path is "
+        "from the deployment file. Programs share them, read-only; with `:rw` behind it each has its own to change.",
+    )  # fmt: skip
+    storage: int | None = key(
+        None, keys.SIZE, optional=True,
+        doc="What files that it writes may take of its heap. Default: half of it for `elf`, a sixteenth for `program`.",
+    )  # fmt: skip
+    threads: int = key(MAX_THREADS, Whole(1, MAX_THREADS), doc="Threads that it may have at once, the first one among them.")
+    uid: int = key(0, Whole(0, MAX_USER), doc="The user that it starts as.")
+    gid: int = key(0, Whole(0, MAX_USER), doc="The group that it starts as.")
+    restart: str = key(
+        NEVER, Words(RESTARTS),
+        doc="When it is started again after its end: `never`, `on-failure` (a fault, an exit status other than 0, a start "
+        "that failed) or `always`.",
+    )  # fmt: skip
+    restart_limit: int = key(
+        RESTART_LIMIT, Whole(0, MAX_RESTART_LIMIT), doc="How often it is started again in 60 s at most; after that it stays down. 0: without end."
+    )
+    restart_delay: int = key(
+        RESTART_DELAY, Whole(0, MAX_RESTART_DELAY),
+        doc="Milliseconds before it is started again; twice as many each time that it ends within 60 s, up to 5 s.",
+    )  # fmt: skip
+    network: bool = key(False, keys.FLAG, doc="A TCP/IP stack with an address of its own.")
+    barrier: bool = key(True, keys.FLAG, doc="The machine is done only when this has ended.")
+    name: str | None = key(
+        None, keys.PROGRAM_NAME, optional=True, doc="What results call it. Default: the program's or the file's name."
+    )
+    forward: tuple[Port, ...] = key(
+        (), keys.FORWARDED,
+        doc="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000.",
+    )  # fmt: skip
+    tree: FileTree | None = None  # what `files` are on the host
 
 
 @dataclass(frozen=True)
 class Metrics:
     """The program that answers Prometheus."""
 
-    port: int = 9100
-    host_port: int | None = None
-    cpu: int = 0
-    heap: int = 16 * MIB
+    port: int = key(9100, keys.PORT, doc="Its TCP port, which the host reaches.")
+    host_port: int | None = key(None, keys.PORT, optional=True, doc=HOST_PORT.format("it"))
+    cpu: int = key(
+        0, keys.CPU, doc="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
+    )
+    heap: int = key(16 * MIB, keys.SIZE, doc="Memory that it reserves.")
 
 
 @dataclass(frozen=True)
 class Subnet:
     """Where the machine's programs have their addresses, and whether ports of the host lead there."""
 
-    network: IPv4Network = IPv4Network("10.0.2.0/24")
-    gateway: IPv4Address | None = None  # None: the second address, as QEMU has it
-    mtu: int = 1500
-    forward: bool = True
+    network: IPv4Network = key(
+        IPv4Network("10.0.2.0/24"), keys.SUBNET, name="subnet",
+        doc="Redis instances are at its .101 and above, everything else at its .151 and above.",
+    )  # fmt: skip
+    gateway: IPv4Address | None = key(
+        None, keys.ADDRESS, optional=True, doc="The subnet's way out. Default: its second address, as 10.0.2.2."
+    )
+    mtu: int = key(1500, Whole(MTU_RANGE.start, MTU_RANGE.stop - 1), doc="Bytes of a packet.")
+    forward: bool = key(
+        True, keys.FLAG,
+        doc="Ports of the host's loopback lead to what serves; `false`: only programs in the machine reach it, or a bridge's.",
+    )  # fmt: skip
+
+    driver: str | None = key(
+        None, Words(tuple(drivers.every())), optional=True,
+        doc=f"The network card's driver: {_CARDS}. The machine gets such a card. Default: `{drivers.usual().name}`; on real "
+        "hardware (`image --live`) none, so that programs are reached from within only.",
+    )  # fmt: skip
 
     @property
     def host(self) -> IPv4Address:
@@ -104,6 +204,7 @@ class Deployment:
     programs: tuple[Program, ...] = ()
     shutdown: str = "when-done"
     network: bool = True
+    switch: str | None = None  # one, one for each socket, or what suits the machine (switches.py)
     subnet: Subnet = field(default_factory=Subnet)
     places: Places | None = field(default=None, compare=False, repr=False)  # where its file says what
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from topology.errors import KeyPath, Place
+
 if TYPE_CHECKING:
     import tree_sitter
 
-Path = tuple[str | int, ...]  # keys and numbers of list items, from the outermost in
+Path = KeyPath  # keys and numbers of list items
 
 _KEYS = ("bare_key", "quoted_key", "dotted_key")
 
@@ -25,12 +27,10 @@ class Places:
     source: str
     lines: Mapping[Path, int] = field(default_factory=dict)  # from 1
 
-    def where(self, path: Path) -> str:
-        """`file:line` of the path, or of the closest thing around it that the file has."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.lines:
-                return f"{self.source}:{self.lines[path[:length]]}"
-        return self.source
+    def place(self, path: Path) -> Place:
+        """Of the path, or of the closest thing around it that the file has."""
+        near = (path[:length] for length in range(len(path), 0, -1))
+        return Place(self.source, next((self.lines[at] for at in near if at in self.lines), None))
 
     def line(self, path: Path) -> int:
         """To sort by; what is nowhere comes last."""
@@ -39,6 +39,13 @@ class Places:
     def without(self, *path: str) -> "Places":
         """What somebody else says now."""
         return replace(self, lines={p: line for p, line in self.lines.items() if p[: len(path)] != path})
+
+
+def title(path: Path) -> str:
+    """`[redis] heap`, `[[program]] cpu`: a key as a reader of the file finds it."""
+    table, *rest = path
+    words = [str(part) for part in rest if isinstance(part, str)]
+    return " ".join(["[[program]]" if table == "program" else f"[{table}]", *words])
 
 
 @cache

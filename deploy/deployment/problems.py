@@ -14,6 +14,9 @@ from deploy.deployment.schema import File
 from topology.errors import InputError
 
 LONGEST = 60  # characters of a value that are repeated
+SYNONYMS = {  # what others call a key
+    "ports": "forward", "environment": "env", "volumes": "files", "working-dir": "cwd", "working_dir": "cwd", "workdir": "cwd", "user": "uid",
+}  # fmt: skip
 
 
 @cache
@@ -29,9 +32,7 @@ def first(error: ValidationError, data: Mapping[str, Any], places: Places) -> In
     outer = {path[:length] for path in found for length in range(len(path))}  # branches of a union that did not fit
     found = {path: detail for path, detail in found.items() if path not in outer or detail["type"] == "skerry"}
     path, detail = min(found.items(), key=lambda item: places.line(item[0]))
-    where = places.where(path)
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return InputError(f"{where}: {_table(path, detail)}", _say(detail, path, data) + more)
+    return InputError(_table(path, detail), at=path, place=places.place(path), others=len(found) - 1, **_say(detail, path, data))
 
 
 def _path(detail: ErrorDetails, data: Any) -> Path:
@@ -65,46 +66,46 @@ def _words(path: Path) -> list[str]:
     return [".".join(str(part) for part in path if isinstance(part, str))] if path else []
 
 
-def _say(detail: ErrorDetails, path: Path, data: Any) -> str:
+def _say(detail: ErrorDetails, path: Path, data: Any) -> dict[str, str]:
+    """The members of an InputError."""
     kind = detail["type"]
     if kind == "skerry":
-        return str(detail["ctx"]["text"])
+        return {"problem": str(detail["ctx"]["text"])}
     if kind == "missing":
-        return f"has no '{detail['loc'][-1]}'"
+        return {"problem": f"has no '{detail['loc'][-1]}'"}
     value = _at(data, path)
     if kind == "extra_forbidden":
         return _unknown(str(path[-1]), path[:-1], value)
     wanted = form(path)
     if path[:1] == ("program",) and len(path) < 3:
-        return f"{'is a table' if isinstance(value, Mapping) else f'{show(value)} is no table'}; write [[program]] and its keys below"
+        is_table = isinstance(value, Mapping)
+        return {"problem": f"{'is a table' if is_table else f'{show(value)} is no table'}; write [[program]] and its keys below"}
     if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value) and table_of(wanted):
-        return f"is a list of tables; write [{path[-1]}]"
+        return {"problem": f"is a list of tables; write [{path[-1]}]"}
     if wanted.get("type") == "object":
-        return f"{show(value)} is not a table; write [{path[-1]}] and its keys below"
-    text = f"{show(value)} is not {expected(wanted)}"
-    if isinstance(value, str) and (near := nearest(value, _choices(wanted))):
-        text += f"; did you mean '{near}'?"
-    return text
+        return {"found": show(value), "expected": f"a table; write [{path[-1]}] and its keys below"}
+    near = nearest(value, _choices(wanted)) if isinstance(value, str) else None
+    return {"found": show(value), "expected": expected(wanted), **({"nearest": f"'{near}'"} if near else {})}
 
 
-def _unknown(key: str, table: Path, value: Any) -> str:
+def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
     here = table_of(form(table)).get("properties", {})
     if not table and isinstance(value, (Mapping, list)):
         tables = {name: _header(name) for name, kind in here.items() if _fields(kind)}
         near = tables.get(nearest(key, tables) or "")
-        known = f"did you mean {near}?" if near else f"there are {', '.join(tables.values())}"
-        return f"unknown table {show(key)}; {known}"
+        text = f"unknown table {show(key)}"
+        return {"problem": text, "nearest": near} if near else {"problem": f"{text}; there are {', '.join(tables.values())}"}
     text = f"unknown key {show(key)}"
-    if near := nearest(key.replace("_", "-"), here):
-        return f"{text}; did you mean '{near}'?"
+    if near := SYNONYMS.get(key) if SYNONYMS.get(key) in here else nearest(key.replace("_", "-"), here):
+        return {"problem": text, "nearest": f"'{near}'"}
     homes = [name for name, value in schema()["properties"].items() if key in _fields(value)]
     if not table and key in schema()["properties"]:
         homes = []
     top = ["at the top of the file, before any table"] if table and key in schema()["properties"] else []
     if top or homes:
         inside = [f"in {_join([_header(name) for name in homes], 'or')}"] if homes else []
-        return f"{text}; it belongs {_join(top + inside, 'or')}"
-    return f"{text}; there are {', '.join(here)}" if here else text
+        return {"problem": f"{text}; it belongs {_join(top + inside, 'or')}"}
+    return {"problem": f"{text}; there are {', '.join(here)}" if here else text}
 
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -3,20 +3,22 @@
 
 import re
 import stat
-import tomllib
 from pathlib import Path
 from typing import Any
 
+import tomli
 from pydantic import ValidationError
 
+from deploy import elf, file_tree, modules
 from deploy.deployment import places as positions
 from deploy.deployment import problems
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
-from deploy.deployment.places import Places
-from deploy.deployment.schema import Clusters, File, Machine, is_name
-from topology.errors import InputError
+from deploy.deployment.places import Places, title
+from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
+from deploy.file_tree import FileTree
+from topology.errors import InputError, Place
+from topology.grouping import NAMES, WORDS, is_layout_name
 from topology.irregular import machine_of
-from topology.layouts import NAMES, is_layout_name
 from topology.machine import Machine as Topology
 from topology.machine import Shape, default_memory, like
 from topology.reader import read_file
@@ -41,17 +43,21 @@ def read(path: Path) -> Deployment:
 
 def _decode(content: bytes, source: str) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{source}:1", "is UTF-16; TOML files are UTF-8")
+        raise _unreadable(source, 1, "is UTF-16; TOML files are UTF-8")
     if content.startswith(b"\xef\xbb\xbf"):
         content = content[3:]  # a byte order mark, as some editors leave it
     if b"\0" in content:
         line = content.count(b"\n", 0, content.index(b"\0")) + 1
-        raise InputError(f"{source}:{line}", "is not text: it has a byte of 0")
+        raise _unreadable(source, line, "is not text: it has a byte of 0")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{source}:{line}", f"byte {content[error.start]:#04x} is not UTF-8") from None
+        raise _unreadable(source, line, f"byte {content[error.start]:#04x} is not UTF-8") from None
+
+
+def _unreadable(source: str, line: int, problem: str, column: int | None = None) -> InputError:
+    return InputError("", problem, place=Place(source, line, column))
 
 
 def parse(text: str, source: str = "deployment", folder: Path = Path()) -> Deployment:
@@ -70,28 +76,29 @@ def parse(text: str, source: str = "deployment", folder: Path = Path()) -> Deplo
 
 def _load(text: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _syntax(str(error), text, source) from None
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise _syntax(error, text, source) from None
     except RecursionError:
         raise InputError(source, "is nested too deeply") from None
     except ValueError:  # an integer of thousands of digits
         raise InputError(source, "has a number with too many digits") from None
 
 
-def _syntax(message: str, text: str, source: str) -> InputError:
+def _syntax(error: tomli.TOMLDecodeError, text: str, source: str) -> InputError:
     """The parser's message, its place in front and the line behind."""
-    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", message, re.DOTALL)
-    if not match:
-        return InputError(source, message)
-    lines = text.split("\n")
-    line = int(match[2] or positions.broken(text))
-    column = f", column {match[3]}" if match[3] else ""
-    shown = lines[line - 1].strip()
-    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", match[1])
-    said = "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
-    behind = f": {problems.show(shown)}" if shown else ""
-    return InputError(f"{source}:{line}", f"not TOML: {said}{column}{behind}")
+    at_end = error.pos >= len(text)
+    line = positions.broken(text) if at_end else error.lineno
+    column = None if at_end else error.colno
+    shown = text.split("\n")[line - 1].strip()
+    said = _plain(error.msg) + (f", column {column}" if column else "") + (f": {problems.show(shown)}" if shown else "")
+    return _unreadable(source, line, f"not TOML: {said}", column)
+
+
+def _plain(message: str) -> str:
+    """Without what is Python's in it, as the tuple of a table's name."""
+    said = re.sub(r"\((('[^']*'(, )?)+),?\)", lambda keys: f"[{keys[1].replace(chr(39), '').replace(', ', '.')}]", message)
+    return "this has a value already" if said == "Cannot overwrite a value" else said[:1].lower() + said[1:]
 
 
 class _Reader:
@@ -99,10 +106,8 @@ class _Reader:
         self.places = places
         self.folder = folder
 
-    def wrong(self, problem: str, *path: str) -> InputError:
-        table, *rest = path
-        what = " ".join([f"[{table}]", *rest])
-        return InputError(f"{self.places.where(path)}: {what}", problem)
+    def wrong(self, problem: str, *path: str | int) -> InputError:
+        return InputError(title(path), problem, at=path, place=self.places.place(path))
 
     def deployment(self, file: File) -> Deployment:
         layout = self._layout(file.clusters)
@@ -122,11 +127,10 @@ class _Reader:
             redis=self._redis(file),
             load=Load(**file.ycsb.model_dump()),
             metrics=Metrics(**file.metrics.model_dump()) if file.metrics else None,
-            programs=tuple(
-                Program(**dict(p) | {"args": tuple(p.args), "forward": tuple(p.forward)}) for p in file.program
-            ),
+            programs=self._programs(file.program),
             shutdown=file.shutdown,
             network=file.network is not False,
+            switch=None if isinstance(file.network, bool) else file.network.switch,
             subnet=self._subnet(file),
             places=self.places,
         )
@@ -135,7 +139,7 @@ class _Reader:
     def _subnet(file: File) -> Subnet:
         if isinstance(file.network, bool):
             return Subnet()
-        return Subnet(file.network.subnet, file.network.gateway, file.network.mtu, file.network.forward)
+        return Subnet(file.network.subnet, file.network.gateway, file.network.mtu, file.network.forward, file.network.driver)
 
     @staticmethod
     def _redis(file: File) -> Redis | None:
@@ -143,20 +147,63 @@ class _Reader:
             return None
         return Redis(**file.redis.model_dump() | {"args": tuple(file.redis.args), "cpus": tuple(file.redis.cpus or ())})
 
+    def _programs(self, tables: list[ProgramTable]) -> tuple[Program, ...]:
+        found: list[Program] = []
+        for number, table in enumerate(tables):
+            files = {} if table.elf is None else self._own(table, ("program", number, "elf"))
+            lists = {name: tuple(getattr(table, name)) for name in ("args", "env", "files", "forward")}
+            program = Program(**dict(table) | lists | files | {"tree": self._tree(table, number)})
+            for other in found:
+                if program.elf and other.program == program.program and other.elf != program.elf:
+                    problem = f"'{program.program}' is the name of {other.elf}, too; 'name' gives this one another"
+                    raise self.wrong(problem, "program", number, "elf")
+            found.append(program)
+        return tuple(found)
+
+    def _own(self, table: ProgramTable, key: tuple[str | int, ...]) -> dict[str, Any]:
+        """A program's file, checked, and the name of its module."""
+        assert table.elf is not None
+        path = self._file(Path(table.elf), *key).resolve()
+        name = table.name or path.stem
+        if not is_program_name(name):
+            raise self.wrong(f"'{name}' cannot be a program's name; 'name' gives it one", *key)
+        if name in modules.RESERVED:
+            raise self.wrong(f"'{name}' is the name of a program that the build makes; 'name' gives this one another", *key)
+        try:
+            elf.check(name, str(path), path.read_bytes())
+        except OSError as error:
+            raise self.wrong(f"{path}: {(error.strerror or 'cannot be read').lower()}", *key) from None
+        except InputError as error:
+            raise self.wrong(error.problem, *key) from None
+        return {"program": name, "elf": path}
+
+    def _tree(self, table: ProgramTable, number: int) -> FileTree | None:
+        """What its `files` are on the host."""
+        key = ("program", number, "files")
+        try:
+            tree = file_tree.read((mapped, self.folder / mapped.host) for mapped in table.files) if table.files else None
+        except InputError as error:
+            raise self.wrong(error.problem, *key, *error.at) from None
+        if tree and tree.is_file(table.cwd):
+            raise self.wrong(f"'{table.cwd}' is a file", "program", number, "cwd")
+        return tree
+
     def _layout(self, clusters: Clusters) -> str:
         """A layout's name, or the path of a map that is there."""
         if is_layout_name(clusters.layout):
             return clusters.layout
         path = Path(clusters.layout)
         if path.suffix not in (".dts", ".dtb"):
-            names = re.findall(r"[a-z0-9]+-[a-z0-9]+|spanning", NAMES)
             size = re.fullmatch(r"size\W*([1-9]\d*)", clusters.layout.strip(), re.ASCII | re.IGNORECASE)
-            near = f"size={size[1]}" if size else problems.nearest(clusters.layout, names)
-            hint = f"; did you mean '{near}'?" if near else ""
-            raise self.wrong(f"{problems.show(clusters.layout)} is not one of {NAMES}{hint}", "clusters", "layout")
+            near = f"size={size[1]}" if size else problems.nearest(clusters.layout, WORDS)
+            at = ("clusters", "layout")
+            raise InputError(
+                title(at), at=at, place=self.places.place(at), found=problems.show(clusters.layout), expected=f"one of {NAMES}",
+                nearest=near and f"'{near}'",
+            )  # fmt: skip
         return str(self._file(path, "clusters", "layout"))
 
-    def _file(self, path: Path, *key: str) -> Path:
+    def _file(self, path: Path, *key: str | int) -> Path:
         """Beside the deployment file, or where the command was called."""
         problem = "no such file"
         for found in (self.folder / path, path):
@@ -175,8 +222,8 @@ class _Reader:
     def _check_map_alone(self, file: File) -> None:
         for name in ("redis", "ycsb", "metrics", "program", "network", "shutdown"):
             if name in file.model_fields_set:
-                where = self.places.where((name,))
-                raise InputError(where, f"'{name}' contradicts the layout, a cluster map that says what runs")
+                place = self.places.place((name,))
+                raise InputError("", at=(name,), place=place, problem=f"'{name}' contradicts the layout, a cluster map that says what runs")
         for name in ("lock", "statistics"):
             if name in file.clusters.model_fields_set:
                 raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)
@@ -195,7 +242,7 @@ class _Reader:
             try:
                 return like(read_machine(source, machine.smt is not False, GIB), machine.memory)
             except InputError as error:
-                if error.culprit == "--memory":
+                if error.at == ("memory",):
                     raise self.wrong(error.problem, "machine", "memory") from None
                 raise self.wrong(str(error), "machine", "topology") from None
         of_node = machine.cores * machine.threads // machine.numa_nodes

@@ -5,37 +5,30 @@ The reader checks files against it; the JSON schema and the reference in docs/ a
 """
 
 import re
-from typing import Annotated
+from dataclasses import fields
+from typing import Annotated, Any, Union
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from deploy import modules
 from deploy.addresses import LAST, REDIS_FIRST
-from deploy.deployment.model import EVERY_CORE, STACKS, WORKLOADS, Load, Metrics, Redis, Subnet
-from deploy.deployment.model import Program as ProgramDefaults
+from deploy.deployment import redis_memory
+from deploy.deployment.keys import Key
+from deploy.deployment.model import SWITCHES, Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.values import (
-    HOST_PORT,
+    LONGEST_PROGRAM_NAME,
     NAME_PATTERN,
-    Address,
-    Arguments,
-    Cpu,
-    Forwarded,
     Lock,
     Name,
-    Port,
-    ProgramName,
     Size,
-    Subnetwork,
     integer,
+    kind_of,
     one_of,
     size_text,
     wrong,
 )
-from topology.layouts import NAMES
-from topology.network_check import MTU_RANGE
-
-# Programs that nobody deploys: some are a cluster's first task, stacks come with what they serve, others by keys.
-NO_APPLICATIONS = ("root", "ktest", "pingpong", "stress", "stack", "switch", "virtio-net", "metrics")
+from topology.grouping import NAMES, WORDS
+from topology.layouts import EVERY
+from topology.machine import Shape
 
 
 class Table(BaseModel):
@@ -44,15 +37,28 @@ class Table(BaseModel):
     )
 
 
+def keys_of(model: type) -> type[Table]:
+    """The table whose keys the model declares (keys.py)."""
+    found: dict[str, Any] = {}
+    for member in fields(model):
+        declared: Key | None = member.metadata.get("key")
+        if declared is None:  # files do not set it
+            continue
+        default = None if declared.optional else list(member.default) if isinstance(member.default, tuple) else member.default
+        kinds = [kind_of(kind) for kind in declared.kinds] + ([None] if declared.optional else [])
+        found[declared.name or member.name] = (Union[tuple(kinds)], Field(default, description=declared.doc))
+    return create_model(model.__name__, __base__=Table, **found)
+
+
 class Machine(Table):
     """The machine that is emulated, or that a libvirt domain is made of: so many sockets, all alike, or one that a
     file describes."""
 
-    sockets: integer(1, 16) = Field(2, description="Sockets.")
-    cores: integer(1, 64) = Field(2, description="Cores of each socket.")
-    threads: integer(1, 8) = Field(1, description="Hardware threads of each core.")
-    l3_caches: integer(0, 64) = Field(1, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
-    numa_nodes: integer(1, 64) = Field(1, description="NUMA nodes of each socket, for the layout `per-numa`.")
+    sockets: integer(1, 16) = Field(Shape.sockets, description="Sockets.")
+    cores: integer(1, 64) = Field(Shape.cores, description="Cores of each socket.")
+    threads: integer(1, 8) = Field(Shape.threads, description="Hardware threads of each core.")
+    l3_caches: integer(0, 64) = Field(Shape.caches, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
+    numa_nodes: integer(1, 64) = Field(Shape.nodes, description="NUMA nodes of each socket, for the layout `per-numa`.")
     memory: Size | None = Field(
         None, description="Memory of each NUMA node. Default: 512M for each of its threads, at least 1G."
     )
@@ -86,46 +92,30 @@ class Clusters(Table):
     """How the machine's cores are divided into clusters, and which kernel each runs."""
 
     layout: str = Field(
-        "per-socket",
+        Deployment.layout,
         min_length=1,
-        description="`per-socket`, `per-l3`, `per-numa`, `spanning`, `size=N`, or a cluster map (`.dts`, `.dtb`), "
+        description=f"{', '.join(f'`{name}`' for name in EVERY)}, or a cluster map (`.dts`, `.dtb`), "
         "which then says all that runs. Its path is relative to the deployment file.",
         json_schema_extra={
-            "examples": ["per-socket", "per-l3", "per-numa", "spanning", "size=4", "mine.dts"],
+            "examples": [*WORDS, "size=4", "mine.dts"],
             "x-expected": f"one of {NAMES}",
         },
     )
     lock: Lock | Annotated[list[Lock], Field(min_length=1, max_length=64)] = Field(
-        "clh", description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
+        Deployment.lock, description="Lock regime of every kernel; a list names one for each cluster. `none` runs on one core."
     )
     statistics: bool = Field(
-        False, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
+        Deployment.statistics, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
     )
 
 
-class RedisTable(Table):
+class RedisTable(keys_of(Redis)):
     """Instances of Redis. Without this table there are none."""
 
-    instances: integer(0, 64) | one_of(EVERY_CORE) = Field(
-        Redis.instances,
-        description="One on every core but the network's (core 0, unless there is no other), or so many from core 1 on.",
-    )
-    cpus: Annotated[list[Cpu], Field(min_length=1, max_length=64)] | None = Field(
-        None, description="In place of `instances`: an instance on each of these cores, numbered in the whole machine."
-    )
-    heap: Size = Field(Redis.heap, description="Memory that each reserves, a multiple of 2 MiB.")
-    port: Port = Field(Redis.port, description="TCP port of each, at its own address.")
-    host_port: Port | None = Field(
-        None, description=HOST_PORT.format("the first instance, the next one to the second, and so on")
-    )
-    args: Arguments = Field(
-        list(Redis.args), description="Arguments of redis-server behind `--port`. The default turns persistence off."
-    )
-    stack: one_of(*STACKS) = Field(
-        Redis.stack,
-        description="Where an instance's TCP/IP is: `inproc`, in its process (few kernel entries), or `process`, in a "
-        "process of its own beside it, as in the papers (many).",
-    )
+    @property
+    def room(self) -> int:
+        """What data may take."""
+        return self.heap if redis_memory.OPTION in self.args else redis_memory.maxmemory(self.heap)
 
     @model_validator(mode="after")
     def _agree(self) -> "RedisTable":
@@ -136,74 +126,42 @@ class RedisTable(Table):
         return self
 
 
-class Ycsb(Table):
+class Ycsb(keys_of(Load)):
     """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
 
-    clients: integer(0, 16) = Field(Load.clients, description="Clients of each Redis; 0: no load.")
-    workload: one_of(*WORKLOADS) = Field(
-        Load.workload,
-        description="YCSB's core workload: `a` half reads and half updates, `b` 95 % reads, `c` reads only, `f` "
-        "read-modify-write.",
-    )
-    records: integer(1, 1 << 28) = Field(Load.records, description="Records of each Redis.")
-    operations: integer(1, 1 << 40) = Field(Load.operations, description="Operations of each client.")
-    value_size: Annotated[int, Field(ge=240, le=64 << 20, multiple_of=10)] = Field(
-        Load.value_size, description="Bytes of a record, in ten fields."
-    )
-    pipeline: integer(1, 1024) = Field(Load.pipeline, description="Requests that a client has on the way at once.")
-    heap: Size = Field(Load.heap, description="Memory that each client reserves.")
 
-
-class MetricsTable(Table):
+class MetricsTable(keys_of(Metrics)):
     """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters, cores,
     locks and Redis instances count. Without this table there is none."""
 
-    port: Port = Field(Metrics.port, description="Its TCP port, which the host reaches.")
-    host_port: Port | None = Field(None, description=HOST_PORT.format("it"))
-    cpu: Cpu = Field(
-        Metrics.cpu, description="Its core, numbered in the whole machine; one of the cluster that has the devices, as core 0 has."
-    )
-    heap: Size = Field(Metrics.heap, description="Memory that it reserves.")
 
-
-class ProgramTable(Table):
-    """Any other program of the image, as often as wanted: one process on one core."""
-
-    program: one_of(*(name for name in modules.PROGRAMS if name not in NO_APPLICATIONS)) = Field(
-        description="Its name in the image."
-    )
-    cpu: Cpu = Field(ProgramDefaults.cpu, description="Its core, numbered in the whole machine.")
-    heap: Size = Field(ProgramDefaults.heap, description="Memory that it reserves.")
-    args: Arguments = Field([], description="Its arguments.")
-    network: bool = Field(ProgramDefaults.network, description="A TCP/IP stack with an address of its own.")
-    barrier: bool = Field(ProgramDefaults.barrier, description="The machine is done only when this has ended.")
-    name: ProgramName | None = Field(None, description="What results call it. Default: the program's name.")
-    forward: list[Forwarded] = Field(
-        [], description="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000."
-    )
+class ProgramTable(keys_of(Program)):
+    """Any other program, as often as wanted: one process on one core. Of the build (`program`), or your own (`elf`)."""
 
     @model_validator(mode="after")
     def _agree(self) -> "ProgramTable":
+        if self.program is None and self.elf is None:
+            raise wrong("has neither 'program' nor 'elf'")
+        if self.program is not None and self.elf is not None:
+            raise wrong("contradicts 'program': one of them says what runs", "elf")
         if self.forward and not self.network:
-            raise wrong(f"'{self.program}' forwards ports, but has no network; set network = true", "forward")
+            raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "forward")
         inside = [port.inside for port in self.forward]
         if twice := next((port for port in inside if inside.count(port) > 1), None):
             raise wrong(f"names the program's port {twice} twice", "forward")
+        if self.storage and self.storage > self.heap:
+            raise wrong(f"{size_text(self.storage)} is more than its heap, {size_text(self.heap)}", "storage")
         return self
 
 
-class NetworkTable(Table):
+class NetworkTable(keys_of(Subnet)):
     """The network in the machine, which is there without this table too. The host is its gateway; two machines on one
     bridge need subnets of their own."""
 
-    subnet: Subnetwork = Field(
-        Subnet.network, description="Redis instances are at its .101 and above, everything else at its .151 and above."
-    )
-    gateway: Address | None = Field(None, description="The subnet's way out. Default: its second address, as 10.0.2.2.")
-    mtu: integer(MTU_RANGE.start, MTU_RANGE.stop - 1) = Field(Subnet.mtu, description="Bytes of a packet.")
-    forward: bool = Field(
-        Subnet.forward, description="Ports of the host's loopback lead to what serves; `false`: only programs in the machine "
-        "reach it, or a bridge's."
+    switch: one_of(*SWITCHES) | None = Field(
+        None, description="`one` on core 0, as in the papers, or one on the first core of each socket (`per-socket`), which "
+        "gets no Redis then. Default: `per-socket` where there are several sockets of three cores or more, each within one "
+        "cluster."
     )
 
     @model_validator(mode="after")
@@ -225,11 +183,11 @@ class File(Table):
 
     name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
     shutdown: one_of("when-done", "never") = Field(
-        "when-done", description="Power off when every program that counts (`barrier`, and every client) has ended, if "
+        Deployment.shutdown, description="Power off when every program that counts (`barrier`, and every client) has ended, if "
         "there is one; or never."
     )
     network: bool | NetworkTable = Field(
-        True, description="A switch and a network driver on core 0; as a table, with these addresses."
+        Deployment.network, description="A switch and a network driver on core 0, or a switch on each socket; as a table, with what it says."
     )
     machine: Machine = Field(Machine(), description="The machine.")
     clusters: Clusters = Field(Clusters(), description="Clusters and kernels.")
@@ -243,10 +201,12 @@ class File(Table):
         if self.ycsb.clients and self.redis is None:
             raise wrong("has clients, but there is no [redis] for them", "ycsb", "clients")
         size = self.ycsb.records * self.ycsb.value_size
-        if self.ycsb.clients and self.redis and size > self.redis.heap:
+        room = self.redis.room if self.redis else 0
+        if self.ycsb.clients and self.redis and size > room:
             what = f"{self.ycsb.records} records of {self.ycsb.value_size} bytes"
             key = "records" if "records" in self.ycsb.model_fields_set else "value-size"
-            raise wrong(f"{what} do not fit into a heap of {size_text(self.redis.heap)} ('heap' of [redis])", "ycsb", key)
+            heap = f"a heap of {size_text(self.redis.heap)} ('heap' of [redis])"
+            raise wrong(f"{what} do not fit into {heap}, of which Redis may fill {size_text(room)}", "ycsb", key)
         if isinstance(self.network, NetworkTable) and not self.network.forward:
             self._check_inside()
         if not self.network:
@@ -256,7 +216,7 @@ class File(Table):
                 raise wrong("contradicts [metrics], which needs the network", "network")
             for program in self.program:
                 if program.network:
-                    raise wrong(f"contradicts '{program.program}', which needs the network", "network")
+                    raise wrong(f"contradicts '{program.program or program.elf}', which needs the network", "network")
         return self
 
 
@@ -272,3 +232,7 @@ class File(Table):
 
 def is_name(text: str) -> bool:
     return re.fullmatch(NAME_PATTERN.strip("^$"), text) is not None
+
+
+def is_program_name(text: str) -> bool:
+    return is_name(text) and len(text) <= LONGEST_PROGRAM_NAME

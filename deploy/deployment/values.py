@@ -10,7 +10,10 @@ from pydantic_core import PydanticCustomError
 
 from deploy import modules
 from deploy.addresses import REDIS_FIRST
+from deploy.deployment import keys
+from deploy.deployment.keys import Kind, Named, Whole, Words
 from deploy.deployment.model import Port as ForwardedPort
+from deploy.file_tree import LONGEST_NAME, Mapped
 from topology.errors import InputError
 from topology.limits import NAME_SIZE
 from topology.units import LARGE_PAGE, format_size, parse_size
@@ -52,6 +55,42 @@ def _argument(value: str) -> str:
     if "\0" in value:
         raise wrong("an argument cannot hold a character of 0, which ends it")
     return value
+
+
+def _variable(value: str) -> str:
+    if not value.partition("=")[0] or "=" not in value:
+        raise wrong(f"{value[:60]!r} is not NAME=VALUE")
+    if "\0" in value:
+        raise wrong("a variable cannot hold a character of 0, which ends it")
+    return value
+
+
+def _guest(value: str) -> str:
+    """An absolute path in the machine, without what needs resolving."""
+    parts = [part for part in value.split("/") if part]
+    if not value.startswith("/"):
+        raise wrong(f"'{value[:60]}' is not an absolute path: it begins with no '/'")
+    if any(part in (".", "..") for part in parts):
+        raise wrong(f"'{value[:60]}' has a '.' or '..', which a path in the machine cannot have here")
+    if "\0" in value or any(len(part.encode()) > LONGEST_NAME for part in parts):
+        raise wrong(f"'{value[:60]}' is not a path: a name has {LONGEST_NAME} bytes at most and no character of 0")
+    return "/" + "/".join(parts)
+
+
+def _mapped(value: Any) -> Mapped:
+    """'host/path:/guest/path', or with ':rw' behind it, as compose files have it."""
+    if not isinstance(value, str):
+        raise PydanticCustomError("mapped_type", "not a mapping")
+    text, writable = (value[:-3], value.endswith(":rw")) if value.endswith((":rw", ":ro")) else (value, False)
+    host, colon, guest = text.rpartition(":/")
+    if not colon:
+        host, colon, guest = text.rpartition(":")
+        if not colon:
+            raise PydanticCustomError("mapped_type", "not a mapping")
+        raise wrong(f"'{value[:80]}': the path in the machine, '{guest[:60]}', is not absolute")
+    if not host:
+        raise wrong(f"'{value[:80]}' names no file of the host")
+    return Mapped(host, _guest("/" + guest), writable)
 
 
 def _subnet(value: Any) -> IPv4Network:
@@ -115,12 +154,12 @@ def named(longest: int) -> Any:
 
 
 Name = named(60)  # becomes the name of files
-ProgramName = named(NAME_SIZE - len("@1ff") - 1)
+LONGEST_PROGRAM_NAME = NAME_SIZE - len("@1ff") - 1
+ProgramName = named(LONGEST_PROGRAM_NAME)
 Arguments = list[Annotated[str, AfterValidator(_argument)]]
 Lock = one_of(*modules.REGIMES)
 Port = integer(1, 65535)
 Cpu = integer(0, 1023)
-HOST_PORT = "Port of the host's loopback that leads to {}. Default: any that is free, another one each time."
 Forwarded = Annotated[
     ForwardedPort,
     BeforeValidator(_forwarded),
@@ -143,6 +182,35 @@ Address = Annotated[
     BeforeValidator(_address),
     WithJsonSchema({"type": "string", "pattern": r"^\d+\.\d+\.\d+\.\d+$", "x-expected": "an IPv4 address such as 10.0.3.1"}),
 ]
+
+
+MAPPED = "'HOST:/GUEST', a path of the host and an absolute one in the machine, or 'HOST:/GUEST:rw'"
+MappedFiles = Annotated[
+    Mapped,
+    BeforeValidator(_mapped),
+    WithJsonSchema({"type": "string", "pattern": r"^.+:/[^\0]*$", "x-expected": MAPPED, "x-plural": MAPPED}),
+]
+
+
+KINDS: dict[Named, Any] = {
+    keys.FLAG: bool, keys.TEXT: str, keys.SIZE: Size, keys.PORT: Port, keys.CPU: Cpu,
+    keys.CPUS: Annotated[list[Cpu], Field(min_length=1, max_length=64)], keys.ARGUMENTS: Arguments,
+    keys.PROGRAM_NAME: ProgramName, keys.FORWARDED: list[Forwarded], keys.SUBNET: Subnetwork, keys.ADDRESS: Address,
+    keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]], keys.FOLDER: Annotated[str, AfterValidator(_guest)],
+    keys.MAPPED: list[MappedFiles],
+}  # fmt: skip
+
+
+def kind_of(kind: Kind) -> Any:
+    """A declared kind, as pydantic has it."""
+    match kind:
+        case Whole(low, high, 1):
+            return integer(low, high)
+        case Whole(low, high, step):
+            return Annotated[int, Field(ge=low, le=high, multiple_of=step)]
+        case Words(choices):
+            return one_of(*choices)
+    return KINDS[kind]
 
 
 def size_text(size: int) -> str:

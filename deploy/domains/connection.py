@@ -11,11 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deploy.errors import Failure
+from topology import demand
 from topology.errors import InputError
 
 
 def library() -> Any:
     """libvirt-python, silent: whatever it says comes as an exception too."""
+    demand.module("libvirt", "libvirt")
     try:
         import libvirt
     except ImportError:

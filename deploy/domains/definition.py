@@ -12,7 +12,8 @@ from deploy.domains.record import Record, fingerprint
 from deploy.domains.shared import shared_name
 from deploy.domains.storage import EVENTS
 from deploy.qemu import user_network
-from topology.clustermap import Network
+from topology import drivers
+from topology.clustermap import ClusterMap
 from topology.libvirt_domain import machine_elements
 from topology.units import MIB
 
@@ -43,7 +44,7 @@ def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool
     for event in ("on_poweroff", "on_reboot", "on_crash"):
         ElementTree.SubElement(root, event).text = "destroy"
     root.append(_devices(machines, record, folder, devices))
-    root.append(_beyond_libvirt(record, machines.cluster_map.network))
+    root.append(_beyond_libvirt(record, machines.cluster_map))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -70,7 +71,7 @@ def _devices(machines: Machines, record: Record, folder: PurePosixPath, more: El
         port = ElementTree.SubElement(devices, "interface", type="bridge")
         ElementTree.SubElement(port, "mac", address=_bridge_mac(record.name))
         ElementTree.SubElement(port, "source", bridge=record.bridge)
-        ElementTree.SubElement(port, "model", type="virtio")
+        ElementTree.SubElement(port, "model", type=drivers.of_map(machines.cluster_map.applications).libvirt)
         ElementTree.SubElement(port, "rom", enabled="no")
     _console(devices, folder / record.console)
     if record.machine == 0:
@@ -103,12 +104,13 @@ def _shared(devices: Element, name: str, slot: int, size: int) -> None:
     ElementTree.SubElement(memory, "address", type="pci", domain="0", bus="0", slot=f"{slot:#x}", function="0")
 
 
-def _beyond_libvirt(record: Record, network: Network | None) -> Element:
+def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:
     """What libvirt has no elements for: an exit status of the machine's own, and forwarded ports."""
     words = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
     if record.machine == 0 and not record.bridge:
-        words += ["-netdev", f"user,id=skerry,{user_network(network, record.forwards)}"]
-        words += ["-device", f"virtio-net-pci,netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}"]
+        words += ["-netdev", f"user,id=skerry,{user_network(cluster_map.network, record.forwards)}"]
+        card = drivers.of_map(cluster_map.applications)
+        words += ["-device", card.device(f"netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}")]
     commandline = ElementTree.Element(f"{{{QEMU}}}commandline")
     for word in words:
         ElementTree.SubElement(commandline, f"{{{QEMU}}}arg", value=word)

@@ -25,6 +25,7 @@ from deploy.domains.storage import Storage, default_folder, require
 from deploy.errors import Failure
 from deploy.expand import Plan
 from deploy.output import version
+from deploy.patience import Patience, Watch
 from deploy.qemu import Forward
 from topology import libvirt_host
 from topology.dts import write_dts
@@ -66,7 +67,7 @@ class Deployment:
         self.wanted = wanted
         self.there = deployments.find(host, wanted.name)
         self.plain = arrange(wanted.what, None, wanted.per_cluster)
-        self.files = image.contents(self.plain.cluster_map)
+        self.files = image.contents(self.plain.cluster_map, own=wanted.what.own)
         placed, placement = self._place()
         self.machines = arrange(wanted.what, placed, wanted.per_cluster)
         self.record = self._record(placement)
@@ -284,11 +285,11 @@ def was(state: State) -> str:
     return words.get(state.word, f"was {state.word}")
 
 
-def wait_ready(deployed: Deployed, what: Plan, timeout: float, update: Callable[..., None]) -> None:
+def wait_ready(deployed: Deployed, what: Plan, patience: Patience, update: Callable[..., None]) -> None:
     """Until every server that can be reached serves; else until all clusters run."""
     servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
     clusters = {cluster.number for cluster in what.cluster_map.clusters}
-    deadline = time.monotonic() + timeout
+    began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
         events = deployed.events()
         serving = {event.get("app") for event in events if event.kind == "serving"}
@@ -299,7 +300,10 @@ def wait_ready(deployed: Deployed, what: Plan, timeout: float, update: Callable[
             return
         if not state.is_running:
             raise Failure(f"{deployed.name} {was(state)}: {(state.trouble or [deployed.last_words()])[0]}")
-        if time.monotonic() > deadline:
-            missing = sorted(servers - serving) or [f"cluster {number}" for number in sorted(clusters - running)]
-            raise Failure(f"hang: {', '.join(missing)} not up within {timeout:g} s; it stays, for skerry logs")
+        if len(events) > seen:
+            watch.moved(f"'{events[-1].kind}'")
+            seen = len(events)
+        missing = sorted(servers - serving) or [f"cluster {number}" for number in sorted(clusters - running)]
+        if why := watch.overdue(f"{', '.join(missing)} not up", patience.times_load(), began):
+            raise Failure(f"{why}; it stays, for skerry logs")
         time.sleep(POLL)

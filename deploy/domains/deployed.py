@@ -14,12 +14,12 @@ from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
-from deploy.events import Event, EventStream
+from deploy.events import BAD_LINE, Event, EventStream, restarts, standing
 from topology.errors import InputError
 from topology.spans import parse_spans
 
 PATIENCE, POLL = 5.0, 0.1  # seconds for an orderly end, and between looks
-TROUBLE = ("fault", "failed", "cluster-lost")
+TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", BAD_LINE)
 GONE = "gone"  # a domain that somebody has removed
 # The deployment is in the first of these that a domain of it is in.
 WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done")
@@ -32,7 +32,8 @@ class State:
     word: str
     domains: dict[str, str] = field(default_factory=dict)
     serving: list[str] = field(default_factory=list)
-    trouble: list[str] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)  # applications that were started again are no trouble
+    restarts: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_running(self) -> bool:
@@ -76,7 +77,7 @@ class Deployed:
         """The domain of a cluster; where there is only one, of no cluster in particular."""
         count = self.record.machines
         if count == 1 and cluster is not None:
-            raise InputError("--cluster", f"{self.name} is one domain, whose console is that of all clusters")
+            raise InputError("--cluster", f"{self.name} is one domain with one console for all clusters")
         if cluster is not None and cluster >= count:
             raise InputError("--cluster", f"{self.name} has clusters 0 to {count - 1}, no {cluster}")
         for member in self.members:
@@ -101,7 +102,8 @@ class Deployed:
         words = {member.domain: member.word(events) for member in self.members}
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
         found = State(min(domains.values(), key=WORDS.index), domains)
-        found.trouble = [str(event) for event in events if event.kind in TROUBLE]
+        found.trouble = [str(event) for event in standing(events) if event.kind in TROUBLE]
+        found.restarts = restarts(events)
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:
             found.serving = serving(events, alive if len(domains) > 1 else None)

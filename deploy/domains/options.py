@@ -21,5 +21,5 @@ Cluster = Annotated[
     typer.Option("--cluster", metavar="N", min=0, help="Of a deployment with a domain for each cluster; else that of cluster 0."),
 ]
 OptionalName = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="A deployment; not needed where there is only one.")
+    str | None, typer.Argument(metavar="[NAME]", help="A deployment; optional if there is only one.")
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
-from deploy.fuzz.run import OPTIONS, reason_of
-from deploy.fuzz.target import CORPUS, Target
+from deploy.fuzz.run import options, reason_of
+from deploy.fuzz.target import Target
 
+HASH = re.compile(r"(min-)?[0-9a-f]{40}")  # libFuzzer's names
 SIZE_MAX = 1 << 20  # bytes that the repository is to carry
 
 
@@ -31,7 +33,7 @@ def merge(target: Target, learned: Path) -> Merged:
     """libFuzzer names inputs by their content."""
     with tempfile.TemporaryDirectory() as scratch:
         chosen = Path(scratch)
-        command = [str(target.fuzzer), "-set_cover_merge=1", *OPTIONS, scratch, str(CORPUS), str(learned)]
+        command = [str(target.fuzzer), "-set_cover_merge=1", *options(target), scratch, str(target.corpus), str(learned)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         if done.returncode:
             raise Failure(f"the corpus could not be merged: {reason_of(done.stderr)}")
@@ -39,9 +41,10 @@ def merge(target: Target, learned: Path) -> Merged:
         size = sum(path.stat().st_size for path in new.values())
         if size > SIZE_MAX:
             raise Failure(f"the merged corpus has {size >> 10} KiB, more than the repository is to carry: it stays as it was")
-        old = {path.name for path in CORPUS.iterdir()}
+        old = {path.name for path in target.corpus.iterdir()}
         for name in new.keys() - old:
-            shutil.copyfile(new[name], CORPUS / name)
-        for name in old - new.keys():
-            (CORPUS / name).unlink()
-    return Merged(len(new), size, len(new.keys() - old), len(old - new.keys()))
+            shutil.copyfile(new[name], target.corpus / name)
+        gone = {name for name in old - new.keys() if HASH.fullmatch(name)}  # those named by people stay
+        for name in gone:
+            (target.corpus / name).unlink()
+    return Merged(len(new), size, len(new.keys() - old), len(gone))

@@ -14,7 +14,6 @@ from pathlib import Path
 from deploy.fuzz.run import HANG, Find, reason_of
 from deploy.fuzz.target import Target
 
-HEADER, RECORD = 1, 12  # cluster-kernel/test/operation.h
 PATIENCE = 60.0         # seconds for the whole of it
 
 
@@ -23,9 +22,9 @@ def kind_of(reason: str) -> str:
     return re.sub(r"0x[0-9a-f]+|\d+", "#", reason)
 
 
-def split(data: bytes) -> tuple[bytes, list[bytes]]:
-    rest = data[HEADER:]
-    return data[:HEADER], [rest[i : i + RECORD] for i in range(0, len(rest), RECORD)]
+def split(data: bytes, header: int, record: int) -> tuple[bytes, list[bytes]]:
+    rest = data[header:]
+    return data[:header], [rest[i : i + record] for i in range(0, len(rest), record)]
 
 
 def shrink(records: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[bytes]:
@@ -46,7 +45,7 @@ def shrink(records: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[b
 
 def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
     """The smaller input, named by its content, and how many records there were and are."""
-    header, records = split(find.input.read_bytes())
+    header, records = split(find.input.read_bytes(), *target.record)
     wanted, end = kind_of(find.reason), time.monotonic() + PATIENCE
 
     with tempfile.TemporaryDirectory() as scratch:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
-from deploy.fuzz.target import CORPUS, Target
+from deploy.fuzz.target import Target
 from deploy.process import start, stop
 
-LENGTH_MAX = 1 + 200 * 12  # bytes of an input: 200 records
 HANG = 60                  # seconds for one input, of which a hundred take one
 STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/\S+.*? exec/s: (\d+)", re.MULTILINE)
 EXECUTED = re.compile(r"^stat::number_of_executed_units:\s*(\d+)", re.MULTILINE)
@@ -25,10 +24,14 @@ REASONS = (
     re.compile(r"kernel_check: .*"),
     re.compile(r"kernel panic: .*"),
     re.compile(r"hosted machine: .*"),
+    re.compile(r"fuzz: .*"),
     re.compile(r"runtime error: .*"),
     re.compile(r"ERROR: (?:AddressSanitizer|libFuzzer): .*"),
 )
-OPTIONS = (f"-max_len={LENGTH_MAX}", "-len_control=0", "-detect_leaks=0", f"-timeout={HANG}")
+
+
+def options(target: Target) -> tuple[str, ...]:
+    return (f"-max_len={target.length}", "-len_control=0", "-detect_leaks=0", f"-timeout={HANG}")
 
 
 @dataclass
@@ -112,8 +115,8 @@ def fuzz(
         processes = []
         for number, log in enumerate(logs):
             artifacts = f"-artifact_prefix={finds}/"
-            command = [str(target.fuzzer), *OPTIONS, *limits.options(jobs), f"-seed={seed + number}", artifacts]
-            process = start([*command, "-print_final_stats=1", str(corpus), str(CORPUS)], log)
+            command = [str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", artifacts]
+            process = start([*command, "-print_final_stats=1", str(corpus), str(target.corpus)], log)
             stack.callback(stop, process)
             processes.append(process)
         find = _watch(processes, logs, show)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The programs: one fuzzer for each lock regime, and one that replays what it has found."""
+"""The programs: a fuzzer for each lock regime and for each reader of foreign bytes, and one that replays its finds."""
 
 from __future__ import annotations
 
@@ -15,27 +15,53 @@ from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup.build import build_lock, complain
 from topology.errors import InputError
 
-FOLDER = "cluster-kernel/test"
-CORPUS = ROOT / FOLDER / "corpus"
-FUZZER = re.compile(rf"^{FOLDER}/kernel-fuzz-([^:./]+):", re.MULTILINE)
+KERNEL = "kernel"
+NAMES = (KERNEL, "acpi", "cpio", "elf", "fragment", "map", "multiboot2")
+KERNEL_FOLDER = "cluster-kernel/test"
+FOLDER = "cluster-manager/fuzz"
+FUZZER = re.compile(rf"^{KERNEL_FOLDER}/kernel-fuzz-([^:./]+):", re.MULTILINE)
+KERNEL_LENGTH = 1 + 200 * 12  # bytes of an input: 200 records
+LENGTH = 16 << 10             # of the others, which tables, maps and archives are hardly larger than
 
 
 @dataclass(frozen=True)
 class Target:
-    regime: str
+    """What is fuzzed: the kernel in one regime, or something of loader and managers."""
+
+    name: str
+    regime: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.regime or self.name
 
     @property
     def fuzzer(self) -> Path:
-        return BUILD / FOLDER / f"kernel-fuzz-{self.regime}"
+        return BUILD / (f"{KERNEL_FOLDER}/kernel-fuzz-{self.regime}" if self.regime else f"{FOLDER}/fuzz-{self.name}")
 
     @property
     def replay(self) -> Path:
-        return BUILD / FOLDER / f"kernel-replay-{self.regime}"
+        return BUILD / (f"{KERNEL_FOLDER}/kernel-replay-{self.regime}" if self.regime else f"{FOLDER}/replay-{self.name}")
 
     @property
     def folder(self) -> Path:
         """What the fuzzer learns and finds."""
-        return BUILD / "fuzz" / self.regime
+        return BUILD / "fuzz" / self.title
+
+    @property
+    def corpus(self) -> Path:
+        """The repository's."""
+        return ROOT / (f"{KERNEL_FOLDER}/corpus" if self.regime else f"{FOLDER}/corpus/{self.name}")
+
+    @property
+    def length(self) -> int:
+        """Bytes of an input, at most."""
+        return KERNEL_LENGTH if self.regime else LENGTH
+
+    @property
+    def record(self) -> tuple[int, int]:
+        """Bytes of an input's header and of what it is made of (cluster-kernel/test/operation.h); bytes, elsewhere."""
+        return (1, 12) if self.regime else (0, 1)
 
 
 def _regimes() -> list[str]:
@@ -51,7 +77,7 @@ def _ninja(output: Output, what: str, *targets: str) -> None:
             raise complain("the fuzzer could not be built", log)
 
 
-def build(output: Output, regime: str) -> Target:
+def build(output: Output, name: str, regime: str) -> Target:
     """Of a tree that is set up and built."""
     with build_lock(output):
         regimes = _regimes()
@@ -60,9 +86,9 @@ def build(output: Output, regime: str) -> Target:
             regimes = _regimes()
         if not regimes:
             raise Failure("there is no libFuzzer here: apt-get install clang libclang-rt-14-dev")
-        if regime not in regimes:
+        if name == KERNEL and regime not in regimes:
             raise InputError(f"--regime {regime}", f"not one of {', '.join(regimes)}")
-        target = Target(regime)
+        target = Target(name, regime if name == KERNEL else "")
         programs = [str(path.relative_to(BUILD)) for path in (target.fuzzer, target.replay)]
-        _ninja(output, f"Building the fuzzer of {regime}", *programs)
+        _ninja(output, f"Building the fuzzer of {target.title}", *programs)
     return target

@@ -15,6 +15,7 @@ from deploy.linux_guest.guest import build_guest
 from deploy.linux_guest.machine import COMMAND_LINE, Options
 from deploy.linux_guest.result import measure
 from deploy.paths import BUILD
+from deploy.patience import Patience
 from topology.errors import InputError
 from topology.machine import Shape, default_memory
 
@@ -34,7 +35,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--pong", action="store_true", help="measure the time to the first +PONG from outside")
     parser.add_argument("--append", default="", help="to the kernel's command line")
     parser.add_argument("--build", type=Path, default=BUILD, help="where Meson built init and the client")
-    parser.add_argument("--timeout", type=float, default=300.0)
+    parser.add_argument("--timeout", type=float)
     return parser.parse_args()
 
 
@@ -51,7 +52,7 @@ def main() -> int:
     accel = MODES[arguments.accel] if arguments.accel else qemu.tcg_for(arguments.sockets * arguments.cores)
     command_line = f"{COMMAND_LINE} {arguments.append}".strip()
     deployment = Deployment(name="linux", shape=shape, redis=Redis(), load=load)
-    options = Options(accel, arguments.timeout, command_line)
+    options = Options(accel, Patience(300.0, arguments.timeout), command_line)
     try:
         result = measure(deployment, options, build_guest(build=arguments.build), arguments.pong)
     except (Failure, InputError) as error:

@@ -17,8 +17,8 @@ from deploy.paths import BUILD
 INIT = Path("deploy/linux_guest/linux-guest-init")
 YCSB = Path("apps/ycsb/ycsb-linux")
 
-# Debian's redis-server is a link to this file of redis-tools; which program it is, its name decides.
-REDIS = Path("/usr/bin/redis-check-rdb")
+# From the same sources as the one for Skerry, optimised alike (apps/redis/meson.build).
+REDIS = Path("apps/redis/redis-server-linux")
 REDIS_VERSION = "7.0.15"
 
 
@@ -33,7 +33,7 @@ def build_guest(folder: Path = BUILD / "linux-guest", build: Path = BUILD) -> Di
     for module in linux.modules:
         archive.file(f"/modules/{module.name}", module.read_bytes())
     archive.file("/modules/order", "".join(f"{module.name}\n" for module in linux.modules).encode())
-    _add_redis(archive)
+    _add_redis(archive, build / REDIS)
 
     boot = DirectBoot(folder / "vmlinuz", folder / "initrd")
     shutil.copyfile(linux.image, boot.kernel)
@@ -55,19 +55,17 @@ def _output(*command: str | Path) -> str:
         raise Failure(f"{command[0]}: {error}") from None
 
 
-def _add_redis(archive: Archive) -> None:
-    if not REDIS.exists():
-        raise Failure(f"{REDIS} is missing; install redis-tools")
-    archive.file("/bin/redis-server", REDIS.read_bytes(), executable=True)
+def _add_redis(archive: Archive, redis: Path) -> None:
+    archive.file("/bin/redis-server", _program(redis), executable=True)
     # "libm.so.6 => /lib/... (0x...)", "/lib64/ld-linux-x86-64.so.2 (0x...)"
-    for library in sorted(set(re.findall(r"(/\S+) \(0x", _output("ldd", REDIS)))):
+    for library in sorted(set(re.findall(r"(/\S+) \(0x", _output("ldd", redis)))):
         archive.file(library, Path(library).read_bytes(), executable=True)
 
 
 def redis_version() -> str:
-    """Of the binary that goes into the guest, asked under the name that makes it a server."""
-    done = subprocess.run(["redis-server", "--version"], executable=REDIS, capture_output=True, text=True)
-    match = re.search(r" v=(\S+)", done.stdout)
+    """Of the binary that goes into the guest."""
+    said = _output(BUILD / REDIS, "--version")
+    match = re.search(r" v=(\S+)", said)
     if not match:
-        raise Failure(f"{REDIS} --version says {done.stdout.splitlines()[:1]}")
+        raise Failure(f"{BUILD / REDIS} --version says {said.splitlines()[:1]}")
     return match[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ def _download(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     package = _package()
     if package is None:
-        apt.refresh()
+        apt.refresh(lambda text: print(f"skerry: {text}", file=sys.stderr))
         package = _package()
     if package is None:
         raise Failure(f"apt knows no {META_PACKAGE}")

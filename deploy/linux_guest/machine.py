@@ -13,12 +13,13 @@ from pathlib import Path
 from types import TracebackType
 
 from deploy import process, qemu
-from deploy.boot import choose_ports
+from deploy.boot import choose_ports, silent_work
 from deploy.deployment import Deployment
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from deploy.image import DirectBoot
 from deploy.linux_guest.plan import guest_plan, with_plan
+from deploy.patience import Patience, Watch
 
 GUEST_ADDRESS = "10.0.2.15"  # as in setup.c
 _POLL = 0.02
@@ -31,7 +32,7 @@ COMMAND_LINE = "console=ttyS0 quiet panic=-1 clocksource=tsc tsc=reliable"
 @dataclass(frozen=True)
 class Options:
     accel: qemu.Accel
-    timeout: float = 300.0  # seconds from power-on to power-off
+    patience: Patience = Patience(300.0)
     command_line: str = COMMAND_LINE
     binary: str = qemu.BINARY
     on_event: Callable[[Event], None] | None = None
@@ -44,10 +45,11 @@ class LinuxRun:
         self.options = options
         self.deployment = deployment
         self.plan = guest_plan(deployment)
+        self.patience = options.patience.plus(silent_work(deployment.load, len(self.plan.shares)))
         self.events = EventStream()
         self.started = 0.0
         self.status: int | None = None
-        self._read = 0
+        self._read = self._console = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.directory = Path(tempfile.mkdtemp(prefix="skerry-linux-"))
         self.command = qemu.Command(
@@ -65,7 +67,8 @@ class LinuxRun:
         for path in (self.command.console, self.command.events):
             path.touch()
         self.started = time.monotonic()
-        self._process = process.start(self.command.arguments(), self.command.log, qemu.PRELOAD)
+        self._process = process.start(self.command.arguments(), self.command.log, (qemu.PRELOAD,))
+        self._watch = Watch(self._process.pid)
         return self
 
     def __exit__(
@@ -86,9 +89,17 @@ class LinuxRun:
             file.seek(self._read)
             data = file.read()
         self._read += len(data)
+        self._note_console()
         for event in self.events.feed(data):
+            self._watch.moved(f"'{event.kind}' {event.get('app') or ''}".rstrip())
             if self.options.on_event:
                 self.options.on_event(event)
+
+    def _note_console(self) -> None:
+        written = self.command.console.stat().st_size
+        if written > self._console:
+            self._watch.moved("the console")
+            self._console = written
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         while True:
@@ -99,8 +110,8 @@ class LinuxRun:
                 raise Failure(f"the Linux guest failed: {errors[0]['what']}")
             if self.status is not None:
                 raise Failure(f"the Linux guest ended before {what}: {self._last_words()}")
-            if time.monotonic() - self.started > self.options.timeout:
-                raise Failure(f"the Linux guest: no {what} within {self.options.timeout:g} s: {self._last_words()}")
+            if why := self._watch.overdue(f"no {what}", self.patience, self.started):
+                raise Failure(f"the Linux guest: {why}: {self._last_words()}")
             time.sleep(_POLL)
 
     def wait_serving(self) -> None:

@@ -14,7 +14,9 @@ from deploy.deployment import Deployment
 from deploy.expand import expand
 from deploy.image import DirectBoot
 from deploy.linux_guest.cpio import Archive
+from deploy.switches import switches
 from topology.clustermap import Application
+from topology.machine import emulated
 
 RENDEZVOUS = "/tmp/meet"
 
@@ -28,7 +30,8 @@ class GuestPlan:
 
 def guest_plan(deployment: Deployment) -> GuestPlan:
     assert deployment.redis
-    apps = expand(deployment, deployment.shape.cpus)
+    machine = emulated(deployment.shape)
+    apps = expand(deployment, len(machine.cores), network=switches(deployment, machine))
     servers = [app for app in apps if app.program == "redis-server"]
     clients = [app for app in apps if app.program == "ycsb"]
     ports = {app.name: deployment.redis.port + i for i, app in enumerate(servers)}

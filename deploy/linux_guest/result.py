@@ -101,6 +101,7 @@ def _figures(clients: Sequence[ycsb.Client], seconds: float) -> dict[str, float]
         "mean_us": ratio(latency, operations),
         "p50_us": ycsb.percentile(histogram, 50),
         "p99_us": ycsb.percentile(histogram, 99),
+        "p999_us": ycsb.percentile(histogram, 99.9),
         "max_us": max((client.number("max_us") for client in clients), default=0.0),
         "errors": sum(client.number("errors") + client.number("wrong") for client in clients),
     }

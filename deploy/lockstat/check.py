@@ -11,10 +11,11 @@ from typing import Any
 
 from deploy.lockstat.record import WHOLE
 from deploy.lockstat.snapshot import Snapshot
+from topology import regimes
 
-BIG_LOCKS = ("clh", "mcs", "ticket")
-TRANSACTIONS = ("rtm",)
-READERS = ("fine",)
+BIG_LOCKS = regimes.names("big")
+TRANSACTIONS = regimes.names("transactions")
+READERS = regimes.names("readers")
 
 
 @dataclass(frozen=True)

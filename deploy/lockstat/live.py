@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _PEEK = 65536  # bytes that libvirt reads at a time
 _PHYSICAL = 2  # VIR_MEMORY_PHYSICAL
+_TRIES = 5
 
 Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical address, size
 
@@ -150,9 +151,7 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     cpus = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
     found = []
     for cluster, boot in sorted(boots.items()):
-        data = memory(cluster, boot["stat"], boot["cores"] * SIZE)
-        records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE]) for i in range(boot["cores"])]
-        found.append((cluster, boot, records))
+        found.append((cluster, boot, _records(memory, cluster, boot["stat"], boot["cores"])))
     # The clock is one for all clusters of a machine, and who counted last did so just now.
     latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
@@ -168,10 +167,18 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     ]
 
 
+def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Record]:
+    """Read again where a core was writing: a moment later it is not, unless it was stopped there."""
+    for _ in range(_TRIES):
+        data = memory(cluster, address, cores * SIZE)
+        records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE], f"cluster {cluster} core {i}") for i in range(cores)]
+        if all(record.whole for record in records):
+            break
+    return records
+
+
 def total(records: list[Record]) -> Record:
     whole = records[0]
     for record in records[1:]:
         whole = whole.plus(record)
     return whole
-
-

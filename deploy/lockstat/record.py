@@ -1,63 +1,116 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""struct core_stat of cluster-kernel/include/skerry/stat.h, in its words of 64 bits. All times are TSC cycles."""
+"""struct core_stat of cluster-kernel/include/skerry/stat.h: its fields have the names that they have there.
+
+What a field is, its type there says: whether it adds up over cores, and what of it was counted between two looks. So a
+counter that the header gets is in every view of a record. All times are TSC cycles.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-CLASSES = ("kernel", "read", "write", "tcb", "endpoint", "notification", "run_queue")
-WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; and who begins to read may go on to write
-CAUSES = ("explicit", "capacity", "conflict", "debug", "nested", "retry", "other")
-BUCKETS = 28
-SIZE = 4096  # bytes of a record
-WORDS = SIZE // 8
+from deploy.errors import Failure
+from topology import headers
 
-HEADER = ("idle_cycles", "started", "updated", "idle_since", "entries", "syscalls", "interrupts", "faults", "switches", "latest")
-_HEADER_WORDS = 16
-_LOCK = ("instances", "grabs", "conflicts", "spins", "spins_max", "wait", "wait_max", "hold", "hold_max")
-_GREATEST = {"spins_max", "wait_max", "hold_max", "readers_max"}
-_MOMENTS = {"started", "updated", "idle_since", "latest"}
+_STAT = headers.KERNEL / "stat.h"
+
+
+def _names(enum: str, prefix: str) -> tuple[str, ...]:
+    """Its enumerators but for the last, which counts them."""
+    return tuple(name.removeprefix(prefix).lower() for name in headers.members(_STAT, enum)[:-1])
+
+
+def _fields(of: str) -> dict[str, headers.Field]:
+    """Those of a structure that mean something."""
+    return {name: field for name, field in headers.layout(_STAT, of).items() if not name.startswith("reserved")}
+
+
+def _scalars(of: str, *types: str) -> tuple[str, ...]:
+    return tuple(name for name, field in _fields(of).items() if not field.array and field.type in types)
+
+
+CLASSES = _names("lock_class", "LOCK_CLASS_")
+WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; and who begins to read may go on to write
+CAUSES = _names("abort_cause", "ABORT_")
+BUCKETS = headers.constant(_STAT, "STAT_BUCKETS")
+WORDS = headers.size(_STAT, "core_stat")
+LOCK = headers.layout(_STAT, "core_stat")["lock"].at  # the first word of the locks
+LOCK_WORDS = headers.size(_STAT, "lock_stat")  # of each class
+SIZE = WORDS * headers.WORD  # bytes of a record
+VERSION = headers.constant(_STAT, "STAT_VERSION")
+LAYOUT = VERSION << 32 | SIZE  # STAT_LAYOUT there
+
+GROWING = ("stat_count", "stat_cycles")
+CORE_COUNTERS = _scalars("core_stat", *GROWING)  # the first is idle_cycles, which plain kernels count, too
+LOCK_COUNTERS = _scalars("lock_stat", *GROWING)
 
 
 def ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def _combined(name: str, a: Any, b: Any, sign: int) -> Any:
-    """Of two values of a field: maxima that were reached once cannot be taken away again."""
-    if name in _GREATEST:
+def _value(field: headers.Field, words: Sequence[int], at: int) -> Any:
+    """Of the field that begins at word `at`: a number, a part of the record, or a tuple of such."""
+    def one(place: int) -> Any:
+        if field.words > 1:
+            return Part.of(field.type, words, place)
+        number = words[place]
+        return number - (1 << 64) if field.type == "stat_level" and number >> 63 else number
+
+    found = tuple(one(at + i * field.words) for i in range(field.count))
+    return found if field.array else found[0]
+
+
+def _with(field: headers.Field, a: Any, b: Any, sign: int) -> Any:
+    """Of two values of a field their sum, or what the first has more. Maxima that were reached cannot be taken away again."""
+    if field.array:
+        alone = headers.Field(0, 1, field.words, False, field.type, "")
+        return tuple(_with(alone, x, y, sign) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Part):
+        return a.combined(b, sign)
+    if field.type == "stat_max":
         return max(a, b)
-    if isinstance(a, tuple):
-        return tuple(x + sign * y for x, y in zip(a, b, strict=True))
+    if field.type == "stat_moment" or (field.type == "stat_level" and sign < 0):
+        return a
     return a + sign * b
 
 
-class Counters:
-    """Fields that add up."""
-
-    def _with(self, other: Any, sign: int) -> Any:
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
-        return type(self)(*(_combined(n, getattr(self, n), getattr(other, n), sign) for n in names))
-
-
 @dataclass(frozen=True)
-class LockStat(Counters):
-    """All locks of a class. A histogram's bucket i counts times from 2^i to below 2^(i+1) cycles."""
+class Part:
+    """A structure of the header: an attribute for each field."""
 
-    instances: int
-    grabs: int
-    conflicts: int
-    spins: int
-    spins_max: int
-    wait: int
-    wait_max: int
-    hold: int
-    hold_max: int
-    wait_log2: tuple[int, ...]
-    hold_log2: tuple[int, ...]
+    struct: str
+    values: Mapping[str, Any]
+
+    @staticmethod
+    def of(name: str, words: Sequence[int], at: int = 0) -> Part:
+        kind = {"core_stat": Record, "lock_stat": LockStat, "transaction_stat": Transactions}.get(name, Part)
+        return kind(name, {field: _value(f, words, at + f.at) for field, f in _fields(name).items()})
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["values"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def combined(self, other: Part, sign: int) -> Any:
+        fields = _fields(self.struct)
+        return type(self)(self.struct, {n: _with(fields[n], v, other.values[n], sign) for n, v in self.values.items()})
+
+    def numbers(self) -> dict[str, int]:
+        """The fields that are one number each and hold for any moment."""
+        fields = _fields(self.struct)
+        return {n: v for n, v in self.values.items() if isinstance(v, int) and fields[n].type != "stat_moment"}
+
+    def to_json(self) -> dict[str, Any]:
+        return self.numbers()
+
+
+class LockStat(Part):
+    """All locks of a class. A histogram's bucket i counts times from 2^i to below 2^(i+1) cycles."""
 
     @property
     def conflict_ratio(self) -> float:
@@ -77,103 +130,64 @@ class LockStat(Counters):
         return ratio(self.hold, sum(self.hold_log2))
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _LOCK} | {
-            "conflict_ratio": self.conflict_ratio,
-            "spins_mean": self.spins_mean,
-            "wait_mean": self.wait_mean,
-            "hold_mean": self.hold_mean,
-            "wait_log2": list(self.wait_log2),
-            "hold_log2": list(self.hold_log2),
-        }
+        means = {name: getattr(self, name) for name in ("conflict_ratio", "spins_mean", "wait_mean", "hold_mean")}
+        return self.numbers() | means | {name: list(v) for name, v in self.values.items() if isinstance(v, tuple)}
 
 
-@dataclass(frozen=True)
-class Transactions(Counters):
-    begun: int
-    committed: int
-    fallbacks: int
-    aborted: tuple[int, ...]
-
+class Transactions(Part):
     def to_json(self) -> dict[str, Any]:
-        counts = {"begun": self.begun, "committed": self.committed, "fallbacks": self.fallbacks}
-        return counts | {"aborted": dict(zip(CAUSES, self.aborted, strict=True))}
+        return self.numbers() | {"aborted": dict(zip(CAUSES, self.aborted, strict=True))}
 
 
-@dataclass(frozen=True)
-class Writers(Counters):
-    """Whom conflicts of those who write were with."""
-
-    after_writer: int
-    after_readers: int
-    readers: int
-    readers_max: int
-
-    def to_json(self) -> dict[str, int]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-@dataclass(frozen=True)
-class Record:
-    idle_cycles: int
-    started: int
-    updated: int
-    idle_since: int
-    entries: int
-    syscalls: int
-    interrupts: int
-    faults: int
-    switches: int
-    latest: int
-    transactions: Transactions
-    writers: Writers
-    locks: dict[str, LockStat]
-
+class Record(Part):
     @staticmethod
     def from_words(words: Sequence[int]) -> Record:
-        place = _HEADER_WORDS
-
-        def take(count: int) -> Sequence[int]:
-            nonlocal place
-            place += count
-            return words[place - count : place]
-
-        transactions = Transactions(*take(3), tuple(take(len(CAUSES))))
-        writers = Writers(*take(4))
-        locks = {}
-        for name in CLASSES:
-            instances, *counts = take(len(_LOCK))
-            signed = instances - (1 << 64) if instances >> 63 else instances
-            locks[name] = LockStat(signed, *counts, tuple(take(BUCKETS)), tuple(take(BUCKETS)))
-        return Record(*words[: len(HEADER)], transactions, writers, locks)
+        found = Part.of("core_stat", words)
+        assert isinstance(found, Record)
+        return found
 
     @staticmethod
-    def from_bytes(data: bytes) -> Record:
-        return Record.from_words(struct.unpack(f"<{WORDS}Q", data))
+    def from_bytes(data: bytes, of: str) -> Record:
+        """A page of a machine's memory. `of`: what counted it, for errors."""
+        if len(data) != SIZE:
+            raise Failure(f"{of}: a record of {len(data)} bytes, not {SIZE}")
+        record = Record.from_words(struct.unpack(f"<{WORDS}Q", data))
+        if record.layout or any(data):  # else the core has not started
+            _check(record, of)
+        return record
 
     @staticmethod
-    def from_pairs(pairs: Iterable[Sequence[int]]) -> Record:
-        """Of the words that are not 0, each behind its place."""
+    def from_pairs(pairs: Iterable[Sequence[int]], of: str) -> Record:
+        """Of the words that are not 0, each behind its place. `of`: what counted them, for errors."""
         words = [0] * WORDS
-        for place, value in pairs:
-            words[place] = value
-        return Record.from_words(words)
-
-    def _with(self, other: Record, sign: int) -> Record:
-        header = (
-            getattr(self, n) if n in _MOMENTS else _combined(n, getattr(self, n), getattr(other, n), sign) for n in HEADER
-        )
-        locks = {name: lock._with(other.locks[name], sign) for name, lock in self.locks.items()}
-        return Record(*header, self.transactions._with(other.transactions, sign), self.writers._with(other.writers, sign), locks)
+        for pair in pairs if isinstance(pairs, list) else [pairs]:
+            match pair:
+                case [int(place), int(value)] if 0 <= place < WORDS and 0 <= value < 1 << 64:
+                    words[place] = value
+                case _:
+                    raise Failure(f"{of}: {str(pair)[:60]!r} is no word of a record and its value")
+        record = Record.from_words(words)
+        _check(record, of)
+        return record
 
     def plus(self, other: Record) -> Record:
-        return self._with(other, 1)
+        found: Record = self.combined(other, 1)
+        return found
 
     def since(self, earlier: Record) -> Record:
         """What was counted in between; locks there are, and maxima, are as of now."""
-        counted = self._with(earlier, -1)
-        for name, lock in self.locks.items():
-            counted.locks[name] = LockStat(**vars(counted.locks[name]) | {"instances": lock.instances})
-        return counted
+        found: Record = self.combined(earlier, -1)
+        return found
+
+    @property
+    def locks(self) -> dict[str, LockStat]:
+        return dict(zip(CLASSES, self.lock, strict=True))
+
+    @property
+    def whole(self) -> bool:
+        """Its idle time is of one moment: it was not read while the core wrote that."""
+        even: bool = self.sequence % 2 == 0
+        return even
 
     @property
     def active(self) -> dict[str, LockStat]:
@@ -186,9 +200,14 @@ class Record:
         return {name: lock for name, lock in self.active.items() if name not in ("read", "write")}
 
     def to_json(self) -> dict[str, Any]:
-        counts = {n: getattr(self, n) for n in HEADER if n not in _MOMENTS}
-        return counts | {
+        return self.numbers() | {
             "locks": {name: lock.to_json() for name, lock in self.active.items()},
             "transactions": self.transactions.to_json(),
             "writers": self.writers.to_json(),
         }
+
+
+def _check(record: Record, of: str) -> None:
+    if record.layout != LAYOUT:
+        version, size = record.layout >> 32, record.layout & 0xFFFFFFFF
+        raise Failure(f"{of}: counters of version {version} ({size} bytes), and this skerry reads version {VERSION} ({SIZE} bytes)")

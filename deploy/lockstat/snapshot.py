@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.lockstat.record import Record, ratio
+from deploy.errors import Failure
+from deploy.lockstat.record import WHOLE, Record, ratio
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,20 @@ class Core:
     @staticmethod
     def of_record(cpu: int, core: int, record: Record, now: int) -> Core:
         idle = record.idle_cycles + (max(0, now - record.idle_since) if record.idle_since else 0)
-        whole = [record.locks[name] for name in ("kernel", "read", "write")]
+        whole = [record.locks[name] for name in WHOLE]
         grabs, conflicts = sum(lock.grabs for lock in whole), sum(lock.conflicts for lock in whole)
         commits = record.transactions.committed
         return Core(cpu, core, now - record.started, idle, record.entries, grabs, conflicts, commits, record.switches, record.idle_since != 0)
 
     @staticmethod
-    def of_event(core: Mapping[str, Any]) -> Core:
-        wall = core["tsc"] - core["started"]
-        counts = (core[name] for name in ("entries", "lock_grabs", "lock_conflicts", "commits", "switches"))
-        return Core(core["cpu"], core["core"], wall, core["idle"], *counts)
+    def of_event(core: Mapping[str, Any], of: str) -> Core:
+        """`of`: what counted it, for errors."""
+        try:
+            wall = core["tsc"] - core["started"]
+            counts = [core[name] for name in ("entries", "lock_grabs", "lock_conflicts", "commits", "switches")]
+            return Core(core["cpu"], core["core"], wall, core["idle"], *counts)
+        except (KeyError, TypeError) as error:
+            raise Failure(f"{of}: a core's counters are not those of a run: {error}") from None
 
     def since(self, earlier: Core) -> Core:
         names = ("wall", "idle", "entries", "grabs", "conflicts", "commits", "switches")

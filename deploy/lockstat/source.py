@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from deploy.errors import Failure
-from deploy.events import Event, EventStream
+from deploy.events import BAD_LINE, Event, EventStream
 from deploy.lockstat.record import Record
 from deploy.lockstat.snapshot import Core, Snapshot
 from topology.errors import InputError
@@ -28,11 +28,8 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
         found = data.get("events") if isinstance(data, dict) else None
     except ValueError:
         lines = text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text
-        try:
-            events.feed(lines.encode() + b"\n")
-        except Failure as error:
-            raise InputError(str(path), f"neither results nor events of a run: {error}") from None
-        if not events.events:
+        events.feed(lines.encode() + b"\n")
+        if all(event.kind == BAD_LINE for event in events.events):
             raise InputError(str(path), "neither results nor events of a run")
         return events, None
     if not isinstance(found, list) or not all(isinstance(e, dict) and isinstance(e.get("event"), str) for e in found):
@@ -51,10 +48,11 @@ def at(events: EventStream, when: str) -> list[Snapshot]:
     """Every cluster at that moment; none where its kernel does not count."""
     found = []
     for event in events.of("stats", when=when):
+        of = f"cluster {event['cluster']} at {when}"
         locks = events.of("locks", when=when, cluster=event["cluster"])
         if locks:
-            cores = tuple(Core.of_event(core) for core in event["cores"])
-            record = Record.from_pairs(locks[-1]["words"])
+            record = Record.from_pairs(locks[-1]["words"], of)
+            cores = tuple(Core.of_event(core, of) for core in event["cores"])
             found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), cores, record))
     return sorted(found, key=lambda s: s.cluster)
 

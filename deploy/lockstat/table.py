@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rich import box
 from rich.table import Table
 
 from deploy.lockstat.check import checks
@@ -19,7 +20,7 @@ _BAR = 40  # characters
 
 
 def plain_table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(column, justify="left" if index == 0 else "right")
     return table
@@ -35,10 +36,10 @@ def _row(name: str, lock: LockStat) -> list[str]:
 
 def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
     """Those with most conflicts first, as in Tables 1 and 2; times in cycles."""
-    columns = ("instances", "grabs", "conflicts", "conflicts/grab", "spins max", "ave", "wait max", "ave", "hold max", "ave")
-    table = plain_table(title, "lock class", *columns)
+    times = (f"{what}\n{kind}" for what in ("spins", "wait", "hold") for kind in ("max", "mean"))
+    table = plain_table(title, "lock class", "locks", "grabs", "con-\nflicts", "per\ngrab", *times)
     for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
-        table.add_row(*_row(NAMES[name], lock))
+        table.add_row(*_row(NAMES.get(name, name.replace("_", " ")), lock))
     grabs, conflicts = sum(lock.grabs for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
     if len(locks) > 1:
         table.add_section()
@@ -49,9 +50,10 @@ def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
 def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
     """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
     table = plain_table(
-        title, "lock", "w-grab", "r-grab", "w-conflicts: writer", "readers", "readers max", "ave", "w-wait max", "ave",
-        "r-conflicts", "r-wait max", "ave",
+        title, "lock", "write\ngrabs", "read\ngrabs", "met a\nwri-\nter", "met\nread-\ners", "read-\ners\nmax", "\n\nmean", "write\nwait\nmax", "\n\nmean",
+        "read\ncon-\nflicts", "read\nwait\nmax", "\n\nmean",
     )
+    table.padding = (0, 0)  # twelve columns
     for name, snapshot in snapshots:
         read, write, met = snapshot.total.locks["read"], snapshot.total.locks["write"], snapshot.total.writers
         table.add_row(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
-from deploy.deployment import WORKLOADS
 from deploy.report.load import Entry, Source
 
 
@@ -50,20 +49,23 @@ class Group:
     source: Source  # of the first run
     entries: list[Entry] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    one_lock: bool = False  # every layout on the page has the same lock, which is said once
 
     @property
     def label(self) -> str:
+        """What sets this one apart within its comparison; the load, which all share, is in the heading."""
         e = self.entry
-        name = "Linux" if e.system == "linux" else " ".join(part for part in (e.layout, e.lock) if part) or e.system
-        return f"{name}, {e.workload.upper()}" if e.workload in WORKLOADS else name
+        if e.system == "linux":
+            return "Linux"
+        return " ".join(part for part in (e.layout, "" if self.one_lock and e.layout else e.lock) if part) or e.system
 
     @property
     def repeats(self) -> int:
         return len(self.entries)
 
     def value(self, metric: str) -> Value | None:
-        """Of those runs that have it."""
-        runs = [run for entry in self.entries if (run := entry.metrics.get(metric)) is not None]
+        """Of those runs that have it, and where it is true of a machine."""
+        runs = [run for entry in self.entries if metric not in entry.distorted and (run := entry.metrics.get(metric)) is not None]
         extent = self.entry.min_max.get(metric) if len(self.entries) == 1 else None
         return Value(tuple(float(run) for run in runs), extent) if runs else None
 
@@ -83,7 +85,7 @@ class Group:
         """A figure by (cluster, core)."""
         found: dict[tuple[int, int], list[float]] = {}
         for entry in self.entries:
-            for core in entry.per_core:
+            for core in entry.per_core if name not in entry.distorted else ():
                 value = getattr(core, name)
                 if value is not None and core.core is not None:
                     found.setdefault((core.cluster, core.core), []).append(float(value))
@@ -103,6 +105,9 @@ def groups(sources: Iterable[Source]) -> list[Group]:
             group = found.setdefault(key, Group(entry, source))
             group.entries.append(entry)
             group.sources.append(source)
+    one_lock = len({group.entry.lock for group in found.values() if group.entry.layout and group.entry.lock}) == 1
+    for group in found.values():
+        group.one_lock = one_lock
     return list(found.values())
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from topology.errors import InputError
 
@@ -28,6 +28,16 @@ def _finite(value: float) -> float:
         endless = value != value or value in (math.inf, -math.inf)  # an int may be too large for math.isnan
         raise ValueError("not a finite number" if endless else "too large for a measurement")
     return value
+
+
+def _flat(metrics: Any) -> Any:
+    """A metric in parts as one for each part: {"a": {"b": 1}} is {"a.b": 1}."""
+    if not isinstance(metrics, dict):
+        return metrics
+    found: dict[Any, Any] = {}
+    for name, value in metrics.items():
+        found |= {f"{name}.{part}": of_part for part, of_part in value.items()} if isinstance(value, dict) else {name: value}
+    return found
 
 
 Number = Annotated[int | float, AfterValidator(_finite)]
@@ -110,12 +120,21 @@ class Counted(_Shape):
     transactions: Transactions | None = None
 
 
+class CountingRun(_Shape):
+    """The run beside a timed one that some of its metrics are of."""
+
+    kernel: str
+    operations: Number = 0
+    metrics: list[str] = []
+
+
 class Entry(Counted):
     """One element of "results"."""
 
-    metrics: dict[str, Number | None] = {}
+    metrics: Annotated[dict[str, Number | None], BeforeValidator(_flat)] = {}
     min_max: dict[str, tuple[Number, Number]] = {}  # of the runs that a metric is the median of
     statistics: Counted | None = None
+    counting: CountingRun | None = None
     system: str = "skerry"
     layout: str = ""
     workload: str = ""
@@ -123,6 +142,7 @@ class Entry(Counted):
     redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
     model: str = ""  # of a computed result; nothing was measured
+    distorted: list[str] = []  # metrics that are true of no machine, because cores took turns
     clusters: Count = 1
     cores: Count = 1
     emulated: bool = False

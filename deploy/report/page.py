@@ -21,7 +21,13 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
     """`step` hears what is being drawn."""
     step("putting repeats together")
     found = groups(sources)
-    made = build(found, sources, step)
+    return render(build(found, sources, step), sources, title, answer(found), numbers(found))
+
+
+def render(
+    made: Sequence[Section], sources: Sequence[Source], title: str, said: Sequence[str], head: Sequence[tuple[str, str]] = ()
+) -> str:
+    """`said`: the first paragraphs; `head`: numbers, each with what it is of."""
     environment = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -32,7 +38,10 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
         sections=made,
         sources=sources,
         emulated=sections.emulated(sources),
-        answer=answer(found),
+        modelled=sections.modelled(sources),
+        sources_of={command: [n for n, source in enumerate(sources, 1) if source.command == command] for command in {s.command for s in sources}},
+        answer=said,
+        numbers=head,
     )
     return text.translate(_CONTROLS)
 
@@ -65,8 +74,24 @@ def _gathered(parts: Sequence[list[Group]]) -> list[list[Group]]:
     return list(found.values())
 
 
+def chief(found: Sequence[Group]) -> list[Group]:
+    """The first comparison on the page that has two sides; else nothing."""
+    parts = sections.partitions([group for group in found if sections.is_comparison(group)])
+    return next((part for part in parts if len(part) > 1), [])
+
+
+NUMBERS = (("ops_per_s", "the operations per second"), ("p99_us", "the p99 latency"), ("boot_to_pong_s", "the time from power-on to +PONG"))
+
+
+def numbers(found: Sequence[Group]) -> list[tuple[str, str]]:
+    """Throughput, tail latency and boot time of the first result, as multiples of the second's."""
+    part = chief(found)
+    known = [(words, ratio) for metric, words in NUMBERS if part and (ratio := sections.ratio(part[0], part[1], metric))]
+    return [(f"{ratio.mean:.2f} ×", f"{words} of {part[1].label}") for words, ratio in known]
+
+
 def answer(found: Sequence[Group]) -> list[str]:
-    """The main question, in a sentence for each comparison: one kernel per socket beside one for all."""
+    """The main question, in a sentence; other comparisons of the page each in one of their own."""
     said = []
     for part in sections.partitions([group for group in found if sections.is_comparison(group)]):
         for other in part[1:]:
@@ -74,8 +99,29 @@ def answer(found: Sequence[Group]) -> list[str]:
             if ratio is None:
                 continue
             spread = f" (± {ratio.deviation:.3f} over {len(ratio.runs)} runs)" if ratio.deviation is not None else ""
+            spread += _range(part[0], other)
             said.append(
-                f"{part[0].label} does {ratio.mean:.3f} times the operations per second of {other.label}{spread}: "
-                f"{sections.head(part)}."
+                f"With {_kernels(part[0])} Redis does {ratio.mean:.3f} times the operations per second that it does with "
+                f"{_kernels(other)}{spread}, {sections.where(part)}."
             )
     return said
+
+
+def _range(first: Group, second: Group) -> str:
+    """Of the ratio, as the file has it for other line costs."""
+    ratios = first.source.raw.get("ratios")
+    for one in ratios if isinstance(ratios, list) else []:
+        if isinstance(one, dict) and (one.get("of"), one.get("to"), one.get("workload")) == (first.entry.layout, second.entry.layout, first.entry.workload):
+            found = one.get("range")
+            pair = found.get("ops_per_s") if isinstance(found, dict) else None
+            if isinstance(pair, list) and len(pair) == 2 and all(type(value) is float for value in pair):
+                return f" ({pair[0]:.3f} to {pair[1]:.3f} times at half and double line costs)"
+    return ""
+
+
+def _kernels(group: Group) -> str:
+    entry = group.entry
+    if entry.system == "linux":
+        return "Linux"
+    kernels = "one kernel for all cores" if entry.clusters == 1 else f"{entry.clusters} kernels"
+    return f"{kernels} ({group.label})"

@@ -8,10 +8,11 @@ from markupsafe import Markup
 
 from deploy.deployment import WORKLOADS
 from deploy.output import version
+from deploy.profile.components import SPLIT
 from deploy.render import FIGURES, linux_differences
 from deploy.report import figures, machine
 from deploy.report.group import Group, Value, ratio
-from deploy.report.load import Source
+from deploy.report.load import Entry, Source
 from topology.units import MIB
 
 _NAMES = {metric: (name, form) for metric, name, form in FIGURES}
@@ -24,6 +25,7 @@ _CHIEF = (
     *("operations_per_million_cycles", "ops_per_s", "throughput_per_cycle", "p99_us", "lock_conflict_ratio"),
 )
 MOST_BARS = 24
+MOST_RATIOS = 4  # bars, below which the first's ratio to each other stands
 
 
 @dataclass
@@ -68,6 +70,8 @@ class Section:
 
 
 def title_of(metric: str) -> str:
+    if metric.startswith(f"{SPLIT}."):
+        return f"instructions/operation: {metric.removeprefix(f'{SPLIT}.')}"
     return _NAMES[metric][0] if metric in _NAMES else metric.replace("_", " ")
 
 
@@ -92,6 +96,17 @@ def repeats(groups: Sequence[Group]) -> str:
     return f"Means of {runs} runs; whiskers are one standard deviation, rings single runs."
 
 
+def once(part: Sequence[Group]) -> str:
+    """Below a heading: what would stand below each figure."""
+    if not is_single(part):
+        return ""
+    return "One run each, which would be the same again." if all(is_modelled(g.entry) for g in part) else repeats(part)
+
+
+def is_single(groups: Sequence[Group]) -> bool:
+    return all(group.repeats == 1 and not group.entry.min_max for group in groups)
+
+
 def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] | None = None) -> Figure | None:
     labelled = zip(groups, names or [group.label for group in groups])
     known = [(group, label, value) for group, label in labelled if (value := group.value(metric))]
@@ -102,8 +117,21 @@ def _bars(name: str, metric: str, groups: Sequence[Group], names: Sequence[str] 
     values = [value.scaled(scale) for *_, value in known]
     of = [group for group, *_ in known]
     svg = figures.bars(name, title, title, [label for _, label, _ in known], values)
+    beside = [(known[0][0], other, label) for other, label, _ in known[1:]] if is_comparison(known[0][0]) and len(known) <= MOST_RATIOS else []
+    ratios = [f"{known[0][1]} ÷ {label}: {found.mean:.3f}." for a, b, label in beside if (found := ratio(a, b, metric))]
     table = Table(title, [title], [(label, [cell(metric, value)]) for _, label, value in known])
-    return Figure(title[:1].upper() + title[1:], svg, repeats(of), commands(of), table)
+    runs = "" if is_single(of) and is_comparison(of[0]) else repeats(of)  # else it stands below the heading
+    caption = " ".join(filter(None, [*ratios, runs, _counted(metric, of)]))
+    return Figure(title[:1].upper() + title[1:], svg, caption, commands(of), table)
+
+
+def _counted(metric: str, groups: Sequence[Group]) -> str:
+    """Of a metric that was not taken from the runs that were timed."""
+    beside = [c for group in groups for entry in group.entries if (c := entry.counting) and metric in c.metrics]
+    if not beside:
+        return ""
+    kernels = ", ".join(dict.fromkeys(counting.kernel for counting in beside))
+    return f"Counted in a run of {beside[0].operations:,} operations beside each timed one, by kernels that count ({kernels})."
 
 
 def partitions(groups: Sequence[Group]) -> list[list[Group]]:
@@ -126,6 +154,19 @@ def head(part: Sequence[Group]) -> str:
     return f"{asked}: {entry.cores} core{'s' * (entry.cores != 1)}{load}{where}{f', emulated{by}' * entry.emulated}{release}"
 
 
+def where(part: Sequence[Group]) -> str:
+    """The same in words of a sentence."""
+    entry = part[0].entry
+    load = f"YCSB {entry.workload.upper()} " if entry.workload in WORKLOADS else ""
+    modelled = (entry.model_extra or {}).get("modelled") or {}
+    if isinstance(modelled, dict) and modelled.get("machine"):
+        kind = f"the modelled {modelled['machine']}"
+    else:
+        kind = "an emulated machine" if entry.emulated else part[0].source.document.host.cpu or "this machine"
+    lock = f", each with the lock {entry.lock}" if part[0].one_lock and entry.lock else ""
+    return f"under {load}on {entry.cores} core{'s' * (entry.cores != 1)} of {kind}{lock}"
+
+
 def is_comparison(group: Group) -> bool:
     """Benchmarks vary the machine; the rest sets layouts or systems beside each other."""
     bench = group.source.document.command.startswith("bench")
@@ -138,7 +179,7 @@ def machines(groups: Sequence[Group]) -> Section:
     drawable = [group for group in groups if machine.can_draw(group.entry)]
     for group in [group for group in drawable if group.entry.machine] or drawable:
         known = machine.known(group.entry)
-        identity = known.model_dump_json(exclude={"name"})
+        identity = known.model_dump_json(include={"cpus": True, "clusters": {"__all__": {"cluster", "cpus"}}, "channels": True})
         if identity in seen:
             continue
         seen.add(identity)
@@ -149,12 +190,19 @@ def machines(groups: Sequence[Group]) -> Section:
     return made
 
 
+def _told_apart(part: Sequence[Group]) -> str:
+    """Behind a heading: on how many cores, under which load; the command stands under Sources."""
+    entry = part[0].entry
+    load = f", YCSB {entry.workload.upper()}" if entry.workload in WORKLOADS else ""
+    return f": {entry.cores} core{'s' * (entry.cores != 1)}{load}{', modelled' if is_modelled(entry) else ', emulated' * entry.emulated}"
+
+
 def comparison(part: Sequence[Group], number: int) -> Section:
-    made = Section(f"comparison-{number}", f"Comparison: {head(part)}")
+    made = Section(f"comparison-{number}", f"Comparison{_told_apart(part)}")
     made.figures = [f for metric in _SHOWN if (f := _bars(f"compare-{number}-{metric}", metric, part))]
     made.tables = [_beside(part)]
     if len(part) > 1:
-        made.words.append("Below a ÷ stands the first result's figure divided by that one's.")
+        made.words.append(f"Columns marked ÷ are {part[0].label} divided by the named one. {once(part)}".rstrip())
     for entry in (group.entry for group in part if group.entry.system == "linux" and group.entry.network):
         release = f"Linux is {entry.kernel}" + (f", its Redis {entry.redis}." if entry.redis else ".")
         made.words.append(" ".join([release, *linux_differences(entry.network)]))
@@ -175,7 +223,7 @@ def _beside(part: Sequence[Group]) -> Table:
 
 
 def latency(part: Sequence[Group], number: int) -> Section:
-    made = Section(f"latency-{number}", f"Latency: {head(part)}", in_contents=False)
+    made = Section(f"latency-{number}", f"Latency{_told_apart(part)}", in_contents=False)
     of = {group.label: group.latency() for group in part if group.latency()}
     if not of:
         made.words.append("The files have no distributions, only the percentiles of the comparison.")
@@ -199,7 +247,7 @@ def _percentiles(of: dict[str, list[tuple[float, int]]]) -> Table:
 
 
 def utilisation(part: Sequence[Group], number: int) -> Section:
-    made = Section(f"utilisation-{number}", f"Utilisation: {head(part)}", in_contents=False)
+    made = Section(f"utilisation-{number}", f"Utilisation{_told_apart(part)}", in_contents=False)
     for place, group in enumerate(part):
         cores = group.per_core("cpu_utilisation")
         if not cores:
@@ -218,7 +266,7 @@ def utilisation(part: Sequence[Group], number: int) -> Section:
 
 
 def locks(part: Sequence[Group], number: int) -> Section:
-    made = Section(f"locks-{number}", f"Locks: {head(part)}", in_contents=False)
+    made = Section(f"locks-{number}", f"Locks{_told_apart(part)}", in_contents=False)
     made.figures = [f for metric in _LOCKS if (f := _bars(f"locks-{number}-{metric}", metric, part))]
     return made
 
@@ -286,4 +334,13 @@ def labels(part: Sequence[Group], cores: bool = True) -> list[str]:
 
 
 def emulated(sources: Iterable[Source]) -> bool:
-    return any(entry.emulated for source in sources for entry in source.document.results)
+    """Without prices."""
+    return any(entry.emulated and not is_modelled(entry) for source in sources for entry in source.document.results)
+
+
+def modelled(sources: Iterable[Source]) -> bool:
+    return any(is_modelled(entry) for source in sources for entry in source.document.results)
+
+
+def is_modelled(entry: Entry) -> bool:
+    return bool((entry.model_extra or {}).get("modelled"))

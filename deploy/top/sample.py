@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from deploy.lockstat.record import LockStat, ratio
+from deploy.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS, LockStat, Part, ratio
 from deploy.lockstat.snapshot import Core, Snapshot
 from deploy.top.source import Look, lost, serving, trouble
 
@@ -47,6 +47,7 @@ class LockRow:
     grabs: float  # per second
     conflicts: float  # per second
     conflict_ratio: float
+    counters: Mapping[str, float] = field(default_factory=dict)  # all, per second
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class ClusterRow:
     counted: bool
     lost: bool
     rates: Rates
+    counters: Mapping[str, float] = field(default_factory=dict)  # all that its kernel counts of entries, per second
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,10 @@ class Sample:
                     {"cluster": core.cluster, "core": core.cpu, **core.rates.to_json()}
                     for core in self.cores if core.cluster == row.cluster
                 ],
+                "counters_per_s": dict(row.counters),
                 "locks": {
-                    lock.name: {"instances": lock.instances, "grabs_per_s": lock.grabs, "conflicts_per_s": lock.conflicts,
-                                "conflict_ratio": lock.conflict_ratio}
+                    lock.name: {"instances": lock.instances, "conflict_ratio": lock.conflict_ratio}
+                    | {f"{name}_per_s": value for name, value in lock.counters.items()}
                     for lock in self.locks if lock.cluster == row.cluster
                 },
             }
@@ -117,7 +120,8 @@ def between(earlier: Look, later: Look) -> Sample:
             cores.append(CoreRow(number, core.cpu, _of_core(snapshot, core, passed, seconds, own)))
         of_cluster = [row.rates for row in cores if row.cluster == number]
         rates = _of_cluster(snapshot, counts, of_cluster, seconds, _sum(here.values()))
-        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in gone, rates))
+        counters = _per_second(counts.total, CORE_COUNTERS[1:], seconds) if counts and snapshot.counted else {}
+        clusters.append(ClusterRow(number, snapshot.kernel, len(snapshot.cores), snapshot.counted, number in gone, rates, counters))
         if counts and snapshot.counted:
             locks += [_lock(number, name, lock, seconds) for name, lock in counts.total.active.items()]
     started = [core.wall / snapshot.tsc_hz for snapshot in later.snapshots for core in snapshot.cores]
@@ -189,7 +193,12 @@ def _mean(cores: list[Rates]) -> float | None:
 
 
 def _lock(cluster: int, name: str, lock: LockStat, seconds: float) -> LockRow:
-    return LockRow(cluster, name, lock.instances, lock.grabs / seconds, lock.conflicts / seconds, lock.conflict_ratio)
+    counters = _per_second(lock, LOCK_COUNTERS, seconds)
+    return LockRow(cluster, name, lock.instances, counters["grabs"], counters["conflicts"], lock.conflict_ratio, counters)
+
+
+def _per_second(counted: Part, names: Iterable[str], seconds: float) -> dict[str, float]:
+    return {name: getattr(counted, name) / seconds for name in names}
 
 
 def _whole(

@@ -15,7 +15,7 @@ from deploy import monitor
 from deploy.addresses import is_endpoint
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
-from deploy.events import BUTTON, Event, EventStream
+from deploy.events import BAD_LINE, BUTTON, Event, EventStream, standing
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot
 from deploy.top.instances import Instances, Served
@@ -23,7 +23,7 @@ from deploy.top.instances import Instances, Served
 if TYPE_CHECKING:
     from deploy.domains.deployed import Deployed
 
-TROUBLE = ("fault", "failed", "cluster-lost")
+TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", BAD_LINE)
 _GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out to have ended
 
 
@@ -78,14 +78,18 @@ def serving(events: Iterable[Event]) -> dict[str, tuple[int, int]]:
 
 def trouble(events: tuple[Event, ...]) -> list[str]:
     """In words: clusters that were lost, programs that were killed, ended badly or could not be started."""
-    return [_words(event) for event in events if event.kind in TROUBLE or event.kind == "exit" and event.get("status")]
+    return [_words(event) for event in standing(events) if event.kind in TROUBLE or event.kind == "exit" and event.get("status")]
 
 
 def _words(event: Event) -> str:
     if event.kind == "cluster-lost":
         return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
+    if event.kind == "stays-down":
+        return f"{event.get('app')} stays down after {event.get('restarts')} restarts"
     if event.kind == "exit":
         return f"{event.get('app')} ended with status {event.get('status')}"
+    if event.kind == BAD_LINE:
+        return f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}"
     what = f"was killed: {event.get('cause')}" if event.kind == "fault" else f"could not be started: error {event.get('error')}"
     return f"{event.get('app')} {what}"
 

@@ -3,22 +3,28 @@
 
 import typer
 
+from deploy.commands.bench.calibrate import calibrate
 from deploy.commands.bench.ipc import ipc
 from deploy.commands.bench.latency import latency
+from deploy.commands.bench.lines import lines
 from deploy.commands.bench.lock import lock
 from deploy.commands.bench.mach import mach
 from deploy.commands.bench.redis import redis
 from deploy.commands.bench.scale import scale
+from deploy.commands.bench.validate import validate
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach; and latency.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach; latency, lines; calibrate, validate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
+bench.command("calibrate")(calibrate)
 bench.command("ipc")(ipc)
 bench.command("latency")(latency)
+bench.command("lines")(lines)
 bench.command("lock")(lock)
 bench.command("mach")(mach)
 bench.command("redis")(redis)
 bench.command("scale")(scale)
+bench.command("validate")(validate)

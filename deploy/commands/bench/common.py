@@ -20,9 +20,12 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw 
 
 
 def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
-    """Where results and plot go; build/results where nobody says otherwise."""
+    """Where results and plot go: the plot beside the results, both in build/results by default."""
     if plot and not plot.resolve().parent.is_dir():
         raise InputError(f"--plot {plot}", "no such folder")
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
-    return json or str(base.with_suffix(".json")), plot or base.with_suffix(".png")
+    beside = Path(json).with_suffix(".png") if json not in (None, "-") and Path(json).suffix != ".png" else base.with_suffix(".png")
+    if beside.parent.is_dir() and beside.parent.is_relative_to("/dev"):  # /dev/null, /dev/stdout
+        beside = base.with_suffix(".png")
+    return json or str(base.with_suffix(".json")), plot or beside

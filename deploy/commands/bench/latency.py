@@ -6,17 +6,19 @@ from deploy.bench import latency as stretches
 from deploy.bench import regimes
 from deploy.commands.bench.common import Locks, places
 from deploy.output import Json, Output, Quiet
+from deploy.patience import Patience
 from deploy.results import document, host_description
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 
 
 def latency(
     lock: Locks = None,
-    timeout: options.Timeout = 120.0,
+    timeout: options.Timeout = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """How long an interrupt can be kept waiting by the longest operations of the kernel, one core, in instructions.
+    """Measure how long the kernel's longest operations delay an interrupt, on one core, in instructions.
 
     A thread of the highest priority waits for an interrupt that comes whenever the kernel is entered; the table says
     how much later than at rest it runs, at worst: no stretch with interrupts off is longer.
@@ -25,14 +27,14 @@ def latency(
     json, _ = places("latency", json, None)
     output = Output(quiet, json)
     locks = regimes.chosen(lock)
-    ensure_built(output)
+    ensure_built(output, needs.kernels(locks, "stress", "root"))
     mode = qemu.tcg_for(1, counted=True)
     output.line(f"Mode: {mode.description}.")
     measured = []
     with output.progress("Booting", total=len(locks)) as update:
         for done, name in enumerate(locks):
             update(completed=done, description=f"kernel {name}")
-            measured.append(stretches.measure(name, mode, timeout))
+            measured.append(stretches.measure(name, mode, Patience(limit=timeout)))
     output.table(stretches.latency_table(measured))
     entries = [one.to_json() for one in measured]
     output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))

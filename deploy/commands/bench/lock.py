@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
-from deploy import process
+from deploy import options, process
 from deploy.bench import native, native_lock, regimes
 from deploy.commands.bench.common import Locks, Plot, Runs, places
+from deploy.modelled.machine import chosen
 from deploy.output import Json, Output, Quiet
+from topology.errors import InputError
 from topology.model import ranges
 
 Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST", help="Threads: 1..4 or 1,2; else up to all cores.")]
@@ -20,7 +22,6 @@ Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, 
 Entries = Annotated[
     int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Counted behind each lock, to prove exclusion.")
 ]
-Native = Annotated[bool, typer.Option("--native", help="On this machine's cores: it always is.")]
 
 
 def lock(
@@ -31,16 +32,18 @@ def lock(
     lines: Lines = 4,
     entries: Entries = 2_000_000,
     runs: Runs = 7,
-    native_: Native = True,
+    machine: options.ModelledMachine = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """The locks by themselves, on real cores: an idle one beside a bare lock, threads that want the same, exclusion.
+    """Measure the locks alone, on real cores: idle beside a bare lock, contended, and whether they exclude.
 
-    Threads are pinned, one to each core. They enter the kernel's lock as the kernel does, but the kernel is not in it.
+    Threads are pinned, one to each core. They take the kernel's lock as the kernel does, without the kernel's work.
     """
     process.heed_signals()
+    if chosen(machine, False, {}):
+        raise InputError(f"--machine {machine}", "is not for bench lock, which measures this machine's own cores; bench scale takes it")
     json, picture = places("lock", json, plot)
     output = Output(quiet, json)
     locks = regimes.chosen(lock)

@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench mach`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from deploy import host, kvm, options, process, qemu
 from deploy.bench import in_step, regimes
-from deploy.bench.mach import Run, Work, measure
+from deploy.bench.mach import ClassRanges, Ranges, Run, Work, class_ranges_of, measure, ranges_of
 from deploy.bench.mach_table import tables
 from deploy.bench.regimes import BASELINE
 from deploy.commands.bench.common import Locks, Plot, places
+from deploy.modelled import run as modelled_run
+from deploy.modelled.machine import RANGE, chosen
 from deploy.output import Json, Output, Quiet
+from deploy.patience import Patience
 from deploy.results import document, host_description
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 from topology.model import ranges
+from topology.model.papers import MACH_TOTAL
 
+SILENCE = 300.0  # seconds in which a measurement must come to its end
 TASKS_MAX = 60  # of apps/stress
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
@@ -37,50 +43,73 @@ def mach(
     pages: Pages = 16,
     rounds: Rounds = 2,
     pagers: Pagers = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
     accel: options.Accel = "auto",
-    timeout: options.Timeout = 300.0,
+    timeout: options.Timeout = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """The Mach study's two programs and its Tables 1 to 4: which locks are taken how often, and how often in vain.
+    """The Mach study's two programs and its Tables 1 to 4: how often each lock is taken and contended.
 
     n clients call one server with empty messages; tasks write into memory that they share copy-on-write, and a
     user-level pager serves the faults. Under the emulator cores go in step and each counts its own instructions.
+    With --machine the emulator has the price list of that machine, and throughput its range under half and double line costs.
     """
     process.heed_signals()
+    modelled = chosen(machine, quick, {"--accel": accel != "auto"})
     names = [name for name in regimes.chosen(lock) if name != BASELINE]
     if not names:
         raise InputError("--lock", f"{BASELINE} has no lock to be measured, and runs on one core only")
     sizes = ranges.cores(cores)
     if min(sizes) < 2 or max(sizes) > TASKS_MAX:
-        raise InputError("--cores", f"from 2 to {TASKS_MAX}: where one core is, no lock is met")
+        raise InputError("--cores", f"from 2 to {TASKS_MAX}: on one core no lock is contended")
+    for n in sizes if modelled else ():  # what the machine cannot be is said before anything is built
+        modelled.exactly(n, 0)
     json, picture = places("mach", json, plot)
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
-    ensure_built(output)
-    mode, stepped = _mode(accel, max(sizes))
+    if modelled:
+        modelled_run.check_installed()
+    ensure_built(output, needs.kernels(names, "stress", "root", statistics=True, transactions=bool(modelled)) | needs.clocks(modelled))
+    mode, stepped = (modelled_run.mode(modelled), True) if modelled else _mode(accel, max(sizes))
     output.line(f"Mode: {mode.description}.")
     most = max(sizes)
     wanted = [(name, n, Work.messages(clients or 2 * n, requests)) for name in names for n in sizes]
     wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most))) for name in names]
     runs: list[Run] = []
-    with output.progress("Booting", total=len(wanted)) as update:
-        for name, n, work in wanted:
-            update(completed=len(runs), description=f"kernel {name}, {work.program}, {n} cores")
-            runs.append(measure(name, n, work, mode, stepped, timeout))
-    for part in tables(runs):
+    factors = RANGE if modelled and not quick else (1.0,)
+    with output.progress("Booting", total=len(factors) * len(wanted)) as update:
+        for factor in factors:
+            lines = f", line costs x {factor:g}" if len(factors) > 1 else ""
+            for name, n, work in wanted:
+                update(completed=len(runs), description=f"kernel {name}, {work.program}, {n} cores{lines}")
+                patience = Patience(SILENCE, timeout)
+                runs.append(measure(name, n, work, mode, stepped, patience, modelled=modelled, line_factor=factor))
+    ranged, classes = ranges_of(runs), class_ranges_of(runs)
+    runs = [run for run in runs if run.line_factor == 1]
+    for part in tables(runs, ranged, classes):
         if isinstance(part, str):
             output.line(part)
         else:
             output.table(part)
     if any(run.late for run in runs):
         output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
-    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], [run.to_json() for run in runs]))
+    entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
+    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries))
     from deploy.bench.mach_plot import plot_mach  # matplotlib takes long to load
 
     plot_mach(runs, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:
+    if run.key not in ranged:
+        return {}
+    return {"range": {
+        "operations_per_million_cycles": list(ranged[run.key]), "lock_conflict_ratio": list(classes[*run.key, MACH_TOTAL]),
+    }}
 
 
 def _mode(accel: str, most: int) -> tuple[qemu.Accel, bool]:

@@ -3,21 +3,27 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Annotated, Any
 
 import typer
 
 from deploy import comparison, host, kvm, options, process, qemu
-from deploy.bench import in_step, regimes
+from deploy.bench import architecture, in_step, regimes
 from deploy.bench import redis as experiment
 from deploy.bench.redis_table import instance_table, tables
 from deploy.commands.bench.common import Locks, Plot, places
 from deploy.comparison import Comparison
 from deploy.deployment import WORKLOADS
 from deploy.expand import plan
+from deploy.modelled import run
+from deploy.modelled.machine import RANGE, chosen
 from deploy.output import Json, Output, Quiet
+from deploy.patience import Patience
 from deploy.render import linux_table
 from deploy.results import document, host_description
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 from topology.model import ranges
@@ -29,13 +35,23 @@ Stack = Annotated[
     str, typer.Option("--stack", metavar="process,inproc", help="lwIP in a process of its own, inside each process, or both.")
 ]
 Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
-Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
-Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
+MODELLED_RECORDS, MODELLED_OPERATIONS = 50, 100
+MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
+Records = Annotated[int | None, typer.Option(
+    "--records", metavar="N", min=1, max=1 << 22,
+    help=f"Records of 1 kB in each Redis ({experiment.RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
+Operations = Annotated[int | None, typer.Option(
+    "--operations", metavar="N", min=1,
+    help=f"Operations of each client ({experiment.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 Clients = Annotated[int, typer.Option("--clients", metavar="N", min=1, max=16, help="Clients of each Redis, on its core.")]
 Baseline = Annotated[
     str | None, typer.Option("--baseline", metavar="linux", help="The same on Linux, too; both then in the host's time.")
 ]
-Pong = Annotated[bool, typer.Option("--pong/--no-pong", help="Time from power-on to the first +PONG, too.")]
+Figure = Annotated[
+    str | None, typer.Option("--figure", metavar="6", help="Elphinstone's Figure 6: what runs on which core, here and there.")
+]
+Pong = Annotated[bool | None, typer.Option(
+    "--pong/--no-pong", help="Time from power-on to the first +PONG, too: the default, but not of a modelled machine.")]
 
 
 def redis(
@@ -43,14 +59,17 @@ def redis(
     cores: Cores = experiment.CORES,
     stack: Stack = "process",
     workload: Workload = "c",
-    records: Records = experiment.RECORDS,
-    operations: Operations = experiment.OPERATIONS,
+    records: Records = None,
+    operations: Operations = None,
     clients: Clients = experiment.CLIENTS,
     baseline: Baseline = None,
-    pong: Pong = True,
+    pong: Pong = None,
+    figure: Figure = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
     icount: options.Icount = False,
     accel: options.Accel = "auto",
-    timeout: options.Timeout = 300.0,
+    timeout: options.Timeout = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
@@ -59,29 +78,45 @@ def redis(
     (Elphinstone, Figures 6 and 7; Peters, Figures 3 and 4).
 
     Under the emulator cores go in step and each counts its own instructions as cycles, but for --icount and --baseline.
+    With --machine the emulator has the price list of that machine, and throughput its range under half and double line costs.
     """
     process.heed_signals()
+    if figure:
+        _architecture(figure, json, quiet)
+        return
+    modelled = chosen(machine, quick, {
+        "--icount": icount, "--baseline": baseline, "--accel": accel != "auto", "--pong": pong,
+    })
     request = experiment.Request(
-        _names(lock), _sizes(cores), experiment.stacks(stack), _workload(workload), records, operations, clients, timeout
+        _names(lock), _sizes(cores), experiment.stacks(stack), _workload(workload),
+        records or (MODELLED_RECORDS if modelled else experiment.RECORDS),
+        operations or (MODELLED_OPERATIONS if modelled else experiment.OPERATIONS),
+        clients, Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
+        modelled, RANGE if modelled and not quick else (1.0,),
     )
     if baseline not in (None, "linux"):
         raise InputError("--baseline", f"'{baseline}' is not linux")
     jobs = request.jobs()
     if not jobs:
-        raise InputError("--lock", f"'{regimes.BASELINE}' runs on one core, and --cores {cores} has none such")
+        raise InputError("--lock", f"'{regimes.BASELINE}' requires --cores to include 1, and --cores is {cores}")
     for job in jobs:  # what the machine cannot be is said before anything is built
         plan(job.deployment(experiment.LAYOUT, request.workload))
     json, picture = places("redis", json, plot)
     output = Output(quiet, json)
     kvm.check_choice(accel, icount)
-    ensure_built(output)
+    if modelled:
+        run.check_installed()
+    needed = [needs.of_comparison(job) | needs.clocks(modelled) for job in jobs]
+    ensure_built(output, reduce(or_, needed, needs.BESIDE_LINUX if baseline else needs.NOTHING))
     load, outside, stepped = _modes(jobs[-1], accel, icount, bool(baseline), max(request.cores))
     output.line(f"Mode: {load.description}.")
     points = _measure(jobs, load, stepped, output)
-    if pong:
+    ranged = experiment.ranges_of(points)
+    points = [point for point in points if point.line_factor == 1]
+    if pong is not False and not modelled:
         _pongs(points, jobs, outside, output)
     linux = _linux(request, load, outside, output) if baseline else []
-    for table in tables(points):
+    for table in tables(points, ranged):
         output.table(table)
     output.table(instance_table(points, linux))
     for other in linux:
@@ -89,12 +124,27 @@ def redis(
         output.table(linux_table(replace(first.result, metrics=first.metrics), other))
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
-    entries = [*(point.to_json() for point in points), *linux]
+    entries = [*(point.to_json() | _range(point, ranged) for point in points), *linux]
     output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries))
     from deploy.bench.redis_plot import plot_redis  # matplotlib takes long to load
 
     plot_redis(points, load.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _architecture(figure: str, json: str | None, quiet: bool) -> None:
+    """A drawing, of what every boot here has: nothing runs for it."""
+    if figure != "6":
+        raise InputError("--figure", f"'{figure}' is not 6; Figure 7 is bench redis itself")
+    output, found = Output(quiet, json), architecture.places()
+    output.table(architecture.table(found))
+    differ = [str(place.core) for place in found if not place.same]
+    output.line(f"Not as in the paper: core {', '.join(differ)}." if differ else "Every core has the paper's programs.")
+    output.results(document("bench redis", {}, [], [place.to_json() for place in found]))
+
+
+def _range(point: experiment.Point, ranged: experiment.Ranges) -> dict[str, Any]:
+    return {"range": {"ops_per_mcycle": list(ranged[point.key])}} if point.key in ranged else {}
 
 
 def _names(lock: str | None) -> list[str]:
@@ -121,6 +171,8 @@ def _modes(
 ) -> tuple[qemu.Accel, qemu.Accel, bool]:
     """How the load runs, how what is timed from outside does, and whether cores go in step."""
     load, outside = comparison.accelerators(job, accel, icount)
+    if job.modelled:
+        return load, outside, True
     if not load.emulated and most > host.cpu().cores:
         raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
     if load.emulated and not icount and not beside:
@@ -132,7 +184,8 @@ def _measure(jobs: Sequence[Comparison], load: qemu.Accel, stepped: bool, output
     points = []
     with output.progress("Booting", total=len(jobs)) as update:
         for done, job in enumerate(jobs):
-            update(completed=done, description=f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}")
+            lines = f", line costs x {job.line_factor:g}" if job.line_factor != 1 else ""
+            update(completed=done, description=f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}{lines}")
             points.append(experiment.measure(job, load, stepped))
     return points
 

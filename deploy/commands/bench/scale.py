@@ -12,19 +12,27 @@ from deploy import host, kvm, options, process, qemu
 from deploy.bench import in_step, native_host, regimes
 from deploy.bench import scale as experiment
 from deploy.bench.regimes import BASELINE
+from deploy.bench.scale import Key, key_of, ranges_of
 from deploy.bench.scale_fit import fits
 from deploy.bench.scale_table import tables
 from deploy.commands.bench.common import Locks, Plot, places
+from deploy.commands.bench.scale_figure import scale_figure
+from deploy.modelled import run
+from deploy.modelled.machine import RANGE, ModelledMachine, chosen
 from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet
+from deploy.patience import Patience
 from deploy.results import document, host_description
+from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
 from topology.model import ranges
 
+SILENCE = 1200.0  # seconds in which a measurement must come to its end
 FIRST = "clh"  # the lock that is measured at every delay where none is named
 
 CORES = "1..8"
+ROUNDS, MODELLED_ROUNDS = 1024, 2048
 
 Cores = Annotated[
     str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
@@ -33,10 +41,21 @@ Delays = Annotated[
     str, typer.Option("--delays", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
 ]
 Rounds = Annotated[
-    int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000, help="Round trips of a point, all pairs together.")
+    int | None,
+    typer.Option(
+        "--rounds", metavar="N", min=10, max=1_000_000,
+        help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
+    ),
 ]
 Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets that have these cores.")]
 Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
+Figure = Annotated[
+    str | None,
+    typer.Option(
+        "--figure", metavar="4|5",
+        help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Goes on where it was ended.",
+    ),
+]
 Statistics = Annotated[bool, typer.Option("--stat", help="Counting kernels: conflicts, too; they hold the lock longer.")]
 
 
@@ -44,34 +63,57 @@ def scale(
     lock: Locks = None,
     cores: Cores = None,
     delays: Delays = experiment.DELAYS,
-    rounds: Rounds = 1024,
+    rounds: Rounds = None,
     sockets: Sockets = 1,
-    layout: options.Layout = None,
+    layout: options.NamedLayout = None,
     stat: Statistics = False,
     native: Native = False,
+    figure: Figure = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
     icount: options.Icount = False,
     accel: options.Accel = "auto",
-    timeout: options.Timeout = 1200.0,
+    timeout: options.Timeout = None,
     plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
 
-    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted to what
-    comes out. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
+    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted to the
+    results. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
+    With --machine the emulator has the price list of that machine, and a point its range under half and double line costs.
+    With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the paper says.
     """
     process.heed_signals()
+    if figure:
+        fixed = {
+            "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout, "--stat": stat,
+            "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout,
+        }
+        scale_figure(figure, lock, cores, machine, quick, json, plot, quiet, fixed)
+        return
     pauses, names = _delays(delays), _names(lock)
-    alone = {"--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount, "--accel": accel != "auto"}
+    alone = {
+        "--machine": machine, "--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount,
+        "--accel": accel != "auto",
+    }
     if native:
         if odd := [option for option, given in alone.items() if given]:
-            raise InputError(odd[0], "is about a machine, and --native has none")
-        _run_native({name: _delays_of(name, lock, pauses) for name in names}, cores, rounds, places("scale", json, plot), quiet)
+            raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
+        _run_native(
+            {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS, places("scale", json, plot), quiet
+        )
         return
-    sizes = ranges.cores(cores) if cores else [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
+    modelled = chosen(machine, quick, {name: given for name, given in alone.items() if name not in ("--machine", "--layout")})
+    rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
+    sizes = ranges.cores(cores) if cores else _sizes(modelled, sockets)
+    factors = RANGE if modelled and not quick else (1.0,)
     wanted = [
-        _request(experiment.Request(name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat))
+        _request(experiment.Request(
+            name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat, modelled, factor
+        ))
+        for factor in factors
         for name in names
     ]
     for request in wanted:  # what the machine cannot be is said before anything is built
@@ -79,22 +121,42 @@ def scale(
     json, picture = places("scale", json, plot)
     output = Output(quiet, json)
     kvm.check_choice(accel, icount)
-    ensure_built(output)
-    mode, stepped = _mode(accel, max(sizes), icount)
+    if modelled:
+        run.check_installed()
+    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=stat, transactions=bool(modelled)) | needs.clocks(modelled))
+    mode, stepped = (run.mode(modelled), True) if modelled else _mode(accel, max(sizes), icount)
     output.line(f"Mode: {mode.description}.")
     beside = None if stepped else _Beside(max(sizes))
+    points = _measure(wanted, mode, stepped, timeout, output)
+    _show(points, modelled, mode, beside, output, (json, picture))
+
+
+def _measure(
+    wanted: Sequence[experiment.Request], mode: qemu.Accel, stepped: bool, timeout: float | None, output: Output
+) -> list[experiment.Point]:
     points: list[experiment.Point] = []
     with output.progress("Booting", total=sum(request.points for request in wanted)) as update:
         for request in wanted:
-            update(completed=len(points), description=f"kernel {request.lock}")
+            lines = f", line costs x {request.line_factor:g}" if len({each.line_factor for each in wanted}) > 1 else ""
+            update(completed=len(points), description=f"kernel {request.lock}{lines}")
             done = iter(range(len(points) + 1, len(points) + request.points + 1))
-            points += experiment.measure(request, mode, stepped, timeout, lambda: update(completed=next(done, None)))
+            points += experiment.measure(request, mode, stepped, Patience(SILENCE, timeout), lambda: update(completed=next(done, None)))
+    return points
+
+
+def _show(
+    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", output: Output,
+    to: tuple[str, Path],
+) -> None:
+    json, picture = to
+    ranged = ranges_of(points)
+    points = [point for point in points if point.line_factor == 1]
     found = fits(points)
-    for table in tables(points, found):
+    for table in tables(points, found, ranged):
         output.table(table)
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
-    entries = [one.to_json() for one in points]
+    entries = [one.to_json() | _about(one, modelled, ranged) for one in points]
     if beside:
         output.line(beside.verdict(entries))
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
@@ -102,6 +164,25 @@ def scale(
 
     plot_scale(points, found, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
+    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel takes."""
+    if not modelled:
+        return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
+    socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
+    wanted = {1, 4, 8, socket, socket + 2, most}
+    return sorted(n for n in wanted if n <= most and (n <= socket or n % 2 == 0))
+
+
+def _about(point: experiment.Point, modelled: ModelledMachine | None, ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
+    """What stands beside a modelled figure."""
+    if not modelled:
+        return {}
+    found: dict[str, Any] = {"modelled": modelled.to_json()}
+    if key_of(point) in ranged:
+        found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
+    return found
 
 
 def _delays(text: str) -> list[float]:

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry cc`."""
+
+import os
+
+import typer
+
+from deploy import process
+from deploy.errors import Failure
+from deploy.output import Output
+from deploy.paths import BUILD
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+
+WRAPPER = BUILD / "apps" / "libc" / "skerry-cc"  # ./skerry calls it, too, where it is there
+
+
+def cc(context: typer.Context) -> None:
+    """Compile and link C programs that run on Skerry: gcc with musl, the POSIX layer and lwIP; all arguments are gcc's.
+
+    Programs become static executables with fixed addresses, which [[program]] elf = "FILE" of a deployment runs. A
+    configure script or Makefile takes it as CC="/path/to/skerry cc". --without-net, first, leaves the network out.
+    """
+    process.heed_signals()
+    if not context.args:
+        raise Failure("cc: no input files")
+    ensure_built(Output(), needs.COMPILER)
+    os.execv(WRAPPER, [str(WRAPPER), *context.args])
+
+
+cc.context_settings = {"allow_extra_args": True, "ignore_unknown_options": True}  # type: ignore[attr-defined]

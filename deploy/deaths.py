@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs and clusters that ended and should not have, in words."""
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deploy.events import ENDS, Event
+from deploy.expand import Plan
+from topology.clustermap import ALWAYS, NEVER, Application
+
+LAST_LINES = 8
+_REASONS = re.compile(r"==> .* is not true|Guru Meditation|Out Of Memory")  # of a Redis, hundreds of lines before its last
+_REASON_LINES = 3
+
+
+@dataclass(frozen=True)
+class Death:
+    """`counts`: the deployment did not do what it is for."""
+
+    application: str | None  # None: a cluster's
+    what: str
+    lines: Sequence[str] = field(default=())
+    counts: bool = True
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def is_started_again(event: Event, plan: Plan) -> bool:
+    """Whether an end is one after which the application is started again, until it stays down."""
+    app = next((a for a in plan.cluster_map.applications if a.name == event.get("app")), None)
+    if app is None or event.kind not in ENDS or app.restart == NEVER:
+        return False
+    return app.restart == ALWAYS or event.kind != "exit" or event.get("status") != 0
+
+
+def death(event: Event, plan: Plan, console: str) -> Death | None:
+    """What an event says about an end, with the last lines that the program wrote; None: it says nothing about one."""
+    if event.kind == "stays-down":
+        name = str(event.get("app"))
+        what = f"{name} stays down: it was started again {event.get('restarts')} times and ended too often"
+        return Death(name, what, telling(console, name))
+    if event.kind == "cluster-lost":
+        return Death(None, f"cluster {event.get('cluster')} is lost: {event.get('why')}")
+    name = str(event.get("app"))
+    if event.kind == "fault":
+        what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}"
+    elif event.kind == "failed":
+        what = f"{name} could not be started: error {event.get('error')}"
+    elif event.kind == "exit" and event.get("status") != 0:
+        what = f"{name} {status_text(event.get('status'))}"
+    else:
+        return None
+    return Death(name, what, telling(console, name), event.kind == "failed" or _counts(plan, name))
+
+
+def status_text(status: object) -> str:
+    """A program's exit status: above 128 it is a signal's number, as a shell has it."""
+    if isinstance(status, int) and status > 128:
+        try:
+            return f"ended by signal {status - 128} ({signal.Signals(status - 128).name})"
+        except ValueError:
+            pass
+    return f"ended with status {status}"
+
+
+def telling(console: str, application: str) -> list[str]:
+    """The last lines that an application wrote, and before them the reason that a Redis gives in its crash report."""
+    mark = f"[{application}] "
+    lines = [_plain(line.removeprefix(mark)) for line in console.splitlines() if line.startswith(mark)]
+    lines = [line for line in lines if line.strip()]
+    before, last = lines[:-LAST_LINES], lines[-LAST_LINES:]
+    reasons = [line for line in before if _REASONS.search(line)][:_REASON_LINES]
+    return [*reasons, "…", *last] if reasons else last
+
+
+def _plain(line: str) -> str:
+    """Without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "?" for c in line.rstrip("\r\n").replace("\t", " "))
+
+
+def _address(value: object) -> str:
+    return f"{value:#x}" if isinstance(value, int) else str(value)
+
+
+def _counts(plan: Plan, name: str) -> bool:
+    """Everything but a program of which its deployment says that nobody waits for its end, and which serves nobody."""
+    found: Application | None = next((a for a in plan.cluster_map.applications if a.name == name), None)
+    if found is None or found.barrier or found.role or found.ipv4:
+        return True
+    return any(a.stack == name for a in plan.cluster_map.applications)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Program images as the loader takes them (lib/freestanding/executable.c), checked before an image holds them."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from topology.errors import InputError
+
+ET_EXEC, ET_DYN, X86_64, PT_LOAD, PT_INTERP = 2, 3, 62, 1, 3
+EXECUTE, WRITE = 1, 2
+PAGE = 4096
+KERNEL_LOW, KERNEL_HIGH = 0xFFFF_FFFF_8000_0000, 1 << 64  # cluster-kernel/include/skerry/boot.h: KERNEL_IMAGE_BASE
+PROGRAM_LOW, PROGRAM_HIGH = PAGE, 1 << 32                 # lib/include/skerry/process.h: the heap
+
+
+@dataclass(frozen=True)
+class Segment:
+    flags: int
+    offset: int
+    address: int
+    in_file: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        return self.address + self.size
+
+
+def segments(name: str, path: str, data: bytes) -> list[Segment]:
+    """What is loaded of an ELF64 file."""
+    offset, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
+    if size != 56 or offset % 8 or offset + count * size > len(data):
+        raise InputError(name, f"the program headers of {path} are not in the file")
+    found = []
+    for number in range(count):
+        kind, flags, at, address, _, in_file, memory, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * size)
+        if kind == PT_INTERP:
+            raise InputError(name, f"{path} is linked dynamically; link it with -static -no-pie")
+        if kind == PT_LOAD and memory:
+            found.append(Segment(flags, at, address, in_file, memory))
+    return found
+
+
+def check(name: str, path: str, data: bytes) -> None:
+    """Refuses what the loader would refuse of a kernel or a program."""
+    if len(data) < 64 or data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", data, 18)[0] != X86_64:
+        raise InputError(name, f"{path} is not an ELF64 file for x86-64")
+    kind, entry = struct.unpack_from("<H", data, 16)[0], struct.unpack_from("<Q", data, 24)[0]
+    if kind == ET_DYN:
+        raise InputError(name, f"{path} is position-independent; link it with -static -no-pie")
+    if kind != ET_EXEC:
+        raise InputError(name, f"{path} is not an executable")
+    low, high = (KERNEL_LOW, KERNEL_HIGH) if name.startswith("kernel-") else (PROGRAM_LOW, PROGRAM_HIGH)
+    last = -1  # page of the segment before
+    entered = False
+    for s in segments(name, path, data):
+        if s.in_file > s.size or s.offset + s.in_file > len(data):
+            raise InputError(name, f"{path}: its segment at {s.address:#x} is not in the file")
+        if s.address < low or s.end > high:
+            raise InputError(name, f"{path}: its segment at {s.address:#x} is outside {low:#x} .. {high - 1:#x}")
+        if s.flags & WRITE and s.flags & EXECUTE:
+            raise InputError(name, f"{path}: its segment at {s.address:#x} is writable and executable")
+        if s.address // PAGE <= last:
+            raise InputError(name, f"{path}: its segment at {s.address:#x} shares a page with another or is out of order")
+        last = (s.end - 1) // PAGE
+        entered |= bool(s.flags & EXECUTE) and s.address <= entry < s.end
+    if not entered:
+        raise InputError(name, f"{path}: its entry point {entry:#x} is in no executable segment")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Blocks of code that the emulator executed, as deploy/plugins/profile.c writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.errors import Failure
+
+END = "end"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions that follow each other, up to the next branch."""
+
+    address: int  # virtual
+    executions: int
+    lengths: tuple[int, ...]  # of each instruction, in bytes
+    code: bytes
+
+    @property
+    def instructions(self) -> int:
+        """That were executed in it."""
+        return self.executions * len(self.lengths)
+
+    def places(self) -> Iterator[int]:
+        """The address of each instruction."""
+        at = self.address
+        for length in self.lengths:
+            yield at
+            at += length
+
+
+def read(path: Path) -> list[Block]:
+    try:
+        lines = path.read_text().splitlines()
+        if not lines or lines.pop() != END:
+            raise Failure("no profile from the emulator: the measured interval has not come to its end")
+        return [_block(line) for line in lines]
+    except (OSError, ValueError) as error:
+        raise Failure(f"no profile from the emulator: {error}") from None
+
+
+def _block(line: str) -> Block:
+    address, executions, lengths, code = line.split()
+    block = Block(int(address, 16), int(executions), tuple(int(digit, 16) for digit in lengths), bytes.fromhex(code))
+    if sum(block.lengths) != len(block.code):
+        raise ValueError(f"a block at {address} with {len(block.code)} bytes for instructions of {sum(block.lengths)}")
+    return block

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a function belongs to: a component by its source file, a group of components by the component."""
+
+from __future__ import annotations
+
+from deploy.profile.programs import UNKNOWN, Function
+from topology import drivers
+
+# A part of the source file's path, and the component that it tells; the first that fits.
+_BY_SOURCE = (
+    ("/cluster-kernel/", "kernel"),
+    ("/cluster-manager/", "manager"),
+    ("/net/switch/", "switch"),
+    *((f"/net/{name}/", name) for name in drivers.every()),
+    ("/net/", "sockets"),
+    ("/third-party/lwip/", "lwIP"),
+    ("/libc/posix/malloc.c", "malloc"),
+    ("/libc/posix/allocate.c", "malloc"),
+    ("/libc/posix/", "POSIX layer"),
+    ("/libc/string/", "strings"),
+    ("/musl/src/string/", "strings"),
+    ("/musl/", "musl"),
+    ("/deps/hiredis/", "hiredis"),
+)
+# Where the source says nothing else: the program's own.
+_BY_PROGRAM = {"redis-server": "Redis", "ycsb": "client", "root": "manager"}
+
+APPLICATION, LIBC, NETWORK, KERNEL = "application", "libc", "network", "kernel"
+GROUPS = (APPLICATION, LIBC, NETWORK, KERNEL)
+SPLIT = "instructions_per_op_by"  # the metric that has them
+_GROUP = {
+    "kernel": KERNEL, "manager": KERNEL,
+    "switch": NETWORK, **{name: NETWORK for name in drivers.every()}, "sockets": NETWORK, "lwIP": NETWORK,
+    "POSIX layer": LIBC, "malloc": LIBC, "strings": LIBC, "musl": LIBC,
+}  # fmt: skip
+
+
+def component(program: str, function: Function) -> str:
+    """`program`: the name of the image that has the function."""
+    if program.startswith("kernel-"):
+        return "kernel"
+    source = function.source
+    if program in drivers.every() and "/net/driver/" in source:  # what all drivers have in common
+        return program
+    for part, name in _BY_SOURCE:
+        if source != UNKNOWN and part in source:
+            return name
+    return _BY_PROGRAM.get(program, program)
+
+
+def group(component: str) -> str:
+    """Kernels with their managers, the network, the C library; all else is an application."""
+    return _GROUP.get(component, APPLICATION)

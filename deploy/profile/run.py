@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a load of the comparison with counted instructions, under the plugin that counts blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deploy import comparison, modules, qemu
+from deploy.boot import Options, boot
+from deploy.comparison import Comparison
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.paths import BUILD
+from deploy.plugin import arguments, plugin
+from deploy.profile import blocks
+from deploy.profile.programs import Program
+from deploy.profile.tally import Profile, tally
+from deploy.results import Result
+
+
+def profile(
+    job: Comparison, layout: str, workload: str, counting: bool, on_event: Callable[[Event], None], build: Path = BUILD
+) -> tuple[Profile, Result]:
+    """Of the interval in which all clients run. `counting`: with kernels that count, which are slower."""
+    what = plan(job.deployment(layout, workload, counting))
+    with TemporaryDirectory(prefix="skerry-profile-") as folder:
+        out = Path(folder) / "blocks"
+        how = Options(
+            qemu.TCG_COUNTED, job.patience, "kernel", binary=job.binary, build=build, on_event=on_event,
+            extra=arguments(build / plugin("profile"), {"out": str(out)}),
+        )
+        with boot(what, how) as machine:
+            result = comparison.finish(machine, f"{layout}, workload {workload}")
+        found = blocks.read(out)
+    programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
+    return tally(found, programs, round(result.metrics["operations"])), result

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""All runs of a comparison on a modelled machine. None depends on another: they go side by side, as many as the host has processors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from deploy import comparison, qemu, side_by_side
+from deploy.answer import Answer
+from deploy.comparison import Comparison
+from deploy.counting import with_counts
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.modelled.machine import RANGE
+from deploy.output import Output
+from deploy.profile.run import profile
+from deploy.qemu import Accel
+from deploy.results import Result
+from deploy.side_by_side import Call
+from topology.units import MIB
+
+
+BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
+
+Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
+
+
+def run_once(job: Comparison, accel: Accel, layout: str, workload: str, counting: bool, on_event: Callable[[Event], None]) -> Result:
+    return comparison.measure_once(job, accel, layout, workload, on_event, counting=counting)
+
+
+def first_pong(job: Comparison, layout: str, on_event: Callable[[Event], None]) -> float:
+    """Without prices: the host measures it."""
+    return comparison.boot_to_pong(job, layout, qemu.tcg_for(job.shape.cpus), boots=1)
+
+
+def instructions(job: Comparison, layout: str, workload: str, on_event: Callable[[Event], None]) -> dict[str, float]:
+    found, _ = profile(comparison.profiled(job), layout, workload, False, on_event)
+    return found.metrics()
+
+
+def factors(job: Comparison, quick: bool) -> list[float]:
+    """Of what lines cost that move, the machine's own first. One layout has no ratio, and so no range of it."""
+    return [1.0] if quick or len(job.layouts) == 1 else [1.0, *(factor for factor in RANGE if factor != 1)]
+
+
+def calls(job: Comparison, accel: Accel, quick: bool) -> list[Call]:
+    """Of each layout and workload, what is counted or timed without prices; then, for each factor, a plain run."""
+    steps = list(comparison.steps(job))
+    found = [
+        Call(f"{layout}, workload {workload.upper()}, counting", run_once, (comparison.counted(job), accel, layout, workload, True))
+        for layout, workload in steps
+    ]
+    found += [
+        Call(f"{layout}, workload {workload.upper()}, counting instructions", instructions, (job, layout, workload)) for layout, workload in steps
+    ]
+    found += [Call(f"{layout}, from power-on to the first +PONG", first_pong, (job, layout)) for layout, _ in steps]
+    for factor in factors(job, quick):
+        costs = "" if factor == 1 else f", line costs x {factor:g}"
+        found += [
+            Call(f"{layout}, workload {workload.upper()}{costs}", run_once, (replace(job, line_factor=factor), accel, layout, workload, False))
+            for layout, workload in steps
+        ]
+    if len(job.layouts) > 1:
+        for factor in factors(job, quick):
+            found += pausing(job, accel, factor, comparison.PAUSE_US)
+    return found
+
+
+def pausing(job: Comparison, accel: Accel, factor: float, pause_us: int) -> list[Call]:
+    """Plain runs of clients that pause: of each layout and workload."""
+    costs = "" if factor == 1 else f", line costs x {factor:g}"
+    calm = replace(comparison.calm(job, pause_us), line_factor=factor)
+    return [
+        Call(f"{layout}, workload {workload.upper()}, pauses{costs}", run_once, (calm, accel, layout, workload, False))
+        for layout, workload in comparison.steps(job)
+    ]
+
+
+def at_once(job: Comparison) -> int:
+    """How many runs the host has room for: a processor for each, and the memory that its programs reserve.
+
+    The rest of a machine's memory is never touched, and takes none of the host's.
+    """
+    programs = plan(job.deployment(job.layouts[0], job.workloads[0])).cluster_map.applications
+    needed = BESIDE + sum(program.heap for program in programs)
+    return max(1, min(len(side_by_side.processors()), _available() // max(1, needed)))
+
+
+def _available() -> int:
+    with open("/proc/meminfo") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 1024 * MIB
+
+
+def run_all(job: Comparison, every: Sequence[Call], output: Output, follow: Follow, milestones: int) -> list[Any]:
+    """Each on a processor of the host."""
+    following: dict[int, Callable[[Event], None]] = {}
+    with output.several(milestones) as start:
+
+        def begin(place: int) -> None:
+            name = every[place].name
+            following[place] = follow(name, start(f"{name}: booting"))
+
+        return side_by_side.run(every, at_once(job), begin, lambda place, event: following[place](event))
+
+
+def measure(job: Comparison, accel: Accel, quick: bool, output: Output, follow: Follow, milestones: int) -> dict[float, list[Result]]:
+    """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
+
+    `follow` makes of a run's name and of its bar on the terminal what is called at the run's events.
+    """
+    every = calls(job, accel, quick)
+    done = run_all(job, every, output, follow, milestones)
+    count = len(list(comparison.steps(job)))
+    groups: list[Sequence[Any]] = [done[at : at + count] for at in range(0, len(done), count)]
+    counting, by_part, pongs, *plain = groups
+    costs = factors(job, quick)
+    found = {factor: list(results) for factor, results in zip(costs, plain)}
+    for factor, results in zip(costs, plain[len(costs) :]):
+        for result, calm in zip(found[factor], results):
+            result.calm = calm
+    found[1.0] = [with_counts(result, counted) for result, counted in zip(found[1.0], counting)]
+    for result, parts, pong in zip(found[1.0], by_part, pongs):
+        result.metrics |= parts | {"boot_to_pong_s": pong}
+    return found
+
+
+def verified(job: Comparison, accel: Accel, answer: Answer, output: Output, follow: Follow, milestones: int) -> Answer:
+    """With runs of both layouts at the pause with which they should do as many operations, if there is one."""
+    pause = answer.turn and answer.turn.pause_us
+    if not pause:
+        return answer
+    layouts = (answer.first.layout, answer.second.layout)
+    wanted = replace(job, layouts=layouts, workloads=(answer.first.workload,))
+    first, second = run_all(job, pausing(wanted, accel, 1.0, max(1, round(pause))), output, follow, milestones)
+    return replace(answer, verified=(first.metrics["mean_us"], second.metrics["mean_us"]))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a comparison without modelled line costs says, in sentences: counted under the emulator, or timed under KVM."""
+
+from __future__ import annotations
+
+from deploy.results import Result
+
+SAME = 0.005  # a ratio this near to 1 prints as 1.00
+
+
+def sentences(first: Result, second: Result) -> list[str]:
+    """The ratio, what it is made of, and what it does not say."""
+    counted = first.metrics.get("instructions_per_op")
+    return [_verdict(first, second), *([_instructions(first, second)] if counted else []), _trust(first)]
+
+
+def _verdict(first: Result, second: Result) -> str:
+    a, b = first.metrics["ops_per_s"], second.metrics["ops_per_s"]
+    ratio = a / b if b else float("inf")
+    does = "does" if first.clusters == 1 else "do"
+    how = "as many operations per second as" if abs(ratio - 1) < SAME else f"{ratio:.2f} times the operations per second of"
+    return (
+        f"{'On the emulated machine' if first.emulated else 'Under KVM'}, {first.cores} cores, YCSB {first.workload.upper()}, lock {first.lock}: "
+        f"{kernels(first)} ({first.layout}) {does} {how} {kernels(second)} ({second.layout}); p99 latency "
+        f"{first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs."
+    )
+
+
+def _instructions(first: Result, second: Result) -> str:
+    """`instructions_per_op` is the machine's time for an operation, in instructions of all its cores in turn."""
+    parts = []
+    for result in (first, second):
+        m = result.metrics
+        kernel = m.get("instructions_per_op_by.kernel")
+        of_kernel = f", of them {kernel:,.0f} in the kernel" if kernel is not None else ""
+        parts.append(f"{result.layout} takes {m['instructions_per_op']:,.0f} instructions an operation{of_kernel}")
+    return f"{parts[0]}; {parts[1]}. These counts are exact and repeatable."
+
+
+def _trust(result: Result) -> str:
+    if not result.emulated:
+        return "These are times of one run on this host: repeat them before you believe a small difference."
+    return (
+        "Cache lines cost nothing here, and no core runs beside another where they take turns: this compares lengths of code, "
+        "not how locks scale. ./skerry compare without options prices lines as published for the papers' Xeon."
+    )
+
+
+def kernels(result: Result) -> str:
+    return "one kernel for the machine" if result.clusters == 1 else f"{result.clusters} kernels"
