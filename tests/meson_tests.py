@@ -7,17 +7,24 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from deploy.errors import Failure
 from deploy.paths import BUILD
+from deploy.patience import Clock, children_of, slowness
+from tests.descendants import Descendants
 from tests.result import Result
 
 SKIPPED = 77   # the exit status that says so, as Meson has it
-PATIENCE = 2   # times the limit in meson.build, which is meant for an idle machine
+PATIENCE = 2   # times the limit in meson.build; a limit is given time (deploy/patience.py) of a host that is not slow
+STILL = 60.0   # seconds of given time without output or use of a processor, after which a test stands still
+IDLE = 0.05    # seconds of processor time that are no use
+PRINTED = 256 << 20  # bytes, more than which no test prints that ever ends: the disk is not its own
+SHOWN = 1 << 20      # of what it printed last, kept
+GRACE = 5.0    # seconds in which a test that is told to end may say what it was doing
 
 
 @dataclass(frozen=True)
@@ -47,31 +54,65 @@ def collect(only: str) -> list[MesonTest]:
     return [test for test in tests if only in test.name.lower()]
 
 
-def run(only: str, started: Callable[[str], None]) -> Iterator[Result]:
-    for test in collect(only):
-        started(test.name)
-        yield _run_one(test)
-
-
-def _run_one(test: MesonTest) -> Result:
+def run_one(test: MesonTest) -> Result:
     start = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            test.command, cwd=test.folder or BUILD, env=os.environ | test.environment, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-        )
-    except OSError as error:
-        return Result(test.name, "failed", 0.0, f"{test.command[0]}: {error.strerror}")
-    try:
-        printed, _ = process.communicate(timeout=test.limit)
+    # Not a pipe: what the test leaves behind may hold it open until it is ended, too.
+    with tempfile.TemporaryFile() as output, Descendants():
+        try:
+            process = subprocess.Popen(
+                test.command, cwd=test.folder or BUILD, env=os.environ | test.environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )
+        except OSError as error:
+            return Result(test.name, "failed", 0.0, f"{test.command[0]}: {error.strerror}")
+        try:
+            why = _follow(process, test.limit, output.fileno())
+            if why:
+                _ask_to_end(process)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        output.seek(max(0, os.fstat(output.fileno()).st_size - SHOWN))
+        printed = output.read().decode("utf-8", "replace")
+    if why:
+        verdict, why = "failed", f"{test.name}: {why}, ended; {_last(printed)}"
+    else:
         verdict = {0: "passed", SKIPPED: "skipped"}.get(process.returncode, "failed")
-        detail = printed if verdict != "failed" else f"{printed}\nexit status {process.returncode}"
+        why = f"exit status {process.returncode}" if verdict == "failed" else ""
+    return Result(test.name, verdict, time.monotonic() - start, f"{printed}\n{why}".rstrip() if verdict != "passed" else "")
+
+
+def _follow(process: subprocess.Popen[bytes], limit: float, output: int) -> str | None:
+    """Until it ends: None; or why it has to be ended."""
+    clock = Clock(lambda: children_of(process.pid))
+    moved = printed = used = 0.0
+    while True:
+        try:
+            process.wait(0.02 if clock.given < 1 else 0.25)
+            return None
+        except subprocess.TimeoutExpired:
+            given = clock.look()
+        size = os.fstat(output).st_size
+        if size != printed or abs(clock.processor - used) > IDLE:  # less than before: a child has ended
+            moved, printed, used = given, size, clock.processor
+        if size > PRINTED:
+            return f"prints without end: {size >> 20} MiB so far"
+        if given - moved > STILL:
+            return f"stands still: no output and no use of a processor for {given - moved:.0f} s"
+        if given > limit and given > limit * slowness():
+            return f"not done within {limit:g} s of given time"
+
+
+def _ask_to_end(process: subprocess.Popen[bytes]) -> None:
+    """A program that stands still may say first what it was doing."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(GRACE)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        printed, _ = process.communicate()
-        verdict, detail = "failed", f"{printed}\nnot done within {test.limit:g} s"
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    return Result(test.name, verdict, time.monotonic() - start, detail if verdict != "passed" else "")
+        pass
+
+
+def _last(printed: str) -> str:
+    lines = [line for line in printed.splitlines() if line.strip()]
+    return f"the last that it said: {lines[-1].strip()}" if lines else "it said nothing"

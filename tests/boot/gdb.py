@@ -8,7 +8,7 @@ import struct
 import time
 
 # Places in gdb's x86-64 register list: 16 general registers, then rip, eflags (4 bytes), cs, ...
-RSP, RIP = 7, 16
+RAX, RSP, RIP, EFLAGS = 0, 7, 16, 17
 CS_OFFSET = 8 * 17 + 4
 KERNEL_HALF = 1 << 63
 NOWHERE = 0x10  # no kernel maps the first page
@@ -72,6 +72,26 @@ class Debugger:
     def stop(self) -> None:
         self.socket.sendall(b"\x03")
         self._answer()
+
+    def run_to(self, address: int, patience: float = 60.0) -> None:
+        """Lets the machine run until a core is about to execute what is there, in whichever address space."""
+        assert self.command(f"Z1,{address:x},1") == "OK"
+        self.socket.settimeout(patience)
+        try:
+            self._send("c")
+            self._answer()
+        finally:
+            self.socket.settimeout(10)
+        assert self.command(f"z1,{address:x},1") == "OK"
+        assert self._program_counter()[0] == address
+
+    def set_register(self, number: int, value: int) -> None:
+        size = 4 if number == EFLAGS else 8
+        assert self.command(f"P{number:x}={value.to_bytes(size, 'little').hex()}") == "OK"
+
+    def flags(self) -> int:
+        registers = bytes.fromhex(self.command("g").replace("x", "0"))
+        return struct.unpack_from("<I", registers, 8 * EFLAGS)[0]
 
     def _program_counter(self) -> tuple[int, int]:
         """rip and the privilege level."""

@@ -12,10 +12,11 @@ from deploy import qemu
 from deploy.boot import Options, Run, boot
 from deploy.deployment import Deployment, Program, Redis
 from deploy.expand import Plan, plan
+from deploy.patience import Patience
 from topology.machine import Shape, default_memory
 from topology.units import MIB
 
-PATIENCE = 60.0  # seconds until a boot counts as hung: tens of times what it takes
+PATIENCE = 60.0  # seconds in which something must move: tens of times what a boot takes
 
 
 def deployment(sockets: int = 2, cores: int = 2, layout: str = "per-socket", **rest: Any) -> Deployment:
@@ -31,8 +32,8 @@ def with_redis(sockets: int = 2, cores: int = 2, layout: str = "per-socket", **r
 def machine(what: Deployment | Plan, **options: Any) -> Run:
     """Booted without GRUB unless `medium` says so: these tests are not about GRUB."""
     target = what if isinstance(what, Plan) else plan(what)
-    accel = qemu.tcg_for(len(target.machine.cores))
-    return boot(target, Options(accel, **{"timeout": PATIENCE, "medium": "kernel"} | options))
+    accel = options.pop("accel", None) or qemu.tcg_for(len(target.machine.cores))
+    return boot(target, Options(accel, **{"patience": Patience(PATIENCE), "medium": "kernel"} | options))
 
 
 def servers(run: Run) -> list[str]:
@@ -47,7 +48,7 @@ def client(run: Run, name: str, **options: Any) -> redis.Redis:
 def assert_no_fault(run: Run) -> None:
     run.poll()
     assert run.running, run.reason()
-    for kind in ("fault", "failed", "exit", "cluster-lost"):
+    for kind in ("fault", "failed", "exit", "cluster-lost", "bad-line"):
         assert not run.events.of(kind), run.events.of(kind)[0]
 
 

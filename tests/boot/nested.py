@@ -26,6 +26,7 @@ from deploy.expand import Plan
 from deploy.linux_guest import kernel
 from deploy.linux_guest.cpio import Archive
 from deploy.paths import BUILD, LOGS, ROOT
+from deploy.patience import Patience, Watch
 
 INIT = "/init.py"
 STDLIB = Path(sysconfig.get_path("stdlib"))
@@ -76,21 +77,30 @@ class Guest:
                     self.archive.file(str(path.parent / "__pycache__" / name), Path(compiled.name).read_bytes())
 
 
-def _packages() -> set[str]:
-    """Installed packages that the commands import, found out by importing them."""
+def _wanted() -> tuple[list[str], list[Path]]:
+    """Installed packages that the commands import, and files of ours, besides modules, that they read: by doing so here."""
     code = (
-        "import sys, pathlib, deploy.cli, deploy.kvm, deploy.monitor, deploy.deployment;"
-        "deploy.cli.make_app(); deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml'));"
-        "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or '')})"
+        "import os, pathlib, sys; read = set();"
+        "sys.addaudithook(lambda event, of: event == 'open' and not isinstance(of[0], int) and read.add(os.path.abspath(of[0])));"
+        "import deploy.cli, deploy.kvm, deploy.monitor, deploy.deployment, deploy.expand, deploy.version;"
+        "deploy.cli.make_app(); deploy.version.version();"
+        "deploy.expand.plan(deploy.deployment.read(pathlib.Path('deploy/deployments/redis.toml')));"
+        "print(*{m.split('.')[0] for m, v in sys.modules.items() if 'site-packages' in (getattr(v, '__file__', 0) or '')});"
+        "print(*read, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
+    packages, *opened = done.stdout.splitlines()
+    files = [Path(name) for name in sorted(opened) if not name.endswith((".py", ".pyc"))]
+    return packages.split(), [file for file in files if file.is_relative_to(ROOT) and not file.is_relative_to(BUILD) and file.is_file()]
 
 
 def _add_python(guest: Guest) -> None:
     guest.program(Path(os.path.realpath(sys.executable)), Path("/usr/bin/python3"))
     guest.tree(STDLIB)
-    for name in _packages():
+    packages, files = _wanted()
+    for file in files:
+        guest.file(file)
+    for name in packages:
         if (PACKAGES / name).is_dir():
             guest.tree(PACKAGES / name)
         for single in PACKAGES.glob(f"{name}.*"):
@@ -132,7 +142,6 @@ def build(folder: Path, plan: Plan, deployment: Path) -> image.DirectBoot:
     guest.archive.file("/modules/order", "".join(f"{module.name}\n" for module in linux.modules).encode())
     guest.file(Path(__file__).with_name("nested_init.py"), Path(INIT))
     guest.file(deployment)
-    guest.file(ROOT / "meson.build")  # says the version
     _add_python(guest)
     _add_emulator(guest)
     _add_images(guest, plan)
@@ -145,12 +154,13 @@ def build(folder: Path, plan: Plan, deployment: Path) -> image.DirectBoot:
 @contextmanager
 def running(boot: image.DirectBoot, folder: Path, deployment: Path) -> Iterator["Nested"]:
     console, results = folder / "console", folder / "results"
-    results.touch()
+    for file in (console, results):  # QEMU makes them when it has read its command line
+        file.touch()
     command = [qemu.BINARY, "-nodefaults", "-no-user-config", "-machine", "q35", "-accel", "tcg,thread=multi", *CPU]
     command += ["-smp", "2", "-m", "2G", "-kernel", str(boot.kernel), "-initrd", str(boot.initrd)]
     command += ["-append", f"{COMMAND_LINE} {ROOT} {deployment}", "-display", "none", "-no-reboot"]
     command += ["-serial", f"file:{console}", "-serial", f"file:{results}"]
-    machine = process.start(command, folder / "qemu.log", None)
+    machine = process.start(command, folder / "qemu.log")
     try:
         yield Nested(machine, console, results)
     finally:
@@ -164,9 +174,12 @@ class Nested:
         self._read = 0
 
     def wait_end(self, seconds: float) -> None:
-        """Until the guest powers itself off; what it said is in `events`."""
-        deadline = time.monotonic() + seconds
-        while self.machine.poll() is None and time.monotonic() < deadline:
+        """Until the guest powers itself off, or is silent for so long; what it said is in `events`."""
+        watch, written, began = Watch(self.machine.pid), 0, time.monotonic()
+        while self.machine.poll() is None and not watch.overdue("not done", Patience(seconds), began):
+            if (size := self.console.stat().st_size + self.results.stat().st_size) > written:
+                watch.moved("the console")
+                written = size
             time.sleep(0.05)
         self.events.feed(self.results.read_bytes())
         if self.machine.poll() is None or self.events.of("error") or not self.events.of("run"):

@@ -106,7 +106,7 @@ def main(root: str, deployment: str) -> None:
         from deploy import kvm
         from deploy.commands import run
 
-        run.ensure_built = lambda output: None  # the guest has the programs, and nothing to build them with
+        run.ensure_built = lambda output, needed: None  # the guest has the programs, and nothing to build them with
         kvm.TIME_LIMIT = PATIENCE
         skerry(["doctor", "--quiet", "--json", "/doctor.json"])  # it finds fault with much that is not here
         report("doctor", **json.loads(Path("/doctor.json").read_text()))

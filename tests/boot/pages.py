@@ -14,6 +14,7 @@ from deploy.boot import Run
 PAGE = 4096
 LARGE_PAGE = 2 << 20  # the only other size that the kernel's own mappings have
 KERNEL_HALF = 1 << 63
+INTERRUPTS = 1 << 9  # of RFLAGS
 DIRECT_BASE, DIRECT_END = 0xFFFF800000000000, 0xFFFFFF8000000000
 IMAGE_BASE = 0xFFFFFFFF80000000
 
@@ -56,6 +57,37 @@ def registers(run: Run) -> dict[int, dict[str, int]]:
     return found
 
 
+@dataclass(frozen=True)
+class Descriptors:
+    """Where a core's TSS and IDT are, and their limits; whether it is halted, with interrupts off."""
+
+    tss: int
+    tss_limit: int
+    idt: int
+    idt_limit: int
+    parked: bool
+
+
+def descriptors(run: Run) -> dict[int, Descriptors]:
+    text = monitor.human(run.command.monitor, "info registers -a")[0].replace("\r", "")
+    found = {}
+    for number, part in _CORE.findall(text):
+        tss, idt = re.search(r"^TR =\w+ (\w+) (\w+)", part, re.MULTILINE), re.search(r"^IDT=\s+(\w+) (\w+)", part, re.MULTILINE)
+        state = re.search(r"RFL=(\w+) .*HLT=(\d)", part)
+        assert tss and idt and state, part
+        parked = state[2] == "1" and not int(state[1], 16) & INTERRUPTS
+        found[int(number)] = Descriptors(*(int(value, 16) for value in (*tss.groups(), *idt.groups())), parked)
+    return found
+
+
+def memory(run: Run, core: int, address: int, size: int) -> bytes:
+    """What a core would read there."""
+    text = monitor.human(run.command.monitor, f"x /{size // 4}xw {address:#x}", core=core)[0].replace("\r", "")
+    words = [int(word, 16) for line in text.splitlines() for word in re.findall(r"0x([0-9a-f]{8})", line.partition(":")[2])]
+    assert len(words) == size // 4, text
+    return b"".join(word.to_bytes(4, "little") for word in words)
+
+
 def symbol(image: Path, name: str) -> tuple[int, int]:
     """Address and size."""
     done = subprocess.run(["nm", "-S", str(image)], capture_output=True, text=True, check=True)
@@ -64,3 +96,16 @@ def symbol(image: Path, name: str) -> tuple[int, int]:
         if words[-1] == name and len(words) == 4:
             return int(words[0], 16), int(words[1], 16)
     raise KeyError(f"{image}: {name}")
+
+
+def first_bytes(image: Path, code: bytes) -> int:
+    """The address of these bytes in the image's code."""
+    done = subprocess.run(["readelf", "-lW", str(image)], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if words[:1] == ["LOAD"] and "E" in "".join(words[6:-1]):
+            offset, vaddr, size = (int(words[i], 16) for i in (1, 2, 4))
+            place = image.read_bytes()[offset:offset + size].find(code)
+            if place >= 0:
+                return vaddr + place
+    raise KeyError(f"{image}: no {code.hex()}")

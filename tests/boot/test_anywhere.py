@@ -12,6 +12,7 @@ import pytest
 from deploy import qemu
 from deploy.errors import Failure
 from deploy.expand import Plan, plan
+from deploy.patience import Patience
 from tests.boot import screen
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from topology.machine import Shape
@@ -30,7 +31,7 @@ def answers(run: object) -> None:
 @pytest.mark.parametrize("chipset,drive", [("pc", "ide-hd")])
 def test_disks(chipset: str, drive: str) -> None:
     """the image boots from a disk"""
-    with machine(with_redis(2, 1), medium="iso", machine=chipset, drive=drive, timeout=120) as run:
+    with machine(with_redis(2, 1), medium="iso", machine=chipset, drive=drive, patience=Patience(120)) as run:
         answers(run)
 
 
@@ -42,7 +43,7 @@ SILENT = ("-serial", "none", "-serial", "none")
 @pytest.mark.parametrize("uefi", [False, True], ids=["BIOS", "UEFI"])
 def test_stick_and_screen(uefi: bool) -> None:
     """a USB stick boots, and a screen shows loader and kernels"""
-    with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, timeout=180, extra=VGA) as run:
+    with machine(with_redis(2, 1), medium="iso", drive="usb-storage", uefi=uefi, patience=Patience(180), extra=VGA) as run:
         answers(run)
         text = screen.read(run)
         lines = [line for line in text if line]
@@ -69,7 +70,7 @@ def _without_ports(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_serial_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """a machine without any serial port says on its screen what it would have said there"""
     _without_ports(monkeypatch)
-    with machine(with_redis(2, 1), medium="iso", timeout=120, extra=VGA) as run:
+    with machine(with_redis(2, 1), medium="iso", patience=Patience(120), extra=VGA) as run:
         run.wait_for(lambda: any("Ready to accept connections" in line for line in screen.read(run)), "Redis")
         with client(run, servers(run)[0]) as server:
             assert server.ping()
@@ -82,7 +83,7 @@ def _swapped(target: Plan, apic: int) -> Plan:
 
 
 @pytest.mark.limit(120)
-@pytest.mark.skipif(qemu.version() < (9, 0), reason="this QEMU's emulator has no x2APIC")
+@pytest.mark.skipif(qemu.version() < (9, 0), reason="this QEMU's emulator has no x2APIC: bookworm-backports has a newer qemu-system-x86")
 def test_large_apic_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     """cores whose local APIC id needs more than eight bits start, and hear doorbells"""
     whole = qemu.topology_arguments

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from deploy.patience import Patience
 
 SHAPES = [
     (1, 2, "spanning"),
@@ -40,11 +41,18 @@ def test_shapes(sockets: int, cores: int, layout: str) -> None:
         assert clusters == expected
 
 
+@pytest.mark.limit(240)
+def test_many_in_one_kernel() -> None:
+    """34 Redis in one kernel: more slots than the root CNode has at least (65,536; a Redis takes some 2,050)"""
+    with machine(with_redis(1, 35, "spanning")) as run:
+        answers(run)
+
+
 @pytest.mark.limit(180)
 @pytest.mark.parametrize("uefi", [False, True], ids=["BIOS", "UEFI"])
 def test_grub(uefi: bool) -> None:
     """GRUB's image boots"""
-    with machine(with_redis(), medium="iso", uefi=uefi, timeout=120) as run:
+    with machine(with_redis(), medium="iso", uefi=uefi, patience=Patience(120)) as run:
         answers(run)
 
 

@@ -35,11 +35,11 @@ def test_collect(tmp_path: Path) -> None:
     assert not run.events.events
     image.make_iso(iso, image.contents(what.cluster_map), modules.loader(), notes=captured.notes(what))
     command = [sys.executable, "-m", "deploy.cli", "collect", str(iso), str(log), "--json", str(results)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     result = json.loads(results.read_text())["results"][0]
     assert result["emulated"] and result["metrics"]["operations"] == 200 and result["metrics"]["errors"] == 0
     assert "under TCG" in done.stdout
     log.write_text(text.replace('"event":"done"', '"event":"do'))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2 and "metal.log:" in done.stderr and "damaged" in done.stderr

@@ -3,6 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
 import pytest
 
 from deploy import deployment, ycsb
@@ -46,3 +52,26 @@ def test_isolation() -> None:
         for name, _ in run.plan.forwards:
             with client(run, name) as server:
                 assert server.ping()
+
+
+@pytest.mark.limit(90)
+def test_own_program(tmp_path: Path) -> None:
+    """a C program that `skerry cc` has compiled serves the host, on each of two kernels"""
+    folder = ROOT / "examples/echo"
+    subprocess.run([ROOT / "skerry", "cc", "-O2", "-o", tmp_path / "echo.elf", folder / "echo.c"], check=True)
+    (tmp_path / "echo.toml").write_text((folder / "echo.toml").read_text())
+    what = plan(deployment.read(tmp_path / "echo.toml"))
+    what.host_ports.clear()  # any that are free
+    with machine(what) as run:
+        run.wait_serving()
+        for name, _ in what.forwards:
+            said = os.urandom(100_000)
+            with socket.create_connection(run.address(name)) as connection:
+                writer = threading.Thread(target=connection.sendall, args=(said,))
+                writer.start()
+                heard = b""
+                while len(heard) < len(said) and (part := connection.recv(65536)):
+                    heard += part
+                writer.join()
+            assert heard == said
+        assert run.console.count("echo: listens at port 7") == 2

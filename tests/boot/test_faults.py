@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.boot import gdb
-from tests.boot.machine import client, crash, machine, servers, with_redis
+from deploy import modules, monitor
+from deploy.boot import Run
+from tests.boot import gdb, pages
+from tests.boot.machine import client, crash, deployment, machine, servers, with_redis
 
 WAYS = {
     "null": "page fault", "unmapped": "page fault", "kernel": "page fault", "direct-map": "page fault",
@@ -56,4 +58,35 @@ def test_kernel() -> None:
         assert told and "cluster 1" in told[0]
         assert any(".c:" in line or ".S:" in line for line in told[1:]), told
         assert run.running
+        debugger.close()
+
+
+def report_of_nmi(run: Run) -> None:
+    """Of the boot processor's cluster, the whole of it, and of no other."""
+    title = "kernel panic: cluster 0 core 0: NMI that no core sent"
+    run.wait_for(lambda: "backtrace:" in run.console.partition(title)[2], "the report of the NMI")
+    assert "vector 2 " in run.console
+    assert run.console.count("kernel panic") == 1
+    assert run.running
+
+
+@pytest.mark.limit(150)
+def test_nmi() -> None:
+    """an NMI that no core sent ends the boot processor's cluster with a report, and no other"""
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: len(run.events.of("boot")) == 2, "both clusters")
+        monitor.human(run.command.monitor, "nmi")
+        report_of_nmi(run)
+
+
+@pytest.mark.limit(150)
+def test_nmi_in_the_kernel() -> None:
+    """an NMI that finds the kernel's lock held is reported all the same"""
+    with machine(deployment(1, 2), gdb_port=gdb.free_port()) as run:
+        image = modules.module_path(f"kernel-{run.plan.cluster_map.clusters[0].kernel}")
+        debugger = gdb.Debugger(run.options.gdb_port)
+        debugger.run_to(pages.symbol(image, "invoke_tcb")[0])  # with the lock: an invocation is served
+        monitor.human(run.command.monitor, "nmi")
+        debugger.go_on()
+        report_of_nmi(run)
         debugger.close()

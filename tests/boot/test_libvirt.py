@@ -66,7 +66,7 @@ class User:
     def skerry(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             [SKERRY, *words], cwd=self.folder, env=self.environment, capture_output=True, text=True,
-            timeout=120, stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert done.returncode == status, done.stderr + done.stdout
         return done
@@ -86,7 +86,7 @@ class User:
 
     def virsh(self, *words: str) -> str:
         done = subprocess.run(
-            ["virsh", "--quiet", *words], env=self.environment, capture_output=True, text=True, timeout=60
+            ["virsh", "--quiet", *words], env=self.environment, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -138,10 +138,9 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert libvirtd.emulators() == []
 
 
-def wait_until(condition: Callable[[], bool], limit: float = 30.0) -> None:
-    deadline = time.monotonic() + limit
+def wait_until(condition: Callable[[], bool]) -> None:
+    """The test's own limit, which is not of the host's clock, ends it."""
     while not condition():
-        assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
@@ -158,7 +157,7 @@ def watch_console(user: User) -> None:
         user.virsh("resume", "skerry-life")
         read_until(us, b"redis@2")
         os.write(us, b"\x1d")
-        assert process.wait(30) == 0
+        assert process.wait() == 0
     finally:
         if process.poll() is None:
             process.kill()
@@ -166,11 +165,9 @@ def watch_console(user: User) -> None:
         os.close(us)
 
 
-def read_until(file: int, wanted: bytes, limit: float = 60.0) -> None:
+def read_until(file: int, wanted: bytes) -> None:
     said = b""
-    deadline = time.monotonic() + limit
     while wanted not in said:
-        assert time.monotonic() < deadline, said
         if select.select([file], [], [], 0.2)[0]:
             said += os.read(file, 4096)
 

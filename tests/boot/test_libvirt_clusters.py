@@ -75,7 +75,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert libvirtd.emulators() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user: run as root")
 def test_memory_of_another_user(libvirtd: Libvirtd, tmp_path: Path) -> None:
     """libvirt: a file of another user in the place of shared memory is no memory of ours, and nothing is left behind"""
     user = User(libvirtd, tmp_path, NAME)

@@ -13,11 +13,12 @@ from deploy.deployment import Deployment, Load, Redis
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.linux_guest import Options, build_guest, measure
+from deploy.patience import Patience
 from topology.machine import Shape
 
 LOAD = Load(clients=2, workload="a", records=200, operations=300)
 DEPLOYMENT = Deployment(name="linux", redis=Redis(), shape=Shape(1, 2), load=LOAD)
-OPTIONS = Options(qemu.TCG_TURNS, timeout=120)
+OPTIONS = Options(qemu.TCG_TURNS, patience=Patience(120))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def test_load(guest: DirectBoot) -> None:
     memory = result["memory"]
     serving, end = (memory[when]["redis"]["redis@2"]["resident"] for when in ("serving", "end"))
     assert metrics["memory_per_instance"] == pytest.approx(end, rel=0.1)  # Redis's own word beside the guest's
-    assert end >= serving > 1 << 20  # so few records may fit into what it has already
+    assert min(serving, end) > 1 << 20  # so few records may fit into what it has already, and its allocator gives pages back
 
 
 def test_one_core(guest: DirectBoot) -> None:

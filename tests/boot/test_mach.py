@@ -16,6 +16,7 @@ from deploy.bench.mach import Run, Work, measure
 from deploy.bench.mach_table import tables
 from deploy.modules import REGIMES
 from deploy.paths import ROOT
+from deploy.patience import Patience
 
 LOCKS = [name for name in REGIMES if name != "none"]
 MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)
@@ -23,7 +24,7 @@ MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)
 
 def one(lock: str, work: Work, stepped: bool = False) -> Run:
     """measure() fails where anything does not add up."""
-    return measure(lock, 2, work, in_step.mode(2) if stepped else qemu.TCG_TURNS, stepped, 60)
+    return measure(lock, 2, work, in_step.mode(2) if stepped else qemu.TCG_TURNS, stepped, Patience(60.0))
 
 
 @pytest.mark.limit(90)
@@ -66,7 +67,7 @@ def test_command(tmp_path: Path) -> None:
     words = ["bench", "mach", "--lock", "clh", "--cores", "2", "--requests", "20", "--pages", "4", "--rounds", "1"]
     done = subprocess.run(
         [str(ROOT / "skerry"), *words, "--accel", "tcg", "--json", "mach.json", "--plot", "mach.png"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=180,
+        cwd=tmp_path, capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stderr
     for title in ("Table 1", "Table 2", "Table 3", "Table 4", "Emulated"):

@@ -11,8 +11,8 @@ import pytest
 from deploy import image, qemu
 from deploy.errors import Failure
 from deploy.expand import Plan, plan
-from tests.boot.machine import machine, with_redis
-from topology.clustermap import ClusterMap, Range
+from tests.boot.machine import client, machine, with_redis
+from topology.clustermap import Application, ClusterMap, Range
 from topology.machine import Shape, default_memory, emulated
 from topology.units import GIB, MIB
 
@@ -156,3 +156,31 @@ def test_cut_map(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = image.contents
     monkeypatch.setattr(image, "contents", lambda *a: whole(*a) | {"map": whole(*a)["map"][:length]})
     assert "map" in refusal(plan(with_redis()))
+
+
+def crowded(count: int) -> Plan:
+    """So many applications, the last of them Redis; those before it await one that never says that it serves."""
+    what = plan(with_redis())
+    few = what.cluster_map.applications
+    more = [
+        Application(0x100 + i, "waits", "redis-server", i % 4, 2 * MIB, awaits=["switch@0"]) for i in range(count - len(few))
+    ]
+    what.cluster_map.applications = [*few[:2], *more, *few[2:]]
+    return what
+
+
+@pytest.mark.parametrize("count", [257, 512])
+def test_many_applications(count: int) -> None:
+    """managers take as many applications as the loader does, and start the last of them"""
+    what = crowded(count)
+    with machine(what) as run:
+        run.wait_serving()
+        for name, _ in what.forwards:
+            with client(run, name) as server:
+                assert server.ping()
+        assert run.events.of("boot") and "fatal" not in run.console
+
+
+def test_too_many_applications() -> None:
+    """one more is refused, in one line, before anything starts"""
+    assert "more than 512 applications" in refusal(crowded(513))

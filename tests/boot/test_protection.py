@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -11,14 +12,22 @@ from deploy import modules
 from deploy.boot import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import deployment, machine
-from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, KERNEL_HALF, PAGE, Page
+from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, INTERRUPTS, KERNEL_HALF, PAGE, Page
 
 CR0_WP = 1 << 16
-CR4 = {"UMIP": 1 << 11, "SMEP": 1 << 20, "SMAP": 1 << 21}
+CR4 = {"MCE": 1 << 6, "UMIP": 1 << 11, "SMEP": 1 << 20, "SMAP": 1 << 21}
 CR4_PCE = 1 << 8  # user programs read performance counters
 EFER_NXE = 1 << 11
 MAX_CORES = 60  # BOOT_MAX_CPUS
 LOCK = "clh"
+# Flags that a program has when it enters the kernel, which must not have them: AC switches SMAP off.
+FLAGS = {"DF": 1 << 10, "IOPL": 3 << 12, "NT": 1 << 14, "AC": 1 << 18}
+SYSCALL = b"\x0f\x05"
+NOWHERE = 0x10  # no program maps the first page
+# SDM 3, 6.14.1 and 8.7
+GATE_SIZE, INTERRUPT_GATE, USER_LEVEL, BREAKPOINT = 16, 0x8E, 3 << 5, 3
+TSS_SIZE, IST, IO_MAP = 104, 36, 102
+OWN_STACK = (2, 8, 18)  # vectors, in the order of their stacks
 
 
 def booted(run: Run) -> None:
@@ -62,9 +71,16 @@ def test_mappings() -> None:
             assert not wrong, f"core {core}:\n" + "\n".join(wrong[:10])
 
 
+def fault_stacks(core: int) -> list[int]:
+    """The lowest addresses of the stacks that a core has for NMI, double fault and machine check."""
+    base, size = pages.symbol(modules.module_path(f"kernel-{LOCK}"), "core_fault_stack")
+    each = size // MAX_CORES // len(OWN_STACK)
+    return [base + (core * len(OWN_STACK) + i) * each for i in range(len(OWN_STACK))]
+
+
 @pytest.mark.limit(150)
 def test_guards() -> None:
-    """a page that is not mapped lies below every kernel stack"""
+    """a page that is not mapped lies below every kernel stack and every fault stack"""
     with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         for cluster, first in enumerate((0, 2)):
@@ -72,6 +88,27 @@ def test_guards() -> None:
             for core, stack in enumerate(stacks()[:2]):
                 assert stack not in mapped, f"cluster {cluster}: no guard page under the stack of core {core}"
                 assert {stack + PAGE, stack + 2 * PAGE, stack + 3 * PAGE} <= mapped
+                for number, fault in enumerate(fault_stacks(core)):
+                    assert fault not in mapped, f"cluster {cluster}: no guard page under fault stack {number} of core {core}"
+                    assert fault + PAGE in mapped
+
+
+@pytest.mark.limit(150)
+def test_gates() -> None:
+    """programs reach the breakpoint's gate alone, and no port; NMI, double fault and machine check have stacks of their own"""
+    with machine(deployment(1, 2, lock=LOCK, network=False)) as run:
+        booted(run)
+        for core, tables in pages.descriptors(run).items():
+            idt = pages.memory(run, core, tables.idt, 256 * GATE_SIZE)
+            tss = pages.memory(run, core, tables.tss, TSS_SIZE)
+            assert tables.idt_limit == len(idt) - 1 and tables.tss_limit == TSS_SIZE - 1, tables
+            for vector in range(256):
+                stack, kind = idt[vector * GATE_SIZE + 4], idt[vector * GATE_SIZE + 5]
+                assert kind == INTERRUPT_GATE | (USER_LEVEL if vector == BREAKPOINT else 0), f"gate {vector}: {kind:#x}"
+                assert stack == (OWN_STACK.index(vector) + 1 if vector in OWN_STACK else 0), f"gate {vector}: stack {stack}"
+            tops = struct.unpack_from("<3Q", tss, IST)
+            assert [top - 2 * PAGE for top in tops] == fault_stacks(core), f"core {core}: {tops}"
+            assert struct.unpack_from("<H", tss, IO_MAP)[0] > tables.tss_limit, f"core {core}: ports are free"
 
 
 @pytest.mark.limit(150)
@@ -86,7 +123,7 @@ def test_identity() -> None:
 
 @pytest.mark.limit(150)
 def test_registers() -> None:
-    """every core has write protection, NX, SMEP, SMAP and UMIP, and keeps programs from performance counters"""
+    """every core has write protection, NX, SMEP, SMAP, UMIP and machine checks, and keeps programs from performance counters"""
     with machine(deployment(2, 2, lock=LOCK, network=False)) as run:
         booted(run)
         cores = pages.registers(run)
@@ -101,7 +138,7 @@ def test_registers() -> None:
 
 @pytest.mark.limit(150)
 def test_stack_overflow() -> None:
-    """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own"""
+    """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own, and ends all cores"""
     with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=gdb.free_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
@@ -113,4 +150,43 @@ def test_stack_overflow() -> None:
         assert "vector 8" in report, report
         cr2 = int(report.split("cr2 ")[1].split()[0], 16)
         assert guard <= cr2 < guard + PAGE, report
+        run.wait_for(lambda: all(core.parked for core in pages.descriptors(run).values()), "both cores to halt for good")
         debugger.close()
+
+
+def flags_in_kernel(way_in: str, where: int) -> int:
+    """Those with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and goes on at `where`."""
+    with machine(deployment(1, 1, lock=LOCK, network=False), gdb_port=gdb.free_port()) as run:
+        debugger = gdb.Debugger(run.options.gdb_port)
+        debugger.run_to(pages.symbol(modules.module_path("root"), "_start")[0])
+        debugger.set_register(gdb.EFLAGS, INTERRUPTS | 2 | sum(FLAGS.values()))
+        debugger.set_register(gdb.RAX, NO_SYSTEM_CALL)
+        debugger.set_register(gdb.RIP, where)
+        debugger.run_to(pages.symbol(modules.module_path(f"kernel-{LOCK}"), way_in)[0])
+        flags = debugger.flags()
+        debugger.close()
+        return flags
+
+
+NO_SYSTEM_CALL = 999
+
+
+def refused(flags: int) -> list[str]:
+    return [name for name, bits in FLAGS.items() if flags & bits]
+
+
+@pytest.mark.limit(150)
+def test_flags_of_system_calls() -> None:
+    """behind SYSCALL the kernel has none of the program's flags DF, IOPL, NT, AC and IF"""
+    where = pages.first_bytes(modules.module_path("root"), SYSCALL)
+    flags = flags_in_kernel("kernel_syscall", where)
+    assert not refused(flags), f"the kernel runs with {', '.join(refused(flags))}"
+    assert not flags & INTERRUPTS, "the kernel runs with interrupts on"
+
+
+@pytest.mark.limit(150)
+def test_flags_of_faults() -> None:
+    """behind an exception the kernel has none of the program's flags DF, IOPL, NT, AC and IF"""
+    flags = flags_in_kernel("trap_user", NOWHERE)
+    assert not refused(flags), f"the kernel runs with {', '.join(refused(flags))}"
+    assert not flags & INTERRUPTS, "the kernel runs with interrupts on"

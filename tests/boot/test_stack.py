@@ -21,7 +21,7 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
     """One cluster of the network and a Redis, and one whose frames cross the channel."""
     what = with_redis(2, 2, "per-socket")
     assert what.redis
-    with machine(replace(what, redis=replace(what.redis, cpus=(1, 3), stack=request.param))) as running:
+    with machine(replace(what, redis=replace(what.redis, heap=256 * MIB, cpus=(1, 3), stack=request.param))) as running:
         running.wait_serving()
         yield running
 

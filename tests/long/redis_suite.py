@@ -64,7 +64,7 @@ def _verdict(folder: Path) -> tuple[int, list[str]]:
 
 def main() -> int:
     process.heed_signals()
-    what = plan(replace(deployment(name="suite"), redis=Redis(heap=256 * MIB)))
+    what = plan(replace(deployment(name="suite"), redis=Redis(heap=256 * MIB, args=(*Redis.args, "--maxmemory", "0"))))
     options = Options(qemu.tcg_for(len(what.machine.cores)), medium="kernel", keep_time=True)
     failed = 0
     with boot(what, options) as machine, tempfile.TemporaryDirectory(prefix="redis-suite-") as private:

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <skerry/process.h>
 
 #define KERNEL_ADDRESS 0xffffffff80000000ull
 #define DIRECT_MAP     0xffff800000000000ull
@@ -26,6 +27,19 @@ static void unmapped(void) { read_from(NOWHERE); }
 static void kernel(void) { read_from(KERNEL_ADDRESS); }
 static void direct_map(void) { write_to(DIRECT_MAP); }
 static void non_canonical(void) { read_from(0x8000000000000000ull); }
+/* Both can be read. */
+static void files(void)
+{
+	read_from(PROCESS_FILES_VADDR);
+	write_to(PROCESS_FILES_VADDR);
+}
+
+static void hosts(void)
+{
+	read_from(PROCESS_HOSTS_VADDR);
+	write_to(PROCESS_HOSTS_VADDR);
+}
+
 static void text(void) { write_to((uint64_t)(uintptr_t)&text); }
 
 static void data(void)
@@ -72,7 +86,7 @@ static const struct {
 	{ "direct-map", direct_map }, { "non-canonical", non_canonical }, { "text", text },
 	{ "data", data },           { "divide", divide },       { "undefined", undefined },
 	{ "halt", halt },           { "port", port },           { "breakpoint", breakpoint },
-	{ "stack", stack },         { "flags", flags },
+	{ "stack", stack },         { "flags", flags },         { "files", files },         { "hosts", hosts },
 };
 
 int main(int argc, char **argv)

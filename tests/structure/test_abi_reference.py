@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/abi.md says what the public headers say."""
+"""docs/generated/abi.md says what the public headers say."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from deploy.errors import Failure
 
 
 def test_up_to_date() -> None:
-    """docs/abi.md is what the public headers give"""
+    """docs/generated/abi.md is what the public headers give"""
     text = generate()
     assert "| `CNODE_REVOKE` |" in text and "`struct thread_registers`: 160 bytes" in text
     assert PAGE.exists() and PAGE.read_text() == text, (
-        "docs/abi.md is out of date: build/venv/bin/python -m deploy.abi_reference writes it anew"
+        "docs/generated/abi.md is out of date: build/venv/bin/python -m deploy.abi_reference writes it anew"
     )
 
 

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -24,11 +22,10 @@ CANDIDATES = 4  # a folder may hold sources of several programs with different f
 def commands() -> tuple[tuple[Path, tuple[str, ...]], ...]:
     """Each compiled source of ours with the flags that decide how a header reads."""
     found = []
-    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+    for entry, words in tree.compiled():
         source = Path(os.path.normpath(Path(entry["directory"], entry["file"])))
         if not source.is_relative_to(ROOT) or source.is_relative_to(BUILD) or source.suffix != ".c":
             continue
-        words = shlex.split(entry["command"])
         flags: list[str] = [words[0]]
         for index, word in enumerate(words):
             if word in ("-isystem", "-I", "-include"):
@@ -40,12 +37,14 @@ def commands() -> tuple[tuple[Path, tuple[str, ...]], ...]:
 
 
 def candidates(header: Path) -> list[tuple[str, ...]]:
-    """Flags of the sources that share most folders with the header, those first that name or include it."""
+    """Flags of the sources that share most folders with the header, the topmost alone not counted; of those that share
+    none, first those that name or include it."""
 
-    def score(entry: tuple[Path, tuple[str, ...]]) -> tuple[int, bool, bool]:
+    def score(entry: tuple[Path, tuple[str, ...]]) -> tuple[int, bool, bool, int]:
         source, flags = entry
         named = any(flag.endswith(f'{header.name}"') for flag in flags)  # a variant that Meson chose
-        return tree.shared_folders(source, header), named, header in tree.includes(source)
+        shared = tree.shared_folders(source, header)
+        return shared if shared > 1 else 0, named, header in tree.includes(source), shared
 
     best = sorted(commands(), key=score, reverse=True)
     return list(dict.fromkeys(flags for _, flags in best))[:CANDIDATES]

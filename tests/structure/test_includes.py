@@ -10,22 +10,32 @@ from tests.structure import tree
 # Longest prefix names a file's component; what it may include besides its own.
 KERNEL_ABI = "cluster-kernel/include"
 CONSOLE = "cluster-kernel/console"  # serial port and screen, for loader and kernels
-MANAGER_LIB = "cluster-manager/lib"
-POSIX = "apps/libc/include"  # what code inside the POSIX layer may use: the socket layer lives there
+LIBRARY = "lib/include"  # what programs, managers and the loader agree on
+FREESTANDING = "lib/freestanding"  # in place of a C library
+REPLAY = "lib/fuzz"  # one main() for every fuzz target
+CLUSTER_MAP = "lib/cluster-map"  # for the loader and the host's tool
+MANAGER = "cluster-manager/root"
+MANAGER_LAYERS = tuple(f"{MANAGER}/{layer}" for layer in ("base", "caps", "output", "process", "link", "run"))  # the lowest first
+MANAGER_LINK = {layer for layer in MANAGER_LAYERS if not layer.endswith(("/process", "/run"))}  # channels, and what they stand on
 ALLOWED = {
     KERNEL_ABI: set(),
+    LIBRARY: {KERNEL_ABI},
+    FREESTANDING: {LIBRARY},
+    REPLAY: set(),
+    CLUSTER_MAP: {KERNEL_ABI, LIBRARY},
     CONSOLE: {KERNEL_ABI},
     "cluster-kernel": {KERNEL_ABI, CONSOLE},
-    "cluster-kernel/model": {KERNEL_ABI, "cluster-kernel", MANAGER_LIB, "cluster-manager/root"},  # it explores them
-    MANAGER_LIB: {KERNEL_ABI},
-    "cluster-manager/loader": {KERNEL_ABI, CONSOLE, MANAGER_LIB, "net"},  # it checks that a channel has room for its ports
-    "cluster-manager/root": {KERNEL_ABI, MANAGER_LIB, "net"},
-    "net": {KERNEL_ABI, MANAGER_LIB, POSIX},
-    POSIX: {KERNEL_ABI, MANAGER_LIB},
-    "apps": {KERNEL_ABI, MANAGER_LIB, POSIX, "net"},
+    "cluster-kernel/test": {KERNEL_ABI, CONSOLE, REPLAY, "cluster-kernel"},
+    "cluster-kernel/model": {KERNEL_ABI, "cluster-kernel", "cluster-kernel/test", LIBRARY, *MANAGER_LINK},  # it explores them
+    "cluster-kernel/model/posix": {KERNEL_ABI, "cluster-kernel/model", LIBRARY, "apps", "net"},
+    "cluster-manager/loader": {KERNEL_ABI, CONSOLE, LIBRARY, FREESTANDING, CLUSTER_MAP},
+    **{layer: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS[:below]} for below, layer in enumerate(MANAGER_LAYERS)},
+    MANAGER: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS},
+    "cluster-manager/fuzz": {KERNEL_ABI, CONSOLE, REPLAY, LIBRARY, CLUSTER_MAP, "cluster-manager/loader", f"{MANAGER}/link", f"{MANAGER}/process"},
+    "net": {KERNEL_ABI, LIBRARY},
+    "apps": {KERNEL_ABI, LIBRARY},
+    "apps/ktest/hosted": {KERNEL_ABI, LIBRARY, "apps", "cluster-kernel", "cluster-kernel/test"},  # the tests' other port
 }
-# Of net/, loader and manager may see the headers that say what the ports are.
-NET_SEAM = {Path("net/port.h"), Path("net/socket_port.h")}
 PORT_CONTRACT = {"arch.h", "arch_inline.h", "arch_context.h", "arch_switch.h"}
 
 
@@ -47,8 +57,7 @@ def test_edges() -> None:
             continue
         for header in tree.includes(path):
             other = component(header)
-            seam = own.startswith("cluster-manager/") and other == "net" and header not in NET_SEAM
-            if other != own and (other is None or other not in ALLOWED[own] or seam):
+            if other != own and (other is None or other not in ALLOWED[own]):
                 wrong.append(f"{path} includes {header}")
     assert not wrong, "\n".join(wrong)
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,17 +18,16 @@ from tests.structure import tree
 KERNEL = ROOT / "cluster-kernel"
 STAT = KERNEL / "include" / "skerry" / "stat.h"
 OFF = KERNEL / "lock" / "count" / "off.h"
-FIELDS = ("idle_cycles", "started", "updated", "idle_since")  # what a plain image keeps
+FIELDS = ("idle_cycles", "started", "updated", "idle_since", "sequence", "layout")  # what a plain image keeps
 
 
 @cache
 def commands() -> dict[str, tuple[list[str], ...]]:
     """For each plain image, how its C sources are compiled."""
     found: dict[str, list[list[str]]] = {}
-    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+    for entry, words in tree.compiled():
         image = re.match(r"cluster-kernel/kernel-(\w+)\.elf\.p/", entry["output"])
         if image and entry["file"].endswith(".c"):
-            words = shlex.split(entry["command"])
             kept = [w for i, w in enumerate(words) if not {"-o", "-MQ", "-MF"} & {w, words[i - 1]} and w not in ("-MD", "-c", "-g")]
             found.setdefault(image[1], []).append(kept)
     return {image: tuple(lists) for image, lists in found.items()}
@@ -38,8 +35,10 @@ def commands() -> dict[str, tuple[list[str], ...]]:
 
 def without_counters(text: str) -> str:
     """stat.h with a record that has no room for what is counted: who touches a counter does not compile."""
-    record = "struct core_stat {\n" + "".join(f"\tuint64_t {field};\n" for field in FIELDS) + "\tuint64_t nothing[508];\n};\n"
-    text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", record, text, flags=re.DOTALL)
+    (lines,) = re.findall(r"^struct core_stat \{\n(.*?)^\};\n", text, re.MULTILINE | re.DOTALL)
+    kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};" for i, line in enumerate(lines.splitlines()[:12])]
+    record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])
+    text, replaced = re.subn(r"struct core_stat \{.*?\n\};\n", lambda found: record, text, flags=re.DOTALL)
     assert replaced == 1
     return re.sub(r"_Static_assert\(__builtin_offsetof\(struct core_stat.*\n", "", text)
 
@@ -53,13 +52,13 @@ def without_code(text: str, evaluates: bool) -> str:
     assert {"count_now", "count_acquired", "count_released", "count_syscall"} <= set(names)
     nothing = "((void)(0, ##__VA_ARGS__))" if evaluates else "((void)0)"
     macros = [f"#define {name}(...) {'((uint64_t)0)' if name == 'count_now' else nothing}" for name in names]
-    return "\n".join(["#pragma once", "#include <skerry/stat.h>", '#include "kernel.h"', *macros, ""])
+    return "\n".join(["#pragma once", "#include <stdbool.h>", "#include <skerry/stat.h>", "struct cpu;", "struct thread;", *macros, ""])
 
 
 def counts(words: list[str]) -> bool:
-    """Does the source see the counting header at all?"""
+    """Does the source take locks, or count what it does? All others see these functions, too, and call none."""
     done = subprocess.run([*words, "-MM"], cwd=BUILD, capture_output=True, text=True, check=True)
-    return "count/off.h" in done.stdout
+    return "check/unrecorded.h" in done.stdout
 
 
 def assembly(words: list[str]) -> str:

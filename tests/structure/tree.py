@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 import subprocess
 from functools import cache
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.paths import BUILD, ROOT
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(skerry/[^>]+)>)', re.MULTILINE)
 
@@ -25,6 +27,18 @@ def files() -> tuple[Path, ...]:
     if not any(names):  # a tree without git
         names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if not {"build", ".git"} & set(p.relative_to(ROOT).parts)]
     return tuple(sorted(Path(name) for name in names if name and (ROOT / name).is_file()))
+
+
+@cache
+def compiled() -> tuple[tuple[dict[str, str], tuple[str, ...]], ...]:
+    """Meson's records of what it compiles, each with its command's words, from the compiler on."""
+    found = []
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        if Path(words[0]).name == "ccache":  # Meson puts it in front where it is installed
+            del words[0]
+        found.append((entry, tuple(words)))
+    return tuple(found)
 
 
 def with_suffix(*suffixes: str) -> list[Path]:

@@ -15,11 +15,12 @@ import time
 from deploy import process
 from deploy.boot import Run
 from deploy.errors import Failure
+from deploy.patience import Watch, slowness
 from tests.boot.machine import machine
-from tests.boot.test_ktest import ktest
+from tests.boot.test_ktest import MSI_DEVICE, ktest
 
-LONGEST = 600.0  # seconds
-QUIET = 30.0  # seconds without a result after which it hangs: tests take one or two
+LONGEST = 2400.0  # seconds
+QUIET = 25.0  # seconds of given time without a result after which it hangs: tests take one or two
 
 
 Failed = list[tuple[str, str]]
@@ -30,7 +31,7 @@ def _failed(run: Run, ignored: set[str]) -> Failed:
 
 
 def follow(run: Run, ignored: set[str]) -> Failed:
-    count, heard, start = 0, time.monotonic(), time.monotonic()
+    count, watch, start = 0, Watch(run.pid), time.monotonic()
     while not run.events.of("ktest"):
         run.poll()
         done = run.events.of("test")
@@ -38,13 +39,14 @@ def follow(run: Run, ignored: set[str]) -> Failed:
         if ignored and (bad := _failed(run, ignored)):
             return bad
         if len(done) > count:
-            count, heard = len(done), time.monotonic()
+            count = len(done)
+            watch.moved(last)
         if "kernel panic" in run.console:
             line = next(line for line in run.console.splitlines() if "kernel panic" in line)
             return [*_failed(run, ignored), ("", f"{line.strip()} ({last})")]
         if run.status is not None and not run.events.of("ktest"):
             return [*_failed(run, ignored), ("", f"the machine ended {last}: {run.reason()}")]
-        if time.monotonic() - heard > QUIET or time.monotonic() - start > LONGEST:
+        if watch.quiet > QUIET * slowness() or time.monotonic() - start > LONGEST:
             return [*_failed(run, ignored), ("", f"hangs {last}")]
         time.sleep(0.02)
     return _failed(run, ignored)
@@ -54,7 +56,7 @@ def main(clusters: str, cores: str, kernel: str, *ignored: str) -> int:
     process.heed_signals()
     start = time.monotonic()
     try:
-        with machine(ktest(int(clusters), int(cores), kernel)) as run:
+        with machine(ktest(int(clusters), int(cores), kernel), extra=MSI_DEVICE) as run:
             failed = follow(run, set(ignored))
     except Failure as failure:
         failed = [("", str(failure))]

@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The list of mutations: what is replaced where, and what that breaks."""
+"""The list of mutations: what is replaced where, and what that breaks.
+
+An entry of list/*.toml: `in = "core/cap.c: slot_move"`, a file below cluster-kernel/ and a unit of it (source.py);
+without a unit, the whole file. `find` is a pattern of tokens that matches once there, `put` what replaces it
+(anchor.py). `seen_by` names the tests, or stages (stages.py), that are meant to see the mutation: they are tried first.
+`unseen` says why no test that runs everywhere can see it: it is tried without the slow stages.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
-from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from deploy.paths import ROOT
+from tests.long.mutations import anchor
+from tests.long.mutations.source import Source
 
 LIST = Path(__file__).with_name("list")
 KERNEL = Path("cluster-kernel")
+REQUIRED = {"name", "in", "breaks", "find", "put"}
+OPTIONAL = {"seen_by", "unseen"}
 
 
 class CatalogueError(Exception):
@@ -22,30 +35,44 @@ class Mutation:
     area: str
     name: str
     file: Path  # below the root of the tree
-    before: str  # occurs once in the file
-    after: str
+    symbol: str  # of a unit of the file; empty: the whole file
+    find: str
+    put: str
     breaks: str
-    unseen: str = ""  # why no test that runs everywhere can see it
+    seen_by: tuple[str, ...] = ()
+    unseen: str = ""
+    digest: str = ""  # a verdict is fresh while it stays the same; empty: the mutation does not fit the tree
 
     @property
-    def digest(self) -> str:
-        return hashlib.sha256("\0".join((str(self.file), self.before, self.after)).encode()).hexdigest()[:16]
+    def where(self) -> str:
+        file = self.file.relative_to(KERNEL).as_posix()
+        return f"{file}: {self.symbol}" if self.symbol else file
 
-    def apply(self, text: str) -> str:
-        found = text.count(self.before)
-        if found != 1:
-            raise CatalogueError(f"{self.name}: its source text occurs {found} times in {self.file}, not once")
-        return text.replace(self.before, self.after)
-
-
-def _parse(area: str, entry: dict[str, str]) -> Mutation:
-    if set(entry) - {"unseen"} != {"name", "file", "breaks", "before", "after"}:
-        raise CatalogueError(f"{area}: {entry.get('name', 'a mutation without a name')}: has {', '.join(sorted(entry))}")
-    return Mutation(area, entry["name"], KERNEL / entry["file"], entry["before"], entry["after"], entry["breaks"],
-                    entry.get("unseen", ""))
+    def place(self, source: Source) -> anchor.Edit:
+        try:
+            return anchor.place(source, self.symbol, self.find, self.put)
+        except anchor.AnchorError as error:
+            raise CatalogueError(f"{self.name}: in {self.where}: {error}") from None
 
 
-def load() -> list[Mutation]:
+def _parse(area: str, entry: dict[str, Any]) -> Mutation:
+    if set(entry) - OPTIONAL != REQUIRED:
+        name, keys, needed = entry.get("name", "a mutation without a name"), ", ".join(sorted(entry)), ", ".join(sorted(REQUIRED))
+        raise CatalogueError(f"{area}: {name}: has {keys}, needs {needed}")
+    file, _, symbol = entry["in"].partition(": ")
+    return Mutation(area, entry["name"], KERNEL / file, symbol, entry["find"], entry["put"], entry["breaks"],
+                    tuple(entry.get("seen_by", ())), entry.get("unseen", ""))
+
+
+def _once(found: list[Mutation], what: str, key: Callable[[Mutation], object]) -> None:
+    first: dict[object, Mutation] = {}
+    for mutation in found:
+        other = first.setdefault(key(mutation), mutation)
+        if other is not mutation:
+            raise CatalogueError(f"two mutations have the same {what}: {other.name!r}, {mutation.name!r}")
+
+
+def _entries() -> list[Mutation]:
     found: list[Mutation] = []
     for path in sorted(LIST.glob("*.toml")):
         try:
@@ -53,19 +80,32 @@ def load() -> list[Mutation]:
         except tomllib.TOMLDecodeError as error:
             raise CatalogueError(f"{path.name}: {error}") from None
         found += [_parse(path.stem, entry) for entry in data["mutation"]]
-    twice = [name for name, count in Counter(m.name for m in found).items() if count > 1]
-    if twice:
-        raise CatalogueError(f"{twice[0]}: two mutations have this name")
+    _once(found, "name", lambda m: m.name)
+    return found
+
+
+def _sources(root: Path) -> Callable[[Path], Source]:
+    return cache(lambda file: Source.read(root / file))
+
+
+def load(root: Path = ROOT) -> list[Mutation]:
+    """With the digests that they have in the tree at `root`."""
+    source, found = _sources(root), []
+    for mutation in _entries():
+        try:
+            found.append(replace(mutation, digest=mutation.place(source(mutation.file)).digest))
+        except (CatalogueError, FileNotFoundError):
+            found.append(mutation)  # problems() says why
+    _once([m for m in found if m.digest], "effect", lambda m: (m.file, m.digest))
     return found
 
 
 def problems(root: Path) -> list[str]:
     """Mutations that do not fit the tree at `root`, a line each."""
-    wrong = []
-    for mutation in load():
-        path = root / mutation.file
+    wrong, source = [], _sources(root)
+    for mutation in _entries():
         try:
-            if mutation.apply(path.read_text()) == path.read_text():
+            if not mutation.place(source(mutation.file)).changes:
                 wrong.append(f"{mutation.name}: changes nothing")
         except FileNotFoundError:
             wrong.append(f"{mutation.name}: there is no {mutation.file}")

@@ -6,47 +6,66 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from deploy.errors import Failure
 from tests.long.mutations.catalogue import Mutation
+from tests.long.mutations.running import Done, run
 from tests.long.mutations.workspace import Workspace
 
 LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
 BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (2, 2, "clh")]
-LONG = ("capabilities", "deletion")  # unit tests that take seconds
-PROTECTION = "tests/boot/test_protection.py"
+LONG = ("system calls", "deletion")  # unit tests that take seconds
+PROTECTION = "tests/boot/test_protection.py"  # what protects the kernel from itself
+NAMED = {
+    "ktest, counted": "tests/boot/test_ktest.py::test_counted",
+    "ktest, counting": "tests/boot/test_ktest.py::test_ktest[clh+stat, 1 clusters of 4 cores]",
+    "nmi": "tests/boot/test_faults.py::test_nmi",
+}
+FIRST = "clh"  # the regime whose unit tests go first: most of the kernel is the same in all
+LIKE_FIRST = ("ticket", "mcs", "rtm")  # but for the lock itself the same kernel, compiled once more
 
 
 def _is_unit(suite: str, name: str) -> bool:
-    return suite == "kernel" and "random" not in name and "sanitized" not in name and "threads" not in name
+    return suite == "kernel" and not any(word in name for word in ("random", "sanitized", "threads", "fuzzer", "serial"))
+
+
+def _regime(name: str) -> str:
+    return name.rpartition(", ")[2]
 
 
 HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
-    "unit": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG),
-    "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG),
+    "unit": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG) and _regime(name) == FIRST,
+    "unit, other regimes": lambda suite, name: _is_unit(suite, name) and not name.startswith(LONG)
+    and _regime(name) not in (FIRST, *LIKE_FIRST),
+    "unit, other locks": lambda suite, name: _is_unit(suite, name) and _regime(name) in LIKE_FIRST,
+    "unit, long": lambda suite, name: _is_unit(suite, name) and name.startswith(LONG) and _regime(name) not in LIKE_FIRST,
     "unit, sanitized": lambda suite, name: suite == "kernel" and "random" not in name and "sanitized" in name,
     "threads": lambda suite, name: suite == "kernel" and "threads" in name,
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
-    "random": lambda suite, name: suite == "kernel" and "random" in name and "threads" not in name,
+    "random": lambda suite, name: suite == "kernel" and ("random" in name or "fuzzer" in name) and "threads" not in name
+    and "sanitized" not in name,
 }
 SLOW = {"unit, sanitized", "model", "threads", "random"}
-BOOT_LIMIT = 700.0  # seconds; tests.long.mutations.boot has its own, tighter ones
+OF_LOCKS = {"unit, other locks", "model"}  # where mistakes in locks are seen
+EXPLORED = ("finish.c", "arch_switch.h")  # of the x86-64 port
+DEAR = SLOW | {"unit, other locks", "unit, long"}  # and all that is booted as a whole: after the cheap stages of all mutations
+BOOT_LIMIT = 3000.0  # seconds; tests.long.mutations.boot has its own, tighter ones
 BOOTS_TO_BE_SURE = 3  # a test that fails once may have been late on a busy host: it counts when it fails again
+CPU_LIMIT = 60.0  # seconds of processor time of a hosted test of which nothing is known
+SHORTEST = 10.0  # of one that is known to be quick
 SLACK = 8  # times as long as without a mutation
-SHORTEST = 30.0  # seconds: other work on the machine must not look like a hang
+SKIPPED = 77  # the exit status that says so
+WALL = 10  # times the processor time: the machine may have other work
 
 
 @dataclass
 class Stage:
-    """One step: what it needs built, and how it runs. `ignored` fails without any mutation."""
+    """One step: what it needs built, and how it runs. Said without any mutation: `ignored` fails, `took` seconds."""
 
     name: str
     targets: list[str]
@@ -57,31 +76,63 @@ class Stage:
     def sees(self, mutation: Mutation) -> bool:
         return True
 
-    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
-        """What failed, a line each."""
+    @property
+    def what(self) -> str:
+        """What of it is run: all, or the tests by name."""
+        return self.name
+
+    @property
+    def dear(self) -> bool:
+        return self.name in DEAR
+
+    def has(self, test: str) -> bool:
+        """Whether this is a test of it, or all that it has."""
+        return test == self.name or self.narrowed([test]) is not None
+
+    def narrowed(self, tests: list[str]) -> Stage | None:
+        """Only these tests, in this order; None where it has none of them, or cannot leave any out."""
+        return None
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
+        """What failed and why, as it fails; calibrating, all of it."""
         raise NotImplementedError
 
 
 @dataclass
+class HostedTest:
+    command: list[str]
+    targets: list[str]
+
+
+@dataclass
 class HostedStage(Stage):
-    commands: dict[str, list[str]] = field(default_factory=dict)
+    tests: dict[str, HostedTest] = field(default_factory=dict)
+    part: bool = False  # of a stage with more tests
+
+    @property
+    def what(self) -> str:
+        return f"{self.name}: {', '.join(self.tests)}" if self.part else self.name
 
     def sees(self, mutation: Mutation) -> bool:
-        return "arch-x86_64" not in mutation.file.parts
+        return "arch-x86_64" not in mutation.file.parts or (self.name == "model" and mutation.file.name in EXPLORED)
 
-    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
-        for name, command in sorted(self.commands.items(), key=lambda item: self.took.get(item[0], 0)):
+    def narrowed(self, tests: list[str]) -> HostedStage | None:
+        chosen = {name: self.tests[name] for name in tests if name in self.tests}
+        if not chosen:
+            return None
+        targets = sorted({target for test in chosen.values() for target in test.targets})
+        return HostedStage(self.name, targets, self.slow, self.ignored, self.took, chosen, part=True)
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
+        for name, test in self.tests.items():
             if name in self.ignored:
                 continue
-            limit = 300.0 if calibrating else max(SHORTEST, SLACK * self.took.get(name, 0))
-            start = time.monotonic()
-            said = _run(command, limit, workspace.build)
+            cpu = max(SHORTEST, SLACK * self.took[name]) if name in self.took else CPU_LIMIT
+            done = run(test.command, workspace.build, workspace.stop, cpu=cpu, wall=WALL * cpu)
             if calibrating:
-                self.took[name] = time.monotonic() - start
-                if said is not None:
-                    self.ignored.add(name)
-            if said is not None:
-                yield f"{name}: {said}"
+                self.took[name] = round(done.seconds, 1)
+            if done.status not in (0, SKIPPED) or done.hangs:
+                yield name, _reason(done)
 
 
 @dataclass
@@ -90,71 +141,63 @@ class BootStage(Stage):
     cores: int = 1
     kernel: str = "none"
 
-    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
+    @property
+    def dear(self) -> bool:
+        return True
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
         ignored = [] if calibrating else sorted(self.ignored) or ["-"]
         command = [sys.executable, "-m", "tests.long.mutations.boot", str(self.clusters), str(self.cores), self.kernel]
         seen: set[str] = set()
         for _ in range(BOOTS_TO_BE_SURE):
             failed = self._failures([*command, *ignored], workspace)
             for test, why in failed:
-                if calibrating and test:
-                    self.ignored.add(test)
                 if calibrating or test in seen:
-                    yield f"{self.name}: {test}: {why}" if test else f"{self.name}: {why}"
+                    yield test, f"{test}: {why}" if test else why
             if calibrating or not failed or seen & {test for test, _ in failed}:
                 return
             seen |= {test for test, _ in failed}
 
     def _failures(self, command: list[str], workspace: Workspace) -> list[tuple[str, str]]:
         for last in (False, True):  # QEMU may be out of a port, or the machine out of memory
-            done = subprocess.run(command, cwd=workspace.tree, capture_output=True, text=True, timeout=BOOT_LIMIT,
-                                  stdin=subprocess.DEVNULL)
-            if done.returncode == 0:
+            done = run(command, workspace.tree, workspace.stop, wall=BOOT_LIMIT)
+            if done.status == 0:
                 break
             if last:
-                raise Failure(f"{self.name}: {(done.stderr.strip() or 'no output').splitlines()[-1]}")
-        return [(test, why) for test, why in json.loads(done.stdout)["failed"]]
+                raise Failure(f"{self.name}: {(done.complaint.strip() or 'no output').splitlines()[-1]}")
+        return [(test, why) for test, why in json.loads(done.printed)["failed"]]
 
 
 @dataclass
 class PytestStage(Stage):
-    """Tests of what no program inside can see: what protects the kernel from itself."""
+    """Boot tests of what ktest, as it is booted here, cannot see; some of them only where a mutation names them."""
 
-    file: str = PROTECTION
+    file: str = PROTECTION  # and test
 
     def sees(self, mutation: Mutation) -> bool:
-        return "arch-x86_64" in mutation.file.parts
+        return self.name in mutation.seen_by or (self.file == PROTECTION and "arch-x86_64" in mutation.file.parts)
 
-    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[str]:
-        command = [sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=no", self.file]
-        done = subprocess.run(command, cwd=workspace.tree, capture_output=True, text=True, timeout=BOOT_LIMIT,
-                              stdin=subprocess.DEVNULL)
-        for test, why in re.findall(r"^(?:FAILED|ERROR) \S+::(\S+)(?: - (.*))?$", done.stdout, re.MULTILINE):
-            if calibrating:
-                self.ignored.add(test)
+    @property
+    def dear(self) -> bool:
+        return True
+
+    def run(self, workspace: Workspace, calibrating: bool) -> Iterator[tuple[str, str]]:
+        command = ["env", "COLUMNS=300", sys.executable, "-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider", "--tb=no", self.file]
+        if not calibrating and not self.ignored:
+            command.append("--exitfirst")  # a machine that hangs takes a minute to be given up
+        done = run(command, workspace.tree, workspace.stop, wall=BOOT_LIMIT)
+        for test, why in re.findall(r"^(?:FAILED|ERROR) \S+?::(.+?)(?: - (.*))?$", done.printed, re.MULTILINE):
             if calibrating or test not in self.ignored:
-                yield f"{self.name}: {test}: {why or 'failed'}"
+                yield test, f"{test}: {why or 'failed'}"
 
 
-def _run(command: list[str], limit: float, folder: Path) -> str | None:
-    """None when it passes, else the line that tells why not."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, errors="replace", start_new_session=True, cwd=folder)
-    try:
-        _, printed = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return f"hangs (more than {limit:.0f} s)"
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    if process.returncode == 0:
-        return None
-    lines = [line.strip() for line in printed.splitlines() if line.strip() and "WARNING" not in line]
+def _reason(done: Done) -> str:
+    """The line that tells why it failed."""
+    if done.hangs:
+        return "hangs"
+    lines = [line.strip() for line in done.complaint.splitlines() if line.strip() and "WARNING" not in line]
     telling = [line for line in lines if "ERROR" in line or "runtime error" in line] or lines
-    return telling[0] if telling else f"ends with status {process.returncode}"
+    return telling[0] if telling else f"ends with status {done.status}"
 
 
 def _introspect(workspace: Workspace, what: str) -> list[dict[str, Any]]:
@@ -166,20 +209,22 @@ def _introspect(workspace: Workspace, what: str) -> list[dict[str, Any]]:
 
 def stages(workspace: Workspace) -> list[Stage]:
     files = {target["id"]: target["filename"] for target in _introspect(workspace, "--targets")}
-    tests = _introspect(workspace, "--tests")
-    hosted: dict[str, Stage] = {}
-    for name, wanted in HOSTED.items():
-        chosen = [test for test in tests if wanted(test["suite"][0].rpartition(":")[2], test["name"])]
-        if not chosen:
+    hosted: dict[str, HostedStage] = {name: HostedStage(name, [], slow=name in SLOW) for name in HOSTED}
+    for test in _introspect(workspace, "--tests"):
+        for name, wanted in HOSTED.items():
+            if wanted(test["suite"][0].rpartition(":")[2], test["name"]):
+                needed = [os.path.relpath(file, workspace.build) for target in test["depends"] for file in files[target]]
+                hosted[name].tests[test["name"]] = HostedTest(test["cmd"], needed)
+    for name, stage in hosted.items():
+        if not stage.tests:
             raise Failure(f"the copy has no hosted tests of the kernel: {name}")
-        needed = {file for test in chosen for target in test["depends"] for file in files[target]}
-        targets = sorted(os.path.relpath(file, workspace.build) for file in needed)
-        hosted[name] = HostedStage(name, targets, slow=name in SLOW, commands={t["name"]: t["cmd"] for t in chosen})
+        stage.targets = sorted({target for test in stage.tests.values() for target in test.targets})
     boots: list[Stage] = []
     for clusters, cores, kernel in BOOTS:
-        name = f"ktest, {kernel}, {clusters} x {cores} cores"
-        boots.append(BootStage(name, [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
+        boots.append(BootStage(f"ktest, {kernel}, {clusters} x {cores} cores", [*LOADER, f"cluster-kernel/kernel-{kernel}.elf"],
                                clusters=clusters, cores=cores, kernel=kernel))
-    protection = PytestStage("protection", [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"])
-    return [hosted["unit"], *boots[:1], hosted["unit, long"], protection, *boots[1:], hosted["model"], hosted["unit, sanitized"],
-            hosted["threads"], hosted["random"]]
+    booted = [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"]
+    protection = PytestStage("protection", booted)
+    named = [PytestStage(name, [*booted, "cluster-kernel/kernel-clh+stat.elf"], file=test) for name, test in NAMED.items()]
+    return [hosted["unit"], hosted["unit, other regimes"], hosted["unit, long"], protection, *named, *boots,
+            hosted["unit, other locks"], hosted["model"], hosted["unit, sanitized"], hosted["threads"], hosted["random"]]

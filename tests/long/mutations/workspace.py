@@ -6,13 +6,21 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.errors import Failure
 from deploy.paths import ROOT, THIRD_PARTY
+from tests.long.mutations.anchor import Edit
 from tests.long.mutations.catalogue import Mutation
+from tests.long.mutations.running import run
+from tests.long.mutations.source import Source
+
+BUILD_LIMIT = 3600.0  # seconds
+# Hosted kernels are compiled faster than they ship: (file, text, instead)
+FASTER = [("cluster-kernel/arch-hosted/meson.build", "'-O2', '-g'", "'-O1', '-g0'")]
 
 
 class BuildFailure(Failure):
@@ -20,31 +28,26 @@ class BuildFailure(Failure):
 
 
 class Workspace:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, compilers: int, stop: threading.Event) -> None:
         self.tree = folder / "tree"
         self.build = self.tree / "build"
-        self._commit = folder / "commit"
-        self.baseline = folder / "baseline.json"  # what the tests do without a mutation
-
-    @property
-    def commit(self) -> str | None:
-        """The one that the copy is of."""
-        return self._commit.read_text().strip() if self._commit.exists() else None
+        self.compilers = compilers
+        self.stop = stop
+        self.commit = ""
+        self._edit: Edit | None = None  # of the file that is broken
 
     def renew(self) -> None:
-        """Makes it a copy of HEAD; files that are the same keep their time, so that little is built."""
-        head = _git("rev-parse", "HEAD").decode().strip()
-        self._commit.unlink(missing_ok=True)
-        self.baseline.unlink(missing_ok=True)
+        """Makes it a copy of HEAD, whole; files that are the same keep their time, so that little is built."""
+        self.commit = _git("rev-parse", "HEAD").decode().strip()
         wanted: set[Path] = set()
-        with tarfile.open(fileobj=io.BytesIO(_git("archive", head))) as archive:
+        with tarfile.open(fileobj=io.BytesIO(_git("archive", self.commit))) as archive:
             for member in archive.getmembers():
                 path = self.tree / member.name
                 file = archive.extractfile(member)
                 if not file:
                     continue
                 wanted.add(path)
-                data = file.read()
+                data = _faster(member.name, file.read())
                 if not path.exists() or path.read_bytes() != data:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(data)
@@ -54,30 +57,51 @@ class Workspace:
                 path.unlink()
         if not (self.build / "build.ninja").exists():
             command = ["meson", "setup", str(self.build), str(self.tree), f"-Dthird_party={THIRD_PARTY}"]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise Failure(f"meson setup of the copy: {done.stdout.strip().splitlines()[-1]}")
-        self.make(["build.ninja"], 1)  # what the changed meson.build files declare
-        self._commit.write_text(head + "\n")
+            done = run(command, self.tree, self.stop, wall=BUILD_LIMIT)
+            if done.status:
+                raise Failure(f"meson setup of the copy: {(done.printed.strip() or 'no output').splitlines()[-1]}")
+        self.make(["build.ninja"])  # what the changed meson.build files declare
 
     @contextmanager
-    def broken(self, mutation: Mutation) -> Iterator[None]:
+    def broken(self, mutation: Mutation) -> Iterator[str]:
+        """Yields the digest of what is tried: HEAD's text may be another than the list was read beside."""
         path = self.tree / mutation.file
-        whole = path.read_text()
-        path.write_text(mutation.apply(whole))
+        self._edit = edit = mutation.place(Source.read(path))
+        path.write_text(edit.text)
+        try:
+            yield edit.digest
+        finally:
+            path.write_text(edit.source.text)
+            self._edit = None
+
+    @contextmanager
+    def mended(self, mutation: Mutation) -> Iterator[None]:
+        """Without the mutation for a while. The caller is within broken()."""
+        assert self._edit, "mended() outside of broken()"
+        path = self.tree / mutation.file
+        path.write_text(self._edit.source.text)
         try:
             yield
         finally:
-            path.write_text(whole)
+            path.write_text(self._edit.text)
 
-    def make(self, targets: Sequence[str], jobs: int) -> None:
+    def make(self, targets: Sequence[str]) -> None:
         """BuildFailure when it does not compile."""
-        command = ["ninja", "-C", str(self.build), f"-j{jobs}", *targets]
-        done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if done.returncode:
-            lines = (done.stdout + done.stderr).splitlines()
-            errors = [line for line in lines if "error" in line] or lines
+        command = ["ninja", "-C", str(self.build), f"-j{self.compilers}", *targets]
+        done = run(command, self.tree, self.stop, wall=BUILD_LIMIT)
+        if done.status:
+            lines = (done.printed + done.complaint).splitlines()
+            errors = [line for line in lines if "error" in line] or lines or ["ninja said nothing"]
             raise BuildFailure(f"does not compile: {errors[0]}")
+
+
+def _faster(name: str, data: bytes) -> bytes:
+    for file, before, after in FASTER:
+        if file == name:
+            if data.count(before.encode()) != 1:
+                raise Failure(f"{file}: {before} does not stand there once: mend FASTER in tests/long/mutations/workspace.py")
+            return data.replace(before.encode(), after.encode())
+    return data
 
 
 def _git(*words: str) -> bytes:

@@ -121,7 +121,7 @@ def test_a_stack_for_each_program() -> None:
 
 def test_room_for_socket_ports() -> None:
     """what machines are given memory for is what the header says"""
-    header = (ROOT / "net" / "socket_port.h").read_text()
+    header = (ROOT / "lib" / "include" / "skerry" / "socket_port.h").read_text()
     sockets, buffer, head = (
         int(re.search(rf"SOCKET_PORT_{name} = (\w+),", header)[1], 0) for name in ("SOCKETS", "BUFFER", "HEAD")
     )

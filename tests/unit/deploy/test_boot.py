@@ -4,7 +4,6 @@
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -13,25 +12,27 @@ from pathlib import Path
 import pytest
 
 from deploy import boot as boots
-from deploy import image, modules, qemu
+from deploy import elf, image, modules, qemu
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
 from deploy.expand import plan
+from deploy.patience import Patience
+from tests.unit.deploy.executables import executable
 from topology.errors import InputError
 from topology.machine import Shape
 from topology.units import GIB
 
-ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 2, 62) + bytes(44)
+ELF = executable()
 
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A build directory whose every image is an empty ELF file."""
+    """A build directory whose every image is an executable of one page."""
     for name in ("root", "switch", "virtio-net", "redis-server", "ycsb", "kernel-clh", "kernel-clh+stat"):
         path = modules.module_path(name, tmp_path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(ELF)
+        path.write_bytes(executable(elf.KERNEL_LOW) if name.startswith("kernel-") else ELF)
     loader = tmp_path / modules.LOADER
     loader.parent.mkdir(parents=True, exist_ok=True)
     loader.write_bytes(ELF)
@@ -82,8 +83,8 @@ def test_machine_arguments() -> None:
 
 
 def test_a_machine_that_hangs_is_stopped_and_its_registers_kept(build: Path) -> None:
-    options = Options(qemu.TCG_TURNS, timeout=4, build=build)
-    with pytest.raises(Failure, match=r"hang: not done within 4 s \(log: .*\.log\)"):
+    options = Options(qemu.TCG_TURNS, patience=Patience(2), build=build)
+    with pytest.raises(Failure, match=r"hang: not done, and nothing moved for \d+ s \(last: the console, .*--timeout.* \(log: .*\.log\)"):
         with boot(plan(Deployment(redis=Redis())), options) as run:
             pid, directory = run.pid, run.directory
             run.wait_done()
@@ -92,6 +93,13 @@ def test_a_machine_that_hangs_is_stopped_and_its_registers_kept(build: Path) -> 
     log = next((build / "log").glob("*.log")).read_text()
     assert len(re.findall(r"\b[ER]IP=", log)) == 4
     assert "===== console =====" in log and "multiboot" in log
+
+
+def test_a_limit_of_time_is_the_users(build: Path) -> None:
+    options = Options(qemu.TCG_TURNS, patience=Patience(0.1, limit=2), build=build)
+    with pytest.raises(Failure, match=r"not done within 2 s, the limit of --timeout \(last: "):
+        with boot(plan(Deployment(redis=Redis())), options) as run:
+            run.wait_done()
 
 
 def test_refused_arguments_of_qemu_are_said(build: Path) -> None:

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from deploy import captured, image, metal
-from deploy.commands.image import _options, write_command
-from deploy.deployment import Deployment, Load, Redis
+from deploy.commands.image import _options, qemu_command, write_command
+from deploy.deployment import DEFAULT, Deployment, Load, Redis
 from deploy.expand import plan
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -130,6 +131,13 @@ def test_ports() -> None:
     for wrong in ("COM1", "0x3f8,", "0x3f8 quiet", "0x3f8,9600,3", ""):
         with pytest.raises(InputError, match="--console"):
             _options(console=wrong, results=None)
+
+
+def test_qemu_command() -> None:
+    """an image of an emulated machine comes with the line that boots it: that machine, a card that the driver knows, both ports' words"""
+    words = shlex.split(qemu_command(plan(DEFAULT), Path("my image.iso")))
+    assert words[0] == "qemu-system-x86_64" and words[words.index("-cdrom") + 1] == "my image.iso" and "-nodefaults" in words
+    assert "cpus=4,sockets=2,cores=2,threads=1" in words and any(word.startswith("virtio-net-pci,netdev=net") for word in words)
 
 
 def test_write_command() -> None:

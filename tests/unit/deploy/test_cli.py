@@ -5,9 +5,14 @@ import errno
 import io
 import sys
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 from deploy.cli import main
+
+man = import_module("deploy.commands.man")
 
 
 class Full(io.StringIO):
@@ -24,6 +29,14 @@ def test_a_full_disk_is_one_line(words: list[str], monkeypatch: pytest.MonkeyPat
     assert capsys.readouterr().err == "skerry: cannot write: no space left on device\n"
 
 
+def test_a_full_disk_names_the_file(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """an error that comes when the file is open already has no name of its own"""
+    assert Path("/dev/full").exists()
+    monkeypatch.setattr(man, "PAGE", Path("/dev/full"))
+    assert main(["man"]) == 1
+    assert capsys.readouterr().err == "skerry: cannot write /dev/full: no space left on device\n"
+
+
 @pytest.mark.parametrize(
     "words, near",
     [(["tpology"], "'topology'"), (["topology", "--layuot", "x"], "'--layout'"), (["bench", "scal"], "'scale'")],
@@ -32,3 +45,12 @@ def test_what_was_meant_is_named(words: list[str], near: str, capsys: pytest.Cap
     assert main(words) == 2
     said = capsys.readouterr().err
     assert near in said and said.count("\n") == 1
+
+
+def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*rest: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.completion.script", interrupted)
+    assert main(["completion", "bash"]) == 130
+    assert capsys.readouterr().err == "skerry: interrupted\n"

@@ -5,14 +5,18 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 import typer
+from click.shell_completion import get_completion_class
 
 from deploy.cli import COMMANDS, main, make_app
-from deploy.completion import SHELLS, script
+from deploy.completion import NAME, SHELLS, VARIABLE, script, write
 from deploy.paths import ROOT
+from deploy.setup import tab
 
 LAUNCHER = str(ROOT / "skerry")
 
@@ -28,7 +32,7 @@ OPTIONS = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}
 
 def ask(shell: str, words: list[str]) -> list[str]:
     if not shutil.which(shell):
-        pytest.skip(f"no {shell} here")
+        pytest.skip(f"no {shell} here; this installs it: sudo apt-get install {shell}")
     line = [LAUNCHER, *words]
     text = ASK[shell].format(
         script=script(typer.main.get_command(make_app()), shell),
@@ -73,3 +77,77 @@ def test_files() -> None:
 def test_another_shell(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "tcsh"]) == 2
     assert capsys.readouterr().err == "skerry: 'tcsh': not one of bash, zsh, fish\n"
+
+
+def lines(command: click.Command, path: list[str]) -> Iterator[tuple[list[str], str]]:
+    """What somebody may have typed of a command: whole words, and the beginning of one."""
+    yield path[:-1], path[-1][:2]
+    for typed in ("", "-", "--", "--q", "per-", "nothing-like-it", "/tmp/x"):
+        yield path, typed
+        yield [*path, "a.toml"], typed
+        yield [*path, "--quiet", "a.toml", "b"], typed
+    for option in command.params:
+        if isinstance(option, click.Option):
+            for name in option.opts:
+                yield path, name
+                yield [*path, name], ""
+                yield [*path, name], "c"
+                yield [*path, name, "x"], "--"
+                yield path, f"{name}="
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from lines(inner, [*path, name])
+
+
+@pytest.mark.limit(240)
+def test_as_click(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a TAB that is answered from what is written down is answered as by click, for every command, option and shell"""
+    monkeypatch.setattr(tab, "FOLDER", tmp_path)
+    app = typer.main.get_command(make_app())
+    assert isinstance(app, click.Group)
+    shells = {}
+    for shell in SHELLS:
+        kind = get_completion_class(shell)
+        assert kind
+        shells[shell] = kind(app, {}, NAME, VARIABLE)
+    seen = left = 0
+    for name, command in app.commands.items():
+        write(app, name)
+        node = tab.load(name)
+        assert node
+        for args, typed in lines(command, [name]):
+            if tab.called(args) != name:
+                continue
+            found = tab.completions(node, args, typed)
+            if found is None:
+                left += 1
+                continue
+            seen += 1
+            items = shells["bash"].get_completions(list(args), typed)
+            for shell in SHELLS:
+                assert [tab.shown(shell, item) for item in found] == [shells[shell].format_completion(item) for item in items], (args, typed)
+    assert seen > 2000 and left * 10 < seen, (seen, left)
+
+
+def test_stale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what is written down of other sources is not used, nor what is broken"""
+    monkeypatch.setattr(tab, "FOLDER", tmp_path)
+    write(typer.main.get_command(make_app("run")), "run")
+    assert tab.load("run") and tab.load("compare") is None
+    (tmp_path / "compare.json").write_text("{")
+    assert tab.load("compare") is None
+    now = tab.stamp()
+    monkeypatch.setattr(tab, "stamp", lambda: [now[0] + 1, now[1]])
+    assert tab.load("run") is None
+
+
+def test_tab_is_quick() -> None:
+    """the second TAB loads few modules, none of the command line's, and says what the first did"""
+    asks = {**os.environ, VARIABLE: "bash_complete", "COMP_WORDS": "skerry run --la", "COMP_CWORD": "2", "PYTHONPROFILEIMPORTTIME": "1"}
+    said, loaded = [], []
+    for _ in range(2):
+        done = subprocess.run([LAUNCHER], env=asks, capture_output=True, text=True, check=True)
+        said.append(done.stdout)
+        loaded.append([line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")])
+    assert said == ["plain,--layout\n"] * 2, said
+    assert not {"click", "typer", "rich", "deploy.cli", "asyncio"} & set(loaded[1]) and len(loaded[1]) < 150, loaded[1]

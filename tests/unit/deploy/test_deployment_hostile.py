@@ -32,9 +32,9 @@ FILES: dict[str, tuple[str, str]] = {
     "long program": (f"{PROGRAM}name = '{'n' * 28}'", f"3: [[program]] name: '{'n' * 28}' is not made of letters, digits, '.', '_' and '-', 27 at most"),
     "port among arguments": (f"{R}args = ['--port', '7000']", "2: [redis] args: says '--port', which the key 'port' is for"),
     "many arguments": (f"{PROGRAM}args = [{','.join(['1'.join('``')] * 64)}]".replace("`", "'"), "3: [[program]] args: posixtest@2: 64 arguments are more than 63"),
-    "long arguments": (f"{R}args = ['{'x' * 17000}']", "2: [redis] args: redis@2: its arguments take 17"),
+    "long arguments": (f"{R}args = ['{'x' * 17000}']", "2: [redis] args: redis@2: its arguments and its environment take 17"),
     "switch as a program": ("[[program]]\nprogram = 'switch'", "2: [[program]] program: 'switch' is not one of"),
-    "short for redis-server": ("[[program]]\nprogram = 'redis'", "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash; did you mean 'redis-server'?"),
+    "short for redis-server": ("[[program]]\nprogram = 'redis'", "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash, hostile, sleep; did you mean 'redis-server'?"),
     # tables
     "wrong table": ("[reddis]\nport = 1", "1: the file: unknown table 'reddis'; did you mean [redis]?"),
     "wrong tables": ("[[programs]]\nprogram = 'posixtest'", "1: the file: unknown table 'programs'; did you mean [[program]]?"),
@@ -50,7 +50,7 @@ FILES: dict[str, tuple[str, str]] = {
     "layout that nobody named": (f"[machine]\ncores = 61\n{R}instances = 1", "1: [machine]: layout per-socket: a cluster would have 61 cpus and a kernel runs on 60"),
     "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'", "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),
-    "programs without end": (PROGRAM * 520, "1: [[program]]: applications: 522 are more than 512"),
+    "programs without end": (PROGRAM * 520, "1: [[program]]: posixtest@200: more than 512 applications"),
     # text
     "no last quote": (f"name = 'x\n{R}", "1: not TOML: expected \"'\": \"name = 'x\""),
     "no last quotes": (f'name = """x\n{R}\n\nport = 1', "1: not TOML: unterminated string: "),
@@ -111,7 +111,7 @@ OPTIONS = {
     "--layout=": "--layout: '' is not one of per-socket",
     "--layout gone.dts": "--layout: gone.dts: no such file",
     "--lock foo": "--lock: 'foo' is not one of clh",
-    "--lock none": "--lock: cluster@0: kernel 'none' runs on one core, not 3",
+    "--lock none": "--lock: cluster@0: kernel \"none\" runs on one core only, not on 3",
     "--memory=": "--memory: '' is not a size",
     f"--memory {'9' * 5000}": "--memory: '999",
     "--memory 20000G": "--memory: the machine has memory that ends at",
@@ -130,12 +130,15 @@ def test_options(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     refuses(["run", str(ROOT / "deploy/deployments/uneven.toml"), *words.split()], OPTIONS[words], capsys)
 
 
+A_MAP = ROOT / "tests/unit/topology/good.dts"
 COMPARE = {
     "--layout=": "--layout: '' is not one of per-socket",
     "--lock foo": "--lock: 'foo' is not one of clh",
-    "--lock none": "--lock none: per-socket: cluster@0: kernel 'none+stat' runs on one core, not 2",
+    "--lock none": "--lock none: per-socket: cluster@0: kernel \"none\" runs on one core only, not on 14",
     "--workload d": "--workload: 'd' is not one of a, b, c, f",
     "--layout per-socket,size=3": "--layout size=3: this machine's sockets",
+    f"--layout {A_MAP},spanning": f"--layout: '{A_MAP}' is not one of per-socket, per-l3, per-numa, spanning or size=N; a map",
+    f"--layout spanning,{A_MAP}": f"--layout: '{A_MAP}' is not one of per-socket",
 }
 
 

@@ -2,8 +2,12 @@
 """The form of deployment files: as pages and for editors, and where files say what."""
 
 import json
+import re
+from dataclasses import fields
 
-from deploy.deployment import parse, places, reference
+from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse, places, reference, schema
+from deploy.paths import ROOT
+from topology.machine import Shape
 
 AGAIN = "is out of date: build/venv/bin/python -m deploy.deployment writes it anew"
 
@@ -17,6 +21,8 @@ def test_page() -> None:
     """docs/deployments.md has every key of the schema"""
     text = reference.PAGE.read_text()
     assert text == reference.page(text), f"{reference.PAGE} {AGAIN}"
+    table_of_layouts = reference.LAYOUTS_PAGE.read_text()
+    assert table_of_layouts == reference.layouts(table_of_layouts), f"{reference.LAYOUTS_PAGE} {AGAIN}"
     for table in ("Machine", "Clusters", "NetworkTable", "RedisTable", "Ycsb", "MetricsTable", "ProgramTable"):
         keys = json.loads(reference.json_schema())["$defs"][table]["properties"]
         assert keys and all(f"| `{key}` |" in text for key in keys)
@@ -63,3 +69,20 @@ def test_places() -> None:
     }  # fmt: skip
     assert {path: lines.get(path) for path in expected} == expected
     assert ("not",) not in lines and not any("m" in path for path in lines)
+
+
+def test_declared_once() -> None:
+    """each key of a table of programs is declared at the member that it sets, and nowhere again; a default stands in one place"""
+    for model, table in ((Redis, schema.RedisTable), (Load, schema.Ycsb), (Metrics, schema.MetricsTable), (Program, schema.ProgramTable)):
+        assert not table.__annotations__, f"{table.__name__} declares {list(table.__annotations__)} again"
+        members = [member for member in fields(model) if "key" in member.metadata]
+        assert [member.name for member in members] == list(table.model_fields)
+        for member in members:
+            declared = member.metadata["key"]
+            assert declared.kinds and table.model_fields[member.name].description == declared.doc
+    assert list(schema.NetworkTable.__annotations__) == ["switch"]
+    literal = re.compile(r"(?:Field\(|^ {8})(\d+|\"[\w-]+\"|True)[,)]", re.MULTILINE)
+    assert not literal.findall((ROOT / "deploy/deployment/schema.py").read_text())
+    empty = schema.File()
+    assert (empty.machine.sockets, empty.machine.cores, empty.machine.threads) == (Shape.sockets, Shape.cores, Shape.threads)
+    assert (empty.clusters.layout, empty.clusters.lock, empty.shutdown) == (Deployment.layout, Deployment.lock, Deployment.shutdown)

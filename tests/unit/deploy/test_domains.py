@@ -27,8 +27,8 @@ from tests.unit.topology.machines import MACHINES, write
 from topology import libvirt_host
 from topology.clustermap import ClusterMap, Network
 from topology.errors import InputError
-from topology.layouts import make_map
 from topology.machine import Machine, Shape, emulated
+from topology.mapmaker import make_map
 from topology.sources import read_machine
 from topology.spans import parse_spans
 from topology.units import GIB, KIB

@@ -31,7 +31,7 @@ def test_reason() -> None:
 
 def test_shrink() -> None:
     """an input that fails is cut down to the records that it needs"""
-    header, records = split(bytes([2]) + b"".join(bytes([i]) * 12 for i in range(100)))
+    header, records = split(bytes([2]) + b"".join(bytes([i]) * 12 for i in range(100)), 1, 12)
     needed = [records[3], records[50], records[97]]
     assert header == bytes([2])
     assert shrink(records, lambda some: all(record in some for record in needed)) == needed

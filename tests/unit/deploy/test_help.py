@@ -12,12 +12,13 @@ import pytest
 import typer
 
 from deploy import cli, output
+from deploy.grouped_help import FIRST, GROUPS
 from deploy.help_texts import EXAMPLES, SUMMARIES
 from deploy.paths import ROOT
 from topology.errors import InputError
 
 PAGE = (ROOT / "docs/json.md").read_text()
-WITHOUT_RESULTS = {"console", "completion"}
+WITHOUT_RESULTS = {"console", "completion", "man", "cc"}
 TOP = typer.main.get_command(cli.make_app())
 
 
@@ -45,11 +46,31 @@ def test_help(name: str) -> None:
     assert "INTEGER" not in page and "TEXT " not in page.replace("--title TEXT", "")
 
 
+@pytest.mark.parametrize("name", ["run", "compare"])
+def test_groups(name: str) -> None:
+    """many options stand in groups; few in one list"""
+    page = ALL[name].get_help(click.Context(ALL[name], info_name=f"skerry {name}", terminal_width=80))
+    heads = re.findall(r"^(\S.*):$", page, re.MULTILINE)
+    assert heads == [head for head in ("Arguments", FIRST, *GROUPS) if head in heads] and {"Machine", "Emulator", "Output"} <= {*heads}
+    for parameter in (p for p in ALL[name].params if p.param_type_name == "option"):
+        assert parameter.opts[0] in page
+    few = ALL["doctor"].get_help(click.Context(ALL["doctor"], info_name="skerry doctor", terminal_width=80))
+    assert "\nOptions:\n" in few and "\nOutput:\n" not in few
+
+
 def test_list() -> None:
     """the list of commands has whole lines"""
     page = TOP.get_help(click.Context(TOP, info_name="skerry", terminal_width=80))
     assert "...\n" not in page.partition("Commands:")[2] and set(SUMMARIES) == set(cli.COMMANDS)
     assert all(re.search(rf"^  {name} +{re.escape(said)}$", page, re.MULTILINE) for name, said in SUMMARIES.items())
+
+
+@pytest.mark.parametrize("name", ["bench", "model"])
+def test_inner_lists(name: str) -> None:
+    """and so have those of commands with commands"""
+    group = TOP.commands[name]  # type: ignore[attr-defined]
+    page = group.get_help(click.Context(group, info_name=f"skerry {name}", terminal_width=80))
+    assert "...\n" not in page.partition("Commands:")[2], page
 
 
 @pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import subprocess
@@ -10,14 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from deploy import results, stats
-from deploy.lockstat import record, source
+from deploy.events import EventStream
+from deploy.lockstat import live, record, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
 from deploy.lockstat.snapshot import Core, Snapshot
 from deploy.lockstat.table import tables
 from deploy.paths import ROOT
+from topology import headers
 from topology.errors import InputError
 
 PROGRAM = """
@@ -28,8 +32,8 @@ int main(void)
 	static struct core_stat s;
 	for (unsigned i = 0; i < sizeof(s) / 8; i++)
 		((unsigned long *)&s)[i] = i;
-	printf("idle_cycles %lu\\nstarted %lu\\nidle_since %lu\\nentries %lu\\nswitches %lu\\nlatest %lu\\n", s.idle_cycles,
-	       s.started, s.idle_since, s.entries, s.switches, s.latest);
+	printf("idle_cycles %lu\\nstarted %lu\\nidle_since %lu\\nentries %lu\\nswitches %lu\\nlatest %lu\\nsequence %lu\\n", s.idle_cycles,
+	       s.started, s.idle_since, s.entries, s.switches, s.latest, s.sequence);
 	printf("begun %lu\\naborted %lu\\nother %lu\\n", s.transactions.begun, s.transactions.aborted[0],
 	       s.transactions.aborted[ABORT_OTHER]);
 	printf("readers_max %lu\\ncauses %d\\nclasses %d\\nbuckets %d\\n", s.writers.readers_max, ABORT_CAUSES, LOCK_CLASSES,
@@ -48,9 +52,9 @@ def test_layout(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-w", f"-I{include}", "-o", "layout", "layout.c"], cwd=tmp_path, check=True)
     told = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout
     expected = {name: int(value) for name, value in (line.split() for line in told.splitlines())}
-    r = Record.from_bytes(struct.pack(f"<{WORDS}Q", *range(WORDS)))
+    r = Record.from_words(range(WORDS))
     assert {
-        **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest")},
+        **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest", "sequence")},
         **{"begun": r.transactions.begun, "aborted": r.transactions.aborted[0], "other": r.transactions.aborted[-1]},
         **{"readers_max": r.writers.readers_max, "causes": len(CAUSES), "classes": len(CLASSES), "buckets": record.BUCKETS},
         **{"grabs": r.locks["kernel"].grabs, "last_hold": r.locks["run_queue"].hold_log2[-1]},
@@ -58,11 +62,14 @@ def test_layout(tmp_path: Path) -> None:
     } == expected
 
 
+WORD = {name: field.at for name, field in headers.layout(headers.KERNEL / "stat.h", "core_stat").items()}
+
+
 def words(entries: int, grabs: int, conflicts: int = 0) -> list[int]:
     """A record of a big lock: every wait took 5 cycles and every hold 300."""
     made = [0] * WORDS
-    made[4] = entries
-    lock = 16 + 3 + len(CAUSES) + 4
+    made[4], made[WORD["layout"]] = entries, record.LAYOUT
+    lock = record.LOCK
     made[lock : lock + 9] = [1, grabs, conflicts, 7 * conflicts, 9, 5 * grabs, 50, 300 * grabs, 400]
     made[lock + 9 + 2] = grabs
     made[lock + 9 + record.BUCKETS + 8] = grabs
@@ -86,7 +93,7 @@ def test_means() -> None:
     lock = between.locks["kernel"]
     assert (between.entries, lock.grabs, lock.conflicts, lock.instances, lock.spins_max) == (150, 150, 20, 1, 9)
     assert list(between.active) == ["kernel"]
-    negative = Record.from_words([2**64 - 3 if i == 16 + 3 + len(CAUSES) + 4 else 0 for i in range(WORDS)])
+    negative = Record.from_words([2**64 - 3 if i == record.LOCK else 0 for i in range(WORDS)])
     assert negative.plus(Record.from_words(words(1, 1))).locks["kernel"].instances == -2
 
 
@@ -129,6 +136,10 @@ def test_readers() -> None:
     (readers,) = [part for part in parts if str(part.title).startswith("Reader/writer")]
     cells = [list(column.cells)[0] for column in readers.columns]
     assert cells == ["kernel", "30", "120", "3", "5", "4", "2.4", "90", "9", "8", "90", "9"]
+    console = Console(width=80, file=io.StringIO())
+    console.print(*parts)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in text and "lock class" in text and text.count("mean") >= 3, text
 
 
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
@@ -175,3 +186,19 @@ def test_bad_file(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(InputError, match="bad.json"):
         source.read_file(file)
+
+
+def test_written_meanwhile() -> None:
+    """a record that a core was writing when it was read from outside is read again"""
+    reads = []
+
+    def memory(cluster: int, address: int, size: int) -> bytes:
+        made = [0] * WORDS
+        made[WORD["sequence"]], made[0], made[WORD["layout"]] = (5, 70, record.LAYOUT) if len(reads) < 2 else (6, 40, record.LAYOUT)
+        reads.append((cluster, address, size))
+        return struct.pack(f"<{WORDS}Q", *made)
+
+    events = EventStream()
+    events.feed(b'{"event":"boot","cluster":3,"stat":4096,"cores":1,"kernel":"clh","tsc_hz":1000}\n')
+    (found,) = live.snapshots(events, memory)
+    assert found.total.idle_cycles == 40 and reads == [(3, 4096, record.SIZE)] * 3

@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import csv
+import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from deploy import render
+from deploy import host, qemu, render, results, unpriced
+from deploy.commands.bench.common import RESULTS, places
+from deploy.counting import Counting, with_counts
 from deploy.deployment import Deployment, Load, Redis
 from deploy.errors import Failure
-from deploy.events import EventStream, parse_line
+from deploy.events import BAD_LINE, EventStream, parse_line
 from deploy.expand import Plan, plan
+from deploy.output import Output
 from deploy.plot import plot
-from deploy.results import evaluate
+from deploy.report import sections
+from deploy.report.load import Entry
+from deploy.results import document, evaluate, host_description
 from deploy.ycsb import percentile
 
 from .synthetic import good_run, stream
@@ -156,9 +165,22 @@ def test_events_arrive_in_pieces() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "Hello", "[1]", '{"no":"event"}', '{"event":7}', '{"event":"boot"'])
-def test_what_is_no_event_fails(line: str) -> None:
-    with pytest.raises(Failure):
-        parse_line(line)
+def test_what_is_no_event_is_said_to_be_none(line: str) -> None:
+    event = parse_line(line)
+    assert event.kind == BAD_LINE and event["line"] == line and event["reason"]
+
+
+@pytest.mark.parametrize("data", ["{x}", "{" * 5000, "9" * 5000, "nul"])
+def test_one_bad_line_ends_no_reading(what: Plan, data: str) -> None:
+    """and the run fails, naming the program"""
+    events = EventStream()
+    bad = '{"event":"result","app":"ycsb@7","cluster":1,"cpu":1,"data":' + data + "}\n"
+    events.feed(b'{"event":"boot","cluster":0}\n' + bad.encode() + b'{"event":"done"}\n')
+    assert [event.kind for event in events.events] == ["boot", BAD_LINE, "done"]
+    assert events.of(BAD_LINE)[0]["app"] == "ycsb@7"
+    events = stream(*good_run(what))
+    events.feed(bad.encode())
+    assert any(problem.startswith("bad-line: ycsb@7") for problem in evaluate(what, events, emulated=True).problems)
 
 
 def both() -> list[Any]:
@@ -204,3 +226,112 @@ def test_linux_stands_beside_the_first_layout() -> None:
     text = console.export_text()
     assert "per-socket beside Linux 6.1" in text and "2.000" in text and "0.500" in text and "loopback" in text
     assert render.pairs([first, second, second]) == [(first, second), (first, second)]
+
+
+def test_counts_stand_beside_times_of_plain_kernels(what: Plan) -> None:
+    plain_plan = plan(Deployment(layout=what.layout, redis=Redis(), load=Load(clients=2, operations=OPERATIONS)))
+    plain = evaluate(plain_plan, stream(*good_run(plain_plan, seconds=1.0)), emulated=True)
+    counting = evaluate(what, stream(*good_run(what, seconds=2.0)), emulated=True)  # half as fast
+    both = with_counts(plain, counting)
+    assert both.metrics["ops_per_s"] == plain.metrics["ops_per_s"] == pytest.approx(2 * counting.metrics["ops_per_s"])
+    assert both.metrics["p99_us"] == plain.metrics["p99_us"]
+    assert both.metrics["kernel_entries_per_op"] == counting.metrics["kernel_entries_per_op"] > 0
+    assert both.metrics["kernel_entries_per_s"] == pytest.approx(2 * counting.metrics["kernel_entries_per_s"])
+    assert both.metrics["lock_conflict_ratio"] == counting.metrics["lock_conflict_ratio"] > 0
+    assert both.per_core[1]["cpu_utilisation"] == plain.per_core[1]["cpu_utilisation"]
+    assert both.per_core[1]["kernel_entries_per_s"] == pytest.approx(2 * counting.per_core[1]["kernel_entries_per_s"])
+    told = both.to_json()["counting"]
+    assert told["kernel"] == "clh+stat" and told["operations"] == 6 * OPERATIONS
+    assert "kernel_entries_per_op" in told["metrics"] and "ops_per_s" not in told["metrics"]
+    assert [c["kernel"] for c in both.to_json()["machine"]["clusters"]] == ["clh"] * both.clusters
+    for table in (render.layout_table(both), render.comparison_table(both, both)):
+        console = Console(width=150, file=io.StringIO())
+        console.print(table)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert " *" in text and "operations/s *" not in text
+        assert "* of a run beside it of 6,000 operations, on kernels that count (clh+stat)" in " ".join(text.split())
+    assert "counting" not in plain.to_json()
+    entry = Entry.model_validate(both.to_json())
+    groups: Any = [SimpleNamespace(entries=[entry])]
+    assert "Counted in a run of 6,000 operations beside each timed one" in sections._counted("lock_conflict_ratio", groups)
+    assert sections._counted("ops_per_s", groups) == ""
+
+
+def printed(*tables: Any, width: int = 150) -> str:
+    console = Console(width=width, file=io.StringIO())
+    console.print(*tables)
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_80_columns() -> None:
+    """tables of a comparison fit a terminal of 80 columns: no figure is cut off"""
+    first, second = both()
+    counted = replace(first, counting=Counting("clh+stat", 600))
+    for core in counted.per_core:
+        core |= {"ops_per_s": 340_000.0, "p99_us": 1234.5, "kernel_entries_per_s": 987_654.0, "lock_mean_wait_cycles": 1555.9}
+    bounds = {"ops_per_s": (1.9, 2.0)}
+    for table in (render.layout_table(counted), render.comparison_table(counted, second, bounds)):
+        text = printed(table, width=80)
+        assert "…" not in text and max(map(len, text.splitlines())) <= 80, text
+
+
+def test_turns(tmp_path: Path) -> None:
+    """where cores take turns, what that distorts is in the file, named there, and in no table"""
+    first, second = (replace(result, turns=True) for result in both())
+    text = printed(render.layout_table(first), render.comparison_table(first, second))
+    rows = [line for line in text.splitlines() if line[:1] in "┃│"]
+    assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line] and "distorts CPU utilisation" in text
+    told = first.to_json()
+    assert set(told["distorted"]) == set(results.DISTORTED) <= set(told["metrics"])
+    assert "distorted" not in both()[0].to_json() and "CPU" in printed(render.layout_table(both()[0]))
+    plot([first, second], "mode", tmp_path / "x.png")
+
+
+def test_unpriced() -> None:
+    """a comparison without prices ends in sentences: the ratio, its instructions, and what it does not say"""
+    first, second = both()
+    verdict, trust = unpriced.sentences(first, second)
+    assert "2 kernels (per-socket) do 2.00 times" in verdict and "one kernel for the machine (spanning)" in verdict
+    assert "Cache lines cost nothing" in trust
+    for result, count in ((first, 37_000.0), (second, 38_000.0)):
+        result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
+    assert "per-socket takes 37,000 instructions an operation, of them 3,000 in the kernel" in unpriced.sentences(first, second)[1]
+    assert "as many operations per second as" in unpriced.sentences(first, first)[0]
+    assert "times of one run" in unpriced.sentences(*(replace(r, emulated=False) for r in both()))[-1]
+
+
+def test_beside(tmp_path: Path) -> None:
+    """beside JSON: a CSV line for each result, and latencies as HdrHistogram's tools print them"""
+    first, second = both()
+    Output(quiet=True, json_to=str(tmp_path / "a.json")).results(document("compare", {}, [first, second]))
+    head, *lines = csv.reader((tmp_path / "a.csv").open())
+    assert len(lines) == 2 and dict(zip(head, lines[1]))["layout"] == "spanning"
+    assert float(dict(zip(head, lines[0]))["ops_per_s"]) == pytest.approx(first.metrics["ops_per_s"])
+    text = (tmp_path / "a-per-socket-clh-c.hgrm").read_text()
+    assert (tmp_path / "a-spanning-clh-c.hgrm").is_file()
+    rows = [[float(word) for word in line.split()] for line in text.splitlines()[2:] if not line.startswith("#")]
+    total = sum(count for _, count in first.latency_us or ())
+    assert rows[0][1] == 0 and rows[-1][:3] == [20.0, 1.0, total] and len(rows) > 20
+    assert [row[1] for row in rows] == sorted({row[1] for row in rows})
+    for value, share, seen, *_ in rows:
+        assert seen >= share * total and value == (10.0 if share <= 0.5 else 20.0)
+    assert f"Total count    = {total:12d}]" in text
+    assert first.metrics["p999_us"] == 20.0
+    Output(quiet=True, json_to="/dev/null").results(document("compare", {}, [first]))
+
+
+def test_environment() -> None:
+    """a result's host says what else its times may depend on"""
+    found = host.environment()
+    assert {"os", "kernel", "memory_bytes", "governor", "smt", "microcode", "hypervisor", "load_1m", "commit"} <= set(found)
+    assert found["memory_bytes"] > 1 << 20
+    assert host_description(qemu.TCG_TURNS, qemu.BINARY)["environment"]["kernel"] == found["kernel"]
+    assert qemu.TCG_TURNS.turns and qemu.TCG_COUNTED.turns and not qemu.TCG_PARALLEL.turns and not qemu.KVM.turns
+
+
+def test_places(tmp_path: Path) -> None:
+    """a benchmark's plot stands beside the file of its results, or in build/results where that is none"""
+    assert places("ipc", str(tmp_path / "a.json"), None) == (str(tmp_path / "a.json"), tmp_path / "a.png")
+    assert places("ipc", str(tmp_path / "a.json"), tmp_path / "b.svg")[1] == tmp_path / "b.svg"
+    for nowhere in ("-", "/dev/null", None):
+        assert places("ipc", nowhere, None)[1].parent == RESULTS

@@ -12,6 +12,7 @@ from deploy.bench import scale
 from deploy.bench.scale_fit import fits, models
 from deploy.bench.scale_plot import plot_scale
 from deploy.bench.scale_table import tables
+from deploy.paths import ROOT
 from deploy.results import document
 from topology.model import measured, repairman
 
@@ -120,6 +121,7 @@ BAD = [
     (["--sockets", "3", "--cores", "4"], "--sockets"),
     (["--sockets", "2", "--cores", "1..4", "--layout", "per-socket"], "--cores"),
     (["--layout", "rings"], "'rings'"),
+    (["--layout", str(ROOT / "tests/unit/topology/good.dts")], "a map says itself what runs"),
     (["--stat", "--sockets", "2", "--layout", "per-socket"], "--stat"),
     (["--native", "--layout", "per-socket"], "--layout"),
     (["--native", "--icount"], "--icount"),

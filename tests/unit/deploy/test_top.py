@@ -20,7 +20,7 @@ import pytest
 
 from deploy.cli import main
 from deploy.events import Event
-from deploy.lockstat.record import CAUSES, WORDS, Record
+from deploy.lockstat.record import LOCK, WORDS, Record
 from deploy.lockstat.snapshot import Core, Snapshot
 from deploy.top import source
 from deploy.top.instances import Served
@@ -31,7 +31,6 @@ from deploy.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, scree
 from topology.errors import InputError
 
 HZ = 1_000_000_000
-LOCK = 16 + 3 + len(CAUSES) + 4  # the first word of the big lock's record
 
 
 def snapshot(cluster: int, cores: int, second: float, kernel: str = "clh+stat") -> Snapshot:

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Maps broken one edit at a time: each must be refused, with a line that names the culprit."""
 
+import os
+import re
 import struct
 from pathlib import Path
 
 import pytest
 
+from topology import checker
 from topology.check import check_map
+from topology.checker import refused
+from topology.clustermap import Application
 from topology.errors import InputError
 from topology.fdt import compile_dts
 from topology.machine import Shape, emulated
 from topology.reader import read_blob, read_dts, read_file
+from topology.units import LARGE_PAGE
 
 MACHINE = emulated(Shape())
 GOOD = (Path(__file__).parent / "good.dts").read_text()
@@ -33,8 +39,8 @@ BROKEN = [
     ("/dts-v1/;", "", "error"),
     ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: compatible"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu7>", "cpu7"),
-    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>", "cluster@1: names cpu@2 twice"),
-    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu1>", "cluster@1: cpu@1 is in cluster@0"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>", "cpu@2: is in cluster@1 twice"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu1>", "cpu@1: is in cluster@0 and in cluster@1"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2>", "cpu@3: is in no cluster"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <2 3>", "cluster@1: 'cpus' names something that is not a cpu"),
     ("cpus = <&cpu2 &cpu3>;", "", "cluster@1: has no 'cpus'"),
@@ -43,60 +49,61 @@ BROKEN = [
     ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>", "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
     ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>", "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
     ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "cluster@0: memory 0x0..0x50000000"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "memory 0x0 .. 0x4fffffff of cluster@0 overlaps"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: 'memory' holds an empty range"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: 'memory' is not made of groups"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>", "cluster@0: 'memory' holds a range that runs over"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x200 0x0 0x3ffff000>", "cluster@0: memory 0x200"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>", "cluster@0: memory 0x20000000"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>", "cluster@0: memory 0x0 .. 0x2fffffff of cluster@0 overlaps 0x20000000"),
     ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x40000000 0x0 0x40000000>", "overlaps"),
     ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x1 0x40000000 0x0 0x3f000000>", "cluster@1: memory 0x140000000"),
-    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x3f000000 0x0 0x3f000000>", "cluster@1: memory 0x3f000000"),
-    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x7f100000 0x0 0x800000>", "channel@0: memory 0x7f100000..0x7f900000 is not aligned"),
+    ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x3f000000 0x0 0x3f000000>", "cluster@1: memory 0x0 .. 0x3fffffff of cluster@0 overlaps 0x3f000000"),
+    ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x7f100000 0x0 0x800000>", "channel@0: memory 0x7f100000, size 0x800000 is not a multiple of 2048 KiB"),
     ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x80000000 0x0 0x1000000>", "channel@0: memory 0x80000000"),
     ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x70000000 0x0 0x1000000>", "overlaps"),
     ("ends = <0 1>", "ends = <0 0>", "channel@0: both ends are cluster 0"),
-    ("ends = <0 1>", "ends = <0 2>", "channel@0: ends in cluster 2"),
+    ("ends = <0 1>", "ends = <0 2>", "channel@0: there is no cluster 2"),
     ("ends = <0 1>", "ends = <0 1 1>", "channel@0: 'ends'"),
     ("ends = <0 1>;", "", "channel@0: has no 'ends'"),
-    ("devices;", "", "clusters: no cluster has 'devices'"),
+    ("devices;", "", "cluster map: no cluster has devices"),
     ("devices;", "devices = <1>;", "cluster@0: 'devices' takes no value"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: has 'devices', and so has cluster@0"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel 'none' runs on one core"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: cluster@0 and cluster@1 both have devices"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel \"none\" runs on one core"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "../clh";', "cluster@1: '../clh'"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no 'kernel'"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";', "cluster@1: unknown property 'colour'"),
     ("cluster@1 { reg = <1>;", "cluster@2 { reg = <2>;", "cluster@2: clusters are numbered"),
     ("cluster@1 { reg = <1>;", "cluster@1 { reg = <0>;", "cluster@1: its name"),
-    ('program = "redis-server"', 'program = "postgres"', "redis@2: program 'postgres'"),
-    ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"', "cluster@0: names module 'ycsb' twice"),
+    ('program = "redis-server"', 'program = "postgres"', "redis@2: program postgres"),
+    ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"', "cluster@0: module ycsb is named twice"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x10000100>", "redis@2: heap"),
     ("heap = <0x0 0x10000000>", "heap = <0x1 0x10000000>", "cluster@0: heaps of"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x0>", "redis@2: heap"),
     ("heap = <0x0 0x10000000>", "heap = <0x10000000>", "redis@2: 'heap'"),
-    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.151"', "ycsb@3: has the same address as redis@2"),
-    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.3.101"', "redis@2: address 10.0.3.101 is outside"),
-    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.2"', "redis@2: 10.0.2.2 is the gateway"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.151"', "ycsb@3: redis@2 and ycsb@3 have the same ipv4 10.0.2.151"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.3.101"', "redis@2: its ipv4 10.0.3.101 is outside"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.2"', "redis@2: its ipv4 10.0.2.2 is the network's, the gateway's"),
     ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.999"', "redis@2: 'ipv4' is not"),
     ('ipv4 = "10.0.2.101";', "", "redis@2: has only one"),
-    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b 00 00 03]", "ycsb@3: has the same MAC"),
-    ("mac = [02 53 4b 00 00 02]", "mac = [03 53 4b 00 00 02]", "redis@2: [03 53"),
-    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b]", "redis@2: [02 53 4b]"),
-    ('await = "redis@2"', 'await = "redis@7"', "ycsb@3: awaits 'redis@7'"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b 00 00 03]", "ycsb@3: redis@2 and ycsb@3 have the same mac"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [03 53 4b 00 00 02]", "redis@2: its mac is not that of one station"),
+    ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b]", "redis@2: mac is not six bytes"),
+    ('await = "redis@2"', 'await = "redis@7"', "ycsb@3: awaits redis@7, which is no application"),
     ('await = "redis@2"', 'await = "ycsb@3"', "ycsb@3: awaits itself"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "stack@7";', "redis@2: its stack 'stack@7' does not exist"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";', "redis@2: 'redis@2' can be nobody's stack"),
-    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";', "redis@2: 'switch@0' can be nobody's stack"),
+    ('await = "redis@2"', 'await = "redis@2", "redis@2"', "ycsb@3: awaits redis@2 twice"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "stack@7";', "redis@2: its stack stack@7 is no application"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";', "redis@2: redis@2 can be nobody's stack"),
+    ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";', "redis@2: switch@0 can be nobody's stack"),
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "ycsb@3";', "redis@2: the program has the address"),
     ("barrier; ", "statistics = <1>; ", "ycsb@3: 'statistics' takes no value"),
-    ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;', "ycsb@3: has 'statistics', but cluster@1"),
-    ('role = "switch"', 'role = "hub"', "switch@0: role 'hub'"),
+    ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;', "ycsb@3: has statistics, which cluster@1 does not collect"),
+    ('role = "switch"', 'role = "hub"', "switch@0: role \"hub\""),
     ('role = "switch";', "", "no application is the switch"),
-    ('role = "nic";', "", "virtio-net@1: a NIC driver has 'pci-id'"),
+    ('role = "nic";', "", "virtio-net@1: a NIC driver has pci-id"),
     ("ycsb@3 { reg = <3>", "ycsb@2 { reg = <2>", "two nodes have this reg"),
-    ('netmask = "255.255.255.0"', 'netmask = "255.0.255.0"', "network: '255.0.255.0'"),
+    ('netmask = "255.255.255.0"', 'netmask = "255.0.255.0"', "network: netmask 0xff00ff00 is not ones and then zeros"),
     ("mtu = <1500>", "mtu = <9000>", "network: mtu 9000"),
-    ('shutdown = "when-done"', 'shutdown = "now"', "run: shutdown 'now'"),
+    ('shutdown = "when-done"', 'shutdown = "now"', "run: shutdown \"now\""),
     ("<0 1 21>", "<0 1 10>", "distance-map"),
     (", <1 0 21>", "", "distance-map: does not say the distance of 1 and 0"),
     ("<0 1 21>", "<0 5 21>", "distance-map: names node 5"),
@@ -120,6 +127,74 @@ def test_a_missing_channel_is_found_when_the_network_needs_it() -> None:
 def test_a_map_for_a_larger_machine_does_not_fit_a_smaller() -> None:
     with pytest.raises(InputError, match="cpu@2"):
         check_map(read_dts(GOOD), emulated(Shape(1, 2)))
+
+
+@pytest.mark.parametrize("count", [257, 512, 513])
+def test_many_applications(count: int) -> None:
+    """the tool accepts as many as the loader and the managers do, and refuses one more in one line"""
+    made = read_dts(GOOD)
+    few = len(made.applications)
+    made.applications += [Application(100 + i, "more", "ycsb", i % 4, LARGE_PAGE) for i in range(count - few)]
+    if count <= 512:
+        check_map(made, MACHINE)
+        return
+    with pytest.raises(InputError) as caught:
+        check_map(made, MACHINE)
+    assert re.fullmatch(r"more@[0-9a-f]+: more than 512 applications", str(caught.value))
+
+
+def test_lines_of_the_loader() -> None:
+    """the culprit is the node that a line names, the later one of two"""
+    for line, node, culprit, problem in (
+        ("map: redis@2 awaits itself", "redis@2", "redis@2", "awaits itself"),
+        ("map: cpu@0,1: reg is not one cell", "cpu@0,1", "cpu@0,1", "reg is not one cell"),
+        ("map: a-b@2 and c@3 have the same mac", "c@3", "c@3", "a-b@2 and c@3 have the same mac"),
+        ("map: a@2 and a@2 have the same mac", "a@2", "a@2", "a@2 and a@2 have the same mac"),
+        ("map: memory 0x0 .. 0x1 of cluster@0 overlaps 0x1 .. 0x2 of channel@0", "channel@0", "channel@0",
+         "memory 0x0 .. 0x1 of cluster@0 overlaps 0x1 .. 0x2 of channel@0"),
+        ("map: network: mtu 0 is not in 576 .. 1500", "network", "network", "mtu 0 is not in 576 .. 1500"),
+        ("map: there is no node /cpus", "", "cluster map", "there is no node /cpus"),
+    ):  # fmt: skip
+        error = refused({"text": line, "node": node, "property": "", "cause": node, "cause_property": ""})
+        assert (error.culprit, error.problem) == (culprit, problem)
+
+
+# One edit of the good map, and which node and property must be changed.
+ABOUT = [
+    ("heap = <0x0 0x10000000>", "heap = <0x0 0x10000001>", ("redis@2", "heap")),
+    ('await = "redis@2"', 'await = "ycsb@3"', ("ycsb@3", "await")),
+    ('role = "switch"', 'role = "hub"', ("switch@0", "role")),
+    ("mtu = <1500>", "mtu = <9000>", ("network", "mtu")),
+    ('netmask = "255.255.255.0"', 'netmask = "255.0.255.0"', ("network", "netmask")),
+    ('shutdown = "when-done"', 'shutdown = "now"', ("run", "shutdown")),
+]
+
+
+@pytest.mark.parametrize("old, new, at", ABOUT, ids=[" ".join(at) for _, _, at in ABOUT])
+def test_refusals_are_data(old: str, new: str, at: tuple[str, str]) -> None:
+    """the loader's check names the node and the property as data; no line is taken apart for it"""
+    assert old in GOOD
+    with pytest.raises(InputError) as caught:
+        check_map(read_dts(GOOD.replace(old, new, 1)))
+    assert caught.value.at == at, caught.value
+    assert caught.value.to_json()["at"] == at
+
+
+def test_quotes_in_refusals() -> None:
+    """a name with quotes and backslashes is refused in the same words as by the loader"""
+    with pytest.raises(InputError, match=r'run: shutdown "a.b.c" is neither'):
+        check_map(read_dts(GOOD.replace('shutdown = "when-done"', 'shutdown = "a\\"b\\\\c"')))
+
+
+def test_before_the_first_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """the loader's check is compiled where there is no build yet"""
+    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "lib" / "map.so")
+    checker._library.cache_clear()
+    try:
+        assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
+        assert (tmp_path / "lib" / "map.so").exists()
+    finally:
+        checker._library.cache_clear()
 
 
 @pytest.mark.parametrize("cut", [0, 3, 8, 39, 40, 100, 500, -1])
@@ -154,3 +229,32 @@ def test_files_that_are_no_maps(tmp_path: Path) -> None:
     for name in ("noise.dtb", "binary", "empty.dts", "absent.dts"):
         with pytest.raises(InputError, match=name):
             read_file(tmp_path / name)
+
+
+def test_before_the_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """where dtc and the compiler are yet to be installed, a plan is made without the loader's check"""
+    whole = read_dts(GOOD)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check_map(whole, MACHINE)
+    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "cluster-map.so")
+    checker._library.cache_clear()
+    try:
+        check_map(whole, MACHINE)
+    finally:
+        checker._library.cache_clear()
+
+
+def test_a_library_older_than_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the loader's check is compiled anew where its sources have changed; a tree that nobody may write into goes without"""
+    old = tmp_path / "cluster-map.so"
+    old.write_text("not a library")
+    os.utime(old, (0, 0))
+    monkeypatch.setattr(checker, "LIBRARY", old)
+    checker._library.cache_clear()
+    try:
+        assert "awaits itself" in refusal(GOOD.replace('await = "redis@2"', 'await = "ycsb@3"'))
+        checker._library.cache_clear()
+        monkeypatch.setattr(checker, "LIBRARY", old / "no" / "folder.so")
+        assert checker._library() is None
+    finally:
+        checker._library.cache_clear()

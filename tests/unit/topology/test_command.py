@@ -133,3 +133,15 @@ def test_runs_take_the_machine_of_a_file(tmp_path: Path, epyc: str) -> None:
     assert isinstance(uneven, Machine) and uneven.cpus == 12
     with pytest.raises(InputError, match="--smt: is for a machine whose cores have several threads"):
         adapt(given, 2, 2, None, None, None, None, "off")
+
+
+def test_picture(capsys: pytest.CaptureFixture[str], tmp_path: Path, epyc: str) -> None:
+    """-f svg is a drawing of all clusters and cores, with its own style, for light and dark"""
+    text = shown(capsys, "--sockets", "2", "--cores", "3", "-f", "svg")
+    tree = ElementTree.fromstring(text)
+    words = [element.text or "" for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert [word for word in words if word.startswith("cluster")][:2] == ["cluster 0: kernel clh", "cluster 1: kernel clh"]
+    assert sorted(word for word in words if word.startswith("core ")) == [f"core {n}" for n in range(6)]
+    assert any("a channel" in word for word in words)
+    assert "prefers-color-scheme: dark" in text and ".machine .cluster" in text
+    assert "socket 1" in shown(capsys, "--from", epyc, "--layout", "per-l3", "-f", "svg")

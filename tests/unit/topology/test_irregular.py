@@ -16,9 +16,9 @@ from topology.check import check_map
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.irregular import machine_of
-from topology.layouts import make_map
 from topology.libvirt_domain import machine_elements
 from topology.machine import Machine, Shape, emulated, like, one_thread_per_core, with_memory, with_shape
+from topology.mapmaker import make_map
 from topology.parts import Board, Core
 from topology.qemu import MAX_CPUS, arguments
 from topology.reader import read_dts
@@ -190,8 +190,8 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words, said",
     [
-        ("--sockets 2 --cores 28", "--clients: 55 instances with 2 each need 166 network ports of 120; --clients 1 fits"),
-        ("--sockets 2 --cores 60", "--clients: 119 instances with 2 each need 358 network ports of 120; a smaller machine would fit"),
+        ("--sockets 2 --cores 28 --clients 2", "--clients: 54 instances with 2 each need 164 network ports of 120; --clients 1 fits"),
+        ("--sockets 2 --cores 60", "--cores: 118 instances with 1 each need 238 network ports of 120; a machine of 61 cores in all fits, with --clients 1"),
     ],
 )
 def test_comparisons_of_large_machines_say_what_fits(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,10 @@ from topology.check import check_map
 from topology.clustermap import Range
 from topology.dts import write_dts
 from topology.errors import InputError
-from topology.layouts import group, make_map, possible_sizes
+from topology.grouping import group
+from topology.layouts import possible_sizes
 from topology.machine import MemoryRange, Shape, emulated, uniform_distances
+from topology.mapmaker import make_map
 from topology.memory import carve, channel_size
 from topology.reader import read_dts
 from topology.units import GIB, LARGE_PAGE, MIB

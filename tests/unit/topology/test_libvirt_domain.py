@@ -11,9 +11,9 @@ from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import MACHINES, write
 from topology.clustermap import ClusterMap
 from topology.errors import InputError
-from topology.layouts import make_map
 from topology.libvirt_domain import domain
 from topology.machine import Shape, emulated
+from topology.mapmaker import make_map
 from topology.sources import read_machine
 from topology.spans import parse_spans
 from topology.units import GIB, KIB

@@ -13,8 +13,8 @@ from topology.check import check_map
 from topology.clustermap import ClusterMap, Range
 from topology.dts import write_dts
 from topology.errors import InputError
-from topology.layouts import make_map
 from topology.machine import Machine, Shape, emulated
+from topology.mapmaker import make_map
 from topology.q35 import place
 from topology.reader import read_dts
 from topology.separate import separate
@@ -76,7 +76,7 @@ def test_real_machines(tmp_path: Path) -> None:
 
 def test_channels() -> None:
     """each has the next PCI device at both ends, and a power of two with room for ports and kernels"""
-    what = load_plan(REDIS, sockets=3, cores=12, memory="8G")
+    what = load_plan(REDIS, sockets=3, cores=12, memory="8G", apart=True)
     made, _ = separate(what.cluster_map, what.machine)
     assert [(c.ends, c.ivshmem) for c in made.channels] == [((0, 1), (0x11, 0x11)), ((0, 2), (0x12, 0x11))]
     assert {c.memory for c in made.channels} == {Range(0, 32 * MIB)}, "12 ports of 1152 KiB, 2 MiB before and behind"
@@ -135,28 +135,28 @@ BROKEN = [
     ("cpu@1,1 {", "cpu@1 {", "cpu@1: its name"),
     ("reg = <1 1>", "reg = <1>", "cpu@1,1: 'reg' is not 2 cells"),
     ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@1,0 { device_type = \"cpu\"; reg = <1 0>", "cpu@1,0"),
-    ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@2,1 { device_type = \"cpu\"; reg = <2 1>", "cluster@1: its cores are of machines 1 and 2"),
-    ("cpu3: cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu3: cpu@3,1 { device_type = \"cpu\"; reg = <3 1>", "cpus: machines are numbered 0, 1, ...; no core is of machine 2"),
-    ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0 &cpu2>", "cluster@0: its cores are of machines 0 and 1"),
-    ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0>", "cpu@0,1: is in no cluster"),
+    ("cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu@2,1 { device_type = \"cpu\"; reg = <2 1>", "cluster@1: cpu@1,0 and cpu@2,1 are in different machines"),
+    ("cpu3: cpu@1,1 { device_type = \"cpu\"; reg = <1 1>", "cpu3: cpu@3,1 { device_type = \"cpu\"; reg = <3 1>", "cluster@1: cpu@1,0 and cpu@3,1 are in different machines"),
+    ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0 &cpu2>", "cpu@1,0: is in cluster@0 and in cluster@1"),
+    ("cpus = <&cpu0 &cpu1>", "cpus = <&cpu0>", "cpu@0,1 is in no cluster"),
     ("    clusters {", f"    {MEMORY}\n    clusters {{", "memory@0: of which of the machines?"),
     ("    clusters {", "    machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; };\n    clusters {", "machine: describes one machine"),
     ("    clusters {", '    distance-map { compatible = "numa-distance-map-v1"; distance-matrix = <0 0 10>; };\n    clusters {', "distance-map: describes one machine"),
-    ("modules = \"redis-server\";\n            devices;", "modules = \"redis-server\";", "clusters: no cluster of machine 1 has 'devices'"),
+    ("modules = \"redis-server\";\n            devices;", "modules = \"redis-server\";", "cluster map: no cluster on machine 1 has devices"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0x11>", "channel@0: 'ivshmem' is not made of groups of 2 cells"),
     ("ivshmem = <0x11 0x11>", "ivshmem = <0x11 0x11 0x12 0x12>", "channel@0: 'ivshmem' is not two PCI device numbers"),
-    ("ivshmem = <0x11 0x11>", "ivshmem = <0x11 0x20>", "channel@0: ivshmem 0x20 is not a PCI device number"),
-    ("ivshmem = <0x11 0x11>", "ivshmem = <0 0x11>", "channel@0: ivshmem 0x0 is not a PCI device number"),
+    ("ivshmem = <0x11 0x11>", "ivshmem = <0x11 0x20>", "channel@0: ivshmem 32 is no device number from 1 to 31"),
+    ("ivshmem = <0x11 0x11>", "ivshmem = <0 0x11>", "channel@0: ivshmem 0 is no device number from 1 to 31"),
     ("ivshmem = <0x11 0x11>", "colour = <1>; ivshmem = <0x11 0x11>", "channel@0: unknown property 'colour'"),
     ("ivshmem = <0x11 0x11>", "memory = <0 0 0 0x400000>; ivshmem = <0x11 0x11>", "channel@0: has 'memory' of one machine and 'ivshmem' of two"),
     ("ivshmem = <0x11 0x11>;", "", "channel@0: has no 'memory'"),
-    ("ivshmem = <0x11 0x11>;\n            size = <0x0 0x1000000>", "memory = <0x0 0x20000000 0x0 0x1000000>", "channel@0: joins machines 0 and 1, and has no 'ivshmem'"),
+    ("ivshmem = <0x11 0x11>;\n            size = <0x0 0x1000000>", "memory = <0x0 0x20000000 0x0 0x1000000>", "channel@0: cluster@0 and cluster@1 are in different machines, which have no memory in common"),
     ("size = <0x0 0x1000000>", "size = <0x1000000>", "channel@0: 'size' is not made of groups"),
-    ("size = <0x0 0x1000000>", "size = <0x0 0x1800000>", "channel@0: size 24 MiB is not a power of two"),
-    ("size = <0x0 0x1000000>", "size = <0x0 0x200000>", "channel@0: size 2 MiB is not a power of two from 4 MiB on"),
-    ("size = <0x0 0x1000000>", "size = <0x0 0x0>", "channel@0: size 0 B"),
-    ("size = <0x0 0x1000000>", "size = <0x0 0x400000>", "channel@0: memory 4 MiB has no room for 2 network ports"),
-    ("ends = <0 1>", "ends = <0 2>", "channel@0: ends in cluster 2"),
+    ("size = <0x0 0x1000000>", "size = <0x0 0x1800000>", "channel@0: size 0x1800000 is not a power of two"),
+    ("size = <0x0 0x1000000>", "size = <0x0 0x200000>", "channel@0: size 0x200000 is not a power of two of at least 4 MiB"),
+    ("size = <0x0 0x1000000>", "size = <0x0 0x0>", "channel@0: size 0x0 is not"),
+    ("size = <0x0 0x1000000>", "size = <0x0 0x400000>", "channel@0: has no room for the network port of"),
+    ("ends = <0 1>", "ends = <0 2>", "channel@0: there is no cluster 2"),
     ('program = "virtio-net";\n            cpu = <&cpu0>', 'program = "virtio-net";\n            cpu = <&cpu2>', "virtio-net@1"),
 ]  # fmt: skip
 
@@ -175,7 +175,7 @@ def test_network_elsewhere() -> None:
     """the driver of the NIC is on the machine that has one"""
     text = good().replace('modules = "redis-server";', 'modules = "redis-server", "virtio-net";')
     wrong = text.replace('program = "virtio-net";\n            cpu = <&cpu0>', 'program = "virtio-net";\n            cpu = <&cpu2>')
-    with pytest.raises(InputError, match="virtio-net@1: drives the NIC, which machine 0 has, and cluster@1 is of another"):
+    with pytest.raises(InputError, match="virtio-net@1: drives the NIC, but is not on machine 0"):
         check_map(read_dts(wrong))
 
 
@@ -183,7 +183,7 @@ def test_two_channels_in_one_place() -> None:
     """a PCI device is one channel's"""
     machine = emulated(Shape(3, 1, GIB))
     text = write_dts(separate(make_map(machine, "per-socket"), machine)[0])
-    with pytest.raises(InputError, match="channel@1: ivshmem 0x11 of machine 0 is channel@0's already"):
+    with pytest.raises(InputError, match="channel@1: ivshmem 17 of machine 0 is another channel's already"):
         check_map(read_dts(text.replace("ivshmem = <0x12 0x11>", "ivshmem = <0x11 0x11>")))
 
 

@@ -10,8 +10,8 @@ from topology import linux
 from topology.check import check_map
 from topology.errors import InputError
 from topology.hwloc import bitmap
-from topology.layouts import make_map
 from topology.machine import MemoryRange
+from topology.mapmaker import make_map
 from topology.sources import read_machine
 from topology.spans import format_spans, parse_spans
 from topology.units import GIB, MIB

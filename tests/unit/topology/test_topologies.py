@@ -18,9 +18,9 @@ from topology.check import check_map
 from topology.clustermap import Cluster, ClusterMap
 from topology.dts import write_dts
 from topology.errors import InputError
-from topology.layouts import make_map
 from topology.limits import MAX_CLUSTERS, MAX_CPUS
 from topology.machine import Machine
+from topology.mapmaker import make_map
 from topology.q35 import place
 from topology.reader import read_dts
 from topology.sources import read_machine

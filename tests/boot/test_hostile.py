@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that ask too much of their manager hold nobody up, and what they write arrives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from deploy.deployment import Load, Program
+from deploy.patience import Patience
+from tests.boot.machine import client, machine, servers, with_redis
+
+LINES = 2000  # as tests/programs/hostile.c has them
+NEWLINES = 40 * 952
+
+
+def hostile(cpu: int, *words: str) -> Program:
+    return Program("hostile", cpu, args=words, barrier=False, name=f"hostile-{words[0]}")
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("cpu", [1, 3], ids=["in the primary cluster", "in another one"])
+def test_writers(cpu: int) -> None:
+    """programs that write without end lose nothing, tear no line, and Redis answers meanwhile"""
+    programs = (hostile(cpu, "chatty"), hostile(cpu, "results"), hostile(cpu, "newlines"))
+    with machine(replace(with_redis(), programs=programs)) as run:
+        run.wait_serving()
+        for name in servers(run):
+            with client(run, name) as server:
+                for number in range(100):
+                    assert server.incr("meanwhile") == number + 1
+        run.wait_for(lambda: len(run.events.of("exit")) == len(programs), "the programs' ends", Patience(150))
+        assert all(event["status"] == 0 for event in run.events.of("exit"))
+        run.wait_for(lambda: run.console.count("last words") == len(programs), "the last words")
+        lines = re.findall(r"^\[hostile-chatty@\d+\] line (\d+) of 2000 \.* end\r?$", run.console, re.MULTILINE)
+        assert [int(number) for number in lines] == list(range(LINES))
+        assert len(re.findall(r"^\[hostile-newlines@\d+\] \r?$", run.console, re.MULTILINE)) == NEWLINES
+        results = [event["data"]["number"] for event in run.events.of("result")]
+        assert results == list(range(LINES))
+        assert not run.events.of("bad-line") and "messages are lost" not in run.console
+
+
+@pytest.mark.limit(150)
+def test_sent_requests() -> None:
+    """requests that are sent, not called, take nothing that others need: the barriers of a load open"""
+    what = replace(with_redis(shutdown="when-done"), programs=(hostile(0, "sends", "switch@0"),), load=Load(2, operations=1000))
+    with machine(what) as run:
+        run.wait_done()
+        assert run.events.of("done")[0]["status"] == 0
+        assert [event["status"] for event in run.events.of("exit") if str(event["app"]).startswith("hostile")] == [0]

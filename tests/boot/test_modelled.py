@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The emulator with a price list, against the points that the papers publish. Small runs; docs/modelled.md has larger ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy import qemu, side_by_side, sweep
+from deploy.bench import caches, ipc, mach, redis
+from deploy.bench.scale import Point, Request, machine as scale_machine, measure
+from deploy.cli import main
+from deploy.comparison import Comparison, accelerators, measure_once, settled, with_room
+from deploy.deployment import Program
+from deploy.expand import plan
+from deploy.modelled import run, validation
+from deploy.modelled.machine import MACHINES, ModelledMachine, load
+from deploy.patience import Patience
+from deploy.results import Result
+from deploy.turning import PAUSE_US
+from tests.boot.machine import PATIENCE, deployment, machine
+from topology.machine import default_memory
+
+needs_new = pytest.mark.skipif(qemu.version() < run.SINCE, reason="QEMU before 9.2")
+XEON = load("xeon-e5-2683v3")
+
+
+def points(lock: str, cores: list[int], delay: float, factor: float = 1.0, rounds: int = 512, **plugin: str) -> list[Point]:
+    request = Request(lock, cores, [delay], rounds, modelled=XEON, line_factor=factor, plugin=plugin)
+    return measure(request, run.mode(XEON), True, Patience(PATIENCE))
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_one_core() -> None:
+    """modelled machine: one core alone moves no lines, so that their costs change nothing"""
+    (plain,), (dear,) = points("clh", [1], 500.0), points("clh", [1], 500.0, factor=2.0)
+    assert dear.throughput == pytest.approx(plain.throughput, rel=0.01)
+    assert 1000 * plain.throughput == pytest.approx(0.718, rel=0.03)  # docs/modelled.md
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_queue() -> None:
+    """modelled machine: where one lock is full, half and double line costs bracket what it serves"""
+    cheap, plain, dear = (points("clh", [8], 500.0, factor)[0].throughput for factor in (0.5, 1.0, 2.0))
+    assert dear < 0.8 * plain < 0.8 * cheap
+    # Elphinstone 2016, 5.1.4: about 300 cycles a section within a socket, 323 the least that was seen.
+    assert 300 < 1 / plain < 400
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_collapse() -> None:
+    """modelled machine: under contention a ticket lock does less than a CLH lock, and fine-grained locks more"""
+    ticket, clh, fine = (points(lock, [12], 500.0)[0].throughput for lock in ("ticket", "clh", "fine"))
+    assert ticket < 0.7 * clh < 0.35 * fine
+
+
+@contextmanager
+def busy_host() -> Iterator[None]:
+    """More to do than the host has processors."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock,cores,plugin", [
+    ("clh", 2, {}), ("ticket", 8, {}), ("fine", 8, {}), ("clh", 16, {}), ("clh", 4, {"park": "off"}), ("mcs", 4, {"quantum": "100"}),
+])
+def test_same_digits(lock: str, cores: int, plugin: dict[str, str]) -> None:
+    """modelled machine: two runs agree in every digit, however busy the host is"""
+    first = points(lock, [cores], 500.0, **plugin)
+    with busy_host():
+        second = points(lock, [cores], 500.0, **plugin)
+    assert first == second
+    assert first[0].late == 0
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_quantum() -> None:
+    """modelled machine: how far cores in the kernel may be apart changes a point by less than 1 %; usually they are not"""
+    exact, fine, coarse = (points("clh", [8], 500.0, quantum=cycles)[0].throughput for cycles in ("", "10", "100"))
+    assert fine == pytest.approx(exact, rel=0.01)
+    assert coarse == pytest.approx(exact, rel=0.01)
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock,cores", [("clh", 8), ("ticket", 12)])
+def test_parking(lock: str, cores: int) -> None:
+    """modelled machine: cores that wait do so as if they went on spinning, to the cycle"""
+    parked, spinning = (points(lock, [cores], 500.0, park=park)[0] for park in ("on", "off"))
+    assert parked.time == spinning.time
+    # Programs count their own round trips, and may be 2,000 cycles apart.
+    assert abs(parked.total("rounds") - spinning.total("rounds")) <= cores
+    assert sum(core["instructions"] for core in parked.per_core) < sum(core["instructions"] for core in spinning.per_core)
+
+
+SLEEPS, SLEEP_US = 4, 3000
+
+
+def sleep(core: int) -> str:
+    """What the console says of a program that sleeps, on a machine that does nothing else, up to its last sleep."""
+    program = Program("sleep", core, args=(str(SLEEPS), str(SLEEP_US)), barrier=False)
+    target = plan(deployment(1, 2, network=False, programs=(program,)))
+    with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+        booted.wait_for(lambda: len(slept(booted.console)) == SLEEPS, "the last sleep")
+        return booted.console[: booted.console.rindex("slept:")] + booted.console[booted.console.rindex("slept:") :].splitlines()[0]
+
+
+def slept(console: str) -> list[tuple[int, int]]:
+    return [(int(clock), int(counter)) for clock, counter in re.findall(r"slept: clock (\d+) counter (\d+)\n", console + "\n")]
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("core", [0, 1])
+def test_sleep(core: int) -> None:
+    """modelled machine: timers and idle time go by the model, the counter with them, and take none of the host's time into it"""
+    first = sleep(core)
+    with busy_host():
+        assert sleep(core) == first
+    for clock, counter in slept(first):
+        assert 0 <= clock - 1000 * SLEEP_US < 20_000  # ns; to enter the kernel, the interrupt, and back
+        assert counter == pytest.approx(clock * XEON.ghz, rel=0.001)
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("sockets, cores, network", [(1, 1, False), (2, 2, True)])
+def test_power_off(sockets: int, cores: int, network: bool) -> None:
+    """modelled machine: one whose programs have all ended, the last of them a moment after it slept, switches itself off"""
+    program = Program("sleep", sockets * cores - 1, args=("2", str(SLEEP_US)))
+    target = plan(deployment(sockets, cores, network=network, shutdown="when-done", programs=(program,)))
+    with run.marks(XEON, target) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+        booted.wait_done()
+        assert booted.status == qemu.EXIT_SUCCESS and len(slept(booted.console)) == 2
+
+
+@needs_new
+@pytest.mark.limit(600)
+def test_validation() -> None:
+    """modelled machine: the lock's service time within a socket is the paper's within 10 %, as bench validate finds it"""
+    row = next(validation.paper_rows(XEON, 256))
+    assert row.reference == 358 and row.error is not None and abs(row.error) < 0.1
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_table1(tmp_path: Path, factor: float) -> None:
+    """modelled machine: a program that measures latencies finds each price of the machine file, at every distance"""
+    found = caches.measure(small(tmp_path), Patience(PATIENCE), factor)
+    assert len(found) == 12
+    for one in found:
+        assert one.cycles == pytest.approx(one.cell.price(XEON, factor), abs=0.02), one.cell
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_section(tmp_path: Path) -> None:
+    """modelled machine: programs that share a ticket lock wait for its sections, and for its line"""
+    def rounds(section: int, delay: float, cores: int) -> float:
+        request = Request("clh", [cores], [delay], 256, modelled=small(tmp_path), section=section, plugin={"program_quantum": "0"})
+        (point,) = measure(request, run.mode(XEON), True, Patience(PATIENCE))
+        return point.time / point.total("rounds")
+
+    assert rounds(1600, 16.0, 1) == pytest.approx(1600 + 16 + 40, abs=40)
+    line = rounds(1600, 16.0, 4) - 1600  # all wait in turn: the section, and what moves between two of them
+    assert 215 < line < 1000
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_speed() -> None:
+    """modelled machine: bench validate measures how many instructions a second of the host's time emulates"""
+    (row, _) = validation.speed_rows(load("xeon-e5-2683v3"), 128, lambda request: points("clh", [2], request.delays[0], rounds=request.rounds // 14))
+    assert row.not_run or (row.modelled and row.modelled > 1e5)
+
+
+def small(tmp_path: Path) -> ModelledMachine:
+    """The papers' Xeon with two cores a socket."""
+    text = (MACHINES / "xeon-e5-2683v3.toml").read_text()
+    path = tmp_path / "small.toml"
+    path.write_text(text.replace("\ncores_per_cluster = 14\n", "\ncores_per_cluster = 2\n"))
+    return load(str(path))
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_ipc() -> None:
+    """modelled machine: bench ipc measures its cycles, the same in each run, and a lock costs some"""
+    none, clh, again = (ipc.measure(lock, run.mode(XEON), 50, Patience(PATIENCE), XEON) for lock in ("none", "clh", "clh"))
+    assert clh == again
+    assert clh.unit == "cycles" and clh.to_json()["modelled"]["machine"] == XEON.name
+    assert 1.0 < clh.spread[ipc.ONE_WAY].median / none.spread[ipc.ONE_WAY].median < 1.2
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_mach(tmp_path: Path) -> None:
+    """modelled machine: the Mach study's messages take longer where lines cost double, and the counts add up"""
+    modelled = small(tmp_path)
+    plain, dear = (
+        mach.measure(
+            "clh", 4, mach.Work.messages(4, 50), run.mode(modelled), True, Patience(PATIENCE), modelled=modelled, line_factor=factor
+        ) for factor in (1.0, 2.0)
+    )
+    assert dear.time > plain.time
+    assert (plain.clock, plain.operations) == ("modelled", 200)
+    assert plain.to_json()["modelled"]["machine"] == modelled.name
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_redis(tmp_path: Path) -> None:
+    """modelled machine: bench redis tells kernel, program and idle time of each core apart"""
+    request = redis.Request(["clh"], [2], records=20, operations=20, clients=1, patience=Patience(PATIENCE), modelled=small(tmp_path))
+    (job,) = request.jobs()
+    point = redis.measure(job, run.mode(request.modelled), True)
+    assert point.clock == "modelled" and point.to_json()["modelled"]["machine"] == XEON.name
+    for core in point.cores:
+        assert 0 < core.kernel < core.busy < core.cycles
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """modelled machine: `run` names it beside what it reports, and says that a client outside is not modelled"""
+    small(tmp_path)
+    path = tmp_path / "two.toml"
+    path.write_text('network = false\n[[program]]\nprogram = "sleep"\ncpu = 0\nargs = ["1", "1000"]\n')
+    written = tmp_path / "result.json"
+    assert main(["run", str(path), "--machine", str(tmp_path / "small.toml"), "--json", str(written)]) == 0
+    said = capsys.readouterr().out
+    assert "prices assumed" in said and "What comes from outside is not modelled" in said
+    assert json.loads(written.read_text())["modelled"]["machine"] == XEON.name
+
+
+def small_job(tmp_path: Path, **given: Any) -> Comparison:
+    modelled = small(tmp_path)
+    return settled(Comparison(
+        shape=with_room(modelled.shape(modelled.cores, default_memory(2)), None, 20, 1), records=20, operations=20, clients=1,
+        patience=Patience(PATIENCE), modelled=modelled, **given,
+    ))
+
+
+def run_of(job: Comparison) -> Result:
+    accel, _ = accelerators(job, "auto", False)
+    return measure_once(job, accel, "per-socket", "c", lambda event: None)
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_compare(tmp_path: Path) -> None:
+    """Redis under YCSB on a modelled machine: two runs agree in every figure, however busy the host is, and other line costs change them"""
+    job = small_job(tmp_path)
+    first = run_of(job)
+    with busy_host():
+        second = run_of(job)
+    other = run_of(replace(job, line_factor=2.0))
+    assert first.metrics == second.metrics and first.per_core == second.per_core
+    assert first.modelled and job.modelled and first.modelled["machine"] == job.modelled.name
+    assert other.metrics["ops_per_s"] < first.metrics["ops_per_s"]
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_sweep(tmp_path: Path) -> None:
+    """modelled machine: runs side by side, on processors of their own, give the digits of runs one after the other"""
+    job = small_job(tmp_path)
+    accel, _ = accelerators(job, "auto", False)
+    calls = [call for call in sweep.calls(job, accel, quick=True) if call.function is sweep.run_once and not call.arguments[4]]
+    per_socket, spanning, *pausing = side_by_side.run(calls, 2)
+    alone = run_of(job)
+    assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core, alone.modelled)
+    assert spanning.layout == "spanning" and spanning.metrics["ops_per_s"] > 0
+    assert per_socket.observed == alone.observed and per_socket.observed.entries > per_socket.observed.operations
+    for calm, busy in zip(pausing, (per_socket, spanning), strict=True):
+        assert calm.layout == busy.layout and calm.metrics["operations"] == busy.metrics["operations"] / 2
+        assert calm.metrics["seconds"] > 10 * PAUSE_US * 1e-6 / 2  # ten operations of each client, each after its pause
+        assert calm.metrics["mean_us"] < PAUSE_US / 2  # of which none has the pause in it
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_functional_boot(tmp_path: Path) -> None:
+    """modelled machine: what is measured is the same within 5 %, whether the boot was priced or only executed"""
+    job = small_job(tmp_path, plugin={})
+    functional, priced = run_of(job), run_of(replace(job, plugin={"priced": ""}))
+    for metric in ("ops_per_s", "p50_us"):
+        assert functional.metrics[metric] == pytest.approx(priced.metrics[metric], rel=0.05)  # of some dozens of operations
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_phases() -> None:
+    """modelled machine: memory is modelled between the marks that begin and end the priced phase, and nowhere else"""
+    target = scale_machine(Request("clh", [2], [500.0, 500.0], 512, modelled=XEON), "instructions")
+    for priced, wanted in (("", (True, True, True, True)), ("0", (True, True, True, True)), ("1-2", (False, True, False, True))):
+        with run.marks(XEON, target, priced=priced or None) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+            booted.wait_done()
+            lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
+        assert [line["marker"] for line in lines] == [1, 2, 1, 2]
+        accesses = [0, *(sum(line["accesses"]) for line in lines)]
+        found = [after - before for before, after in pairwise(accesses)]
+        assert tuple(count > 500 for count in found) == wanted, found  # a phase ends when all cores have left their blocks
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_fetches() -> None:
+    """modelled machine: each line of code is fetched once where the code fits L1, and not outside the priced phase"""
+    target = scale_machine(Request("clh", [1], [500.0, 500.0], 512, modelled=XEON), "instructions")
+    with run.marks(XEON, target, priced="1-2") as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+        booted.wait_done()
+        before, first, again, second = (json.loads(line)["fetches"][0] for line in marks.file.read_text().splitlines())
+    assert before == 0
+    assert 30 < first < 300  # of L1's 512 lines: the pair, and the kernel's fast path from and to both
+    assert first <= again <= second <= first + 2  # what leads to the second stretch's own ends is new

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lock statistics of the modelled machine, beside those of kernels that count for themselves."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from deploy.bench.lines import Lines, measure_lines
+from deploy.bench.scale import Request
+from deploy.modelled.machine import load
+from deploy.patience import Patience
+from tests.boot.machine import PATIENCE
+from tests.boot.test_modelled import needs_new, points
+
+XEON = load("xeon-e5-2683v3")
+
+
+@cache
+def watched(lock: str, cores: int, statistics: bool = False) -> Lines:
+    request = Request(lock, [cores], [500.0], 256, statistics=statistics, modelled=XEON)
+    found, = measure_lines(request, Patience(PATIENCE))
+    return found
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_unreported() -> None:
+    """lock statistics, modelled: a point is the same to the digit where accesses of XSAVE are reported one by one, and made by the plugin"""
+    assert points("clh", [4], 500.0, rounds=256) == [watched("clh", 4).point]
+
+
+@needs_new
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket"])
+def test_beside_counting(lock: str) -> None:
+    """lock statistics, modelled: grabs are what a counting kernel counts, conflicts but for waits without a turn; counting prolongs the hold"""
+    counting, plain = watched(lock, 4, statistics=True), watched(lock, 4)
+    big, = counting.locks
+    # The program reads the kernel's counters of each core a little before and after the marks.
+    assert big.grabs == pytest.approx(counting.point.total("grabs"), abs=12)
+    counted = counting.point.total("conflicts")  # those that took a turn of the waiting loop
+    assert counted - 12 <= big.conflicts <= 1.05 * counted + 12
+    bare, = plain.locks
+    assert bare.name == "kernel"
+    assert bare.grabs == pytest.approx(plain.point.entries, rel=0.03)
+    assert bare.hold / bare.grabs < big.hold / big.grabs
+    assert bare.handovers <= bare.grabs and bare.conflicts > 0.2 * bare.grabs
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_hold() -> None:
+    """lock statistics, modelled: how long one core holds the lock, by kind of entry"""
+    lock, = watched("clh", 1).locks
+    assert lock.hold / lock.grabs == pytest.approx(180, rel=0.03)
+    assert lock.conflicts == lock.handovers == lock.lock_moves == 0
+    kinds = {kind.name: kind for kind in watched("clh", 1).kinds}
+    assert {"CALL", "REPLY_RECV"} <= kinds.keys()
+    assert kinds["CALL"].hold / kinds["CALL"].grabs == pytest.approx(161, rel=0.03)
+    assert kinds["CALL"].entries == pytest.approx(kinds["REPLY_RECV"].entries, abs=2)
+    assert sum(kind.grabs for kind in kinds.values()) == lock.grabs
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_fine() -> None:
+    """lock statistics, modelled: an entry under fine takes five locks, its core's side among them, and meets nobody"""
+    found = watched("fine", 4)
+    call = next(kind for kind in found.kinds if kind.name == "CALL")
+    assert call.grabs == pytest.approx(5 * call.entries, abs=20)  # some have begun before the mark
+    assert call.conflicts == 0
+    sides = [lock for lock in found.locks if "struct cpu" in lock.name]
+    assert len(sides) >= 4

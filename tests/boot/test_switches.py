@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A switch on each socket: everybody reaches everybody, and one that ends takes only its own users with it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from deploy.boot import Run
+from deploy.deployment import Load
+from deploy.expand import Plan, plan
+from tests.boot import gdb
+from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.test_ended import PATIENCE, is_over
+from topology.clustermap import Application
+
+LAYOUTS = ["per-socket", "spanning"]
+
+
+def switches(what: Plan) -> list[Application]:
+    return [app for app in what.cluster_map.applications if app.role == "switch"]
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_clients_across(layout: str) -> None:
+    """clients on each socket use a Redis of the other one, and lose no operation"""
+    load = Load(clients=2, records=300, operations=300)
+    what = plan(with_redis(2, 4, layout, shutdown="when-done", load=load))
+    assert [app.cpu for app in switches(what)] == [0, 4]
+    apps = what.cluster_map.applications
+    instances = [app for app in apps if app.program == "redis-server"]
+    own = {app.name: app for app in instances}
+    for app in apps:  # each client's server becomes that of the other socket
+        if app.program == "ycsb":
+            (name,) = app.awaits
+            other = instances[(instances.index(own[name]) + len(instances) // 2) % len(instances)]
+            assert other.switch != app.switch and other.ipv4
+            app.args[app.args.index("--host") + 1] = other.ipv4
+            app.args[app.args.index("--await") + 1] = other.name
+            app.awaits = [other.name]
+    with machine(what) as run:
+        run.wait_done()
+        assert run.events.of("done")[0]["status"] == 0
+        results = [e.data["data"] for e in run.events.of("result") if e.data["data"].get("event") == "ycsb"]
+        assert len(results) == len(instances) * load.clients
+        assert not run.events.of("fault") and not run.events.of("failed")
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    what = with_redis(2, 4, request.param)
+    assert what.redis
+    args = (*what.redis.args, "--enable-debug-command", "yes")
+    with machine(replace(what, redis=replace(what.redis, args=args))) as running:
+        running.wait_serving()
+        yield running
+
+
+def test_all_answer(run: Run) -> None:
+    """each Redis answers from outside, with values longer than its port's rings"""
+    for name in servers(run):
+        with client(run, name) as server:
+            value = name.encode() * 100_000
+            assert server.set("key", value) and server.get("key") == value
+    assert_no_fault(run)
+
+
+def test_an_instance_ends(run: Run) -> None:
+    """a waiting client of an instance behind the lower switch is reset, and so is a new one; its neighbour serves on"""
+    name, other = servers(run)[-2:]
+    with waiting_client(run, name) as waiting:
+        with socket.create_connection(run.address(name), PATIENCE) as last:
+            last.sendall(b"DEBUG SEGFAULT\r\n")
+            run.wait_event("fault", app=name)
+            assert is_over(waiting), "the client still waits for its answer"
+            assert is_over(last)
+    assert refused(run, name)
+    with client(run, other) as server:
+        assert server.ping()
+
+
+def refused(run: Run, name: str) -> bool:
+    """A new client hears that nobody is there."""
+    try:
+        connection = socket.create_connection(run.address(name), PATIENCE)
+    except ConnectionError:
+        return True
+    with connection:  # the emulator has accepted it before it knew
+        return is_over(connection)
+
+
+@contextmanager
+def waiting_client(run: Run, name: str) -> Iterator[socket.socket]:
+    """One whose answer never comes."""
+    with socket.create_connection(run.address(name), PATIENCE) as waiting:
+        waiting.sendall(b"BLPOP nothing 0\r\n")
+        with client(run, name) as server:
+            while not server.info("clients")["blocked_clients"]:
+                pass
+        yield waiting
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_lower_switch_ends(layout: str) -> None:
+    """new clients of the instances behind it are reset at once; all others are served"""
+    what = plan(with_redis(2, 4, layout))
+    lower = switches(what)[1]
+    lower.program, lower.args = "crash", ["null"]  # in its place
+    home = what.cluster_map.cluster_of(lower.cpu)
+    assert home
+    home.modules.append("crash")
+    with machine(what) as run:
+        run.wait_serving()
+        run.wait_event("fault", app=lower.name)
+        behind = [name for name in servers(run) if run.plan.application(name).switch == lower.name]
+        assert len(behind) == 3
+        for name in servers(run):
+            if name in behind:
+                assert refused(run, name)
+            else:
+                with client(run, name) as server:
+                    assert server.set("key", b"value" * 10_000)
+
+
+@pytest.mark.limit(200)
+def test_the_cluster_of_a_lower_switch_is_lost() -> None:
+    """clients that wait for instances behind it are reset, new ones too; all others are served"""
+    with machine(with_redis(2, 4), gdb_port=gdb.free_port()) as run:
+        debugger = gdb.Debugger(run.options.gdb_port)
+        debugger.go_on()
+        run.wait_serving()
+        lower = switches(run.plan)[1]
+        behind = [name for name in servers(run) if run.plan.application(name).switch == lower.name]
+        others = [name for name in servers(run) if name not in behind]
+        with waiting_client(run, behind[0]) as waiting, waiting_client(run, others[0]) as patient:
+            debugger.make_kernel_fault(lower.cpu)
+            run.wait_event("cluster-lost", cluster=1)
+            assert is_over(waiting), "the client still waits for its answer"
+            for name in behind:
+                assert refused(run, name)
+            for name in others:
+                with client(run, name) as server:
+                    assert server.set("key", b"value" * 10_000) and server.rpush("nothing", "something")
+            assert patient.recv(100).startswith(b"*2")

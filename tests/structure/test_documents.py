@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""README, CONTRIBUTING and docs/: links lead somewhere, commands are real ones, made pages are up to date, the site is whole."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from deploy import cli
+from deploy.documents import __main__ as documents
+from deploy.documents import pictures, site
+from deploy.paths import ROOT
+
+PAGES = sorted([*(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+TOP = typer.main.get_command(cli.make_app())
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file a command makes
+FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
+
+# Words in whose place readers write their own; files that they have. README has none: it can be pasted.
+OWN = {
+    "DEPLOYMENT": "deploy/deployments/redis.toml", "FILE": "deploy/deployments/redis.toml", "FILE.toml": "deploy/deployments/redis.toml",
+    "NAME": "redis", "RESULTS.json": "results.json", "S": "10", "N": "1", "DIR": "build/corpus", "WORD": "clh", "URI": "qemu:///system",
+}  # fmt: skip
+OWN_FILES = {"machine.xml", "epyc.xml", "my-map.dts", "lstopo.xml", "mine.toml", "results.json", "map.dts", "part.c", "scale.json", "FILE.json",
+             "FILE.dts", "a.json", "b.json", "MAP.dts", "per-socket.log", "spanning.log", "per-socket.iso", "spanning.iso", "x.json"}  # fmt: skip
+# Pages of an example that a test of its own builds: its regime, or its layout, is in no list here.
+WITH_OWN = {"docs/adding-a-lock.md", "docs/adding-a-layout.md", "docs/tutorial.md"}
+SECONDS = ("topology", "plan", "model predict", "completion", "man")  # commands that are run here, where they name no file of a reader's
+
+
+@dataclass(frozen=True)
+class Line:
+    page: str
+    text: str
+    words: tuple[str, ...]  # behind ./skerry
+    typed: bool  # in a block that is shown to be typed
+
+
+def fenced(text: str) -> Iterator[str]:
+    """Lines of blocks that are shown to be typed."""
+    for language, block in FENCE.findall(text):
+        if language in ("", "sh", "console"):
+            yield from block.replace("\\\n", " ").splitlines()
+
+
+def inline(text: str) -> Iterator[str]:
+    yield from re.findall(r"`(\./skerry [^`\n]+)`", FENCE.sub("", text))
+
+
+def lines(page: Path) -> Iterator[Line]:
+    text, name = page.read_text(), page.relative_to(ROOT).as_posix()
+    for shown, typed in (*((line, True) for line in fenced(text)), *((line, False) for line in inline(text))):
+        for part in re.split(r"\s*(?:;|&&|\|(?=\s))\s*", re.sub(r"(^|\s)#.*", "", shown.replace("\\|", "|"))):
+            part = part.removeprefix("sudo ").removeprefix("nice ").strip()
+            if part.startswith("./skerry ") and "COMMAND" not in part and "…" not in part:
+                yield Line(name, shown, tuple(shlex.split(part)[1:]), typed)
+
+
+ALL = [line for page in PAGES for line in lines(page)]
+
+
+def leaf(words: tuple[str, ...]) -> tuple[str, click.Command, tuple[str, ...]]:
+    """The command that a line calls, by its whole name, and its arguments."""
+    command: click.Command = TOP
+    name: list[str] = []
+    while isinstance(command, click.Group) and len(name) < len(words) and not words[len(name)].startswith("-"):
+        name.append(words[len(name)])
+        assert name[-1] in command.commands, f"no command {' '.join(name)}"
+        command = command.commands[name[-1]]
+    return " ".join(name), command, words[len(name) :]
+
+
+def is_usage(line: Line) -> bool:
+    """A list of what may be said, not a command: [--regime clh], acpi|cpio."""
+    return any(word.startswith("[") or "|" in word for word in line.words)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commands(name: str) -> None:
+    """every ./skerry command of a page is one that the command line takes, with its options and their values"""
+    wrong = []
+    for line in ALL:
+        if line.page != name or is_usage(line):
+            continue
+        try:
+            path, command, rest = leaf(line.words)
+            if isinstance(command, click.Group):  # `./skerry bench --help`, or a family of commands by its name
+                assert set(rest) <= {"--help", "--version", "-h"}, f"{path} {rest}: no such command"
+            elif rest and not command.context_settings.get("ignore_unknown_options"):
+                own = {} if name == "README.md" else OWN
+                command.make_context(path, [own.get(word, word) for word in rest if word not in ("--help", "-h")]).close()
+        except (click.ClickException, AssertionError) as error:
+            bare = isinstance(error, click.MissingParameter) and name != "README.md"  # `./skerry cc`: the command, by its name
+            if not bare:
+                wrong.append(f"{line.text}: {error.format_message() if isinstance(error, click.ClickException) else error}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files(name: str) -> None:
+    """every file that a command of a page names is in the tree, or made by a command of that page, or said to be the reader's"""
+    mine = [line for line in ALL if line.page == name]
+    made = {word for line in mine for option, word in zip(line.words, line.words[1:]) if option in WRITES}
+    own = set() if name == "README.md" else OWN_FILES | set(OWN)
+    named = {word for line in mine if not is_usage(line) for word in line.words if FILE.fullmatch(word)}
+    gone = [word for word in sorted(named - made - own) if not (ROOT / word).exists()]
+    assert not gone, gone
+
+
+def test_scripts() -> None:
+    """modules that pages run by name are there"""
+    wrong = []
+    for page in PAGES:
+        for module in re.findall(r"python -m ([\w.]+)", page.read_text()):
+            path = ROOT / module.replace(".", "/")
+            if not (path / "__main__.py").is_file() and not path.with_suffix(".py").is_file() and module != "pytest":
+                wrong.append(f"{page.name}: {module}")
+    assert not wrong, wrong
+
+
+def quick() -> list[tuple[str, ...]]:
+    found = []
+    for line in ALL:
+        if is_usage(line) or not line.typed or set(line.words) & (OWN_FILES | set(OWN)) or any(":/" in word for word in line.words):
+            continue
+        name, command, _ = leaf(line.words)
+        if name in SECONDS and not isinstance(command, click.Group) and line.page not in WITH_OWN | {"docs/generated/cli.md"}:
+            found.append(line.words)
+    return sorted(set(found))
+
+
+def test_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """commands of pages that end at once do, with status 0"""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    found = quick()
+    assert len(found) >= 6
+    for words in found:
+        try:
+            status = cli.main(list(words))
+        except SystemExit as end:  # a page without a complete line
+            status = int(end.code or 0)
+        assert status == 0, (words, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links(name: str) -> None:
+    """every link of a page leads to a file, and to a heading that it has"""
+    page, wrong = ROOT / name, []
+    for mark, _, to, part in site.LINK.findall(FENCE.sub("", page.read_text())):
+        if ":" in to:
+            continue
+        aim = (page.parent / to).resolve()
+        if not aim.exists():
+            wrong.append(f"{to}: no such file")
+        elif part and aim.suffix == ".md" and part[1:] not in anchors(aim):
+            wrong.append(f"{to}{part}: no such heading")
+    assert not wrong, wrong
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them."""
+    heads = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+MADE = documents.made()
+
+
+@pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
+def test_made(path: Path) -> None:
+    """pages and pictures that are made are up to date"""
+    text = MADE[path]()
+    assert path.is_file() and path.read_text() == text, f"{path.relative_to(ROOT)} is out of date: {documents.COMMAND} writes it anew"
+    if path.suffix == ".svg":
+        assert xml.fromstring(text).find("{http://www.w3.org/2000/svg}desc") is not None
+
+
+def test_readme_table() -> None:
+    """README's table of the result is that of the recorded run, as its picture"""
+    assert pictures.table() in (ROOT / "README.md").read_text(), f"{documents.COMMAND} --record FILE prints the table"
+
+
+def test_index() -> None:
+    """the index has every page of docs/ once, README and its kin, by what a reader wants"""
+    groups = site.structure((ROOT / "docs/index.md").read_text())
+    assert list(groups) == ["Tutorial", "How to", "Reference", "Explanation"]
+    listed = [to for pages in groups.values() for _, to in pages]
+    assert len(listed) == len(set(listed))
+    there = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} - {"index.md"}
+    assert set(listed) == there | {f"../{name}" for name in site.OUTSIDE}, set(listed) ^ there
+
+
+def test_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what the site is made of has no link that leads out of it, and loads nothing from the network"""
+    monkeypatch.setattr(site, "STAGE", tmp_path)
+    assert site.stage() == len([page for page in PAGES if not page.is_relative_to(ROOT / "examples")])
+    config = site._config(tmp_path / "site")
+    listed = [to for group in config["nav"][1:] for pages in group.values() for page in pages for to in page.values()]
+    assert all((tmp_path / "docs" / to).is_file() for to in listed)
+    assert config["theme"]["font"] is False and "offline" in config["plugins"]
+    assert (tmp_path / "docs" / site.SHIM).is_file() and config["extra"]["polyfills"] == [site.SHIM]
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "a.html").write_text('<script src="scripts/x.js"></script><a href="https://example.org">')
+    assert site._loads_something(bad) == ""
+    (bad / "b.html").write_text('<link rel="stylesheet" href="https://example.org/x.css">')
+    assert site._loads_something(bad) == "b.html: https://example.org/x.css"
+    json.dumps(config)
+    for page in (tmp_path / "docs").rglob("*.md"):
+        for _, _, to, _ in site.LINK.findall(FENCE.sub("", page.read_text())):
+            assert ":" in to or (page.parent / to).resolve().is_relative_to((tmp_path / "docs").resolve()), f"{page.name}: {to}"
+            assert ":" in to or (page.parent / to).exists(), f"{page.name}: {to}"

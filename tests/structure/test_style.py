@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every file is as .editorconfig says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from deploy.paths import ROOT
+from tests.structure import tree
+from tests.structure.test_text import texts
+
+KNOWN = {"charset", "end_of_line", "insert_final_newline", "trim_trailing_whitespace", "indent_style", "indent_size", "tab_width",
+         "max_line_length"}  # fmt: skip
+BLANKS = re.compile(r" +[^ */]")  # where a statement begins; blanks also align what continues a line
+
+
+def pattern(glob: str) -> re.Pattern[str]:
+    """A section's heading as a regular expression for paths."""
+    kinds = {"**": ".*", "*": "[^/]*", "{": "(?:", "}": ")", ",": "|"}
+    made = "".join(kinds.get(part) or re.escape(part) for part in re.findall(r"\*\*|[*{},]|[^*{},]+", glob))
+    return re.compile(made if "/" in glob else f"(?:.*/)?{made}")
+
+
+def sections() -> list[tuple[re.Pattern[str], dict[str, str]]]:
+    found: list[tuple[re.Pattern[str], dict[str, str]]] = []
+    for line in (ROOT / ".editorconfig").read_text().splitlines():
+        if heading := re.fullmatch(r"\[(.*)\]", line):
+            found.append((pattern(heading[1]), {}))
+        elif found and line and not line.startswith("#"):
+            key, _, value = line.partition(" = ")
+            assert key in KNOWN and value, line
+            found[-1][1][key] = value
+    return found
+
+
+SECTIONS = sections()
+
+
+def properties(path: Path) -> dict[str, str]:
+    """What holds for a file: later sections take precedence."""
+    found: dict[str, str] = {}
+    for glob, said in SECTIONS:
+        if glob.fullmatch(path.as_posix()):
+            found |= said
+    return found
+
+
+def mistakes(data: bytes, wanted: dict[str, str]) -> list[str]:
+    text = data.decode(wanted["charset"])
+    found = ["carriage returns"] if "\r" in text else []
+    if text and (not text.endswith("\n") or text.endswith("\n\n")):
+        found.append("does not end with one newline")
+    limit = wanted.get("max_line_length", "off")
+    before = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if wanted["trim_trailing_whitespace"] == "true" and line != line.rstrip():
+            found.append(f"{number}: blanks at the end")
+        if wanted["indent_style"] == "tab" and BLANKS.match(line) and before.endswith(("{", ";", "}")):
+            found.append(f"{number}: blanks that indent")
+        before = line
+        if wanted["indent_style"] == "space" and line.startswith("\t"):
+            found.append(f"{number}: a tab that indents")
+        if limit != "off" and (length := len(line.expandtabs(int(wanted.get("tab_width", 8))))) > int(limit):
+            found.append(f"{number}: {length} columns are more than {limit}")
+    return found
+
+
+def test_editorconfig() -> None:
+    """indentation, line ends, final newlines and lengths are as .editorconfig says"""
+    wrong = [f"{path}: {mistake}" for path in texts() for mistake in mistakes((ROOT / path).read_bytes(), properties(path))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_sections() -> None:
+    """a file gets the properties of the last section that fits"""
+    assert properties(Path("cluster-kernel/core/cap.c"))["indent_style"] == "tab"
+    assert properties(Path("apps/libc/meson.build"))["indent_size"] == "2"
+    assert properties(Path("tests/unit/topology/test_check.py"))["max_line_length"] == "off"
+    assert properties(Path("deploy/cli.py"))["max_line_length"] == "160"
+    assert properties(Path("skerry"))["indent_style"] == "tab"
+
+
+def test_mistakes() -> None:
+    """each kind of deviation is seen"""
+    wanted = properties(Path("cluster-kernel/core/cap.c"))
+    for text in (b"int x; \n", b"int x;", b"int x;\n\n", b"int x;\r\n", b"x" * 161 + b"\n", b"\t" * 20 + b"x\n", b"{\n    x;\n"):
+        assert mistakes(text, wanted), text
+    assert mistakes(b"\tx = 1\n", properties(Path("deploy/cli.py")))
+    assert not mistakes(b"\tint x;\n", wanted)
+
+
+def test_clang_format() -> None:
+    """.clang-format indents as .editorconfig says, and breaks lines before its limit"""
+    said = dict(line.split(": ", 1) for line in (ROOT / ".clang-format").read_text().splitlines() if ": " in line and not line.startswith("#"))
+    wanted = properties(Path("cluster-kernel/core/cap.c"))
+    assert wanted["indent_style"] == "tab" and said["UseTab"] == "ForContinuationAndIndentation"
+    assert said["TabWidth"] == said["IndentWidth"] == wanted["tab_width"]
+    assert int(said["ColumnLimit"]) <= int(wanted["max_line_length"])

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry cc` takes what configure scripts and Makefiles give to a compiler."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.paths import BUILD
+from deploy.setup import needs
+
+WRAPPER = BUILD / needs.WRAPPER
+SYSROOT = WRAPPER.parent / "sysroot"
+
+# Functions of the layer, lwIP, the socket layer and musl, as a program may have them too.
+OWN_NAMES = """
+#include <stdio.h>
+#include <stdlib.h>
+static int calls;
+int stream_write(void) { return 1; }
+int event_wait(void) { return 2; }
+int file_init(void) { return 3; }
+int tcp_connect(void) { return 4; }
+int heap_map(void) { return 5; }
+void *malloc(size_t size) { calls++; return (void *)(size * 0); }
+void free(void *block) { calls += block != 0; }
+int main(void) { return stream_write() + event_wait() + file_init() + tcp_connect() + heap_map() + (malloc(1) != 0); }
+"""
+
+
+def cc(folder: Path, *words: str, check: bool = True, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([WRAPPER, *words], cwd=folder, input=text, capture_output=True, text=True)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "part.c").write_text("int part(void) { return 7; }\n")
+    (tmp_path / "main.txt").write_text("#include <stdio.h>\nint part(void);\nint main(void) { return puts(\"here\") < 0 || part() != 7; }\n")
+    return tmp_path
+
+
+def test_queue(folder: Path) -> None:
+    """skerry cc: <sys/queue.h>, which musl lacks and many programs include, is there"""
+    text = "#include <stddef.h>\n#include <sys/queue.h>\nstruct one { STAILQ_ENTRY(one) next; };\nSTAILQ_HEAD(all, one) all = STAILQ_HEAD_INITIALIZER(all);\n"
+    cc(folder, "-c", "-x", "c", "-o", "queue.o", "-", text=text)
+
+
+def test_compiles_and_links(folder: Path) -> None:
+    """skerry cc: languages, libraries, response files, dependency files and position-independent objects link to one static program"""
+    cc(folder, "-c", "-O2", "-fPIC", "-MD", "-MP", "-MF", "part.d", "part.c")
+    assert (folder / "part.d").read_text().startswith("part.o: part.c")
+    subprocess.run(["ar", "crs", "libpart.a", "part.o"], cwd=folder, check=True)
+    (folder / "rest").write_text("-L. -lpart -lm -lpthread -lrt -ldl -lc\n")
+    traced = cc(folder, "-pie", "-fPIE", "-static", "-pthread", "-rdynamic", "-x", "c", "main.txt", "-x", "none", "-o", "all",
+                "-Wl,-t,-z,now", "@rest")  # fmt: skip
+    libraries = [Path(line) for line in traced.stdout.splitlines() if line.startswith("/") and line.endswith(".a")]
+    compiler = Path(cc(folder, "-print-libgcc-file-name").stdout.strip()).parent
+    assert libraries and {path.resolve().parent for path in libraries} <= {SYSROOT / "lib", compiler.resolve()}
+    header = subprocess.run(["readelf", "-hl", folder / "all"], capture_output=True, text=True, check=True).stdout
+    assert "EXEC" in header and "INTERP" not in header
+
+
+def test_stops_early(folder: Path) -> None:
+    """skerry cc: -E, -S, -fsyntax-only, -M and -r do their part only, and read from standard input too"""
+    assert "int part" in cc(folder, "-E", "part.c").stdout
+    assert "__skerry__ 1" in cc(folder, "-dM", "-E", "-", text="").stdout
+    assert "part:" in cc(folder, "-S", "-o", "-", "part.c").stdout
+    assert cc(folder, "-M", "part.c").stdout.strip() == "part.o: part.c"
+    cc(folder, "-fsyntax-only", "part.c")
+    cc(folder, "-r", "-o", "linked.o", "-xc", "-", text="int other;\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["linked.o", "main.txt", "part.c"]
+
+
+def test_answers(folder: Path) -> None:
+    """skerry cc: -dumpmachine names the C library, -print-file-name finds musl's, --version is gcc's"""
+    assert cc(folder, "-dumpmachine").stdout == "x86_64-linux-musl\n"
+    assert cc(folder, "-print-file-name=libc.a").stdout.strip() == str(SYSROOT / "lib/libc.a")
+    assert Path(cc(folder, "-print-file-name=libgcc.a").stdout.strip()).exists()
+    assert "(GCC)" in cc(folder, "--version").stdout or "gcc" in cc(folder, "--version").stdout
+    assert "no input files" in cc(folder, check=False).stderr
+
+
+@pytest.mark.parametrize("through", [("-shared", "part.c"), ("@words",)])
+def test_shared(folder: Path, through: tuple[str, ...]) -> None:
+    """skerry cc: -shared is refused in one line that says what to do, from a response file as well"""
+    (folder / "words").write_text("-shared part.c -o part.so\n")
+    done = cc(folder, *through, check=False)
+    assert done.returncode != 0 and len(done.stderr.splitlines()) == 1
+    assert "-shared cannot be used with skerry cc" in done.stderr and "--disable-shared" in done.stderr
+
+
+def test_names(folder: Path) -> None:
+    """skerry cc: a program's functions may have the names of the layer's, and replace malloc"""
+    cc(folder, "-xc", "-", "-o", "own", text=OWN_NAMES)
+    listed = subprocess.run(["nm", folder / "own"], capture_output=True, text=True, check=True).stdout
+    globals_ = [line.split()[2] for line in listed.splitlines() if " T " in line]
+    for name in ("stream_write", "event_wait", "tcp_connect", "malloc", "free"):
+        assert globals_.count(name) == 1, name
+    assert "skerry_syscall" not in globals_ or globals_.count("skerry_syscall") == 1
+
+
+def test_for_linux(folder: Path) -> None:
+    """skerry cc --for-linux: the program runs on the host, for configure scripts that run what they compile"""
+    (folder / "both.c").write_text((folder / "part.c").read_text() + (folder / "main.txt").read_text())
+    cc(folder, "--for-linux", "-o", "here", "both.c")
+    assert subprocess.run([folder / "here"], capture_output=True, text=True, check=True).stdout == "here\n"
+
+
+def test_no_host_libraries(folder: Path) -> None:
+    """skerry cc: a library of the host, which is made for another C library, is not found"""
+    assert "cannot find -lc_nonshared" in cc(folder, "-o", "x", "-xc", "-", "-xnone", "-lc_nonshared", check=False, text="int main(void) { return 0; }").stderr

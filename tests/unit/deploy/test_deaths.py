@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `run` says of programs that die."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.deaths import LAST_LINES, death, is_started_again, telling
+from deploy.deployment import Deployment, Program, Redis
+from deploy.events import Event, restarts, standing
+from deploy.expand import Plan, plan
+
+CRASH = Program("crash", 1, args=("null",), barrier=False)
+COUNTED = Program("crash", 1, args=("null",), name="counted")
+
+
+@pytest.fixture(scope="module")
+def what() -> Plan:
+    return plan(Deployment(redis=Redis(), programs=(CRASH, COUNTED)))
+
+
+def event(kind: str, **data: object) -> Event:
+    return Event(kind, {"event": kind, **data})
+
+
+def name(what: Plan, base: str) -> str:
+    return next(a.name for a in what.cluster_map.applications if a.base_name == base)
+
+
+def test_events(what: Plan) -> None:
+    """an end that should not be is said in words"""
+    redis, switch = name(what, "redis"), name(what, "switch")
+    said = {
+        f"{redis} ended by signal 6 (SIGABRT)": event("exit", app=redis, status=134),
+        f"{redis} ended with status 1": event("exit", app=redis, status=1),
+        f"{switch} was killed: page fault at 0x10, write, at instruction 0x401000": event(
+            "fault", app=switch, cause="page fault at 0x10, write", rip=0x401000
+        ),
+        f"{redis} could not be started: error 3": event("failed", app=redis, error=3),
+        "cluster 1 is lost: it panicked": event("cluster-lost", cluster=1, why="it panicked"),
+    }
+    for text, one in said.items():
+        found = death(one, what, "")
+        assert found and str(found) == text and found.counts
+    for one in (event("exit", app=redis, status=0), event("serving", app=redis), event("stats", cluster=0)):
+        assert death(one, what, "") is None
+
+
+def test_counts(what: Plan) -> None:
+    """the end of a program that nobody waits for is told, and is no failure of the run"""
+    for base, counts in (("crash", False), ("counted", True)):
+        found = death(event("fault", app=name(what, base), cause="page fault", rip=1), what, "")
+        assert found and found.counts is counts
+
+
+def test_last_lines() -> None:
+    """its own last lines are told, without what a terminal would obey"""
+    other = [f"[redis@21] other {i}" for i in range(20)]
+    own = [f"[redis@2] line {i}" for i in range(20)] + ["[redis@2] ", "[redis@2] red \x1b[31m"]
+    console = "\n".join(line for pair in zip(other + other, own) for line in pair)
+    found = telling(console, "redis@2")
+    assert found == [f"line {i}" for i in range(13, 20)] + ["red ?[31m"] and len(found) == LAST_LINES
+    assert telling(console, "redis@3") == []
+
+
+def test_crash_report() -> None:
+    """of a Redis the reason comes with the last lines, which are hundreds of lines below it"""
+    report = ["# === REDIS BUG REPORT START ===", "# client->argc = 2", "# === ASSERTION FAILED ===", "# ==> debug.c:481 '1 == 2' is not true"]
+    console = "\n".join(f"[redis@2] {line}" for line in [*report, *(f"info {i}" for i in range(900)), "the end"])
+    found = telling(console, "redis@2")
+    assert found[:2] == [report[-1], "…"] and len(found) == 2 + LAST_LINES and found[-1] == "the end"
+
+
+def test_started_again() -> None:
+    """an end after which the policy starts the program again is no death; that it stays down is"""
+    programs = tuple(Program("crash", 1, name=policy, restart=policy) for policy in ("never", "on-failure", "always"))
+    what = plan(Deployment(redis=None, network=False, programs=programs))
+    ends = {"fault": event("fault", cause="page fault", rip=1), "good": event("exit", status=0), "bad": event("exit", status=3)}
+    again = {
+        (policy, end)
+        for policy in ("never", "on-failure", "always")
+        for end, of in ends.items()
+        if is_started_again(Event(of.kind, of.data | {"app": name(what, policy)}), what)
+    }
+    assert again == {("on-failure", "fault"), ("on-failure", "bad"), ("always", "fault"), ("always", "good"), ("always", "bad")}
+    found = death(event("stays-down", app=name(what, "always"), restarts=5), what, "")
+    assert found and found.counts and str(found) == f"{name(what, 'always')} stays down: it was started again 5 times and ended too often"
+
+
+def test_standing() -> None:
+    """what was started again is no trouble, and one that ended once more is"""
+    first, second = event("fault", app="a@0"), event("fault", app="a@0")
+    other = event("failed", app="b@1")
+    again = event("restart", app="a@0", restarts=1)
+    assert standing([first, other, again]) == [other, again]
+    assert standing([first, again, second]) == [again, second]
+    assert restarts([first, again, event("restart", app="a@0", restarts=2)]) == {"a@0": 2}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry build examples/NAME`: what is built anew, and what is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deploy.errors import Failure
+from deploy.output import Output
+from deploy.setup import examples, sources
+from topology.errors import InputError
+
+SCRIPT = "#!/bin/sh\necho run >>runs\n[ -e object ] || echo compiled >>compilations\ntouch object\ncat runs >\"$OUTPUT/one.elf\"\n"
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An example, one, whose script writes what it did to its work folder, build/examples/one."""
+    folder, compiler, library = tmp_path / "examples/one", tmp_path / "compiler", tmp_path / "library"
+    folder.mkdir(parents=True)
+    (folder / "build.sh").write_text(SCRIPT)
+    for file in (compiler, library):
+        file.write_text("first")
+    values = {
+        "EXAMPLES": folder.parent, "BUILD": tmp_path / "build", "LOGS": tmp_path, "COMPILED_WITH": (compiler,),
+        "LINKED_WITH": (library,), "ensure_built": lambda output, needed: None,
+    }  # fmt: skip
+    for name, value in values.items():
+        monkeypatch.setattr(examples, name, value)
+    monkeypatch.setattr("deploy.setup.build.BUILD", tmp_path / "build")
+    return folder
+
+
+def lines(example: Path, name: str) -> int:
+    return len((example.parents[1] / "build/examples/one" / name).read_text().splitlines())
+
+
+def test_kept(example: Path) -> None:
+    """an example is linked anew after its libraries changed, compiled anew after its compiler did, and left alone else"""
+    output = Output(True)
+    assert examples.ensure(output, "one") and not examples.ensure(output, "one")
+    (example.parents[1] / "library").write_text("second")
+    assert examples.ensure(output, "one")
+    assert lines(example, "runs") == 2 and lines(example, "compilations") == 1
+    (example.parents[1] / "compiler").write_text("second")
+    assert examples.ensure(output, "one")
+    assert lines(example, "runs") == 1 and lines(example, "compilations") == 1
+    (example / "one.elf").unlink()
+    assert examples.ensure(output, "one")
+
+
+def test_failure(example: Path) -> None:
+    """a script that fails is named with its lines, and runs again the next time"""
+    (example / "build.sh").write_text("echo 'x.c:1: error: no such thing' >&2\nfalse\necho unreached >\"$OUTPUT/one.elf\"\n")
+    for _ in range(2):
+        with pytest.raises(Failure, match="(?s)no such thing.*examples/one could not be built"):
+            examples.ensure(Output(True), "one")
+
+
+def test_named(example: Path) -> None:
+    """an example is named by its folder; another folder is refused with the list of those that there are"""
+    assert examples.named(str(example)) == "one"
+    with pytest.raises(InputError, match="no example to build; there are examples/one"):
+        examples.named(str(example.parents[1]))
+
+
+def test_sources() -> None:
+    """the build fetches no example's sources, and each example of the list is there to build"""
+    assert {source.name for source in sources.wanted()} == {"redis", "lwip", "musl"}
+    for name in ("lua", "sqlite", "memcached", "nginx"):
+        assert name in examples.names() and sources.wanted(name)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of the host in a deployment: what they become, and what is refused with the line of the one to blame."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from deploy import file_tree, image
+from deploy.deployment import Program
+from deploy.deployment.reader import parse
+from deploy.errors import Failure
+from deploy.expand import plan
+from topology.errors import InputError
+from topology.units import MIB, PAGE
+
+PROGRAM = "network = false\n[[program]]\nprogram = 'posixtest'\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "site" / "deep").mkdir(parents=True)
+    (tmp_path / "site" / "index.html").write_text("<html>")
+    (tmp_path / "site" / "deep" / "large").write_bytes(b"x" * 70_000)
+    (tmp_path / "site" / "empty").touch()
+    (tmp_path / "other").symlink_to("site")
+    (tmp_path / "loop").mkdir()
+    (tmp_path / "loop" / "back").symlink_to("..", target_is_directory=True)
+    (tmp_path / "nowhere").symlink_to("gone")
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path
+
+
+def programs(text: str, folder: Path) -> tuple[Program, ...]:
+    return parse(PROGRAM + text, "file", folder).programs
+
+
+def entries(content: bytes) -> dict[str, tuple[int, bytes]]:
+    """Mode and content of each file, by its path: folders end in '/'. As the POSIX layer reads them."""
+    magic, version, count, size, _ = file_tree.HEAD.unpack_from(content)
+    assert (magic, version, size) == (file_tree.MAGIC, file_tree.VERSION, len(content))
+    rows = [file_tree.ENTRY.unpack_from(content, file_tree.HEAD.size + i * file_tree.ENTRY.size) for i in range(count)]
+    found: dict[str, tuple[int, bytes]] = {}
+
+    def walk(number: int, path: str) -> None:
+        first, many, _, _, _ = rows[number]
+        for child in range(first, first + many):
+            assert number < child < count
+            data, length, _, name_at, mode = rows[child]
+            name = content[name_at : content.index(b"\0", name_at)].decode()
+            if mode & file_tree.DIRECTORY:
+                found[f"{path}{name}/"] = mode, b""
+                walk(child, f"{path}{name}/")
+            else:
+                assert length < file_tree.ALIGNED or data % PAGE == 0 and not content[data + length :][: -length % PAGE].strip(b"\0")
+                found[path + name] = mode, content[data : data + length]
+
+    walk(0, "/")
+    return found
+
+
+def test_tree(folder: Path) -> None:
+    """a folder is taken with all in it, a link as what it leads to, and ':rw' marks what may be changed"""
+    (program,) = programs("files = ['site:/www', 'other/index.html:/etc/motd:rw']", folder)
+    assert program.tree
+    found = entries(program.tree.content())
+    assert set(found) == {"/www/", "/www/deep/", "/www/deep/large", "/www/empty", "/www/index.html", "/etc/", "/etc/motd"}
+    assert found["/www/deep/large"][1] == b"x" * 70_000 and found["/etc/motd"][1] == b"<html>" and found["/www/empty"][1] == b""
+    assert found["/etc/motd"][0] & file_tree.WRITABLE and not found["/www/index.html"][0] & file_tree.WRITABLE
+    assert len(program.tree.content()) % PAGE == 0 and program.tree.content() == program.tree.content()
+
+
+def test_shared(folder: Path) -> None:
+    """programs with the same files have one module; others have another"""
+    more = "[[program]]\nprogram = 'posixtest'\n"
+    text = f"{PROGRAM}files = ['site:/www']\n{more}files = ['site:/www']\n{more}files = ['site:/srv']\n{more}"
+    what = plan(parse(text, "file", folder))
+    assert [app.files for app in what.cluster_map.applications] == ["files+0", "files+0", "files+1", None]
+    assert what.cluster_map.clusters[0].modules == ["posixtest", "files+0", "files+1"]
+    trees = {name: tree for name, tree in what.own.items() if isinstance(tree, file_tree.FileTree)}
+    assert set(trees) == {"files+0", "files+1"}
+    assert "/www/" in entries(trees["files+0"].content()) and "/srv/" in entries(trees["files+1"].content())
+    archive = image.cpio({name: tree.content() for name, tree in trees.items()})
+    assert b"files+1\0" in archive
+
+
+def test_ten_thousand(tmp_path: Path) -> None:
+    """ten thousand small files take little more than they hold"""
+    (tmp_path / "many").mkdir()
+    for number in range(10_000):
+        (tmp_path / "many" / f"{number:05}").write_text("ten bytes.")
+    (program,) = programs("files = ['many:/many']", tmp_path)
+    assert program.tree and program.tree.size < MIB
+    assert len(entries(program.tree.content())) == 10_001
+
+
+def test_changed(folder: Path) -> None:
+    """a file that has changed since the deployment was read is named"""
+    (program,) = programs("files = ['site:/www']", folder)
+    (folder / "site" / "index.html").write_text("longer than it was")
+    assert program.tree
+    with pytest.raises(Failure, match="index.html has 18 bytes now, and had 6"):
+        program.tree.content()
+
+
+def sparse(folder: Path, size: int) -> None:
+    with (folder / "huge").open("wb") as file:
+        file.truncate(size)
+
+
+WRONG = {
+    "not there": ("files = ['gone:/x']", "4: [[program]] files: {}/gone: no such file"),
+    "a link to nothing": ("files = ['site:/a',\n'nowhere:/x']", "5: [[program]] files: {}/nowhere: a symbolic link to nothing"),
+    "a circle": ("files = ['loop:/x']", "4: [[program]] files: {}/loop/back/loop: a symbolic link leads back to a folder that it is in"),
+    "a pipe": ("files = ['pipe:/x']", "4: [[program]] files: {}/pipe is neither a file nor a folder"),
+    "a device": ("files = ['/dev/null:/x']", "4: [[program]] files: /dev/null is neither a file nor a folder"),
+    "a relative path": ("files = ['site:www']", "4: [[program]] files: 'site:www': the path in the machine, 'www', is not absolute"),
+    "a path with dots": ("files = ['site:/www/../etc']", "4: [[program]] files: '/www/../etc' has a '.' or '..'"),
+    "no path": ("files = ['site']", "4: [[program]] files: 'site' is not 'HOST:/GUEST'"),
+    "no host": ("files = [':/www']", "4: [[program]] files: ':/www' names no file of the host"),
+    "a number": ("files = [7]", "4: [[program]] files: 7 is not 'HOST:/GUEST'"),
+    "twice": ("files = ['site:/a', 'other/index.html:/a/index.html']", "4: [[program]] files: /a/index.html is there twice: 'site:/a' has it"),
+    "in a file": ("files = ['site/empty:/a', 'site:/a/b']", "4: [[program]] files: /a/b is in a file: 'site/empty:/a' has /a"),
+    "a file as root": ("files = ['site/empty:/']", "4: [[program]] files: '/' is a folder"),
+    "a long name": (f"files = ['site:/{'n' * 256}']", "4: [[program]] files: '/nnn"),
+    "more than memory": ("files = ['huge:/x']", "4: [[program]] files: posixtest@0: files of 1012 MiB and heaps of 16 MiB do not fit into the "),
+    "start in a file": ("files = ['site:/a']\ncwd = '/a/empty'", "5: [[program]] cwd: '/a/empty' is a file"),
+    "start nowhere": ("cwd = 'tmp'", "4: [[program]] cwd: 'tmp' is not an absolute path"),
+    "a variable without a value": ("env = ['A=b', 'C']", "4: [[program]] env: 'C' is not NAME=VALUE"),
+    "a variable without a name": ("env = ['=b']", "4: [[program]] env: '=b' is not NAME=VALUE"),
+    "variables without end": (f"env = [{','.join(['``A=b``'] * 65)}]".replace("``", "'"), "4: [[program]] env: posixtest@0: 65 variables are more than 64"),
+    "too many threads": ("threads = 65", "4: [[program]] threads: 65 is not a number from 1 to 64"),
+    "a user below all": ("uid = -1", "4: [[program]] uid: -1 is not a number from 0 to 2147483647"),
+    "more storage than heap": ("storage = '32M'", "4: [[program]] storage: 32M is more than its heap, 16M"),
+    "another start": ("restart = 'unless-stopped'", "4: [[program]] restart: 'unless-stopped' is not one of never, on-failure, always"),
+    "more restarts": ("restart-limit = 17", "4: [[program]] restart-limit: 17 is not a number from 0 to 16"),
+    "compose's name": ("ports = [80]", "4: [[program]]: unknown key 'ports'; did you mean 'forward'?"),
+}
+
+
+@pytest.mark.parametrize("text, message", WRONG.values(), ids=WRONG)
+def test_refused(text: str, message: str, folder: Path) -> None:
+    """a mistake in what a program starts with is refused with its line"""
+    sparse(folder, 1010 * MIB)
+    with pytest.raises(InputError) as error:
+        plan(parse(PROGRAM + text, "file", folder))
+    assert str(error.value).startswith(f"file:{message.format(folder)}")
+
+
+def test_too_much(folder: Path) -> None:
+    """more than a program's files may have, or more of them, is refused with the figure"""
+    sparse(folder, 1025 * MIB)
+    with pytest.raises(InputError, match="1025 MiB, with those before, are more than a program's files may have, 1 GiB"):
+        programs("files = ['huge:/x']", folder)
+
+
+def test_names_of_bytes(tmp_path: Path) -> None:
+    """a name that is no UTF-8 is kept as it is; a socket is refused"""
+    (tmp_path / "odd").mkdir()
+    Path(os.fsdecode(bytes(tmp_path / "odd") + b"/\xff")).write_text("odd")
+    (program,) = programs("files = ['odd:/odd']", tmp_path)
+    assert program.tree and b"\xff\0" in program.tree.content()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "odd" / "s"))
+        with pytest.raises(InputError, match="s is neither a file nor a folder"):
+            programs("files = ['odd:/odd']", tmp_path)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Full disks, trees of others, Ctrl-C: each command ends with one line, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from deploy.paths import BUILD, ROOT
+
+SKERRY = str(ROOT / "skerry")
+NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root: run as root")
+
+# An image without a build: an ELF file is all that GRUB asks for.
+MAKE = """
+import sys
+from pathlib import Path
+from deploy import cli, image
+def main():
+    image.make_iso(Path(sys.argv[1]), {"map": bytes(int(sys.argv[3]) << 20)}, Path(sys.argv[2]))
+    return 0
+cli.make_app = lambda called: lambda **words: main()
+sys.exit(cli.main_program())
+"""
+
+
+def loader(folder: Path) -> Path:
+    path = folder / "loader"
+    path.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(100))
+    return path
+
+
+def in_small_disk(folder: Path, size: int, script: str) -> subprocess.CompletedProcess[str]:
+    folder.mkdir(exist_ok=True)
+    words = ["unshare", "--mount", "sh", "-c", f"mount -t tmpfs -o size={size}k none '{folder}' && {script}"]
+    return subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env={**os.environ, "MAKE": MAKE})
+
+
+@as_root
+@pytest.mark.parametrize("where, size", [("output", 0), ("scratch", 0), ("scratch", 8)])
+def test_full_disk(where: str, size: int, tmp_path: Path) -> None:
+    """an image onto a full disk: which folder is full, what is free and what is needed, and no rest of it"""
+    small = tmp_path / "small"
+    output = small / "x.iso" if where == "output" else tmp_path / "x.iso"
+    scratch = f"TMPDIR='{small}'" if where == "scratch" else ""
+    make = f"{scratch} {sys.executable} -c \"$MAKE\" '{output}' '{loader(tmp_path)}' {size}"
+    done = in_small_disk(small, 3000 if where == "output" else 1000, f"{make}; status=$?; ls -A '{small}'; exit $status")
+    assert done.returncode == 1 and done.stdout == "", done
+    said = done.stderr.strip()
+    assert said.count("\n") == 0 and f"no space left in {small}: " in said and "MiB are needed there" in said, said
+    assert not (tmp_path / "x.iso").exists()
+
+
+@as_root
+def test_other_users_tree() -> None:
+    """in another user's tree commands that write nothing work, and those that build say in one line what they may not"""
+    as_other = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if subprocess.run([*as_other, "test", "-r", SKERRY]).returncode:
+        pytest.skip(f"no other user can read {ROOT}")
+    other = [*as_other, SKERRY]
+    for words, status in ((["--version"], 0), (["topology"], 0), (["build", "--quiet"], 1)):
+        done = subprocess.run([*other, *words], capture_output=True, text=True, cwd="/", env={**os.environ, "HOME": "/nonexistent"})
+        assert "Traceback" not in done.stderr and done.returncode == status, (words, done.stderr)
+        if status:
+            assert done.stderr.count("\n") == 1 and "permission denied" in done.stderr, done.stderr
+
+
+@as_root
+def test_readonly_tree() -> None:
+    """with build/ read-only a command that must write there says so in one line, from the first on"""
+    at = f"mount --bind '{BUILD}' '{BUILD}' && mount -o remount,ro,bind '{BUILD}'"
+    never_set_up = f"mount -t tmpfs none '{BUILD}' && mount -o remount,ro '{BUILD}'"
+    for before, words in ((at, "build --quiet"), (at, "compare --quiet --records 10"), (never_set_up, "build")):
+        script = f"{before} && exec '{SKERRY}' {words}"
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, cwd="/")
+        lines = done.stderr.strip().splitlines()
+        assert done.returncode == 1 and "read-only file system" in lines[-1] and "Traceback" not in done.stderr, done.stderr
+        assert lines[-1].startswith("skerry: ")
+
+
+def interrupted(command: list[str], after: float, folder: Path) -> tuple[int, str]:
+    """As a shell sees it: the whole group gets SIGINT, once."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        env={**os.environ, "TMPDIR": str(folder)}, stdin=subprocess.DEVNULL,
+    )
+    time.sleep(after)
+    try:
+        os.killpg(process.pid, signal.SIGINT)
+    except ProcessLookupError:
+        pass
+    said = process.communicate()[0]
+    status = process.returncode
+    return status if status >= 0 else 128 - status, said
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize(
+    "words, times", [(["--version"], 16), (["topology"], 8), (["doctor", "--quiet"], 5), (["compare", "--records", "10"], 5)], ids=str
+)
+def test_interrupt_at_any_moment(words: list[str], times: int, tmp_path: Path) -> None:
+    """Ctrl-C at any moment of a command ends it with status 130 and at most one line"""
+    if words[0] == "compare":
+        whole = 6.0  # somewhere between its start and its end
+    else:
+        for _ in range(2):  # what the first run finds out, the later ones know
+            start = time.monotonic()
+            assert subprocess.run([SKERRY, *words], capture_output=True, cwd=tmp_path).returncode == 0
+            whole = time.monotonic() - start
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    seen = []
+    for _ in range(times):
+        status, said = interrupted([SKERRY, *words], chance.uniform(0, whole), tmp_path)
+        what = f"seed {seed}: status {status}: {said}"
+        assert "Traceback" not in said and "KeyboardInterrupt" not in said and "Error" not in said, what
+        assert status in (0, 130), what
+        assert status == 0 or said.count("skerry: interrupted") <= 1, what
+        seen.append(status)
+        if status == 0:  # it was over before
+            whole /= 2
+    assert 130 in seen, f"seed {seed}: it was always over before"
+
+
+@pytest.mark.limit(240)
+def test_interrupted_image(tmp_path: Path) -> None:
+    """Ctrl-C while an image is written: status 130, and neither the image nor a folder of GRUB's is left"""
+    chance = random.Random(7)
+    for _ in range(8):
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        command = [sys.executable, "-c", MAKE, str(tmp_path / "x.iso"), str(loader(tmp_path)), "2"]
+        environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while process.poll() is None and not list(scratch.glob("**/grub.*/")):
+            time.sleep(0.002)
+        time.sleep(chance.uniform(0, 0.3))
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        said = process.communicate()[1]
+        assert process.returncode in (0, 130) and "Traceback" not in said, said
+        assert list(scratch.iterdir()) == []
+        assert process.returncode == 0 or not (tmp_path / "x.iso").exists()
+        (tmp_path / "x.iso").unlink(missing_ok=True)
+        shutil.rmtree(scratch)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str) -> None:
+    """a command runs without the streams that its caller has closed"""
+    script = f"exec '{sys.executable}' -B -m deploy.cli topology {closed}"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    assert ("cluster 0" in done.stdout) == (" >&-" not in f" {closed}")

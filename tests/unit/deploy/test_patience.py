@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Given time: what a slow or a busy host takes from a process does not count against it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from deploy import patience
+from deploy.patience import Clock, Patience, Watch
+
+BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
+SPINNERS = 8
+
+
+@contextmanager
+def child(*command: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGKILL)
+
+
+def given(clock: Clock, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> float:
+    """Of so many seconds of the host's clock, the share that counts."""
+    clock.look()
+    before, start = clock.given, time.monotonic()
+    while time.monotonic() - start < seconds:
+        meanwhile()
+        time.sleep(0.02)
+        clock.look()
+    return (clock.given - before) / (time.monotonic() - start)
+
+
+def test_sleeper() -> None:
+    """the time of a process that wants no processor counts in full"""
+    with child("sleep", "60") as process:
+        assert given(Clock(lambda: [process.pid]), 1.5) > 0.6
+
+
+def test_stopped() -> None:
+    """the time for which a process is stopped does not count"""
+    with child("sleep", "60") as process:
+        process.send_signal(signal.SIGSTOP)
+        while patience._stat(process.pid)[0] != "T":  # type: ignore[index]
+            time.sleep(0.01)
+        assert given(Clock(lambda: [process.pid]), 1.5) == 0
+
+
+def test_starved() -> None:
+    """a process that shares its processor with seven others is given an eighth of the time"""
+    cpu = str(min(os.sched_getaffinity(0)))
+    spinners = [subprocess.Popen([sys.executable, "-c", BUSY, cpu], stdout=subprocess.PIPE) for _ in range(SPINNERS)]
+    try:
+        for each in spinners:
+            assert each.stdout
+            each.stdout.readline()
+        clock = Clock(lambda: [spinners[0].pid])
+        assert given(clock, 3.0) < 0.4
+        assert clock.processor > 0
+    finally:
+        for each in spinners:
+            each.kill()
+            each.wait()
+
+
+def test_descendants() -> None:
+    """a process's descendants are found"""
+    with child("sh", "-c", "sleep 60 & echo $!; wait") as process:
+        assert process.stdout
+        below = int(process.stdout.readline())
+        assert {process.pid, below} <= set(patience.children_of(process.pid))
+        assert below in patience.children_of(os.getpid())
+        os.kill(below, signal.SIGKILL)
+
+
+def test_processes_that_end() -> None:
+    """processes that end while the list is made stop nobody"""
+    ended = threading.Event()
+
+    def short_lives() -> None:
+        while not ended.is_set():
+            subprocess.run(["true"], check=True)
+
+    others = [threading.Thread(target=short_lives) for _ in range(SPINNERS)]
+    for other in others:
+        other.start()
+    try:
+        for _ in range(300):
+            assert os.getpid() in patience.children()[os.getppid()]
+    finally:
+        ended.set()
+        for other in others:
+            other.join()
+
+
+def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """silence is a hang, and the message says what moved last, when, and how to wait longer"""
+    monkeypatch.setattr(patience, "slowness", lambda: 1.0)
+    with child("sleep", "60") as process:
+        watch, began = Watch(process.pid), time.monotonic()
+        watch.moved("'serving' of redis@1")
+        assert watch.overdue("no result", Patience(30), began) is None
+        while not (why := watch.overdue("no result", Patience(0.5), began)):
+            time.sleep(0.05)
+        assert why.startswith("hang: no result, and nothing moved for ")
+        assert "last: 'serving' of redis@1, " in why and "--timeout" in why and "processor time" in why
+        watch.moved("the console")
+        assert watch.overdue("no result", Patience(0.5), began) is None
+
+
+def test_slow_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """on a processor that is many times slower silence may last as many times longer"""
+    monkeypatch.setattr(patience, "slowness", lambda: 1000.0)
+    with child("sleep", "60") as process:
+        watch, began = Watch(process.pid), time.monotonic()
+        while watch.quiet < 0.5:
+            time.sleep(0.05)
+        assert watch.overdue("no result", Patience(0.2), began) is None
+        assert watch.overdue("no result", Patience(0.2, limit=0.1), began)  # the user's own limit stands

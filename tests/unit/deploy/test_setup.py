@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Set-up and build on demand: no command installs and builds more than it needs, and none less."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy import cli, modules
+from deploy.deployment import DEFAULT, read
+from deploy.errors import Failure
+from deploy.expand import plan
+from deploy.output import Output
+from deploy.paths import BUILD, ROOT
+from deploy.setup import apt, bootstrap, build, extensions, needs, packages
+from deploy.setup.needs import Needs
+from topology import demand
+from topology.check import images_of
+
+DEPLOYMENTS = sorted((ROOT / "deploy/deployments").glob("*.toml"))
+NOT_FOR_RUNNING = re.compile(r"(^|/)(test|tests|model|bench|fuzz|replay)[-/]|kernel-(bench|fuzz|replay|model)|sanitized|\bclang\b|posix-host")
+
+
+def commands(needed: Needs) -> list[str]:
+    """What ninja would execute from nothing."""
+    targets = [] if needed.targets is None else sorted(needed.targets)
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", *targets], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("path", DEPLOYMENTS, ids=lambda path: path.stem)
+def test_run_builds_its_plan(path: Path) -> None:
+    """a run builds the loader and the modules of its map, none of another regime, no test, bench, fuzzer or model: under a tenth of all"""
+    what = plan(read(path))
+    needed = needs.of_map(what.cluster_map, what.own)
+    names = images_of(what.cluster_map)
+    assert needed.targets is not None
+    assert {needs.target(name) for name in names} | {str(modules.LOADER)} <= needed.targets
+    steps = commands(needed)
+    assert len(steps) * 10 < len(commands(needs.EVERYTHING)), len(steps)
+    built = set(re.findall(r"cluster-kernel/kernel-([\w+]+)\.elf\b", "\n".join(steps)))
+    assert built == {name.removeprefix("kernel-") for name in names if name.startswith("kernel-")}
+    outputs = re.findall(r" -o (\S+)", "\n".join(steps))
+    own = {needs.target(name) for name in names}  # a deployment may run one of tests/programs
+    assert outputs and not [made for made in outputs if made not in own and NOT_FOR_RUNNING.search(made)]
+
+
+class Stop(Exception):
+    pass
+
+
+COMMANDS = {
+    "run deploy/deployments/redis.toml --lock mcs": needs.kernels(["mcs"], "redis-server", "switch"),
+    "run deploy/deployments/redis.toml --machine xeon-e5-2683v3": needs.MODELLED,
+    "compare --records 10 --accel tcg": needs.kernels(["clh"], "redis-server", "ycsb", statistics=True) | needs.plugin("profile"),
+    "compare --records 10 --lock rtm --quick --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "ycsb") | needs.MODELLED | needs.plugin("profile"),
+    "compare --records 10 --baseline linux": needs.BESIDE_LINUX,
+    "profile --lock fine": needs.kernels(["fine", "fine+stat"], "redis-server") | needs.plugin("profile"),
+    "bench ipc --lock clh": needs.kernels(["none", "clh"], "pingpong"),
+    "bench scale --lock rtm --cores 1,2 --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "pingpong") | needs.MODELLED,
+    "bench scale --lock rtm --cores 1,2": needs.kernels(["rtm"], "pingpong") | needs.plugin("lockstep"),
+    "bench mach --lock clh --cores 2": needs.kernels(["clh+stat"], "stress"),
+    "bench latency --lock clh": needs.kernels(["none", "clh"], "stress"),
+    "bench lines --lock rtm --cores 2": needs.kernels(["rtm+model", "rtm+stat"], "pingpong") | needs.MODELLED,
+    "bench redis --lock clh --cores 1,2": needs.kernels(["clh+stat"], "redis-server", "ycsb"),
+    "bench ipc --native --lock clh": needs.natively(["clh"]),
+    "bench lock --cores 1 --lock clh": needs.native("kernel-bench-clh", "bench-cores"),
+    "cc x.c": needs.COMPILER,
+    "fuzz": Needs(groups=frozenset({"fuzz"})),
+    "build": needs.EVERYTHING,
+    "build examples/lua": needs.COMPILER,
+    "build examples/sqlite": needs.COMPILER | Needs(groups=frozenset({"sqlite"})),
+    "test": needs.EVERYTHING,
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a command asks for what it is known to use before it uses any of it"""
+    asked: list[Needs] = []
+
+    def note(output: Output, needed: Needs, werror: bool = False) -> None:
+        asked.append(needed)
+        raise Stop
+
+    name = line.split()[0]
+    monkeypatch.chdir(ROOT)
+    cli.command_module(name)
+    from deploy.bench import native  # that of commands which load it late
+
+    assert native
+    original = build.ensure_built
+    for module in list(sys.modules.values()):
+        if getattr(module, "ensure_built", None) is original:
+            monkeypatch.setattr(module, "ensure_built", note)
+    with pytest.raises(Stop):
+        cli.main([*line.split(), *(["--json", str(tmp_path / "x.json")] if name not in ("cc", "build") else [])])
+    (needed,) = asked
+    assert needed.covers(COMMANDS[line]), (COMMANDS[line].targets or frozenset()) - (needed.targets or frozenset())
+    assert needed.targets is None or needed.targets
+    assert needed.targets is None or not [target for target in needed.targets if "test" in target]
+
+
+def test_targets_exist() -> None:
+    """every target that a command may ask for is one of the build"""
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    known = {line.rpartition(":")[0] for line in done.stdout.splitlines()}
+    asked = needs.kernels(modules.REGIMES, *modules.PROGRAMS, statistics=True, transactions=True) | needs.natively(modules.REGIMES)
+    for more in (needs.MODELLED, needs.BESIDE_LINUX, needs.COMPILER, needs.PRICES, needs.FUZZ, needs.plugin("lockstep", "profile")):
+        asked |= more
+    assert asked.targets and asked.targets <= known, (asked.targets or set()) - known
+
+
+def test_required_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """what a command uses beyond what it asked for is made before it is used; nothing is made where nothing was asked for"""
+    made: list[Needs] = []
+    monkeypatch.setattr(build, "ensure_built", lambda output, needed: made.append(needed))
+    monkeypatch.setattr(build, "_made", [])
+    more = needs.kernels(["mcs"], "root")
+    build.require(more)
+    assert made == []
+    build._made.append((needs.kernels(["clh"], "root"), Output(quiet=True)))
+    build.require(needs.kernels(["clh"], "root"))
+    assert made == []
+    build.require(more)
+    assert made == [more]
+    build._made.append((needs.EVERYTHING, Output(quiet=True)))
+    build.require(needs.kernels(["rtm"], "stress"))
+    assert made == [more]
+
+
+def test_interrupted_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a build folder whose build.ninja an interrupt removed is configured again"""
+    (tmp_path / "meson.build").write_text("project('small')\n")
+    folder = tmp_path / "build"
+    for name, value in {"ROOT": tmp_path, "BUILD": folder, "LOGS": tmp_path, "CONFIGURED": tmp_path / "configured"}.items():
+        monkeypatch.setattr(build, name, value)
+    build.configure(Output(quiet=True), Needs())
+    (folder / "build.ninja").unlink()
+    build.configure(Output(quiet=True), Needs())
+    assert (folder / "build.ninja").exists()
+
+
+# ---- packages ----
+
+
+class Machine:
+    """In the place of dpkg and apt."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str], backports: bool = True) -> None:
+        self.present, self.done = set(present), []
+        monkeypatch.setattr(packages, "installed", lambda: set(self.present))
+        monkeypatch.setattr(apt, "run_apt", self._apt)
+        monkeypatch.setattr(apt, "has_backports", lambda: backports)
+        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://deb.debian.org/debian", "bookworm", None)])
+        monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
+        monkeypatch.setattr(apt, "root_prefix", lambda: [])
+        monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
+
+    def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        self.done.append((arguments[0], " ".join(arguments)))
+        if arguments[0] == "install":
+            self.present |= {word for word in arguments[1:] if not word.startswith("-")} - {apt.BACKPORTS}
+
+    def all_installed(self) -> str:
+        return " ".join(text for kind, text in self.done if kind == "install")
+
+
+def every(*groups: str) -> set[str]:
+    return {package.name for package in packages.wanted(frozenset(groups))}
+
+
+def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
+    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
+    assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
+    machine.done.clear()
+    packages.ensure(Output(), needs.FUZZ.groups)
+    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
+    assert machine.present == every("qemu", "image", "topology", "fuzz")
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
+    machine.done.clear()
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.done == []
+
+
+def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what is added to apt's sources is said before it is written, with file, archive and suites"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    seen: list[bool] = []
+    announce = apt.described
+
+    def described(text: str) -> str:
+        seen.append(apt.OUR_SOURCES.exists())
+        return announce(text)
+
+    monkeypatch.setattr(apt, "described", described)
+    packages.ensure(Output(), frozenset({"qemu"}))
+    said = [text for kind, text in machine.done if kind == "say"]
+    place = tmp_path / "skerry.sources"
+    archive = "http://deb.debian.org/debian"
+    assert f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports" in said
+    assert seen == [False] and place.exists()
+    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said if "sources" in text))
+
+
+def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a package that is still missing afterwards is a failure that names it and its reason"""
+    machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
+    monkeypatch.setattr(apt, "run_apt", lambda *arguments, **more: None)
+    with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
+        packages.ensure(Output(), frozenset({"topology"}))
+    assert machine.all_installed() == ""
+
+
+def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Meson looks again when a command needs packages that it has not seen, and only then"""
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    (tmp_path / "build.ninja").touch()
+    (tmp_path / "meson-private").mkdir()
+    (tmp_path / "meson-private" / "coredata.dat").touch()
+    present = every("qemu", "image", "topology")
+    monkeypatch.setattr(build.subprocess, "run", run)
+    monkeypatch.setattr(build, "BUILD", tmp_path)
+    monkeypatch.setattr(build, "LOGS", tmp_path)
+    monkeypatch.setattr(build, "CONFIGURED", tmp_path / "configured")
+    monkeypatch.setattr(packages, "present", lambda: present)
+    boot = needs.kernels(["clh"], "root")
+    build.CONFIGURED.write_text("\n".join(present))
+    build.configure(Output(quiet=True), boot)
+    build.configure(Output(quiet=True), needs.FUZZ)  # clang is not there, so Meson would not see it
+    assert ran == []
+    present = present | {"clang-14", "libclang-rt-14-dev"}
+    build.configure(Output(quiet=True), boot)
+    assert ran == []
+    build.configure(Output(quiet=True), needs.FUZZ)
+    assert ran == [["meson", "setup", "--reconfigure", str(tmp_path), str(ROOT)]]
+    build.configure(Output(quiet=True), needs.FUZZ)
+    assert len(ran) == 1
+
+
+# ---- Python's packages ----
+
+NAMES = {"libclang": "clang", "prometheus-client": "prometheus_client", "libvirt-python": "libvirt"}  # of their modules
+USERS = {"deploy/abi_reference/headers.py"}  # makes docs/generated/abi.md; only tests and writers of docs call it
+
+
+def later() -> dict[str, str]:
+    """Modules that a command must ask for, and their group."""
+    pins = {extension.group: re.findall(r"^([\w.-]+)==", extension.requirements.read_text(), re.MULTILINE) for extension in extensions.EXTENSIONS}
+    return {NAMES.get(pin, pin): group for group, found in pins.items() for pin in found}
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.partition(".")[0], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0], node.lineno
+
+
+def test_modules_on_demand() -> None:
+    """a module that is not in every environment is asked for in the line before its import"""
+    groups = later()
+    assert {"scipy", "pytest", "clang", "libvirt"} <= set(groups)
+    seen = set()
+    for path in [*ROOT.glob("deploy/**/*.py"), *ROOT.glob("topology/**/*.py")]:
+        text = path.read_text()
+        if str(path.relative_to(ROOT)) in USERS:
+            continue
+        for name, line in imports(ast.parse(text)):
+            if name in groups:
+                seen.add(name)
+                before = "".join(text.splitlines()[:line])
+                assert f'demand.module("{name}", "{groups[name]}")' in before, f"{path}:{line}: {name}"
+    assert seen == {"scipy", "libvirt"}
+
+
+def test_commands_load_without() -> None:
+    """every command's module loads, and its help comes, in an environment that has none of these"""
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({sorted(later())}))"
+    load = "from deploy import cli; [cli.command_module(name) for name in cli.COMMANDS]; sys.exit(cli.main(['--help']))"
+    done = subprocess.run([sys.executable, "-B", "-c", f"{blocked}; {load}"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and "lockstat" in done.stdout, done.stderr
+
+
+def test_environment_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """an environment that is made anew gets back, with the next command, the groups that it had"""
+    venv = tmp_path / "venv"
+    for name, path in (("VENV", venv), ("STAMP", venv / "stamp"), ("HAD", venv / "had"), ("LOG", tmp_path / "log")):
+        monkeypatch.setattr(bootstrap, name, path)
+    installed: list[list[str]] = []
+
+    def run(command: list[str]) -> bool:
+        installed.append(command)
+        venv.mkdir(exist_ok=True)
+        return True
+
+    monkeypatch.setattr(bootstrap, "run_logged", run)
+    monkeypatch.setattr(extensions, "is_ours", lambda: True)
+    quiet = Output(quiet=True)
+    assert bootstrap.make_venv_alone() and bootstrap.had() == set()
+    extensions.ensure(quiet, frozenset({"test"}))
+    assert bootstrap.had() == {"test"} and not extensions.missing(frozenset({"test"}))
+    for _ in range(2):
+        assert bootstrap.make_venv_alone() and extensions.missing(frozenset({"test"})) and bootstrap.had() == {"test"}
+    installed.clear()
+    extensions.ensure(quiet, frozenset())
+    assert [command[-1] for command in installed] == [str(extensions.HERE / "requirements-test.txt")]
+
+
+def test_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a program or module that lacks is asked for once, by its group; one that is there is not"""
+    asked: list[str] = []
+    monkeypatch.setattr(demand, "install", asked.append)
+    assert demand.program("sh", "build") == "sh"
+    demand.module("json", "test")
+    assert asked == []
+    demand.program("no-such-program-of-skerry", "virsh")
+    demand.module("no_such_module_of_skerry", "science")
+    assert asked == ["virsh", "science"]
+
+
+# ---- what is seen of it ----
+
+
+def test_progress_without_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """without a terminal the build says where it is: at its beginning, now and then, and at its end; quietly not"""
+    clock = iter(range(0, 10_000, 4))
+    monkeypatch.setattr(build.time, "monotonic", lambda: float(next(clock)))
+    for output, lines in ((Output(), ["1", "4", "7", "9"]), (Output(quiet=True), [])):
+        show = build._said(output, lambda **what: None)
+        for step in range(10):
+            show(f"[{step}/9] compiles something")
+        said = capsys.readouterr().err
+        assert re.findall(r"Building: (\d+) of 9 steps", said) == lines, said
+
+
+def test_version_costs_nothing() -> None:
+    """./skerry --version starts no Python"""
+    told = {"PATH": "/usr/bin:/bin", "PYTHONPROFILEIMPORTTIME": "1"}  # a Python would say on stderr what it loads
+    done = subprocess.run([str(ROOT / "skerry"), "--version"], capture_output=True, text=True, cwd="/", env=told)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"skerry {cli.version()}\n", "")
+
+
+def test_commands_load_little() -> None:
+    """the command line as a whole is there without what only drawing and numbers need"""
+    code = "import sys, deploy.cli; deploy.cli.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not done.stdout.strip()
+
+
+@pytest.mark.parametrize("said, told", [
+    ("WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<pip.HTTPSConnection object at 0x7f89>: "
+     "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/x/\nERROR: No matching",
+     "no connection to the package index: Temporary failure in name resolution"),
+    ("after connection broken by 'ProtocolError('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer'))': /simple/x/",
+     "no connection to the package index: Connection reset by peer"),
+    ("ERROR: No matching distribution found for x\n", "ERROR: No matching distribution found for x"),
+], ids=["no-name-server", "reset", "no-package"])  # fmt: skip
+def test_pip_error(said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what broke pip's connection is told without the object's address"""
+    (tmp_path / "log").write_text(said)
+    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "log")
+    assert bootstrap.what_went_wrong() == told
+
+
+@pytest.mark.parametrize("apt, status, said", [
+    ("echo Reading package lists...; echo 'E: Unable to fetch some archives'; exit 100", 1,
+     "skerry: installing python3 and python3-venv\nskerry: apt-get update: E: Unable to fetch some archives (all of it: {log})\n"),
+    ("echo Setting up python3", 127, "skerry: installing python3 and python3-venv\n"),
+], ids=["fails", "works"])  # fmt: skip
+def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -> None:
+    """a machine without Python gets it in one line, apt's words go into the log, and its error is told"""
+    (tmp_path / "skerry").write_text((ROOT / "skerry").read_text().replace("/usr/bin/python3", "/nonexistent/python3"))
+    for name, text in {"apt-get": apt, "sudo": 'exec "$@"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run(["sh", str(tmp_path / "skerry"), "doctor"], env={"PATH": path}, capture_output=True, text=True)
+    log = tmp_path / "build/log/apt.log"
+    assert done.returncode == status and done.stderr.startswith(said.format(log=log)) and not done.stdout
+    assert log.read_text().startswith("Reading" if status == 1 else "Setting up python3\nSetting up")

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls in processes of their own, side by side."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deploy import sweep
+from deploy.comparison import Comparison, settled, with_room
+from deploy.errors import Failure
+from deploy.modelled.machine import load
+from deploy.paths import ROOT
+from deploy.side_by_side import Call, processors, run
+from topology.errors import InputError
+from topology.machine import default_memory
+from topology.units import GIB
+
+Report = Callable[[object], None]
+
+
+def square(number: int, report: Report) -> tuple[int, set[int]]:
+    print("this is not a result")
+    report(f"squaring {number}")
+    return number * number, os.sched_getaffinity(0)
+
+
+def until_exists(path: str) -> bool:
+    for _ in range(3000):
+        if Path(path).exists():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def meet(own: str, other: str, report: Report) -> bool:
+    """Whether the other runs at the same time."""
+    Path(own).touch()
+    return until_exists(other)
+
+
+def fail(kind: type[Exception], other: str, report: Report) -> None:
+    until_exists(other)
+    raise InputError("here", "is wrong") if kind is InputError else kind("went wrong")
+
+
+def fill_the_disk(report: Report) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device", "/full/machine")
+
+
+def die(other: str, report: Report) -> None:
+    until_exists(other)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def wait(began: str, path: str, report: Report) -> None:
+    """Until it is ended; says so."""
+    try:
+        Path(began).touch()
+        report(os.getpid())
+        time.sleep(600)
+    finally:
+        time.sleep(0.3)  # what is cleaned up takes time, in which it must not be interrupted once more
+        Path(path).touch()
+
+
+def test_full_disk(capfd: pytest.CaptureFixture[str]) -> None:
+    """what a call cannot write fails as it does in the caller's own process, without a traceback"""
+    with pytest.raises(OSError, match="No space left") as error:
+        run([Call("full", fill_the_disk, ())], 1)
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, "/full/machine")
+    assert capfd.readouterr().err == ""
+
+
+def test_results() -> None:
+    """calls side by side return what they return, in their order, each on one processor of those that there are"""
+    said: list[tuple[int, object]] = []
+    started: list[int] = []
+    found = run([Call(f"{n}", square, (n,)) for n in range(5)], 2, started.append, lambda place, what: said.append((place, what)))
+    assert [number for number, _ in found] == [0, 1, 4, 9, 16]
+    assert all(len(used) == 1 and used <= set(processors()) for _, used in found)
+    assert sorted(started) == [0, 1, 2, 3, 4]
+    assert sorted(said) == [(n, f"squaring {n}") for n in range(5)]
+
+
+@pytest.mark.skipif(len(processors()) < 2, reason="one processor")
+def test_at_once(tmp_path: Path) -> None:
+    """two calls run at the same time, on processors of their own"""
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    assert run([Call("first", meet, (first, second)), Call("second", meet, (second, first))], 2) == [True, True]
+
+
+@pytest.mark.parametrize("function, arguments, says", [
+    (fail, (Failure,), "went wrong"), (fail, (InputError,), "here: is wrong"), (fail, (KeyError,), "case: its process ended with status 1"),
+    (die, (), "case: its process ended with status -9"),
+])  # fmt: skip
+def test_failure(function: Callable[..., None], arguments: tuple[object, ...], says: str, tmp_path: Path) -> None:
+    """a call that fails ends the others, which clean up, and is what failed"""
+    began, ended = tmp_path / "began", tmp_path / "ended"
+    calls = [Call("waits", wait, (str(began), str(ended))), Call("case", function, (*arguments, str(began)))]
+    if len(processors()) < 2:
+        calls.pop(0)
+        began.touch()
+        ended.touch()
+    with pytest.raises(Failure, match=says):
+        run(calls, 2)
+    assert ended.exists()
+
+
+INTERRUPTED = """
+import sys
+from deploy import process
+from deploy.side_by_side import Call, run
+from tests.unit.deploy.test_side_by_side import wait
+process.heed_signals()
+run([Call("waits", wait, (sys.argv[1] + "-began", sys.argv[1]))], 1, on_report=lambda place, pid: print(pid, flush=True))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_interrupt(how: signal.Signals, tmp_path: Path) -> None:
+    """the processes of calls clean up and end when the command is interrupted, and when it is killed"""
+    ended = tmp_path / "ended"
+    command = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(ended)], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert command.stdout
+    pid = int(command.stdout.readline())
+    command.send_signal(how)
+    command.wait()
+    for _ in range(3000):
+        if ended.exists() and not Path(f"/proc/{pid}").exists():
+            break
+        time.sleep(0.01)
+    assert ended.exists() and not Path(f"/proc/{pid}").exists()
+
+
+def test_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """runs go side by side as far as the memory that their programs reserve goes, not that of their machines"""
+    machine = load("xeon-e5-2683v3")
+    shape = with_room(machine.shape(machine.cores, default_memory(machine.cores_per_socket)), None, 50, 2)
+    job = settled(Comparison(shape=shape, records=50, operations=10, modelled=machine))
+    monkeypatch.setattr(sweep, "_available", lambda: 10 * GIB)  # less than one of the machines has
+    monkeypatch.setattr(sweep.side_by_side, "processors", lambda: list(range(8)))
+    assert sweep.at_once(job) == 2
+    monkeypatch.setattr(sweep, "_available", lambda: 1 * GIB)
+    assert sweep.at_once(job) == 1

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which switches a deployment gets, and who uses which."""
+
+from pathlib import Path
+
+import pytest
+
+from deploy import comparison
+from deploy.deployment import Deployment, Redis, parse
+from deploy.expand import Plan, plan
+from deploy.linux_guest.plan import guest_plan
+from deploy.options import load_plan
+from topology.errors import InputError
+from topology.machine import Shape, default_memory
+from topology.separate import separate
+
+REDIS = Path("deploy/deployments/redis.toml")
+
+
+def made(text: str = "", sockets: int = 2, cores: int = 4, layout: str = "per-socket") -> Plan:
+    return plan(parse(f"[redis]\n{text}\n[machine]\nsockets = {sockets}\ncores = {cores}\n[clusters]\nlayout = '{layout}'"))
+
+
+def switches(what: Plan) -> dict[int, str | None]:
+    return {app.cpu: app.switch for app in what.cluster_map.applications if app.role == "switch"}
+
+
+@pytest.mark.parametrize("sockets, cores, layout, expected", [
+    (2, 2, "per-socket", [0]), (1, 8, "spanning", [0]), (2, 3, "per-socket", [0, 3]), (2, 4, "spanning", [0, 4]),
+    (2, 4, "size=2", [0]), (4, 4, "size=8", [0, 4, 8, 12]), (3, 3, "per-socket", [0, 3, 6]),
+])  # fmt: skip
+def test_default(sockets: int, cores: int, layout: str, expected: list[int]) -> None:
+    """a switch on each of several sockets of three cores or more, where none has several clusters"""
+    what = made(sockets=sockets, cores=cores, layout=layout)
+    found = switches(what)
+    assert list(found) == expected
+    assert list(found.values()) == [None] + ["switch@0"] * (len(expected) - 1)
+    names = {app.cpu: app.name for app in what.cluster_map.applications if app.role == "switch"}
+    of = [max(cpu for cpu in expected if cpu <= app.cpu) for app in what.cluster_map.applications if app.ipv4]
+    assert [app.switch for app in what.cluster_map.applications if app.ipv4] == [names[cpu] if cpu else None for cpu in of]
+    servers = [app.cpu for app in what.cluster_map.applications if app.program == "redis-server"]
+    assert servers == [cpu for cpu in range(sockets * cores) if cpu not in expected]
+
+
+def test_the_papers() -> None:
+    """one network processor is what a file or the command line says, and then the file does not count"""
+    assert list(switches(made("[network]\nswitch = 'one'"))) == [0]
+    assert list(switches(made("[network]\nswitch = 'per-socket'", cores=2))) == [0, 2]
+    assert list(switches(load_plan(REDIS, sockets=2, cores=4, switch="one"))) == [0]
+    assert list(switches(load_plan(REDIS, sockets=2, cores=2, switch="per-socket"))) == [0, 2]
+
+
+def test_only_where_somebody_is() -> None:
+    """a socket without users of the network has no switch"""
+    assert list(switches(plan(parse("[redis]\ncpus = [1]\n[machine]\ncores = 4")))) == [0]
+    text = "[redis]\ncpus = [1]\n[machine]\ncores = 4\n[[program]]\nprogram = 'posixtest'\ncpu = 6\nnetwork = true"
+    assert list(switches(plan(parse(text)))) == [0, 4]
+    assert not switches(plan(parse("network = false\n[machine]\ncores = 4\n[[program]]\nprogram = 'posixtest'\ncpu = 6")))
+
+
+def test_machines_of_their_own() -> None:
+    """a domain for each cluster has one switch unless somebody says otherwise; then the channel has one port"""
+    assert list(switches(load_plan(REDIS, sockets=2, cores=4, apart=True))) == [0]
+    what = load_plan(REDIS, sockets=2, cores=4, switch="per-socket", apart=True)
+    assert list(switches(what)) == [0, 4]
+    cluster_map, _ = separate(what.cluster_map, what.machine)
+    assert cluster_map.ports_between(0, 1) == 1
+
+
+def test_refusals(tmp_path: Path) -> None:
+    """layouts and maps that it is not for"""
+    with pytest.raises(InputError, match=r"deployment:\d+: \[network\] switch: is for clusters of whole sockets, and layout size=2"):
+        made("[network]\nswitch = 'per-socket'", layout="size=2")
+    with pytest.raises(InputError, match="--switch per-socket: is for clusters of whole sockets"):
+        load_plan(REDIS, sockets=2, cores=4, layout="size=2", switch="per-socket")
+    with pytest.raises(InputError, match="--switch: 'two' is neither one nor per-socket"):
+        load_plan(REDIS, switch="two")
+    with pytest.raises(InputError, match=r"deployment:2: \[network\] switch: 'two' is not one of one, per-socket"):
+        parse("[network]\nswitch = 'two'\n[redis]")
+    (tmp_path / "a.dts").write_text("")
+    with pytest.raises(InputError, match="--switch: is not for a cluster map"):
+        load_plan(tmp_path / "a.dts", switch="one")
+
+
+@pytest.mark.parametrize("sockets, cores, layout, switch, hops", [
+    (2, 2, "spanning", "one", 0), (2, 2, "per-socket", "one", 8 / 3), (2, 4, "per-socket", "per-socket", 0), (1, 4, "size=1", "one", 4),
+])  # fmt: skip
+def test_hops(sockets: int, cores: int, layout: str, switch: str, hops: float) -> None:
+    """channels that a request and its answer go through: one to the switch and one from it, where it is another kernel's, and back"""
+    what = made(f"[ycsb]\nclients = 2\n[network]\nswitch = '{switch}'", sockets, cores, layout)
+    assert what.cluster_map.hops_per_operation() == pytest.approx(hops)
+
+
+def test_comparison() -> None:
+    """all layouts, and Linux, have the same kind of switch and so the same instances"""
+    shape = Shape(2, 4, default_memory(4))
+    for layouts, servers in ((("per-socket", "spanning"), 6), (("per-socket", "size=2"), 7)):
+        job = comparison.settled(comparison.Comparison(shape, layouts))
+        assert comparison.servers(job) == servers
+        for layout in layouts:
+            assert sum(a.program == "redis-server" for a in plan(job.deployment(layout, "c")).cluster_map.applications) == servers
+        assert len(guest_plan(job.deployment("spanning", "c")).ports) == servers
+    assert switches(plan(Deployment(redis=Redis(), shape=Shape(2, 2)))) == {0: None}

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of drivers of network cards, and what is wrong with other lists."""
+
+from __future__ import annotations
+
+import pytest
+
+from topology import drivers
+from topology.drivers import FOLDER, ListError, read
+
+GOOD = '[x]\nwhat = "a card"\npci = ["10ec:8139"]\nsources = ["device.c"]\nqemu = "x"\nlibvirt = "x"\n'
+
+
+def test_list() -> None:
+    """the list names the usual driver first, and each has its folder with its sources"""
+    assert drivers.usual().name == "virtio-net"
+    for driver in drivers.every().values():
+        for source in ("card.h", *driver.sources):
+            assert (FOLDER / driver.name / source).is_file(), source
+
+
+def test_folders() -> None:
+    """no driver's folder is left that the list does not name"""
+    assert {path.parent.name for path in FOLDER.glob("*/card.h")} == {"driver", *drivers.every()}
+
+
+def test_values() -> None:
+    """ids are numbers, and a card's options stand behind its name"""
+    found = read(GOOD + 'counted = "slow=on"')["x"]
+    assert found.ids == [(0x10EC, 0x8139)]
+    assert found.device("netdev=n") == "x,netdev=n" and found.device("netdev=n", counted=True) == "x,netdev=n,slow=on"
+
+
+@pytest.mark.parametrize("text,why", [
+    ("[x", "drivers.toml: "),
+    ("", "drivers.toml: there is no driver"),
+    ("x = 3", "x: is no table"),
+    (GOOD.replace("[x]", "[X_]"), "X_: a name has "),
+    (GOOD + "fast = true", "x: fast: no such key; there are what, pci, "),
+    (GOOD.replace('qemu = "x"\n', ""), "x: qemu: is missing"),
+    (GOOD.replace('["device.c"]', '"device.c"'), "x: sources: 'device.c' is not a list of texts"),
+    (GOOD.replace('["10ec:8139"]', "[]"), "x: pci: [] is not a list of texts"),
+    (GOOD.replace('"a card"', "3"), "x: what: 3 is not a text"),
+    (GOOD.replace("10ec:8139", "0x10ec"), "x: pci: '0x10ec' is not VENDOR:DEVICE"),
+    (GOOD + GOOD.replace("[x]", "[y]"), "y: pci: x drives 10ec:8139"),
+])
+def test_refused(text: str, why: str) -> None:
+    """a list that is not as it should be is refused with the driver and the key"""
+    with pytest.raises(ListError) as error:
+        read(text)
+    assert str(error.value).startswith(why)
