@@ -8,12 +8,16 @@ because the interpreter's own start would answer it with a traceback.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
+import sys
+import time
 from types import FrameType
 
 STATUS = 130  # as a shell says of a process that SIGINT has ended
+_AGAIN = 0.005  # seconds
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -29,9 +33,25 @@ def end_at_once() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def raise_keyboard_interrupt() -> None:
-    """From now on; what must be cleaned up is."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def _send_again(lost: "sys.UnraisableHookArgs") -> None:
+    """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is sent
+    again, when that one has returned."""
+
+    def send(main: int) -> None:
+        time.sleep(_AGAIN)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        _thread.start_new_thread(send, (_thread.get_ident(),))
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
+    """For SIGINT and signals of these `numbers`, from now on; what must be cleaned up is."""
+    sys.unraisablehook = _send_again
+    for number in (signal.SIGINT, *numbers):
+        signal.signal(number, signal.default_int_handler)
 
 
 def hold_back() -> None:

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from deploy import interrupts
+
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -17,8 +19,7 @@ def heed_signals() -> None:
 
     Even where the shell that started us in the background had Ctrl-C ignored.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    interrupts.raise_keyboard_interrupt(signal.SIGTERM, signal.SIGHUP)
 
 
 def end_with(parent: int, number: int) -> None:

@@ -131,6 +131,31 @@ def test_interrupt_at_any_moment(words: list[str], times: int, tmp_path: Path) -
     assert 130 in seen, f"seed {seed}: it was always over before"
 
 
+DEAF = """
+import os, signal, sys, time
+from deploy import interrupts
+class Deaf:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(0)
+        print("still here")
+interrupts.raise_keyboard_interrupt(signal.SIGTERM)
+try:
+    deaf = Deaf()
+    del deaf
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_interrupted_destructor(number: int) -> None:
+    """a signal that meets a destructor, which swallows its exception, is heard after it"""
+    done = subprocess.run([sys.executable, "-c", DEAF, str(int(number))], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
+
+
 @pytest.mark.limit(240)
 def test_interrupted_image(tmp_path: Path) -> None:
     """Ctrl-C while an image is written: status 130, and neither the image nor a folder of GRUB's is left"""
