@@ -212,6 +212,8 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 /*
  * Whether a frame for another port is behind the head of the source's ring,
  * which is for port `to`. Each frame is looked at once: `ahead` remembers.
+ * Behind a full ring of a source that carries the frames of many, one may be
+ * that nobody sees.
  */
 static bool delays_others(const struct forward *forward, struct forward_port *from, unsigned source, unsigned to)
 {
@@ -234,7 +236,7 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 		other = TO_NOBODY;
 	}
 	from->ahead = ahead.receive.position;
-	return other != TO_NOBODY;
+	return other != TO_NOBODY || (from->ahead == end && (from->uplink || from->lower));
 }
 
 /* Let the source wait until `end`. */

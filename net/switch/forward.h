@@ -24,7 +24,9 @@
  *
  *  - When a frame for another port is behind it, the frame is copied into its
  *    destination's backlog (backlog.h) and the source goes on. Without one,
- *    nothing is copied: the wait harms nobody.
+ *    nothing is copied: the wait harms nobody. The source's ring may be full,
+ *    and the frame for another port not yet in it: that is assumed of drivers
+ *    and other switches, which bring the frames of many.
  *  - When the backlog has no room, the source waits for the port. Such waits
  *    are limited in each period of `patience`: to 1/8 of it for a port, to 1/4
  *    of it for a source. At that limit the port is late.

@@ -312,6 +312,34 @@ static void flood_of_one(void)
 	CHECK(!forward.port[B].dropped && received[A][B] >= 20 * SECOND - 1);
 }
 
+/*
+ * A driver or another switch floods a port that takes all it has got once in a while, and has a frame for another one
+ * behind more of those than its ring can hold: that frame waits no longer than if the switch saw it.
+ */
+static void flood_of_many(bool lower)
+{
+	uint64_t got = now;
+	unsigned step = 0;
+
+	set_up(4);
+	forward.port[UPLINK].uplink = !lower;
+	forward.port[UPLINK].lower = lower;
+	lossy[A] = true;
+	for (uint64_t end = now + 5 * SECOND; now < end; now++) {
+		for (unsigned laps = 0; laps < 3; laps++) {
+			while (put(UPLINK, step % 600 ? A : B, 1))
+				step++;
+			pass();
+		}
+		if (take(B, ALL))
+			got = now;
+		CHECK(now - got <= 2 * (SECOND / 8 + 1)); /* a period's wait at its end and the next one's */
+		if (now % (SECOND * 9 / 10) == 0)
+			take(A, ALL);
+	}
+	CHECK(forward.port[A].dropped && !forward.port[B].dropped);
+}
+
 /* Two sources flood one port, with and without frames for another; a third source's frames pass at once. */
 static void floods_of_two(unsigned others, unsigned rate)
 {
@@ -351,6 +379,8 @@ int main(void)
 	bursts(900, 60, true);
 	bursts_beside_a_dead_port();
 	flood_of_one();
+	flood_of_many(false);
+	flood_of_many(true);
 	for (unsigned rate = 1; rate < 100; rate = 3 * rate + 1)
 		floods_of_two(0, rate);
 	floods_of_two(1, 10);
