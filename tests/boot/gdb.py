@@ -25,19 +25,19 @@ class Debugger:
 
     def __init__(self, port: int) -> None:
         self.socket = self._connect(port)
-        self.socket.settimeout(10)
+        self.socket.settimeout(100)
         self.command("qSupported:multiprocess-")
 
     def close(self) -> None:
         self.socket.close()
 
     @staticmethod
-    def _connect(port: int, patience: float = 10.0) -> socket.socket:
+    def _connect(port: int, patience: float = 100.0) -> socket.socket:
         """QEMU opens this port last of all."""
         deadline = time.monotonic() + patience
         while True:
             try:
-                return socket.create_connection(("127.0.0.1", port), 10)
+                return socket.create_connection(("127.0.0.1", port), 100)
             except ConnectionRefusedError:
                 if time.monotonic() > deadline:
                     raise
@@ -81,7 +81,7 @@ class Debugger:
             self._send("c")
             self._answer()
         finally:
-            self.socket.settimeout(10)
+            self.socket.settimeout(100)
         assert self.command(f"z1,{address:x},1") == "OK"
         assert self._program_counter()[0] == address
 

@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.patience import Patience, Watch
+
 NOBODY = 65534  # root's libvirtd would be the host's: it has fixed folders
 QEMU_CONF = 'security_driver = "none"\nstdio_handler = "file"\nnamespaces = []\ncgroup_controllers = []\n'
-START_LIMIT = 20.0  # seconds
+START = Patience(60.0)  # it takes one
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ def private_libvirtd() -> Iterator[Libvirtd]:
     with (daemon.folder / "daemon.log").open("w") as log:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + START_LIMIT
+        began, watch = time.monotonic(), Watch(process.pid)
         while not (daemon.folder / "socket/libvirt-sock").exists():
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None or watch.overdue("no socket", START, began):
                 pytest.fail(f"libvirtd does not start:\n{(daemon.folder / 'daemon.log').read_text()[-2000:]}")
             time.sleep(0.05)
         yield daemon

@@ -67,8 +67,8 @@ class Report:
 
 def ping(address: str) -> bool:
     host, _, port = address.partition(":")
-    with socket.create_connection((host, int(port)), 10) as connection:
-        connection.settimeout(10)
+    with socket.create_connection((host, int(port)), PATIENCE) as connection:
+        connection.settimeout(PATIENCE)
         connection.sendall(b"PING\r\n")
         return connection.recv(7) == b"+PONG\r\n"
 

@@ -12,7 +12,7 @@ from deploy import monitor
 from deploy.boot import Run
 from deploy.deployment import Subnet
 from deploy.expand import plan
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from tests.boot.test_switches import waiting_client
 from topology import drivers
 
@@ -44,7 +44,7 @@ def test_values(run: Run) -> None:
 def test_connections(run: Run) -> None:
     """many connections at once are all answered"""
     name = servers(run)[0]
-    opened = [socket.create_connection(run.address(name), 20) for _ in range(CONNECTIONS)]
+    opened = [socket.create_connection(run.address(name), ANSWER) for _ in range(CONNECTIONS)]
     try:
         for turn in range(3):
             for connection in opened:

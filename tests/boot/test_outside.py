@@ -15,7 +15,7 @@ import pytest
 
 from deploy.boot import Run
 from deploy.deployment import Redis
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 
 SIZES = [1, 2, 63, 64, 1459, 1460, 1461, 4095, 4096, 65535, 65536, 100_003, MIB, 3 * MIB + 7, 8 * MIB]
@@ -88,7 +88,7 @@ def test_sizes(run: Run) -> None:
     """values from 1 byte to 8 MiB come back identical by checksum"""
     generator = random.Random(7)
     for name in (servers(run)[0], far(run)):
-        with client(run, name, socket_timeout=60) as server:
+        with client(run, name) as server:
             server.flushall()
             for size in SIZES:
                 value = generator.randbytes(size)
@@ -111,7 +111,7 @@ def test_connections(run: Run) -> None:
         used = []
         for rounds in range(2):  # the first round fills the allocators' caches
             for _ in range(500):
-                with socket.create_connection(run.address(name), 20) as connection:
+                with socket.create_connection(run.address(name), ANSWER) as connection:
                     connection.settimeout(20)
                     connection.sendall(b"PING\r\n")
                     assert connection.recv(16) == b"+PONG\r\n"
@@ -129,7 +129,7 @@ def test_vanishing_client(run: Run) -> None:
             server.set("steady", "yes")
             for part in (b"*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$1000000\r\n" + bytes(5000), b"*2\r\n$3\r\nGE", b"*"):
                 for abrupt in (False, True):
-                    connection = socket.create_connection(run.address(name), 20)
+                    connection = socket.create_connection(run.address(name), ANSWER)
                     if abrupt:  # a reset in place of an orderly end
                         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
                     connection.sendall(part)
@@ -144,9 +144,9 @@ def test_subscribers(run: Run) -> None:
         listeners = [server.pubsub(ignore_subscribe_messages=True) for _ in range(8)]
         for listener in listeners:
             listener.subscribe("news")
-            listener.get_message(timeout=5)
+            listener.get_message(timeout=ANSWER)
         assert server.publish("news", "hello") == 8
         for listener in listeners:
-            message = listener.get_message(timeout=10)
+            message = listener.get_message(timeout=ANSWER)
             assert message and message["data"] == "hello"
             listener.close()

@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from deploy.boot import Run
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 
 # Redis does nothing else meanwhile, nor does the lwIP inside it.
 BUSY = """local function now() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end
@@ -23,12 +23,12 @@ def pings_while_busy(run: Run, slow: str, other: str) -> int:
     """How many commands `other` answers while `slow` looks at its port once in 0.9 s."""
 
     def be_busy() -> None:
-        with client(run, slow, socket_timeout=100) as server:
+        with client(run, slow) as server:
             for _ in range(ROUNDS):
                 server.eval(BUSY, 0)
 
     busy, answers = threading.Thread(target=be_busy), 0
-    with client(run, other, socket_timeout=100) as server:
+    with client(run, other) as server:
         busy.start()
         while busy.is_alive():
             server.ping()
@@ -52,8 +52,8 @@ def test_busy_instance() -> None:
 
         threads = []
         for _ in range(FLOODS):
-            connection = socket.create_connection(run.address(slow), 20)
-            connection.settimeout(100)
+            connection = socket.create_connection(run.address(slow), ANSWER)
+            connection.settimeout(ANSWER)
             held.callback(connection.close)
             held.callback(lambda one=connection: one.shutdown(socket.SHUT_RDWR))
             threads.append(threading.Thread(target=flood, args=(connection,), daemon=True))

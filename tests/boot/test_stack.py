@@ -12,7 +12,7 @@ import pytest
 
 from deploy.boot import Run
 from deploy.expand import plan
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, assert_no_fault, client, machine, servers, with_redis
 from topology.units import MIB
 
 
@@ -61,7 +61,7 @@ def test_connections(run: Run) -> None:
     """20 connections at a time, 200 in all, and none is left"""
     for name in servers(run):
         for _ in range(10):
-            held = [socket.create_connection(run.address(name), 20) for _ in range(20)]
+            held = [socket.create_connection(run.address(name), ANSWER) for _ in range(20)]
             for connection in held:
                 connection.settimeout(20)
                 connection.sendall(b"PING\r\n")
@@ -77,7 +77,7 @@ def test_big_values(run: Run) -> None:
     """values around the size of a socket's buffer, and of 3 MiB, come back whole"""
     generator = random.Random(5)
     for name in servers(run):
-        with client(run, name, socket_timeout=60) as server:
+        with client(run, name) as server:
             for size in (1, 8191, 8192, 8193, 65536, 3 * MIB + 7):
                 value = generator.randbytes(size)
                 assert server.set("value", value)
@@ -88,9 +88,9 @@ def test_slow_reader(run: Run) -> None:
     """a client that does not read holds up no other, and gets all of its answer in the end"""
     value = random.Random(9).randbytes(4 * MIB)
     for name in servers(run):
-        with client(run, name, socket_timeout=60) as server:
+        with client(run, name) as server:
             server.set("large", value)
-            with socket.create_connection(run.address(name), 20) as lazy:
+            with socket.create_connection(run.address(name), ANSWER) as lazy:
                 lazy.settimeout(60)
                 lazy.sendall(b"GET large\r\n")
                 for number in range(50):
