@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A process that runs tests for lanes.py: its own folders, then what it is given, an order a line on its input.
 
-Arguments: the descriptor for what it says, the process that it works for, how nice it is, the word of --only, the folders.
+Arguments: the descriptor for what it says, the process that it works for, how nice components' tests are, the word of
+--only, the folders.
 """
 
 from __future__ import annotations
@@ -46,13 +47,12 @@ def ordered() -> Generator[Result, None, None]:
             continue
         test = meson_tests.MesonTest(**order["component"])
         started(test.name)
-        yield meson_tests.run_one(test)
+        yield meson_tests.run_one(test, nice)
 
 
 def main() -> None:
     heed_signals()
     end_with(master, signal.SIGTERM)
-    os.nice(nice)
     os.set_inheritable(report, False)
     for source in (pytest_tests.run([Path(word) for word in folders], only, started), ordered()):
         with closing(source) as results:  # ends what it has started

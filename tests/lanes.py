@@ -2,9 +2,9 @@
 """Runs tests side by side in lanes, each a process of its own (lane.py).
 
 A lane runs the folders of Python tests that are its own, one test at a time. Then it asks for orders: a few of the files
-of Python tests that boot machines, which the first lanes share, or, when these have all been given, one of the components'
-tests, which all lanes share. Machines take longest and wait much: two of them at a time leave a processor seldom idle, and
-they come before the components' tests where all want a processor.
+of Python tests that boot machines, or one of the components' tests. The first lanes take the former as long as there are
+any, the others the latter; then each takes what is left. Machines take longest and wait much: two of them at a time leave
+a processor seldom idle, and they come before the components' tests where all want a processor.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from deploy.patience import children_of
 from tests.meson_tests import MesonTest
 from tests.result import Result
 
-BOOTING = 2   # lanes that share the files of boot tests
-PARCEL = 4    # of these files that a lane gets at a time: one start of pytest for them
-PRIORITY = 5  # of all lanes but those, as nice(1) has it
+BOOTING = 2   # lanes that take the files of boot tests first
+PARCEL = 4    # of these files that a lane gets at a time, at most: one start of pytest for them
+PRIORITY = 5  # of components' tests in all lanes but those, as nice(1) has it
 GRACE = 20.0  # seconds in which a lane ends what it has started
 
 
@@ -40,14 +40,16 @@ def width() -> int:
 class _Waiting:
     """What no lane has been given yet."""
 
-    def __init__(self, files: Sequence[Path], components: Sequence[MesonTest], parcel: int) -> None:
+    def __init__(self, files: Sequence[Path], components: Sequence[MesonTest], whole: bool) -> None:
+        """`whole`: all files are one parcel."""
         self.files, self.components = deque(files), deque(components)
-        self._parcel = parcel
+        self._whole = whole
 
     def next(self, booting: bool) -> dict[str, Any] | None:
-        """An order for a lane, which waits until it is taken."""
-        if booting and self.files:
-            return {"files": [str(path) for path in list(self.files)[:self._parcel]]}
+        """An order for a lane, which waits until it is taken. Towards the end parcels are small, so that lanes end together."""
+        if self.files and (booting or not self.components):
+            parcel = len(self.files) if self._whole else min(PARCEL, 1 + len(self.files) // (2 * PARCEL))
+            return {"files": [str(path) for path in list(self.files)[:parcel]]}
         return {"component": asdict(self.components[0])} if self.components else None
 
     def taken(self, order: dict[str, Any]) -> None:
@@ -62,10 +64,10 @@ class _Waiting:
 
 def run(folders: Sequence[list[Path]], files: Sequence[Path], components: Sequence[MesonTest], only: str,
         started: Callable[[str], None]) -> Iterator[Result]:  # fmt: skip
-    """Results as they come; `folders` has a lane each, `files` go to the first lanes. `started(name)` is called as each
+    """Results as they come; `folders` has a lane each, `files` go to the first lanes first. `started(name)` is called as each
     test begins."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    waiting = _Waiting(files, components, len(files) if only else PARCEL)  # few tests are not worth many starts
+    waiting = _Waiting(files, components, bool(only))  # few tests are not worth many starts
     lanes: list[_Lane] = []
     try:
         for number, own in enumerate(folders):

@@ -54,13 +54,13 @@ def collect(only: str) -> list[MesonTest]:
     return [test for test in tests if only in test.name.lower()]
 
 
-def run_one(test: MesonTest) -> Result:
+def run_one(test: MesonTest, nice: int = 0) -> Result:
     start = time.monotonic()
     # Not a pipe: what the test leaves behind may hold it open until it is ended, too.
     with tempfile.TemporaryFile() as output, Descendants():
         try:
             process = subprocess.Popen(
-                test.command, cwd=test.folder or BUILD, env=os.environ | test.environment, stdin=subprocess.DEVNULL,
+                [*_nicer(nice), *test.command], cwd=test.folder or BUILD, env=os.environ | test.environment, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
             )
         except OSError as error:
@@ -81,6 +81,10 @@ def run_one(test: MesonTest) -> Result:
         verdict = {0: "passed", SKIPPED: "skipped"}.get(process.returncode, "failed")
         why = f"exit status {process.returncode}" if verdict == "failed" else ""
     return Result(test.name, verdict, time.monotonic() - start, f"{printed}\n{why}".rstrip() if verdict != "passed" else "")
+
+
+def _nicer(nice: int) -> list[str]:
+    return ["nice", "-n", str(nice)] if nice else []
 
 
 def _follow(process: subprocess.Popen[bytes], limit: float, output: int) -> str | None:

@@ -75,6 +75,21 @@ def test_shared_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.limit(120)
+def test_all_lanes_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """when the components' tests have been given, the other lanes take files, too"""
+    monkeypatch.setattr(lanes, "PARCEL", 1)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    met = "import sys\nsys.argv = ['', {!r}, {!r}]\ndef test_{}():\n    exec({!r})\n"
+    for name, other in ("ab", "bc", "ca"):
+        (folder / f"test_{name}.py").write_text(met.format(str(tmp_path / name), str(tmp_path / other), name, MEETING))
+    assert lanes.BOOTING == 2
+    assert outcomes([[], [], []], [component("first", "")], sorted(folder.iterdir())) == [
+        ("first", "passed"), *((f"shared: {name}", "passed") for name in "abc"),
+    ]  # fmt: skip
+
+
 def test_death() -> None:
     """a test that takes its lane with it fails, and those behind it run; where no lane is left, they fail"""
     fatal = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"
