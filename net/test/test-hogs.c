@@ -183,7 +183,6 @@ int main(int argc, char **argv)
 	(void)argv;
 	apart = argc > 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	alarm(110);
 	network = network_start();
 	layer_heap = apart ? MEMORY_APART : MEMORY_INSIDE;
 	start(server_run, 0);

@@ -66,7 +66,6 @@ int main(int argc, char **argv)
 	(void)argv;
 	apart = argc > 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	alarm(100);
 	network = network_start();
 	start(server_run, 0);
 	network_await_server(network);
