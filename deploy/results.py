@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from deploy import host, stats, ycsb
 from deploy.events import BAD_LINE, EventStream
 from deploy.expand import Plan
+from deploy.lockstat.snapshot import Core
 from deploy.output import version as skerry_version
 from deploy.qemu import Accel, version
 from topology.draw import to_json
@@ -134,11 +135,11 @@ def _machine(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _sum(cores: Iterable[stats.CoreInterval], counter: str) -> int:
+def _sum(cores: Iterable[Core], counter: str) -> int:
     return sum(core.counters[counter] for core in cores)
 
 
-def _locks(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
+def _locks(cores: Sequence[Core]) -> dict[str, float]:
     """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all grabs."""
     grabs, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("grabs", "conflicts", "wait"))
     return {
@@ -149,12 +150,12 @@ def _locks(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
     }
 
 
-def _transactions(cores: Sequence[stats.CoreInterval]) -> dict[str, float]:
+def _transactions(cores: Sequence[Core]) -> dict[str, float]:
     """Entries that took the lock instead. All of them, where a machine has no transactions."""
     return {"fallback_ratio": stats.ratio(_sum(cores, "lock_grabs"), _sum(cores, "entries"))} if cores else {}
 
 
-def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[stats.CoreInterval], seconds: float) -> dict[str, float]:
+def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: float) -> dict[str, float]:
     histogram = ycsb.merged(clients)
     operations = sum(client.number("operations") for client in clients)
     latency = sum(client.number("mean_us") * client.number("operations") for client in clients)
@@ -189,7 +190,7 @@ def _memory(clients: Sequence[ycsb.Client], reserved: Mapping[str, int]) -> dict
     }
 
 
-def _core(core: stats.CoreInterval, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+def _core(core: Core, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
     mine = [client for client in clients if client.cpu == core.cpu]
     return {
         "cluster": core.cluster,
@@ -198,7 +199,7 @@ def _core(core: stats.CoreInterval, clients: Sequence[ycsb.Client], seconds: flo
         "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
         "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
         "cpu_utilisation": core.utilisation,
-        "kernel_entries_per_s": core.rate("entries"),
+        "kernel_entries_per_s": core.entries / core.seconds,
         **_locks([core]),
     }
 

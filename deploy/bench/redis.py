@@ -16,13 +16,14 @@ from deploy.deployment import STACKS
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import plan
+from deploy.lockstat.snapshot import Core as Counts
 from deploy.modelled.machine import ModelledMachine
 from deploy.modelled.run import LOAD, clocks
 from deploy.paths import BUILD
 from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
-from deploy.stats import CoreInterval, between, mean, ratio
+from deploy.stats import between, mean, ratio
 from topology.errors import InputError
 from topology.machine import Shape, default_memory
 
@@ -215,15 +216,15 @@ def measure(
     return Point(job.stack, clock, result, tuple(_by_counters(core) for core in cores))
 
 
-def _by_counters(core: CoreInterval) -> Core:
+def _by_counters(core: Counts) -> Core:
     """By what the kernel counted: its own time is that for which it held the lock."""
     counters = core.counters
-    busy = max(0, core.cycles - counters["idle"])
+    busy = max(0, core.wall - counters["idle"])
     kernel = min(busy, counters["lock_hold"])
-    return Core(core.cluster, core.cpu, core.cycles, busy, kernel, counters["entries"], counters["interrupts"])
+    return Core(core.cluster, core.cpu, core.wall, busy, kernel, counters["entries"], counters["interrupts"])
 
 
-def _stepped(job: Comparison, result: Result, cores: Sequence[CoreInterval], marks: Sequence[in_step.Mark]) -> Point:
+def _stepped(job: Comparison, result: Result, cores: Sequence[Counts], marks: Sequence[in_step.Mark]) -> Point:
     if [mark.number for mark in marks] != [1, 2]:
         raise Failure(f"{job.lock}, {job.shape.cpus} cores: the emulator did not see the load's begin and end")
     before, after = marks

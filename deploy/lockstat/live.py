@@ -16,7 +16,7 @@ from deploy.boot import INSTANCES
 from deploy.errors import Failure
 from deploy.events import EventStream
 from deploy.lockstat.record import SIZE, Record
-from deploy.lockstat.snapshot import Core, Snapshot
+from deploy.lockstat.snapshot import Core, Counted, Snapshot
 from topology.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,16 +155,12 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     # The clock is one for all clusters of a machine, and who counted last did so just now.
     latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
-    return [
-        Snapshot(
-            cluster,
-            boot["kernel"],
-            float(boot["tsc_hz"]),
-            tuple(Core.of_record(cpus.get((cluster, i), i), i, record, now[cluster]) for i, record in enumerate(records)),
-            total(records),
-        )
-        for cluster, boot, records in found
-    ]
+    made = []
+    for cluster, boot, records in found:
+        of = Counted(cluster, boot["kernel"], float(boot["tsc_hz"]))
+        cores = [Core.of_record(of, cpus.get((cluster, i), i), i, record, now[cluster]) for i, record in enumerate(records)]
+        made.append(Snapshot(of.cluster, of.kernel, of.tsc_hz, tuple(cores), total(records)))
+    return made
 
 
 def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Record]:

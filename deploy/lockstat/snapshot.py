@@ -4,65 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deploy.errors import Failure
-from deploy.lockstat.record import WHOLE, Record, ratio
+from deploy.events import Event
+from deploy.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS, WHOLE, Record, ratio
+
+COUNTERS = (  # of a core in the event "stats"; lib/freestanding/stat_view.c makes it
+    "idle", *CORE_COUNTERS[1:], *(f"lock_{name}" for name in LOCK_COUNTERS), "commits",
+)  # fmt: skip
+_SLACK = 0.02  # of the interval: counters of a running core are not all of one moment
 
 
 @dataclass(frozen=True)
-class Core:
-    """Times are TSC cycles."""
+class Counted:
+    """A cluster's kernel, which counted."""
 
-    cpu: int
-    core: int
-    wall: int
-    idle: int
-    entries: int
-    grabs: int
-    conflicts: int
-    commits: int
-    switches: int
-    idling: bool = False  # at that moment
-
-    @staticmethod
-    def of_record(cpu: int, core: int, record: Record, now: int) -> Core:
-        idle = record.idle_cycles + (max(0, now - record.idle_since) if record.idle_since else 0)
-        whole = [record.locks[name] for name in WHOLE]
-        grabs, conflicts = sum(lock.grabs for lock in whole), sum(lock.conflicts for lock in whole)
-        commits = record.transactions.committed
-        return Core(cpu, core, now - record.started, idle, record.entries, grabs, conflicts, commits, record.switches, record.idle_since != 0)
-
-    @staticmethod
-    def of_event(core: Mapping[str, Any], of: str) -> Core:
-        """`of`: what counted it, for errors."""
-        try:
-            wall = core["tsc"] - core["started"]
-            counts = [core[name] for name in ("entries", "lock_grabs", "lock_conflicts", "commits", "switches")]
-            return Core(core["cpu"], core["core"], wall, core["idle"], *counts)
-        except (KeyError, TypeError) as error:
-            raise Failure(f"{of}: a core's counters are not those of a run: {error}") from None
-
-    def since(self, earlier: Core) -> Core:
-        names = ("wall", "idle", "entries", "grabs", "conflicts", "commits", "switches")
-        return Core(self.cpu, self.core, *(getattr(self, n) - getattr(earlier, n) for n in names), self.idling)
-
-    @property
-    def utilisation(self) -> float:
-        return min(1.0, max(0.0, 1 - ratio(self.idle, self.wall)))
-
-    def to_json(self) -> dict[str, Any]:
-        return vars(self) | {"utilisation": self.utilisation}
-
-
-@dataclass(frozen=True)
-class Snapshot:
     cluster: int
     kernel: str  # the image: a regime, and +stat where it counts
     tsc_hz: float
-    cores: tuple[Core, ...]
-    total: Record
 
     @property
     def regime(self) -> str:
@@ -71,6 +32,97 @@ class Snapshot:
     @property
     def counted(self) -> bool:
         return self.kernel.endswith("+stat")
+
+
+@dataclass(frozen=True)
+class Core(Counted):
+    """One core since its start, or between two snapshots, which read it at their own time. Times are TSC cycles."""
+
+    cpu: int
+    core: int
+    wall: int
+    counters: Mapping[str, int]  # COUNTERS
+    idling: bool = False  # at that moment
+
+    @staticmethod
+    def of_record(of: Counted, cpu: int, core: int, record: Record, now: int) -> Core:
+        counters = {"idle": record.idle_cycles + (max(0, now - record.idle_since) if record.idle_since else 0)}
+        counters |= {name: getattr(record, name) for name in CORE_COUNTERS[1:]}
+        whole = [record.locks[name] for name in WHOLE]
+        counters |= {f"lock_{name}": sum(getattr(lock, name) for lock in whole) for name in LOCK_COUNTERS}
+        counters["commits"] = record.transactions.committed
+        return Core(of.cluster, of.kernel, of.tsc_hz, cpu, core, now - record.started, counters, record.idle_since != 0)
+
+    @staticmethod
+    def of_event(event: Event) -> tuple[Core, ...]:
+        """All of a cluster's cores, of the event "stats"."""
+        try:
+            of = (event["cluster"], event["kernel"], float(event["tsc_hz"]))
+            return tuple(
+                Core(*of, core["cpu"], core["core"], core["tsc"] - core["started"], {name: core[name] for name in COUNTERS})
+                for core in event["cores"]
+            )
+        except (KeyError, TypeError) as error:
+            where = f"cluster {event.get('cluster')} at {event.get('when')}"
+            raise Failure(f"{where}: a core's counters are not those of a run: {error}") from None
+
+    def since(self, earlier: Core) -> Core:
+        counters = {name: value - earlier.counters[name] for name, value in self.counters.items()}
+        return replace(self, wall=self.wall - earlier.wall, counters=counters)
+
+    @property
+    def idle(self) -> int:
+        return self.counters["idle"]
+
+    @property
+    def entries(self) -> int:
+        return self.counters["entries"]
+
+    @property
+    def grabs(self) -> int:
+        return self.counters["lock_grabs"]
+
+    @property
+    def conflicts(self) -> int:
+        return self.counters["lock_conflicts"]
+
+    @property
+    def commits(self) -> int:
+        return self.counters["commits"]
+
+    @property
+    def switches(self) -> int:
+        return self.counters["switches"]
+
+    @property
+    def seconds(self) -> float:
+        return self.wall / self.tsc_hz
+
+    @property
+    def utilisation(self) -> float:
+        return min(1.0, max(0.0, 1 - ratio(self.idle, self.wall)))
+
+    def problems(self) -> list[str]:
+        """Counts of an interval that cannot be true."""
+        where = f"cpu {self.cpu}"
+        found = [f"{where}: '{name}' ran backwards" for name, value in self.counters.items() if value < 0]
+        if self.idle > self.wall * (1 + _SLACK):
+            found.append(f"{where}: idle for longer than the interval")
+        if self.conflicts > self.grabs:
+            found.append(f"{where}: more lock conflicts than grabs")
+        if self.counted and not self.entries:
+            found.append(f"{where}: the kernel was never entered")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("cpu", "core", "wall", "idle", "entries", "grabs", "conflicts", "commits", "switches", "idling", "utilisation")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Snapshot(Counted):
+    cores: tuple[Core, ...]
+    total: Record
 
     def since(self, earlier: Snapshot) -> Snapshot:
         before = {core.core: core for core in earlier.cores}

@@ -52,8 +52,7 @@ def at(events: EventStream, when: str) -> list[Snapshot]:
         locks = events.of("locks", when=when, cluster=event["cluster"])
         if locks:
             record = Record.from_pairs(locks[-1]["words"], of)
-            cores = tuple(Core.of_event(core, of) for core in event["cores"])
-            found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), cores, record))
+            found.append(Snapshot(event["cluster"], event["kernel"], float(event["tsc_hz"]), Core.of_event(event), record))
     return sorted(found, key=lambda s: s.cluster)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from deploy.events import EventStream
 from deploy.expand import Plan
-from deploy.stats import COUNTERS
+from deploy.lockstat.snapshot import COUNTERS
 
 HZ = 1_000_000_000
 
@@ -20,8 +20,8 @@ def stream(*events: dict[str, Any]) -> EventStream:
 def snapshot(cluster: int, cpus: list[int], when: str, tsc: int, scale: int) -> dict[str, Any]:
     """Counters that grow with `scale`; every core is half idle."""
     cores = []
-    for cpu in cpus:
-        core = {name: scale * 1000 for name in COUNTERS} | {"cpu": cpu, "tsc": tsc, "idle": tsc // 2}
+    for number, cpu in enumerate(cpus):
+        core = {name: scale * 1000 for name in COUNTERS} | {"cpu": cpu, "core": number, "tsc": tsc, "started": 0, "idle": tsc // 2}
         core["lock_conflicts"] = scale * 10
         cores.append(core)
     return {"event": "stats", "when": when, "tsc": tsc, "tsc_hz": HZ, "cluster": cluster, "kernel": "clh+stat", "cores": cores}

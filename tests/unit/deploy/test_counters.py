@@ -68,17 +68,16 @@ import json, sys
 from pathlib import Path
 from topology import headers
 headers.ROOT = Path(sys.argv[1])
-from deploy import stats
 from deploy.lockstat.record import Record, WORDS
-from deploy.lockstat.snapshot import Core, Snapshot
+from deploy.lockstat.snapshot import COUNTERS, Core, Counted, Snapshot
 from deploy.top.sample import between
 from deploy.top.source import Look
 record = Record.from_words(range(WORDS))
 twice = record.plus(record)
 earlier, later = (
-    Look(at, (Snapshot(0, "clh+stat", 1e9, (Core.of_record(0, 0, total, 1000),), total),)) for at, total in ((0.0, record), (1.0, twice))
+    Look(at, (Snapshot(0, "clh+stat", 1e9, (Core.of_record(Counted(0, "clh+stat", 1e9), 0, 0, total, 1000),), total),)) for at, total in ((0.0, record), (1.0, twice))
 )
-told = {"lockstat": twice.since(record).to_json(), "top": between(earlier, later).to_json()[0], "intervals": stats.COUNTERS}
+told = {"lockstat": twice.since(record).to_json(), "top": between(earlier, later).to_json()[0], "intervals": COUNTERS}
 print(json.dumps(told))
 """
 
@@ -180,8 +179,9 @@ GOOD = [[LAYOUT_AT, LAYOUT]]
         ([*GOOD, [4]], {}, "is no word of a record"),
         ([*GOOD, [4, "x"]], {}, "is no word of a record"),
         ("words", {}, "is no word of a record"),
-        (GOOD, {}, "cluster 1 at end: a core's counters are not those of a run: 'tsc'"),
-        (GOOD, {"tsc": "x", "started": 1}, "cluster 1 at end: a core's counters are not those of a run"),
+        (GOOD, {}, "cluster 1 at end: a core's counters are not those of a run: 'cpu'"),
+        (GOOD, {"cpu": 0, "core": 0, "tsc": 1, "started": 1}, "cluster 1 at end: a core's counters are not those of a run: 'idle'"),
+        (GOOD, {"cpu": 0, "core": 0, "tsc": "x", "started": 1}, "cluster 1 at end: a core's counters are not those of a run"),
     ],
 )
 def test_bad_events(tmp_path: Path, words: object, core: object, expected: str) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import results, stats
+from deploy import results
 from deploy.events import EventStream
 from deploy.lockstat import live, record, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
-from deploy.lockstat.snapshot import Core, Snapshot
+from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.lockstat.table import tables
 from deploy.paths import ROOT
 from topology import headers
@@ -77,8 +77,9 @@ def words(entries: int, grabs: int, conflicts: int = 0) -> list[int]:
 
 
 def snapshot(regime: str, made: list[int], wall: int = 1 << 40) -> Snapshot:
-    core = Core(0, 0, wall, wall // 2, made[4], 0, 0, 0, 0)
-    return Snapshot(0, f"{regime}+stat", 1e9, (core,), Record.from_words(made))
+    counters = dict.fromkeys(COUNTERS, 0) | {"idle": wall // 2, "entries": made[4]}
+    core = Core(0, f"{regime}+stat", 1e9, 0, 0, wall, counters)
+    return Snapshot(0, core.kernel, 1e9, (core,), Record.from_words(made))
 
 
 def wrong(s: Snapshot) -> list[str]:
@@ -143,8 +144,8 @@ def test_readers() -> None:
 
 
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
-    core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0, "idle": made[4] << 19, "entries": made[4], "lock_grabs": made[4]}
-    core |= {"lock_conflicts": 0, "commits": 0, "switches": 0}
+    core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0} | dict.fromkeys(COUNTERS, 0)
+    core |= {"idle": made[4] << 19, "entries": made[4], "lock_grabs": made[4]}
     return [
         {"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
         {"event": "locks", "when": when, "cluster": 1, "kernel": kernel, "words": [[i, w] for i, w in enumerate(made) if w]},
@@ -173,8 +174,8 @@ def test_finished_run(tmp_path: Path) -> None:
 def test_fallbacks() -> None:
     """of transactions the share that took the lock stands beside the throughput"""
     for kernel, expected in (("rtm+stat", {"fallback_ratio": 0.25}), ("clh+stat", {})):
-        counts = dict.fromkeys(stats.COUNTERS, 1) | {"lock_grabs": 250, "entries": 1000, "commits": 750}
-        core = stats.CoreInterval(cluster=0, cpu=0, cycles=10**6, tsc_hz=1e9, counters=counts, kernel=kernel)
+        counts = dict.fromkeys(COUNTERS, 1) | {"lock_grabs": 250, "entries": 1000, "commits": 750}
+        core = Core(0, kernel, 1e9, cpu=0, core=0, wall=10**6, counters=counts)
         found = results._locks([core, core])
         assert {name: value for name, value in found.items() if "fallback" in name} == expected
 

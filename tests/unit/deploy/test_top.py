@@ -21,7 +21,7 @@ import pytest
 from deploy.cli import main
 from deploy.events import Event
 from deploy.lockstat.record import LOCK, WORDS, Record
-from deploy.lockstat.snapshot import Core, Snapshot
+from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.top import source
 from deploy.top.instances import Served
 from deploy.top.keys import decode, press
@@ -37,9 +37,10 @@ def snapshot(cluster: int, cores: int, second: float, kernel: str = "clh+stat") 
     """Each core idles for 3/4 of the time; of its 1000 entries a second 1 in 10 met the lock taken."""
     entries = int(1000 * second) if kernel.endswith("+stat") else 0
     wall = int(second * HZ)
-    rows = tuple(
-        Core(cluster * cores + i, i, wall, wall * 3 // 4, entries, entries, entries // 10, 0, entries // 2) for i in range(cores)
-    )
+    counters = dict.fromkeys(COUNTERS, 0) | {
+        "idle": wall * 3 // 4, "entries": entries, "lock_grabs": entries, "lock_conflicts": entries // 10, "switches": entries // 2,
+    }  # fmt: skip
+    rows = tuple(Core(cluster, kernel, float(HZ), cluster * cores + i, i, wall, counters) for i in range(cores))
     words = [0] * WORDS
     words[4], words[8] = entries * cores, entries // 2 * cores
     words[LOCK : LOCK + 3] = [1, entries * cores, entries // 10 * cores]
@@ -85,8 +86,9 @@ def test_fallbacks() -> None:
         entries = 1000 * second
         words = [0] * WORDS
         words[4], words[16:19] = entries, [entries, entries * 3 // 4, entries // 4]
-        core = Core(0, 0, second * HZ, 0, entries, entries // 4, 0, entries * 3 // 4, 0)
-        return Look(second, (Snapshot(0, "rtm+stat", float(HZ), (core,), Record.from_words(words)),))
+        counters = dict.fromkeys(COUNTERS, 0) | {"entries": entries, "lock_grabs": entries // 4, "commits": entries * 3 // 4}
+        core = Core(0, "rtm+stat", float(HZ), 0, 0, second * HZ, counters)
+        return Look(second, (Snapshot(0, core.kernel, float(HZ), (core,), Record.from_words(words)),))
 
     made = between(rtm(1), rtm(3))
     assert made.clusters[0].rates.fallback_ratio == made.cores[0].rates.fallback_ratio == made.whole.fallback_ratio == 0.25
