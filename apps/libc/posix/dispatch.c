@@ -50,6 +50,7 @@ static void start(void)
 {
 	platform_start();
 	memory_start();
+	malloc_start();
 	user_start();
 	for (int fd = 0; fd < 3; fd++)
 		descriptor_open(console_file(fd ? 1 /* O_WRONLY */ : 0), fd);

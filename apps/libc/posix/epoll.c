@@ -6,15 +6,11 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <skerry/list.h>
 #include "layer.h"
 
-struct link {
-	struct link *next, *previous;
-};
-
 struct watch {
-	struct link ready;        /* next is null when not in the list */
-	struct link all;
+	struct list ready, all;   /* links in the epoll's lists of those names */
 	struct watch *of_file;    /* next in file->watches */
 	struct file *file;
 	struct epoll *epoll;
@@ -25,27 +21,8 @@ struct watch {
 
 struct epoll {
 	struct file file;
-	struct link ready, all;
+	struct list ready, all;
 };
-
-#define WATCH_OF(link, member) ((struct watch *)((char *)(link) - offsetof(struct watch, member)))
-
-static void list_init(struct link *head) { head->next = head->previous = head; }
-
-static void list_append(struct link *head, struct link *link)
-{
-	link->previous = head->previous;
-	link->next = head;
-	head->previous->next = link;
-	head->previous = link;
-}
-
-static void list_remove(struct link *link)
-{
-	link->next->previous = link->previous;
-	link->previous->next = link->next;
-	link->next = 0;
-}
 
 static uint32_t wanted(const struct watch *w)
 {
@@ -54,7 +31,7 @@ static uint32_t wanted(const struct watch *w)
 
 static void mark_ready(struct watch *w)
 {
-	if (w->ready.next)
+	if (list_is_linked(&w->ready))
 		return;
 	list_append(&w->epoll->ready, &w->ready);
 	file_ready_changed(&w->epoll->file, EPOLLIN); /* an epoll can be watched itself */
@@ -74,7 +51,7 @@ static void drop(struct watch *w)
 	while (*link != w)
 		link = &(*link)->of_file;
 	*link = w->of_file;
-	if (w->ready.next)
+	if (list_is_linked(&w->ready))
 		list_remove(&w->ready);
 	list_remove(&w->all);
 	layer_free(w);
@@ -90,8 +67,8 @@ static void epoll_close(struct file *file)
 {
 	struct epoll *e = (struct epoll *)file;
 
-	while (e->all.next != &e->all)
-		drop(WATCH_OF(e->all.next, all));
+	while (!list_is_empty(&e->all))
+		drop(LIST_OF(e->all.next, struct watch, all));
 	layer_free(e);
 }
 
@@ -182,11 +159,11 @@ long sys_epoll_ctl(const long *a)
 /* Level-triggered watches go to the end again and leave the list when found idle. */
 static int harvest(struct epoll *e, struct epoll_event *out, int room)
 {
-	struct link *last = e->ready.previous;
+	struct list *last = e->ready.previous;
 	int count = 0;
 
-	while (count < room && e->ready.next != &e->ready) {
-		struct watch *w = WATCH_OF(e->ready.next, ready);
+	while (count < room && !list_is_empty(&e->ready)) {
+		struct watch *w = LIST_OF(e->ready.next, struct watch, ready);
 		uint32_t events = w->file->ready & wanted(w);
 		bool was_last = &w->ready == last;
 
@@ -201,7 +178,7 @@ static int harvest(struct epoll *e, struct epoll_event *out, int room)
 		if (was_last)
 			break;
 	}
-	if (e->ready.next == &e->ready)
+	if (list_is_empty(&e->ready))
 		e->file.ready = 0;
 	return count;
 }

@@ -17,6 +17,8 @@ enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 void layer_lock(void);
 void layer_unlock(void);
 
+void malloc_start(void); /* before the first malloc() */
+
 /* memory.c: the process's heap, in pages. */
 void memory_start(void);
 void *heap_map(size_t pages);      /* zeroed; null when there is no room */

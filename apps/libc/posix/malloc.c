@@ -15,6 +15,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/list.h>
 #include <skerry/process.h>
 #include "layer.h"
 #include "platform.h"
@@ -30,7 +31,7 @@ enum {
 _Static_assert(STEPPED << 5 == CLASS_MAX, "five doublings");
 
 struct span {
-	struct span *next, *previous; /* of its class and with room */
+	struct list link;  /* of its class, while it has room; of unused structures */
 	char *base;
 	void *free;        /* blocks given back, chained by their first word */
 	uint32_t used;     /* blocks */
@@ -41,8 +42,8 @@ struct span {
 	uint32_t class;
 };
 
-static struct span *room[CLASSES]; /* the first span of each class that has some */
-static struct span *unused;        /* span structures, chained by `next` */
+static struct list room[CLASSES];  /* of each class the spans that have some */
+static struct list unused;         /* span structures */
 static struct span **span_of_page; /* of each page of the heap */
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
@@ -68,7 +69,14 @@ static struct span **page_entry(const void *address)
 	return &span_of_page[((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE];
 }
 
-static bool start(void)
+void malloc_start(void)
+{
+	list_init(&unused);
+	for (unsigned class = 0; class < CLASSES; class++)
+		list_init(&room[class]);
+}
+
+static bool make_page_table(void)
 {
 	size_t bytes = platform_info()->heap_size / PAGE * sizeof(span_of_page[0]);
 
@@ -77,23 +85,23 @@ static bool start(void)
 
 static struct span *span_structure(void)
 {
-	struct span *s = unused;
+	struct span *s;
 
-	if (!s && (s = heap_map(1)))
-		for (unsigned i = 0; i < PAGE / sizeof(*s); i++, s++) {
-			s->next = unused;
-			unused = s;
-		}
-	s = unused;
-	if (s)
-		unused = s->next;
+	if (list_is_empty(&unused)) {
+		if (!(s = heap_map(1)))
+			return NULL;
+		for (unsigned i = 0; i < PAGE / sizeof(*s); i++)
+			list_prepend(&unused, &s[i].link);
+	}
+	s = LIST_OF(unused.next, struct span, link);
+	list_remove(&s->link);
 	return s;
 }
 
 /* Pages that were used before keep their content unless the caller wants them zeroed. */
 static struct span *span_make(size_t pages, bool zeroed)
 {
-	if (!span_of_page && !start())
+	if (!span_of_page && !make_page_table())
 		return NULL;
 	struct span *s = span_structure();
 	if (!s)
@@ -101,34 +109,14 @@ static struct span *span_make(size_t pages, bool zeroed)
 	*s = (struct span){ .base = zeroed ? heap_map(pages) : heap_map_used(pages), .pages = (uint32_t)pages, .class = LARGE };
 	if (s->base)
 		return s;
-	s->next = unused;
-	unused = s;
+	list_prepend(&unused, &s->link);
 	return NULL;
 }
 
 static void span_release(struct span *s)
 {
 	heap_unmap(s->base, s->pages);
-	s->next = unused;
-	unused = s;
-}
-
-static void list_add(struct span *s)
-{
-	struct span **head = &room[s->class];
-
-	s->previous = NULL;
-	s->next = *head;
-	if (s->next)
-		s->next->previous = s;
-	*head = s;
-}
-
-static void list_remove(struct span *s)
-{
-	*(s->previous ? &s->previous->next : &room[s->class]) = s->next;
-	if (s->next)
-		s->next->previous = s->previous;
+	list_prepend(&unused, &s->link);
 }
 
 static struct span *refill(unsigned class)
@@ -143,23 +131,22 @@ static struct span *refill(unsigned class)
 	s->capacity = pages * PAGE / size;
 	for (uint32_t i = 0; i < pages; i++)
 		*page_entry(s->base + i * PAGE) = s;
-	list_add(s);
+	list_prepend(&room[s->class], &s->link);
 	return s;
 }
 
 static void *take_small(unsigned class)
 {
-	struct span *s = room[class];
-
-	if (!s && !(s = refill(class)))
+	if (list_is_empty(&room[class]) && !refill(class))
 		return NULL;
+	struct span *s = LIST_OF(room[class].next, struct span, link);
 	void *block = s->free;
 	if (block)
 		s->free = *(void **)block;
 	else
 		block = s->base + (size_t)s->size * s->touched++;
 	if (++s->used == s->capacity)
-		list_remove(s);
+		list_remove(&s->link);
 	return block;
 }
 
@@ -187,9 +174,9 @@ static void give_back(void *block)
 	*(void **)block = s->free;
 	s->free = block;
 	if (s->used-- == s->capacity)
-		list_add(s);
-	if (!s->used && (s->next || s->previous)) {
-		list_remove(s);
+		list_prepend(&room[s->class], &s->link);
+	if (!s->used && s->link.next != s->link.previous) { /* not the only one */
+		list_remove(&s->link);
 		span_release(s);
 	}
 }

@@ -128,7 +128,7 @@ static int check_empty(struct ramfs_node *directory)
 {
 	int error = ramfs_image_fill(directory);
 
-	return error ? error : directory->directory.first ? -ENOTEMPTY : 0;
+	return error ? error : list_is_empty(&directory->directory.nodes) ? 0 : -ENOTEMPTY;
 }
 
 static long unlink_path(int directory_fd, const char *name, bool directory)

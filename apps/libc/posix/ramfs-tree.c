@@ -20,6 +20,7 @@ struct ramfs_node *ramfs_root(void)
 		root.mode = S_IFDIR | 0755;
 		root.inode = 1;
 		root.opened = 1;
+		list_init(&root.directory.nodes);
 		ramfs_touch(&root);
 		ramfs_image_start(&root);
 	}
@@ -75,10 +76,7 @@ void ramfs_link(struct ramfs_node *node, struct ramfs_node *directory)
 		table_grow();
 	node->parent = directory;
 	node->order = ++last_order;
-	node->next = 0;
-	node->previous = directory->directory.last;
-	*(node->previous ? &node->previous->next : &directory->directory.first) = node;
-	directory->directory.last = node;
+	list_append(&directory->directory.nodes, &node->in_directory);
 	table_put(node);
 }
 
@@ -91,8 +89,7 @@ static void unlink_from_parent(struct ramfs_node *node)
 		at = &(*at)->same_hash;
 	*at = node->same_hash;
 	linked--;
-	*(node->previous ? &node->previous->next : &directory->directory.first) = node->next;
-	*(node->next ? &node->next->previous : &directory->directory.last) = node->previous;
+	list_remove(&node->in_directory);
 	node->parent = 0;
 }
 
@@ -108,12 +105,19 @@ int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, s
 	return 0;
 }
 
-struct ramfs_node *ramfs_entry_after(struct ramfs_node *directory, uint64_t order)
+static struct ramfs_node *entry_at(const struct ramfs_node *directory, struct list *link)
 {
-	struct ramfs_node *node = directory->directory.first;
+	return link == &directory->directory.nodes ? 0 : LIST_OF(link, struct ramfs_node, in_directory);
+}
+
+struct ramfs_node *ramfs_entry_next(const struct ramfs_node *node) { return entry_at(node->parent, node->in_directory.next); }
+
+struct ramfs_node *ramfs_entry_after(const struct ramfs_node *directory, uint64_t order)
+{
+	struct ramfs_node *node = entry_at(directory, directory->directory.nodes.next);
 
 	while (node && node->order <= order)
-		node = node->next;
+		node = ramfs_entry_next(node);
 	return node;
 }
 
@@ -126,6 +130,8 @@ struct ramfs_node *ramfs_node_make(const char *name, uint32_t mode)
 		node->name = name;
 		node->mode = mode;
 		node->inode = ++last_inode;
+		if (S_ISDIR(mode))
+			list_init(&node->directory.nodes);
 	}
 	return node;
 }

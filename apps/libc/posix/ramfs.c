@@ -112,7 +112,7 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 	for (uint64_t order = OWN; order <= PARENT; order++)
 		if (f->position < order && !put_next(f, buffer, size, &held, order == OWN ? "." : "..", order == OWN ? node : node->parent, order))
 			return held ? (ssize_t)held : -EINVAL;
-	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry; entry = entry->next)
+	for (const struct ramfs_node *entry = ramfs_entry_after(node, f->position); entry; entry = ramfs_entry_next(entry))
 		if (!put_next(f, buffer, size, &held, entry->name, entry, entry->order))
 			return held ? (ssize_t)held : -EINVAL;
 	return (ssize_t)held;

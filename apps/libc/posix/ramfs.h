@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <skerry/list.h>
 #include "layer.h"
 
 enum {
@@ -17,12 +18,12 @@ enum {
 
 struct ramfs_node {
 	struct ramfs_node *parent;          /* the root's is the root; null once unlinked */
-	struct ramfs_node *next, *previous; /* in the directory, by `order` */
+	struct list in_directory;           /* link in the parent's list */
 	struct ramfs_node *same_hash;
 	const char *name;                   /* the node's own memory unless it is in the tree of the deployment's files */
 	union {
 		struct {
-			struct ramfs_node *first, *last;
+			struct list nodes;       /* by `order` */
 			uint32_t entry, entries; /* of the deployment's tree: those that are no nodes yet */
 		} directory;
 		struct {
@@ -51,7 +52,9 @@ int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, s
 int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, uint32_t mode, struct ramfs_node **out);
 int ramfs_move(struct ramfs_node *, struct ramfs_node *directory, const char *name, size_t length);
 /* The first entry whose order is above, or null. */
-struct ramfs_node *ramfs_entry_after(struct ramfs_node *directory, uint64_t order);
+struct ramfs_node *ramfs_entry_after(const struct ramfs_node *directory, uint64_t order);
+/* The one behind an entry in its directory, or null. */
+struct ramfs_node *ramfs_entry_next(const struct ramfs_node *);
 void ramfs_unlink(struct ramfs_node *);  /* freed when nobody has it open any more */
 void ramfs_release(struct ramfs_node *); /* one open file less */
 static inline bool ramfs_is_linked(const struct ramfs_node *node) { return node->parent; }
