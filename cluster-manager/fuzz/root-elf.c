@@ -32,11 +32,7 @@ void *window_open(int first, uint32_t count)
 	return window = malloc(count * (size_t)SIZE_4K);
 }
 
-void window_close(int first, uint32_t count)
-{
-	(void)first, (void)count;
-	free(window);
-}
+void window_close(void) { free(window); }
 
 int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights,
 		     unsigned attributes)

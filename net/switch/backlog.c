@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "backlog.h"
 #include "../copy.h"
 
@@ -21,6 +22,7 @@ bool backlog_hold(struct backlog *backlog, unsigned source, unsigned destination
 	uint16_t number = backlog->free_first;
 	struct backlog_frame *held = &backlog->frame[number];
 
+	require(length <= PORT_FRAME_MAX);
 	if (backlog->held[source][destination] >= backlog->free / 2)
 		return false;
 	backlog->free_first = held->next;
@@ -38,6 +40,7 @@ bool backlog_hold(struct backlog *backlog, unsigned source, unsigned destination
 
 const void *backlog_first(const struct backlog *backlog, unsigned destination, uint32_t *length)
 {
+	require(backlog_count(backlog, destination));
 	uint16_t number = backlog->queue[destination].first;
 
 	*length = backlog->frame[number].length;
@@ -50,6 +53,7 @@ void backlog_release(struct backlog *backlog, unsigned destination)
 	uint16_t number = queue->first;
 	struct backlog_frame *held = &backlog->frame[number];
 
+	require(queue->count);
 	queue->first = held->next;
 	queue->count--;
 	backlog->held[held->source][destination]--;

@@ -46,11 +46,11 @@ static inline unsigned backlog_count(const struct backlog *backlog, unsigned des
 	return backlog->queue[destination].count;
 }
 
-/* Append a copy of the frame. False if the pair has its share of the pool already. */
+/* Appends a copy of the frame. False if the pair has its share of the pool already. */
 bool backlog_hold(struct backlog *backlog, unsigned source, unsigned destination, const void *frame, uint32_t length);
 
-/* The oldest frame for this destination, of which there must be one. */
+/* Returns the oldest frame for this destination. */
 const void *backlog_first(const struct backlog *backlog, unsigned destination, uint32_t *length);
 
-/* Free the frame that backlog_first() returns. */
+/* Frees the frame that backlog_first() returns. */
 void backlog_release(struct backlog *backlog, unsigned destination);

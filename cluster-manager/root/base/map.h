@@ -10,7 +10,7 @@ extern const struct cluster_map *map;
 /* Takes the map that lies there for good; panics where there is none of this version. */
 void map_init(const struct cluster_map *map, size_t size);
 
-/* Returns whether this manager drives the run. Caller has called map_init(). */
+/* Returns whether this manager drives the run. */
 static inline bool is_primary(void) { return ROOT->cluster == map->primary; }
 
 /* Index of an application, or MAP_NONE. The name need not be terminated. */

@@ -45,20 +45,31 @@ void vspace_unmap_range(int first_frame, uint32_t count)
 		frame_unmap((uint64_t)first_frame + i);
 }
 
+static struct {
+	int first_frame;
+	uint32_t count; /* 0: closed */
+} window;
+
 void *window_open(int first_frame, uint32_t count)
 {
-	if (count > WINDOW_FRAMES)
+	if (window.count || count > WINDOW_FRAMES)
 		return NULL;
 	int error = vspace_map_range(ROOT_SLOT_VSPACE, first_frame, count, SIZE_4K, WINDOW_VADDR,
 				     RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	window.first_frame = first_frame;
+	window.count = count;
 	if (error) {
-		window_close(first_frame, count);
+		window_close();
 		return NULL;
 	}
 	return (void *)WINDOW_VADDR;
 }
 
-void window_close(int first_frame, uint32_t count) { vspace_unmap_range(first_frame, count); }
+void window_close(void)
+{
+	vspace_unmap_range(window.first_frame, window.count);
+	window.count = 0;
+}
 
 void *own_memory(uint64_t size)
 {

@@ -18,11 +18,12 @@ void vspace_unmap_range(int first_frame, uint32_t count);
 /*
  * Maps up to WINDOW_FRAMES frames of 4 KiB, not mapped elsewhere, side by side
  * into the manager's own memory until window_close(). Returns their address, or
- * null when they cannot be mapped. There is one window; the caller has closed it.
+ * null when they cannot be mapped, as while the window, of which there is one, is
+ * open.
  */
 void *window_open(int first_frame, uint32_t count);
-/* Unmaps what window_open() mapped; the caller gives the same frames. */
-void window_close(int first_frame, uint32_t count);
+/* Unmaps what window_open() mapped. */
+void window_close(void);
 
 /* Returns zeroed memory of the manager's own, which is never given back; null when there is none. */
 void *own_memory(uint64_t size);

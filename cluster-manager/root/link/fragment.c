@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/require.h>
 #include "fragment.h"
 
 static size_t piece_size(size_t total, size_t offset)
@@ -10,6 +11,7 @@ static size_t piece_size(size_t total, size_t offset)
 
 void fragment_cut(struct fragment *f, uint16_t type, const void *body, size_t size, uint32_t index)
 {
+	require(size <= MESSAGE_SIZE_MAX && index < fragment_count(size));
 	size_t offset = (size_t)index * FRAGMENT_DATA;
 	*f = (struct fragment){ .type = type, .total = (uint16_t)size, .offset = (uint16_t)offset };
 	memcpy(f->data, (const uint8_t *)body + offset, piece_size(size, offset));

@@ -28,7 +28,7 @@ static inline uint32_t fragment_count(size_t size)
 	return size ? (uint32_t)((size + FRAGMENT_DATA - 1) / FRAGMENT_DATA) : 1;
 }
 
-/* Makes piece `index` of a message; size <= MESSAGE_SIZE_MAX. */
+/* Makes piece `index` of a message. */
 void fragment_cut(struct fragment *f, uint16_t type, const void *body, size_t size, uint32_t index);
 
 /* A message being put together. All zero: nothing received yet. */

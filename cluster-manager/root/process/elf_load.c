@@ -33,7 +33,7 @@ static int fill(int frames, uint32_t count, uint64_t skip, const char *data, uin
 		if (!window)
 			return -SKERRY_NO_MEMORY;
 		memcpy(window + skip, data, part);
-		window_close(frames + (int)done, pages);
+		window_close();
 		data += part;
 		size -= part;
 		skip = 0;

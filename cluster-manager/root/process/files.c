@@ -43,7 +43,7 @@ static int make_hosts(void)
 	if (!window)
 		return frames < 0 ? frames : -SKERRY_NO_MEMORY;
 	hosts_size = write_hosts(window);
-	window_close(frames, HOSTS_PAGES);
+	window_close();
 	hosts_frames = frames;
 	return 0;
 }

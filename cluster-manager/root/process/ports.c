@@ -249,9 +249,10 @@ static void close_end(uint32_t application, enum port_direction out)
 		frame_unmap((uint64_t)(out == PORT_TO_SWITCH ? p->frames : p->switch_frames) + i);
 	p->open[out] = false;
 	char *page = window_open(p->epochs, 1);
-	if (page)
+	if (page) {
 		port_close((struct port_epochs *)(page + PORT_EPOCHS % SIZE_4K), out);
-	window_close(p->epochs, 1);
+		window_close();
+	}
 	notification_signal(wakes_end(application, out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH));
 }
 

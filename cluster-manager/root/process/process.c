@@ -101,7 +101,7 @@ static int map_info(const struct process_info *info, int vspace)
 	if (!window)
 		return -SKERRY_NO_MEMORY;
 	memcpy(window, info, sizeof(*info));
-	window_close(frame, 1);
+	window_close();
 	return vspace_map(vspace, frame, PROCESS_INFO_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
 }
 

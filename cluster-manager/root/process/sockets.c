@@ -130,6 +130,6 @@ void sockets_ended(uint32_t application)
 	if (!header)
 		return;
 	atomic_store_explicit(&header->gone[side], 1, memory_order_release);
-	window_close(port[program].header, 1);
+	window_close();
 	notification_signal((uint64_t)ports_wake(peer_of(application)));
 }

@@ -86,7 +86,7 @@ int stack_make(const struct map_application *a, const struct elf_image *image, i
 	if (!b.memory)
 		return -SKERRY_NO_MEMORY;
 	int error = build(&b, a, image, random, cwd);
-	window_close(arguments, ARGUMENT_FRAMES);
+	window_close();
 	*stack_pointer = address_of(&b);
 	if (error)
 		return error;

@@ -45,7 +45,7 @@ void *window_open(int first, uint32_t count)
 	return frames + (size_t)first * PAGE;
 }
 
-void window_close(int first, uint32_t count) { (void)first, (void)count; }
+void window_close(void) { }
 
 int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint64_t address, unsigned rights, unsigned attributes)
 {

@@ -3,5 +3,5 @@
 
 /* `notification` is bound to the calling thread, which is to serve. */
 void service_init(int notification);
-/* Answers programs, delivers mail and watches channels for ever. Caller has called service_init() in the same thread. */
+/* Answers programs, delivers mail and watches channels for ever. */
 _Noreturn void service_loop(void);

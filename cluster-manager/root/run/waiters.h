@@ -18,7 +18,7 @@ void waiters_init(void);
 
 /* Returns a reply object for the next receive, or an error. Makes one where none is spare. */
 int reply_take(void);
-/* Takes back a reply object. Caller makes sure that no thread waits for it. */
+/* Takes back a reply object: answered, or one that reply_holds() has found empty. */
 void reply_put(int reply);
 
 /* Returns whether a thread waits for this reply: false after a message that was sent, not called. */

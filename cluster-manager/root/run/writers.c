@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/errors.h>
+#include <skerry/require.h>
 #include "channel.h"
 #include "lines.h"
 #include "map.h"
@@ -153,6 +154,7 @@ void writers_written(uint32_t bytes)
 
 void writers_primary_lost(void)
 {
+	require(!texts_go_to_primary());
 	texts_written(UINT32_MAX);
 	writers_pass_on();
 }

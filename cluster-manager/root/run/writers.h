@@ -32,7 +32,7 @@ void writers_pass_on(void);
 
 /* The primary has written these bytes of the texts that were sent to it: sends what there is room for now. */
 void writers_written(uint32_t bytes);
-/* The primary is lost: nothing waits for it any more. Caller has made texts_go_to_primary() false. */
+/* The primary is lost: nothing waits for it any more. */
 void writers_primary_lost(void);
 
 /* The primary: a text of another cluster came. False: that cluster was not allowed to send it yet. */
