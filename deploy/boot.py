@@ -25,6 +25,7 @@ from deploy.patience import Patience, Watch
 from topology import drivers
 
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
+POWER_ON_ATTEMPTS = 3  # each with other ports, where nobody has named them
 
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
@@ -143,10 +144,12 @@ class Run:
             self.close()
 
     def _power_on(self) -> None:
-        for attempt in range(3):
-            fixed = self.plan.host_ports
-            check_ports([f for f in self.forwards if (f.application, f.guest_port) in fixed])
-            choose_ports([f for f in self.forwards if (f.application, f.guest_port) not in fixed])
+        """A QEMU that cannot start gets other ports: one may have been taken since it was chosen."""
+        fixed = [f for f in self.forwards if (f.application, f.guest_port) in self.plan.host_ports]
+        chosen = [f for f in self.forwards if f not in fixed]
+        for attempts_left in reversed(range(POWER_ON_ATTEMPTS)):
+            check_ports(fixed)
+            choose_ports(chosen)
             self._describe()
             for path in (self.command.console, self.command.events):
                 path.touch()
@@ -155,7 +158,6 @@ class Run:
             self.started = time.monotonic()
             self._process = process.start(self.command.arguments(), self.command.log, (qemu.PRELOAD, *self.command.accel.preload))
             self._watch = Watch(self._process.pid)
-            # QEMU refuses its arguments within moments; a port may have been taken since it was chosen.
             while self._process.poll() is None and not monitor.is_up(self.command.monitor):
                 time.sleep(_POLL / 4)
             if self.command.power_on and self._process.poll() is None:
@@ -165,7 +167,7 @@ class Run:
                 monitor.power_on(self.command.monitor)
             if self._process.poll() in (None, qemu.EXIT_SUCCESS, qemu.EXIT_FAILURE, qemu.EXIT_REFUSED):
                 return
-            if "host forwarding rule" not in self._qemu_log() or attempt == 2:
+            if not (chosen and attempts_left and self._process.returncode == qemu.EXIT_REJECTED):
                 raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
 
     def _describe(self) -> None:

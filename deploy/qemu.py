@@ -29,6 +29,7 @@ BINARY = os.environ.get("SKERRY_QEMU", "qemu-system-x86_64")
 PRELOAD = BUILD / "deploy" / "listen-backlog.so"
 
 # isa-debug-exit turns a written value v into the exit status v << 1 | 1.
+EXIT_REJECTED = 1  # QEMU itself could not start: an argument, a file, a port that is in use
 EXIT_SUCCESS = 33
 EXIT_FAILURE = 35
 EXIT_REFUSED = 99  # by the loader

@@ -35,6 +35,13 @@ def is_libvirts(error: BaseException | None) -> bool:
     return is_garbled or isinstance(error, library().libvirtError)
 
 
+def is_failed_start(error: Exception) -> bool:
+    """Whether an emulator ended before it ran: libvirt gives one code for all causes, a port that is in use among them."""
+    lib = library()
+    codes = (lib.VIR_ERR_INTERNAL_ERROR, lib.VIR_ERR_OPERATION_FAILED)
+    return isinstance(error, lib.libvirtError) and error.get_error_code() in codes
+
+
 def one_line(error: Exception) -> str:
     """libvirt's own words; of QEMU's output that it quotes, the last line; of a bridge helper's, the first."""
     garbled = error.__cause__

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from deploy import image, modules
-from deploy.boot import choose_ports
+from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
 from deploy.domains import deployed as deployments
-from deploy.domains.connection import Connection, explained, is_libvirts, one_line
+from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
 from deploy.domains.deployed import Deployed, State, check_names
 from deploy.domains.machines import Machines, arrange
@@ -246,11 +246,11 @@ class Deployment:
             forward.host_port = port
 
     def _start(self, action: str, said: str) -> Done:
-        """A port may have been taken by somebody else since it was chosen: then there are others."""
+        """An emulator that cannot start gets other ports: one may have been taken since it was chosen."""
         foreign = remove_shared(self.host, self.wanted.name) if self.record.machines > 1 else []
         if foreign:
             raise Failure(f"{self.host.uri}: {foreign[0]} is another user's: have it removed, or choose another --name")
-        for attempt in range(3):
+        for attempts_left in reversed(range(POWER_ON_ATTEMPTS)):
             assert self.there
             try:
                 for member in self.there.members:
@@ -260,11 +260,11 @@ class Deployment:
                 if not is_libvirts(error):
                     raise
                 self.there.stop()
-                if "host forwarding rule" not in str(error) or attempt == 2:
+                chosen = [f for f in self.record.forwards if (f.application, f.guest_port) not in self.wanted.what.host_ports]
+                if not (chosen and not self.record.bridge and attempts_left and is_failed_start(error)):
                     raise Failure(f"{self.host.uri}: {self.wanted.name} does not start: {one_line(error)}") from None
-            for forward in self.record.forwards:
-                if (forward.application, forward.guest_port) not in self.wanted.what.host_ports:
-                    forward.host_port = 0
+            for forward in chosen:
+                forward.host_port = 0
             self._choose_ports()
             self._define(self.there.storage)
         raise AssertionError

@@ -4,9 +4,11 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,23 @@ def test_host_ports_are_open_and_different(build: Path) -> None:
         assert run.address("redis@2")[0] == "127.0.0.1"
         listening = Path("/proc/net/tcp").read_text()
         assert all(f"0100007F:{port:04X}" in listening for port in ports)
+
+
+def test_a_port_that_is_taken_after_it_was_chosen_is_replaced(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose, chosen = boots.choose_ports, []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+
+        def lose_the_first(forwards: Sequence[qemu.Forward]) -> None:
+            choose(forwards)
+            if not chosen:
+                forwards[0].host_port = taken
+            chosen.append(forwards[0].host_port)
+
+        monkeypatch.setattr(boots, "choose_ports", lose_the_first)
+        with boot(plan(Deployment(redis=Redis())), Options(qemu.TCG_TURNS, build=build)) as run:
+            assert run.running and run.forwards[0].host_port == chosen[1]
+    assert chosen[0] == taken and len(chosen) == 2
 
 
 PARENT = """
