@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The fast path: Call and ReplyRecv between two threads of one core that both
- * are where a client and its server always are. What else can happen is the
- * slow path's (syscall.c). The outcome is the same either way, but for this: the
- * receiver runs at once, where on the slow path it would go behind the ready
- * threads of its priority. They wait for the end of the slice, which goes on.
+ * The fast path: Call to a server that waits, and ReplyRecv to a client that
+ * waits for the reply. It is taken when all of this holds; else the slow path
+ * (syscall.c) does the system call.
  *
  *     the message     no capabilities, words in registers only
  *     the CSpace      of one level
- *     the receiver    waits already, on this core, of no lower priority than the
- *                     current thread (so none that is ready has a higher one)
+ *     the receiver    waits, on this core, with no lower priority than the
+ *                     current thread (so no ready thread has a higher one)
+ *
+ * Both paths have the same outcome, with one difference: here the receiver runs
+ * at once; on the slow path it would be queued behind the ready threads of its
+ * priority. These wait until the time slice ends, which the receiver continues.
+ *
+ * Locks are taken in the order notification, endpoint, reply, then both threads
+ * by address (object_lock_pair()). Until the threads are locked nothing has been written,
+ * so that to decline is to unlock.
  *
  * Inline, because each port puts it between its own way in and its way out.
  */
@@ -45,8 +51,10 @@ INLINE bool is_endpoint(const struct cap *cap, uint8_t right)
 }
 
 /*
- * May the core go from `current` to `next`, which waits, without further ado?
- * Its address space must be fresh on this core, and no core may hold its state.
+ * Returns whether a direct switch from `current` to `next` is possible: one load
+ * finds `next` blocked as *situation says (thread_resting()), and its address
+ * space needs no TLB flush on this core. The caller holds the lock of the object
+ * at which `next` waits, so that no other core ends the wait meanwhile.
  */
 INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, const struct thread *next,
                        const uint64_t *situation, const struct vspace *vspace)
@@ -128,7 +136,11 @@ decline:
 	return 0;
 }
 
-/* Of ReplyRecv, with all that is concerned locked: whom the server answers, or null: not here. */
+/*
+ * ReplyRecv: returns the caller to reply to, or null to take the slow path. The
+ * caller of this holds the locks of the endpoint, the reply object and the
+ * notification bound to the server, so that no sender and no signal comes between.
+ */
 INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint,
                                   const struct reply *reply, struct vspace **vspace)
 {
@@ -141,7 +153,7 @@ INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, 
 	return may_switch(cpu, server, caller, &cpu->own.awaits, *vspace) ? caller : 0;
 }
 
-/* The same: it answers through `reply_cptr` and receives through `cptr`. */
+/* ReplyRecv in the same way: replies through `reply_cptr`, then receives through `cptr`. */
 INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cptr, uint64_t info,
                                                            uint64_t reply_cptr)
 {

@@ -49,7 +49,7 @@ struct thread {
 			uint8_t in_timers; /* is in its core's heap of deadlines */
 			uint8_t unused;
 		};
-		_Atomic uint64_t situation; /* all of that at one glance */
+		_Atomic uint64_t situation; /* the eight fields above as one load */
 	};
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
 	struct timer_node {
@@ -96,9 +96,9 @@ static inline bool thread_waits(const struct thread *thread)
 }
 
 /*
- * The situation of a thread that rests on a core in a state: its own core, not
- * told to leave it; none holds its FPU state, and it waits for no deadline and no
- * fault handler.
+ * Returns the value of `situation` for a thread that is blocked in `state` and
+ * belongs to `core`, where all else is as usual: it is not to move to another
+ * core, no core holds its FPU state, it has no deadline and no fault.
  */
 static inline uint64_t thread_resting(uint64_t core, enum thread_state state)
 {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A big-reader lock (Elphinstone 2016, section 3.3): a ticket lock for each core, its side. A reader takes its own
- * core's side, whose line no other core touches unless there is a writer; a writer takes all of them, in the order in
- * which they joined. Usable alone, as ticket_lock.h.
+ * A big-reader lock (Elphinstone 2016, section 3.3). Each core has a ticket lock, its side. A reader takes its own core's
+ * side alone; while there is no writer, no other core touches the cache line of that side. A writer takes all sides.
+ * Usable alone, as ticket_lock.h.
+ *
+ * Exclusion: a writer that holds all sides holds each reader's, so that no reader is inside. Memory order is that of the
+ * ticket locks: a side's release pairs with its next acquisition. So a writer sees what earlier readers and writers
+ * wrote, and a reader what earlier writers wrote, since each of them released the reader's side.
  */
 #ifndef BRLOCK_H /* the explorer puts a copy with a mistake in its place */
 #define BRLOCK_H
@@ -19,8 +23,9 @@ struct brlock {
 
 /* What a writer waited for. */
 struct brlock_conflict {
-	bool writer;
-	uint64_t readers, spins;
+	bool writer;      /* another one */
+	uint64_t readers; /* how many of them */
+	uint64_t spins;
 };
 
 static inline void brlock_init(struct brlock *lock) { lock->count = 0; }
@@ -36,9 +41,9 @@ static inline __attribute__((always_inline)) uint64_t brlock_read(struct ticket_
 static inline __attribute__((always_inline)) void brlock_read_end(struct ticket_lock *side) { ticket_release_current(side); }
 
 /*
- * Takes all sides, in the order in which they joined. Two writers meet at the first side: there one waits for the other,
- * and at the other sides a writer waits for readers only, so that they cannot deadlock. The caller does not hold its own
- * core's side: it would wait for itself.
+ * Takes all sides, in the order in which they joined. Hazard: deadlock of two writers, each with a side that the other
+ * wants. Both begin with the first side, so that one of them waits there and holds no other; the one that has it waits
+ * for readers only. The caller must not hold its own core's side: it would wait for itself.
  */
 static inline __attribute__((always_inline)) struct brlock_conflict brlock_write(struct brlock *lock, struct cpu *waiter)
 {

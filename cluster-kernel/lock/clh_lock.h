@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A CLH queue lock (Craig 1993): fair, and each waiter spins on a line that only its predecessor writes, so that a
- * release costs one line transfer however many wait. Usable alone: whoever uses it defines kernel_relax(), which a
- * waiting core calls in each turn with the `waiter` that it was given.
+ * release costs one line transfer however many wait. Usable alone: its user defines kernel_relax(), which a waiting core
+ * calls in each turn with the `waiter` that it was given.
  *
- * Memory order: the exchange that queues a node publishes the mark in it (release) and finds the predecessor's
- * (acquire); the holder's release store of `held` pairs with its successor's acquire load.
+ * Memory order, by hazard:
+ *
+ *     stale mark      A node is 0 from its last use when a core queues it again. The core stores 1 before the exchange
+ *                     on `tail`, which is a release; the successor's exchange reads that pointer and is an acquire. So
+ *                     the successor never finds the old 0 and enters too early.
+ *     unseen writes   What the holder wrote must be visible to the next one. The holder's store of 0 is a release, and
+ *                     the load with which the successor finds that 0 is an acquire.
  */
 #ifndef CLH_LOCK_H /* the explorer puts a copy with a mistake in its place */
 #define CLH_LOCK_H
@@ -17,7 +22,7 @@
 struct cpu;
 void kernel_relax(struct cpu *waiter);
 
-/* One waits on its predecessor's node, so each node has a cache line. */
+/* Its owner writes it, its successor spins on it: each has a cache line of its own. */
 struct clh_node {
 	_Alignas(64) _Atomic uint32_t held;
 };
@@ -48,7 +53,7 @@ static __attribute__((noinline, cold, unused)) uint64_t clh_wait(struct cpu *wai
 	return spins;
 }
 
-/* Takes the lock. Returns the spin count. */
+/* Takes the lock. Returns the spin count. `waited_on` is nobody else's from then on: its owner has left it. */
 static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *lock, struct clh_place *place, struct cpu *waiter)
 {
 	atomic_store_explicit(&place->mine->held, 1, memory_order_relaxed);
@@ -58,6 +63,7 @@ static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *
 	return 0;
 }
 
+/* After the store the released node is the successor's, or the next core's that takes the lock: it is not touched again. */
 static inline __attribute__((always_inline)) void clh_release(struct clh_place *place)
 {
 	struct clh_node *released = place->mine;
@@ -65,7 +71,7 @@ static inline __attribute__((always_inline)) void clh_release(struct clh_place *
 	atomic_store_explicit(&released->held, 0, memory_order_release);
 }
 
-/* The last in the queue has the lock, or waits for it; else it has released it. */
+/* Whether some core holds the lock: the node at the queue's tail is released only when no core holds it or waits. */
 static inline bool clh_held(struct clh_lock *lock)
 {
 	const struct clh_node *last = atomic_load_explicit(&lock->tail, memory_order_acquire);

@@ -2,19 +2,21 @@
 /*
  * Sleeping until the readiness of some file changes. One of the threads that
  * sleep here is the poller: it waits for the network port on the program's
- * wake notification and runs the network when woken; the others wait on their
- * own notifications. The layer's lock protects all of this. Against lost
- * wake-ups:
+ * wake notification and runs the network when woken. The others, the waiters,
+ * wait on their own notifications. The layer's lock protects the variables
+ * below; the poller gives it up while it sleeps. Hazard: a lost wake-up, in
+ * three ways:
  *
- *  - The network's rings are armed for the poller by each thread that runs the
- *    network while the poller sleeps, and the poller's deadline is kept: a
- *    thread that makes the first socket, starts a timer or leaves frames that
- *    wait for room does so behind the poller's back. See event_settle().
- *  - A thread that runs the network may take what another thread waits for.
- *    It calls event_notify(), which wakes the poller and all waiters.
- *  - Some thread polls as long as any waits: a thread that returns from its
- *    sleep when there is no poller wakes the next waiter, for it may not come
- *    back.
+ *  - A thread runs the network while the poller sleeps. It may make the first
+ *    socket, start a timer, or leave frames that wait for room, none of which
+ *    the poller knew when it went to sleep. So that thread, before it gives up
+ *    the lock, arms the network's rings again and wakes the poller if there is
+ *    an earlier deadline or something to do already: event_settle().
+ *  - A thread runs the network and takes what another thread waits for. It calls
+ *    event_notify(), which wakes the poller and all waiters.
+ *  - The poller returns to its program and does not come back while waiters
+ *    still sleep. So whoever returns when there is no poller wakes a waiter,
+ *    which becomes the poller or does the same in its turn: pass_on().
  *
  * Futex waiters never poll.
  */
@@ -34,7 +36,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return !a ? b : !b || a < b ? a : b;
 }
 
-/* Wake a waiter if there is no poller; it becomes the poller, or wakes the next. */
+/* Wakes a waiter if there is no poller; it becomes the poller, or wakes the next. */
 static void pass_on(const struct thread *self)
 {
 	for (struct thread *t = threads; waiters && t < threads + thread_places && !poller; t++)
@@ -44,7 +46,7 @@ static void pass_on(const struct thread *self)
 		}
 }
 
-/* The network's next timer is due at `deadline`: the poller, which sleeps, must not sleep longer. */
+/* Makes the sleeping poller wake by `deadline`, when the network's next timer is due. 0: there is no timer. */
 static void hurry_poller(uint64_t deadline)
 {
 	if (earlier(poller_until, deadline) == poller_until)

@@ -61,8 +61,9 @@ struct channel_header {
 };
 
 /*
- * Where both rings start for this pair of generations. No generation ever falls,
- * so that each pair after another one starts farther: 2^44 slots, half a
- * year at a million a second, and 2^20 starts before a position comes again.
+ * Where both rings start for this pair of generations. Generations only grow, so
+ * that a later pair has a larger sum and its rings start at least 2^44 slots
+ * farther on. At a million messages a second a ring would pass that distance in
+ * half a year. The same position comes again after 2^20 starts.
  */
 static inline uint64_t channel_position(uint64_t mine, uint64_t theirs) { return (mine + theirs) << 44; }

@@ -5,13 +5,16 @@
  * a slot costs the transfer of one cache line.
  *
  * Each slot carries its own sequence number, published last with release
- * order: slot i of lap n is full when its sequence is n*slots + i + 1. The
- * producer learns of free slots from `taken`, which the consumer publishes and
- * the producer rereads only when its copy says full.
+ * order: slot i of lap n is full when its sequence is n*slots + i + 1. So a
+ * consumer that acquires this number sees the payload, too, and the number of
+ * an earlier lap never counts as full. The consumer publishes its position as
+ * `taken`, with release order: a producer that acquires it overwrites no slot
+ * that is still being read. It rereads `taken` only when its own copy, `limit`,
+ * leaves no room.
  *
- * Each side keeps what it trusts (position, mask) in private memory; of what
- * the peer writes, nothing is used as an index or a length unchecked. The
- * ring loses nothing: a full ring is the producer's to wait for.
+ * The peer may be hostile. Each side keeps what it trusts (position, mask) in
+ * private memory, and uses nothing that the peer writes as an index or a length
+ * unchecked. No message is lost: the producer of a full ring waits.
  *
  * Sleep and wake: a consumer calls ring_arm(), then ring_peek() once more, then
  * waits on its notification. A producer publishes slots, then calls
@@ -24,10 +27,10 @@
  * likewise with `room_wanted`: ring_arm_room(), ring_reserve() once more, wait;
  * the consumer calls ring_room_wanted() after ring_release().
  *
- * Used anew, for example when one side has started again, a ring need not be
- * zeroed, which the other side could see half done: both sides go on at another
- * position (ring_producer_at(), ring_consumer_at()), where none of the slots
- * that are left from before is full.
+ * A ring can be used anew, for example when one side has started again. It is
+ * not zeroed for that: the other side could see it half zeroed. Both sides go on
+ * at another position (ring_producer_at(), ring_consumer_at()), at which no
+ * sequence number that is left from before makes a slot full.
  */
 #pragma once
 
@@ -74,8 +77,9 @@ static inline struct ring_end ring_consumer(void *memory, unsigned slots)
 
 /*
  * The same for a ring that was in use: `position` is a multiple of `slots` that
- * both sides know, farther than any before. The producer puts nothing before it
- * knows that the consumer is there and reads nothing of the time before.
+ * both sides know, and larger than any before. The producer publishes its first
+ * slot only when it knows that the consumer has started there: a consumer at the
+ * old position would never find that slot full.
  */
 static inline struct ring_end ring_producer_at(void *memory, unsigned slots, uint64_t position)
 {
@@ -93,7 +97,7 @@ static inline void *ring_reserve(struct ring_end *end)
 {
 	if (end->position == end->limit) {
 		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
-		if (end->position - taken > end->mask) /* full, or a lie of the peer */
+		if (end->position - taken > end->mask) /* full, or a false position: more than the mask, as the difference wraps */
 			return 0;
 		end->limit = taken + end->mask + 1;
 	}
