@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Segment bases that a program sets itself, with WRFSBASE and WRGSBASE: not for long, and for nobody else. */
+#include <skerry/x86.h>
 #include "ktest.h"
 
-static bool has_base_instructions(void)
-{
-	uint32_t a = 7, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b & 1;
-}
+static bool has_base_instructions(void) { return cpuid(7, 0).ebx & 1; }
 
 static uint64_t bases(void)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The processor's state that is not in general registers, over calls and answers on the fast path and beside it. */
+#include <skerry/x86.h>
 #include "ktest.h"
 
 enum { CLIENT = 50 }; /* its priority */
@@ -68,12 +69,7 @@ TEST(vectors, 1, 0, "fast path: vector registers and MXCSR of both sides survive
 	}
 }
 
-static bool has_base_instructions(void)
-{
-	uint32_t a = 7, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return b & 1;
-}
+static bool has_base_instructions(void) { return cpuid(7, 0).ebx & 1; }
 
 static inline uint64_t bases_differ(uint64_t fs, uint64_t gs)
 {

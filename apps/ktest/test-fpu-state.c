@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Floating-point state that a program has made on purpose: it is its own trouble and nobody else's. */
+#include <skerry/x86.h>
 #include "ktest.h"
 
 enum { UD = 6, GP = 13, MF = 16 };
@@ -166,9 +167,8 @@ static void wide_zero(struct worker *self)
 
 static bool has_avx(void)
 {
-	uint32_t a = 1, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	if (!(c >> 28 & 1) || !(c >> 27 & 1))
+	uint32_t features = cpuid(1, 0).ecx, a, d;
+	if (!(features >> 28 & 1) || !(features >> 27 & 1))
 		return false;
 	__asm__ volatile("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
 	return (a & 6) == 6;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Instructions that are not a program's: each ends as the exception that belongs to it, and nothing else happens. */
+#include <skerry/x86.h>
 #include "ktest.h"
 
 enum { DE = 0, DB = 1, BP = 3, UD = 6, SS = 12, GP = 13, PF = 14, MF = 16, NO_OTHER = 255 };
@@ -130,12 +131,7 @@ TEST(ports, 1, 0, "privileged: port instructions of every size")
 ATTACK(sgdt, "sgdt (%rdi)") ATTACK(sidt, "sidt (%rdi)") ATTACK(sldt, "sldt %rax") ATTACK(str, "str %rax") ATTACK(smsw, "smsw %rax")
 ATTACK(sldt_memory, "sldt (%rdi)") ATTACK(str_memory, "str (%rdi)") ATTACK(smsw_memory, "smsw (%rdi)")
 
-static bool has_umip(void)
-{
-	uint32_t a = 7, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return c >> 2 & 1;
-}
+static bool has_umip(void) { return cpuid(7, 0).ecx >> 2 & 1; }
 
 TEST(descriptors, 1, 0, "privileged: SGDT, SIDT, SLDT, STR, SMSW tell no kernel address where the processor has UMIP")
 {

@@ -6,17 +6,13 @@
 #include <stdint.h>
 #include <skerry/boot.h>
 #include <skerry/syscall.h>
+#include <skerry/tsc.h>
 #include "x86.h"
 
 static inline uint64_t arch_direct_base(void) { return KERNEL_DIRECT_BASE; }
 
-static inline uint64_t arch_time(void)
-{
-	uint64_t low, high;
-	asm volatile("rdtsc" : "=a"(low), "=d"(high));
-	return high << 32 | low;
-}
-static inline void arch_relax(void) { asm volatile("pause" ::: "memory"); }
+static inline uint64_t arch_time(void) { return read_tsc(); }
+static inline void arch_relax(void) { cpu_pause(); }
 static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* of the loaded tag; no user page is global */
 
 /* Page-table entries (Intel SDM volume 3, 4.5) */

@@ -12,12 +12,6 @@ enum { EXCEPTION_NMI = 2, BACKTRACE_DEPTH = 16 };
 
 static atomic_flag panicking = ATOMIC_FLAG_INIT;
 
-static _Noreturn void park(void)
-{
-	for (;;)
-		asm volatile("cli; hlt");
-}
-
 static bool is_kernel_address(uint64_t address) { return address >= KERNEL_IMAGE_BASE; }
 
 static void backtrace(uint64_t rip, uint64_t rbp)
@@ -59,7 +53,7 @@ static void begin(const char *reason)
 {
 	struct core_local *local = this_core();
 	if (atomic_flag_test_and_set(&panicking))
-		park();
+		cpu_stop();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index)
@@ -72,7 +66,7 @@ _Noreturn void arch_panic(const char *reason)
 {
 	begin(reason);
 	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
-	park();
+	cpu_stop();
 }
 
 static _Noreturn void report(const struct context *f, const char *reason)
@@ -85,7 +79,7 @@ static _Noreturn void report(const struct context *f, const char *reason)
 	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
 	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
 	backtrace(f->rip, f->rbp);
-	park();
+	cpu_stop();
 }
 
 _Noreturn void panic_exception(const struct context *frame) { report(frame, "exception in the kernel"); }
@@ -101,7 +95,7 @@ void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 static _Noreturn void take_nmi(struct core_local *local, const struct context *frame)
 {
 	if (atomic_load_explicit(&local->nmi_reason, memory_order_acquire) == NMI_PARK)
-		park();
+		cpu_stop();
 	report(frame, "NMI that no core sent");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "uart.h"
+#include <skerry/x86.h>
 
 enum { DATA = 0, INTERRUPT_ENABLE = 1, FIFO_CONTROL = 2, LINE_CONTROL = 3, MODEM_CONTROL = 4, LINE_STATUS = 5, SCRATCH = 7 };
 enum { LINE_8N1 = 3, LINE_DIVISOR = 0x80, FIFO_ON_AND_EMPTY = 7, MODEM_READY = 3, STATUS_ROOM = 0x20, STATUS_IDLE = 0x40,
@@ -8,25 +9,17 @@ enum { PATIENCE = 1000000, DIVISOR_BASE = 115200 };
 
 static uint32_t in(uint16_t port, unsigned width)
 {
-	uint32_t v = 0;
-
-	if (width == 1)
-		__asm__ volatile("inb %w1, %b0" : "+a"(v) : "Nd"(port));
-	else if (width == 2)
-		__asm__ volatile("inw %w1, %w0" : "+a"(v) : "Nd"(port));
-	else
-		__asm__ volatile("inl %w1, %0" : "=a"(v) : "Nd"(port));
-	return v;
+	return width == 1 ? in8(port) : width == 2 ? in16(port) : in32(port);
 }
 
 static void out(uint16_t port, unsigned width, uint32_t v)
 {
 	if (width == 1)
-		__asm__ volatile("outb %b0, %w1" ::"a"(v), "Nd"(port));
+		out8(port, (uint8_t)v);
 	else if (width == 2)
-		__asm__ volatile("outw %w0, %w1" ::"a"(v), "Nd"(port));
+		out16(port, (uint16_t)v);
 	else
-		__asm__ volatile("outl %0, %w1" ::"a"(v), "Nd"(port));
+		out32(port, v);
 }
 
 static uint8_t get(const struct uart *u, unsigned reg)
@@ -93,7 +86,7 @@ static bool wait_for(const struct uart *u, uint8_t status, uint32_t patience)
 			return false;
 		if (now & status)
 			return true;
-		__asm__ volatile("pause" ::: "memory");
+		cpu_pause();
 	}
 	return false;
 }

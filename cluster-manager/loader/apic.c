@@ -47,7 +47,7 @@ void apic_send(uint32_t apic, uint32_t command)
 	write_register(ICR_HIGH, apic << 24);
 	write_register(ICR, command);
 	while (read_register(ICR) & ICR_PENDING)
-		pause();
+		cpu_pause();
 }
 
 void apic_timer_start(void)

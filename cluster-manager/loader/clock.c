@@ -30,12 +30,12 @@ static struct reading take(const struct reference *r)
 	uint64_t best_took = UINT64_MAX;
 
 	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = read_tsc();
+		uint64_t before = read_tsc_in_order();
 		struct reading now = { .reference = reference_read(r) };
 		uint64_t after;
 
 		now.lapic = apic_timer_count();
-		after = read_tsc();
+		after = read_tsc_in_order();
 		now.tsc = before + (after - before) / 2;
 		if (after - before < best_took) {
 			best_took = after - before;
@@ -55,10 +55,10 @@ bool clock_counts_instructions(void)
 	uint64_t first = 0;
 
 	for (int i = 0; i < 5; i++) {
-		uint64_t before = read_tsc(), took;
+		uint64_t before = read_tsc_in_order(), took;
 
 		spin(10000);
-		took = read_tsc() - before;
+		took = read_tsc_in_order() - before;
 		if (i == 1)
 			first = took;
 		if (i > 1 && took != first)
@@ -98,9 +98,9 @@ static void refine(uint64_t hz)
 
 bool is_tcg(void)
 {
-	struct cpuid id = cpuid(0x40000000);
+	struct cpuid id = cpuid(0x40000000, 0);
 
-	return (cpuid(1).c >> 31 & 1) && id.b == 0x54474354 && id.c == 0x43544743 && id.d == 0x47435447; /* TCGTCGTCGTCG */
+	return (cpuid(1, 0).ecx >> 31 & 1) && id.ebx == 0x54474354 && id.ecx == 0x43544743 && id.edx == 0x47435447; /* TCGTCGTCGTCG */
 }
 
 /*
@@ -155,8 +155,8 @@ void clock_calibrate(const struct machine *m, enum clock_source wanted)
 
 void delay(uint64_t microseconds)
 {
-	uint64_t start = read_tsc(), cycles = machine_clock.tsc_hz / 1000 * microseconds / 1000;
+	uint64_t start = read_tsc_in_order(), cycles = machine_clock.tsc_hz / 1000 * microseconds / 1000;
 
-	while (read_tsc() - start < cycles)
-		pause();
+	while (read_tsc_in_order() - start < cycles)
+		cpu_pause();
 }

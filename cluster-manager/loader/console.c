@@ -210,6 +210,5 @@ void die(const char *format, ...)
 	va_end(args);
 	uart_drain(&uart[0]);
 	out8(DEBUG_EXIT, DEBUG_EXIT_REFUSED);
-	for (;;)
-		__asm__ volatile("cli; hlt");
+	cpu_stop();
 }

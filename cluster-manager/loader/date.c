@@ -42,7 +42,7 @@ uint64_t date_read(uint64_t *when)
 	for (int tries = 0; tries < 5 && !same; tries++) {
 		if (!rtc_read(f) || !rtc_read(again))
 			return 0;
-		*when = read_tsc();
+		*when = read_tsc_in_order();
 		same = true;
 		for (int i = 0; i < 6; i++)
 			same &= f[i] == again[i];

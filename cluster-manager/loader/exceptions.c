@@ -52,6 +52,5 @@ void exception_taken(const struct exception *e)
 		taken = true;
 		die("exception %lu at RIP 0x%lx: error code 0x%lx, CR2 0x%lx", e->vector, e->rip, e->error, read_cr2());
 	}
-	for (;;)
-		__asm__ volatile("cli; hlt");
+	cpu_stop();
 }

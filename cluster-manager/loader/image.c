@@ -125,7 +125,7 @@ static void list_devices(struct boot_info *info, const struct machine *m)
 	if (info->screen.rows > 0)
 		ranges_remove(&device, info->screen.base & ~(PAGE_SIZE - 1ul), screen_size(info));
 	leave_out_channels(&device);
-	if (cpuid(1).c >> 31 & 1) { /* a hypervisor's; on bare metal the button is the firmware's */
+	if (cpuid(1, 0).ecx >> 31 & 1) { /* a hypervisor's; on bare metal the button is the firmware's */
 		info->power_status = (uint16_t)m->pm_status;
 		info->power_enable = (uint16_t)m->pm_enable;
 	}

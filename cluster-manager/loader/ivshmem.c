@@ -93,7 +93,7 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 static uint64_t fresh_number(void)
 {
 	static uint64_t used;
-	uint64_t number = (machine_clock.epoch << 40 ^ read_tsc()) * 0x9e3779b97f4a7c15ul + ++used;
+	uint64_t number = (machine_clock.epoch << 40 ^ read_tsc_in_order()) * 0x9e3779b97f4a7c15ul + ++used;
 
 	return number != 0 ? number : 1;
 }
@@ -155,17 +155,17 @@ void ivshmem_meet(const struct cluster *clusters, uint32_t count)
 {
 	static struct party party[MAP_PCI_DEVICES];
 	uint32_t parties = say_hellos(party, clusters, count);
-	uint64_t start = read_tsc();
+	uint64_t start = read_tsc_in_order();
 	bool all = false, said = false;
 
 	while (!all) {
 		all = true;
 		for (uint32_t i = 0; i < parties; i++)
 			all &= meet(&party[i]);
-		if (!all && !said && read_tsc() - start > machine_clock.tsc_hz * PATIENCE_S) {
+		if (!all && !said && read_tsc_in_order() - start > machine_clock.tsc_hz * PATIENCE_S) {
 			say_who_is_missing(party, parties);
 			said = true;
 		}
-		pause();
+		cpu_pause();
 	}
 }

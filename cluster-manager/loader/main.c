@@ -27,18 +27,18 @@ static _Alignas(8) char map_blob[MAP_MAX_SIZE];
 /* What the kernels take for granted. */
 static void check_cpu(struct machine *m)
 {
-	uint32_t extended = cpuid(0x80000000).a, bits;
-	struct cpuid features = cpuid(0x80000001);
+	uint32_t extended = cpuid(0x80000000, 0).eax, bits;
+	struct cpuid features = cpuid(0x80000001, 0);
 
-	if (!(features.d >> 20 & 1))
+	if (!(features.edx >> 20 & 1))
 		die("this CPU has no no-execute pages (NX)");
-	if (!(features.d >> 11 & 1))
+	if (!(features.edx >> 11 & 1))
 		die("this CPU has no SYSCALL");
-	if (!(cpuid(1).d >> 9 & 1))
+	if (!(cpuid(1, 0).edx >> 9 & 1))
 		die("this CPU has no local APIC");
 	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
-	m->x2apic = (cpuid(1).c >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
-	bits = extended >= 0x80000008 ? cpuid(0x80000008).a & 0xff : 36;
+	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
+	bits = extended >= 0x80000008 ? cpuid(0x80000008, 0).eax & 0xff : 36;
 	m->address_limit = 1ul << (bits < ADDRESS_BITS_MAX ? bits : ADDRESS_BITS_MAX);
 	memory_reach(m->address_limit);
 	write_msr(MSR_EFER, read_msr(MSR_EFER) | EFER_NXE | EFER_SCE);

@@ -58,7 +58,7 @@ void memory_reach(uint64_t limit)
 
 bool identity_map(uint64_t base, uint64_t size)
 {
-	bool huge = cpuid(0x80000000).a >= 0x80000001 && (cpuid(0x80000001).d >> 26 & 1);
+	bool huge = cpuid(0x80000000, 0).eax >= 0x80000001 && (cpuid(0x80000001, 0).edx >> 26 & 1);
 
 	if (base >= reach || size > reach - base)
 		return false;

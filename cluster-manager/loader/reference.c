@@ -78,7 +78,7 @@ uint32_t reference_read(const struct reference *r)
 		low = in8(PIT_CHANNEL_2);
 		return 0u - (low | (uint32_t)in8(PIT_CHANNEL_2) << 8); /* counts down */
 	default:
-		return (uint32_t)read_tsc();
+		return (uint32_t)read_tsc_in_order();
 	}
 }
 
@@ -92,17 +92,17 @@ const char *reference_name(const struct reference *r)
 
 uint64_t cpuid_tsc_hz(bool *exact)
 {
-	uint32_t highest = cpuid(0).a;
+	uint32_t highest = cpuid(0, 0).eax;
 	struct cpuid r;
 
 	*exact = true;
 	if (highest >= 0x15) { /* TSC = core crystal clock * EBX / EAX */
-		r = cpuid(0x15);
-		if (r.a != 0 && r.b != 0 && r.c != 0)
-			return (uint64_t)r.c * r.b / r.a;
+		r = cpuid(0x15, 0);
+		if (r.eax != 0 && r.ebx != 0 && r.ecx != 0)
+			return (uint64_t)r.ecx * r.ebx / r.eax;
 	}
-	if ((cpuid(1).c >> 31 & 1) && cpuid(0x40000000).a >= 0x40000010) /* kHz, by convention of hypervisors */
-		return (uint64_t)cpuid(0x40000010).a * 1000;
+	if ((cpuid(1, 0).ecx >> 31 & 1) && cpuid(0x40000000, 0).eax >= 0x40000010) /* kHz, by convention of hypervisors */
+		return (uint64_t)cpuid(0x40000010, 0).eax * 1000;
 	*exact = false;
-	return highest >= 0x16 ? (uint64_t)(cpuid(0x16).a & 0xffff) * 1000000 : 0; /* of the label: the TSC's, about */
+	return highest >= 0x16 ? (uint64_t)(cpuid(0x16, 0).eax & 0xffff) * 1000000 : 0; /* of the label: the TSC's, about */
 }

@@ -74,12 +74,12 @@ static struct trampoline *trampoline_place(const struct machine *m)
 
 static bool wait_for(struct trampoline *t, uint64_t microseconds)
 {
-	uint64_t start = read_tsc(), cycles = machine_clock.tsc_hz / 1000000 * microseconds;
+	uint64_t start = read_tsc_in_order(), cycles = machine_clock.tsc_hz / 1000000 * microseconds;
 
 	while (!t->arrived) {
-		if (read_tsc() - start > cycles)
+		if (read_tsc_in_order() - start > cycles)
 			return false;
-		pause();
+		cpu_pause();
 	}
 	return true;
 }
@@ -136,6 +136,5 @@ void clusters_start(struct cluster *clusters, uint32_t count, const struct clust
 	t->go = 1;
 	if (own != NULL)
 		enter_kernel(own->tables.base, own->entry, KERNEL_DIRECT_BASE + (uint64_t)own->info, self_index);
-	for (;;)
-		__asm__ volatile("cli; hlt");
+	cpu_stop();
 }

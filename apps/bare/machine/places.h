@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <skerry/root_info.h>
 #include <skerry/stat.h>
+#include <skerry/x86.h>
 
 #define ROOT ((const struct root_info *)ROOT_INFO_VADDR)
 #define IPC  ((struct ipc_buffer *)ROOT_IPC_BUFFER_VADDR) /* of the main thread */
@@ -30,9 +31,4 @@ static inline void program_undefined(void) { __asm__ volatile("ud2"); }
 static inline bool program_in(const void *function, uint64_t rip) { return rip - (uint64_t)function < 128; }
 
 /* Tells the core that it runs on apart from others; not 0. */
-static inline uint64_t program_core(void)
-{
-	uint32_t a = 1, b, c = 0, d;
-	__asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)); /* the local APIC's id */
-	return (b >> 24) + 1;
-}
+static inline uint64_t program_core(void) { return (cpuid(1, 0).ebx >> 24) + 1; } /* the local APIC's id */

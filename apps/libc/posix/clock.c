@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <sys/times.h>
 #include <skerry/process.h>
+#include <skerry/tsc.h>
 #include "layer.h"
 #include "platform.h"
 
@@ -25,13 +26,7 @@ static uint64_t nanoseconds_of(uint64_t cycles)
 	return (uint64_t)((unsigned __int128)cycles * scale >> SHIFT);
 }
 
-uint64_t clock_cycles(void)
-{
-	uint32_t low, high;
-
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
-}
+uint64_t clock_cycles(void) { return read_tsc(); }
 
 uint64_t clock_cycles_per_second(void) { return platform_info()->tsc_hz; }
 uint64_t clock_nanoseconds(void) { return nanoseconds_of(clock_cycles()); }

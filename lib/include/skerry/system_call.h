@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <skerry/message.h>
 #include <skerry/syscall.h>
+#include <skerry/tsc.h>
 
 /* The one SYSCALL instruction. `m` may not be null; `reply` is 0 where there is none. */
 static inline int system_call(enum skerry_syscall number, uint64_t cap, uint64_t reply, struct message *m)
@@ -31,11 +32,4 @@ static inline int system_call(enum skerry_syscall number, uint64_t cap, uint64_t
 	m->word[2] = word2;
 	m->word[3] = word3;
 	return -(int)result;
-}
-
-static inline uint64_t read_tsc(void)
-{
-	uint32_t low, high;
-	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-	return (uint64_t)high << 32 | low;
 }
