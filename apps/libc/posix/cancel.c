@@ -20,6 +20,16 @@ long __cancel(void);
 /* musl's signal handler compares a program counter with these; it never runs. */
 const char __cp_begin[1], __cp_end[1], __cp_cancel[1];
 
+intptr_t cancel_offset; /* the same in each thread: of a member in musl's struct */
+
+static __attribute__((noinline)) void learn_offset(volatile const int *cancelled)
+{
+	intptr_t tls;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tls));
+	cancel_offset = (intptr_t)cancelled - tls;
+}
+
 /* Called for cancellation points only, and not by threads that have cancellation disabled. */
 long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, long d, long e, long f)
 {
@@ -28,6 +38,8 @@ long __syscall_cp_asm(volatile int *cancelled, long n, long a, long b, long c, l
 	if (*cancelled)
 		return __cancel();
 	self->cancel = cancelled;
+	if (!cancel_offset)
+		learn_offset(cancelled);
 	long result = skerry_syscall(n, a, b, c, d, e, f);
 	self->cancel = 0;
 	return result;

@@ -183,24 +183,31 @@ static int harvest(struct epoll *e, struct epoll_event *out, int room)
 	return count;
 }
 
+/* The network is polled here while files are ready, and by event_sleep() when none is. */
 long sys_epoll_pwait(const long *a)
 {
 	struct epoll *e = epoll_of((int)a[0]);
 	struct epoll_event *out = (struct epoll_event *)a[1];
 	int room = (int)a[2], timeout = (int)a[3];
-	uint64_t deadline = timeout > 0 ? deadline_after((uint64_t)timeout * 1000000) : 0;
+	int error;
 
 	if (!e)
 		return descriptor_file((int)a[0]) ? -EINVAL : -EBADF;
 	if (room <= 0)
 		return -EINVAL;
+	if (!timeout || e->ready.next != &e->ready)
+		net_poll();
+	int count = harvest(e, out, room);
+	if (count || !timeout)
+		return count;
+	uint64_t deadline = timeout > 0 ? deadline_after((uint64_t)timeout * 1000000) : 0;
 	file_hold(&e->file);
-	net_poll();
-	int count = harvest(e, out, room), error = 0;
-	while (!count && timeout && !(error = event_sleep(deadline)))
+	while (!count && !(error = event_sleep(deadline)))
+		count = harvest(e, out, room);
+	if (!count && error == -EAGAIN) /* too late, but what came with the last poll counts */
 		count = harvest(e, out, room);
 	file_put(&e->file);
-	return error == -EINTR ? -EINTR : count;
+	return !count && error == -EINTR ? -EINTR : count;
 }
 
 long sys_epoll_wait(const long *a) { return sys_epoll_pwait(a); }

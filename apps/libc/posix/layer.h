@@ -8,14 +8,23 @@
 #include <skerry/posix.h>
 #include <skerry/format.h>
 #include <skerry/process.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 
 /* lock.c: one lock for the layer. All threads of a program share one core and
  * one priority, so that who finds it taken yields to its holder. */
-void layer_lock(void);
-void layer_unlock(void);
+extern _Atomic int layer_held;
+void layer_lock_wait(void); /* somebody has it */
+
+static inline void layer_lock(void)
+{
+	if (__builtin_expect(atomic_exchange_explicit(&layer_held, 1, memory_order_acquire), 0))
+		layer_lock_wait();
+}
+
+static inline void layer_unlock(void) { atomic_store_explicit(&layer_held, 0, memory_order_release); }
 
 void malloc_start(void); /* before the first malloc() */
 
@@ -48,6 +57,8 @@ void thread_signal(struct thread *);
 bool thread_cancelled(const struct thread *);
 /* event_wait() in a cancellation point: 0: look again; -EAGAIN: `deadline` has passed; -EINTR: give up. */
 int event_sleep(uint64_t deadline);
+/* Where musl keeps `cancel`, from what %fs:0 reads; 0 until a thread has been in a cancellation point. */
+extern intptr_t cancel_offset;
 
 /* futex.c */
 int futex_wake(const uint32_t *address, int count);

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdatomic.h>
 #include "layer.h"
-#include "lock.h"
 #include "platform.h"
 
 _Atomic int layer_held;
 
-void layer_lock(void)
+void layer_lock_wait(void)
 {
-	while (atomic_exchange_explicit(&layer_held, 1, memory_order_acquire))
+	do
 		platform_yield();
-}
-
-void layer_unlock(void)
-{
-	atomic_store_explicit(&layer_held, 0, memory_order_release);
+	while (atomic_exchange_explicit(&layer_held, 1, memory_order_acquire));
 }

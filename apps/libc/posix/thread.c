@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <string.h>
 #include "layer.h"
-#include "lock.h"
 #include "platform.h"
 
 enum { PROCESS_ID = 1 };
