@@ -35,6 +35,12 @@ void *heap_map_used(size_t pages); /* the same, but may hold what an earlier use
 void heap_unmap(void *address, size_t pages);
 void heap_usage(size_t *total_pages, size_t *used_pages);
 
+/* resident.c: pages of mappings that have not been touched, by number in the heap. `unseen`: a bit for each, all clear. */
+void resident_start(uintptr_t heap, uint64_t *unseen, size_t pages);
+void resident_unseen(size_t first, size_t count); /* they are zero, and somebody has them now */
+void resident_gone(size_t first, size_t count);   /* nobody has them any more */
+size_t resident_untouched(void);                  /* how many pages nobody has touched, of the first thread's stack too */
+
 /* thread.c */
 struct thread {
 	int tid;                /* 0: this place is free */

@@ -21,9 +21,10 @@
 #include "platform.h"
 
 enum {
-	STEP = 16,          /* classes up to STEPPED: its multiples */
+	STEP = 16,          /* classes up to STEPPED: its multiples, behind one of SMALLEST bytes */
+	SMALLEST = 8,       /* what is not longer needs no more alignment */
 	STEPPED = 128,
-	STEPPED_CLASSES = STEPPED / STEP,
+	STEPPED_CLASSES = 1 + STEPPED / STEP,
 	CLASS_MAX = 4096,   /* above STEPPED: four to each doubling */
 	CLASSES = STEPPED_CLASSES + 4 * 5,
 	LARGE = CLASSES,
@@ -49,7 +50,7 @@ static struct span **span_of_page; /* of each page of the heap */
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {
 	if (size <= STEPPED)
-		return size ? (unsigned)((size - 1) / STEP) : 0;
+		return size > SMALLEST ? (unsigned)((size + STEP - 1) / STEP) : 0;
 	unsigned doubling = 63 - (unsigned)__builtin_clzll(size - 1); /* 2^doubling < size <= 2^(doubling + 1) */
 	return STEPPED_CLASSES + 4 * (doubling - 7) + (unsigned)((size - 1) >> (doubling - 2) & 3);
 }
@@ -57,7 +58,7 @@ static unsigned class_of(size_t size) /* up to CLASS_MAX */
 static uint32_t size_of(unsigned class)
 {
 	if (class < STEPPED_CLASSES)
-		return (class + 1) * STEP;
+		return class ? class * STEP : SMALLEST;
 	class -= STEPPED_CLASSES;
 	return (5u + class % 4) << (5 + class / 4);
 }
@@ -255,7 +256,7 @@ void *aligned_alloc(size_t align, size_t size)
 		return NULL;
 	}
 	if (align <= STEP)
-		return malloc(size);
+		return malloc(size < align ? align : size);
 	if (size < align)
 		size = align;
 	if (size <= CLASS_MAX)

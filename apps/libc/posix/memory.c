@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The process's heap in pages, without a kernel call: the cluster-manager has
- * mapped all of it, zeroed. Two bitmaps at its start say which pages are in
- * use and which may hold old content and must be zeroed when mapped again.
+ * mapped all of it, zeroed. Bitmaps at its start say which pages are in
+ * use, which may hold old content and must be zeroed when mapped again, and
+ * which nobody may have touched (resident.c).
  * First fit, so that the memory stays compact. Files are mapped by a copy; what
  * never changes of the deployment's files is where it is (PROCESS_FILES_VADDR). Protection is not enforced:
  * guard pages of thread stacks guard nothing yet.
@@ -90,6 +91,7 @@ static void give_back(size_t first, size_t count)
 {
 	for (size_t page = first; page < first + count; page++)
 		heap.used_count -= bit_get(heap.used, page);
+	resident_gone(first, count);
 	bits_fill(heap.used, first, count, false);
 	if (first < heap.lowest)
 		heap.lowest = first;
@@ -99,7 +101,7 @@ void memory_start(void)
 {
 	size_t size = platform_info()->heap_size;
 	size_t map_bytes = (size / PAGE + 63) / 64 * 8;
-	size_t reserved = (2 * map_bytes + PAGE - 1) / PAGE;
+	size_t reserved = (3 * map_bytes + PAGE - 1) / PAGE;
 
 	heap.pages = size / PAGE;
 	heap.used = page_address(0);
@@ -112,6 +114,7 @@ void memory_start(void)
 	heap.lowest = heap.break_limit;
 	bits_fill(heap.used, 0, heap.break_limit, true);
 	heap.used_count = reserved;
+	resident_start((uintptr_t)page_address(0), heap.dirty + map_bytes / 8, heap.pages);
 }
 
 static void *map(size_t pages, bool zeroed)
@@ -214,12 +217,17 @@ long sys_mmap(const long *a)
 		give_back(first, count);
 		zero(first, count);
 		take(first, count);
+		resident_unseen(first, count);
 		return a[0];
 	}
 	if (size > heap.pages * PAGE)
 		return -ENOMEM;
-	void *address = heap_map((size + PAGE - 1) / PAGE);
-	return address ? (long)address : -ENOMEM;
+	char *address = heap_map((size + PAGE - 1) / PAGE);
+	if (!address)
+		return -ENOMEM;
+	to_pages((uintptr_t)address, size, &first, &count);
+	resident_unseen(first, count);
+	return (long)address;
 }
 
 long sys_munmap(const long *a)
@@ -281,6 +289,9 @@ long sys_madvise(const long *a)
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
 	memset(page_address(first), 0, count * PAGE);
+	for (size_t page = first; page < first + count; page++)
+		if (bit_get(heap.used, page))
+			resident_unseen(page, 1);
 	return 0;
 }
 

@@ -3,11 +3,11 @@
  * Files that are made when they are read from the start: /proc/self/stat and
  * statm, in the form of proc(5), where programs look up how much memory they use.
  *
- * Resident is what the process holds and could not hold if another did: the
- * pages of its image, its stack, its network port or what it shares with its
- * stack process, and the pages of its heap that mmap() and brk() have given
- * out, touched or not. The rest of the heap is
- * mapped as well, for the manager reserves all of it, but counts only as size.
+ * Resident is what the process uses: the pages of its image, its network port
+ * or what it shares with its stack process, those that malloc() and brk() have
+ * taken from its heap, and of its stack and of mappings the touched ones
+ * (resident.c). The rest of the heap is mapped as well, for the manager
+ * reserves all of it, but counts only as size.
  */
 #include <elf.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ static struct usage usage_now(void)
 		u.resident += (SOCKET_PORT_HEAD + SOCKET_PORT_BUFFERS_SIZE) / PAGE;
 	heap_usage(&heap, &used);
 	u.size = u.resident + heap;
-	u.resident += used;
+	u.resident += used - resident_untouched();
 	return u;
 }
 

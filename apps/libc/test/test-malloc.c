@@ -53,7 +53,7 @@ static bool churn(uint32_t random)
 			b->bytes = realloc(b->bytes, size);
 			CHECK(!b->bytes || intact(b, kept));
 		}
-		CHECK(b->bytes && (uintptr_t)b->bytes % 16 == 0 && malloc_usable_size(b->bytes) >= size);
+		CHECK(b->bytes && (uintptr_t)b->bytes % (size > 8 ? 16 : 8) == 0 && malloc_usable_size(b->bytes) >= size);
 		b->size = size;
 		b->mark = (unsigned char)step;
 		memset(b->bytes, b->mark, malloc_usable_size(b->bytes));
