@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <lwip/priv/tcp_priv.h>
+#include "connections.h"
 #include "share.h"
 
 enum { BACKLOG_MAX = 511 };
@@ -115,6 +116,7 @@ int socket_listen(struct file *file, int backlog)
 	socket->state = SOCKET_LISTENING;
 	tcp_accept(pcb, on_accept);
 	share_listen(pcb);
+	connections_listen(pcb);
 	socket_update(socket);
 	return 0;
 }
@@ -193,6 +195,7 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 	error = socket_error_of(tcp_connect(socket->pcb, &ip, to.port, on_connected));
 	if (error)
 		return error;
+	connections_add(socket->pcb);
 	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&ip)->addr, .port = to.port };
 	socket->state = SOCKET_CONNECTING;
 	socket_update(socket);

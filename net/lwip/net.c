@@ -14,6 +14,7 @@
 #include <lwip/timeouts.h>
 #include <skerry/process.h>
 #include "../backend.h"
+#include "connections.h"
 #include "interface.h"
 #include "memory.h"
 #include "share.h"
@@ -43,6 +44,7 @@ static int start(void)
 	if (!net_memory_start())
 		return -ENOMEM;
 	lwip_init();
+	connections_start();
 	/* a stack process has the whole heap; a program needs its own for other things */
 	share_start(info->sockets ? info->heap_size / 8 * 6 : info->heap_size / 8 * 3);
 	interface_start(&info->network, info->life);

@@ -56,7 +56,9 @@
 #define TCP_SNDLOWAT 16384 /* for lwIP's own sockets, which are not used; its checks want it */
 #define TCP_QUEUE_OOSEQ 1
 #define TCP_OOSEQ_PBUFS_LIMIT(pcb) ((u16_t)((pcb)->rcv_wnd / TCP_MSS + 2)) /* a small segment takes a frame's memory */
-#define LWIP_TCP_PCB_NUM_EXT_ARGS 1 /* net/lwip/share.c */
+#define LWIP_TCP_PCB_NUM_EXT_ARGS 2 /* net/lwip/share.c, connections.c */
+#define LWIP_HOOK_FILENAME "../connections.h"
+#define LWIP_HOOK_IP4_INPUT(packet, netif) connections_seen(packet, netif)
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * lwIP's list has links in one direction only, so a connection cannot leave
+ * its place without the one before it. `order` is a copy of the list with
+ * links in both directions. lwIP takes connections out of its list without a
+ * word (TIME_WAIT), so what the copy says is checked: the connection before is
+ * the one whose `next` is this one. No other pcb has such a `next`, for those
+ * that lwIP takes out have none, and those that it frees are told to destroyed().
+ */
+#include <stdbool.h>
+#include <string.h>
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/prot/ip4.h>
+#include <lwip/prot/tcp.h>
+#include "connections.h"
+
+enum { BUCKETS_SHIFT = 10, BUCKETS = 1 << BUCKETS_SHIFT };
+
+struct connection {
+	struct tcp_pcb *pcb;
+	struct connection *chain;          /* of its bucket */
+	struct connection *before, *after; /* in `order` */
+	bool ordered;                      /* else it is not in lwIP's list any more */
+	uint16_t bucket;
+};
+
+static struct {
+	struct connection *bucket[BUCKETS];
+	struct connection *order;
+	uint64_t secret; /* odd: peers cannot choose ports that share a bucket */
+	uint64_t searched;
+	u8_t slot;
+} table;
+
+/* Addresses and ports as they are in packets. */
+static unsigned bucket_of(uint32_t remote, uint32_t ports)
+{
+	const uint64_t key = ((uint64_t)remote << 32 | ports) * table.secret;
+
+	return (unsigned)((key ^ key >> 32) * table.secret >> (64 - BUCKETS_SHIFT));
+}
+
+static uint32_t ports_of(const struct tcp_pcb *pcb)
+{
+	return (uint32_t)lwip_htons(pcb->remote_port) | (uint32_t)lwip_htons(pcb->local_port) << 16;
+}
+
+static void order_first(struct connection *c)
+{
+	c->before = NULL;
+	c->after = table.order;
+	if (c->after)
+		c->after->before = c;
+	table.order = c;
+	c->ordered = true;
+}
+
+static void order_remove(struct connection *c)
+{
+	if (!c->ordered)
+		return;
+	*(c->before ? &c->before->after : &table.order) = c->after;
+	if (c->after)
+		c->after->before = c->before;
+	c->ordered = false;
+}
+
+static void destroyed(u8_t slot, void *data)
+{
+	struct connection *c = data, **link;
+
+	(void)slot;
+	if (!c)
+		return;
+	order_remove(c);
+	for (link = &table.bucket[c->bucket]; *link != c; link = &(*link)->chain) {
+	}
+	*link = c->chain;
+	net_free(c);
+}
+
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed };
+
+void connections_add(struct tcp_pcb *pcb)
+{
+	struct connection *c = net_allocate(sizeof(*c));
+
+	if (!c)
+		return;
+	*c = (struct connection){ .pcb = pcb };
+	c->bucket = (uint16_t)bucket_of(ip_2_ip4(&pcb->remote_ip)->addr, ports_of(pcb));
+	c->chain = table.bucket[c->bucket];
+	table.bucket[c->bucket] = c;
+	order_first(c); /* lwIP has put it at the front, too */
+	tcp_ext_arg_set(pcb, table.slot, c);
+	tcp_ext_arg_set_callbacks(pcb, table.slot, &connection_callbacks);
+}
+
+static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
+{
+	(void)slot;
+	(void)listener;
+	connections_add(pcb);
+	return ERR_OK;
+}
+
+static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = opened };
+
+void connections_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, table.slot, &listener_callbacks); }
+
+void connections_start(void)
+{
+	table.slot = tcp_ext_arg_alloc_id();
+	table.secret = (uint64_t)net_random() << 32 | net_random() | 1;
+}
+
+static bool listed(const struct tcp_pcb *pcb) { return pcb->state != CLOSED && pcb->state != TIME_WAIT; }
+
+/* The one whose `next` is the connection; null: it is the first, or not in the list. */
+static struct tcp_pcb *predecessor(const struct connection *c)
+{
+	struct tcp_pcb *pcb;
+
+	while (c->before && !listed(c->before->pcb))
+		order_remove(c->before);
+	if (c->before && c->before->pcb->next == c->pcb)
+		return c->before->pcb;
+	for (pcb = tcp_active_pcbs; pcb && pcb->next != c->pcb; pcb = pcb->next)
+		table.searched++;
+	return pcb;
+}
+
+static void to_front(struct connection *c)
+{
+	struct tcp_pcb *pcb = c->pcb, *before;
+
+	if (pcb == tcp_active_pcbs || !listed(pcb) || !(before = predecessor(c)))
+		return;
+	before->next = pcb->next;
+	pcb->next = tcp_active_pcbs;
+	tcp_active_pcbs = pcb;
+	order_remove(c);
+	order_first(c);
+}
+
+static bool belongs(const struct tcp_pcb *pcb, const struct ip_hdr *ip, uint32_t ports)
+{
+	return ports_of(pcb) == ports && ip_2_ip4(&pcb->remote_ip)->addr == ip->src.addr &&
+	       ip_2_ip4(&pcb->local_ip)->addr == ip->dest.addr;
+}
+
+int connections_seen(struct pbuf *packet, struct netif *netif)
+{
+	const struct ip_hdr *ip = packet->payload;
+	uint32_t ports;
+
+	(void)netif;
+	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + sizeof(ports))
+		return 0;
+	memcpy(&ports, (const char *)ip + IPH_HL_BYTES(ip), sizeof(ports));
+	if (!tcp_active_pcbs || belongs(tcp_active_pcbs, ip, ports))
+		return 0;
+	for (struct connection *c = table.bucket[bucket_of(ip->src.addr, ports)]; c; c = c->chain)
+		if (belongs(c->pcb, ip, ports)) {
+			to_front(c);
+			break;
+		}
+	return 0;
+}
+
+uint64_t connections_searched(void) { return table.searched; }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The connection that a segment belongs to, found in front of lwIP, which
+ * searches a list of all connections for each segment. Here it is found by a
+ * hash of its addresses and put at the front of that list, where lwIP's own
+ * search ends at once. What lwIP answers does not depend on the list's order.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct tcp_pcb;
+struct tcp_pcb_listen;
+struct pbuf;
+struct netif;
+
+/* After lwip_init(). */
+void connections_start(void);
+
+/* Connections that the listener accepts are found from now on. */
+void connections_listen(struct tcp_pcb *listener);
+
+/* A connection of tcp_connect(). Without memory it is not found here, but by lwIP. */
+void connections_add(struct tcp_pcb *);
+
+/* LWIP_HOOK_IP4_INPUT: an IPv4 packet that nobody has checked. 0: lwIP goes on with it. */
+int connections_seen(struct pbuf *, struct netif *);
+
+/* How many connections lwIP's list was searched through here; for tests. */
+uint64_t connections_searched(void);

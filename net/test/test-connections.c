@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finding connections in front of lwIP against lwIP alone: the same packets,
+ * among them lost, repeated, broken and hostile ones, of many connections that
+ * come and go, must get the same answers; and lwIP's list must not be searched.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <lwip/init.h>
+#include <lwip/ip.h>
+#include <lwip/netif.h>
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/prot/ip4.h>
+#include <lwip/prot/tcp.h>
+#include <lwip/timeouts.h>
+#include "../lwip/connections.h"
+#include "test.h"
+
+enum { PORT = 6379, STEPS = 20000, PEERS_MAX = 5000, PACKET = IP_HLEN + TCP_HLEN };
+
+static const uint32_t ADDRESS = 0x0a000001, PEERS = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
+
+struct peer {
+	uint16_t port;
+	uint32_t sent, received; /* the next sequence numbers of both directions */
+	bool open;
+};
+
+static struct netif netif;
+static struct peer peers[PEERS_MAX];
+static uint32_t now = 1000, random_state = 1;
+static uint64_t answers;   /* of this step, in any order: lwIP's timers follow its list */
+static unsigned delivered; /* bytes that arrived at the program */
+
+/* --- what lwIP asks for --- */
+
+u32_t sys_now(void) { return now; }
+
+uint32_t net_random(void)
+{
+	random_state = random_state * 1103515245 + 12345;
+	return random_state >> 8;
+}
+
+void *net_allocate(size_t size) { return malloc(size); }
+void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
+void net_free(void *block) { free(block); }
+
+_Noreturn void net_assertion(const char *text, const char *file, int line)
+{
+	printf("lwIP: %s (%s:%d)\n", text, file, line);
+	abort();
+}
+
+/* --- the machine: a program that echoes, and a network that remembers answers --- */
+
+static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_t *to)
+{
+	unsigned char bytes[2048];
+	const struct ip_hdr *ip = (const struct ip_hdr *)bytes;
+	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(bytes + IP_HLEN);
+	uint64_t hash = 14695981039346656037ull;
+	const size_t size = pbuf_copy_partial(frame, bytes, sizeof(bytes), 0);
+
+	(void)interface;
+	(void)to;
+	bytes[4] = bytes[5] = 0; /* a number of all packets: timers send in the list's order */
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 1099511628211ull;
+	answers += hash;
+	struct peer *peer = &peers[(lwip_ntohl(ip->dest.addr) - PEERS) % PEERS_MAX];
+	const size_t length = size - IP_HLEN - TCPH_HDRLEN_BYTES(tcp) + !!(TCPH_FLAGS(tcp) & (TCP_SYN | TCP_FIN));
+	if (IPH_PROTO(ip) == IP_PROTO_TCP && lwip_ntohs(tcp->dest) == peer->port && length)
+		peer->received = lwip_ntohl(tcp->seqno) + (uint32_t)length;
+	return ERR_OK;
+}
+
+static err_t set_up(struct netif *interface)
+{
+	interface->mtu = 1500;
+	interface->output = output;
+	interface->flags = NETIF_FLAG_LINK_UP;
+	return ERR_OK;
+}
+
+static err_t received(void *argument, struct tcp_pcb *pcb, struct pbuf *data, err_t error)
+{
+	(void)argument;
+	(void)error;
+	if (!data)
+		return tcp_close(pcb);
+	delivered += data->tot_len;
+	tcp_recved(pcb, data->tot_len);
+	tcp_write(pcb, data->payload, data->len, TCP_WRITE_FLAG_COPY);
+	pbuf_free(data);
+	return ERR_OK;
+}
+
+static err_t accepted(void *argument, struct tcp_pcb *pcb, err_t error)
+{
+	(void)argument;
+	(void)error;
+	tcp_recv(pcb, received);
+	return ERR_OK;
+}
+
+static void input(unsigned number, uint32_t sequence, unsigned flags, unsigned data, unsigned length)
+{
+	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(PACKET + data), PBUF_RAM);
+	struct ip_hdr *ip = packet->payload;
+	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + IP_HLEN);
+	struct peer *peer = &peers[number];
+
+	memset(packet->payload, 0, PACKET);
+	memset((char *)packet->payload + PACKET, 'a' + (int)(number % 26), data);
+	IPH_VHL_SET(ip, 4, IP_HLEN / 4);
+	IPH_LEN_SET(ip, lwip_htons((u16_t)(PACKET + data)));
+	IPH_TTL_SET(ip, 64);
+	IPH_PROTO_SET(ip, IP_PROTO_TCP);
+	ip->src.addr = lwip_htonl(PEERS + number);
+	ip->dest.addr = lwip_htonl(ADDRESS);
+	tcp->src = lwip_htons(peer->port);
+	tcp->dest = lwip_htons(PORT);
+	tcp->seqno = lwip_htonl(sequence);
+	tcp->ackno = lwip_htonl(peer->received);
+	tcp->wnd = lwip_htons(0xffff);
+	TCPH_HDRLEN_FLAGS_SET(tcp, TCP_HLEN / 4, flags);
+	if (length) { /* broken: some byte, or cut off */
+		((unsigned char *)packet->payload)[net_random() % PACKET] ^= (unsigned char)(1 + net_random() % 255);
+		if (length == 1)
+			pbuf_realloc(packet, (u16_t)(1 + net_random() % PACKET));
+	}
+	if (ip_input(packet, &netif) != ERR_OK)
+		pbuf_free(packet);
+}
+
+static void connect_peer(unsigned number)
+{
+	struct peer *peer = &peers[number];
+
+	*peer = (struct peer){ .port = (uint16_t)(peer->port ? peer->port + 1 : 1024), .sent = net_random(), .open = true };
+	input(number, peer->sent++, TCP_SYN, 0, 0);
+	input(number, peer->sent, TCP_ACK, 0, 0);
+}
+
+static void step(unsigned count)
+{
+	const unsigned number = net_random() % count, what = net_random() % 64, data = 1 + net_random() % 8;
+	struct peer *peer = &peers[number];
+
+	if (!peer->open) {
+		connect_peer(number);
+	} else if (what < 2) {
+		input(number, peer->sent, what ? TCP_RST | TCP_ACK : TCP_FIN | TCP_ACK, 0, 0);
+		peer->open = false;
+	} else if (what < 6) {
+		input(number, peer->sent, TCP_ACK | TCP_PSH, data, what < 4 ? 1 : 2); /* broken */
+	} else if (what < 8) {
+		input(number, peer->sent - data, TCP_ACK | TCP_PSH, data, 0); /* again */
+	} else if (what < 10) {
+		input(number, peer->sent + data, TCP_ACK | TCP_PSH, data, 0); /* too early */
+	} else {
+		input(number, peer->sent, TCP_ACK | TCP_PSH, data, 0);
+		peer->sent += data;
+	}
+}
+
+struct outcome {
+	uint64_t answers, searched;
+	unsigned delivered;
+};
+
+static struct outcome run(unsigned count, bool found)
+{
+	const ip4_addr_t address = { lwip_htonl(ADDRESS) }, mask = { lwip_htonl(0xff000000) };
+	struct outcome o = { 0 };
+
+	lwip_init();
+	connections_start();
+	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ip_input);
+	netif_set_default(&netif);
+	netif_set_up(&netif);
+	struct tcp_pcb *pcb = tcp_new();
+	tcp_bind(pcb, IP_ADDR_ANY, PORT);
+	pcb = tcp_listen_with_backlog(pcb, 255);
+	tcp_accept(pcb, accepted);
+	if (found)
+		connections_listen(pcb);
+	for (unsigned i = 0; i < count; i++)
+		connect_peer(i);
+	const uint64_t before = connections_searched();
+	for (unsigned i = 0; i < STEPS; i++) {
+		step(count);
+		if (i % 64 == 0) {
+			now += 50; /* every second connection that has ended in TIME_WAIT ends while the test runs */
+			sys_check_timeouts();
+		}
+		o.answers = o.answers * 31 + answers;
+		answers = 0;
+	}
+	o.searched = connections_searched() - before;
+	o.delivered = delivered;
+	return o;
+}
+
+/* In a process of its own: lwIP begins once. */
+static struct outcome run_apart(unsigned count, bool found)
+{
+	struct outcome o = { 0 };
+	int ends[2], status;
+
+	CHECK(pipe(ends) == 0);
+	fflush(stdout);
+	const pid_t child = fork();
+	if (!child) {
+		o = run(count, found);
+		_exit(write(ends[1], &o, sizeof(o)) != (ssize_t)sizeof(o));
+	}
+	close(ends[1]);
+	CHECK(read(ends[0], &o, sizeof(o)) == (ssize_t)sizeof(o));
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	close(ends[0]);
+	return o;
+}
+
+int main(void)
+{
+	static const unsigned counts[] = { 2, 50, 500, PEERS_MAX };
+
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		const struct outcome found = run_apart(counts[i], true), alone = run_apart(counts[i], false);
+
+		printf("%u connections: %u bytes, %lu steps of searching\n", counts[i], found.delivered, (unsigned long)found.searched);
+		CHECK(found.answers == alone.answers && found.delivered == alone.delivered && found.delivered > STEPS);
+		CHECK(alone.searched == 0);
+		CHECK(found.searched <= STEPS / 10 * counts[i] / 100); /* alone it would be half of STEPS * count */
+	}
+	return 0;
+}
