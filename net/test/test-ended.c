@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A port's program has ended: the switch tells its peers, whether or not it ever sleeps and they have room. */
-#include <unistd.h>
 #include "switch-ports.h"
 
 /* As its cluster-manager does it. */
@@ -181,7 +180,6 @@ static void no_ports(void)
 
 int main(void)
 {
-	alarm(100);
 	no_ports();
 	ended_port();
 	ended_while_busy();

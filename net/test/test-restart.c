@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A port is used again: by a stack's successor, by the switch's; whatever the one before has left there. */
-#include <unistd.h>
 #include "switch-ports.h"
 
 enum { PORT = 2, PEER = 1 };
@@ -211,7 +210,6 @@ static void forged_frames(void)
 
 int main(void)
 {
-	alarm(100);
 	a_stack_again();
 	again_at_once();
 	a_peer_without_room();

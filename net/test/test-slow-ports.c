@@ -6,7 +6,6 @@
  */
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include "../switch/forward.h"
 #include "meet.h"
 #include "test.h"
@@ -367,7 +366,6 @@ static void floods_of_two(unsigned others, unsigned rate)
 
 int main(void)
 {
-	alarm(100);
 	slow_ports(3, 1);
 	for (unsigned slow = 1; slow < PORTS - 1; slow++)
 		slow_ports(PORTS, slow);

@@ -81,7 +81,6 @@ static struct outcome run(void (*trial)(void))
 
 		if (!pid) {
 			seed = i * 7919 + 1;
-			alarm(30);
 			port = mmap(NULL, SOCKET_PORT_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 			CHECK(port != MAP_FAILED);
 			trial();

@@ -6,7 +6,6 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
-#include <unistd.h>
 #include "switch-ports.h"
 
 static void forwarding(void)
@@ -210,7 +209,6 @@ static void sleeping(void)
 
 int main(void)
 {
-	alarm(100);
 	forwarding();
 	back_pressure();
 	signals();
