@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include "brlock.h"
 #include "clh_lock.h"
+#include "dynamic_lock.h"
 #include "mcs_lock.h"
 #include "ticket_lock.h"
 
-enum { THREADS = 4, ROUNDS = 4000 };
+enum { THREADS = 4, ROUNDS = 4000, DYNAMIC_ROUNDS = 500 };
 
 /* What a waiter is, is the user's: here nothing. */
 void kernel_relax(struct cpu *waiter)
@@ -27,6 +28,10 @@ static struct mcs_node node[THREADS];
 static struct ticket_lock ticket;
 static struct brlock big_reader;
 static struct { _Alignas(64) struct ticket_lock lock; } side[THREADS];
+static struct epochs epochs;
+static struct dynamic_lock dynamic;
+static _Atomic uint32_t finished;
+static struct { _Alignas(64) struct dynamic_place own; } home[THREADS];
 
 static uint64_t guarded, seen[THREADS]; /* `guarded`: by the lock that is tested */
 
@@ -71,33 +76,74 @@ static void with_brlock(unsigned self, unsigned round)
 	}
 }
 
+/* Switches the lock now and then, to each home and back. */
+static void switch_dynamic(unsigned self, unsigned round)
+{
+	bool began; /* nobody is idle here: all pass epochs without being interrupted */
+	if (round % 64 == 16 * self)
+		dynamic_demote(&dynamic, &epochs, &home[self].own, (self + round / 64) % THREADS, &began);
+	else if (round % 64 == (16 * self + 40) % 64)
+		dynamic_promote(&dynamic, &epochs, &home[self].own, &began);
+}
+/* Others may wait for epochs until all are done. */
+static void pass_to_the_end(unsigned self)
+{
+	atomic_fetch_add_explicit(&finished, 1, memory_order_relaxed);
+	while (atomic_load_explicit(&finished, memory_order_relaxed) < THREADS) {
+		epoch_pass(&epochs, &home[self].own.epoch);
+		kernel_relax(0);
+	}
+}
+/* A core to which the lock is away makes it enabled, and comes again: whoever has it, all additions are made. */
+static void with_dynamic(unsigned self, unsigned round)
+{
+	enum dynamic_hold hold;
+	bool began;
+	epoch_pass(&epochs, &home[self].own.epoch);
+	switch_dynamic(self, round);
+	for (unsigned turns = 1; (hold = dynamic_take(&dynamic, &home[self].own, 0)) == DYNAMIC_AWAY; turns++) {
+		if (turns % 64 == 0)
+			dynamic_promote(&dynamic, &epochs, &home[self].own, &began);
+		kernel_relax(0);
+		epoch_pass(&epochs, &home[self].own.epoch);
+	}
+	guarded++;
+	if (round % 16 == 0)
+		kernel_relax(0); /* so that others switch it meanwhile */
+	dynamic_release(&dynamic, hold);
+	if (round == DYNAMIC_ROUNDS - 1)
+		pass_to_the_end(self);
+}
+
 static void (*enter)(unsigned self, unsigned round);
+static unsigned rounds;
 
 static void *run(void *argument)
 {
 	unsigned self = (uintptr_t)argument;
-	for (unsigned round = 0; round < ROUNDS; round++)
+	for (unsigned round = 0; round < rounds; round++)
 		enter(self, round);
 	return 0;
 }
 
-static int failed(const char *name, void (*entry)(unsigned, unsigned))
+static int failed(const char *name, void (*entry)(unsigned, unsigned), unsigned count)
 {
 	pthread_t thread[THREADS];
 	uint64_t odd = 0;
 	guarded = 0;
 	enter = entry;
+	rounds = count;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], 0, run, (void *)i);
 	for (unsigned i = 0; i < THREADS; i++) {
 		pthread_join(thread[i], 0);
 		odd |= seen[i] & 1;
 	}
-	if (guarded == THREADS * ROUNDS && !odd) {
+	if (guarded == THREADS * rounds && !odd) {
 		printf("ok %s\n", name);
 		return 0;
 	}
-	printf("%s: %llu of %u additions%s\n", name, (unsigned long long)guarded, THREADS * ROUNDS, odd ? ", a reader met a writer" : "");
+	printf("%s: %llu of %u additions%s\n", name, (unsigned long long)guarded, THREADS * rounds, odd ? ", a reader met a writer" : "");
 	return 1;
 }
 
@@ -107,9 +153,12 @@ int main(void)
 	mcs_lock_init(&mcs);
 	ticket_lock_init(&ticket);
 	brlock_init(&big_reader);
+	epochs_init(&epochs, THREADS);
 	for (unsigned i = 0; i < THREADS; i++) {
+		dynamic_place_init(&home[i].own, i);
 		clh_place_init(&place[i]);
 		brlock_join(&big_reader, &side[i].lock);
 	}
-	return failed("clh_lock", with_clh) | failed("mcs_lock", with_mcs) | failed("ticket_lock", with_ticket) | failed("brlock", with_brlock);
+	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
+	       failed("brlock", with_brlock, ROUNDS) | failed("dynamic_lock", with_dynamic, DYNAMIC_ROUNDS);
 }
