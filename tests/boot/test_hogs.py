@@ -84,7 +84,9 @@ def test_unread_answers(run: Run, end: str) -> None:
         held = hogs(run, stack)
         other = stack.enter_context(connected(run))
         ping(other, 200)
-        assert large_answers(run) - before == HOGS, "a hog's request has not arrived"
+        while (arrived := large_answers(run) - before) < HOGS:  # a busy host delivers the last ones late
+            ping(other, 20)
+        assert arrived == HOGS
         with client(run, servers(run)[0], socket_timeout=ANSWER) as server:
             for number in range(20):
                 assert server.set("small", number) and server.get("small") == str(number).encode()
