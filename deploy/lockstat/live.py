@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +31,8 @@ Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical ad
 
 
 def running() -> list[Path]:
-    """The folders of the machines that run here, as deploy.boot makes them; the youngest last."""
-    folders = [p for p in Path(tempfile.gettempdir()).glob("skerry-run-*-*") if (p / "qmp.sock").exists()]
+    """The folders of this user's machines that run here, as deploy.boot makes them; the youngest last."""
+    folders = [p for p in Path(tempfile.gettempdir()).glob("skerry-run-*-*") if os.access(p / "qmp.sock", os.W_OK, effective_ids=True)]
     alive = [p for p in folders if Path("/proc", p.name.split("-")[2]).exists()]
     return sorted(alive, key=lambda p: p.stat().st_mtime)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import subprocess
 from pathlib import Path
@@ -203,3 +204,20 @@ def test_written_meanwhile() -> None:
     events.feed(b'{"event":"boot","cluster":3,"stat":4096,"cores":1,"kernel":"clh","tsc_hz":1000}\n')
     (found,) = live.snapshots(events, memory)
     assert found.total.idle_cycles == 40 and reads == [(3, 4096, record.SIZE)] * 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to look as another user: run the tests as root")
+def test_runs_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the machines of another user, which may not be looked at, are not counted among one's own"""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    for above in (tmp_path, *tmp_path.parents[:2]):
+        above.chmod(0o755)
+    folder = tmp_path / f"skerry-run-{os.getpid()}-1"
+    folder.mkdir(0o700)
+    (folder / "qmp.sock").touch()
+    assert live.running() == [folder]
+    os.seteuid(65534)
+    try:
+        assert live.running() == []
+    finally:
+        os.seteuid(0)
