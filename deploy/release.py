@@ -118,7 +118,7 @@ def wrapper() -> str:
 
 
 def sdk(at: int) -> bytes:
-    """A tar archive: compiler wrapper, libraries, headers, an example, licences."""
+    """A tar archive: compiler wrapper, libraries, headers, examples, the page on programs, licences."""
     with tempfile.TemporaryDirectory(prefix="skerry-sdk-") as scratch:
         top = Path(scratch) / f"skerry-sdk-{version()}"
         (top / "lib").mkdir(parents=True)
@@ -135,7 +135,9 @@ def sdk(at: int) -> bytes:
         (top / "licences").mkdir()
         for name, path in LICENCES.items():
             shutil.copy(path, top / "licences" / name)
-        shutil.copy(ROOT / "docs/own-program.md", top / "README.md")
+        shutil.copy(ROOT / "apps/libc/sdk.md", top / "README.md")
+        (top / "docs").mkdir()
+        shutil.copy(ROOT / "docs/own-program.md", top / "docs")
         return packed(top, at)
 
 
