@@ -34,7 +34,7 @@ MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelle
 @options.of_plan
 def run(
     *,
-    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Stay until Ctrl-C, and show the machine's console.")] = False,
     gdb: Annotated[bool, typer.Option("--gdb", help="Stop before the first instruction and wait for gdb.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the machine's console.")] = False,
     accel: options.Accel = "auto",
@@ -156,7 +156,7 @@ class _Narrator:
             found = death(event, self.plan, "")
             self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
         elif event.kind == "restart":
-            self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms, for the {event.get('restarts')}. time")
+            self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart {event.get('restarts')})")
         elif found := death(event, self.plan, self.machine.console if self.machine else ""):
             self.deaths.append(found)
             self.output.line(f"{found}; its last lines:" if found.lines else str(found))
