@@ -38,6 +38,7 @@ SKIPPED = {
 }
 SHORTER = {("fuzz",): ("--time", "20"), ("top", "--count"): ("--count", "3", "--interval", "1")}  # the same command, less of it
 WATCHES = ("top", "lockstat")  # they need a machine that runs
+MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1", "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
 RUNS = "watched.toml"  # which is this one
 WATCHED = 'shutdown = "never"\n[clusters]\nstatistics = true\n[redis]\n'
 LOADED = "[clusters]\nstatistics = true\n[redis]\n[ycsb]\nrecords = 100\noperations = 100\n"
@@ -61,9 +62,8 @@ def folder_of_a_reader(folder: Path) -> None:
     """The tree's files, and those that pages suppose a reader to have."""
     for entry in ROOT.iterdir():
         (folder / entry.name).symlink_to(entry)
-    uneven = (ROOT / "deploy/deployments/uneven.xml").read_text()
-    for name in ("machine.xml", "epyc.xml"):
-        (folder / name).write_text(uneven)
+    for name, shape in MACHINES.items():
+        subprocess.run(["lstopo", "-i", shape, "--of", "xml", str(folder / name)], check=True, capture_output=True)
     (folder / "mine.toml").write_text((ROOT / "deploy/machines/epyc-7402.toml").read_text())
     (folder / RUNS).write_text(WATCHED)
     (folder / "loaded.toml").write_text(LOADED)
