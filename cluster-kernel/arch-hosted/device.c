@@ -112,3 +112,6 @@ _Noreturn void arch_panic(const char *reason)
 	}
 	abort();
 }
+
+_Noreturn void arch_hang(void) { arch_panic("told to hang"); }
+_Noreturn void arch_init_self(void) { arch_panic("told to reset itself"); }

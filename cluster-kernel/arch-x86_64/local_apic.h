@@ -28,5 +28,7 @@ uint32_t local_apic_id(void);
 void local_apic_end_of_interrupt(void);
 void local_apic_send(uint32_t apic_id, uint8_t vector);
 void local_apic_send_nmi(uint32_t apic_id);
+/* To this core itself: it waits for a start-up interrupt then. Nothing happens on the boot processor, which would start the firmware. */
+void local_apic_init_self(void);
 /* One interrupt VECTOR_TIMER at TSC `deadline` or soon after; 0: none. */
 void local_apic_set_timer(uint64_t deadline, uint64_t tsc_hz);

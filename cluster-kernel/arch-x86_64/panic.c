@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "panic.h"
 #include <stdatomic.h>
+#include <skerry/ledger.h>
 #include "arch.h"
 #include "assert.h"
 #include "core_local.h"
@@ -11,6 +12,18 @@
 enum { EXCEPTION_NMI = 2, BACKTRACE_DEPTH = 16 };
 
 static atomic_flag panicking = ATOMIC_FLAG_INIT;
+
+_Noreturn void arch_hang(void)
+{
+	for (;;)
+		arch_relax(); /* interrupts are off: a core that spins, not one that halts */
+}
+
+_Noreturn void arch_init_self(void)
+{
+	local_apic_init_self();
+	cpu_stop();
+}
 
 static bool is_kernel_address(uint64_t address) { return address >= KERNEL_IMAGE_BASE; }
 
@@ -49,12 +62,14 @@ static void report_cores(const struct kernel *kernel)
 }
 
 /* False when another core of this cluster reports already. */
-static void begin(const char *reason)
+static void begin(enum ledger_reason why, const char *reason)
 {
 	struct core_local *local = this_core();
 	if (atomic_flag_test_and_set(&panicking))
 		cpu_stop();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
+	if (kernel && kernel->ledger)
+		ledger_last_words(kernel->ledger, why, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index)
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
@@ -64,14 +79,14 @@ static void begin(const char *reason)
 
 _Noreturn void arch_panic(const char *reason)
 {
-	begin(reason);
+	begin(LEDGER_PANIC, reason);
 	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
 	cpu_stop();
 }
 
-static _Noreturn void report(const struct context *f, const char *reason)
+static _Noreturn void report(const struct context *f, enum ledger_reason why, const char *reason)
 {
-	begin(reason);
+	begin(why, reason);
 	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
 	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
 	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);
@@ -82,7 +97,7 @@ static _Noreturn void report(const struct context *f, const char *reason)
 	cpu_stop();
 }
 
-_Noreturn void panic_exception(const struct context *frame) { report(frame, "exception in the kernel"); }
+_Noreturn void panic_exception(const struct context *frame) { report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }
 
 void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 {
@@ -96,7 +111,7 @@ static _Noreturn void take_nmi(struct core_local *local, const struct context *f
 {
 	if (atomic_load_explicit(&local->nmi_reason, memory_order_acquire) == NMI_PARK)
 		cpu_stop();
-	report(frame, "NMI that no core sent");
+	report(frame, LEDGER_NMI, "NMI that no core sent");
 }
 
 /*

@@ -77,3 +77,6 @@ struct cpu *arch_this_cpu(void);
 
 /* Something is wrong that the kernel cannot survive: reports, parks all cores of this cluster, never returns. */
 _Noreturn void arch_panic(const char *reason);
+/* This core spins for good, or is reset by INIT and waits for its start. For tests of what notices that. */
+_Noreturn void arch_hang(void);
+_Noreturn void arch_init_self(void);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "boot.h"
+#include <stddef.h>
 #include <skerry/boot.h>
 #include <skerry/doorbell.h>
+#include <skerry/ledger.h>
 #include <skerry/root_info.h>
 #include "arch.h"
+#include "beat.h"
 #include "boot_memory.h"
 #include "frame.h"
 #include "kernel.h"
@@ -69,6 +72,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	lock_kernel_init(kernel);
 	make_cpus(kernel, memory);
 	make_channels(kernel, memory);
+	beats_init(kernel);
 }
 
 /* Maps a page of the root task, with page tables that belong to nobody. */
@@ -90,6 +94,19 @@ static void map_range(struct boot_memory *memory, struct vspace *vspace, uint64_
 {
 	for (uint64_t offset = 0; offset < size; offset += 4096)
 		map_page(memory, vspace, vaddr + offset, physical(kernel_address) + offset, rights);
+}
+
+/* The ledgers of all clusters of the machine; foreign memory, but for the first. */
+static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
+{
+	const struct boot_info *info = kernel->boot;
+	struct boot_memory *memory = &kernel->boot_memory;
+	for (unsigned i = 0; i < info->ledger_count; i++) {
+		uint64_t vaddr = ROOT_LEDGER_VADDR + i * sizeof(struct ledger), base = info->ledger[i].base;
+		map_page(memory, vspace, vaddr, base, RIGHT_READ);
+		map_page(memory, vspace, vaddr + offsetof(struct ledger, manager), base + offsetof(struct ledger, manager),
+		         i ? RIGHT_READ : RIGHT_READ | RIGHT_WRITE);
+	}
 }
 
 static void put_cap(struct slot *cnode, unsigned index, struct cap cap)
@@ -159,6 +176,9 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->results_port = port_of(&info->results);
 	root->power_status = info->power_status;
 	root->power_enable = info->power_enable;
+	root->ledger_count = info->ledger_count;
+	for (unsigned i = 0; i < info->ledger_count; i++)
+		root->ledger[i] = info->ledger[i];
 }
 
 static void put_untypeds(struct kernel *kernel, struct root_info *root, struct slot *cnode)
@@ -236,6 +256,7 @@ void boot_root_task(struct kernel *kernel)
 	map_range(memory, vspace, ROOT_INFO_VADDR, root, sizeof(*root), RIGHT_READ);
 	map_range(memory, vspace, ROOT_IPC_BUFFER_VADDR, ipc_buffer, 4096, RIGHT_READ | RIGHT_WRITE);
 	map_range(memory, vspace, ROOT_STAT_VADDR, kernel->stat, kernel->cpu_count * sizeof(*kernel->stat), RIGHT_READ);
+	map_ledgers(kernel, vspace);
 	map_range(memory, vspace, ROOT_STACK_TOP - ROOT_STACK_SIZE, stack, ROOT_STACK_SIZE, RIGHT_READ | RIGHT_WRITE);
 
 	put_special(kernel, cnode, ipc_buffer);

@@ -63,6 +63,7 @@ struct cpu_private {
 	uint64_t look_at;        /* TSC at which this core looks for doorbells from afar, channel.h; 0 none */
 	uint64_t report_at;      /* TSC at which this core says how many faults were not reported, fault.h; 0 none */
 	uint64_t chore_at;       /* the earliest of the three, timer.h; 0 none */
+	uint64_t beat_at;        /* TSC at which this core beats next, beat.h; 0 never */
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;

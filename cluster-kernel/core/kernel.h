@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "regime.h"
 
+struct ledger_kernel;
 struct vspace;
 
 enum {
@@ -59,6 +60,7 @@ struct kernel {
 	struct irq irq[KERNEL_IRQS];
 	struct channel_end channel[BOOT_MAX_CHANNELS];
 	struct core_stat *stat; /* one per core, in frames that the root task reads */
+	struct ledger_kernel *ledger; /* the cluster's own, skerry/ledger.h; null: there is none */
 	const struct boot_info *boot;
 	struct boot_memory boot_memory; /* until the root task exists */
 	struct cpu *cpu[BOOT_MAX_CPUS];

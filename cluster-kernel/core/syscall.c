@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "syscall.h"
 #include "arch.h"
+#include "beat.h"
 #include "channel.h"
 #include "cnode.h"
 #include "endpoint.h"
@@ -263,6 +264,7 @@ void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_
 
 void kernel_timer(struct cpu *cpu)
 {
+	beat(cpu);
 	kernel_enter(cpu);
 	kernel_assert(!cpu->own.woken);
 	count_interrupt(cpu, INTERRUPT_TIMER);
@@ -281,6 +283,7 @@ void kernel_timer(struct cpu *cpu)
 	if (doorbells_due(cpu))
 		doorbells_look(cpu);
 	schedule(cpu);
+	beat_arm(cpu);
 	kernel_exit(cpu);
 }
 

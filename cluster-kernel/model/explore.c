@@ -98,8 +98,22 @@ static void perform(unsigned thread, struct op *op, write_name choice, const voi
 	report_step(thread, op, choice, code);
 }
 
+static struct {
+	unsigned thread, left; /* left: accesses, the last of which is not made; 0: nobody dies */
+	void (*die)(void);
+} death;
+
+void explore_die_at(unsigned step, void (*die)(void))
+{
+	death.thread = (unsigned)self;
+	death.left = step;
+	death.die = die;
+}
+
 void engine_access(struct op *op, const void *code)
 {
+	if (running && death.left && death.thread == (unsigned)self && --death.left == 0)
+		death.die();
 	if (!running || engine_watched() == NOBODY || plain_is_hardware(op->address)) {
 		memory_apply_alone(op);
 		return;

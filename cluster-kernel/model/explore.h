@@ -38,6 +38,12 @@ struct explore_case {
 /* Runs the cases whose names contain argv[1] and says what was seen; main() of each program. */
 int explore_main(int argc, char **argv, const struct explore_case *cases);
 
+/*
+ * The calling thread dies before its `step`-th atomic access from now on: `die` is called in its place and does not
+ * return. 0: it lives.
+ */
+void explore_die_at(unsigned step, void (*die)(void));
+
 /* For the case's source. */
 unsigned explore_self(void);
 /* One turn of a waiting loop: the thread goes on when something that it read since the last turn has been written. */

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include <skerry/ledger.h>
 #include <skerry/root_info.h>
 #include <skerry/syscall.h>
 
@@ -217,6 +218,26 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 	}
 }
 
+enum { BEAT_MS = 100 };
+
+/* The ledgers of this machine's clusters; each cluster has its own first. */
+static void place_ledgers(struct cluster *clusters, uint32_t count)
+{
+	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
+
+	for (uint32_t i = 0; i < count; i++)
+		ledger[i] = (struct boot_ledger){ .cluster = clusters[i].map->number,
+			.base = take(&clusters[i], sizeof(struct ledger), PAGE_SIZE, "ledger") };
+	for (uint32_t i = 0; i < count; i++) {
+		struct boot_info *info = clusters[i].info;
+
+		info->ledger_count = count;
+		info->beat_ms = BEAT_MS;
+		for (uint32_t j = 0; j < count; j++)
+			info->ledger[j] = ledger[(i + j) % count];
+	}
+}
+
 /*
  * What the kernel takes of the free memory: the CNode in one piece, the rest
  * where it is first found. A piece for all of it is enough wherever that is.
@@ -301,6 +322,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		place_root(c, m);
 	}
 	place_channels(clusters, count, map, m);
+	place_ledgers(clusters, count);
 	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
 		uint64_t pages;

@@ -6,6 +6,7 @@
 #include "loader.h"
 
 #include <skerry/doorbell.h>
+#include <skerry/ledger.h>
 
 #define GIB (1ul << 30)
 enum { DEVICE_ALIGN = 16 << 20, IOAPIC_FIRST = 0xfec00000 };
@@ -179,6 +180,7 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 	load_root(c);
 	load_modules(c, map, m);
 	map_doorbells(c);
+	memset((void *)c->info->ledger[0].base, 0, sizeof(struct ledger));
 	map_screen(c);
 	fill_info(c, map, m);
 	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,

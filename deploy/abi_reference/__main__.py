@@ -13,11 +13,11 @@ KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"
 PAGE = ROOT / "docs" / "generated" / "abi.md"
 GROUPS = {
-    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell", "cluster_mask", "tsc"]),
+    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell", "ledger", "cluster_mask", "tsc"]),
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
     "The library of user-level programs": (
         LIBRARY,
-        ["message", "system_call", "stubs", "process", "file_tree", "sample", "channel", "ring", "stat_read", "stat_pack", "mark",
+        ["message", "system_call", "stubs", "process", "file_tree", "sample", "channel", "ring", "ledger_read", "stat_read", "stat_pack", "mark",
          "map_limits", "cluster_map"],
     ),
     "The network": (LIBRARY, ["port", "socket_port", "socket_address", "posix"]),

@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530006ull
+#define BOOT_INFO_MAGIC    0x595252454b530007ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -89,6 +89,13 @@ struct boot_channel {
 	uint32_t peer_cpu_count;
 	uint32_t peer_apic[BOOT_MAX_CPUS]; /* the cores this kernel may interrupt */
 	uint32_t reserved2;
+};
+
+/* A cluster of this machine and its ledger (ledger.h), two pages of that cluster's memory. */
+struct boot_ledger {
+	uint32_t cluster;
+	uint32_t reserved;
+	uint64_t base;
 };
 
 struct boot_ioapic {
@@ -168,4 +175,7 @@ struct boot_info {
 	uint16_t power_status; /* I/O ports of ACPI's PM1 status and enable registers, for the power button; 0: none */
 	uint16_t power_enable;
 	uint32_t reserved2;
+	uint32_t ledger_count; /* clusters of this machine; 0: there are no ledgers */
+	uint32_t beat_ms;      /* between beats of a core; 0: it does not beat */
+	struct boot_ledger ledger[BOOT_MAX_CLUSTERS]; /* its own is the first */
 };

@@ -18,6 +18,7 @@
 #define ROOT_INFO_VADDR       0x00007f0000000000ull /* 64 KiB, read-only */
 #define ROOT_IPC_BUFFER_VADDR 0x00007f0000100000ull
 #define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
+#define ROOT_LEDGER_VADDR     0x00007f0000400000ull /* struct ledger[ledger_count], read-only but for the own manager's page */
 #define ROOT_STACK_TOP        0x00007f0001000000ull
 
 /* Slots of the root CNode; its radix is root_info.cnode_bits */
@@ -91,6 +92,8 @@ struct root_info {
 	uint16_t results_port; /* the same; 0: none, results go where the console goes */
 	uint16_t power_status; /* as in boot_info */
 	uint16_t power_enable;
+	uint32_t ledger_count; /* its own is the first; 0: there are none */
+	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");

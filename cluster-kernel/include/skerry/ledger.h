@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a cluster shows of itself to the others of its machine: two pages in
+ * its own memory. They are mapped at ROOT_LEDGER_VADDR in every root task,
+ * read-only, but for the own manager's page.
+ *
+ *     4 KiB   struct ledger_kernel    written by the kernel, and by no program
+ *     4 KiB   struct ledger_manager   written by the cluster's manager
+ *
+ * Three signs of life: a panicking kernel's last words, a beat of each core by
+ * its kernel, and the passes of the manager's main loop. A reader judges by
+ * its own clock how long a counter has stood still, and takes no word of the
+ * pages for an index, a length or a time: their author may be the one that
+ * went wrong.
+ *
+ * Last words: the kernel stores reason, core and text, and then, by a release
+ * store, the state. A reader that loads LEDGER_DYING by an acquire load finds
+ * all of them. A kernel that dies before the last store is silent instead.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <skerry/boot.h>
+
+#define LEDGER_MAGIC 0x314745444c4b5353ull
+enum { LEDGER_TEXT_WORDS = 8, LEDGER_TEXT = 8 * LEDGER_TEXT_WORDS };
+
+enum ledger_state {
+	LEDGER_EMPTY, /* the kernel has not started */
+	LEDGER_RUNNING,
+	LEDGER_DYING,
+};
+
+/* Why a kernel panicked. */
+enum ledger_reason {
+	LEDGER_UNKNOWN,
+	LEDGER_PANIC,     /* it found something wrong itself */
+	LEDGER_EXCEPTION, /* of the processor, in the kernel */
+	LEDGER_NMI,       /* that no core sent */
+	LEDGER_REASONS,
+};
+
+/*
+ * What a debugger outside the machine may have the cluster do, for tests and
+ * demonstrations: it writes LEDGER_ORDER_MAGIC | core << 8 | order into `order`.
+ * No program can write that page. The kernel obeys at a core's next beat, the
+ * manager at its next tick; the words stay.
+ */
+#define LEDGER_ORDER_MAGIC 0x6b696c6c00000000ull
+enum ledger_order {
+	LEDGER_ORDER_NONE,
+	LEDGER_ORDER_PANIC,     /* the core panics */
+	LEDGER_ORDER_HANG,      /* every core loops, with interrupts off */
+	LEDGER_ORDER_HANG_CORE, /* the core does */
+	LEDGER_ORDER_INIT,      /* every core sends itself INIT */
+	LEDGER_ORDER_MANAGER,   /* the manager's main thread stops by a fault */
+	LEDGER_ORDER_GARBAGE,   /* the manager overwrites all that it shares with other clusters */
+	LEDGER_ORDERS,
+};
+static inline unsigned ledger_order(uint64_t word)
+{
+	unsigned order = word & 0xff;
+	return word >> 32 == LEDGER_ORDER_MAGIC >> 32 && order < LEDGER_ORDERS ? order : LEDGER_ORDER_NONE;
+}
+static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xff; }
+
+struct ledger_core {
+	_Alignas(64) _Atomic uint64_t beats; /* grows every boot_info.beat_ms; only the core itself writes it */
+};
+
+struct ledger_kernel {
+	_Atomic uint64_t magic; /* LEDGER_MAGIC; 0 before the kernel has started */
+	_Atomic uint32_t state; /* enum ledger_state */
+	_Atomic uint32_t reason; /* enum ledger_reason */
+	_Atomic uint32_t core;  /* that panicked, index in the cluster */
+	_Alignas(64) _Atomic uint64_t text[LEDGER_TEXT_WORDS]; /* bytes, the rest zeroes */
+	_Alignas(64) _Atomic uint64_t order;
+	uint64_t reserved[15];
+	struct ledger_core cores[BOOT_MAX_CPUS];
+};
+
+struct ledger_manager {
+	_Atomic uint64_t magic;                /* LEDGER_MAGIC; 0 before the manager's loop begins */
+	_Alignas(64) _Atomic uint64_t passes;  /* of the main loop, and of long work within one */
+	_Alignas(64) _Atomic uint64_t ticks;   /* of the timer thread */
+	uint64_t reserved[495];
+};
+
+struct ledger {
+	struct ledger_kernel kernel;
+	struct ledger_manager manager;
+};
+
+_Static_assert(sizeof(struct ledger_kernel) == 4096, "a page");
+_Static_assert(sizeof(struct ledger_manager) == 4096, "a page");
+
+/* The last words of `core`; the caller is the only one that says any. `text` ends with 0. */
+static inline void ledger_last_words(struct ledger_kernel *ledger, enum ledger_reason reason, uint32_t core, const char *text)
+{
+	for (unsigned w = 0; w < LEDGER_TEXT_WORDS; w++) {
+		uint64_t word = 0;
+		for (unsigned i = 0; i < 8 && *text; i++)
+			word |= (uint64_t)(unsigned char)*text++ << 8 * i;
+		atomic_store_explicit(&ledger->text[w], word, memory_order_relaxed);
+	}
+	atomic_store_explicit(&ledger->reason, reason, memory_order_relaxed);
+	atomic_store_explicit(&ledger->core, core, memory_order_relaxed);
+	atomic_store_explicit(&ledger->state, LEDGER_DYING, memory_order_release);
+}
