@@ -20,6 +20,7 @@
 #include "stats.h"
 #include "timer.h"
 #include "vspace.h"
+#include "watch.h"
 
 _Noreturn void root_main(void);
 
@@ -38,6 +39,7 @@ static void report_boot(void)
 {
 	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count };
 	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
+	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
 	if (frame_address(ROOT_SLOT_STAT, &body.stat))
 		manager_panic("where the kernel counts is unknown");
 	report(REPORT_BOOT, &body, sizeof(body));
@@ -72,6 +74,7 @@ _Noreturn void root_main(void)
 	device_init();
 	power_init();
 	channels_init(badged(notification, WAKE_CHANNEL));
+	watch_init();
 	timer_init(badged(notification, WAKE_TIMER));
 	ports_init();
 	report_boot();

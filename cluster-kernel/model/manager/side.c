@@ -11,5 +11,7 @@
 #define channels_heartbeat    JOIN(channels_heartbeat, INSTANCE)
 #define channel_alive         JOIN(channel_alive, INSTANCE)
 #define channel_complain      JOIN(channel_complain, INSTANCE)
+#define channel_is_watched    JOIN(channel_is_watched, INSTANCE)
+#define channel_lose          JOIN(channel_lose, INSTANCE)
 
 #include CHANNEL_C

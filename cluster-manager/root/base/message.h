@@ -57,6 +57,7 @@ struct about_application {
 struct report_boot {
 	uint64_t tsc, tsc_hz;
 	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
+	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
 	uint32_t cores, reserved;
 	char kernel[BOOT_NAME_SIZE];
 };

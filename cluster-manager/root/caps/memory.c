@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory.h"
 #include "root.h"
+#include "signs.h"
 #include "slots.h"
 
 enum {
@@ -248,6 +249,7 @@ static int retype(int untyped, enum skerry_object type, unsigned size_bits, int 
 		if (error)
 			return error;
 		done += batch;
+		sign_pass();
 	}
 	return 0;
 }

@@ -79,6 +79,8 @@ static int model_delete(int slot)
 #include "slots.c"
 #include "memory.c"
 
+void sign_pass(void) {}
+
 _Noreturn void manager_panic(const char *format, ...)
 {
 	fprintf(stderr, "manager panics: %s\n", format);

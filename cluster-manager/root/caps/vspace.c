@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "memory.h"
 #include "root.h"
+#include "signs.h"
 #include "slots.h"
 #include "vspace.h"
 
@@ -35,6 +36,7 @@ int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame
 		int error = vspace_map(vspace, first_frame + (int)i, address + i * frame_size, rights, attributes);
 		if (error)
 			return error;
+		sign_pass();
 	}
 	return 0;
 }

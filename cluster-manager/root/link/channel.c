@@ -34,6 +34,7 @@ struct channel {
 	uint64_t heartbeat;    /* as read last */
 	uint64_t alive_at;     /* our TSC when it last changed */
 	uint32_t silent_ticks; /* of our timer since then */
+	bool is_watched;       /* by its ledger (watch.h), which says more than its heartbeat */
 	int doorbell;
 	struct fragment *queue;
 	uint32_t queue_head, queue_tail; /* free-running */
@@ -222,6 +223,22 @@ static void lose(struct channel *c, const char *why)
 	mailbox_put(&mail);
 }
 
+void channel_is_watched(uint32_t cluster)
+{
+	int index = channel_to(cluster);
+	if (index >= 0)
+		channel[index].is_watched = true;
+}
+
+bool channel_lose(uint32_t cluster, const char *why)
+{
+	int index = channel_to(cluster);
+	if (index < 0 || channel[index].state == LINK_DEAD)
+		return false;
+	lose(&channel[index], why);
+	return true;
+}
+
 static void put_in_mailbox(const struct channel *c)
 {
 	const struct assembly *a = c->assembly;
@@ -297,7 +314,7 @@ static void check_alive(struct channel *c)
 	uint64_t now = read_tsc();
 	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
 	uint32_t patience = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
-	if (heartbeat != c->heartbeat) {
+	if (heartbeat != c->heartbeat || (c->is_watched && c->state == LINK_UP)) {
 		c->heartbeat = heartbeat;
 		c->alive_at = now;
 		c->silent_ticks = 0;
@@ -307,10 +324,18 @@ static void check_alive(struct channel *c)
 	}
 }
 
+/* No peer that keeps to the protocol changes this word again. */
+static void check_header(struct channel *c)
+{
+	if (c->state == LINK_UP && atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC)
+		lose(c, "it overwrote what it shares with us");
+}
+
 void channels_tick(void)
 {
 	for (uint32_t i = 0; i < channel_count; i++) {
 		check_alive(&channel[i]);
+		check_header(&channel[i]);
 		summarise(&channel[i]);
 	}
 }

@@ -30,6 +30,11 @@ void channels_tick(void);
 /* Signs of life, from the timer thread: no system call but the time. */
 void channels_heartbeat(void);
 
+/* The cluster's ledger is watched: once the channel is up, its heartbeat does not count. Before channels_tick() is. */
+void channel_is_watched(uint32_t cluster);
+/* Takes the channel to a lost cluster down. False: there is none, or it is down. */
+bool channel_lose(uint32_t cluster, const char *why);
+
 /* Is there a channel to this cluster, and is it not dead? */
 bool channel_alive(uint32_t cluster);
 

@@ -267,6 +267,28 @@ static void silence(void)
 	CHECK(lost == 1 && !channel_alive(FLOODER + 1) && channel_alive(HONEST + 1));
 }
 
+/* The ledger's watcher judges instead, where there is one; a header that is overwritten ends the channel at once. */
+static void watched(void)
+{
+	const unsigned ticks = 3 * CHANNEL_DEAD_MS / TIMER_MS;
+	channel_is_watched(HONEST + 1);
+	for (unsigned i = 0; i < ticks; i++) {
+		now += TIMER_MS;
+		channels_tick();
+	}
+	CHECK(channel_alive(HONEST + 1));
+	CHECK(!channel_lose(PEERS + 1, "no such channel"));
+	channel[FLOODER].state = LINK_UP;
+	lost = 0;
+	CHECK(channel_lose(FLOODER + 1, "its kernel panicked") && !channel_lose(FLOODER + 1, "again"));
+	CHECK(lost == 1 && !channel_alive(FLOODER + 1));
+	channel[FLOODER].state = LINK_UP;
+	channel[FLOODER].is_watched = true;
+	peer_side(FLOODER)->magic++;
+	channels_tick();
+	CHECK(lost == 2 && !channel_alive(FLOODER + 1) && channel_alive(HONEST + 1));
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -288,5 +310,6 @@ int main(void)
 	restarts();
 	full_queue();
 	silence();
+	watched();
 	return failures != 0;
 }

@@ -22,6 +22,8 @@ static int schedule_main(uint64_t tcb, uint64_t authority, unsigned priority, un
 #include "timer.c"
 
 void channels_heartbeat(void) {}
+void sign_tick(void) {}
+void watch_tick(void) {}
 int memory_object(enum skerry_object type, unsigned size_bits) { return type == OBJECT_NOTIFICATION && !size_bits ? 7 : -1; }
 
 _Noreturn void manager_panic(const char *format, ...)

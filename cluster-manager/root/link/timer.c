@@ -2,8 +2,10 @@
 #include "channel.h"
 #include "memory.h"
 #include "root.h"
+#include "signs.h"
 #include "thread.h"
 #include "timer.h"
+#include "watch.h"
 
 static _Alignas(16) char stack[4096];
 static uint64_t quiet; /* notification that nobody signals: the deadline ends the wait */
@@ -15,6 +17,8 @@ static void timer_main(void)
 	for (;;) {
 		notification_wait(quiet, read_tsc() + period, NULL);
 		channels_heartbeat();
+		sign_tick();
+		watch_tick();
 		notification_signal(wake);
 	}
 }

@@ -34,8 +34,8 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 		return false;
 	cluster_kernel_set((uint32_t)place, b->kernel);
 	struct text *t = results_begin("boot");
-	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"kernel\":", cluster, b->tsc,
-		    b->tsc_hz, b->cores, b->stat);
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"kernel\":", cluster,
+		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger);
 	text_json_string(t, cluster_kernel(cluster));
 	results_end(t);
 	run_happened(RUN_EVENT_BOOTED, (uint32_t)place, 0);

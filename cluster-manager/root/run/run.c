@@ -8,6 +8,7 @@
 #include "results.h"
 #include "root.h"
 #include "run.h"
+#include "watch.h"
 
 enum { FINISH_MS = 2000 }; /* how long clusters may take for their last statistics */
 
@@ -178,6 +179,12 @@ void run_cluster_lost(uint32_t cluster, const char *why)
 	struct text *t = results_begin("cluster-lost");
 	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
 	text_json_string(t, why);
+	const struct watch_verdict *v = watch_verdict(cluster);
+	text_format(t, ",\"reason\":\"%s\"", v ? watch_reason_name(v->reason) : "channel");
+	if (v && v->core != WATCH_NO_CORE)
+		text_format(t, ",\"core\":%u", v->core);
+	if (v)
+		text_format(t, ",\"silent_ms\":%u", v->silent_ms);
 	results_end(t);
 	if (place >= 0)
 		run_happened(RUN_EVENT_LOST, (uint32_t)place, 0);

@@ -9,6 +9,7 @@
 #include "life.h"
 #include "map.h"
 #include "memory.h"
+#include "obey.h"
 #include "orders.h"
 #include "power.h"
 #include "process.h"
@@ -17,8 +18,10 @@
 #include "run.h"
 #include "sample.h"
 #include "service.h"
+#include "signs.h"
 #include "timer.h"
 #include "waiters.h"
+#include "watch.h"
 #include "writers.h"
 
 enum { REQUESTS_SHARE = 8 }; /* served after a wake-up before the notification is looked at again */
@@ -264,6 +267,8 @@ static bool serve_wake_up(uint64_t bits)
 		writers_pass_on();
 	if (bits & WAKE_TIMER) {
 		channels_tick();
+		watch_report();
+		obey_tick();
 		if (power_button_pressed())
 			power_button();
 	}
@@ -291,8 +296,10 @@ static void serve_programs(void)
 _Noreturn void service_loop(void)
 {
 	bool more = true; /* the mailbox has more, or peers have, for which no doorbell rings again */
+	signs_begin();
 	for (;;) {
 		struct message m = { 0 };
+		sign_pass();
 		int error = more ? ipc_nb_receive((uint64_t)service_endpoint, (uint64_t)reply, &m) :
 				   ipc_receive((uint64_t)service_endpoint, (uint64_t)reply, &m);
 		if (error == -SKERRY_BUSY) { /* somebody is still held by it who could not be suspended */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/ledger.h>
+#include "root.h"
+#include "signs.h"
+
+static struct ledger_manager *page; /* null before the main loop begins */
+
+void signs_begin(void)
+{
+	if (!ROOT->ledger_count)
+		return;
+	struct ledger_manager *own = &((struct ledger *)ROOT_LEDGER_VADDR)->manager;
+	atomic_store_explicit(&own->magic, LEDGER_MAGIC, memory_order_relaxed);
+	__atomic_store_n(&page, own, __ATOMIC_RELEASE);
+}
+
+/* Each has one author. */
+static void grow(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+void sign_pass(void)
+{
+	if (page)
+		grow(&page->passes);
+}
+
+void sign_tick(void)
+{
+	struct ledger_manager *own = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
+	if (own)
+		grow(&own->ticks);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a cluster's ledger may hold, and what its watcher concludes of it. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include "root.h"
+#include "test-check.h"
+#include "test-place.h"
+
+static uint64_t now = 1000000; /* a cycle is a millisecond */
+static uint64_t test_clock(void) { return now; }
+
+#define read_tsc test_clock
+#include "watch.c"
+
+enum { CLUSTERS = 4, CORES = 3, RANDOM_PAGES = 3000, PATIENCE_TICKS = WATCH_CORE_MS / TIMER_MS };
+
+static struct cluster_map test_map;
+const struct cluster_map *map = &test_map;
+static struct ledger *ledger; /* of clusters 0, which is ours, to 3 */
+static unsigned mails, losses;
+static bool channel_is_up = true;
+
+void *own_memory(uint64_t size) { return calloc(1, size); }
+void channel_is_watched(uint32_t cluster) { CHECK(cluster < CLUSTERS); }
+
+bool channel_lose(uint32_t cluster, const char *why)
+{
+	CHECK(cluster && cluster < CLUSTERS && strlen(why) > 10);
+	losses++;
+	return channel_is_up;
+}
+
+int mailbox_put(const struct mail *mail)
+{
+	CHECK(mail->kind == MAIL_PEER_LOST && mail->size == strlen(mail->body) + 1);
+	mails++;
+	return 0;
+}
+
+_Noreturn void manager_panic(const char *format, ...)
+{
+	fprintf(stderr, "manager panics: %s\n", format);
+	exit(1);
+}
+
+/* Everybody lives, as if nothing had happened. */
+static void begin(void)
+{
+	memset(ledger, 0, CLUSTERS * sizeof(*ledger));
+	for (uint32_t i = 0; i < watched_count; i++) {
+		struct watched *w = &watched[i];
+		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores };
+	}
+	for (unsigned i = 0; i < CLUSTERS; i++) {
+		ledger[i].kernel.magic = ledger[i].manager.magic = LEDGER_MAGIC;
+		ledger[i].kernel.state = LEDGER_RUNNING;
+	}
+	watch_tick();
+}
+
+enum { ALL_CORES = (1 << CORES) - 1, TIMER = 1 << CORES, MANAGER = 2 << CORES, ALL = ALL_CORES | TIMER | MANAGER };
+
+/* `ticks` of `ms` each, during which of cluster 1 only these signs are given, and all of the others. */
+static void pass(unsigned ticks, unsigned ms, unsigned signs)
+{
+	while (ticks--) {
+		now += ms;
+		for (unsigned i = 1; i < CLUSTERS; i++) {
+			unsigned given = i == 1 ? signs : ALL;
+			for (unsigned c = 0; c < CORES; c++)
+				ledger[i].kernel.cores[c].beats += given >> c & 1;
+			ledger[i].manager.ticks += !!(given & TIMER);
+			ledger[i].manager.passes += !!(given & MANAGER);
+		}
+		watch_tick();
+		CHECK(!watch_verdict(2) && !watch_verdict(3));
+	}
+}
+
+/* Exactly these signs end, and that is the verdict: not before its time, and soon after it. */
+static void ends(unsigned signs, unsigned patience, enum watch_reason reason, uint32_t core, const char *words)
+{
+	begin();
+	pass(10, TIMER_MS, ALL);
+	pass(patience / TIMER_MS, TIMER_MS, signs);
+	CHECK(!watch_verdict(1));
+	pass(2, TIMER_MS, signs);
+	const struct watch_verdict *v = watch_verdict(1);
+	CHECK(v && v->reason == reason && v->core == core && strstr(v->why, words));
+	CHECK(v && v->silent_ms >= patience && v->silent_ms <= patience + 3 * TIMER_MS);
+}
+
+static void signs_end(void)
+{
+	ends(TIMER | MANAGER, WATCH_CORE_MS, WATCH_STOPPED, 0, "cores have stopped");
+	ends(0, WATCH_CORE_MS, WATCH_STOPPED, 0, "cores have stopped");
+	for (unsigned c = 0; c < CORES; c++)
+		ends(ALL & ~(1u << c), WATCH_CORE_MS, WATCH_CORE, c, "hangs");
+	ends(ALL & ~(1u | TIMER | MANAGER), WATCH_CORE_MS, WATCH_CORE, 0, "core 0 hangs");
+	ends(ALL & ~TIMER, WATCH_TIMER_MS, WATCH_TIMER, WATCH_NO_CORE, "timer");
+	ends(ALL & ~MANAGER, WATCH_MANAGER_MS, WATCH_MANAGER, WATCH_NO_CORE, "main loop");
+}
+
+/* Neither many ticks in no time, nor much time with few ticks, is a silence; nor is a manager that has not begun. */
+static void patience(void)
+{
+	begin();
+	pass(100 * PATIENCE_TICKS, 0, 0);
+	CHECK(!watch_verdict(1));
+	begin();
+	pass(PATIENCE_TICKS, 100000, 0);
+	CHECK(!watch_verdict(1));
+	begin();
+	ledger[1].manager.magic = 0;
+	for (unsigned i = 0; i < watched_count; i++)
+		watched[i].manager_started = false;
+	pass(10 * PATIENCE_TICKS, TIMER_MS, ALL_CORES);
+	CHECK(!watch_verdict(1));
+	begin();
+	ledger[1].kernel.magic = 0;
+	for (unsigned i = 0; i < watched_count; i++)
+		watched[i].started = false;
+	pass(10 * PATIENCE_TICKS, TIMER_MS, 0);
+	CHECK(!watch_verdict(1));
+}
+
+static void last_words(void)
+{
+	begin();
+	ledger_last_words(&ledger[1].kernel, LEDGER_EXCEPTION, 2, "exception in the kernel");
+	pass(1, TIMER_MS, ALL);
+	const struct watch_verdict *v = watch_verdict(1);
+	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 && !strcmp(v->why, "its kernel panicked on core 2: exception in the kernel"));
+	losses = mails = 0;
+	watch_report();
+	watch_report();
+	CHECK(losses == 1 && !mails);
+	channel_is_up = false;
+	begin();
+	ledger_last_words(&ledger[1].kernel, LEDGER_PANIC, CORES, "much longer than the sixty-four characters for which the ledger has room at all");
+	pass(1, TIMER_MS, ALL);
+	watch_report();
+	CHECK(losses == 2 && mails == 1);
+	CHECK(v->core == WATCH_NO_CORE && strstr(v->why, "panicked: much longer than"));
+}
+
+static bool is_sound(const struct watch_verdict *v)
+{
+	size_t length = strnlen(v->why, sizeof(v->why));
+	for (size_t i = 0; i < length; i++)
+		if (v->why[i] < 0x20 || v->why[i] > 0x7e)
+			return false;
+	return length && length < sizeof(v->why) && v->reason <= WATCH_MANAGER && (v->core < CORES || v->core == WATCH_NO_CORE);
+}
+
+/* Every byte at every place of the text, and every number where a number is expected: within bounds, and printable. */
+static void hostile_words(void)
+{
+	static const uint32_t numbers[] = { 0, 1, 2, 3, 4, 59, 60, 255, 256, 0x7fffffff, 0x80000000, 0xffffffff };
+	enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+	struct ledger_kernel *k = &ledger[1].kernel;
+	struct ledger_words words;
+	for (unsigned place = 0; place < LEDGER_TEXT; place++)
+		for (unsigned byte = 0; byte < 256; byte++) {
+			begin();
+			memset(k->text, 'x', LEDGER_TEXT);
+			((unsigned char *)k->text)[place] = (unsigned char)byte;
+			k->state = LEDGER_DYING;
+			CHECK(ledger_read_words(k, CORES, &words) && strlen(words.text) == (byte ? LEDGER_TEXT : place));
+			pass(1, TIMER_MS, ALL);
+			CHECK(watch_verdict(1) && is_sound(watch_verdict(1)));
+		}
+	for (unsigned i = 0; i < NUMBERS * NUMBERS * NUMBERS; i++) {
+		begin();
+		k->state = numbers[i % NUMBERS];
+		k->reason = numbers[i / NUMBERS % NUMBERS];
+		k->core = numbers[i / NUMBERS / NUMBERS];
+		CHECK(ledger_read_words(k, CORES, &words) == (k->state == LEDGER_DYING));
+		CHECK(k->state != LEDGER_DYING || words.reason < LEDGER_REASONS);
+		CHECK(k->state != LEDGER_DYING || words.core == (k->core < CORES ? k->core : LEDGER_NO_CORE));
+		pass(1, TIMER_MS, ALL);
+		CHECK(!watch_verdict(1) == (k->state != LEDGER_DYING));
+	}
+}
+
+/* Pages of random bytes, other ones at each tick, with and without what the watcher asks for first. */
+static void hostile_pages(void)
+{
+	srandom(1);
+	for (unsigned i = 0; i < RANDOM_PAGES; i++) {
+		begin();
+		for (unsigned tick = 0; tick < 2 * PATIENCE_TICKS / 10; tick++) {
+			for (size_t w = 0; w < sizeof(ledger[1]) / 4; w++)
+				((uint32_t *)&ledger[1])[w] = (uint32_t)random();
+			if (i & 1)
+				ledger[1].kernel.magic = LEDGER_MAGIC;
+			if (i & 2)
+				ledger[1].kernel.state = LEDGER_DYING;
+			pass(1, 10 * TIMER_MS, ALL);
+			CHECK(!watch_verdict(1) || is_sound(watch_verdict(1)));
+		}
+		CHECK(!watch_verdict(1) == !(i & 2));
+	}
+}
+
+int main(void)
+{
+	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
+	ledger = test_place(ROOT_LEDGER_VADDR, CLUSTERS * sizeof(*ledger));
+	if (!root || !ledger)
+		return SKIPPED;
+	root->tsc_hz = 1000;
+	root->ledger_count = CLUSTERS;
+	test_map.cluster_count = CLUSTERS;
+	for (uint32_t i = 0; i < CLUSTERS; i++) {
+		root->ledger[i].cluster = i;
+		test_map.cluster[i].number = i;
+		test_map.cluster[i].cpu_count = CORES;
+	}
+	watch_init();
+	CHECK(watched_count == CLUSTERS - 1);
+	signs_end();
+	patience();
+	last_words();
+	hostile_words();
+	hostile_pages();
+	return failures != 0;
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a debugger outside the machine orders of a manager, in its kernel's ledger (skerry/ledger.h): ends that others must notice. */
+#pragma once
+
+/* At every tick of the timer, from the main thread. */
+void obey_tick(void);
