@@ -4,6 +4,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -17,7 +18,7 @@ from types import TracebackType
 from deploy import backtrace, image, modules, monitor, process, qemu
 from deploy.deployment import Load
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, Event, EventStream
+from deploy.events import BAD_LINE, Event, EventStream, lost_words
 from deploy.expand import Plan
 from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
@@ -27,6 +28,7 @@ from topology import drivers
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
 POWER_ON_ATTEMPTS = 3  # each with other ports, where nobody has named them
 
+_REPORTER_GONE = re.compile(r"^\[manager \d+\] cluster 0 is gone: (.*)\n", re.MULTILINE)
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
 _OPERATION = 0.002  # seconds for each of a load's, of which nobody hears until the last: ten times what one takes
@@ -249,6 +251,8 @@ class Run:
         while self.status is None:
             self.poll()
             if self.status is None:
+                if why := lost_reporter(self.console):
+                    raise Failure(why)
                 self._check_moving("not done", patience, began)
             time.sleep(_POLL)
         self.poll()
@@ -263,7 +267,7 @@ class Run:
             return f"refused by the loader: {self._last_line(self.console)}"
         if self.status == qemu.EXIT_FAILURE:
             bad = [e for kind in ("fault", "failed", "cluster-lost", BAD_LINE, "done") for e in self.events.of(kind)]
-            return f"the machine failed: {bad[0] if bad else self._last_line(self.console)}"
+            return f"the machine failed: {(lost_words(bad[0]) if bad[0].kind == 'cluster-lost' else bad[0]) if bad else self._last_line(self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
         return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
@@ -314,6 +318,12 @@ class Run:
             self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def lost_reporter(console: str) -> str:
+    """That the first cluster is lost, through which all others report: they can say so on the console only. Else nothing."""
+    found = _REPORTER_GONE.search(console)
+    return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
 
 
 def _clients(plan: Plan) -> list[str]:

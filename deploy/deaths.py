@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from deploy.events import ENDS, Event
+from deploy.events import ENDS, Event, lost_words
 from deploy.expand import Plan
 from topology.clustermap import ALWAYS, NEVER, Application
 
@@ -43,7 +43,7 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         what = f"{name} stays down: it was started again {event.get('restarts')} times and ended too often"
         return Death(name, what, telling(console, name))
     if event.kind == "cluster-lost":
-        return Death(None, f"cluster {event.get('cluster')} is lost: {event.get('why')}")
+        return Death(None, lost_words(event))
     name = str(event.get("app"))
     if event.kind == "fault":
         what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}"

@@ -30,6 +30,11 @@ class Event:
         return json.dumps(self.data)
 
 
+def lost_words(event: Event) -> str:
+    """Of a "cluster-lost"."""
+    return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
+
+
 ENDS = ("exit", "fault", "failed")  # of an application; each may be followed by its "restart" or "stays-down"
 BAD_LINE = "bad-line"  # the kind of the event that stands for a line that is none
 _APP = re.compile(r'^\{"event":"\w+","app":"([^"\\]{1,31})"')  # as cluster-manager/root/output/results.c begins them

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deploy import host, stats, ycsb
-from deploy.events import BAD_LINE, EventStream
+from deploy.events import BAD_LINE, EventStream, lost_words
 from deploy.expand import Plan
 from deploy.lockstat.snapshot import Core
 from deploy.output import version as skerry_version
@@ -75,7 +75,8 @@ def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
 def check(plan: Plan, events: EventStream) -> list[str]:
     """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
     assert plan.load
-    found = [f"{e.kind}: {e.get('app', '')} {e}" for e in events.events if e.kind in BAD_EVENTS]
+    found = [lost_words(e) for e in events.of("cluster-lost")]
+    found += [f"{e.kind}: {e.get('app', '')} {e}" for e in events.events if e.kind in BAD_EVENTS and e.kind != "cluster-lost"]
     expected = [a for a in plan.cluster_map.applications if a.program == "ycsb"]
     clients = {c.app: c for c in ycsb.collect(events)}
     exits = {e.get("app"): e.get("status") for e in events.of("exit")}

@@ -14,7 +14,7 @@ from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, Event, EventStream, restarts, standing
+from deploy.events import BAD_LINE, Event, EventStream, lost_words, restarts, standing
 from topology.errors import InputError
 from topology.spans import parse_spans
 
@@ -102,7 +102,7 @@ class Deployed:
         words = {member.domain: member.word(events) for member in self.members}
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
         found = State(min(domains.values(), key=WORDS.index), domains)
-        found.trouble = [str(event) for event in standing(events) if event.kind in TROUBLE]
+        found.trouble = [lost_words(e) if e.kind == "cluster-lost" else str(e) for e in standing(events) if e.kind in TROUBLE]
         found.restarts = restarts(events)
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:

@@ -86,7 +86,7 @@ def _emulated(folder: Path) -> bool:
         raise Failure(f"the machine does not answer: {error}") from error
 
 
-def _read_events(folder: Path) -> EventStream:
+def read_events(folder: Path) -> EventStream:
     events = EventStream()
     try:
         events.feed((folder / "events.jsonl").read_bytes())
@@ -110,7 +110,7 @@ class Machine:
 
 def local(folder: Path) -> Machine:
     """Of a folder that find() has found."""
-    return Machine(_read_events(folder), monitor_memory(folder), _emulated(folder))
+    return Machine(read_events(folder), monitor_memory(folder), _emulated(folder))
 
 
 @contextmanager

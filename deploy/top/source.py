@@ -15,7 +15,7 @@ from deploy import monitor
 from deploy.addresses import is_endpoint
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, BUTTON, Event, EventStream, standing
+from deploy.events import BAD_LINE, BUTTON, Event, EventStream, lost_words, standing
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot
 from deploy.top.instances import Instances, Served
@@ -83,7 +83,7 @@ def trouble(events: tuple[Event, ...]) -> list[str]:
 
 def _words(event: Event) -> str:
     if event.kind == "cluster-lost":
-        return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
+        return lost_words(event)
     if event.kind == "stays-down":
         return f"{event.get('app')} stays down after {event.get('restarts')} restarts"
     if event.kind == "exit":

@@ -88,7 +88,7 @@ BREAKS: dict[str, tuple[Callable[[list[dict[str, Any]]], None], str]] = {
     "a client fails": (change("exit", lambda d: d.update(status=1)), "ended with status 1"),
     "a client does not report": (drop("ycsb"), "no result"),
     "a program faults": (lambda e: e.append({"event": "fault", "app": "redis@2", "cause": "page fault"}), "page fault"),
-    "a cluster is lost": (lambda e: e.append({"event": "cluster-lost", "cluster": 1}), "cluster-lost"),
+    "a cluster is lost": (lambda e: e.append({"event": "cluster-lost", "cluster": 1, "why": "it hangs"}), "cluster 1 is lost: it hangs"),
     "Redis ends": (lambda e: e.append({"event": "exit", "app": "redis@2", "status": 0}), "ended before its clients"),
 }
 

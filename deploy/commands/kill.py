@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry kill`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import debugger, monitor
+from deploy.domains.options import RunsUnder
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.kill import DONE, ORDERS, Write, check, loss, order
+from deploy.lockstat import live
+from deploy.output import Json, Output, Quiet, version
+
+PATIENCE = 20.0  # seconds for the others to notice: several times the longest silence that they wait for
+_POLL = 0.02
+
+How = Enum("How", {name.replace("-", "_"): name for name in ORDERS}, type=str)  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Target:
+    events: Callable[[], list[Event]]
+    write: Callable[[int], Write]  # of a cluster's machine
+
+
+def kill(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
+    ] = None,
+    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="The cluster that ends.")] = ...,  # type: ignore[assignment]
+    how: Annotated[How, typer.Option("--how", help="In which way.")] = How("panic"),
+    core: Annotated[
+        int | None, typer.Option("--core", metavar="N", min=0, help="Of the cluster: that panics or hangs; default: its first.")
+    ] = None,
+    connect: RunsUnder = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """End one cluster of a running deployment, to see what the others do.
+
+    panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores are
+    reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its manager
+    overwrites all that it shares with other clusters. Then it waits until the others have noticed, and says what they said.
+    QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost.
+    """
+    output = Output(quiet, json)
+    with _of_libvirt(connect, what) if connect else _local(what) as target:
+        boot = check(target.events(), cluster, how.value, core)
+        order(target.write(cluster), boot, how.value, core)
+        ordered = time.monotonic()
+        output.line(f"Cluster {cluster}: {DONE[how.value]}.")
+        lost = _wait(target, cluster)
+        seconds = time.monotonic() - ordered
+        if lost:
+            output.line(f"Cluster {cluster} is lost, the others say after {seconds:.2f} s: {lost.get('why')}.")
+        elif _reports(target.events(), cluster):
+            output.line(f"Cluster {cluster} reports for all: what the others say is on the console.")
+        output.results({
+            "skerry": version(), "command": "kill", "cluster": cluster, "how": how.value, "core": core,
+            "lost": lost.data if lost else None, "seconds": round(seconds, 3) if lost else None,
+        })
+        if not lost and not _reports(target.events(), cluster):
+            raise Failure(f"cluster {cluster}: nobody has noticed within {PATIENCE:g} s")
+
+
+def _reports(events: list[Event], cluster: int) -> bool:
+    """The first cluster that reports is the one through which all do."""
+    return next((int(event["cluster"]) for event in events if event.kind == "boot"), None) == cluster
+
+
+def _wait(target: Target, cluster: int) -> Event | None:
+    if _reports(target.events(), cluster):
+        return None
+    deadline = time.monotonic() + PATIENCE
+    while not (lost := loss(target.events(), cluster)) and time.monotonic() < deadline:
+        time.sleep(_POLL)
+    return lost
+
+
+@contextmanager
+def _local(what: str | None) -> Iterator[Target]:
+    if not live.running():
+        raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
+    folder = live.find(what, "kill")
+
+    def write(_cluster: int) -> Write:
+        return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
+
+    yield Target(lambda: list(live.read_events(folder).events), write)
+
+
+def _human(folder: Path, line: str) -> str:
+    try:
+        return monitor.human(folder / "qmp.sock", line)[0]
+    except (OSError, TimeoutError) as error:
+        raise Failure(f"the machine does not answer: {error}") from error
+
+
+@contextmanager
+def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
+    from deploy.domains import deployed  # whose library is there only where libvirt is
+    from deploy.domains.connection import Connection
+
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.is_active():
+            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        if not host.is_local:
+            raise Failure(f"{uri}: is another host, whose debugger's port cannot be reached from here")
+        apart = one.record.machines > 1
+
+        def write(cluster: int) -> Write:
+            member = one.member(cluster if apart else None)
+            return lambda address, word: debugger.write_word_by_port(member.human, address, word)
+
+        yield Target(one.events, write)

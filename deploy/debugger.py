@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A little of gdb's remote protocol: writes the memory of a machine that QEMU runs.
+
+QEMU's monitor can read physical memory and not write it. Its debugger can: the machine stands still from the connection
+to the end of it, a few milliseconds, and so do its clocks.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.errors import Failure
+
+_PATIENCE = 10.0  # seconds
+
+Human = Callable[[str], str]  # a command of the human monitor: what it answers
+
+
+def write_word(human: Human, address: int, word: int) -> None:
+    """Stores eight bytes at a physical address. QEMU runs as this user, or may write to this user's folders."""
+    with tempfile.TemporaryDirectory(prefix="skerry-debugger-") as folder:
+        path = Path(folder, "socket")
+        _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
+
+
+def write_word_by_port(human: Human, address: int, word: int) -> None:
+    """The same of a QEMU that runs as another user on this host: by a port of the loopback interface."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    _write(human, f"tcp:127.0.0.1:{port}", socket.AF_INET, ("127.0.0.1", port), address, word)
+
+
+def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> None:
+    said = human(f"gdbserver {device}").strip()
+    try:
+        with socket.socket(family) as connection:
+            connection.settimeout(_PATIENCE)
+            deadline = time.monotonic() + _PATIENCE
+            while connection.connect_ex(place):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(said or "its socket does not come")
+                time.sleep(0.01)
+            _ask(connection, "?")  # the machine stands still
+            _ask(connection, "Qqemu.PhyMemMode:1", "OK")
+            _ask(connection, f"M{address:x},8:{word.to_bytes(8, 'little').hex()}", "OK")
+            _ask(connection, "D", "OK")  # and goes on
+    except OSError as error:
+        raise Failure(f"QEMU's debugger does not answer: {error}") from error
+    finally:
+        human("gdbserver none")
+
+
+def _ask(connection: socket.socket, text: str, expected: str | None = None) -> None:
+    connection.sendall(f"${text}#{sum(text.encode()) & 0xFF:02x}".encode())
+    answer = b""
+    while len(answer.partition(b"#")[2]) < 2:
+        data = connection.recv(4096)
+        if not data:
+            raise ConnectionError("it closed the connection")
+        answer += data
+    connection.sendall(b"+")
+    said = answer.partition(b"$")[2].partition(b"#")[0].decode("ascii", "replace")
+    if expected is not None and said != expected:
+        raise Failure(f"QEMU's debugger answers {said or 'nothing'} to {text.partition(':')[0]}")

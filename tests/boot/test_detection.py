@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Clusters that end in every way that can be ordered: the others say which one, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy import debugger, kill, monitor
+from deploy.boot import Run
+from deploy.events import Event
+from tests.boot.machine import client, deployment, machine, servers, with_redis
+
+# how, core: the reason, the core that is named, and a part of the sentence
+WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
+    ("panic", 1): ("panic", 1, "panicked on core 1: ordered from outside"),
+    ("hang", 0): ("stopped", 0, "its cores have stopped"),
+    ("hang-core", 0): ("core", 0, "core 0 hangs"),
+    ("hang-core", 1): ("core", 1, "core 1 hangs"),
+    ("init", 0): ("stopped", 0, "its cores have stopped"),
+    ("manager", 0): ("manager", None, "its manager hangs or has stopped"),
+    ("garbage", 0): ("channel", None, "overwrote what it shares"),
+}
+
+
+def kill_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> None:
+    boot = kill.check(run.events.events, cluster, how, core)
+    kill.order(lambda address, word: debugger.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word), boot, how, core)
+
+
+def boots(run: Run) -> bool:
+    return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("how,core", WAYS, ids=[f"{how} of core {core}" for how, core in WAYS])
+def test_way(how: str, core: int) -> None:
+    """the first cluster says which way the second one ended, and its Redis goes on"""
+    reason, named, words = WAYS[how, core]
+    with machine(with_redis()) as run:
+        run.wait_serving()
+        here = next(name for name in servers(run) if run.plan.application(name).cpu < 2)
+        kill_cluster(run, 1, how, core if how in kill.OF_A_CORE else None)
+        lost: Event = run.wait_event("cluster-lost", cluster=1)
+        assert lost["reason"] == reason and lost.get("core") == named and words in lost["why"], lost
+        with client(run, here) as server:
+            assert server.ping()
+        assert run.running and len(run.events.of("cluster-lost")) == 1
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("how", ["panic", "hang"])
+def test_first(how: str) -> None:
+    """a cluster says on the console why the first one, through which all else is reported, is gone"""
+    words = {"panic": "its kernel panicked on core 0", "hang": "its cores have stopped"}[how]
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        kill_cluster(run, 0, how)
+        run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.console, "the other manager's words")
+
+
+@pytest.mark.limit(150)
+def test_without_channel() -> None:
+    """clusters that share no channel watch each other, too"""
+    with machine(deployment(3, 1, network=False)) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        kill_cluster(run, 1, "panic")
+        run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.console, "the third cluster's words")
+        assert run.wait_event("cluster-lost", cluster=1)["reason"] == "panic"
+
+
+@pytest.mark.limit(150)
+def test_refused() -> None:
+    """what cannot be killed is refused, and a cluster is lost once"""
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        kill_cluster(run, 1, "panic")
+        run.wait_event("cluster-lost", cluster=1)
+        with pytest.raises(Exception, match="lost already"):
+            kill_cluster(run, 1, "hang")
+        with pytest.raises(Exception, match="0 to 1"):
+            kill_cluster(run, 0, "hang-core", 2)
