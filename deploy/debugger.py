@@ -27,14 +27,6 @@ def write_word(human: Human, address: int, word: int) -> None:
         _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
 
 
-def write_word_by_port(human: Human, address: int, word: int) -> None:
-    """The same of a QEMU that runs as another user on this host: by a port of the loopback interface."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    _write(human, f"tcp:127.0.0.1:{port}", socket.AF_INET, ("127.0.0.1", port), address, word)
-
-
 def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> None:
     said = human(f"gdbserver {device}").strip()
     try:

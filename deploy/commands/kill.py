@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 
 from deploy import debugger, monitor
-from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.kill import DONE, ORDERS, Write, check, loss, order
@@ -43,7 +42,6 @@ def kill(
     core: Annotated[
         int | None, typer.Option("--core", metavar="N", min=0, help="Of the cluster: that panics or hangs; default: its first.")
     ] = None,
-    connect: RunsUnder = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -55,7 +53,7 @@ def kill(
     QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost.
     """
     output = Output(quiet, json)
-    with _of_libvirt(connect, what) if connect else _local(what) as target:
+    with _local(what) as target:
         boot = check(target.events(), cluster, how.value, core)
         order(target.write(cluster), boot, how.value, core)
         ordered = time.monotonic()
@@ -105,23 +103,3 @@ def _human(folder: Path, line: str) -> str:
         return monitor.human(folder / "qmp.sock", line)[0]
     except (OSError, TimeoutError) as error:
         raise Failure(f"the machine does not answer: {error}") from error
-
-
-@contextmanager
-def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
-    from deploy.domains import deployed  # whose library is there only where libvirt is
-    from deploy.domains.connection import Connection
-
-    with Connection(uri) as host:
-        one = deployed.pick(host, name)
-        if not one.is_active():
-            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
-        if not host.is_local:
-            raise Failure(f"{uri}: is another host, whose debugger's port cannot be reached from here")
-        apart = one.record.machines > 1
-
-        def write(cluster: int) -> Write:
-            member = one.member(cluster if apart else None)
-            return lambda address, word: debugger.write_word_by_port(member.human, address, word)
-
-        yield Target(one.events, write)

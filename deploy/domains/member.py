@@ -47,16 +47,6 @@ class Member:
         lost = (lib.VIR_DOMAIN_SHUTOFF_CRASHED, lib.VIR_DOMAIN_SHUTOFF_DAEMON)  # the latter: while libvirtd was away
         return "killed" if reason in lost else "off"
 
-    def human(self, line: str) -> str:
-        """What the emulator's monitor answers to a command."""
-        from topology import demand
-
-        demand.module("libvirt_qemu", "libvirt")
-        import libvirt_qemu
-
-        with explained(f"{self.host.uri}: {self.domain}"):
-            return str(libvirt_qemu.qemuMonitorCommand(self.raw, line, libvirt_qemu.VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP))
-
     def press_power_button(self) -> None:
         """Where there is one that runs."""
         with explained(f"{self.host.uri}: {self.domain}"):

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from deploy import debugger, kill, monitor
 from deploy.boot import Run
+from deploy.cli import main
 from deploy.events import Event
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 
@@ -79,3 +82,16 @@ def test_refused() -> None:
             kill_cluster(run, 1, "hang")
         with pytest.raises(Exception, match="0 to 1"):
             kill_cluster(run, 0, "hang-core", 2)
+
+
+@pytest.mark.limit(150)
+def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """the command says what it does and what the others say, and why not a second time"""
+    words = ["kill", str(os.getpid()), "--cluster", "1", "--how", "hang-core", "--core", "1"]
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: boots(run), "both clusters")
+        assert main(words) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "Cluster 1: one of its cores loops, interrupts off. Cluster 1 is lost, the others say after" in said and "its core 1 hangs" in said
+        assert main(words) == 1
+        assert capsys.readouterr().err.startswith("skerry: cluster 1 is lost already: its core 1 hangs")
