@@ -33,6 +33,7 @@ SKIPPED = {
     r" test( |$)": "it would run itself",
     r"qemu\+ssh|--bridge|qemu:///": "needs another host, a bridge or a system libvirtd",
     r" (deploy|status|logs|stop|undeploy)( |$)": "tests/boot/test_libvirt*.py have a libvirtd of their own",
+    r" kill ": "tests/boot/test_detection.py kills clusters of machines that it has booted",
     r" collect ": "tests/boot/test_collect.py has logs of machines",
     r" paper$": "hours: the benchmarks run each figure's command",
 }
