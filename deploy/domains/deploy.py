@@ -266,7 +266,10 @@ class Deployment:
             for forward in chosen:
                 forward.host_port = 0
             self._choose_ports()
-            self._define(self.there.storage)
+            storage = self.there.storage
+            if not storage.find():
+                raise Failure(f"{self.host.uri}: the storage pool {storage.name} is gone")
+            self._define(storage)
         raise AssertionError
 
 

@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -92,10 +93,14 @@ class User:
         return done.stdout
 
 
-def pong(instances: list[dict[str, str]]) -> None:
+def address(instances: list[dict[str, str]]) -> tuple[str, int]:
     assert len(instances) == 1
     host, port = instances[0]["address"].split(":")
-    first_pong((host, int(port)))
+    return host, int(port)
+
+
+def pong(instances: list[dict[str, str]]) -> None:
+    first_pong(address(instances))
 
 
 @pytest.mark.limit(240)
@@ -132,6 +137,10 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     stopped = user.state()
     assert (stopped["state"], stopped["lock"]) == ("stopped", "ticket")
     assert '"why":"the power button was pressed"' in user.skerry("logs", "life", "--events").stdout
+    with socket.create_server(address(again["instances"])):
+        moved = user.result("deploy", "life.toml", "--lock", "ticket", *user.here)
+        assert moved["action"] == "started" and moved["instances"] != again["instances"], "its port was taken meanwhile"
+        pong(moved["instances"])
     assert "is gone" in user.skerry("undeploy", "life").stdout
     assert "skerry-life" not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
     assert libvirtd.files_of("skerry-life") == []
