@@ -16,17 +16,8 @@ enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 /* lock.c: one lock for the layer. All threads of a program share one core and
  * one priority, so that who finds it taken yields to its holder. */
 extern _Atomic int layer_held;
-void layer_lock_wait(void); /* somebody has it */
-
-static inline void layer_lock(void)
-{
-	if (__builtin_expect(atomic_exchange_explicit(&layer_held, 1, memory_order_acquire), 0))
-		layer_lock_wait();
-}
-
-static inline void layer_unlock(void) { atomic_store_explicit(&layer_held, 0, memory_order_release); }
-
-void malloc_start(void); /* before the first malloc() */
+void layer_lock(void);
+void layer_unlock(void);
 
 /* memory.c: the process's heap, in pages. */
 void memory_start(void);

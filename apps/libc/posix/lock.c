@@ -4,9 +4,13 @@
 
 _Atomic int layer_held;
 
-void layer_lock_wait(void)
+void layer_lock(void)
 {
-	do
+	while (atomic_exchange_explicit(&layer_held, 1, memory_order_acquire))
 		platform_yield();
-	while (atomic_exchange_explicit(&layer_held, 1, memory_order_acquire));
+}
+
+void layer_unlock(void)
+{
+	atomic_store_explicit(&layer_held, 0, memory_order_release);
 }
