@@ -19,6 +19,8 @@ extern _Atomic int layer_held;
 void layer_lock(void);
 void layer_unlock(void);
 
+void malloc_start(void); /* before the first malloc() */
+
 /* memory.c: the process's heap, in pages. */
 void memory_start(void);
 void *heap_map(size_t pages);      /* zeroed; null when there is no room */
