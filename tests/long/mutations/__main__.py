@@ -46,8 +46,8 @@ def table(chosen: list[Mutation], found: Verdicts) -> Table:
 
 
 def rows(chosen: list[Mutation], found: Verdicts) -> list[dict[str, str]]:
-    return [{"name": m.name, "area": m.area, "file": str(m.file), "breaks": m.breaks, "verdict": v.verdict, "by": v.by,
-             "commit": v.commit} for m in chosen if (v := found.of(m))]
+    return [{"name": m.name, "area": m.area, "file": str(m.file), "breaks": m.breaks, "verdict": v.verdict, "by": v.by}
+            for m in chosen if (v := found.of(m))]
 
 
 def report(options: argparse.Namespace, every: list[Mutation], chosen: list[Mutation], found: Verdicts) -> None:

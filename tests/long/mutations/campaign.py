@@ -164,11 +164,11 @@ class Campaign:
                         return None
                     workspace.make(part.targets)
                     if why := self._first(mutation, workspace, step, part):
-                        return Verdict(digest, CAUGHT, why, workspace.commit)
+                        return Verdict(digest, CAUGHT, why)
                     task.passed.append(part.what)
         except (CatalogueError, BuildFailure) as error:
-            return Verdict(digest, UNFIT, str(error), workspace.commit)
-        return Verdict(digest, SURVIVED, "", workspace.commit)
+            return Verdict(digest, UNFIT, str(error))
+        return Verdict(digest, SURVIVED, "")
 
     def _plan(self, mutation: Mutation, steps: list[Stage], again: bool) -> Iterator[tuple[Stage, Stage]]:
         """Stages, and the part of each that is run: the test that is meant to see it, the one that caught it before,

@@ -28,7 +28,6 @@ class Verdict:
     digest: str
     verdict: str
     by: str  # the test that failed, or why it is unfit
-    commit: str  # that the kernel and its tests were of
 
     @property
     def test(self) -> str:
@@ -55,7 +54,7 @@ class Verdicts:
 
     def set(self, mutation: Mutation, verdict: Verdict) -> None:
         with self._lock:
-            self._verdicts[mutation.name] = replace(verdict, by=_ADDRESS.sub("0x…", _COPY.sub("", _LOG.sub("", verdict.by))), commit=verdict.commit[:12])
+            self._verdicts[mutation.name] = replace(verdict, by=_ADDRESS.sub("0x…", _COPY.sub("", _LOG.sub("", verdict.by))))
             self._save()
 
     def forget(self, mutations: list[Mutation]) -> None:
@@ -97,7 +96,6 @@ def page(mutations: list[Mutation], verdicts: Verdicts) -> str:
     tried = {m: v for m in mutations if (v := verdicts.of(m))}
     count = {kind: sum(v.verdict == kind for v in tried.values()) for kind in (CAUGHT, SURVIVED, UNFIT)}
     known = sum(v.verdict == SURVIVED and bool(m.unseen) for m, v in tried.items())
-    commits = sorted({v.commit for v in tried.values()})
     lines = [
         "<!-- SPDX-License-Identifier: BSD-2-Clause -->",
         "# Mutations of the kernel",
@@ -113,8 +111,7 @@ def page(mutations: list[Mutation], verdicts: Verdicts) -> str:
         "tokens between two others, with their brackets in pairs. A verdict is fresh until a token of that function or of the edit changes; assertions (`kernel_assert()` and the like) are no tokens.",
         "",
         f"{len(mutations)} mutations: {count[CAUGHT]} caught, {count[SURVIVED]} survived ({known} of them with a reason), "
-        f"{count[UNFIT]} unfit (do not compile), {len(mutations) - len(tried)} not tried yet. "
-        f"Kernel of commit {', '.join(commits) or 'none'}.",
+        f"{count[UNFIT]} unfit (do not compile), {len(mutations) - len(tried)} not tried yet.",
     ]
     for area in dict.fromkeys(m.area for m in mutations):
         lines += ["", f"## {area.replace('-', ' ').capitalize()}", "", "| mutation | file | what it breaks | caught by |", "|---|---|---|---|"]

@@ -30,13 +30,13 @@ def test_verdicts(tmp_path: Path) -> None:
     every = [mutation(name) for name in ("a", "b", "c")]
     kept = Verdicts(every, tmp_path / "verdicts.json")
     why = "capabilities, clh: check.c:1: slot 0x7f0c90801040 is 0x10; --timeout S waits S seconds (log: /tmp/copy/build/x.log"
-    kept.set(every[2], Verdict("of c", CAUGHT, why, "0123456789abcdef"))
-    kept.set(every[0], Verdict("of a", SURVIVED, "", "0123456789abcdef"))
+    kept.set(every[2], Verdict("of c", CAUGHT, why))
+    kept.set(every[0], Verdict("of a", SURVIVED, ""))
     lines = kept.path.read_text().splitlines()
     assert [json.loads(line.rstrip(","))["name"] for line in lines[1:-1]] == ["a", "c"]
     again = Verdicts(every, kept.path)
     found = again.of(every[2])
-    assert found and found.by == "capabilities, clh: check.c:1: slot 0x… is 0x10" and found.commit == "0123456789ab"
+    assert found and found.by == "capabilities, clh: check.c:1: slot 0x… is 0x10"
     assert again.of(replace(every[2], digest="of another c")) is None
     assert again.of(every[1]) is None
     text = page(every, again)
@@ -47,7 +47,7 @@ def test_unfit(tmp_path: Path) -> None:
     """what did not fit the tree is tried again"""
     one = replace(mutation("a"), digest="")
     kept = Verdicts([one], tmp_path / "verdicts.json")
-    kept.set(one, Verdict("", UNFIT, "its pattern is found 0 times, not once", "0123456789abcdef"))
+    kept.set(one, Verdict("", UNFIT, "its pattern is found 0 times, not once"))
     assert kept.of(one) is None
 
 
@@ -137,8 +137,8 @@ def test_before_first(tmp_path: Path) -> None:
         return [part.name for _, part in campaign._plan(every[0], [cheap, slow], again)]
 
     assert order(False) == ["cheap", "slow"]
-    kept.set(every[1], Verdict("of b", CAUGHT, "slow: said", "1"))
+    kept.set(every[1], Verdict("of b", CAUGHT, "slow: said"))
     assert order(False) == ["cheap", "slow"]
     assert order(True) == ["part of slow", "slow", "cheap"]
-    kept.set(every[0], Verdict("of another a", CAUGHT, "slow: said", "1"))
+    kept.set(every[0], Verdict("of another a", CAUGHT, "slow: said"))
     assert order(False) == ["part of slow", "cheap", "slow"]
