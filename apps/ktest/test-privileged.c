@@ -115,14 +115,16 @@ TEST(control, 1, 0, "privileged: control and debug registers")
 	attack(list, COUNT(list));
 }
 
-ATTACK(read_port_8, "in $0x80, %al") ATTACK(read_port_16, "in %dx, %ax") ATTACK(read_port_32, "in %dx, %eax") ATTACK(write_port_8, "out %al, $0x80")
-ATTACK(write_port_16, "out %ax, %dx") ATTACK(write_port_32, "out %eax, %dx") ATTACK(ins, "insb") ATTACK(outs, "outsb") ATTACK(rep_outs, "rep outsb")
+ATTACK(read_port_8, "in $0x80, %al") ATTACK(read_port_16, "in %dx, %ax") ATTACK(read_port_32, "in %dx, %eax")
+ATTACK(write_port_8, "out %al, $0x80") ATTACK(write_port_16, "out %ax, %dx") ATTACK(write_port_32, "out %eax, %dx")
+ATTACK(ins, "insb") ATTACK(outs, "outsb") ATTACK(rep_outs, "rep outsb")
 
 TEST(ports, 1, 0, "privileged: port instructions of every size")
 {
 	static const struct attack list[] = {
-		{ "in8", read_port_8, GP, NO_OTHER, 0, 0, 0 }, { "in16", read_port_16, GP, NO_OTHER, 0, 0, 0 }, { "in32", read_port_32, GP, NO_OTHER, 0, 0, 0 },
-		{ "out8", write_port_8, GP, NO_OTHER, 0, 0, 0 }, { "out16", write_port_16, GP, NO_OTHER, 0, 0, 0 }, { "out32", write_port_32, GP, NO_OTHER, 0, 0, 0 },
+		{ "in8", read_port_8, GP, NO_OTHER, 0, 0, 0 }, { "in16", read_port_16, GP, NO_OTHER, 0, 0, 0 },
+		{ "in32", read_port_32, GP, NO_OTHER, 0, 0, 0 }, { "out8", write_port_8, GP, NO_OTHER, 0, 0, 0 },
+		{ "out16", write_port_16, GP, NO_OTHER, 0, 0, 0 }, { "out32", write_port_32, GP, NO_OTHER, 0, 0, 0 },
 		{ "ins", ins, GP, NO_OTHER, 0, 0, 0 }, { "outs", outs, GP, NO_OTHER, 0, 0, 0 }, { "rep outs", rep_outs, GP, NO_OTHER, 0, 5, 0 },
 	};
 	attack(list, COUNT(list));
