@@ -47,20 +47,20 @@ static void end(void)
 
 /*
  * While the main thread only reads the clock. The way back to it is not always as long (a time slice ends, a deadline is
- * another's): with a delay that is shorter than the longest, the watching thread would leave it no instruction for ever.
+ * another's, the core beats): with a delay that is shorter than the longest, the watching thread would leave it no
+ * instruction for ever.
  */
 static void calibrate(void)
 {
 	enum { LONG = 20000, WAKES = 16 };
-	uint64_t last, now = read_tsc();
 	begin(LONG);
 	next_wake();
 	away = 0;
 	for (unsigned i = 0; i < WAKES; i++) {
-		do {
-			last = now;
+		uint64_t seen = watch.wakes, now;
+		do
 			now = read_tsc();
-		} while (now - last < LONG / 100 || now < watch.before);
+		while (watch.wakes == seen || now < watch.before);
 		if (now - watch.before > away)
 			away = now - watch.before;
 	}
