@@ -134,12 +134,15 @@ static void last_words(void)
 	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 && !strcmp(v->why, "its kernel panicked on core 2: exception in the kernel"));
 	losses = mails = 0;
 	watch_report();
+	CHECK(!losses && !mails);
+	pass(WATCH_WORDS_MS / TIMER_MS, TIMER_MS, ALL);
+	watch_report();
 	watch_report();
 	CHECK(losses == 1 && !mails);
 	channel_is_up = false;
 	begin();
 	ledger_last_words(&ledger[1].kernel, LEDGER_PANIC, CORES, "much longer than the sixty-four characters for which the ledger has room at all");
-	pass(1, TIMER_MS, ALL);
+	pass(1 + WATCH_WORDS_MS / TIMER_MS, TIMER_MS, ALL);
 	watch_report();
 	CHECK(losses == 2 && mails == 1);
 	CHECK(v->core == WATCH_NO_CORE && strstr(v->why, "panicked: much longer than"));

@@ -23,6 +23,7 @@ struct watched {
 	bool is_lost;            /* published last: the main thread reads the verdict */
 	bool is_reported;        /* main thread only */
 	struct counter core[BOOT_MAX_CPUS], timer, manager;
+	uint64_t lost_at;        /* our TSC */
 	struct watch_verdict verdict;
 };
 
@@ -146,8 +147,10 @@ void watch_tick(void)
 {
 	uint64_t now = read_tsc();
 	for (uint32_t i = 0; i < watched_count; i++)
-		if (!watched[i].is_lost && look(&watched[i], now))
+		if (!watched[i].is_lost && look(&watched[i], now)) {
+			watched[i].lost_at = now;
 			__atomic_store_n(&watched[i].is_lost, true, __ATOMIC_RELEASE);
+		}
 }
 
 void watch_report(void)
@@ -156,6 +159,8 @@ void watch_report(void)
 		struct watched *w = &watched[i];
 		if (w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE))
 			continue;
+		if (w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
+			continue; /* its kernel prints its own report now, on the same console */
 		w->is_reported = true;
 		if (channel_lose(w->cluster, w->verdict.why))
 			continue;

@@ -15,9 +15,10 @@
 #include <stdint.h>
 
 enum {
-	WATCH_CORE_MS = 1000,    /* without a beat of a core */
-	WATCH_TIMER_MS = 1000,   /* without a tick of a manager's timer */
-	WATCH_MANAGER_MS = 3000, /* without a pass of a manager's main loop, which loads programs */
+	WATCH_CORE_MS = 3000,    /* without a beat of a core */
+	WATCH_TIMER_MS = 3000,   /* without a tick of a manager's timer */
+	WATCH_WORDS_MS = 500,    /* from last words to our report of them */
+	WATCH_MANAGER_MS = 5000, /* without a pass of a manager's main loop, which loads programs */
 };
 
 enum watch_reason {
