@@ -66,7 +66,7 @@ def report_of_nmi(run: Run) -> None:
     title = "kernel panic: cluster 0 core 0: NMI that no core sent"
     run.wait_for(lambda: "backtrace:" in run.console.partition(title)[2], "the report of the NMI")
     assert "vector 2 " in run.console
-    assert run.console.count("kernel panic") == 1
+    assert run.console.count("kernel panic:") == 1
     assert run.running
 
 
