@@ -13,6 +13,7 @@
 struct net_backend {
 	int (*start)(void);               /* once, before the others; 0 or a negative errno */
 	int (*socket)(struct file **out); /* a new TCP socket */
+	int (*datagram)(struct file **out); /* a new UDP socket; null: it has none */
 	bool (*poll)(void);
 	uint64_t (*deadline)(void);
 	bool (*prepare_sleep)(void);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A UDP socket that can do what needs no packet. musl's getaddrinfo() makes and connects one to learn whether there is
- * IPv4 (AI_ADDRCONFIG), and programs do so to learn their own address. What would send or receive is refused, and said
- * once on the console: musl's resolver fails at its bind() then, at once and not after a timeout.
+ * A UDP socket of a program that has no network or a stack process: it can do what needs no packet. musl's getaddrinfo()
+ * makes and connects one to learn whether there is IPv4 (AI_ADDRCONFIG), and programs do so to learn their own address.
+ * What would send or receive is refused, and said once on the console: musl's resolver fails at its bind() then, at once
+ * and not after a timeout.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +24,7 @@ static int refuse(void)
 	static bool told;
 
 	if (!told)
-		console_log("posix: UDP is not provided: no datagrams, no name server");
+		console_log("posix: no UDP without a network, or with a stack process: no datagrams, no name server");
 	told = true;
 	return -EOPNOTSUPP;
 }

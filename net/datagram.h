@@ -3,5 +3,5 @@
 
 #include <skerry/posix.h>
 
-/* A UDP socket that can send and receive nothing; 0 or a negative errno. */
+/* A UDP socket that can send and receive nothing, of a program without lwIP of its own; 0 or a negative errno. */
 int datagram_create(struct file **out);

@@ -28,7 +28,7 @@ int socket_create(int domain, int type, int protocol, struct file **out)
 	if (domain != AF_INET)
 		return -EAFNOSUPPORT;
 	if (type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
-		return datagram_create(out);
+		return start() || !net->datagram ? datagram_create(out) : net->datagram(out);
 	if (type != SOCK_STREAM)
 		return type == SOCK_DGRAM ? -EPROTONOSUPPORT : -ESOCKTNOSUPPORT;
 	if (protocol && protocol != IPPROTO_TCP)

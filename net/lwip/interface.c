@@ -15,7 +15,7 @@
 #include "headers.h"
 #include "interface.h"
 
-enum { BACKLOG_MAX = 8192, WAKE_BATCH = 32 }; /* BACKLOG_MAX: a power of two */
+enum { BACKLOG_MAX = 8192, CONGESTED = 256, WAKE_BATCH = 32 }; /* BACKLOG_MAX: a power of two */
 
 static struct {
 	struct netif netif;
@@ -168,6 +168,17 @@ void interface_flush(void)
 	if (wake)
 		interface_wake_peer();
 }
+
+void interface_loop(void)
+{
+	struct netif *netif;
+
+	NETIF_FOREACH(netif)
+		if (netif->loop_first)
+			netif_poll(netif);
+}
+
+bool interface_is_congested(void) { return interface.waiting >= CONGESTED; }
 
 bool interface_arm(void)
 {

@@ -61,23 +61,13 @@ static int create(struct file **out)
 	return 0;
 }
 
-/* A connection to oneself goes through any interface, whichever has the address. */
-static void poll_loopback(void)
-{
-	struct netif *netif;
-
-	NETIF_FOREACH(netif)
-		if (netif->loop_first)
-			netif_poll(netif);
-}
-
 static bool poll(void)
 {
 	socket_readiness_changed = false;
 	sys_check_timeouts();
 	interface_receive();
 	stream_flush();
-	poll_loopback();
+	interface_loop();
 	interface_flush();
 	return socket_readiness_changed;
 }
@@ -103,5 +93,5 @@ static bool prepare_sleep(void)
 }
 
 const struct net_backend lwip_backend = {
-	.start = start, .socket = create, .poll = poll, .deadline = deadline, .prepare_sleep = prepare_sleep,
+	.start = start, .socket = create, .datagram = datagram_open, .poll = poll, .deadline = deadline, .prepare_sleep = prepare_sleep,
 };

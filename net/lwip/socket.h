@@ -93,6 +93,9 @@ int socket_getsockname(struct file *file, struct sockaddr *address, socklen_t *l
 int socket_getpeername(struct file *file, struct sockaddr *address, socklen_t *length);
 void socket_drop_queue(struct socket *socket);
 
+/* datagram.c: a new UDP socket; 0 or a negative errno */
+int datagram_open(struct file **out);
+
 /* option.c */
 void socket_options_init(struct socket *socket);
 /* Of a connection that the listener's options become the connection's. */

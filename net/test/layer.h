@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include "../switch/forward.h"
 
-enum { NETWORK_PORTS = 16 };
+enum { NETWORK_PORTS = 18 };
 
 struct network {
 	struct forward forward; /* the switch process's; its counters are there for others to read */

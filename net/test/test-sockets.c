@@ -90,6 +90,8 @@ int main(int argc, char **argv)
 		RUN(stack_dies, 15);
 		return 0;
 	}
+	start(datagram_peer, DATAGRAM_PEER);
+	RUN(datagrams, 17);
 	network_patience(network, 1);
 	together[0] = start(others_while_one_vanishes, 13);
 	RUN(vanish, VANISHING);

@@ -4,7 +4,7 @@
 
 #include "layer.h"
 
-enum { VANISHING = 14 /* the port of vanish() */ };
+enum { VANISHING = 14 /* the port of vanish() */, DATAGRAM_PEER = 16 };
 
 extern struct network *network;
 extern unsigned own_port;
@@ -24,6 +24,11 @@ void slow_reader(void);
 void load(void);
 void six_hundred_first(void);
 void six_hundred_more(void);
+
+/* --- test-sockets-datagrams.c --- */
+
+void datagram_peer(void);
+void datagrams(void);
 
 /* --- test-sockets-ends.c --- */
 

@@ -95,6 +95,25 @@ name = "twice"
 network = true
 """
 NAMES = BUILD / "tests/programs/names.elf"
+RESOLVER = """
+shutdown = "never"
+[machine]
+sockets = 2
+cores = 2
+[[program]]
+elf = "NAMES"
+name = "server"
+cpu = 1
+args = ["--serve"]
+network = true
+[[program]]
+elf = "NAMES"
+name = "client"
+cpu = 3
+args = ["server=10.0.2.151", "island.example=192.0.2.7"]
+network = true
+files = ["resolv.conf:/etc/resolv.conf"]
+"""
 
 
 def make_files(folder: Path) -> None:
@@ -128,3 +147,14 @@ def test_start(tmp_path: Path) -> None:
         assert all(result["failed"] == 0 and result["passed"] == 8 for result in results) and len(results) == 2
         for fault in run.events.of("fault"):
             assert str(fault["app"]).startswith("writes-") and "write" in str(fault["cause"]).lower(), fault
+
+
+@pytest.mark.limit(150)
+def test_name_server(tmp_path: Path) -> None:
+    """a program on one kernel asks a name server on the other, by UDP, as its /etc/resolv.conf says"""
+    (tmp_path / "resolv.conf").write_text("nameserver 10.0.2.151\noptions timeout:60 attempts:10\n")
+    with machine(parse(RESOLVER.replace("NAMES", str(NAMES)), "resolver.toml", tmp_path)) as run:
+        run.wait_for(lambda: run.events.of("exit"), "the client's end")
+        (end,) = run.events.of("exit")
+        assert str(end["app"]).startswith("client@") and end["status"] == 0, run.console
+        assert "ok island.example: 192.0.2.7" in run.console

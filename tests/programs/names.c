@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds names of the deployment: NAME=ADDRESS[,ADDRESS...] each, with and without asking for configured addresses alone.
- * And looks at UDP sockets. Exit status: how much is not as it should be.
+ * And looks at UDP sockets. Exit status: how much is not as it should be. With --serve it is a name server.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -26,25 +26,54 @@ static int find(const char *name, const char *wanted, int flags)
 	return strcmp(found, wanted) != 0;
 }
 
-/* A UDP socket tells its own address, and refuses what would need a packet. */
+/* A UDP socket tells its own address, and reaches itself there. */
 static int look_at_datagrams(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(0x0a000001) }, own = { 0 };
+	struct sockaddr *const name = (struct sockaddr *)(void *)&own;
 	socklen_t size = sizeof(own);
-	const int fd = socket(AF_INET, SOCK_DGRAM, 0);
-	int wrong = fd < 0 || connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) ||
-	            getsockname(fd, (struct sockaddr *)(void *)&own, &size) || !own.sin_addr.s_addr;
+	const int fd = socket(AF_INET, SOCK_DGRAM, 0), other = socket(AF_INET, SOCK_DGRAM, 0);
+	char bytes[8] = "";
+	int wrong = fd < 0 || connect(fd, (struct sockaddr *)(void *)&to, sizeof(to)) || getsockname(fd, name, &size) || !own.sin_addr.s_addr;
 
-	wrong += send(fd, "x", 1, 0) != -1 || errno != EOPNOTSUPP;
-	wrong += bind(fd, (struct sockaddr *)(void *)&own, sizeof(own)) != -1 || errno != EOPNOTSUPP;
+	own.sin_port = htons(5353);
+	wrong += bind(other, name, sizeof(own)) || sendto(fd, "itself", 6, 0, name, sizeof(own)) != 6;
+	wrong += recv(other, bytes, sizeof(bytes), 0) != 6 || strcmp(bytes, "itself") != 0;
+	wrong += recv(other, bytes, sizeof(bytes), MSG_DONTWAIT) != -1 || errno != EAGAIN;
 	printf("%s datagrams, from %s\n", wrong ? "not ok" : "ok", inet_ntoa(own.sin_addr));
 	close(fd);
+	close(other);
 	return wrong;
+}
+
+/* A name server (RFC 1035, 4.1) to which every name is at 192.0.2.7. */
+static int serve(void)
+{
+	enum { FLAGS = 2, ANSWERS = 7, HEADER = 12 };
+	static const unsigned char answer[] = { 0xc0, HEADER, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7 };
+	const struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(53) };
+	const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	unsigned char packet[600];
+
+	if (fd < 0 || bind(fd, (const struct sockaddr *)(const void *)&own, sizeof(own)))
+		return 1;
+	for (;;) {
+		struct sockaddr_in from;
+		socklen_t size = sizeof(from);
+		const ssize_t n = recvfrom(fd, packet, 512, 0, (struct sockaddr *)(void *)&from, &size);
+
+		if (n < HEADER)
+			continue;
+		packet[FLAGS] |= 0x80;
+		packet[ANSWERS] = 1;
+		memcpy(packet + n, answer, sizeof(answer));
+		sendto(fd, packet, (size_t)n + sizeof(answer), 0, (struct sockaddr *)(void *)&from, size);
+	}
 }
 
 int main(int argc, char **argv)
 {
-	int wrong = look_at_datagrams();
+	int wrong = argc > 1 && !strcmp(argv[1], "--serve") ? serve() : look_at_datagrams();
 
 	for (int i = 1; i < argc; i++) {
 		const char *sign = strchr(argv[i], '=');

@@ -16,6 +16,8 @@
 static const char passwd[] = "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
 static const char group[] = "root:x:0:\nnogroup:x:65534:\n";
 static const char hosts[] = "127.0.0.1 localhost\n";
+/* Names that /etc/hosts does not have are not found, at once: musl would ask 127.0.0.1 for ten seconds. */
+static const char resolver[] = "options timeout:0\n# no name server; the deployment can bring another /etc/resolv.conf\n";
 
 bool ramfs_image_holds(const void *address)
 {
@@ -106,6 +108,8 @@ static void add_texts(void)
 	if (is_missing("/etc/hosts"))
 		add_text("/etc/hosts", info->hosts_size ? (const char *)PROCESS_HOSTS_VADDR : hosts,
 		         info->hosts_size ? info->hosts_size : sizeof(hosts) - 1);
+	if (is_missing("/etc/resolv.conf"))
+		add_text("/etc/resolv.conf", resolver, sizeof(resolver) - 1);
 }
 
 void ramfs_image_start(struct ramfs_node *root)

@@ -167,9 +167,9 @@ long sys_shutdown(const long *a)
 }
 
 /* Nothing that read and write could not do. */
-static bool is_plain(const struct msghdr *m, int flags)
+static bool is_plain(const struct file *file, const struct msghdr *m, int flags)
 {
-	return !m->msg_name && !m->msg_controllen && !(flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL));
+	return !file->ops->has_messages && !m->msg_name && !m->msg_controllen && !(flags & ~(MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 long sys_sendmsg(const long *a)
@@ -179,7 +179,7 @@ long sys_sendmsg(const long *a)
 	int flags = (int)a[2];
 	bool dont_wait = flags & MSG_DONTWAIT;
 
-	if (is_plain(m, flags) || !file->ops->sendmsg)
+	if (is_plain(file, m, flags) || !file->ops->sendmsg)
 		return file_writev(file, m->msg_iov, m->msg_iovlen, dont_wait);
 	uint64_t deadline = send_deadline(file);
 	file_hold(file);
@@ -197,13 +197,15 @@ long sys_recvmsg(const long *a)
 	int flags = (int)a[2];
 	bool dont_wait = flags & MSG_DONTWAIT;
 
-	if (is_plain(m, flags) || !file->ops->recvmsg) {
+	if (is_plain(file, m, flags) || !file->ops->recvmsg) {
 		m->msg_flags = 0;
 		return file_readv(file, m->msg_iov, m->msg_iovlen, dont_wait);
 	}
 	uint64_t deadline = receive_deadline(file);
 	file_hold(file);
 	ssize_t n = file->ops->recvmsg(file, m, flags);
+	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll()) /* who polls by receiving sees the network move */
+		n = file->ops->recvmsg(file, m, flags);
 	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
 		n = file->ops->recvmsg(file, m, flags);
 	file_put(file);

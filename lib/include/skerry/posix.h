@@ -31,7 +31,8 @@ struct watch;
 
 /* An absent operation answers -EINVAL (-ENOTSOCK for those of sockets). */
 struct file_operations {
-	const char *name; /* for messages */
+	const char *name; /* for error messages */
+	bool has_messages; /* a socket of datagrams: each read and write is one, whole */
 
 	ssize_t (*read)(struct file *, void *buffer, size_t size); /* 0: end of file */
 	ssize_t (*write)(struct file *, const void *buffer, size_t size); /* may take less than asked */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How lwIP 2.1 is configured: one thread under the POSIX layer's lock, TCP
+ * How lwIP 2.1 is configured: one thread under the POSIX layer's lock, TCP and UDP
  * over IPv4 over one Ethernet port and loopback, raw API. opt.h has the meaning.
  */
 #pragma once
@@ -21,10 +21,10 @@
 
 #define LWIP_IPV4 1
 #define LWIP_IPV6 0
-#define LWIP_UDP 0
+#define LWIP_UDP 1
 #define LWIP_RAW 0
 #define LWIP_ICMP 1
-#define IP_REASSEMBLY 0 /* nobody sends fragments of TCP */
+#define IP_REASSEMBLY 0 /* nobody sends fragments of TCP; a datagram is one frame */
 #define IP_FRAG 0
 #define IP_FORWARD 0
 
@@ -41,9 +41,11 @@
 /* Memory does not corrupt: skerry/port.h. */
 #define CHECKSUM_GEN_IP 0
 #define CHECKSUM_GEN_TCP 0
+#define CHECKSUM_GEN_UDP 0
 #define CHECKSUM_GEN_ICMP 0
 #define CHECKSUM_CHECK_IP 0
 #define CHECKSUM_CHECK_TCP 0
+#define CHECKSUM_CHECK_UDP 0
 #define CHECKSUM_CHECK_ICMP 0
 
 #define TCP_MSS 1460
