@@ -159,7 +159,7 @@ class Machine:
         monkeypatch.setattr(packages, "installed", lambda: set(self.present))
         monkeypatch.setattr(apt, "run_apt", self._apt)
         monkeypatch.setattr(apt, "has_backports", lambda: backports)
-        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://deb.debian.org/debian", "bookworm", None)])
+        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
         monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
         monkeypatch.setattr(apt, "root_prefix", lambda: [])
         monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
@@ -208,7 +208,7 @@ def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     packages.ensure(Output(), frozenset({"qemu"}))
     said = [text for kind, text in machine.done if kind == "say"]
     place = tmp_path / "skerry.sources"
-    archive = "http://deb.debian.org/debian"
+    archive = "http://archive.example/debian"
     assert f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports" in said
     assert seen == [False] and place.exists()
     assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said if "sources" in text))
