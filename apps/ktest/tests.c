@@ -58,12 +58,12 @@ bool clock_counts_instructions(void)
 	unsigned same = 0;
 	for (unsigned i = 0; i < 16; i++) {
 		uint64_t begin = read_tsc();
-		for (volatile unsigned n = 0; n < 5000; n++)
+		for (volatile unsigned n = 0; n < 50000; n++)
 			;
 		took[i] = read_tsc() - begin;
 		least = took[i] < least ? took[i] : least;
 	}
 	for (unsigned i = 0; i < 16; i++)
 		same += took[i] == least;
-	return same >= 8;
+	return same >= 12; /* slices end in the others */
 }
