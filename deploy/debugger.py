@@ -27,6 +27,18 @@ def write_word(human: Human, address: int, word: int) -> None:
         _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
 
 
+def write_word_by_port(human: Human, address: int, word: int) -> None:
+    """The same where QEMU runs on this machine as another user, by a free TCP port of 127.0.0.1.
+
+    Hazard: until this connection is taken, another user of this machine may connect to that port, and would have the
+    debugger's power over the machine. It serves one connection at a time, so this function then fails.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place: tuple[str, int] = probe.getsockname()
+    _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, address, word)
+
+
 def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> None:
     said = human(f"gdbserver {device}").strip()
     try:

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from deploy import debugger, monitor
+from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.kill import DONE, ORDERS, Write, check, loss, order
@@ -21,7 +23,7 @@ from deploy.lockstat import live
 from deploy.output import Json, Output, Quiet, version
 
 PATIENCE = 20.0  # seconds for the others to notice: several times the longest silence that they wait for
-_POLL = 0.02
+_POLL = 0.05
 
 How = Enum("How", {name.replace("-", "_"): name for name in ORDERS}, type=str)  # type: ignore[misc]
 
@@ -35,8 +37,9 @@ class Target:
 def kill(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
     ] = None,
+    connect: RunsUnder = None,
     cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="The cluster that ends.")] = ...,  # type: ignore[assignment]
     how: Annotated[How, typer.Option("--how", help="In which way.")] = How("panic"),
     core: Annotated[
@@ -53,7 +56,7 @@ def kill(
     QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost.
     """
     output = Output(quiet, json)
-    with _local(what) as target:
+    with _of_libvirt(connect, what) if connect else _local(what) as target:
         boot = check(target.events(), cluster, how.value, core)
         order(target.write(cluster), boot, how.value, core)
         ordered = time.monotonic()
@@ -96,6 +99,18 @@ def _local(what: str | None) -> Iterator[Target]:
         return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
 
     yield Target(lambda: list(live.read_events(folder).events), write)
+
+
+@contextmanager
+def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
+    from deploy.domains import deployed, monitor  # whose library is there only where libvirt is
+    from deploy.domains.connection import Connection
+
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.is_active():
+            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster))
 
 
 def _human(folder: Path, line: str) -> str:

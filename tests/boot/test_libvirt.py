@@ -133,6 +133,7 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert "lock clh -> ticket" in user.deploy("--no-wait", "--lock", "ticket", "--replace").stdout
     assert libvirtd.emulator("skerry-life") != emulator
     watch_console(user)
+    kill_cluster(user)
     assert "switched off" in user.skerry("stop", "life").stdout
     stopped = user.state()
     assert (stopped["state"], stopped["lock"]) == ("stopped", "ticket")
@@ -172,6 +173,15 @@ def watch_console(user: User) -> None:
             process.kill()
             process.wait()
         os.close(us)
+
+
+def kill_cluster(user: User) -> None:
+    """Of a domain, through libvirt; the other cluster goes on."""
+    said = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", "--how", "panic").stdout
+    assert "Cluster 1 is lost, the others say after" in " ".join(said.split()), said
+    assert "panicked" in user.skerry("status").stdout
+    again = user.skerry("kill", "life", "--connect", user.daemon.uri, "--cluster", "1", status=1).stderr
+    assert again.startswith("skerry: cluster 1 is lost already"), again
 
 
 def read_until(file: int, wanted: bytes) -> None:

@@ -8,12 +8,14 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from deploy import debugger, kill
 from deploy.boot import lost_reporter
 from deploy.cli import main
+from deploy.domains.monitor import write_word
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.lockstat import live
@@ -80,12 +82,13 @@ class _Stub:
     def human(self, line: str) -> str:
         self.commands.append(line)
         if match := re.match(r"gdbserver unix:([^,]+),", line):
-            self._listen(Path(match[1]))
+            self._listen(socket.socket(socket.AF_UNIX), match[1])
+        elif match := re.match(r"gdbserver tcp:127.0.0.1:(\d+),", line):
+            self._listen(socket.socket(), ("127.0.0.1", int(match[1])))
         return ""
 
-    def _listen(self, path: Path) -> None:
-        server = socket.socket(socket.AF_UNIX)
-        server.bind(str(path))
+    def _listen(self, server: socket.socket, place: str | tuple[str, int]) -> None:
+        server.bind(place)
         server.listen()
         threading.Thread(target=self._serve, args=(server,), daemon=True).start()
 
@@ -99,10 +102,11 @@ class _Stub:
                     connection.sendall(f"+${text}#{sum(text.encode()) & 0xFF:02x}".encode())
 
 
-def test_write() -> None:
+@pytest.mark.parametrize("write", [debugger.write_word, debugger.write_word_by_port], ids=["socket", "port"])
+def test_write(write: Callable[[debugger.Human, int, int], None]) -> None:
     """physical memory, little-endian, and the machine goes on"""
     stub = _Stub({"?": "T05thread:01;"})
-    debugger.write_word(stub.human, 0x7080, 0x0102030405060708)
+    write(stub.human, 0x7080, 0x0102030405060708)
     assert stub.said == ["?", "Qqemu.PhyMemMode:1", "M7080,8:0807060504030201", "D"]
     assert stub.commands[-1] == "gdbserver none"
 
@@ -125,6 +129,13 @@ def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[st
     assert "--cluster" in capsys.readouterr().err
     assert main(["kill", "--cluster", "1", "--how", "fire"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_remote_host() -> None:
+    """a libvirt host that is another machine is refused before anything is written"""
+    host = SimpleNamespace(uri="qemu+ssh://elsewhere/system", is_local=False)
+    with pytest.raises(InputError, match="elsewhere.*on the host itself only"):
+        write_word(SimpleNamespace(host=host), 1, 0x7080, 1)  # type: ignore[arg-type]
 
 
 def test_lost_reporter() -> None:
