@@ -88,6 +88,7 @@ def client_args(load: Load, host: str, port: int, server: str, index: int) -> li
         "value-size": load.value_size,
         "pipeline": load.pipeline,
         **({"think": load.think} if load.think else {}),
+        **({"survive": load.survive} if load.survive else {}),
         "load-first": first,
         "load-count": count,
         "expect": load.records,

@@ -45,6 +45,17 @@ def finite(data: Any) -> Any:
     return [finite(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
+PLOTS = (".png", ".svg", ".pdf")
+
+
+def check_plot(plot: Path | None) -> None:
+    """Before anything is computed."""
+    if plot and not plot.resolve().parent.is_dir():
+        raise InputError(f"--plot {plot}", "no such folder")
+    if plot and plot.suffix not in PLOTS:
+        raise InputError(f"--plot {plot}", f"is none of {', '.join(PLOTS)}")
+
+
 def _check_target(path: Path) -> None:
     """Now, and not after minutes of work."""
     culprit = f"--json {path}"

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deploy import host, stats, ycsb
+from deploy import host, stats, survival, ycsb
+from deploy.deaths import is_started_again
 from deploy.events import BAD_LINE, EventStream, lost_words
 from deploy.expand import Plan
 from deploy.lockstat.snapshot import Core
 from deploy.output import version as skerry_version
 from deploy.qemu import Accel, version
+from topology.clustermap import NEVER
 from topology.draw import to_json
 
 if TYPE_CHECKING:
@@ -76,7 +78,12 @@ def check(plan: Plan, events: EventStream) -> list[str]:
     """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
     assert plan.load
     found = [lost_words(e) for e in events.of("cluster-lost")]
-    found += [f"{e.kind}: {e.get('app', '')} {e}" for e in events.events if e.kind in BAD_EVENTS and e.kind != "cluster-lost"]
+    survives = plan.load.survive > 0
+    found += [
+        f"{e.kind}: {e.get('app', '')} {e}" for e in events.events
+        if e.kind in BAD_EVENTS and e.kind != "cluster-lost" and not (survives and is_started_again(e, plan))
+    ]  # fmt: skip
+    unanswered = {one.client: one.reads + one.updates for one in survival.collect(events)}
     expected = [a for a in plan.cluster_map.applications if a.program == "ycsb"]
     clients = {c.app: c for c in ycsb.collect(events)}
     exits = {e.get("app"): e.get("status") for e in events.of("exit")}
@@ -87,10 +94,11 @@ def check(plan: Plan, events: EventStream) -> list[str]:
             found.append(f"{app.name}: no result")
             continue
         share = int(app.args[app.args.index("--load-count") + 1])
-        found += ycsb.problems(clients[app.name], plan.load, share)
+        found += ycsb.problems(clients[app.name], plan.load, share, unanswered.get(app.name, 0))
     names = {a.name for a in expected}
     found += [f"{name}: a result of a client that was not started" for name in clients if name not in names]
-    found += [f"{app}: ended before its clients" for app in exits if app and app not in names]
+    again = {app.name for app in plan.cluster_map.applications if app.restart != NEVER} if survives else set()
+    found += [f"{app}: ended before its clients" for app in exits if app and app not in names | again]
     return found
 
 

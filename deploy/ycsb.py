@@ -83,14 +83,17 @@ def resident(clients: Iterable[Client]) -> dict[str, int]:
     return found
 
 
-def problems(client: Client, load: Load, first_load: int) -> list[str]:
-    """What is wrong with one client's counts; `first_load` is how many records it had to write."""
+def problems(client: Client, load: Load, first_load: int, unanswered: int = 0) -> list[str]:
+    """What is wrong with one client's counts; `first_load` is how many records it had to write.
+
+    `unanswered`: operations whose answers were lost with the server, by a client that survives that.
+    """
     number, found = client.number, []
     if number("errors"):
         found.append(f"{client.app}: {number('errors'):.0f} operations failed")
     if number("wrong"):
         found.append(f"{client.app}: {number('wrong'):.0f} answers were wrong")
-    if number("operations") != load.operations:
+    if number("operations") + unanswered != load.operations:
         found.append(f"{client.app}: did {number('operations'):.0f} of {load.operations} operations")
     parts = number("reads") + number("updates")
     if parts < number("operations") or (load.workload != "f" and parts != number("operations")):

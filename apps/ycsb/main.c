@@ -34,13 +34,13 @@ int main(int argc, char **argv)
 	if (options.load && !client.lost)
 		phase_load(&client, &measurement);
 	status |= platform_barrier(&options, BARRIER_LOADED);
-	if (!client.lost)
+	if (!client.lost && (!options.survive || client_survive(&client)))
 		phase_run(&client, &measurement);
 	status |= platform_barrier(&options, BARRIER_DONE);
 	phase_expect(&client);
 	phase_memory(&client);
 	status |= report(&client, &measurement);
-	if (measurement.operations != options.operations || client.errors || client.wrong)
+	if (measurement.operations + measurement.gaps.reads + measurement.gaps.updates != options.operations || client.errors || client.wrong)
 		status = 1;
 	client_close(&client);
 	return status ? 1 : 0;

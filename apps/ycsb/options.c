@@ -21,7 +21,7 @@ enum option_id {
 	OPTION_HOST = 256, OPTION_PORT, OPTION_NAME, OPTION_WRITER, OPTION_WORKLOAD, OPTION_DISTRIBUTION,
 	OPTION_RECORDS, OPTION_OPERATIONS, OPTION_FIELDS, OPTION_FIELD_LENGTH, OPTION_VALUE_SIZE, OPTION_SEED,
 	OPTION_PIPELINE, OPTION_THINK, OPTION_LOAD, OPTION_LOAD_FIRST, OPTION_LOAD_COUNT, OPTION_LOAD_PIPELINE, OPTION_EXPECT,
-	OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT, OPTION_HELP,
+	OPTION_AWAIT, OPTION_RENDEZVOUS, OPTION_PARTIES, OPTION_ALONE, OPTION_CONNECT_TIMEOUT, OPTION_SURVIVE, OPTION_HELP,
 };
 
 static const struct {
@@ -54,6 +54,7 @@ static const struct {
 	{ "parties", OPTION_PARTIES, "N", "how many meet at --rendezvous" },
 	{ "alone", OPTION_ALONE, NULL, "wait for no other client" },
 	{ "connect-timeout", OPTION_CONNECT_TIMEOUT, "S", "try to connect for so many seconds (30)" },
+	{ "survive", OPTION_SURVIVE, "S", "when the server is lost during the run, try for so many seconds to reach it again (0)" },
 	{ "help", OPTION_HELP, NULL, "this text" },
 };
 enum { OPTIONS = sizeof(table) / sizeof(table[0]) };
@@ -152,6 +153,7 @@ static void set(struct options *o, enum option_id id, const char *name, const ch
 	case OPTION_PARTIES: o->parties = number(name, text, 1, 4096); break;
 	case OPTION_ALONE: o->alone = true; break;
 	case OPTION_CONNECT_TIMEOUT: o->connect_timeout = number(name, text, 0, 3600); break;
+	case OPTION_SURVIVE: o->survive = number(name, text, 0, 3600); break;
 	case OPTION_HELP: help();
 	}
 }

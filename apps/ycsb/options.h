@@ -46,6 +46,7 @@ struct options {
 	unsigned parties;
 	unsigned connect_timeout; /* seconds */
 	unsigned think;           /* microseconds, the mean pause before an operation */
+	unsigned survive;         /* seconds to reach a server again that was lost; 0: its loss ends the run */
 	bool load;
 	bool alone;
 	bool have_expect;

@@ -9,6 +9,7 @@
 
 #include "generator.h"
 #include "record.h"
+#include "report.h"
 
 /* What the operations of a run are drawn from. */
 struct source {
@@ -121,6 +122,42 @@ static void record_latency(struct measurement *m, const struct operation *op)
 	m->updates += !!(op->parts & OPERATION_UPDATE);
 }
 
+static void end_gap(const struct client *c, struct measurement *m, uint64_t now)
+{
+	const uint64_t ns = now - m->gaps.since_ns;
+
+	if (ns > m->gaps.longest_ns)
+		m->gaps.longest_ns = ns;
+	report_gap(c, m, now);
+	m->gaps.since_ns = 0;
+}
+
+/* Of a run that survives the loss of its server. */
+static void record_answer(const struct client *c, struct measurement *m)
+{
+	m->answered_ns = now_ns(CLOCK_MONOTONIC);
+	timeline_add(&m->timeline, m->answered_ns);
+	if (m->gaps.since_ns)
+		end_gap(c, m, m->answered_ns);
+}
+
+/* The server is lost, and with it the answers to `sent` - `done` operations of the ring. Whether it was reached again. */
+static bool go_on(struct client *c, struct measurement *m, const struct source *s, const struct operation *ring, uint64_t done,
+		  uint64_t sent)
+{
+	if (!c->life.survives)
+		return false;
+	if (!m->gaps.since_ns) {
+		m->gaps.since_ns = m->answered_ns;
+		m->gaps.count++;
+	}
+	for (; done < sent; done++) {
+		m->gaps.reads += !(ring[done % MAX_PIPELINE].parts & OPERATION_UPDATE);
+		m->gaps.updates += !!(ring[done % MAX_PIPELINE].parts & OPERATION_UPDATE);
+	}
+	return client_return(c, stamp_make(c->options->writer, s->sequence + 1));
+}
+
 void phase_run(struct client *c, struct measurement *m)
 {
 	static struct operation ring[MAX_PIPELINE];
@@ -129,7 +166,8 @@ void phase_run(struct client *c, struct measurement *m)
 	uint64_t sent = 0, done = 0;
 
 	source_init(&source, o);
-	m->start_ns = now_ns(CLOCK_MONOTONIC);
+	m->start_ns = m->answered_ns = now_ns(CLOCK_MONOTONIC);
+	timeline_init(&m->timeline, m->start_ns);
 	while (done < o->operations && !c->lost) {
 		for (; sent < o->operations && sent - done < o->pipeline; sent++) {
 			struct operation *op = &ring[sent % MAX_PIPELINE];
@@ -139,17 +177,25 @@ void phase_run(struct client *c, struct measurement *m)
 			if (!client_send(c, op))
 				break;
 		}
-		for (; done < sent && client_finish(c, &ring[done % MAX_PIPELINE]); done++)
+		for (; done < sent && client_finish(c, &ring[done % MAX_PIPELINE]); done++) {
 			record_latency(m, &ring[done % MAX_PIPELINE]);
+			if (c->life.survives)
+				record_answer(c, m);
+		}
+		if (c->lost && go_on(c, m, &source, ring, done, sent))
+			done = sent;
 	}
 	m->end_ns = now_ns(CLOCK_MONOTONIC);
+	if (m->gaps.since_ns)
+		end_gap(c, m, m->end_ns);
+	c->life.survives = false;
 }
 
 void phase_expect(struct client *c)
 {
 	uint64_t keys;
 
-	if (!c->options->have_expect || !client_count_keys(c, &keys) || keys == c->options->expect)
+	if (!c->options->have_expect || c->life.number || !client_count_keys(c, &keys) || keys == c->options->expect)
 		return;
 	c->wrong++;
 	fprintf(stderr, "ycsb: %s: the server holds %llu keys, not %llu\n", c->options->name, (unsigned long long)keys,

@@ -6,11 +6,20 @@
 
 #include "options.h"
 #include "redis.h"
+#include "timeline.h"
 
 struct hdr_histogram;
 
 /* The histogram counts latencies in ticks: at 2 significant digits fine enough for a core that answers in 5 us. */
 enum { TICK_NS = 100, HISTOGRAM_DIGITS = 2 };
+
+/* While the server was lost; see life.h. A gap lasts from the last answer before the loss to the first one after it. */
+struct gaps {
+	unsigned count;
+	uint64_t longest_ns;
+	uint64_t reads, updates; /* unanswered: an update may have been carried out or not */
+	uint64_t since_ns;       /* of the gap that has not ended; 0: there is none */
+};
 
 struct measurement {
 	struct hdr_histogram *latency; /* ticks */
@@ -23,6 +32,9 @@ struct measurement {
 	uint64_t max_ns;
 	uint64_t load_records;
 	uint64_t load_ns;
+	uint64_t answered_ns; /* the last answer */
+	struct gaps gaps;
+	struct timeline timeline; /* of a run that survives the loss of its server */
 };
 
 bool measurement_init(struct measurement *m);

@@ -12,7 +12,7 @@
 
 #include "record.h"
 
-enum { COMPLAINTS = 5, RETRY_NS = 10000000 };
+enum { COMPLAINTS = 5, RETRY_NS = 10000000, TRY_S = 5 };
 
 /* A request's bytes beside its values: the command with the key; what goes around one value. */
 enum { HEAD_BYTES = 96, FIELD_BYTES = 64 };
@@ -23,10 +23,10 @@ static size_t field_head_lengths[MAX_FIELDS];
 
 static bool lose(struct client *c, const char *why)
 {
-	if (!c->lost)
+	if (!c->lost && !c->life.survives)
 		fprintf(stderr, "ycsb: %s: %s:%u: %s\n", c->options->name, c->options->host, c->options->port, why);
 	c->lost = true;
-	c->errors++;
+	c->errors += !c->life.survives;
 	return false;
 }
 
@@ -43,23 +43,35 @@ static void wrong(struct client *c, uint64_t record, const char *what, const cha
 	complain(c, record, what, detail);
 }
 
+bool client_connect(struct client *c, unsigned seconds)
+{
+	if (c->context)
+		redisFree(c->context);
+	c->context = redisConnectWithTimeout(c->options->host, (int)c->options->port, (struct timeval){ .tv_sec = seconds });
+	if (!c->context || c->context->err)
+		return false;
+	answer_attach(&c->answer, c->context);
+	return true;
+}
+
 static bool connect_until(struct client *c, time_t patience_s)
 {
-	const struct timeval one_try = { .tv_sec = 5 };
 	const time_t deadline = time(NULL) + patience_s;
 
-	for (;;) {
-		c->context = redisConnectWithTimeout(c->options->host, (int)c->options->port, one_try);
-		if (c->context && !c->context->err) {
-			answer_attach(&c->answer, c->context);
-			return true;
-		}
+	while (!client_connect(c, TRY_S)) {
 		if (!c->context || time(NULL) >= deadline)
 			return lose(c, c->context ? c->context->errstr : "no memory");
-		redisFree(c->context);
-		c->context = NULL;
 		nanosleep(&(struct timespec){ .tv_nsec = RETRY_NS }, NULL);
 	}
+	return true;
+}
+
+void client_forget(struct client *c)
+{
+	const size_t stamps = c->options->records * c->options->fields;
+
+	for (size_t i = 0; i < stamps; i++)
+		c->seen[i] = STAMP_UNSEEN;
 }
 
 bool client_open(struct client *c, const struct options *o)
@@ -74,8 +86,7 @@ bool client_open(struct client *c, const struct options *o)
 	c->seen = malloc(stamps * sizeof(c->seen[0]));
 	if (!c->request || !c->seen)
 		return lose(c, "not enough memory for --records, --fields and --field-length");
-	for (size_t i = 0; i < stamps; i++)
-		c->seen[i] = STAMP_UNSEEN;
+	client_forget(c);
 	return connect_until(c, (time_t)o->connect_timeout);
 }
 
@@ -183,13 +194,15 @@ static void check_value(struct client *c, uint64_t record, unsigned field, const
 	char name[FIELD_NAME_SIZE];
 	uint64_t stamp;
 	bool genuine = text && record_check(text, length, c->options->field_length, record, field, &stamp);
+	bool buried = genuine && life_is_over(&c->life, stamp);
 
-	if (genuine && stamp_may_follow(stamp, *seen)) {
+	if (genuine && !buried && stamp_may_follow(stamp, *seen)) {
 		*seen = stamp;
 		return;
 	}
 	snprintf(name, sizeof(name), "field%u", field);
-	wrong(c, record, genuine ? "an outdated value in " : "a value that nobody wrote in ", name);
+	wrong(c, record, buried ? "a value of the server's former life in " : genuine ? "an outdated value in " :
+	      "a value that nobody wrote in ", name);
 }
 
 static bool is_whole(const struct client *c)
@@ -197,13 +210,26 @@ static bool is_whole(const struct client *c)
 	return c->answer.kind == ANSWER_ARRAY && c->answer.number == 2 * (int64_t)c->options->fields;
 }
 
+/* What a server that was started again may answer: it has what was written since, which may be a part of a record. */
+static bool is_part(const struct client *c)
+{
+	const int64_t n = c->answer.number;
+
+	return c->life.number && c->answer.kind == ANSWER_ARRAY && n >= 0 && n % 2 == 0 && n < 2 * (int64_t)c->options->fields;
+}
+
+struct client *client_of(struct answer *answer)
+{
+	return (struct client *)((char *)answer - offsetof(struct client, answer));
+}
+
 /* A record arrives: field names and values by turns. Its first error ends the look at it. */
 static void check_element(struct answer *answer, size_t index, const char *text, size_t length)
 {
-	struct client *c = (struct client *)((char *)answer - offsetof(struct client, answer));
+	struct client *c = client_of(answer);
 	struct reading *r = &c->reading;
 
-	if (!is_whole(c) || r->field == MAX_FIELDS)
+	if (!(is_whole(c) || is_part(c)) || r->field == MAX_FIELDS)
 		return;
 	if (index % 2) {
 		check_value(c, r->record, r->field, text, length);
@@ -222,15 +248,22 @@ static void finish_read(struct client *c, uint64_t record)
 {
 	c->reading = (struct reading){ .record = record };
 	c->answer.element = check_element;
-	if (next_answer(c, record) && !is_whole(c))
-		wrong(c, record, "is missing or has not all its fields", "");
+	if (next_answer(c, record) && !is_whole(c)) {
+		if (is_part(c))
+			c->life.forgotten++;
+		else
+			wrong(c, record, "is missing or has not all its fields", "");
+	}
 	c->answer.element = NULL;
 }
 
-/* HSET answers how many fields are new: none of an update's, any number of an insert's. */
+/*
+ * HSET answers how many fields are new: any number of an insert's, and none of
+ * an update's, but where the server has lost the record.
+ */
 static void finish_write(struct client *c, const struct operation *op)
 {
-	const int64_t most = op->parts & OPERATION_INSERT ? c->options->fields : 0;
+	const int64_t most = op->parts & OPERATION_INSERT ? c->options->fields : c->life.number ? 1 : 0;
 
 	if (!next_answer(c, op->record))
 		return;
@@ -276,7 +309,7 @@ static uint64_t info_number(const char *text, size_t length, const char *key)
 
 static void take_memory(struct answer *answer, const char *text, size_t length)
 {
-	struct client *c = (struct client *)((char *)answer - offsetof(struct client, answer));
+	struct client *c = client_of(answer);
 
 	c->memory.used = info_number(text, length, "\nused_memory:");
 	c->memory.resident = info_number(text, length, "\nused_memory_rss:");

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "answer.h"
+#include "life.h"
 #include "options.h"
 
 struct redisContext;
@@ -48,6 +49,7 @@ struct client {
 	struct answer answer;
 	struct reading reading;
 	struct server_memory memory;
+	struct life life;
 	uint64_t errors; /* refusals by the server, and the loss of the connection */
 	uint64_t wrong;  /* answers that are not what was written */
 	bool lost;       /* the connection; every later call does nothing */
@@ -60,3 +62,9 @@ bool client_finish(struct client *c, const struct operation *op);
 bool client_count_keys(struct client *c, uint64_t *keys);
 bool client_ask_memory(struct client *c); /* into c->memory */
 void client_close(struct client *c);
+
+/* For life.c. One try of so many seconds, in place of the connection that there was: whether there is one now. */
+bool client_connect(struct client *c, unsigned seconds);
+/* Any value may be read next, of any record. */
+void client_forget(struct client *c);
+struct client *client_of(struct answer *answer);

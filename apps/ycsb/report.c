@@ -66,6 +66,54 @@ static int report_histogram(const struct client *c, const struct hdr_histogram *
 	return status;
 }
 
+int report_gap(const struct client *c, const struct measurement *m, uint64_t end_ns)
+{
+	struct line line = { 0 };
+
+	add(&line, "{\"event\":\"gap\",\"client\":\"%s\",\"server\":\"%s:%u\",\"start_ns\":%llu,\"end_ns\":%llu,\"lives\":%u}",
+	    c->options->name, c->options->host, c->options->port, (unsigned long long)m->gaps.since_ns,
+	    (unsigned long long)end_ns, c->life.number + 1);
+	return send(&line);
+}
+
+static int report_timeline(const struct client *c, const struct timeline *t, unsigned *parts)
+{
+	struct line line = { 0 };
+	int status = 0;
+
+	*parts = 0;
+	for (unsigned i = 0; i < t->used; i++) {
+		if (line.length == 0)
+			add(&line, "{\"event\":\"timeline\",\"client\":\"%s\",\"part\":%u,\"counts\":[%u", c->options->name, ++*parts,
+			    t->count[i]);
+		else
+			add(&line, ",%u", t->count[i]);
+		if (line.length + PAIR_BYTES > RESULT_BYTES || i + 1 == t->used) {
+			add(&line, "]}");
+			status |= send(&line);
+			line.length = 0;
+		}
+	}
+	return status;
+}
+
+/* Of a run that was to survive the loss of its server. */
+static int report_survival(const struct client *c, const struct measurement *m)
+{
+	const struct gaps *g = &m->gaps;
+	struct line line = { 0 };
+	unsigned parts;
+	int status = report_timeline(c, &m->timeline, &parts);
+
+	add(&line, "{\"event\":\"survival\",\"client\":\"%s\",\"gaps\":%u,\"longest_ns\":%llu,\"reads\":%llu,\"updates\":%llu,",
+	    c->options->name, g->count, (unsigned long long)g->longest_ns, (unsigned long long)g->reads,
+	    (unsigned long long)g->updates);
+	add(&line, "\"lives\":%u,\"forgotten\":%llu,\"start_ns\":%llu,\"slot_ns\":%llu,\"timeline_parts\":%u}", c->life.number + 1,
+	    (unsigned long long)c->life.forgotten, (unsigned long long)m->timeline.start_ns,
+	    (unsigned long long)m->timeline.slot_ns, parts);
+	return status | send(&line);
+}
+
 int report(const struct client *c, const struct measurement *m)
 {
 	const struct options *o = c->options;
@@ -76,6 +124,9 @@ int report(const struct client *c, const struct measurement *m)
 	struct line line = { 0 };
 	unsigned parts;
 	int status = report_histogram(c, m->latency, &parts);
+
+	if (o->survive)
+		status |= report_survival(c, m);
 
 	add(&line, "{\"event\":\"ycsb\",\"client\":\"%s\",\"server\":\"%s:%u\",\"workload\":\"%s\",\"distribution\":\"%s\",",
 	    o->name, o->host, o->port, o->workload->name,

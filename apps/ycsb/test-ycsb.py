@@ -7,6 +7,8 @@ Usage: test-ycsb.py YCSB REDIS-SERVER
 from __future__ import annotations
 
 import json
+import re
+import signal
 import socket
 import subprocess
 import sys
@@ -34,31 +36,48 @@ def redis(port: int, *words: str) -> bytes:
         return s.recv(65536)
 
 
-class Client(unittest.TestCase):
-    server: subprocess.Popen[bytes]
-    port: int
-    directory: tempfile.TemporaryDirectory[str]
+class Server:
+    """A Redis, which can be ended and started again at its port."""
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.port = free_port()
-        cls.directory = tempfile.TemporaryDirectory()
-        cls.server = subprocess.Popen(
-            ["redis-server", "--port", str(cls.port), "--bind", "127.0.0.1", "--save", "", "--dir", cls.directory.name],
+    def __init__(self) -> None:
+        self.port = free_port()
+        self.directory = tempfile.TemporaryDirectory()
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory.name],
             executable=REDIS, stdout=subprocess.DEVNULL)
         for _ in range(500):
             try:
-                if redis(cls.port, "PING") == b"+PONG\r\n":
+                if redis(self.port, "PING") == b"+PONG\r\n":
                     return
             except OSError:
                 time.sleep(0.02)
         raise AssertionError("redis-server does not answer")
 
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        self.directory.cleanup()
+
+
+class Client(unittest.TestCase):
+    server: Server
+    port: int
+    directory: tempfile.TemporaryDirectory[str]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server()
+        cls.port, cls.directory = cls.server.port, cls.server.directory
+
     @classmethod
     def tearDownClass(cls) -> None:
-        cls.server.terminate()
-        cls.server.wait(10)
-        cls.directory.cleanup()
+        cls.server.close()
 
     def setUp(self) -> None:
         redis(self.port, "FLUSHALL")
@@ -72,7 +91,9 @@ class Client(unittest.TestCase):
         out, _ = process.communicate(timeout=60)
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertTrue(all(len(line) <= 900 for line in out.splitlines()))
-        *parts, result = lines
+        *rest, result = lines
+        self.others = {kind: [line for line in rest if line["event"] == kind] for kind in ("gap", "survival", "timeline")}
+        parts = [line for line in rest if line["event"] == "histogram"]
         self.assertEqual(len(parts), result["histogram_parts"])
         pairs = [x for part in parts for x in part["pairs"]]
         return process.returncode, result, [v for v, n in zip(pairs[::2], pairs[1::2]) for _ in range(int(n))]
@@ -159,15 +180,116 @@ class Client(unittest.TestCase):
         self.assertGreater(result["operations"], 0)
 
     def test_lost_update(self) -> None:
-        """A server that goes back to an older state under a running client."""
+        """A server that goes back to an older state under a running client, whether that survives its loss or not."""
+        for arguments in ([], ["--survive", "5"]):
+            with self.subTest(arguments):
+                self.setUp()
+                self.lost_update(*arguments)
+
+    def lost_update(self, *arguments: str) -> None:
         self.run_one("--load", "--records", "1", "--operations", "0")
         old = [redis(self.port, "HGET", self.key(), f"field{i}").split(b"\r\n")[1].decode() for i in range(10)]
-        client = self.start("--workload", "a", "--records", "1", "--operations", "100000")
+        client = self.start("--workload", "a", "--records", "1", "--operations", "100000", *arguments)
         time.sleep(0.3)  # many updates later
         redis(self.port, "HSET", self.key(), *(word for i in range(10) for word in (f"field{i}", old[i])))
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"]), (1, 0))
         self.assertGreater(result["wrong"], 0)
+
+    def survivor(self, *arguments: str) -> subprocess.Popen[str]:
+        """Under way for long enough that the server can be disturbed; it has answered already."""
+        client = self.start("--workload", "a", "--writer", "7", "--survive", "20", "--think", "300", "--operations", "6000", *arguments)
+        while not self.calls("hgetall"):
+            self.assertIsNone(client.poll())
+            time.sleep(0.02)
+        return client
+
+    def calls(self, command: str) -> int:
+        """How often the server carried it out since load()."""
+        found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", redis(self.port, "INFO", "commandstats").decode())
+        return int(found[1]) if found else 0
+
+    def survived(self, client: subprocess.Popen[str], lives: int) -> dict[str, Any]:
+        """All operations are accounted for, and the gap was seen. What it tells of it."""
+        status, result, _ = self.finish(client)
+        self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
+        (told,) = self.others["survival"]
+        self.assertEqual(result["operations"] + told["reads"] + told["updates"], 6000)
+        self.assertEqual((told["gaps"], told["lives"], len(self.others["gap"])), (1, lives, 1))
+        (gap,) = self.others["gap"]
+        self.assertEqual(told["longest_ns"], gap["end_ns"] - gap["start_ns"])
+        self.assertEqual(len(self.others["timeline"]), told["timeline_parts"])
+        counts = [count for part in self.others["timeline"] for count in part["counts"]]
+        self.assertEqual(sum(counts), result["operations"])
+        inside = counts[(gap["start_ns"] - told["start_ns"]) // told["slot_ns"] + 1 : (gap["end_ns"] - told["start_ns"]) // told["slot_ns"]]
+        self.assertEqual(sum(inside), 0, "answers within the gap")
+        return told
+
+    def load(self) -> None:
+        self.assertEqual(self.run_one("--load", "--operations", "0")[0], 0)
+        redis(self.port, "CONFIG", "RESETSTAT")
+
+    def test_survives_a_lost_connection(self) -> None:
+        self.load()
+        client = self.survivor()
+        redis(self.port, "CLIENT", "KILL", "TYPE", "normal")
+        self.assertEqual(self.survived(client, 1)["forgotten"], 0)
+
+    def test_survives_a_silent_server(self) -> None:
+        """It has the old connection closed, so that what waits there is not carried out after what comes over the new one."""
+        self.load()
+        client = self.survivor()
+        self.assertEqual(self.calls("client|kill"), 0)
+        self.server.process.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        self.server.process.send_signal(signal.SIGCONT)
+        self.assertGreater(self.survived(client, 1)["longest_ns"], 1e9)
+        self.assertGreater(self.calls("client|kill"), 0)
+
+    def test_survives_a_restart(self) -> None:
+        self.load()
+        client = self.survivor()
+        self.server.kill()
+        time.sleep(0.3)
+        self.server.start()
+        self.assertGreater(self.survived(client, 2)["forgotten"], 0, "an empty server has lost the records")
+
+    def test_survives_a_restart_with_the_records(self) -> None:
+        """Somebody has loaded them again, before this client returns: they are older than what it saw, and right."""
+        self.load()
+        client = self.survivor()
+        client.send_signal(signal.SIGSTOP)
+        self.server.kill()
+        self.server.start()
+        self.load()
+        client.send_signal(signal.SIGCONT)
+        self.assertEqual(self.survived(client, 2)["forgotten"], 0)
+
+    def test_former_life(self) -> None:
+        """What was written before the server started again may not come back."""
+        self.load()
+        client = self.survivor("--records", "1")
+        names = [f"field{i}" for i in range(10)]
+        values: list[str] = []
+        while not any(value.startswith("007") for value in values):  # of this writer
+            values = [redis(self.port, "HGET", self.key(), name).split(b"\r\n")[1].decode() for name in names]
+        client.send_signal(signal.SIGSTOP)  # else it may have written newer ones before these
+        self.server.kill()
+        self.server.start()
+        redis(self.port, "HSET", self.key(), *(word for pair in zip(names, values) for word in pair))
+        client.send_signal(signal.SIGCONT)
+        status, result, _ = self.finish(client)
+        self.assertEqual((status, result["errors"]), (1, 0))
+        self.assertGreater(result["wrong"], 0)
+
+    def test_gone_for_good(self) -> None:
+        self.load()
+        client = self.survivor("--survive", "1")
+        self.server.kill()
+        status, result, _ = self.finish(client)
+        self.server.start()
+        self.assertEqual((status, result["errors"], result["wrong"]), (1, 1, 0))
+        self.assertEqual(len(self.others["gap"]), 1)
 
     def test_usage(self) -> None:
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],

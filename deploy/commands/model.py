@@ -8,7 +8,7 @@ import typer
 
 from deploy import model_results, model_tables
 from deploy.commands.model_simulate import simulate
-from deploy.output import Json, Output, Quiet
+from deploy.output import Json, Output, Quiet, check_plot
 from topology.errors import InputError
 from topology.model import fit as fitting
 from topology.model import measured, published, ranges
@@ -48,12 +48,6 @@ Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, 
 MaxCores = Annotated[
     int | None, typer.Option("--max-cores", metavar="N", min=1, help="Only points of so many cores: one socket's.")
 ]
-
-
-def check_plot(plot: Path | None) -> None:
-    """Before anything is computed."""
-    if plot and not plot.resolve().parent.is_dir():
-        raise InputError(f"--plot {plot}", "no such folder")
 
 
 @model.command("predict")

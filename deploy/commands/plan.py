@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from deploy import model_results, model_tables
-from deploy.commands.model import Lock, Transfer, check_plot
+from deploy.commands.model import Lock, Transfer
 from deploy.commands.model_simulate import Attempts
 from deploy.commands.topology import From, Smt
 from deploy.options import Cores, Sockets
-from deploy.output import Json, Output, Quiet
+from deploy.output import Json, Output, Quiet, check_plot
 from topology.errors import InputError
 from topology.limits import MAX_CPUS
 from topology.machine import Machine, Shape, emulated

@@ -6,11 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from deploy import kvm, options, process, qemu
+from deploy import kvm, options, process, qemu, survival
 from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
@@ -21,12 +22,13 @@ from deploy.expand import Plan
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import ModelledMachine, chosen
 from deploy.modules import module_path
-from deploy.output import Json, Output, Quiet, version
+from deploy.output import Json, Output, Quiet, check_plot, version
 from deploy.patience import FOREVER, Patience
 from deploy.render import layout_table
 from deploy.results import Result, evaluate, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from topology.errors import InputError
 
 MODELLED_SILENCE = 1200.0  # seconds in which something must happen on a modelled machine
 
@@ -44,6 +46,7 @@ def run(
     medium: options.Boot = "iso",
     uefi: options.Uefi = False,
     timeout: options.Timeout = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw answers over time, with [ycsb] survive: .png, .svg or .pdf.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -60,14 +63,13 @@ def run(
     })
     output = Output(quiet, json)
     options.check_boot(medium)
+    _check_plot(plot, what)
     kvm.check_choice(accel, icount)
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.of_map(what.cluster_map, what.own) | (needs.MODELLED if modelled else needs.NOTHING))
     mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, len(what.machine.cores), icount=icount)
-    output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
-    if modelled:
-        output.line("What comes from outside is not modelled: a client on the host meets a machine with a clock of its own.")
+    _say_mode(output, mode, modelled)
     port = _free_port() if gdb else None
     narrate = _Narrator(output, what)
     how = Options(
@@ -94,6 +96,7 @@ def run(
         if measured:
             output.table(layout_table(measured))
             failures += measured.problems[:1]
+        survivors = _survivors(running, output, plot)
         output.results({
             "skerry": version(),
             "command": "run",
@@ -102,6 +105,7 @@ def run(
             "instances": [{"app": f.application, "address": f.address} for f in running.forwards],
             "events": [event.data for event in running.events.events],
             **({"results": [measured.to_json()]} if measured else {}),
+            **({"survival": [one.to_json() for one in survivors]} if survivors else {}),
             "failures": failures,
         })
         if failures:
@@ -113,6 +117,29 @@ def _booted(what: Plan, how: Options, modelled: ModelledMachine | None) -> Itera
     with modelled_run.clocks(modelled, False, what) as marks:
         with boot(what, replace(how, extra=marks.arguments if marks else ())) as running:
             yield running
+
+
+def _say_mode(output: Output, mode: qemu.Accel, modelled: ModelledMachine | None) -> None:
+    output.line(f"Emulator: {mode.description}" if mode.emulated else "Runs under KVM.")
+    if modelled:
+        output.line("What comes from outside is not modelled: a client on the host meets a machine with a clock of its own.")
+
+
+def _check_plot(plot: Path | None, what: Plan) -> None:
+    check_plot(plot)
+    if plot and not (what.load and what.load.survive):
+        raise InputError(f"--plot {plot}", "shows how clients survive the loss of their server; the deployment has no [ycsb] survive")
+
+
+def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival.Survivor]:
+    """Clients that were to survive the loss of their server: what they tell, shown."""
+    found = survival.collect(machine.events)
+    for text in survival.lines(found):
+        output.line(text)
+    if plot and found:
+        survival.plot(found, plot)
+        output.step(f"Plot: {plot}")
+    return found
 
 
 def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:

@@ -85,6 +85,11 @@ class Load:
     value_size: int = key(1000, Whole(240, 64 << 20, 10), doc="Bytes of a record, in ten fields.")
     pipeline: int = key(1, Whole(1, 1024), doc="Requests that a client has on the way at once.")
     heap: int = key(32 * MIB, keys.SIZE, doc="Memory that each client reserves.")
+    survive: int = key(
+        0, Whole(0, 3600),
+        doc="Seconds for which a client that has lost its Redis tries to reach it again. Operations without an answer are "
+        "counted, not failed, and a Redis that was started again may have lost its records. 0: a loss ends the run.",
+    )  # fmt: skip
     think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from deploy.modules import REGIMES
+from deploy.output import check_plot
 from deploy.paths import BUILD
-from topology.errors import InputError
 
 RESULTS = BUILD / "results"
 
@@ -21,8 +21,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw 
 
 def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:
     """Where results and plot go: the plot beside the results, both in build/results by default."""
-    if plot and not plot.resolve().parent.is_dir():
-        raise InputError(f"--plot {plot}", "no such folder")
+    check_plot(plot)
     RESULTS.mkdir(parents=True, exist_ok=True)
     base = RESULTS / f"bench-{kind}-{time.strftime('%Y%m%d-%H%M%S')}"
     beside = Path(json).with_suffix(".png") if json not in (None, "-") and Path(json).suffix != ".png" else base.with_suffix(".png")
