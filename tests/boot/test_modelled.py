@@ -115,6 +115,21 @@ def test_parking(lock: str, cores: int) -> None:
     assert sum(core["instructions"] for core in parked.per_core) < sum(core["instructions"] for core in spinning.per_core)
 
 
+@needs_new
+@pytest.mark.limit(300)
+def test_counter() -> None:
+    """modelled machine: the guest's time-stamp counter is the same whether QEMU's answer is set, as it is here, or its read trapped"""
+    target = scale_machine(Request("clh", [4], [500.0], 512, modelled=XEON), "instructions")
+    found = []
+    for options, way in (({}, "set"), ({"counter": "trap"}, "trapped")):
+        with run.marks(XEON, target, options=options) as marks, machine(target, accel=run.mode(XEON), extra=marks.arguments) as booted:
+            booted.wait_done()
+            lines = [json.loads(line) for line in marks.file.read_text().splitlines()]
+        assert [line.pop("counter") for line in lines] == [way, way]
+        found.append(lines)
+    assert found[0] == found[1]
+
+
 SLEEPS, SLEEP_US = 4, 3000
 
 

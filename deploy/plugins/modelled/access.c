@@ -114,6 +114,15 @@ void line_lost(unsigned i, uint64_t line, uint64_t when)
 		}
 }
 
+/* Whether the access costs nothing: most do. It is made then. */
+static inline bool repeats(unsigned i, uint64_t line, bool store, uint64_t now)
+{
+	if (!memory_repeats(&memory, i, line, store, now))
+		return false;
+	look_at(&looks[i], line, now);
+	return true;
+}
+
 static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum access access, bool kernel)
 {
 	struct runner *runner = &agenda.core[i];
@@ -122,9 +131,10 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 		begin -= half[i];
 		half[i] = 0;
 	}
-	look_at(&looks[i], physical >> 6, now);
-	if (access == ATOMIC || !memory_repeats(&memory, i, physical >> 6, access == STORE, now))
+	if (access == ATOMIC || !repeats(i, physical >> 6, access == STORE, now)) {
+		look_at(&looks[i], physical >> 6, now);
 		end = memory_access(&memory, i, physical >> 6, access, begin);
+	}
 	if (!kernel)
 		end += memory_translate(&memory, i, address);
 	if (end > now) {
@@ -133,24 +143,83 @@ static void access_memory(unsigned i, uint64_t address, uint64_t physical, enum 
 	}
 }
 
-static void touch(unsigned i, plugin_meminfo info, uint64_t address, struct locked *locked, bool kernel)
+static void touch(unsigned i, plugin_meminfo info, uint64_t address, enum access access, bool kernel)
 {
+	uint64_t physical;
 	if (!agenda.core[i].count)
 		return;
-	uint64_t physical;
-	if (!find_memory(i, info, address, &physical)) {
+	if (!find_memory(i, info, address, &physical))
 		charge(&agenda.core[i], machine.price.mmio);
-		return;
-	}
-	if (!locked) {
-		access_memory(i, address, physical, qemu_plugin_mem_is_store(info) ? STORE : LOAD, kernel);
-	} else { /* called for its load and for its store; the second finds the line in L1 */
-		locked->last[i] = locked->any = physical >> 6;
-		access_memory(i, address, physical, ATOMIC, kernel);
-	}
+	else
+		access_memory(i, address, physical, access, kernel);
 }
 
-void access_unreported(unsigned i, uint64_t address, bool store)
+static inline void touch_kernel(unsigned i, plugin_meminfo info, uint64_t address, enum access access)
+{
+	uint64_t physical;
+	struct runner *runner = &agenda.core[i];
+	if (!runner->count)
+		return;
+	if (!known_page(i, address, &physical) || !repeats(i, physical >> 6, access == STORE, clock_of(runner)))
+		touch(i, info, address, access, true);
+	if (!access_keeps_turn)
+		let_others(i);
+}
+
+static void kernel_load(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch_kernel(i, info, address, LOAD);
+}
+static void kernel_store(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch_kernel(i, info, address, STORE);
+}
+const struct watch kernel_accesses = { kernel_load, kernel_store };
+
+static void program_load(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch(i, info, address, LOAD, false);
+}
+static void program_store(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	(void)data;
+	touch(i, info, address, STORE, false);
+}
+
+const struct watch program_accesses = { program_load, program_store };
+
+static void locked_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+{
+	struct locked *locked = data;
+	uint64_t physical;
+	if (!agenda.core[i].count)
+		return;
+	if (find_memory(i, info, address, &physical)) /* called for its load and for its store; the second finds the line in L1 */
+		locked->last[i] = locked->any = physical >> 6;
+	touch(i, info, address, ATOMIC, locked->kernel);
+	/* Not between its load and its store. */
+	if (locked->kernel && !access_keeps_turn && qemu_plugin_mem_is_store(info))
+		let_others(i);
+}
+const struct watch locked_accesses = { locked_access, locked_access };
+
+/* Of at most `most` accesses that follow the one at `at`, `step` apart, makes those in its line, if they cost nothing. Returns how many. */
+static unsigned repeat_in_line(unsigned i, uint64_t at, unsigned most, unsigned step, bool store)
+{
+	uint64_t physical;
+	unsigned count = (unsigned)((63 - (at & 63)) / step);
+	if (count > most)
+		count = most;
+	if (!count || !known_page(i, at, &physical) || !repeats(i, physical >> 6, store, clock_of(&agenda.core[i])))
+		return 0;
+	memory.core[i].traffic.accesses += count - 1;
+	return count;
+}
+
+static void access_unreported(unsigned i, uint64_t address, bool store)
 {
 	uint64_t physical;
 	if (!known_page(i, address, &physical)) {
@@ -163,25 +232,12 @@ void access_unreported(unsigned i, uint64_t address, bool store)
 	let_others(i);
 }
 
-void kernel_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
+void access_row(unsigned i, uint64_t first, unsigned count, unsigned step, bool store)
 {
-	(void)data;
-	touch(i, info, address, NULL, true);
-	if (!access_keeps_turn && agenda.core[i].count)
-		let_others(i);
-}
-void program_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
-{
-	(void)data;
-	touch(i, info, address, NULL, false);
-}
-void locked_access(unsigned i, plugin_meminfo info, uint64_t address, void *data)
-{
-	struct locked *locked = data;
-	touch(i, info, address, locked, locked->kernel);
-	/* Not between its load and its store. */
-	if (locked->kernel && !access_keeps_turn && agenda.core[i].count && qemu_plugin_mem_is_store(info))
-		let_others(i);
+	for (unsigned k = 0; k < count; k++) {
+		access_unreported(i, first + k * step, store);
+		k += repeat_in_line(i, first + k * step, count - k - 1, step, store);
+	}
 }
 
 void before_locked(unsigned i, void *data)

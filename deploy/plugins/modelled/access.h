@@ -44,18 +44,21 @@ void access_remapped(unsigned core, void *data);
 /* While it is set an access of the kernel does not let others act: who sets it does so afterwards, with let_others(). */
 extern bool access_keeps_turn;
 
-/* An access of the kernel that QEMU does not report, of a core that is on the agenda. */
-void access_unreported(unsigned core, uint64_t address, bool store);
+/* `count` accesses of the kernel, `step` bytes apart, that QEMU does not report, of a core that is on the agenda. */
+void access_row(unsigned core, uint64_t first, unsigned count, unsigned step, bool store);
 
-void kernel_access(unsigned core, plugin_meminfo info, uint64_t address, void *data);
-void program_access(unsigned core, plugin_meminfo info, uint64_t address, void *data);
+/* What QEMU is to call behind a load and behind a store. */
+struct watch {
+	plugin_memory_fn load, store;
+};
+extern const struct watch kernel_accesses, program_accesses;
+extern const struct watch locked_accesses; /* their data: a struct locked */
 
 /* What is known of a locked instruction; lives as long as QEMU's translation. */
 struct locked;
 struct locked *locked_make(bool kernel);
 /* Lets other cores act until the line of a locked instruction has arrived. */
 void before_locked(unsigned core, void *locked);
-void locked_access(unsigned core, plugin_meminfo info, uint64_t address, void *locked);
 
 /* The core waits until its stores are visible; if `flush` is not NULL its translations are forgotten. */
 void drain(unsigned core, void *flush);

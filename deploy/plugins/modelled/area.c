@@ -60,19 +60,13 @@ static uint64_t components_there(unsigned core, uint64_t area)
 	return qemu_plugin_read_memory_vaddr(area + HEADER, buffer[core], sizeof(uint64_t)) ? value_of(buffer[core]) : 0;
 }
 
-static void access_each(unsigned core, uint64_t first, unsigned count, unsigned step, bool store)
-{
-	for (unsigned i = 0; i < count; i++)
-		access_unreported(core, first + i * step, store);
-}
-
 static void access_x87(unsigned core, uint64_t area, bool store)
 {
-	access_each(core, area, 3, 2, store); /* control, status, tags */
+	access_row(core, area, 3, 2, store); /* control, status, tags */
 	if (store)
-		access_each(core, area + 8, 2, 8, store); /* the last instruction and its operand */
+		access_row(core, area + 8, 2, 8, store); /* the last instruction and its operand */
 	for (unsigned i = 0; i < 8; i++)
-		access_each(core, area + X87_REGISTERS + i * 16, 2, 8, store);
+		access_row(core, area + X87_REGISTERS + i * 16, 2, 8, store);
 }
 
 static void access_components(unsigned core, uint64_t area, uint64_t asked, uint64_t there, bool store)
@@ -80,11 +74,11 @@ static void access_components(unsigned core, uint64_t area, uint64_t asked, uint
 	if (asked & there & X87)
 		access_x87(core, area, store);
 	if (asked & SSE)
-		access_each(core, area + MXCSR, store ? 2 : 1, 4, store); /* and its mask */
+		access_row(core, area + MXCSR, store ? 2 : 1, 4, store); /* and its mask */
 	if (asked & there & SSE)
-		access_each(core, area + SSE_REGISTERS, 32, 8, store);
+		access_row(core, area + SSE_REGISTERS, 32, 8, store);
 	if (asked & there & AVX)
-		access_each(core, area + AVX_REGISTERS, 32, 8, store);
+		access_row(core, area + AVX_REGISTERS, 32, 8, store);
 }
 
 static void access_area(unsigned core, void *data)
@@ -106,11 +100,11 @@ static void access_area(unsigned core, void *data)
 	}
 	if (of->store) {
 		access_components(core, area, asked, asked, true);
-		access_unreported(core, area + HEADER, false);
-		access_unreported(core, area + HEADER, true);
+		access_row(core, area + HEADER, 1, 8, false);
+		access_row(core, area + HEADER, 1, 8, true);
 	} else {
 		uint64_t there = components_there(core, area);
-		access_each(core, area + HEADER, 3, 8, false);
+		access_row(core, area + HEADER, 3, 8, false);
 		access_components(core, area, asked, there, false);
 	}
 }

@@ -17,7 +17,7 @@ struct site {
 	bool is_number; /* stores the number of a system call */
 	bool is_push;   /* pushes a constant */
 	uint64_t ahead; /* the core's clock, when it accesses memory, beyond the access */
-	plugin_memory_fn usual;
+	const struct watch *usual;
 	void *data;
 };
 
@@ -163,7 +163,7 @@ static void observed(unsigned core, plugin_meminfo info, uint64_t address, void 
 	const struct site *site = data;
 	bool transaction = has_transactions && transaction_runs(&transactions, core);
 	if (!(counting && lines_out) && !locks_out && !transaction) {
-		site->usual(core, info, address, site->data);
+		(qemu_plugin_mem_is_store(info) ? site->usual->store : site->usual->load)(core, info, address, site->data);
 		return;
 	}
 	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
@@ -175,7 +175,7 @@ static void observed(unsigned core, plugin_meminfo info, uint64_t address, void 
 	uint64_t before = clock_of(&agenda.core[core]);
 	current = touch;
 	access_keeps_turn = true;
-	site->usual(core, info, address, site->data);
+	(touch.store ? site->usual->store : site->usual->load)(core, info, address, site->data);
 	access_keeps_turn = false;
 	if (physical)
 		tell(site, info, &touch, before);
@@ -196,10 +196,11 @@ static void look_at(struct site *site, const struct qemu_plugin_insn *instructio
 
 void observe_paid_ahead(uint64_t price) { paid_ahead = price; }
 
-void observe_accesses(struct qemu_plugin_insn *instruction, plugin_memory_fn usual, void *data, bool kernel)
+void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *usual, void *data, bool kernel)
 {
 	if (!lines_out && !((has_transactions || locks_out) && kernel)) {
-		qemu_plugin_register_vcpu_mem_cb(instruction, usual, PLUGIN_NO_REGISTERS, PLUGIN_READS_AND_WRITES, data);
+		qemu_plugin_register_vcpu_mem_cb(instruction, usual->load, PLUGIN_NO_REGISTERS, PLUGIN_READS, data);
+		qemu_plugin_register_vcpu_mem_cb(instruction, usual->store, PLUGIN_NO_REGISTERS, PLUGIN_WRITES, data);
 		return;
 	}
 	struct site *site = malloc(sizeof(*site)); /* as long as QEMU keeps the block */

@@ -15,8 +15,7 @@
 #pragma once
 
 #include <stdio.h>
-#include "../qemu_plugin.h"
-#include "memory.h"
+#include "access.h"
 
 /* Takes the option if it is one of these. */
 bool observe_option(const char *option);
@@ -26,8 +25,8 @@ bool observe_any(void);
 void observe_begin(struct memory *memory);
 /* Of the instruction for which the next call is: what its block's begin has charged for those behind it. */
 void observe_paid_ahead(uint64_t price);
-/* Registers `usual`, with its data, for the instruction's accesses; and the observers around it, if there are some. */
-void observe_accesses(struct qemu_plugin_insn *instruction, plugin_memory_fn usual, void *data, bool kernel);
+/* Watches by `usual`, with its data, the instruction's accesses; and the observers around it, if there are some. */
+void observe_accesses(struct qemu_plugin_insn *instruction, const struct watch *usual, void *data, bool kernel);
 void observe_mark(unsigned number);
 /* Takes the mark, if it is one of a transaction. */
 bool observe_transaction(struct qemu_plugin_insn *instruction, unsigned mark);

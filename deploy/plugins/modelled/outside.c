@@ -4,6 +4,7 @@
 #include "baton.h"
 #include "moment.h"
 #include "preload.h"
+#include "ticks.h"
 #include "trap.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,6 +35,7 @@ static nfds_t polled_count;
 static bool notified; /* a core has written to one of these */
 static int turn;      /* eventfd: the event loop has the baton */
 static uint64_t last_ns, last_tsc; /* that were seen; whoever looks has the baton */
+static bool sets_ticks; /* else reads of the counter are trapped */
 
 /* ---- clocks ---- */
 
@@ -62,6 +64,14 @@ static bool counter(uint64_t *value)
 	*value = not_back(&last_tsc, moment_tsc(baton_clock()));
 	return true;
 }
+
+void outside_counter(unsigned core)
+{
+	if (sets_ticks)
+		ticks_set(not_back(&last_tsc, moment_tsc(clock_of(&agenda.core[core]))));
+}
+
+bool outside_sets_counter(void) { return sets_ticks; }
 
 /* ---- conditions ---- */
 
@@ -248,7 +258,15 @@ static int poll_files(struct pollfd *files, nfds_t count, const struct timespec 
 
 void outside_arrived(unsigned core) { place[core].arrived = true; }
 
-const char *outside_take(const struct machine *machine, unsigned cores, void (*open)(void))
+static bool take_counter(bool traps)
+{
+	struct ticks *ticks = (struct ticks *)dlsym(RTLD_DEFAULT, "timers_state");
+	int64_t (*get)(void) = (int64_t(*)(void))dlsym(RTLD_DEFAULT, "cpu_get_ticks");
+	sets_ticks = !traps && ticks_take(ticks, get);
+	return sets_ticks || trap_counter(counter);
+}
+
+const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void))
 {
 	static const struct hooks hooks = {
 		.monotonic = monotonic, .poll = poll_files, .cond_wait = cond_wait, .cond_wake = cond_wake, .write = wrote,
@@ -263,7 +281,7 @@ const char *outside_take(const struct machine *machine, unsigned cores, void (*o
 	when_open = open;
 	baton_wake_events = wake_events;
 	baton_join(EVENTS);
-	if (!trap_counter(counter))
+	if (!take_counter(traps))
 		return "the host does not trap its time-stamp counter (PR_SET_TSC)";
 	original = take(&hooks); /* QEMU does not look at a clock between the two */
 	return NULL;

@@ -6,12 +6,18 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include "prices.h"
 
 /*
  * In the thread of QEMU's event loop, before there are threads of cores. Returns NULL, or what is wrong. `open` is called
- * once, when the threads of all `cores` are there and wait.
+ * once, when the threads of all `cores` are there and wait. `traps`: reads of the time-stamp counter are trapped (trap.h),
+ * also if this QEMU's answer can be set (ticks.h).
  */
-const char *outside_take(const struct machine *machine, unsigned cores, void (*open)(void));
+const char *outside_take(const struct machine *machine, unsigned cores, bool traps, void (*open)(void));
+/* The core, which runs, reads the time-stamp counter next. */
+void outside_counter(unsigned core);
+/* Whether its answer is set, and not trapped. */
+bool outside_sets_counter(void);
 /* The core's thread has begun to execute: it waits for nobody. */
 void outside_arrived(unsigned core);

@@ -7,7 +7,7 @@
  * For `-S -accel tcg,thread=multi`, with modelled-preload.so in LD_PRELOAD; QEMU 9.2 and later. docs/modelled.md says what this can and cannot tell.
  *
  *     -plugin modelled.so,machine=FILE,out=FILE[,quantum=CYCLES][,program_quantum=CYCLES][,park=off]
- *             [,priced=FROM[-TO]][,OPTION OF observe.h]
+ *             [,counter=trap][,priced=FROM[-TO]][,OPTION OF observe.h]
  *
  * At each mark of the guest (skerry/mark.h) a line goes to `out`: as of lockstep.c, in cycles, with what memory did.
  */
@@ -51,7 +51,7 @@ static struct core cores[MOST_CORES];
 static struct qemu_plugin_scoreboard *board;
 static qemu_plugin_u64 used, instructions, code;
 static uint64_t program_quantum = PROGRAM_QUANTUM;
-static bool parks = true;
+static bool parks = true, traps;
 static unsigned core_count;
 static size_t processor; /* of the host */
 static FILE *out;
@@ -110,8 +110,16 @@ static void at_pause(unsigned i, void *kernel)
 static void at_clock(unsigned i, void *data)
 {
 	(void)data;
+	if (!agenda.core[i].count)
+		return;
+	let_others(i);
+	outside_counter(i);
+}
+static void at_functional_clock(unsigned i, void *data)
+{
+	(void)data;
 	if (agenda.core[i].count)
-		let_others(i);
+		outside_counter(i);
 }
 
 /* ---- marks ---- */
@@ -155,8 +163,8 @@ static void mark(unsigned i, void *number)
 	if (!number)
 		return;
 	observe_mark((unsigned)(uintptr_t)number);
-	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu", (unsigned)(uintptr_t)number, i,
-	        (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late);
+	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"counter\":\"%s\"", (unsigned)(uintptr_t)number, i,
+	        (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late, outside_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
 	print_each("kernel", kernel_of);
 	print_each("instructions", instructions_of);
@@ -188,9 +196,9 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const struct
 	if (d->is & IS_LOCKED) {
 		struct locked *locked = locked_make(kernel);
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, before_locked, PLUGIN_NO_REGISTERS, locked);
-		observe_accesses(instruction, locked_access, locked, kernel);
+		observe_accesses(instruction, &locked_accesses, locked, kernel);
 	} else if (!kernel || observe_any() || !(d->is & (IS_SAVE | IS_RESTORE)) || !area_watch(instruction, d)) {
-		observe_accesses(instruction, kernel ? kernel_access : program_access, NULL, kernel);
+		observe_accesses(instruction, kernel ? &kernel_accesses : &program_accesses, NULL, kernel);
 	}
 	if (d->is & IS_DRAIN)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, drain, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)(d->is & IS_FLUSH));
@@ -225,6 +233,8 @@ static uint64_t price_functional(const struct qemu_plugin_tb *block, size_t coun
 		struct decoded d = decode_at(block, i, kernel, &instruction);
 		if (d.is & IS_PAUSE)
 			charge_at(instruction, FUNCTIONAL_PAUSE);
+		if (d.is & IS_CLOCK)
+			qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_functional_clock, PLUGIN_NO_REGISTERS, NULL);
 		cost += d.price;
 		watch_moments(instruction, &d);
 	}
@@ -316,6 +326,8 @@ static bool take_option(const char *option, const char **file)
 		return phase_take(option + 7);
 	else if (!strcmp(option, "park=off") || !strcmp(option, "park=on"))
 		parks = !strcmp(option, "park=on");
+	else if (!strcmp(option, "counter=trap"))
+		traps = true;
 	else
 		return observe_option(option);
 	return true;
@@ -347,7 +359,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 		fprintf(stderr, "modelled: %u cores; %s has %u\n", core_count, file, (unsigned)machine.cores);
 		return -1;
 	}
-	if ((wrong = fetch_take()) || (wrong = outside_take(&machine, core_count, at_open))) {
+	if ((wrong = fetch_take()) || (wrong = outside_take(&machine, core_count, traps, at_open))) {
 		fprintf(stderr, "modelled: %s\n", wrong);
 		return -1;
 	}
