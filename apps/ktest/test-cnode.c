@@ -232,6 +232,22 @@ TEST(cycle, 1, 0, "cnode: a CNode that holds itself can be revoked")
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, NODE, slot(), 1));
 }
 
+/* In itself, in another that is in it, and in the slot that is being deleted. */
+TEST(cycles, 1, 0, "cnode: CNodes that hold each other's last capabilities end with their memory, not before")
+{
+	uint64_t memory = object(OBJECT_UNTYPED, 16), node = slots(2), copy = slot(), all = slot();
+	check_ok(untyped_retype(IPC, memory, OBJECT_CNODE, 4, NODE, node, 2));
+	check_ok(cnode_copy(IPC, node, 3, NODE, node, RIGHT_ALL));
+	check_ok(cnode_move(IPC, node, 4, NODE, node + 1));
+	check_ok(cnode_copy(IPC, NODE, copy, NODE, node, RIGHT_ALL));
+	check_ok(cnode_delete(NODE, node));
+	check_ok(cnode_delete(copy, 3));
+	check_ok(cnode_move(IPC, copy, 3, NODE, copy)); /* its only capability, into itself */
+	check_error(untyped_retype(IPC, memory, OBJECT_UNTYPED, 16, NODE, all, 1), NO_MEMORY);
+	check_ok(cnode_revoke(NODE, memory));
+	check_ok(untyped_retype(IPC, memory, OBJECT_UNTYPED, 16, NODE, all, 1));
+}
+
 /* Each CNode holds the only capability to the next: as deep as anybody likes. */
 TEST(chain, 1, 0, "cnode: a long chain of CNodes is deleted whole")
 {

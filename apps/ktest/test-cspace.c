@@ -147,6 +147,28 @@ TEST(too_few, 1, 0, "cspace: BAD_CAP where fewer bits are left than the next CNo
 	}
 }
 
+/* Two bits are left where a CNode of 16 slots, full of capabilities to itself, is found. */
+TEST(bits_end, 1, 0, "cspace: BAD_CAP where the bits end in a CNode, whatever its slots hold")
+{
+	uint64_t root = slot(), node = guarded(NODE, root, 4, low(~0ull, 58), 58), bare = slot();
+	check_ok(cnode_mint_guard(IPC, NODE, bare, NODE, node, RIGHT_ALL, 0, 0));
+	for (unsigned i = 1; i < 16; i++)
+		check_ok(cnode_copy(IPC, node, i, NODE, bare, RIGHT_ALL));
+	check_error(signal_as(in_space(root), ~0ull), BAD_CAP);
+}
+
+/* Untyped memory has a size, too. */
+TEST(only_cnodes, 1, 0, "cspace: BAD_CAP for a pointer that leads through what is no CNode")
+{
+	enum { BITS = 20 };
+	uint64_t root = slot(), node = guarded(NODE, root, 4, 0, 0), memory = object(OBJECT_UNTYPED, BITS);
+	check_ok(cnode_move(IPC, node, 1, NODE, memory));
+	struct worker *w = in_space(root);
+	uint64_t cptr = 1ull << 60 | 5ull << (60 - BITS);
+	check_error(signal_as(w, cptr), BAD_CAP);
+	check_error(signal_as(w, cptr | 1), BAD_CAP);
+}
+
 static void undefined(struct worker *self) { program_undefined(); }
 
 TEST(fault_handler, 1, 0, "cspace: a fault handler is found through levels and guards")

@@ -240,16 +240,6 @@ TEST(no_handler_often, 1, 0, "fault: a thread that faults again and again withou
 	until(waits(w));
 }
 
-TEST(no_right, 1, 0, "fault: a handler's endpoint that may not be sent to is none")
-{
-	struct trial p = trial_make(undefined, 50, 0);
-	worker_fault_to(p.worker, copy_of(p.endpoint, RIGHT_READ));
-	check_ok(tcb_resume(p.worker->tcb));
-	until(waits(p.worker));
-	struct message m = { 0 };
-	check_error(ipc_nb_receive(p.endpoint, p.reply, &m), WOULD_BLOCK);
-}
-
 static void then_call(struct worker *self)
 {
 	program_break();

@@ -126,6 +126,34 @@ TEST(sender_without_buffer, 1, 0, "message: a sender without IPC buffer sends fo
 	check_eq(m.word[3], 14);
 }
 
+static uint64_t registers_of;
+
+static void invoke_without_buffer(struct worker *self)
+{
+	struct thread_registers r = { .rip = 0x1234 };
+	check_error(cnode_copy(self->ipc, ROOT_SLOT_CNODE, self->arg[1], ROOT_SLOT_CNODE, self->arg[0], RIGHT_ALL), BAD_CAP);
+	check_ok(tcb_write_registers(self->ipc, registers_of, 0, &r));
+	r = (struct thread_registers){ 0 };
+	check_ok(tcb_read_registers(self->ipc, registers_of, &r));
+	check_eq(r.rip, 0x1234); /* the first four words are in registers */
+	self->count = 1;
+	struct message m = { 0 };
+	ipc_receive(self->arg[0], 0, &m);
+}
+
+TEST(invocation_without_buffer, 1, 0, "message: an invocation without IPC buffer has four words and no capabilities")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), to = slot();
+	registers_of = worker_make(send_once, 50, 0)->tcb;
+	struct worker *worker = worker_make(invoke_without_buffer, 50, 0);
+	check_ok(tcb_configure(IPC, worker->tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
+	worker->arg[0] = endpoint, worker->arg[1] = to;
+	check_ok(tcb_resume(worker->tcb));
+	until(waits(worker));
+	check_eq(worker->count, 1);
+	check(is_empty(to));
+}
+
 static void receive_many(struct worker *self)
 {
 	struct message m = { 0 };

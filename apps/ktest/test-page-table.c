@@ -121,3 +121,26 @@ TEST(deleted, 1, 0, "page table: its end makes the addresses free")
 	check_ok(map(object(OBJECT_PAGE_TABLE, 0), NO_TABLES));
 	check_ok(map_frame(object(OBJECT_FRAME_4K, 0), NO_TABLES));
 }
+
+TEST(frame_below, 1, 0, "page table: a frame below one that ended stays MAPPED until it is unmapped")
+{
+	uint64_t table = tree(), frame = object(OBJECT_FRAME_4K, 0);
+	check_ok(map_frame(frame, NO_TABLES));
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, table + 1));
+	check_ok(map(object(OBJECT_PAGE_TABLE, 0), NO_TABLES));
+	check_error(map_frame(frame, NO_TABLES), MAPPED);
+	check_ok(frame_unmap(frame));
+	check_error(map_frame(frame, NO_TABLES), MISSING_TABLE);
+	check_ok(page_table_unmap(table + 2));
+	check_ok(map(table + 2, NO_TABLES));
+	check_ok(map_frame(frame, NO_TABLES));
+}
+
+TEST(space_gone, 1, 0, "page table: one whose address space ended can be mapped into another")
+{
+	uint64_t space = object(OBJECT_VSPACE, 0), table = object(OBJECT_PAGE_TABLE, 0);
+	check_ok(page_table_map(IPC, table, space, NO_TABLES));
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, space));
+	check_ok(page_table_unmap(table));
+	check_ok(map(table, NO_TABLES));
+}

@@ -153,6 +153,21 @@ static void set_own_tls(struct worker *self)
 	self->out[0] = value;
 }
 
+static void set_and_wait(struct worker *self)
+{
+	check_ok(tcb_set_tls(self->tcb, 0x6000));
+	waiter(self);
+}
+
+TEST(own_tls_read, 1, 0, "registers: the TLS base that a thread sets itself is the one that others read")
+{
+	struct worker *w = worker_start(set_and_wait, 50, last_core(), object(OBJECT_NOTIFICATION, 0), 0);
+	struct thread_registers r;
+	until(waits(w));
+	check_ok(tcb_read_registers(IPC, w->tcb, &r));
+	check_eq(r.fs_base, 0x6000);
+}
+
 TEST(own_tls, 1, NEEDS_PROCESSOR, "registers: a thread sets its own TLS base")
 {
 	struct worker *w = worker_start(set_own_tls, 50, 0, 0, 0);

@@ -9,6 +9,16 @@ static void caller(struct worker *self)
 	self->out[1] = m.word[0];
 }
 
+/* Its second call goes to arg[2]. */
+static void call_twice(struct worker *self)
+{
+	struct message m = { .info = message_info(1, 0, 1) };
+	check_ok(ipc_call(self->arg[0], &m));
+	self->count = 2;
+	m.info = message_info(1, 0, 1);
+	ipc_call(self->arg[2], &m);
+}
+
 static struct worker *call(uint64_t endpoint, uint64_t word)
 {
 	struct worker *worker = worker_start(caller, 50, 0, endpoint, word);
@@ -190,4 +200,22 @@ TEST(passed_on, 1, 0, "reply: a copy of the reply object answers, too")
 	check_ok(answer(copy, 3));
 	until(c->done);
 	check_eq(c->out[1], 3);
+}
+
+/* A thread that was answered through a reply object sends and is suspended: the object holds another caller by then. */
+TEST(next_caller, 1, 0, "reply: the suspension of a thread that was answered takes nothing from the next caller")
+{
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), other = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
+	struct worker *first = worker_start(call_twice, 50, 0, endpoint, 1);
+	first->arg[2] = other;
+	until(waits(first));
+	check_ok(take(endpoint, reply));
+	check_ok(answer(reply, 7));
+	until(first->count == 2 && waits(first));
+	struct worker *next = call(endpoint, 2);
+	check_ok(take(endpoint, reply));
+	check_ok(tcb_suspend(first->tcb));
+	check_ok(answer(reply, 8));
+	until(next->done);
+	check_eq(next->out[1], 8);
 }

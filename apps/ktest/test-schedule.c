@@ -55,6 +55,31 @@ TEST(first_come, 1, 0, "schedule: equals run in the order in which they became r
 	check(ordered > 1);
 }
 
+static void note_turn_later(struct worker *self)
+{
+	struct message m = { 0 };
+	check_error(ipc_receive(self->arg[0], 0, &m), DELETED);
+	note_turn(self);
+}
+
+/* As in first_come, a time slice may end in between. */
+TEST(woken_together, 1, 0, "schedule: equals that one system call makes ready run in the order in which they waited")
+{
+	unsigned ordered = 0;
+	for (unsigned round = 0; round < 4; round++) {
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct worker *w[4];
+		turn = 0;
+		for (unsigned i = 0; i < 4; i++) {
+			w[i] = worker_start(note_turn_later, 50, 0, endpoint, 0);
+			until(waits(w[i]));
+		}
+		check_ok(cnode_delete(ROOT_SLOT_CNODE, endpoint));
+		ordered += in_order(w, 4);
+	}
+	check(ordered > 1);
+}
+
 TEST(at_once, 1, 0, "schedule: a higher priority that becomes ready runs at once")
 {
 	struct worker *w = worker_start(note_turn, MAIN_PRIORITY + 1, 0, 0, 0);

@@ -14,6 +14,12 @@ static int configure(uint64_t tcb, uint64_t cnode, uint64_t vspace, uint64_t fra
 	return tcb_configure(IPC, tcb, cnode, vspace, frame, buffer, 0);
 }
 
+/* No IPC buffer, no fault handler. */
+static int configure_by(struct ipc_buffer *ipc, uint64_t tcb, uint64_t cnode, uint64_t vspace)
+{
+	return tcb_configure(ipc, tcb, cnode, vspace, 0, 0, 0);
+}
+
 TEST(resume, 1, 0, "tcb: RESUME starts, SUSPEND stops, RESUME goes on")
 {
 	for (unsigned core = 0; core < cores(); core++) {
@@ -101,6 +107,36 @@ TEST(configure_device, 1, 0, "tcb: CONFIGURE is BAD_ARGUMENT for a buffer in mem
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_4K, 0, ROOT_SLOT_CNODE, frame, 1));
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, frame, WINDOW), BAD_ARGUMENT);
 	check_error(configure(tcb, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, copy_of(frame, RIGHT_ALL), WINDOW), BAD_ARGUMENT);
+}
+
+/* In slots 1 to 3 of the CNode whose last holder it is, named by its CSpace: two levels, the first of one slot's width. */
+static void configure_with_what_goes(struct worker *self)
+{
+	uint64_t at = 1ull << 60;
+	self->out[0] = (uint64_t)-(int64_t)configure_by(self->ipc, at | 3, at | 1, at | 2);
+	self->out[1] = (uint64_t)-(int64_t)tcb_suspend(at | 3);
+	self->count++;
+	for (;;)
+		pause_turn();
+}
+
+TEST(configure_old_space, 1, 0, "tcb: CONFIGURE with a CSpace and a VSpace that end with the thread's old CSpace")
+{
+	uint64_t old = object(OBJECT_CNODE, 4), inner = object(OBJECT_CNODE, 4), outer = object(OBJECT_CNODE, 4), root = slot();
+	uint64_t tcb = object(OBJECT_TCB, 0), node = ROOT_SLOT_CNODE;
+	check_ok(configure_by(IPC, tcb, old, ROOT_SLOT_VSPACE));
+	check_ok(cnode_move(IPC, old, 1, node, inner));
+	check_ok(cnode_copy(IPC, old, 2, node, ROOT_SLOT_VSPACE, RIGHT_ALL));
+	check_ok(cnode_move(IPC, old, 3, node, tcb));
+	check_ok(cnode_mint_guard(IPC, outer, 1, node, old, RIGHT_ALL, 0, 56));
+	check_ok(cnode_mint_guard(IPC, node, root, node, outer, RIGHT_ALL, 0, 0));
+	struct worker *w = worker_make(configure_with_what_goes, 50, 0);
+	check_ok(tcb_configure(IPC, w->tcb, root, ROOT_SLOT_VSPACE, w->frame, (uint64_t)w->ipc, 0));
+	check_ok(cnode_delete(node, old));
+	check_ok(tcb_resume(w->tcb));
+	until(w->count);
+	check_eq(w->out[0], 0);
+	check_eq(w->out[1], 0);
 }
 
 TEST(configure_busy, 1, 0, "tcb: CONFIGURE is BUSY unless the thread is suspended")

@@ -248,6 +248,11 @@ TEST(vspace_limit, 1, 0, "untyped: NO_RESOURCE for more address spaces than ther
 		made++;
 	check_eq(made, 1023);
 	check_error(retype(test_memory(), OBJECT_VSPACE, 0, s + made, 1), NO_RESOURCE);
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, s + 7));
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, s + 100));
+	uint64_t again = slots(3);
+	check_error(retype(test_memory(), OBJECT_VSPACE, 0, again, 3), NO_RESOURCE);
+	check_ok(retype(test_memory(), OBJECT_VSPACE, 0, again, 2));
 }
 
 static uint64_t special(enum root_untyped_kind kind)

@@ -186,23 +186,6 @@ static void nests(void)
 	EXPECT(whole(MEMORY, 20), true);
 }
 
-/* In itself, in another that is in it, and in the slot that is being deleted. */
-static void cycles(void)
-{
-	make(OBJECT_UNTYPED, 16, MEMORY, 1);
-	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 2), W(CNODE)), 0);
-	EXPECT(call(NODE, CNODE_COPY, W(3, NODE, RIGHT_ALL), W(CNODE)), 0);
-	EXPECT(call(NODE, CNODE_MOVE, W(4, NODE + 1), W(CNODE)), 0);
-	copy(NODE + 1, NODE, RIGHT_ALL, 0);
-	EXPECT(call(NODE, CNODE_COPY, W(5, MEMORY - 1, RIGHT_ALL), W(CNODE)), SKERRY_EMPTY_SLOT);
-	delete(NODE);
-	EXPECT(call(NODE + 1, CNODE_DELETE, W(3), NONE), 0);
-	EXPECT(call(NODE + 1, CNODE_MOVE, W(3, NODE + 1), W(CNODE)), 0); /* its only capability, into itself */
-	EXPECT(whole(MEMORY, 16), false);
-	revoke(MEMORY);
-	EXPECT(whole(MEMORY, 16), true);
-}
-
 /* What nobody deletes any more goes by the clock. */
 static void bury(void)
 {
@@ -308,6 +291,31 @@ static void an_endpoint_with_many_waiters(void)
 	EXPECT(slot_of(OTHER + 1)->cap.type, 0);
 }
 
+/* The quantum ends with one of two waiters awake: until the deletion goes on, nobody can come to wait. */
+static void an_endpoint_with_two_waiters(void)
+{
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
+		                           .word = { OTHER } };
+	struct thread *waiter[2];
+	make(OBJECT_ENDPOINT, 0, OTHER, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		waiter[i] = make_thread(WAITER + 2 * i, 255, 0);
+		simple(0, SYS_YIELD, 0);
+		EXPECT(running(0), waiter[i]);
+		syscall_on(0, SYS_RECV, OTHER, 0, NONE, NONE, 0);
+	}
+	machine->kernel.quantum = 1;
+	hosted_post_call(machine, 0, &order);
+	enter_once();
+	EXPECT(waiter[0]->state, THREAD_READY);
+	EXPECT(waiter[1]->state, THREAD_RECEIVING);
+	EXPECT(slot_of(OTHER)->cap.type, OBJECT_ENDPOINT);
+	EXPECT(slot_of(OTHER)->cap.rights, 0);
+	settle();
+	EXPECT(waiter[1]->state, THREAD_READY);
+	EXPECT(slot_empty(slot_of(OTHER)), true);
+}
+
 /* An interrupt's notification that nothing but its handler still names. */
 static void begin_handler(void)
 {
@@ -401,22 +409,6 @@ static void a_deleter_dies_by_another_core(void)
 	EXPECT(wide_whole(MEMORY), true);
 }
 
-/* kernel_check() sees to it that the core has left the space. */
-static void a_thread_loses_its_space(void)
-{
-	make(OBJECT_VSPACE, 0, NODE, 1);
-	copy(NODE + 1, NODE, RIGHT_ALL, 0);
-	make(OBJECT_TCB, 0, WORKER, 1);
-	EXPECT(call(WORKER, TCB_CONFIGURE, W(0, 0), W(CNODE, NODE + 1)), 0);
-	EXPECT(call(WORKER, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
-	EXPECT(call(WORKER, TCB_RESUME, NONE, NONE), 0);
-	EXPECT(machine->kernel.cpu[1]->own.loaded_vspace == (struct vspace *)slot_of(NODE)->cap.object, true);
-	revoke(NODE);
-	EXPECT(running(1) != 0, true);
-	EXPECT(machine->kernel.cpu[1]->own.loaded_vspace == 0, true);
-	EXPECT(slot_of(NODE)->cap.type, OBJECT_VSPACE);
-}
-
 const struct test tests[] = {
 	{ "ten thousand descendants", ten_thousand_descendants, 1 },
 	{ "long lines of descent", long_lines_of_descent, 1 },
@@ -425,18 +417,17 @@ const struct test tests[] = {
 	{ "a revoke meets a zombie", a_revoke_meets_a_zombie, 1 },
 	{ "a zombie loses its parent", a_zombie_loses_its_parent, 1 },
 	{ "nests of CNodes", nests, 1 },
-	{ "cycles of CNodes", cycles, 1 },
 	{ "an untyped inside itself", an_untyped_inside_itself, 1 },
 	{ "the deleter is deleted", the_deleter_is_deleted, 1 },
 	{ "the deleter is suspended", the_deleter_is_suspended, 1 },
 	{ "the deleter deletes itself", the_deleter_deletes_itself, 1 },
 	{ "an endpoint with many waiters", an_endpoint_with_many_waiters, 1 },
+	{ "an endpoint with two waiters", an_endpoint_with_two_waiters, 1 },
 	{ "a notification with many waiters is replaced", a_notification_is_replaced, 1 },
 	{ "a handler whose notification has many waiters", a_handler_goes, 1 },
 	{ "two revoke the same", two_revoke_the_same, 2 },
 	{ "two delete what is in each other", two_delete_what_is_in_each_other, 2 },
 	{ "one revokes, the other deletes parts", one_revokes_the_other_deletes_parts, 2 },
 	{ "a deleter dies by another core", a_deleter_dies_by_another_core, 2 },
-	{ "a thread loses its space", a_thread_loses_its_space, 2 },
 	{ 0 },
 };

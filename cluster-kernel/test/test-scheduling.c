@@ -1,39 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "harness.h"
 
-enum { A = 1000, B = 1010, C = 1020 };
-
-static void lower(unsigned priority) { EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(priority, 0), W(ROOT_SLOT_TCB)), 0); }
-
-static void the_highest_runs(void)
-{
-	struct thread *root = running(0), *a = make_thread(A, 100, 0), *b = make_thread(B, 200, 0);
-	EXPECT(running(0), root);
-	lower(50);
-	EXPECT(running(0), b);
-	EXPECT(simple(0, SYS_YIELD, 0), 0); /* nobody else of its priority */
-	EXPECT(running(0), b);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SUSPEND, NONE, NONE, 0), 0);
-	EXPECT(running(0), a);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_RESUME, NONE, NONE, 0), 0);
-	EXPECT(running(0), b);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(256, 0), W(ROOT_SLOT_TCB), 0), SKERRY_BAD_ARGUMENT);
-	EXPECT(syscall_on(0, SYS_CALL, B, TCB_SCHEDULE, W(1, 1), W(ROOT_SLOT_TCB), 0), SKERRY_BAD_ARGUMENT);
-}
-
-static void slices_go_round(void)
-{
-	struct thread *order[3] = { running(0), make_thread(A, 255, 0), make_thread(B, 255, 0) };
-	unsigned turns[3] = { 0 };
-	for (unsigned i = 0; i < 9; i++) {
-		hosted_advance(machine, machine->kernel.slice + 10);
-		settle();
-		for (unsigned t = 0; t < 3; t++)
-			turns[t] += running(0) == order[t];
-	}
-	for (unsigned t = 0; t < 3; t++)
-		EXPECT(turns[t], 3);
-}
+enum { A = 1000, B = 1010 };
 
 static void a_thread_deletes_itself(void)
 {
@@ -44,31 +12,6 @@ static void a_thread_deletes_itself(void)
 	EXPECT(call(CNODE, CNODE_DELETE, W(A), NONE), 0);
 	EXPECT(running(0), root);
 	EXPECT(machine->kernel.cpu[0]->own.stat->idle_cycles - idle < 100, true);
-}
-
-static void threads_move(void)
-{
-	struct thread *a = make_thread(A, 100, 0);
-	lower(50);
-	EXPECT(running(0), a);
-	EXPECT(syscall_on(0, SYS_CALL, A, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB), 0), 0); /* itself */
-	EXPECT(running(1), a);
-	EXPECT(call(A, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0); /* while it runs elsewhere */
-	EXPECT(running(1), 0);
-	EXPECT(running(0), a);
-}
-
-static void a_running_thread_is_stopped(void)
-{
-	struct thread *a = make_thread(A, 100, 1), *b = make_thread(B, 50, 1);
-	EXPECT(running(1), a);
-	EXPECT(call(A, TCB_READ_REGISTERS, NONE, NONE), SKERRY_BUSY);
-	EXPECT(call(A, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(running(1), b);
-	EXPECT(call(A, TCB_READ_REGISTERS, NONE, NONE), 0);
-	EXPECT(word(running(0), 0), 0x1000 * A);
-	delete(B);
-	EXPECT(running(1), 0);
 }
 
 /* The victim is about to make a system call while it is suspended: then or later, but once, and never half. */
@@ -176,42 +119,15 @@ static void one_leaves_from_below(void)
 	make_thread(B, 50, 0);
 	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
 	EXPECT(machine->kernel.cpu[0]->shared.ready.highest, 100);
-	lower(1);
+	root_priority(1);
 	EXPECT(running(0), higher);
 }
 
-/* One entry wakes two. */
-static void woken_in_order(void)
-{
-	enum { GATE = 1900, WAITER = 1910 };
-	struct thread *waiter[2];
-	make(OBJECT_ENDPOINT, 0, GATE, 1);
-	for (unsigned i = 0; i < 2; i++) {
-		waiter[i] = make_thread(WAITER + 2 * i, 255, 0);
-		simple(0, SYS_YIELD, 0);
-		EXPECT(running(0), waiter[i]);
-		syscall_on(0, SYS_RECV, GATE, 0, NONE, NONE, 0);
-		EXPECT(call(WAITER + 2 * i, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
-	}
-	delete(GATE);
-	EXPECT(waiter[0]->state, THREAD_READY);
-	EXPECT(waiter[1]->state, THREAD_READY);
-	root_priority(1);
-	EXPECT(running(0), waiter[0]);
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), waiter[1]);
-}
-
 const struct test tests[] = {
-	{ "the highest runs", the_highest_runs, 1 },
-	{ "slices go round", slices_go_round, 1 },
 	{ "a thread deletes itself", a_thread_deletes_itself, 1 },
-	{ "threads move", threads_move, 2 },
-	{ "a running thread is stopped", a_running_thread_is_stopped, 2 },
 	{ "a thread is destroyed before it is saved", a_thread_is_destroyed_before_it_is_saved, 2 },
 	{ "no system call is lost", no_system_call_is_lost, 2 },
 	{ "an address space goes under others", an_address_space_goes_under_others, 2 },
 	{ "a thread leaves the queue below others", one_leaves_from_below, 1 },
-	{ "threads that one entry wakes run in their order", woken_in_order, 1 },
 	{ 0 },
 };

@@ -142,7 +142,6 @@ static void cancelled_by_suspension(void)
 		EXPECT(waiter[i]->state, cancelled[i] ? THREAD_INACTIVE : THREAD_READY);
 }
 
-/* Signals end waits in the order in which they began, which is not that of the deadlines. */
 /* However many deadlines have passed: the first entry wakes the highest thread, whose deadline came last, and it runs. */
 static void the_highest_priority_first(void)
 {
@@ -207,6 +206,7 @@ static void a_move_ends_the_wait(void)
 	EXPECT(result(low), SKERRY_TIMED_OUT);
 }
 
+/* Signals end waits in the order in which they began, which is not that of the deadlines. */
 static void cancelled_by_signals(void)
 {
 	begin();

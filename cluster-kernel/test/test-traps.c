@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that traps, or makes an unknown system call, is suspended or loses its handler: the fault is reported once. */
+/* A thread that traps is suspended on the way to the kernel, at any moment: the trap is reported once. */
 #include "harness.h"
 #include "message.h"
 
-enum { EP = 1000, REPLY = 1001, OTHER_EP = 1002, THREAD = 1010 };
-enum { TRAP_SIZE = 2, UNKNOWN = 4711 };
+enum { EP = 1000, REPLY = 1001, OTHER_EP = 1002, THREAD = 1010, TRAP_SIZE = 2 };
 
 static struct thread *thread;
 static uint64_t rip;
@@ -17,16 +16,22 @@ static void configure(uint64_t handler)
 static void suspend(void) { EXPECT(call(THREAD, TCB_SUSPEND, NONE, NONE), 0); }
 static void resume(void) { EXPECT(call(THREAD, TCB_RESUME, NONE, NONE), 0); }
 
-/* False when the thread was stopped before its trap. */
-static bool stopped_in_a_trap(void)
+/* The thread, suspended on core 1, with EP for its faults. */
+static void make_all(void)
 {
-	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
 	make(OBJECT_ENDPOINT, 0, EP, 1);
 	make(OBJECT_ENDPOINT, 0, OTHER_EP, 1);
 	make(OBJECT_REPLY, 0, REPLY, 1);
 	thread = make_thread(THREAD, 100, 1);
 	suspend();
 	configure(EP);
+}
+
+/* False when the thread was stopped before its trap. */
+static bool stopped_in_a_trap(void)
+{
+	const struct hosted_call order = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	make_all();
 	resume();
 	settle();
 	EXPECT(running(1), thread);
@@ -162,12 +167,7 @@ static void then_stopped_again(void)
 /* The handler waits already, on the core that suspends: either it has the report and keeps it, or it comes later. */
 static void while_a_handler_waits(void)
 {
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_ENDPOINT, 0, OTHER_EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	thread = make_thread(THREAD, 100, 1);
-	suspend();
-	configure(EP);
+	make_all();
 	struct thread *handler = make_thread(THREAD + 4, 254, 1);
 	syscall_on(1, SYS_RECV, EP, 0, NONE, NONE, REPLY);
 	resume();
@@ -196,124 +196,6 @@ static void while_a_handler_waits(void)
 	}
 }
 
-/* The thread makes an unknown system call on core 0; its message waits for a handler. */
-static void make_unknown_call(void)
-{
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_ENDPOINT, 0, OTHER_EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	thread = make_thread(THREAD, 255, 0);
-	thread->fault_cptr = EP;
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), thread);
-	rip = thread->context.registers.rip + SYSCALL_SIZE;
-	simple(0, UNKNOWN, 0);
-	EXPECT(thread->state, THREAD_SENDING);
-}
-
-static void receive_unknown_call(uint64_t endpoint)
-{
-	EXPECT(syscall_on(0, SYS_RECV, endpoint, 0, NONE, NONE, REPLY), 0);
-	EXPECT(message_label(context_info(&running(0)->context)), FAULT_SYSCALL);
-	EXPECT(word(running(0), 0), rip);
-	EXPECT(word(running(0), 2), UNKNOWN);
-	EXPECT(thread->state, THREAD_REPLY);
-}
-
-static void expect_to_go_on(void)
-{
-	simple(0, SYS_YIELD, 0);
-	EXPECT(running(0), thread);
-	EXPECT(thread->faulting, 0);
-	EXPECT(thread->context.again, false);
-	EXPECT(thread->context.registers.rip, rip);
-	EXPECT(thread->context.registers.rax, UNKNOWN);
-}
-
-static void an_unknown_call_that_nobody_has_received(void)
-{
-	make_unknown_call();
-	suspend();
-	EXPECT(thread->context.registers.rip, rip - SYSCALL_SIZE);
-	resume();
-	simple(0, SYS_YIELD, 0);
-	receive_unknown_call(EP);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, REPLY), 0);
-	expect_to_go_on();
-}
-
-static void an_unknown_call_that_was_received(void)
-{
-	make_unknown_call();
-	receive_unknown_call(EP);
-	suspend();
-	EXPECT(thread->context.registers.rip, rip);
-	suspend();
-	resume();
-	expect_to_go_on();
-}
-
-/* A Call that a server has received is not a fault: it is made again. */
-static void a_call_that_was_received(void)
-{
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	thread = make_thread(THREAD, 255, 0);
-	simple(0, SYS_YIELD, 0);
-	syscall_on(0, SYS_CALL, EP, 3, W(30), NONE, 0);
-	EXPECT(syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY), 0);
-	suspend();
-	EXPECT(thread->context.again, true);
-	resume();
-	simple(0, SYS_YIELD, 0);
-	EXPECT(thread->state, THREAD_SENDING);
-	EXPECT(syscall_on(0, SYS_RECV, EP, 0, NONE, NONE, REPLY), 0);
-	EXPECT(word(running(0), 0), 30);
-}
-
-/* The message goes with the endpoint, the fault does not: another handler receives it. */
-static void endpoint_deleted_under_an_unknown_call(void)
-{
-	make_unknown_call();
-	delete(EP);
-	EXPECT(thread->state, THREAD_INACTIVE);
-	EXPECT(thread->faulting, 0);
-	EXPECT(thread->context.registers.rip, rip - SYSCALL_SIZE);
-	configure(OTHER_EP);
-	resume();
-	simple(0, SYS_YIELD, 0);
-	receive_unknown_call(OTHER_EP);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, REPLY), 0);
-	expect_to_go_on();
-}
-
-static void endpoint_deleted_under_a_trap(void)
-{
-	make(OBJECT_ENDPOINT, 0, EP, 1);
-	make(OBJECT_ENDPOINT, 0, OTHER_EP, 1);
-	make(OBJECT_REPLY, 0, REPLY, 1);
-	thread = make_thread(THREAD, 100, 1);
-	thread->fault_cptr = EP;
-	rip = thread->context.registers.rip + TRAP_SIZE;
-	hosted_post_trap(machine, 1);
-	settle();
-	EXPECT(thread->state, THREAD_SENDING);
-	delete(EP);
-	EXPECT(thread->state, THREAD_INACTIVE);
-	EXPECT(thread->context.raise, true);
-	configure(OTHER_EP);
-	resume();
-	settle();
-	EXPECT(syscall_on(0, SYS_RECV, OTHER_EP, 0, NONE, NONE, REPLY), 0);
-	EXPECT(word(running(0), 0), rip);
-	EXPECT(word(running(0), 3), HOSTED_TRAP);
-	EXPECT(syscall_on(0, SYS_REPLY, 0, 0, NONE, NONE, REPLY), 0);
-	settle();
-	EXPECT(thread->state, THREAD_READY);
-	EXPECT(thread->context.raise, false);
-	EXPECT(thread->context.registers.rip, rip);
-}
-
 const struct test tests[] = {
 	{ "stopped in a trap, then resumed", then_resumed, 2 },
 	{ "stopped in a trap, then moved", then_moved, 2 },
@@ -324,10 +206,5 @@ const struct test tests[] = {
 	{ "stopped in a trap, then deleted", then_deleted, 2 },
 	{ "stopped in a trap, then stopped again", then_stopped_again, 2 },
 	{ "stopped in a trap while a handler waits", while_a_handler_waits, 2 },
-	{ "a suspended thread's unknown call that nobody has received", an_unknown_call_that_nobody_has_received, 1 },
-	{ "a suspended thread's unknown call that was received", an_unknown_call_that_was_received, 1 },
-	{ "a suspended thread's Call that was received", a_call_that_was_received, 1 },
-	{ "fault endpoint deleted under an unknown call", endpoint_deleted_under_an_unknown_call, 1 },
-	{ "fault endpoint deleted under a trap", endpoint_deleted_under_a_trap, 2 },
 	{ 0 },
 };

@@ -9,60 +9,6 @@ static uint64_t retype(uint64_t untyped, uint64_t object, uint64_t bits, uint64_
 	return call(untyped, UNTYPED_RETYPE, W(object, bits, slot, count), W(CNODE));
 }
 
-static void refuses(void)
-{
-	make(OBJECT_UNTYPED, 16, 1000, 1);
-	make(OBJECT_ENDPOINT, 0, 1001, 1);
-	EXPECT(call(1000, UNTYPED_RETYPE, W(OBJECT_TCB, 0, 1010), W(CNODE)), SKERRY_TRUNCATED);
-	EXPECT(call(1000, 7, W(OBJECT_TCB, 0, 1010, 1), W(CNODE)), SKERRY_BAD_LABEL);
-	EXPECT(call(1000, UNTYPED_RETYPE, W(OBJECT_TCB, 0, 1010, 1), W(1001)), SKERRY_BAD_CAP);
-	EXPECT(call(1000, UNTYPED_RETYPE, W(OBJECT_TCB, 0, 1010, 1), NONE), SKERRY_BAD_CAP);
-	EXPECT(retype(1000, 0, 0, 1010, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_IRQ_HANDLER, 0, 1010, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, ~0ull, 0, 1010, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_UNTYPED, 3, 1010, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_UNTYPED, 1ull << 32 | 12, 1010, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_CNODE, 0, 1010, 1), SKERRY_BAD_ARGUMENT);
-	for (uint64_t object = OBJECT_TCB; object <= OBJECT_FRAME_1G; object++)
-		if (object != OBJECT_CNODE)
-			EXPECT(retype(1000, object, 12, 1010, 1), SKERRY_BAD_ARGUMENT); /* its size is fixed */
-	EXPECT(retype(1000, OBJECT_ENDPOINT, 0, 1010, RETYPE_COUNT_MAX + 1), SKERRY_BAD_ARGUMENT);
-	copy(1002, CNODE, RIGHT_READ, 0);
-	EXPECT(call(1000, UNTYPED_RETYPE, W(OBJECT_TCB, 0, 1010, 1), W(1002)), SKERRY_NO_RIGHTS);
-	EXPECT(retype(1000, OBJECT_TCB, 0, 1010, 0), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_TCB, 0, 0, 1), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_TCB, 0, 0xffff, 2), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_TCB, 0, ~0ull, 2), SKERRY_BAD_ARGUMENT);
-	EXPECT(retype(1000, OBJECT_TCB, 0, 999, 3), SKERRY_SLOT_FULL);
-	EXPECT(retype(1000, OBJECT_TCB, 0, 1010, 33), SKERRY_NO_MEMORY);
-	EXPECT(retype(1000, OBJECT_FRAME_2M, 0, 1010, 1), SKERRY_NO_MEMORY);
-	EXPECT(retype(1000, OBJECT_CNODE, 32, 1010, 1), SKERRY_NO_MEMORY);
-	EXPECT(slot_of(1010)->cap.type, 0);
-}
-
-static void fills_to_the_last_byte(void)
-{
-	make(OBJECT_UNTYPED, 16, 1000, 1);
-	EXPECT(retype(1000, OBJECT_ENDPOINT, 0, 1010, 1), 0);
-	EXPECT(retype(1000, OBJECT_FRAME_4K, 0, 1011, 15), 0); /* after the next page boundary */
-	EXPECT(retype(1000, OBJECT_ENDPOINT, 0, 1030, 1), SKERRY_NO_MEMORY);
-	EXPECT(slot_of(1011)->cap.object, slot_of(1000)->cap.object + 4096);
-}
-
-static void memory_comes_back_zeroed(void)
-{
-	make(OBJECT_UNTYPED, 14, 1000, 1);
-	EXPECT(retype(1000, OBJECT_FRAME_4K, 0, 1010, 4), 0);
-	uint64_t *memory = direct(slot_of(1000)->cap.object);
-	for (unsigned i = 0; i < 2048; i++)
-		memory[i] = ~0ull;
-	EXPECT(retype(1000, OBJECT_FRAME_4K, 0, 1020, 1), SKERRY_NO_MEMORY);
-	revoke(1000);
-	EXPECT(retype(1000, OBJECT_FRAME_4K, 0, 1010, 4), 0);
-	for (unsigned i = 0; i < 2048; i++)
-		EXPECT(memory[i], 0);
-}
-
 static void device_memory_is_not_touched(void)
 {
 	uint64_t device = U;
@@ -275,33 +221,13 @@ static void a_call_for_what_is_left_looks_at_all_slots(void)
 	EXPECT(slot_empty(slot_of(next)), true);
 }
 
-static void address_spaces_are_counted(void)
-{
-	uint64_t memory = U;
-	while (slot_of(memory)->cap.size_bits < 23 || (slot_of(memory)->cap.flags & CAP_DEVICE))
-		memory++;
-	const unsigned most = KERNEL_VSPACES - 1; /* the root task has one */
-	for (unsigned done = 0; done < most; done += RETYPE_COUNT_MAX)
-		EXPECT(retype(memory, OBJECT_VSPACE, 0, 3000 + done, done + 256 > most ? most - done : 256), 0);
-	EXPECT(call(U, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, 2000, 1), W(CNODE)), SKERRY_NO_RESOURCE);
-	delete(3100);
-	delete(3007);
-	EXPECT(call(U, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, 2000, 3), W(CNODE)), SKERRY_NO_RESOURCE);
-	revoke(memory);
-	EXPECT(retype(memory, OBJECT_VSPACE, 0, 3000, 3), 0);
-}
-
 const struct test tests[] = {
-	{ "retype refuses", refuses, 1 },
-	{ "an untyped fills to its last byte", fills_to_the_last_byte, 1 },
-	{ "memory comes back zeroed", memory_comes_back_zeroed, 1 },
 	{ "large frames are zeroed by and by", large_frames_are_zeroed_by_and_by, 1 },
 	{ "a gap that alignment skips is not taken for zeroed", a_skipped_gap_is_not_taken_for_zeroed, 1 },
 	{ "many objects are made by and by", many_objects_are_made_by_and_by, 1 },
 	{ "entries grow with the number of objects", entries_grow_with_the_number_of_objects, 1 | TEST_ONCE },
 	{ "a slot filled meanwhile stops the retype", a_slot_filled_meanwhile_stops_the_retype, 1 },
 	{ "a call for what is left looks at all slots", a_call_for_what_is_left_looks_at_all_slots, 1 },
-	{ "address spaces are counted", address_spaces_are_counted, 1 },
 	{ "device memory is not touched", device_memory_is_not_touched, 1 },
 	{ "memory of a notification that an interrupt signals", memory_of_a_signalled_notification_comes_back_clean, 1 },
 	{ 0 },

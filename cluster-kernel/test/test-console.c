@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel prints, how often, and that no core waits in the kernel until it can be printed. */
 #include <string.h>
 #include "harness.h"
 #include "message.h"
-#include "reply.h"
 
-enum { EP = 1000, REPLY = 1001, CLIENT = 1010, FAULT_EP = 1002 };
-
-static void nobody_handles_a_fault(void)
-{
-	static const uint64_t words[4] = { 1, 2, 3, 4 };
-	struct thread *client = make_thread(CLIENT, 255, 0), *root = running(0);
-	simple(0, SYS_YIELD, 0);
-	hosted_post_fault(machine, 0, FAULT_EXCEPTION, 4, words);
-	settle();
-	EXPECT(client->state, THREAD_INACTIVE);
-	EXPECT(running(0), root);
-	EXPECT(machine->console_size != 0, true);
-}
+enum { CLIENT = 1010 };
 
 /* Lines on the console that begin like this. */
 static unsigned lines(const char *start)
@@ -95,7 +83,6 @@ static void nobody_waits_for_the_console_in_the_kernel(void)
 }
 
 const struct test tests[] = {
-	{ "nobody handles a fault", nobody_handles_a_fault, 1 },
 	{ "reports of faults are limited", reports_of_faults_are_limited, 1 | TEST_ONCE },
 	{ "nobody waits for the console in the kernel", nobody_waits_for_the_console_in_the_kernel, 1 },
 	{ 0 },
