@@ -2,6 +2,7 @@
 /* The devices of a hosted machine: interrupt pins, MSI, I/O ports, console; and its end. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <skerry/ledger.h>
 #include "arch.h"
 #include "hosted.h"
 
@@ -95,6 +96,8 @@ void arch_console_put(char c)
 	atomic_store_explicit(&machine->console[place % HOSTED_CONSOLE], c, memory_order_relaxed);
 }
 
+static unsigned this_index(void) { return (unsigned)(hosted_self - hosted_self->machine->core); }
+
 static void show_console(const struct hosted *machine)
 {
 	uint32_t end = machine->console_size, start = end > HOSTED_CONSOLE ? end - HOSTED_CONSOLE : 0;
@@ -102,16 +105,23 @@ static void show_console(const struct hosted *machine)
 		fputc(machine->console[i % HOSTED_CONSOLE], stderr);
 }
 
-_Noreturn void arch_panic(const char *reason)
+static _Noreturn void end(const char *reason)
 {
 	if (hosted_self) {
 		show_console(hosted_self->machine);
 		fprintf(stderr, "kernel panic: cluster %u core %u: %s (seed %llu)\n", hosted_self->machine->config.cluster,
-		        (unsigned)(hosted_self - hosted_self->machine->core), reason,
-		        (unsigned long long)hosted_self->machine->config.seed);
+		        this_index(), reason, (unsigned long long)hosted_self->machine->config.seed);
 	}
 	abort();
 }
 
-_Noreturn void arch_hang(void) { arch_panic("told to hang"); }
-_Noreturn void arch_init_self(void) { arch_panic("told to reset itself"); }
+_Noreturn void arch_panic(const char *reason)
+{
+	struct ledger_kernel *ledger = hosted_self ? hosted_self->machine->kernel.ledger : 0;
+	if (ledger)
+		ledger_last_words(ledger, LEDGER_PANIC, this_index(), reason);
+	end(reason);
+}
+
+_Noreturn void arch_hang(void) { end("told to hang"); }
+_Noreturn void arch_init_self(void) { end("told to reset itself"); }

@@ -27,6 +27,7 @@ struct hosted_config {
 	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
 	bool pinned;      /* of threads: each has a processor of the host to itself, who waits keeps it */
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
+	unsigned beat_ms; /* between beats of a core, in the machine's ledger; 0: it has none */
 	unsigned channel_count;
 	const struct hosted_link *channel;
 	/* Which of `count` cores goes on next; null: a generator seeded with `seed`. */

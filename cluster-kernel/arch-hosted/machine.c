@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <skerry/doorbell.h>
+#include <skerry/ledger.h>
 #include <skerry/root_info.h>
 #include "arena.h"
 #include "boot.h"
 #include "hosted.h"
 
-/* Offsets into a cluster's part of the arena. Only RAM and IMAGE exist: what is not the kernel's to touch faults. */
+/* Offsets into a cluster's part of the arena. Only RAM, IMAGE and LEDGER exist: what is not the kernel's to touch faults. */
 #define RAM_OFFSET     0x0000000ull
 #define RAM_DEFAULT    0x1000000ull
 #define IMAGE_OFFSET   0x8000000ull
@@ -18,6 +19,7 @@
 #define MODULES_SIZE   0x400000ull
 #define DEVICE_OFFSET  0xc000000ull
 #define DEVICE_SIZE    0x10000ull
+#define LEDGER_OFFSET  0xe000000ull
 #define ROOT_VADDR     0x400000ull
 #define CHANNEL_SIZE   0x200000ull
 
@@ -63,6 +65,12 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 	if (config->gsis) {
 		info->device_count = 1;
 		info->device[0] = (struct boot_range){ part + DEVICE_OFFSET, DEVICE_SIZE };
+	}
+	if (config->beat_ms) {
+		info->beat_ms = config->beat_ms;
+		info->ledger_count = 1;
+		info->ledger[0] = (struct boot_ledger){ .cluster = config->cluster, .base = part + LEDGER_OFFSET };
+		arena_take(part + LEDGER_OFFSET, sizeof(struct ledger));
 	}
 	for (unsigned i = 0; i < config->cores; i++) {
 		info->apic[i] = hosted_apic(config->cluster, i);
@@ -123,6 +131,8 @@ void hosted_destroy(struct hosted *machine)
 	pthread_mutex_destroy(&machine->pins);
 	arena_drop(part + RAM_OFFSET, machine->config.memory);
 	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);
+	if (machine->config.beat_ms)
+		arena_drop(part + LEDGER_OFFSET, sizeof(struct ledger));
 	machines[machine->config.cluster] = 0;
 	free(machine);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mistakes that builds with assertions must report (core/assert.h), each made in a process of its own, which ends by it. */
-#define revoke revoke_terminal /* harness.h has another */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#undef revoke
 #include "endpoint.h"
 #include "harness.h"
 #include "kernel.h"
+#include "last-words.h"
 #include "notification.h"
 #include LOCKING_HEADER
 
@@ -37,28 +33,6 @@ static void prepare(void)
 	settle();
 	notification = object(N), endpoint = object(ENDPOINT);
 	cpu = machine->kernel.cpu[0];
-}
-
-/* The child's last words, in `text`; it must have been ended by abort(). */
-static void last_words(void (*mistake)(void), char *text, size_t size)
-{
-	int pipes[2], status;
-	EXPECT(pipe(pipes), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		dup2(pipes[1], STDERR_FILENO);
-		hosted_self = &machine->core[0];
-		mistake();
-		_exit(0);
-	}
-	close(pipes[1]);
-	size_t length = 0;
-	for (ssize_t got; length < size - 1 && (got = read(pipes[0], text + length, size - 1 - length)) > 0;)
-		length += got;
-	text[length] = 0;
-	close(pipes[0]);
-	EXPECT(waitpid(child, &status, 0), child);
-	EXPECT(WIFSIGNALED(status), true);
 }
 
 /* Reports `what`, and the places of the first and the last statement, where they are named. */
