@@ -8,16 +8,11 @@
 static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 {
 	const struct thread *thread = current(cpu);
-	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
+	struct vspace *vspace;
 	unsigned missing;
-	if (message_words(info) < 3)
-		return SKERRY_TRUNCATED;
-	if (!slot)
-		return SKERRY_BAD_CAP;
-	if (!(slot->cap.rights & RIGHT_WRITE))
-		return SKERRY_NO_RIGHTS;
-	if (cap->flags & CAP_MAPPED)
-		return SKERRY_MAPPED;
+	uint64_t error = mapping_check(cpu, cap, info, 3, &vspace);
+	if (error)
+		return error;
 	uint64_t vaddr = message_word(thread, 0), rights = message_word(thread, 1), attributes = message_word(thread, 2);
 	uint64_t size = 1ull << frame_bits(cap->type);
 	kernel_assert(!(cap->object & (size - 1)));
@@ -28,8 +23,6 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 	rights &= cap->rights;
 	if (!(rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
-	struct vspace *vspace = (struct vspace *)slot->cap.object;
-	kernel_assert(vspace_by_id(kernel_of(cpu), vspace->id) == vspace);
 	uint64_t *entry = vspace_entry(vspace, vaddr, frame_level(cap), &missing);
 	if (!entry)
 		return SKERRY_MISSING_TABLE;
@@ -38,9 +31,7 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 
 	*entry = arch_pte_frame(cap->object, frame_level(cap), rights, attributes);
 	kernel_assert(arch_pte_present(*entry) && arch_pte_address(*entry, frame_level(cap)) == cap->object);
-	cap->flags |= CAP_MAPPED;
-	cap->vaddr = vaddr;
-	cap->vspace = vspace->id;
+	mapping_note(cap, vspace, vaddr);
 	return SKERRY_OK;
 }
 
@@ -50,12 +41,7 @@ uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
 	struct cap *cap = &slot->cap;
 	switch (message_label(info)) {
 	case FRAME_MAP: return frame_map(cpu, cap, info);
-	case FRAME_UNMAP:
-		if (!(cap->flags & CAP_MAPPED))
-			return SKERRY_NOT_MAPPED;
-		vspace_unmap_cap(cpu, cap);
-		cap->flags &= ~CAP_MAPPED;
-		return SKERRY_OK;
+	case FRAME_UNMAP: return mapping_undo(cpu, cap);
 	case FRAME_ADDRESS: message_set_word(current(cpu), 0, cap->object); return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;
 	}

@@ -126,11 +126,11 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 	work_done(cpu, WORK_UNMAP);
 }
 
-static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
+uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace)
 {
+	assert_exclusive();
 	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
-	unsigned missing = 0;
-	if (message_words(info) < 1)
+	if (message_words(info) < words)
 		return SKERRY_TRUNCATED;
 	if (!slot)
 		return SKERRY_BAD_CAP;
@@ -138,11 +138,38 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 		return SKERRY_NO_RIGHTS;
 	if (cap->flags & CAP_MAPPED)
 		return SKERRY_MAPPED;
+	*vspace = (struct vspace *)slot->cap.object;
+	kernel_assert(vspace_by_id(kernel_of(cpu), (*vspace)->id) == *vspace);
+	return SKERRY_OK;
+}
+
+void mapping_note(struct cap *cap, const struct vspace *vspace, uint64_t vaddr)
+{
+	cap->flags |= CAP_MAPPED;
+	cap->vaddr = vaddr;
+	cap->vspace = vspace->id;
+}
+
+uint64_t mapping_undo(struct cpu *cpu, struct cap *cap)
+{
+	assert_exclusive();
+	if (!(cap->flags & CAP_MAPPED))
+		return SKERRY_NOT_MAPPED;
+	vspace_unmap_cap(cpu, cap);
+	cap->flags &= ~CAP_MAPPED;
+	return SKERRY_OK;
+}
+
+static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
+{
+	struct vspace *vspace;
+	unsigned missing = 0;
+	uint64_t error = mapping_check(cpu, cap, info, 1, &vspace);
+	if (error)
+		return error;
 	uint64_t vaddr = message_word(current(cpu), 0);
 	if (vaddr >= USER_TOP)
 		return SKERRY_BAD_ARGUMENT;
-	struct vspace *vspace = (struct vspace *)slot->cap.object;
-	kernel_assert(vspace_by_id(kernel_of(cpu), vspace->id) == vspace);
 	if (vspace_entry(vspace, vaddr, LEVEL_4K, &missing))
 		return SKERRY_MAPPED; /* no level is missing */
 	uint64_t *entry = vspace_entry(vspace, vaddr, missing + 1, &missing);
@@ -151,9 +178,7 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 
 	kernel_assert(cap->type == OBJECT_PAGE_TABLE && !(cap->object & ((1u << PAGE_TABLE_BITS) - 1)));
 	*entry = arch_pte_table(physical((void *)cap->object));
-	cap->flags |= CAP_MAPPED;
-	cap->vaddr = vaddr;
-	cap->vspace = vspace->id;
+	mapping_note(cap, vspace, vaddr);
 	return SKERRY_OK;
 }
 
@@ -161,13 +186,13 @@ uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
 	assert_exclusive();
 	struct cap *cap = &slot->cap;
+	uint64_t error;
 	switch (message_label(info)) {
 	case PAGE_TABLE_MAP: return page_table_map(cpu, cap, info);
 	case PAGE_TABLE_UNMAP:
-		if (!(cap->flags & CAP_MAPPED))
-			return SKERRY_NOT_MAPPED;
-		vspace_unmap_cap(cpu, cap);
-		cap->flags &= ~CAP_MAPPED;
+		error = mapping_undo(cpu, cap);
+		if (error)
+			return error;
 		tlb_settle(cpu); /* a core may be on its way through the table */
 		memory_zero((void *)cap->object, 4096);
 		return SKERRY_OK;
