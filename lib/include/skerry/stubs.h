@@ -82,6 +82,22 @@ static inline int invoke(uint64_t object, enum skerry_invocation label, unsigned
 	return system_call(SYS_CALL, object, 0, m);
 }
 
+/* An invocation without words and capabilities. */
+static inline int invoke_only(uint64_t object, enum skerry_invocation label)
+{
+	struct message m = { 0 };
+	return invoke(object, label, 0, 0, &m);
+}
+
+/* The same, which answers with a word; 0 where it fails. */
+static inline int invoke_word(uint64_t object, enum skerry_invocation label, uint64_t *word)
+{
+	struct message m = { 0 };
+	int error = invoke(object, label, 0, 0, &m);
+	*word = error ? 0 : m.word[0];
+	return error;
+}
+
 static inline int untyped_retype(struct ipc_buffer *ipc, uint64_t untyped, enum skerry_object object,
 				 unsigned size_bits, uint64_t cnode, uint64_t slot, uint64_t count)
 {
@@ -198,14 +214,12 @@ static inline int tcb_read_registers(struct ipc_buffer *ipc, uint64_t tcb, struc
 
 static inline int tcb_resume(uint64_t tcb)
 {
-	struct message m = { 0 };
-	return invoke(tcb, TCB_RESUME, 0, 0, &m);
+	return invoke_only(tcb, TCB_RESUME);
 }
 
 static inline int tcb_suspend(uint64_t tcb)
 {
-	struct message m = { 0 };
-	return invoke(tcb, TCB_SUSPEND, 0, 0, &m);
+	return invoke_only(tcb, TCB_SUSPEND);
 }
 
 static inline int tcb_set_tls(uint64_t tcb, uint64_t fs_base)
@@ -223,17 +237,13 @@ static inline int tcb_bind(struct ipc_buffer *ipc, uint64_t tcb, uint64_t notifi
 
 static inline int tcb_unbind(uint64_t tcb)
 {
-	struct message m = { 0 };
-	return invoke(tcb, TCB_UNBIND, 0, 0, &m);
+	return invoke_only(tcb, TCB_UNBIND);
 }
 
 /* `cycles`: TSC cycles the thread has run. */
 static inline int tcb_time(uint64_t tcb, uint64_t *cycles)
 {
-	struct message m = { 0 };
-	int error = invoke(tcb, TCB_TIME, 0, 0, &m);
-	*cycles = error ? 0 : m.word[0];
-	return error;
+	return invoke_word(tcb, TCB_TIME, cycles);
 }
 
 static inline int frame_map(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, uint64_t address,
@@ -246,16 +256,12 @@ static inline int frame_map(struct ipc_buffer *ipc, uint64_t frame, uint64_t vsp
 
 static inline int frame_unmap(uint64_t frame)
 {
-	struct message m = { 0 };
-	return invoke(frame, FRAME_UNMAP, 0, 0, &m);
+	return invoke_only(frame, FRAME_UNMAP);
 }
 
 static inline int frame_address(uint64_t frame, uint64_t *address)
 {
-	struct message m = { 0 };
-	int error = invoke(frame, FRAME_ADDRESS, 0, 0, &m);
-	*address = error ? 0 : m.word[0];
-	return error;
+	return invoke_word(frame, FRAME_ADDRESS, address);
 }
 
 static inline int page_table_map(struct ipc_buffer *ipc, uint64_t table, uint64_t vspace, uint64_t address)
@@ -267,8 +273,7 @@ static inline int page_table_map(struct ipc_buffer *ipc, uint64_t table, uint64_
 
 static inline int page_table_unmap(uint64_t table)
 {
-	struct message m = { 0 };
-	return invoke(table, PAGE_TABLE_UNMAP, 0, 0, &m);
+	return invoke_only(table, PAGE_TABLE_UNMAP);
 }
 
 enum { IRQ_LEVEL_TRIGGERED = 1, IRQ_ACTIVE_LOW = 2 };
@@ -301,8 +306,7 @@ static inline int irq_set_notification(struct ipc_buffer *ipc, uint64_t handler,
 
 static inline int irq_ack(uint64_t handler)
 {
-	struct message m = { 0 };
-	return invoke(handler, IRQ_ACK, 0, 0, &m);
+	return invoke_only(handler, IRQ_ACK);
 }
 
 /* `size` is 1, 2 or 4 bytes. */
