@@ -37,12 +37,13 @@ static void receives(struct worker *self)
 	self->out[0] = (uint64_t)(int64_t)ipc_receive(self->arg[0], self->arg[1], &m);
 }
 
-TEST(notification, 1, 0, "reuse: a notification that threads wait for with deadlines")
+/* Threads on all cores wait for the object, whose memory is used for something else then. */
+static void reused_under_waiters(void (*run)(struct worker *), enum skerry_object type, uint64_t argument)
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 12), notification = make(memory, OBJECT_NOTIFICATION);
+	uint64_t memory = object(OBJECT_UNTYPED, 12), object_of = make(memory, type);
 	struct worker *w[4];
 	for (unsigned i = 0; i < 4; i++)
-		w[i] = worker_start(wait_for, 50, i % cores(), notification, deadline_ms(60000 + i));
+		w[i] = worker_start(run, 50, i % cores(), object_of, argument);
 	for (unsigned i = 0; i < 4; i++)
 		until(waits(w[i]));
 	check_untouched(memory);
@@ -52,20 +53,12 @@ TEST(notification, 1, 0, "reuse: a notification that threads wait for with deadl
 	}
 }
 
-TEST(endpoint, 1, 0, "reuse: an endpoint that threads wait for")
+TEST(notification, 1, 0, "reuse: a notification that threads wait for with deadlines")
 {
-	uint64_t memory = object(OBJECT_UNTYPED, 12), endpoint = make(memory, OBJECT_ENDPOINT);
-	struct worker *w[4];
-	for (unsigned i = 0; i < 4; i++)
-		w[i] = worker_start(receives, 50, i % cores(), endpoint, 0);
-	for (unsigned i = 0; i < 4; i++)
-		until(waits(w[i]));
-	check_untouched(memory);
-	for (unsigned i = 0; i < 4; i++) {
-		until(w[i]->done);
-		check_eq(w[i]->out[0], -SKERRY_DELETED);
-	}
+	reused_under_waiters(wait_for, OBJECT_NOTIFICATION, deadline_ms(60000));
 }
+
+TEST(endpoint, 1, 0, "reuse: an endpoint that threads wait for") { reused_under_waiters(receives, OBJECT_ENDPOINT, 0); }
 
 TEST(reply, 1, 0, "reuse: a reply object that a thread receives with")
 {

@@ -101,6 +101,22 @@ static void check_idle(void)
 		CHECK(!forward.port[i].late);
 }
 
+/* Two frames for each port behind the uplink; those for the first `slow` may be lost. How many there were for the others. */
+static unsigned offer(unsigned count, unsigned slow)
+{
+	unsigned offered = 0;
+
+	for (unsigned i = 1; i < count; i++) {
+		unsigned n = put(UPLINK, i, 2);
+
+		lossy[i] = i <= slow;
+		if (i > slow)
+			offered += n;
+	}
+	pass();
+	return offered;
+}
+
 /* The first `slow` ports behind the uplink take a frame a second, the others all: what the others get. */
 static void slow_ports(unsigned count, unsigned slow)
 {
@@ -108,14 +124,7 @@ static void slow_ports(unsigned count, unsigned slow)
 
 	set_up(count);
 	for (uint64_t end = now + 10 * SECOND; now < end; now++) {
-		for (unsigned i = 1; i < count; i++) {
-			unsigned n = put(UPLINK, i, 2);
-
-			lossy[i] = i <= slow;
-			if (i > slow)
-				offered += n;
-		}
-		pass();
+		offered += offer(count, slow);
 		for (unsigned i = 1; i < count; i++)
 			if (i > slow)
 				got += take(i, ALL);
@@ -144,14 +153,7 @@ static void teasing_ports(unsigned slow, unsigned percent)
 
 	set_up(count);
 	for (uint64_t end = now + 20 * SECOND; now < end; now++) {
-		for (unsigned i = 1; i < count; i++) {
-			unsigned n = put(UPLINK, i, 2);
-
-			lossy[i] = i <= slow;
-			if (i > slow)
-				offered += n;
-		}
-		pass();
+		offered += offer(count, slow);
 		take(slow + 1, ALL);
 		for (unsigned i = 1; i <= slow; i++)
 			if (forward.port[i].dropped > dropped[i]) {

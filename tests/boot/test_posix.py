@@ -30,7 +30,18 @@ def test_posix(cpu: int) -> None:
         assert run.events.of("exit")[0]["status"] == 0
 
 
-START = """
+AS_STARTED = """\
+args = ["start"]
+heap = "64M"
+storage = "4M"
+threads = 3
+env = ["FIRST=one", "EMPTY=", "SIGN=a=b c"]
+cwd = "/data/work"
+uid = 1000
+gid = 100
+files = ["tree:/data", "link:/data/own:rw"]
+"""
+START = f"""
 shutdown = "never"
 [machine]
 sockets = 2
@@ -39,30 +50,12 @@ cores = 2
 program = "posixtest"
 name = "starts"
 cpu = 1
-args = ["start"]
-heap = "64M"
-storage = "4M"
-threads = 3
-env = ["FIRST=one", "EMPTY=", "SIGN=a=b c"]
-cwd = "/data/work"
-uid = 1000
-gid = 100
 network = true
-files = ["tree:/data", "link:/data/own:rw"]
-[[program]]
+{AS_STARTED}[[program]]
 program = "posixtest"
 name = "same-files"
 cpu = 3
-args = ["start"]
-heap = "64M"
-storage = "4M"
-threads = 3
-env = ["FIRST=one", "EMPTY=", "SIGN=a=b c"]
-cwd = "/data/work"
-uid = 1000
-gid = 100
-files = ["tree:/data", "link:/data/own:rw"]
-[[program]]
+{AS_STARTED}[[program]]
 program = "crash"
 name = "writes-files"
 cpu = 1
