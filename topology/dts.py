@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The cluster map as devicetree source."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from topology.clustermap import COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
 from topology.limits import RESTART_DELAY, RESTART_LIMIT
@@ -40,6 +40,19 @@ class _Writer:
         self.depth -= 1
         self.line("};")
 
+    def strings(self, name: str, values: Sequence[str]) -> None:
+        """A property, unless there is no value."""
+        if values:
+            self.line(f"{name} = {strings(values)};")
+
+    def optional(self, name: str, value: str | None) -> None:
+        """A property of one value, unless it is empty."""
+        self.strings(name, [value] if value else [])
+
+    def flag(self, name: str, is_set: bool) -> None:
+        if is_set:
+            self.line(f"{name};")
+
     def numbered(self, name: str, numbers: int = 1) -> None:
         """Opens a node whose children are told apart by a number, or by several."""
         self.open(name)
@@ -50,55 +63,42 @@ class _Writer:
 def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.open(cluster.name)
     out.line(f"reg = <{cluster.number}>;")
-    out.line(f"kernel = {strings([cluster.kernel])};")
-    out.line(f"root = {strings([cluster.root])};")
+    out.strings("kernel", [cluster.kernel])
+    out.strings("root", [cluster.root])
     out.line(f"cpus = {phandles(cluster.cpus)};")
     out.line(f"memory = {ranges(cluster.memory)};")
-    if cluster.modules:
-        out.line(f"modules = {strings(cluster.modules)};")
-    if cluster.devices:
-        out.line("devices;")
+    out.strings("modules", cluster.modules)
+    out.flag("devices", cluster.devices)
     out.close()
 
 
 def _application(out: _Writer, app: Application) -> None:
     out.open(app.name)
     out.line(f"reg = <{app.number}>;")
-    out.line(f"program = {strings([app.program])};")
+    out.strings("program", [app.program])
     out.line(f"cpu = <&cpu{app.cpu}>;")
     out.line(f"heap = <{cells64(app.heap)}>;")
-    if app.role:
-        out.line(f"role = {strings([app.role])};")
+    out.optional("role", app.role)
     if app.pci_ids:
         out.line("pci-id = " + ", ".join(f"<{vendor:#06x} {device:#06x}>" for vendor, device in app.pci_ids) + ";")
-    if app.ipv4:
-        out.line(f"ipv4 = {strings([app.ipv4])};")
+    out.optional("ipv4", app.ipv4)
     if app.mac:
         out.line(f"mac = [{app.mac.hex(' ')}];")
-    if app.awaits:
-        out.line(f"await = {strings(app.awaits)};")
-    if app.stack:
-        out.line(f"stack = {strings([app.stack])};")
-    if app.switch:
-        out.line(f"switch = {strings([app.switch])};")
-    if app.barrier:
-        out.line("barrier;")
+    out.strings("await", app.awaits)
+    out.optional("stack", app.stack)
+    out.optional("switch", app.switch)
+    out.flag("barrier", app.barrier)
     if app.restart != NEVER:
-        out.line(f"restart = {strings([app.restart])};")
+        out.strings("restart", [app.restart])
     if app.restart_limit != RESTART_LIMIT:
         out.line(f"restart-limit = <{app.restart_limit}>;")
     if app.restart_delay != RESTART_DELAY:
         out.line(f"restart-delay = <{app.restart_delay}>;")
-    if app.statistics:
-        out.line("statistics;")
-    if app.args:
-        out.line(f"args = {strings(app.args)};")
-    if app.env:
-        out.line(f"env = {strings(app.env)};")
-    if app.cwd:
-        out.line(f"cwd = {strings([app.cwd])};")
-    if app.files:
-        out.line(f"files = {strings([app.files])};")
+    out.flag("statistics", app.statistics)
+    out.strings("args", app.args)
+    out.strings("env", app.env)
+    out.optional("cwd", app.cwd)
+    out.optional("files", app.files)
     if app.storage:
         out.line(f"storage = <{cells64(app.storage)}>;")
     if app.user != (0, 0):
@@ -204,7 +204,7 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
 
     if cluster_map.shutdown:
         out.open("run")
-        out.line(f"shutdown = {strings([cluster_map.shutdown])};")
+        out.strings("shutdown", [cluster_map.shutdown])
         out.close()
     out.close()
     return "\n".join(out.lines) + "\n"
