@@ -151,6 +151,17 @@ TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: a thread whose address spa
 	space_ends(last_core());
 }
 
+/* Where it was mapped for the thread, MAPPED says that it still is. */
+TEST(buffer, 1, 0, "thread's end: the frame of its IPC buffer stays mapped, and when it gets another")
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t frame = map_page(i, RIGHT_READ | RIGHT_WRITE), address = WINDOW + i * 4096, tcb = object(OBJECT_TCB, 0);
+		check_ok(tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, frame, address, 0));
+		check_ok(i ? tcb_configure(IPC, tcb, NODE, ROOT_SLOT_VSPACE, 0, 0, 0) : cnode_delete(NODE, tcb));
+		check_error(frame_map(IPC, object(OBJECT_FRAME_4K, 0), ROOT_SLOT_VSPACE, address, RIGHT_READ, 0), MAPPED);
+	}
+}
+
 TEST(cspace, 1, 0, "thread's end: a thread whose CSpace ends has no capabilities any more")
 {
 	uint64_t node = object(OBJECT_CNODE, 3), notification = object(OBJECT_NOTIFICATION, 0);
