@@ -35,10 +35,12 @@ void tests_reset(void);
 /* Whether the machine has what the test needs. */
 bool test_possible(const struct test *test);
 
-/* --- what each port has (harness.c, hosted/port.c) --- */
+/* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 
 void test_pause(void); /* ends the test if a worker has failed */
 bool has_processor(void);
+/* Whether the clock counts instructions: of the emulator, if the test that boots it says so (tests/boot/test_ktest.py). */
+bool clock_counts_instructions(void);
 
 /* The checks of bare.h, in a worker, too: the test then fails and the worker stops. */
 
@@ -55,8 +57,6 @@ bool passed(uint64_t deadline);
 void pause_main(void); /* a tenth of a millisecond; ends the test if a worker has failed */
 void sleep_ms(unsigned ms);
 static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_hz / 1000 * ms; }
-/* Whether the clock counts instructions (test_counted in tests/boot/test_ktest.py boots such a machine). */
-bool clock_counts_instructions(void);
 /* In a loop that waits without the kernel: others get on. */
 static inline void pause_turn(void)
 {

@@ -50,20 +50,3 @@ void spin_ms(unsigned ms)
 	while (!passed(deadline))
 		pause_turn();
 }
-
-/* Then the same loop always takes the same time, unless an interrupt comes. */
-bool clock_counts_instructions(void)
-{
-	uint64_t took[16], least = ~0ul;
-	unsigned same = 0;
-	for (unsigned i = 0; i < 16; i++) {
-		uint64_t begin = read_tsc();
-		for (volatile unsigned n = 0; n < 50000; n++)
-			;
-		took[i] = read_tsc() - begin;
-		least = took[i] < least ? took[i] : least;
-	}
-	for (unsigned i = 0; i < 16; i++)
-		same += took[i] == least;
-	return same >= 12; /* slices end in the others */
-}

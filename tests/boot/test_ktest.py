@@ -18,6 +18,7 @@ from topology.units import GIB
 MINIMUM = {1: 440, 2: 470}  # tests of a cluster of one core, and of more, at least
 
 MSI_DEVICE = ("-device", "edu")  # it raises an interrupt at each write to a register
+COUNTED = ("-fw_cfg", "name=opt/skerry/clock-counts-instructions,string=yes")  # ktest asks for it (firmware.c)
 SILENCE = 60.0  # seconds of given time in which a test must come to its end: it takes one or two
 LIMIT = 300.0   # of all; on an idle machine the longest takes a tenth of that
 
@@ -61,7 +62,7 @@ def failures(run: Run) -> list[str]:
 def check(target: Plan, least: int, counted: bool = False) -> Run:
     """Boots it; every test passes, so many at least in each cluster. `counted`: the clock counts instructions."""
     mode = {"accel": qemu.tcg_for(len(target.machine.cores), counted=True)} if counted else {}
-    with machine(target, patience=Patience(SILENCE), extra=MSI_DEVICE, **mode) as run:
+    with machine(target, patience=Patience(SILENCE), extra=(*MSI_DEVICE, *(COUNTED if counted else ())), **mode) as run:
         try:
             run.wait_for(lambda: bool(run.events.of("ktest")), "the summary")
         except Failure as failure:
@@ -69,7 +70,7 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
             raise Failure("\n".join([f"{failure}, after '{done[-1] if done else 'nothing'}'", *failures(run)])) from None
         summary = run.events.of("ktest")[0]
         assert not failures(run), "\n".join(failures(run))
-        assert summary["failed"] == 0
+        assert summary["failed"] == 0 and summary["counted"] == counted
         assert summary["passed"] == len(run.events.of("test", ok=True))
         for cluster in target.cluster_map.clusters:
             assert len(run.events.of("test", cluster=cluster.number)) >= least
