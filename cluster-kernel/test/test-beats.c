@@ -116,6 +116,24 @@ static void the_timer_is_always_set(void)
 	expect_timer_set(1);
 }
 
+/* A core that waits for a deadline many beats away. */
+static void a_late_deadline(void)
+{
+	begin();
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(hosted_now(machine) + STEPS * period), NONE, 0);
+	EXPECT(running(0) == 0, true);
+	for (unsigned i = 1; i < STEPS; i++) {
+		uint64_t count = beats(0);
+		pass(period);
+		EXPECT(beats(0), count + 1);
+		EXPECT(running(0) == 0, true);
+		expect_timer_set(0);
+	}
+	pass(period);
+	EXPECT(result(running(0)), SKERRY_TIMED_OUT);
+}
+
 static void no_ledger(void)
 {
 	EXPECT(machine->kernel.ledger == 0, true);
@@ -213,6 +231,7 @@ const struct test tests[] = {
 	{ "each of several cores beats", each_core_beats, 3 },
 	{ "beats beside other timers", beats_beside_other_timers, 1 },
 	{ "the timer is always set", the_timer_is_always_set, 2 },
+	{ "a late deadline", a_late_deadline, 1 },
 	{ "no ledger, no beats", no_ledger, 1 },
 	{ "whose pages", whose_pages, 1 },
 	{ "orders are obeyed", orders_are_obeyed, 2 | TEST_ONCE },

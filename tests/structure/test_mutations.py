@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.long.mutations import catalogue
 from tests.long.mutations.anchor import AnchorError, Edit, place
 from tests.long.mutations.catalogue import CatalogueError, load, problems
 from tests.long.mutations.source import Source, lex
+from tests.long.mutations.verdicts import FILE
 
 MINIMUM = 60
 
@@ -209,3 +212,17 @@ def test_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write(tmp_path, entries)
         with pytest.raises(CatalogueError, match=why):
             load(tmp_path)
+
+
+def test_verdicts_name_tests() -> None:
+    """the test that a verdict names exists: one that is gone catches nothing"""
+    hosted = {path.stem.removeprefix("test-"): set(re.findall(r'^\t\{ "([^"]+)",', path.read_text(), re.M))
+              for path in (ROOT / "cluster-kernel/test").rglob("test-*.c")}
+    shared = {name for path in (ROOT / "apps/ktest").glob("test-*.c") for name in re.findall(r'^TEST\([^"]*"(.*?)"\)', path.read_text(), re.M)}
+    wrong = []
+    for name, by in ((entry["name"], entry["by"]) for entry in json.loads(FILE.read_text())["verdicts"]):
+        place = re.match(r"(?P<object>[a-z-]+), [a-z ]+: (?:(?P<case>.+?): )?(?:\.\./cluster-kernel/test/)?(?:test|check)-[a-z-]+\.c:\d+: ", by)
+        known = place and (shared if place["object"] == "system calls" else hosted.get(place["object"], set()))
+        if place and place["object"] != "ktest" and (not known or place["case"] and place["case"] not in known):
+            wrong.append(f"{name}: {by}")
+    assert len(shared) > 400 and not wrong, "\n".join([*wrong, "try these again: python -m tests.long.mutations --fresh --only NAME"])
