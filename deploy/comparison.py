@@ -60,7 +60,7 @@ class Comparison:
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (plugins/modelled/plugin.c)
 
     def deployment(self, layout: str, workload: str, counting: bool = False) -> Deployment:
-        """Its kernels are plain ones unless they are to count: who counts is slower."""
+        """Its kernels are plain ones unless they are to count: counting kernels are slower."""
         return Deployment(
             name="compare",
             shape=self.shape,

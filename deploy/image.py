@@ -105,7 +105,7 @@ def make_iso(
 ) -> None:
     """A hybrid ISO: BIOS and UEFI, optical disc or USB stick.
 
-    `options` are the loader's; `notes` are files that only lie on it, for who reads the image later.
+    `options` are the loader's; `notes` are files that only lie on it, for a later reader of the image.
     """
     contents = {**files, **(notes or {})}
     needed = sum(len(content) for content in contents.values()) + loader.stat().st_size + GRUB_SIZE

@@ -108,7 +108,7 @@ def _work() -> int:
     os.dup2(2, 1)  # what the call prints is no part of it
 
     def say(kind: int, what: Any) -> None:
-        if kind != _REPORT:  # the last word: who is told to end now ends anyway, and says nothing of an interrupt
+        if kind != _REPORT:  # the last event: a run that is told to end now ends anyway, and reports no interrupt
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         pickle.dump((kind, what), out)
         out.flush()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The POSIX layer's seam to the network: what kind of sockets there are, and who makes them. */
+/* The POSIX layer's seam to the network: the kinds of sockets, and the functions that make them. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -167,7 +167,7 @@ def _places(machine: Machine) -> tuple[list[tuple[int, int]], tuple[MemoryRange,
 
 
 def _pattern(machine: Machine) -> list[tuple[int, ...]]:
-    """Who shares what with whom, whatever the numbers are."""
+    """Which processors share what, whatever their numbers are."""
     numbers: list[dict[object, int]] = [{}, {}, {}, {}]
     return [
         tuple(known.setdefault(key, len(known)) for known, key in zip(numbers, (c.socket, c.node, c.l3, c.physical)))

@@ -64,13 +64,13 @@ TEST(repeated, 1, NEEDS_PEER, "doorbell: a thousand rings, and the last is heard
 	check_eq(heard(notification), 2);
 }
 
-TEST(unbound, 1, NEEDS_PEER, "doorbell: one that nobody listens to is dropped")
+TEST(unbound, 1, NEEDS_PEER, "doorbell: one without a listener is dropped")
 {
 	check_eq(peer_ask(PEER_RING, BELL + 50, 3), 0);
 	check_ok(notification_signal(badged(CHANNEL, BELL + 51, RIGHT_WRITE)));
 }
 
-TEST(revoked, 1, NEEDS_PEER, "doorbell: one whose notification is gone touches no memory")
+TEST(revoked, 1, NEEDS_PEER, "doorbell: it writes no memory after its notification was revoked")
 {
 	uint64_t memory = object(OBJECT_UNTYPED, 12), cap = slot();
 	check_ok(untyped_retype(IPC, memory, OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, cap, 1));

@@ -304,7 +304,7 @@ TEST(suspended_receiver, 1, 0, "endpoint: a suspended receiver leaves the queue"
 	check(!a->done);
 }
 
-TEST(unanswerable, 1, 0, "endpoint: a caller whom nobody can answer stops")
+TEST(unanswerable, 1, 0, "endpoint: a caller that nothing can answer stops")
 {
 	struct message m;
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);

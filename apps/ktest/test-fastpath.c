@@ -304,7 +304,7 @@ TEST(client_moved, 2, 0, "fast path: a client that is told to move while it wait
 	}
 }
 
-TEST(lowered, 1, 0, "fast path: a server whose priority was lowered while it waited does not overtake who is ready")
+TEST(lowered, 1, 0, "fast path: a server whose priority was lowered while it waited does not overtake a ready thread")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 	struct worker *s = serve(endpoint, CLIENT + 10, 0), *middle = worker_start(spinner, CLIENT - 10, 0, 0, 0);
@@ -317,7 +317,7 @@ TEST(lowered, 1, 0, "fast path: a server whose priority was lowered while it wai
 	until(c->done);
 }
 
-TEST(raised, 1, 0, "fast path: a server whose priority was raised while it waited runs before who is ready")
+TEST(raised, 1, 0, "fast path: a server whose priority was raised while it waited runs before a ready thread")
 {
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 	struct worker *s = serve(endpoint, CLIENT - 20, 0), *middle = worker_make(spinner, CLIENT - 10, 0);

@@ -122,7 +122,7 @@ TEST(changed, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: a second notificat
 	quiet();
 }
 
-TEST(revoked, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: one whose notification is gone touches no memory")
+TEST(revoked, 1, NEEDS_DEVICES | NEEDS_PROCESSOR, "interrupt: it writes no memory after its notification was revoked")
 {
 	uint64_t irq = handler(0, 0), memory = object(OBJECT_UNTYPED, 12), cap = slot();
 	check_ok(untyped_retype(IPC, memory, OBJECT_NOTIFICATION, 0, NODE, cap, 1));

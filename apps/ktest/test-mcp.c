@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The maximum controlled priority: who may give which priority to whom. */
+/* The maximum controlled priority: which priorities a thread may give. */
 #include "ktest.h"
 
 static int schedule(uint64_t tcb, uint64_t authority, unsigned priority) { return tcb_schedule(IPC, tcb, authority, priority, 0); }
@@ -60,7 +60,7 @@ TEST(lowered, 1, 0, "mcp: a thread lowers its own, and never raises it again")
 	check_error(schedule(tcb, tcb, 51), NO_RIGHTS);
 	check_ok(set_mcp(tcb, tcb, 0));
 	check_error(set_mcp(tcb, tcb, 1), NO_RIGHTS);
-	check_ok(set_mcp(tcb, ROOT_SLOT_TCB, 255)); /* who may, still may */
+	check_ok(set_mcp(tcb, ROOT_SLOT_TCB, 255)); /* a thread that may, still may */
 	check_ok(schedule(other, tcb, 255));
 }
 

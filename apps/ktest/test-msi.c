@@ -85,7 +85,7 @@ static void wait_for(struct worker *self)
 	}
 }
 
-TEST(wakes, 1, NEEDS_MSI, "msi: wakes who waits, on the handler's core and on others, idle or busy")
+TEST(wakes, 1, NEEDS_MSI, "msi: wakes a waiter, on the handler's core and on others, idle or busy")
 {
 	device_init();
 	for (unsigned core = 0; core < cores(); core++) {

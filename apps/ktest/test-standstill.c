@@ -88,7 +88,7 @@ TEST(reply_receive_left, 1, NEEDS_PROCESSOR, "standstill: ReplyRecv to a caller 
 	check_error(ipc_reply_receive(endpoint, reply, &m), NO_REPLY);
 }
 
-TEST(write_faulted, 1, 0, "standstill: registers are written while the thread waits for its handler, who then resumes it there")
+TEST(write_faulted, 1, 0, "standstill: registers are written while the thread waits for its handler, which then resumes it there")
 {
 	struct trial t = trial_make(breaker, 50, last_core()), other = trial_make(breaker, 50, last_core());
 	struct thread_registers r;

@@ -145,8 +145,8 @@ static void space_ends(unsigned core)
 	check_eq(s.data[0], count);
 }
 
-TEST(space, 1, NEEDS_PROCESSOR, "thread's end: a thread whose address space ends faults") { space_ends(0); }
-TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: a thread whose address space ends while it runs on another core faults")
+TEST(space, 1, NEEDS_PROCESSOR, "thread's end: it faults when its address space ends") { space_ends(0); }
+TEST(space_remote, 2, NEEDS_PROCESSOR, "thread's end: it faults when its address space ends while it runs on another core")
 {
 	space_ends(last_core());
 }
@@ -162,7 +162,7 @@ TEST(buffer, 1, 0, "thread's end: the frame of its IPC buffer stays mapped, and 
 	}
 }
 
-TEST(cspace, 1, 0, "thread's end: a thread whose CSpace ends has no capabilities any more")
+TEST(cspace, 1, 0, "thread's end: it has no capabilities after its CSpace ended")
 {
 	uint64_t node = object(OBJECT_CNODE, 3), notification = object(OBJECT_NOTIFICATION, 0);
 	struct worker *w = worker_make(in_system_calls, 50, last_core());

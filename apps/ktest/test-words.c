@@ -67,7 +67,7 @@ static struct worker *start(unsigned index, unsigned priority, unsigned core)
 	return worker_start(make_call, priority, core, index, 0);
 }
 
-/* The system call of each, who comes first, and how important and where the receiver is; the sender has 50 on core 0. */
+/* The system calls, which side comes first, and the receiver's priority and core; the sender has 50 on core 0. */
 struct way {
 	uint64_t send, receive;
 	bool receiver_first;

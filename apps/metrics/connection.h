@@ -17,7 +17,7 @@ enum connection_state {
 	CONNECTION_DRAINING, /* answered: what it still sends is thrown away, lest a reset outrun the answer */
 };
 
-/* The text of a scrape, kept until the last who gets it has it. */
+/* The text of a scrape, kept until the last client that is sent it has it. */
 struct body {
 	unsigned users;
 	char *data;
@@ -29,7 +29,7 @@ struct connection {
 	int fd;
 	uint64_t since;    /* milliseconds of now() at which it came */
 	uint64_t took;     /* the same, at which it last took a part of its answer */
-	uint64_t deadline; /* the same: who has not got to the next state by then is cut off */
+	uint64_t deadline; /* the same: a client that has not reached the next state by then is cut off */
 	struct http_request wants;
 	char request[HTTP_REQUEST_MAX];
 	size_t received;

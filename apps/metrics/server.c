@@ -15,7 +15,7 @@
 enum {
 	CONNECTIONS = 16,
 	BACKLOG = 64,
-	FAIR_MS = 500, /* how long nobody is cut off in favour of somebody who comes */
+	FAIR_MS = 500, /* for so long no client is cut off in favour of a new one */
 };
 
 static struct connection connection[CONNECTIONS];
@@ -35,7 +35,7 @@ int server_open(unsigned port)
 	return -1;
 }
 
-/* --- who gets a place --- */
+/* --- places for clients --- */
 
 /* Since when a client has been slow to ask, to take its answer or to go; UINT64_MAX: it is we who are slow. */
 static uint64_t slow_since(const struct connection *c)

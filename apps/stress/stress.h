@@ -10,7 +10,7 @@
 
 enum {
 	PAGER_PRIORITY = 95,
-	TASK_PRIORITY = 90,  /* of clients, servers and those who write */
+	TASK_PRIORITY = 90,  /* of clients, servers and writers */
 	TASKS_MAX = 60,      /* clients or tasks: a bit each in a notification's word */
 };
 
@@ -49,7 +49,7 @@ uint64_t tasks_time(unsigned core);
 void report_begin(void);
 void report_end(void);
 /*
- * `operations` of `tasks` and those who serve them; what the cores counted before and after; what each did in all:
+ * `operations` of `tasks` and their servers; what the cores counted before and after; what each did in all:
  * wall, idle and busy cycles, busy being what its threads say that they ran, and how long it took to ask them.
  */
 void report_done(const char *program, unsigned tasks, unsigned servers, uint64_t operations);

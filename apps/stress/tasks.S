@@ -37,7 +37,7 @@ task_server:
 	jmp 1b
 
 	/*
-	 * R14 rounds, R15 pages at R12, R13 who it is: writes that into each page's first word, where every round must
+	 * R14 rounds, R15 pages at R12, R13 its number: writes that into each page's first word, where every round must
 	 * find 0, and looks then that it stands there and nobody else's, and the page's number in the second. RBX what
 	 * to signal after a round, RBP where to wait for the next.
 	 */

@@ -141,7 +141,7 @@ static bool rouse(struct hosted_core *core, struct hosted_threads *run)
 	                                                memory_order_relaxed));
 	if (!atomic_compare_exchange_strong_explicit(&core->sleep, &asleep, AWAKE, memory_order_acquire,
 	                                             memory_order_relaxed))
-		atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed); /* who woke it has counted it, too */
+		atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed); /* the core that woke it has counted it, too */
 	return true;
 }
 

@@ -115,7 +115,7 @@ static _Noreturn void take_nmi(struct core_local *local, const struct context *f
 }
 
 /*
- * NMI, double fault, machine check. GS may be the user's, who may have loaded it with a kernel address: the stack says
+ * NMI, double fault, machine check. GS may be the user's, and hold a kernel address: the stack says
  * which core this is.
  */
 _Noreturn void trap_fatal(const struct context *frame)

@@ -78,7 +78,7 @@ struct hosted *pairs_make(unsigned cluster, unsigned cores, struct pair *pairs)
 {
 	const struct hosted_config config = { .cluster = cluster, .cores = cores, .threads = true, .tsc = true, .pinned = true };
 	struct hosted *machine = hosted_create(&config);
-	call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB)); /* who can run, does */
+	call(machine, ROOT_SLOT_TCB, TCB_SCHEDULE, W(ROOT_PRIORITY, 0), W(ROOT_SLOT_TCB)); /* threads that can run, do */
 	for (unsigned i = 0; i < cores; i++)
 		make_server(machine, i, &pairs[i]);
 	for (unsigned i = cores; i-- > 0;) /* the client on core 0 leaves the root task no time */

@@ -41,7 +41,7 @@ struct op {
 
 static inline bool op_writes(const struct op *op) { return op->kind != OP_LOAD; }
 
-/* A write is named by who made it, so that the name holds in every execution: thread + 1 and its number; 0 initial. */
+/* A write is named by its thread, so that the name holds in every execution: thread + 1 and its number; 0 initial. */
 typedef uint32_t write_name;
 
 struct view {
@@ -62,7 +62,7 @@ bool memory_ordered(unsigned thread, unsigned other, uint16_t clock);
 uint16_t memory_clock(unsigned thread);
 
 /*
- * A number for the execution so far: what each thread did and read from whom,
+ * A number for the execution so far: what each thread did and which stores it read,
  * and the order of writes to each place. Equal for executions that differ only
  * in the schedule.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two kernels and the page between them: a doorbell against those who wait for it, and against one another. */
+/* Two kernels and the page between them: a doorbell against its waiters, and two doorbells against each other. */
 #include <skerry/doorbell.h>
 #include "machine.h"
 #include "notification.h"

@@ -5,7 +5,7 @@
  *
  * Sleep sets (Godefroid 1996) keep two executions from differing only in the
  * order of accesses that commute, so that each execution in the sense of C11
- * (who read what from whom, the order of writes to each place) is seen once.
+ * (which load read which store, the order of stores to each place) is seen once.
  * Those that are given up as another's twin are counted as redundant.
  */
 #include "explore.h"

@@ -201,7 +201,7 @@ static void both_ways(unsigned self)
 	serve(self);
 }
 
-/* The side's whole cluster is stopped and started: its kernel forgets who listened. */
+/* The side's whole cluster is stopped and started: its kernel forgets its listeners. */
 static void restart(void)
 {
 	unsigned side = side_of_self();

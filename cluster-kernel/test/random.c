@@ -141,7 +141,7 @@ static bool ask(void *argument, struct hosted *machine, unsigned core)
 enum { ROUND = 300 };       /* calls of a core before all come to rest and are checked */
 enum { ROUNDS_IDLE = 500 }; /* in which nobody makes a call: more means that somebody was not woken */
 
-/* Interrupts, so that those who wait for one go on. */
+/* Interrupts, so that waiters for one go on. */
 static void stir(struct hosted *machine, uint64_t *state)
 {
 	hosted_raise_pin(machine, shuffle(state) % 4);

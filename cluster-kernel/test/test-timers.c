@@ -45,7 +45,7 @@ static void begin(void)
 
 static void go_to(uint64_t time) { hosted_advance(machine, time - machine->time); }
 
-/* Half-way to the moment after: who waited for an earlier one is awake, nobody else. */
+/* Half-way to the next moment: the waiters for earlier ones are awake, and no others. */
 static void expect_expired(unsigned at, const bool *cancelled)
 {
 	go_to(moment(at) + APART / 2);

@@ -283,7 +283,7 @@ const struct test tests[] = {
 	{ "a conversation has one slice", a_conversation_has_one_slice, 1 },
 	{ "quick calls end their slice", quick_calls_end_their_slice, 1 },
 	{ "a rest of a slice is used once", a_rest_of_a_slice_is_used_once, 1 },
-	{ "the fast path charges who ran", the_fast_path_charges_who_ran, 1 },
+	{ "the fast path charges the thread that ran", the_fast_path_charges_who_ran, 1 },
 	{ "woken at the end of a slice", woken_at_the_end_of_a_slice, 1 },
 	{ "an equal of another core gets its slice", an_equal_of_another_core_gets_its_slice, 2 },
 	{ "woken and destroyed", woken_and_destroyed, 1 },

@@ -184,7 +184,7 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 
 	for (uint32_t side = 0; side < 2; side++) {
 		record[side] = add_channel(end[side], map, channel, side, memory);
-		record[side]->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near those who hear */
+		record[side]->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
 	}
 	for (uint32_t side = 0; side < 2; side++)
 		record[side]->ring = record[!side]->heard;

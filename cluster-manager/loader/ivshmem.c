@@ -5,7 +5,7 @@
  *
  * Nothing says when the other machine was switched on, and what an earlier run
  * left is still in that memory. So each side writes a number that it never used
- * before, and answers that of the other; who finds its own number answered
+ * before, and answers that of the other; the side that finds its own number answered
  * knows that the other is here now and has seen it. Then side 0 clears the
  * memory for both.
  */

@@ -91,7 +91,7 @@ def _bridge_mac(name: str) -> str:
 
 
 def _console(devices: Element, log: PurePosixPath) -> None:
-    """A terminal for who attaches, and all of it in a file for who comes later."""
+    """A terminal to attach to, and all of its output in a file for later readers."""
     serial = ElementTree.SubElement(devices, "serial", type="pty")
     ElementTree.SubElement(serial, "log", file=str(log), append="off")
     ElementTree.SubElement(serial, "target", port="0")

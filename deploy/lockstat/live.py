@@ -153,7 +153,7 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     found = []
     for cluster, boot in sorted(boots.items()):
         found.append((cluster, boot, _records(memory, cluster, boot["stat"], boot["cores"])))
-    # The clock is one for all clusters of a machine, and who counted last did so just now.
+    # The clock is one for all clusters of a machine, and the last sample was counted just now.
     latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
     made = []

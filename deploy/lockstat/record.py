@@ -33,7 +33,7 @@ def _scalars(of: str, *types: str) -> tuple[str, ...]:
 
 
 CLASSES = _names("lock_class", "LOCK_CLASS_")
-WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; and who begins to read may go on to write
+WHOLE = CLASSES[:3]  # locks of the kernel as a whole, of which each entry takes one; a reader may become the writer and take a second
 CAUSES = _names("abort_cause", "ABORT_")
 BUCKETS = headers.constant(_STAT, "STAT_BUCKETS")
 WORDS = headers.size(_STAT, "core_stat")

@@ -30,7 +30,7 @@ class Instances:
         self._asked: dict[str, int] = {}
 
     def look(self, addresses: Mapping[str, str]) -> dict[str, Served]:
-        """By application; who does not answer is left out. Our own questions are not counted."""
+        """By application; those that do not answer are left out. Our own questions are not counted."""
         if not addresses:
             return {}
         with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as pool:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which clusters share a machine, who has its devices, and the channels that join machines. Most maps have one machine. */
+/* Which clusters share a machine, which of them has its devices, and the channels that join machines. Most maps have one machine. */
 #include "draft.h"
 
 enum { MAX_MACHINES = BOOT_MAX_CLUSTERS }; /* each has a cluster */

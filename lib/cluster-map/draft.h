@@ -57,7 +57,7 @@ bool read_ipv4(struct draft *d, int node, const char *property, uint32_t *out);
 /* Copies bytes into the map's pool. */
 struct map_list pool_add(struct draft *d, const void *bytes, uint32_t size);
 
-/* --- read.c, read_cluster.c, read_application.c: shapes and sizes, and who is meant by a name --- */
+/* --- read.c, read_cluster.c, read_application.c: shapes and sizes, and what each name refers to --- */
 
 /* Reads every child of /`parent`; the parent itself may be missing unless `required`. */
 bool read_children(struct draft *d, const char *parent, bool required, bool (*read)(struct draft *, int node));

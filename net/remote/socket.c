@@ -152,7 +152,7 @@ static int accept_socket(struct file *file, struct file **out, struct sockaddr *
 	if (listener->state != REMOTE_LISTENING)
 		return -EINVAL;
 	if (remote_gone()) {
-		listener->acceptable = false; /* told once: who waits for readiness need not hear it again and again */
+		listener->acceptable = false; /* told once: a waiter for readiness need not be woken again and again */
 		remote_update(listener);
 		return -ENETDOWN;
 	}

@@ -13,7 +13,7 @@ enum { MASK = SOCKET_PORT_BUFFER - 1, TAKEN_TOLD = SOCKET_PORT_BUFFER / 2 };
 static void broken(struct served *s, ssize_t error)
 {
 	s->flags |= SOCKET_BROKEN;
-	s->value = error == -EPIPE ? 0 : (int32_t)error; /* to a writer only, who gets it without being told */
+	s->value = error == -EPIPE ? 0 : (int32_t)error; /* to a writer only, which gets it without being told */
 	s->taken = s->written;
 	served_changed(s);
 }

@@ -152,7 +152,7 @@ static void describe(struct served *s, struct socket_event *event)
 	s->changed = false;
 }
 
-/* Updates, and behind them the answer: who hears it knows all that was so at the time. */
+/* Publishes pending updates before the answer: the client never sees an answer ahead of the state that it depends on. */
 static bool publish(void)
 {
 	unsigned before = stack.changed.count;

@@ -9,7 +9,7 @@
  * frames to every port with room. No frame goes back to where it came from.
  *
  * Switches may form a tree: the uplink of a lower switch is a port of its upper
- * one, of which it has the stack's end. An upper switch knows who is behind
+ * one, of which it has the stack's end. An upper switch knows which stations are behind
  * which of its lower ones. An ARP request for an unknown address that comes
  * from the upper switch is an announcement, and goes to every port.
  *

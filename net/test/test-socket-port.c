@@ -3,7 +3,7 @@
  * The socket protocol between two sides that do not trust each other: the
  * stack's end under programs that make up requests, the program's end under
  * stacks that make up events. Whatever comes, bytes are moved within the
- * buffer of their socket only, and who hears that the other has ended waits no
+ * buffer of their socket only, and an end that is told of the other's end waits no
  * longer. No lwIP: sockets are made up here, too. Every trial is a process with
  * a seed of its own.
  */

@@ -32,7 +32,7 @@ INIT = "/init.py"
 STDLIB = Path(sysconfig.get_path("stdlib"))
 PACKAGES = Path(sysconfig.get_path("purelib"))
 NOT_NEEDED = {"test", "idlelib", "lib2to3", "ensurepip", "pydoc_data", "tkinter", "turtledemo", "dist-packages",
-              "config-3.11-x86_64-linux-gnu"}  # the last is for who embeds Python
+              "config-3.11-x86_64-linux-gnu"}  # the last is for programs that embed Python
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin", "pvh.bin")
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 clocksource=tsc tsc=reliable rdinit=/usr/bin/python3 -- -B " + INIT
 CPU = ("-cpu", "max,+svm")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A comparison without anybody who follows it: an image's run, written to one serial port, becomes results."""
+"""A comparison that nothing follows while it runs: an image's run, written to one serial port, becomes results."""
 
 from __future__ import annotations
 

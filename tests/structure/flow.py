@@ -185,5 +185,5 @@ def transactions(listing: Listing, outside: frozenset[str]) -> Reach:
             entries.update(walk.follow(entry))
     for root in roots:
         if root in walk.returns:
-            walk.error(root, root, "a return inside the transaction, to who knows whom")
+            walk.error(root, root, "a return inside the transaction, to an unknown caller")
     return walk.reach

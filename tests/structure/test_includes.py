@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may include whom: DESIGN's arrows run one way."""
+"""Which component may include which: the arrows run one way."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def commands() -> dict[str, tuple[list[str], ...]]:
 
 
 def without_counters(text: str) -> str:
-    """stat.h with a record that has no room for what is counted: who touches a counter does not compile."""
+    """stat.h with a record that has no room for what is counted: code that touches a counter does not compile."""
     (lines,) = re.findall(r"^struct core_stat \{\n(.*?)^\};\n", text, re.MULTILINE | re.DOTALL)
     kept = [line if re.search(rf"\b({'|'.join(FIELDS)});", line) else f"\tuint64_t nothing_{i};" for i, line in enumerate(lines.splitlines()[:12])]
     record = "\n".join(["struct core_stat {", *kept, "\tuint64_t nothing[500];", "};", ""])

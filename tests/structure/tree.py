@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The source tree as the checks see it: its files, and who includes whom."""
+"""The source tree as the checks see it: its files, and which file includes which."""
 
 from __future__ import annotations
 

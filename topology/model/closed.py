@@ -35,7 +35,7 @@ class Steady:
 
     @property
     def wait(self) -> float:
-        """Mean cycles from asking for the lock to getting it: Little's law on those who wait."""
+        """Mean cycles from asking for the lock to getting it: Little's law on the waiters."""
         waiting = math.fsum(k * p for k, p in enumerate(self.probabilities[1:]))
         return waiting / self.throughput if self.throughput else 0.0
 

@@ -39,7 +39,7 @@ void file_put(struct file *file)
 		layer_free(file);
 }
 
-/* More may be ready than before, and those who watch for edges hear of more of the same too. */
+/* More may be ready than before, and edge-triggered watchers are told of more of the same, too. */
 void file_ready_changed(struct file *file, uint32_t ready)
 {
 	uint32_t fresh = ready & ~file->ready;

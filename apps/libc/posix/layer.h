@@ -14,7 +14,7 @@
 enum { PAGE = 4096, THREADS_MAX = PROCESS_THREADS };
 
 /* lock.c: one lock for the layer. All threads of a program share one core and
- * one priority, so that who finds it taken yields to its holder. */
+ * one priority, so that a thread that finds it taken yields to its holder. */
 extern _Atomic int layer_held;
 void layer_lock(void);
 void layer_unlock(void);
@@ -41,7 +41,7 @@ struct thread {
 	uintptr_t tls;          /* what %fs:0 reads in this thread */
 	int *clear_tid;         /* zeroed and woken when the thread ends */
 	const uint32_t *futex;  /* what it waits for, null when woken */
-	uint64_t futex_order;   /* who waits longest is woken first */
+	uint64_t futex_order;   /* the longest waiter is woken first */
 	bool event_waiter;      /* sleeps in event_wait() on its own notification */
 	const volatile int *cancel; /* in a cancellation point: becomes nonzero when the thread is cancelled; else null */
 };

@@ -48,7 +48,7 @@ struct ramfs_node {
 struct ramfs_node *ramfs_root(void); /* with all that is there from the start */
 /* The entry of this name, or null, and 0; or -ENOMEM. */
 int ramfs_child(struct ramfs_node *directory, const char *name, size_t length, struct ramfs_node **out);
-/* A new entry, of a name that the directory has not; -ENOSPC: no memory. */
+/* A new entry, of a name that is not in the directory; -ENOSPC: no memory. */
 int ramfs_create(struct ramfs_node *directory, const char *name, size_t length, uint32_t mode, struct ramfs_node **out);
 int ramfs_move(struct ramfs_node *, struct ramfs_node *directory, const char *name, size_t length);
 /* The first entry whose order is above, or null. */

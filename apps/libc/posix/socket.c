@@ -204,7 +204,7 @@ long sys_recvmsg(const long *a)
 	uint64_t deadline = receive_deadline(file);
 	file_hold(file);
 	ssize_t n = file->ops->recvmsg(file, m, flags);
-	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll()) /* who polls by receiving sees the network move */
+	if (n == -EAGAIN && (dont_wait || file->flags & O_NONBLOCK) && net_poll()) /* a program that polls by receiving makes the network progress */
 		n = file->ops->recvmsg(file, m, flags);
 	while (!dont_wait && !(file->flags & O_NONBLOCK) && file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
 		n = file->ops->recvmsg(file, m, flags);

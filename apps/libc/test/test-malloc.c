@@ -162,7 +162,7 @@ static bool holds(const unsigned char *bytes, size_t size, unsigned char value)
 	return true;
 }
 
-/* A large block that was used before keeps its content, for zeroing costs; who asks for zeroes gets them. */
+/* A large block that was used before keeps its content, since zeroing costs time; calloc() zeroes it. */
 static bool test_reuse(void)
 {
 	enum { SIZE = 8 << 20, LAST = 4096, MOST = SIZE - LAST }; /* larger than the holes that others leave */

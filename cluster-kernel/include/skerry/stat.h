@@ -71,7 +71,7 @@ struct lock_stat {
 	stat_count hold_log2[STAT_BUCKETS]; /* releases */
 };
 
-/* Whom conflicts of LOCK_CLASS_WRITE were with. One can be with both. */
+/* What conflicts of LOCK_CLASS_WRITE were with. One can be with both. */
 struct writer_stat {
 	stat_count after_writer;  /* grabs that found another writer */
 	stat_count after_readers; /* grabs that found readers */

@@ -50,7 +50,7 @@ static inline void count_released(struct cpu *cpu, enum lock_class class, uint64
 	count_bucket(stat->hold_log2, hold);
 }
 
-/* Whom a grab of LOCK_CLASS_WRITE that had to wait waited for. */
+/* What a contended acquisition of LOCK_CLASS_WRITE waited for. */
 static inline void count_write_conflict(struct cpu *cpu, bool writer, uint64_t readers)
 {
 	struct writer_stat *stat = &core_statistics(cpu)->writers;

@@ -105,7 +105,7 @@ static void irrevocable(void)
 	EXPECT(stat(0)->fallbacks - before.fallbacks, 2);
 }
 
-/* Somebody has the lock, for `held_for` turns of those who wait. */
+/* Somebody has the lock, for `held_for` spins of its waiters. */
 static unsigned held_for;
 static struct clh_node *holder;
 

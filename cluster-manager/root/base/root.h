@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every file of the manager needs: who it is and where its memory lies. */
+/* What every file of the manager needs: its cluster and where its memory lies. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* This manager's ends of the channels: the handshake, the rings, who is alive. */
+/* This manager's ends of the channels: the handshake, the rings, which peers are alive. */
 #pragma once
 
 #include <stdbool.h>

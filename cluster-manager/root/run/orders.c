@@ -19,7 +19,7 @@ static uint32_t released;
 enum application_fate application_fate(uint32_t application) { return fate[application]; }
 uint32_t barrier_released(void) { return released; }
 
-/* Statistics are taken first and sent last, so that all who wait go at once. Between the first two barriers a load runs. */
+/* Statistics are taken first and sent last, so that all waiters go on at once. Between the first two barriers a load runs. */
 static void release(uint32_t barrier)
 {
 	stats_take(barrier);

@@ -9,5 +9,5 @@ bool order_execute(enum message_type type, const void *body, size_t size);
 /* What every manager knows of an application, of whichever cluster. */
 enum application_fate { FATE_PENDING, FATE_SERVING, FATE_GONE };
 enum application_fate application_fate(uint32_t application);
-/* The last barrier that opened: who comes to it, or to one before it, goes on. */
+/* The last barrier that opened: a program that reaches it, or one before it, goes on. */
 uint32_t barrier_released(void);

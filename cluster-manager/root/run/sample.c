@@ -14,7 +14,7 @@
 
 enum {
 	PATIENCE_MS = 1000, /* with clusters that do not answer */
-	FRESH_MS = 100,     /* a sample serves all who ask meanwhile: nobody keeps the managers busy by asking */
+	FRESH_MS = 100,     /* a sample serves all requests that come meanwhile, so that requests cannot keep the managers busy */
 };
 
 _Static_assert(BOOT_MAX_CPUS * (sizeof(struct report_brief) + MAIL_HEADER) <= MAILBOX_SIZE - MAILBOX_KEPT - MESSAGE_SIZE_MAX,

@@ -13,7 +13,7 @@
 
 /* The primary: 0 when what it has is fresh; 1 when the caller is to wait for WAIT_SAMPLE; or an error. */
 int sample_ask(void);
-/* At every wake-up of the primary's service loop: who has had to wait for long enough goes on. */
+/* At every wake-up of the primary's service loop: requests that have waited for long enough are answered. */
 void sample_tick(void);
 /* A record of the last sample in *record and *size, or an error. It holds until the next call or report. */
 int sample_read(uint64_t kind, uint64_t index, uint64_t core, const void **record, size_t *size);

@@ -302,7 +302,7 @@ _Noreturn void service_loop(void)
 		sign_pass();
 		int error = more ? ipc_nb_receive((uint64_t)service_endpoint, (uint64_t)reply, &m) :
 				   ipc_receive((uint64_t)service_endpoint, (uint64_t)reply, &m);
-		if (error == -SKERRY_BUSY) { /* somebody is still held by it who could not be suspended */
+		if (error == -SKERRY_BUSY) { /* it still holds a caller that could not be suspended */
 			console_print("a reply object is lost");
 			take_reply();
 		} else if (error == -SKERRY_WOULD_BLOCK) {

@@ -175,7 +175,7 @@ static void begin(void)
 	woken = 0;
 	const unsigned before = orders;
 	CHECK(sample_ask() == 1 && orders == before + 1 && !woken);
-	CHECK(sample_ask() == 1 && orders == before + 1); /* who comes now waits for the same */
+	CHECK(sample_ask() == 1 && orders == before + 1); /* a request that comes now waits for the same sample */
 	milliseconds_passed += 999;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Callers who are answered later: each is held by a reply object that is kept
+ * Callers that are answered later: each is held by a reply object that is kept
  * for it. Each program has WAITERS_EACH places of its own, so that none takes
  * those of others.
  */

@@ -41,7 +41,7 @@ void line_lost(unsigned core, uint64_t line, uint64_t when);
 
 /* The core may find other memory at the addresses that it has accessed; `core` may be MOST_CORES: all may. */
 void access_remapped(unsigned core, void *data);
-/* While it is set an access of the kernel does not let others act: who sets it does so afterwards, with let_others(). */
+/* While it is set an access of the kernel does not let others act: the function that sets it calls let_others() afterwards. */
 extern bool access_keeps_turn;
 
 /* `count` accesses of the kernel, `step` bytes apart, that QEMU does not report, of a core that is on the agenda. */

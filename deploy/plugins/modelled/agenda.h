@@ -72,7 +72,7 @@ uint64_t agenda_until(const struct agenda *agenda, unsigned core, unsigned other
 /* The core calls back when its clock reaches `limit`, or has passed it. */
 void agenda_limit(struct runner *core, uint64_t limit);
 /*
- * Returns who goes next: a core, which then runs, and *limit is where it must stop; EVENTS, whose clock is then that of
+ * Returns what goes next: a core, which then runs, and *limit is where it must stop; EVENTS, whose clock is then that of
  * its turn; or NOBODY. Unparks cores that have waited long enough.
  */
 int agenda_next(struct agenda *agenda, uint64_t *limit);

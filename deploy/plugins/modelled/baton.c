@@ -40,7 +40,7 @@ void baton_join(unsigned who)
 
 bool baton_is_open(void) { return open_now; }
 
-/* Who goes next; the event loop, if it has asked, before whom the agenda says, who has the same turn afterwards. */
+/* What goes next: the event loop, if it has asked, before the core that the agenda names, whose turn comes afterwards. */
 static int next_turn(uint64_t *limit)
 {
 	if (!asked)
@@ -53,7 +53,7 @@ static int next_turn(uint64_t *limit)
 
 static bool is_core(int who) { return who != NOBODY && who != EVENTS; }
 
-/* Under the mutex: the baton goes to whom the agenda says. */
+/* The caller holds the mutex. Hands the baton to the core that the agenda names. */
 static void pass_on(void)
 {
 	uint64_t limit;

@@ -17,7 +17,7 @@
 void fiber_join(unsigned who);
 /* The fiber may go on: it does, on a carrier that is idle. */
 void fiber_go(unsigned who);
-/* The same, but in the place of `from`, the caller, who waits next. */
+/* The same, but in the place of `from`, the caller, which waits next. */
 void fiber_go_after(unsigned from, unsigned who);
 /* It may not go on once it waits. */
 void fiber_stop(unsigned who);

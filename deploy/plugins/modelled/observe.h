@@ -4,7 +4,7 @@
  * cost without them. What they observe changes no clock; but transactions cost time.
  *
  *     lines=FILE    which lines move between cores, and which instructions move them (lines.h)
- *     locks=FILE    who had to wait for which lock, how long it was held (locks.h); with
+ *     locks=FILE    which core had to wait for which lock, how long it was held (locks.h); with
  *     protocol=ticket|clh|mcs, tail=ADDRESS    of the kernels, all of one regime, and
  *     entry=SYSCALL:INTERRUPT    addresses of entry_syscall and entry_interrupt (arch-x86_64/entry.S)
  *     transactions=KERNEL:KERNEL:...    rtm+model runs (transactions.h), each core in the kernel of this number

@@ -66,7 +66,7 @@ static void *play(void *number)
 		if (++turns % GO_EACH == 0)
 			fiber_go(who); /* it runs: nobody else may */
 		unsigned next = random_next(&state) % FIBERS;
-		if (turns % OUT_EACH == 0) { /* to main(), which decides who is next */
+		if (turns % OUT_EACH == 0) { /* to main(), which decides which fiber is next */
 			fiber_stop(who);
 			main_turn = true;
 			continue;

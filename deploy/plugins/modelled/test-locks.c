@@ -56,7 +56,7 @@ static void clh(void)
 	says("{\"kind\":511,\"entries\":0,\"moves\":2,\"grabs\":1,\"conflicts\":1,");
 	locks_reset();
 	says("\"locks\":[],\"kinds\":[]");
-	exchange(0, 80, TAIL, 8, NODE + 0x100, NODE + 0x400); /* who had it last is known still */
+	exchange(0, 80, TAIL, 8, NODE + 0x100, NODE + 0x400); /* its last holder is still known */
 	load(0, 80, NODE + 0x100, 0);
 	says("\"grabs\":1,\"conflicts\":0,\"handovers\":1,\"wait\":1,\"wait_max\":1,\"hold\":0,");
 	locks_free();

@@ -294,7 +294,7 @@ static void fetches(void)
 	EXPECT(code[code_slot(LINE)], 0);       /* ... and is the first to leave */
 	EXPECT(fetched(0, LINE, 7000), 8);      /* L2 has it */
 	EXPECT(memory.core[0].traffic.fetches, 4);
-	EXPECT(at(2, LINE, STORE, 8000), 1);    /* who writes code takes it from all */
+	EXPECT(at(2, LINE, STORE, 8000), 1);    /* a store into code invalidates all copies */
 	EXPECT(drained(2, 8000), 180);
 	EXPECT(code[code_slot(LINE)], 0);
 	EXPECT(lost_count, 3);

@@ -150,7 +150,7 @@ enum { MANAGER_BYTES = 8 * 119 };
 enum manager_request {
 	MANAGER_WRITE = 1, /* text for the console; the manager prefixes lines with the program's name */
 	MANAGER_EXIT,      /* m0 exit status; no answer */
-	MANAGER_RESULT,    /* text: one JSON object, complete; goes to the results port with who sent it */
+	MANAGER_RESULT,    /* text: one JSON object, complete; goes to the results port with its sender's name */
 	MANAGER_BARRIER,   /* m0 number of the barrier, 1.. : answered when all programs that the map
 	                    * counts for it ("barrier" property) have arrived, in all clusters */
 	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */

@@ -140,7 +140,7 @@ SERVE = [event("serving", app="redis@2", cluster=0), event("serving", app="redis
     ((SHUTDOWN, SHUTDOWN), "off", False, []),
 ])  # fmt: skip
 def test_state(monkeypatch: pytest.MonkeyPatch, states: Any, word: str, running: bool, serving: list[str]) -> None:
-    """what one domain does is what the deployment does, and who still serves is known"""
+    """what one domain does is what the deployment does, and which instances still serve is known"""
     one = group(monkeypatch, *states, events=SERVE)
     state = one.state()
     assert (state.word, state.is_running, state.serving) == (word, running, serving)

@@ -124,7 +124,7 @@ def test_does_not_add_up(regime: str, entries: int, grabs: int, conflicts: int, 
 
 
 def test_readers() -> None:
-    """of a reader/writer lock both sides have a row of their own, and whom writers met"""
+    """of a reader/writer lock both sides have a row of their own, and what writers conflicted with"""
     made = [0] * WORDS
     at = 16 + 3 + len(CAUSES)
     made[4], made[at : at + 4] = 120, [3, 5, 12, 4]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which switches a deployment gets, and who uses which."""
+"""Which switches a deployment gets, and which programs use which."""
 
 from pathlib import Path
 

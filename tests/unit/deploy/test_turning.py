@@ -36,7 +36,7 @@ def test_station() -> None:
 
 
 def test_never() -> None:
-    """who waits less and needs less without waiting wins at each rate; the measured times say so"""
+    """the layout that waits less and needs less without waiting wins at each rate; the measured times say so"""
     found = turn((7.0, 40.0), (7.0, 42.0))
     assert (found.outcome, found.loser, found.pause_us, found.rate) == (turning.NEVER, "spanning", None, None)
     said, = turning.sentences(found, {})
@@ -47,7 +47,7 @@ def test_never() -> None:
 
 
 def test_turn() -> None:
-    """who waits less, but needs more without waiting, loses where little is waited for: both do as many operations at the rate that is named"""
+    """a layout that waits less, but needs more without waiting, loses where little is waited for: both do as many operations at the rate that is named"""
     found = turn((7.0, 60.0), (7.0, 40.0))
     assert (found.outcome, found.busy_winner, found.calm_winner, found.loser) == (turning.AT, "per-socket", "spanning", "spanning")
     assert found.pause_us and found.rate

@@ -36,7 +36,7 @@ IRREGULAR = {
 
 
 def structure(machine: Machine) -> list[tuple[int, ...]]:
-    """Who shares what with whom, in order, whatever the numbers are."""
+    """Which processors share what, in order, whatever the numbers are."""
     numbers: list[dict[object, int]] = [{}, {}, {}, {}]
 
     def of(core: Core) -> tuple[int, ...]:

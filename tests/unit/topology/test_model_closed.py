@@ -84,7 +84,7 @@ def test_extremes_do_not_overflow() -> None:
 def test_rates_balance_and_cores_are_all_somewhere(lock: str) -> None:
     found = ClosedForm(lock, 358.0).steady(2000.0, 14)
     assert sum(found.probabilities) == pytest.approx(1)
-    assert found.speedup / 2000.0 == pytest.approx(found.throughput)  # who works asks for the lock
+    assert found.speedup / 2000.0 == pytest.approx(found.throughput)  # a core that works asks for the lock
     response = found.queue_length / found.throughput
     assert 14 / (2000.0 + response) == pytest.approx(found.throughput)
 

@@ -62,7 +62,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class TicketTransfers(Transfers):
-    """A ticket lock: who waits reloads the same line, one after another, and the next holder has a random place."""
+    """A ticket lock: the waiters reload the same line, one after another, and the next holder has a random place."""
 
     reload: float = LINE_SAME_SOCKET
 
