@@ -102,7 +102,7 @@ void hosted_flush_tlb(void)
 static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)
 {
 	const struct vspace *vspace = tag ? core->machine->kernel.vspace[tag - 1] : 0;
-	return vspace && vspace_is_fresh(vspace, core->cpu->own.index) ? vspace : 0;
+	return vspace && vspace_tlb_is_valid(vspace, core->cpu->own.index) ? vspace : 0;
 }
 
 bool hosted_tlb_stale(const struct hosted *machine)

@@ -13,7 +13,7 @@ void beats_init(struct kernel *kernel)
 	kernel->ledger = direct(info->ledger[0].base);
 	for (unsigned i = 0; i < kernel->cpu_count; i++) {
 		struct cpu *cpu = kernel->cpu[i];
-		cpu->own.beat_at = cpu->own.chore_at = arch_time(); /* a chore once, so that schedule() sets the timer */
+		cpu->own.beat_at = cpu->own.housekeeping_at = arch_time(); /* so that schedule() sets the timer */
 	}
 	atomic_store_explicit(&kernel->ledger->state, LEDGER_RUNNING, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->magic, LEDGER_MAGIC, memory_order_release);
@@ -50,7 +50,7 @@ void beat(struct cpu *cpu)
 	_Atomic uint64_t *beats = &ledger->cores[cpu->own.index].beats;
 	atomic_store_explicit(beats, atomic_load_explicit(beats, memory_order_relaxed) + 1, memory_order_relaxed);
 	cpu->own.beat_at = now + kernel_of(cpu)->tsc_hz / 1000 * kernel_of(cpu)->boot->beat_ms;
-	timer_chores(cpu);
+	timer_housekeeping(cpu);
 	uint64_t word = atomic_load_explicit(&ledger->order, memory_order_relaxed);
 	if (word)
 		obey(cpu, word);

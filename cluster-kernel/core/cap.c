@@ -89,7 +89,7 @@ void slot_remove(struct slot *slot)
  * What may take long is done while the capability still stands in its slot,
  * without rights if it is the last: nobody new can wait for the object.
  */
-static bool dismiss(struct cpu *cpu, struct cap *cap, bool last)
+static bool finalise(struct cpu *cpu, struct cap *cap, bool last)
 {
 	kernel_assert(!last || *cap_references(cap) == 1);
 	if (cap->type == OBJECT_IRQ_HANDLER)
@@ -122,7 +122,7 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 	bool last = references && *references == 1;
 	kernel_assert(slot->cap.type != CAP_ZOMBIE);
 	kernel_assert(!references || *references > 0);
-	if (!dismiss(cpu, &slot->cap, last))
+	if (!finalise(cpu, &slot->cap, last))
 		return false;
 	work_done(cpu, WORK_DELETE);
 	if (slot->cap.type == OBJECT_CNODE && last) {
@@ -149,7 +149,7 @@ bool slot_revoke(struct cpu *cpu, struct slot *slot)
 		kernel_assert(link_opens(slot->open.next));
 		if (work_over(cpu))
 			return false;
-		if (!(child->cap.type == CAP_ZOMBIE ? zombies_bury(cpu) : slot_delete(cpu, child)))
+		if (!(child->cap.type == CAP_ZOMBIE ? zombies_reap(cpu) : slot_delete(cpu, child)))
 			return false;
 	}
 	return true;

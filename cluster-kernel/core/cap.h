@@ -38,7 +38,7 @@ struct cap {
 		uint64_t badge;    /* endpoint, notification, I/O ports, doorbell; guard of a CNode */
 		uint64_t used;     /* untyped: bytes handed out */
 		uint64_t vaddr;    /* frame, page table: where it is mapped */
-		struct slot *next; /* zombie: the next of kernel->doomed */
+		struct slot *next; /* zombie: the next of kernel->reap_list */
 	};
 	union {
 		uint64_t vspace; /* frame, page table: id of the VSpace it is mapped in */

@@ -18,7 +18,7 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 	return SKERRY_OK;
 }
 
-enum { LOOKS = 5000 }; /* polls a second, of a core that its peers cannot interrupt */
+enum { POLL_HZ = 5000 }; /* polls a second, of a core that its peers cannot interrupt */
 
 /* Makes the core poll its doorbells. */
 static void begin_looking(struct cpu *cpu, struct cpu *core)
@@ -144,24 +144,24 @@ void doorbell_heard(struct cpu *cpu)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
-static void look_later(struct cpu *cpu)
+static void poll_later(struct cpu *cpu)
 {
 	kernel_assert(cpu->shared.listens_afar);
-	cpu->own.look_at = arch_time() + kernel_of(cpu)->tsc_hz / LOOKS;
-	timer_chores(cpu);
+	cpu->own.poll_at = arch_time() + kernel_of(cpu)->tsc_hz / POLL_HZ;
+	timer_housekeeping(cpu);
 }
 
 void doorbells_watch(struct cpu *cpu)
 {
-	if (cpu->shared.listens_afar && !cpu->own.look_at)
-		look_later(cpu);
+	if (cpu->shared.listens_afar && !cpu->own.poll_at)
+		poll_later(cpu);
 }
 
-bool doorbells_due(const struct cpu *cpu) { return cpu->own.look_at && cpu->own.look_at <= arch_time(); }
+bool doorbells_due(const struct cpu *cpu) { return cpu->own.poll_at && cpu->own.poll_at <= arch_time(); }
 
-void doorbells_look(struct cpu *cpu)
+void doorbells_poll(struct cpu *cpu)
 {
-	kernel_assert(cpu->own.look_at);
-	hear(cpu, true); /* what there is no time for is there at the next look */
-	look_later(cpu);
+	kernel_assert(cpu->own.poll_at);
+	hear(cpu, true); /* what exceeds the quantum is received at the next poll */
+	poll_later(cpu);
 }

@@ -16,8 +16,8 @@ void doorbell_heard(struct cpu *cpu);
  * Kernels of other machines cannot interrupt this core. A core that receives
  * doorbells of one polls: doorbells_watch() arms the timer for that, at the
  * core's next entry where another core has bound the doorbell; doorbells_due()
- * returns whether it is time, and doorbells_look() polls.
+ * returns whether it is time, and doorbells_poll() polls.
  */
 void doorbells_watch(struct cpu *cpu);
 bool doorbells_due(const struct cpu *cpu);
-void doorbells_look(struct cpu *cpu);
+void doorbells_poll(struct cpu *cpu);

@@ -126,7 +126,7 @@ uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 	case CNODE_MINT: return invoke_copy(cpu, slot, info, true);
 	case CNODE_MOVE: return invoke_move(cpu, slot, info, false);
 	case CNODE_MUTATE: return invoke_move(cpu, slot, info, true);
-	case CNODE_DELETE: return slot_delete(cpu, slot) && zombies_bury(cpu) ? SKERRY_OK : KERNEL_AGAIN;
-	default: return slot_revoke(cpu, slot) && zombies_bury(cpu) ? SKERRY_OK : KERNEL_AGAIN;
+	case CNODE_DELETE: return slot_delete(cpu, slot) && zombies_reap(cpu) ? SKERRY_OK : KERNEL_AGAIN;
+	default: return slot_revoke(cpu, slot) && zombies_reap(cpu) ? SKERRY_OK : KERNEL_AGAIN;
 	}
 }

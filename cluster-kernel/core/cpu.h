@@ -36,9 +36,9 @@ enum cpu_pending {
 
 /* What the holder of the lock may ask of another core, which need not enter for it; see remote.h. One at a time. */
 enum cpu_request {
-	REQUEST_STALL = 1, /* leave the current thread and its address space */
-	REQUEST_FLUSH,     /* forget the translations of `request_spaces` */
-	REQUEST_LEAVE,     /* and leave it, it is gone; the current thread may live in another already */
+	REQUEST_DESCHEDULE = 1, /* unload the current thread and its address space */
+	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
+	REQUEST_FLUSH_AND_UNLOAD, /* and unload them: they are destroyed; the current thread may live in another already */
 };
 
 struct cpu_private {
@@ -48,21 +48,21 @@ struct cpu_private {
 	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
-	uint64_t bit;      /* 1 << index, as in vspace->fresh */
-	uint64_t receives; /* thread_resting(index, THREAD_RECEIVING); 0 while the fast path declines */
-	uint64_t awaits;   /* thread_resting(index, THREAD_REPLY); likewise */
+	uint64_t bit;      /* 1 << index, as in vspace->tlb_valid_mask */
+	uint64_t receives; /* blocked_state_word(index, THREAD_RECEIVING); 0 while the fast path declines */
+	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
-	uint32_t hear_first; /* channel whose doorbells are heard first, channel.c */
+	uint32_t hear_first; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's quantum, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
-	uint64_t bury_at;        /* TSC at which this core looks after doomed CNodes, zombie.h; 0 none */
-	uint64_t look_at;        /* TSC at which this core looks for doorbells from afar, channel.h; 0 none */
-	uint64_t report_at;      /* TSC at which this core says how many faults were not reported, fault.h; 0 none */
-	uint64_t chore_at;       /* the earliest of the three, timer.h; 0 none */
+	uint64_t cleanup_at;     /* TSC at which this core goes on with the reap list, zombie.h; 0 none */
+	uint64_t poll_at;        /* TSC at which this core polls the doorbells of remote clusters, channel.h; 0 none */
+	uint64_t report_at;      /* TSC at which this core reports how many faults it did not report, fault.h; 0 none */
+	uint64_t housekeeping_at; /* the earliest of the three, timer.h; 0 none */
 	uint64_t beat_at;        /* TSC at which this core beats next, beat.h; 0 never */
 	struct core_stat *stat;
 	struct lock_cpu lock;
@@ -109,6 +109,6 @@ static inline void cpu_decline_fast(struct cpu *cpu)
 static inline void cpu_allow_fast(struct cpu *cpu)
 {
 	kernel_assert(cpu->own.bit == 1ull << cpu->own.index);
-	cpu->own.receives = thread_resting(cpu->own.index, THREAD_RECEIVING);
-	cpu->own.awaits = thread_resting(cpu->own.index, THREAD_REPLY);
+	cpu->own.receives = blocked_state_word(cpu->own.index, THREAD_RECEIVING);
+	cpu->own.awaits = blocked_state_word(cpu->own.index, THREAD_REPLY);
 }

@@ -52,15 +52,15 @@ INLINE bool is_endpoint(const struct cap *cap, uint8_t right)
 
 /*
  * Returns whether a direct switch from `current` to `next` is possible: one load
- * finds `next` blocked as *situation says (thread_resting()), and its address
+ * finds `next` blocked as *state_word says (blocked_state_word()), and its address
  * space needs no TLB flush on this core. The caller holds the lock of the object
  * at which `next` waits, so that no other core ends the wait meanwhile.
  */
 INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, const struct thread *next,
-                       const uint64_t *situation, const struct vspace *vspace)
+                       const uint64_t *state_word, const struct vspace *vspace)
 {
-	return thread_situation(next) == *situation && next->priority >= current->priority && vspace &&
-	       (atomic_load_explicit(&vspace->fresh, memory_order_relaxed) & cpu->own.bit);
+	return thread_state_word(next) == *state_word && next->priority >= current->priority && vspace &&
+	       (atomic_load_explicit(&vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
 }
 
 /* The message has been received: `next` runs. Both threads are locked. */

@@ -43,7 +43,7 @@ static void miss(struct cpu *cpu)
 		return;
 	kernel_of(cpu)->missed_since = arch_time();
 	cpu->own.report_at = kernel_of(cpu)->missed_since + kernel_of(cpu)->tsc_hz;
-	timer_chores(cpu);
+	timer_housekeeping(cpu);
 }
 
 /* With the kernel for itself. */
@@ -63,7 +63,7 @@ static void report(struct cpu *cpu, unsigned fault, const uint64_t *words)
 void faults_timer(struct cpu *cpu)
 {
 	cpu->own.report_at = 0;
-	timer_chores(cpu);
+	timer_housekeeping(cpu);
 	if (arch_time() - kernel_of(cpu)->missed_since < kernel_of(cpu)->tsc_hz)
 		return;
 	kernel_irrevocable(cpu);

@@ -56,7 +56,7 @@ struct kernel {
 	uint64_t reports_until;  /* TSC up to which reports of faults have used up their share of time, fault.c */
 	uint32_t reports_missed; /* since the last one that was made */
 	uint64_t missed_since;   /* TSC of the first of them */
-	struct slot *doomed;   /* zombies, linked by cap.next; zombie.h */
+	struct slot *reap_list; /* zombies, linked by cap.next; zombie.h */
 	struct irq irq[KERNEL_IRQS];
 	struct channel_end channel[BOOT_MAX_CHANNELS];
 	struct core_stat *stat; /* one per core, in frames that the root task reads */

@@ -23,7 +23,7 @@ static void stall(struct cpu *cpu)
 static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned request)
 {
 	for (uint32_t i = 0; i < spaces->count; i++)
-		vspace_forget_here(cpu, spaces->vspace[i], request);
+		vspace_flush_here(cpu, spaces->vspace[i], request);
 }
 
 void remote_serve(struct cpu *cpu)
@@ -31,8 +31,8 @@ void remote_serve(struct cpu *cpu)
 	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
 	if (!request)
 		return;
-	kernel_assert(request <= REQUEST_LEAVE);
-	if (request == REQUEST_STALL)
+	kernel_assert(request <= REQUEST_FLUSH_AND_UNLOAD);
+	if (request == REQUEST_DESCHEDULE)
 		stall(cpu);
 	else
 		forget(cpu, cpu->shared.request_spaces, request);
@@ -42,8 +42,8 @@ void remote_serve(struct cpu *cpu)
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces)
 {
 	assert_exclusive();
-	kernel_assert(request >= REQUEST_STALL && request <= REQUEST_LEAVE);
-	kernel_assert(request == REQUEST_STALL || spaces->count > 0);
+	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_AND_UNLOAD);
+	kernel_assert(request == REQUEST_DESCHEDULE || spaces->count > 0);
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
 	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
@@ -59,7 +59,7 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const str
 		}
 	if (others)
 		arch_interrupt_cores(cpu, others);
-	if ((cores & self) && request != REQUEST_STALL)
+	if ((cores & self) && request != REQUEST_DESCHEDULE)
 		forget(cpu, spaces, request);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))

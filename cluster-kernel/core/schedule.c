@@ -23,8 +23,8 @@ static void unlock(struct cpu *cpu, struct cpu *home) RELEASES(home->shared.read
 static void switch_to(struct cpu *cpu, struct thread *next) NEEDS(cpu->shared.ready.lock);
 static struct thread *take_queued(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static void run_best(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
-static bool displaced(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
-static void chosen(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
+static bool preempted(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
+static void publish_running(struct cpu *cpu, struct thread *thread) NEEDS(cpu->shared.ready.lock);
 static struct thread *choose(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static void set_timer(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 
@@ -193,7 +193,7 @@ static void run_best(struct cpu *cpu)
 }
 
 /* The current thread could go on: must it leave all the same? It is queued then. */
-static bool displaced(struct cpu *cpu, struct thread *thread)
+static bool preempted(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
 	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle);
@@ -221,7 +221,7 @@ static bool displaced(struct cpu *cpu, struct thread *thread)
 }
 
 /* What others of this cluster and the slice's timer must know: a slice runs only while somebody waits for its end. */
-static void chosen(struct cpu *cpu, struct thread *thread)
+static void publish_running(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
 	kernel_assert(!cpu->own.woken && thread == current(cpu));
@@ -247,14 +247,14 @@ static struct thread *choose(struct cpu *cpu)
 		thread->core = thread->next_core;
 		moves = thread;
 	}
-	if (!runs || moves || displaced(cpu, thread)) {
+	if (!runs || moves || preempted(cpu, thread)) {
 		run_best(cpu);
 	} else {
 		struct thread *woken = take_woken(cpu);
 		if (woken)
 			append(cpu, woken);
 	}
-	chosen(cpu, current(cpu));
+	publish_running(cpu, current(cpu));
 	return moves;
 }
 

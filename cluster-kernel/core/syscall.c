@@ -281,7 +281,7 @@ void kernel_timer(struct cpu *cpu)
 		faults_timer(cpu);
 	}
 	if (doorbells_due(cpu))
-		doorbells_look(cpu);
+		doorbells_poll(cpu);
 	schedule(cpu);
 	beat_arm(cpu);
 	kernel_exit(cpu);

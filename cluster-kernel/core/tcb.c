@@ -42,8 +42,8 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 		thread_clear_slots(cpu, thread);
 		return KERNEL_AGAIN;
 	}
-	if (kernel_of(cpu)->doomed) {
-		zombies_bury(cpu);
+	if (kernel_of(cpu)->reap_list) {
+		zombies_reap(cpu);
 		return KERNEL_AGAIN;
 	}
 
@@ -52,7 +52,7 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 		thread->ipc_buffer_address = direct(buffer->cap.object + offset);
 	}
 	kernel_assert(!thread_has_slots(thread) && thread_is(thread, THREAD_INACTIVE));
-	kernel_assert(!kernel_of(cpu)->doomed);
+	kernel_assert(!kernel_of(cpu)->reap_list);
 	thread->fault_cptr = fault;
 	thread_set_slot(thread, THREAD_CSPACE, cspace);
 	thread_set_slot(thread, THREAD_VSPACE, vspace);

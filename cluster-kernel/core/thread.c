@@ -27,7 +27,7 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	kernel_assert(thread->core < kernel_of(cpu)->cpu_count);
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
-		remote_request(cpu, 1ull << thread->core, REQUEST_STALL, 0);
+		remote_request(cpu, 1ull << thread->core, REQUEST_DESCHEDULE, 0);
 	/* a core that has left it may still be saving its state; it need not be the one it is to run on now */
 	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire)) {
 		kernel_irrevocable(cpu);
@@ -120,5 +120,5 @@ void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspa
 	kernel_assert(vspace && slot_empty(slot));
 	struct thread *thread = (struct thread *)((uint8_t *)slot - __builtin_offsetof(struct thread, slot[THREAD_VSPACE]));
 	if (kernel_of(cpu)->cpu[thread->core]->shared.current == thread)
-		remote_request(cpu, 1ull << thread->core, REQUEST_LEAVE, &(const struct tlb_spaces){ 1, { vspace } });
+		remote_request(cpu, 1ull << thread->core, REQUEST_FLUSH_AND_UNLOAD, &(const struct tlb_spaces){ 1, { vspace } });
 }

@@ -49,7 +49,7 @@ struct thread {
 			uint8_t in_timers; /* is in its core's heap of deadlines */
 			uint8_t unused;
 		};
-		_Atomic uint64_t situation; /* the eight fields above as one load */
+		_Atomic uint64_t state_word; /* the eight fields above as one load */
 	};
 	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
 	struct timer_node {
@@ -96,17 +96,17 @@ static inline bool thread_waits(const struct thread *thread)
 }
 
 /*
- * Returns the value of `situation` for a thread that is blocked in `state` and
+ * Returns the value of `state_word` for a thread that is blocked in `state` and
  * belongs to `core`, where all else is as usual: it is not to move to another
  * core, no core holds its FPU state, it has no deadline and no fault.
  */
-static inline uint64_t thread_resting(uint64_t core, enum thread_state state)
+static inline uint64_t blocked_state_word(uint64_t core, enum thread_state state)
 {
 	return core | core << 8 | (uint64_t)state << 16;
 }
-static inline uint64_t thread_situation(const struct thread *thread)
+static inline uint64_t thread_state_word(const struct thread *thread)
 {
-	return atomic_load_explicit(&thread->situation, memory_order_acquire);
+	return atomic_load_explicit(&thread->state_word, memory_order_acquire);
 }
 
 /*

@@ -152,7 +152,7 @@ uint64_t timer_next(const struct cpu *cpu)
 	assert_held(&cpu->shared.ready.lock);
 	const struct timers *timers = &cpu->shared.timers;
 	unsigned lowest = timer_lowest(cpu);
-	uint64_t next = timer_earlier(timer_earlier(cpu->own.slice_end, cpu->own.chore_at), cpu->own.beat_at);
+	uint64_t next = timer_earlier(timer_earlier(cpu->own.slice_end, cpu->own.housekeeping_at), cpu->own.beat_at);
 	if (!lowest)
 		return timer_earlier(next, timers->first[1]);
 	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2) /* the leaf before: all that is right of the way up */

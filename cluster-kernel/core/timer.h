@@ -42,10 +42,10 @@ uint64_t timer_next(const struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static inline uint64_t timer_bound(const struct cpu *cpu)
 {
 	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers.first[1];
-	return timer_earlier(timer_earlier(next, deadline), cpu->own.chore_at);
+	return timer_earlier(timer_earlier(next, deadline), cpu->own.housekeeping_at);
 }
-/* After `bury_at`, `look_at` or `report_at` were set. */
-static inline void timer_chores(struct cpu *cpu)
+/* After `cleanup_at`, `poll_at` or `report_at` were set. */
+static inline void timer_housekeeping(struct cpu *cpu)
 {
-	cpu->own.chore_at = timer_earlier(cpu->own.bury_at, timer_earlier(cpu->own.look_at, cpu->own.report_at));
+	cpu->own.housekeeping_at = timer_earlier(cpu->own.cleanup_at, timer_earlier(cpu->own.poll_at, cpu->own.report_at));
 }

@@ -9,7 +9,7 @@ static uint64_t cores_of(const struct tlb_spaces *spaces)
 {
 	uint64_t cores = 0;
 	for (uint32_t i = 0; i < spaces->count; i++)
-		cores |= atomic_load(&spaces->vspace[i]->cores);
+		cores |= atomic_load(&spaces->vspace[i]->active_mask);
 	return cores;
 }
 
@@ -18,7 +18,7 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 	struct tlb_spaces *owed = &cpu->shared.owed;
 	assert_exclusive();
 	kernel_assert(owed->count <= TLB_SPACES);
-	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->cores))
+	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->active_mask))
 		return;
 	kernel_irrevocable(cpu); /* not only when it is settled: the whole entry would be done twice */
 	if (owed->count == TLB_SPACES)
@@ -43,7 +43,7 @@ void tlb_leave(struct cpu *cpu, struct vspace *vspace)
 	const struct tlb_spaces gone = { 1, { vspace } };
 	assert_exclusive();
 	struct tlb_spaces *owed = &cpu->shared.owed;
-	remote_request(cpu, cores_of(&gone), REQUEST_LEAVE, &gone);
+	remote_request(cpu, cores_of(&gone), REQUEST_FLUSH_AND_UNLOAD, &gone);
 	for (uint32_t i = 0; i < owed->count; i++)
 		if (owed->vspace[i] == vspace)
 			owed->vspace[i] = owed->vspace[--owed->count];

@@ -32,9 +32,9 @@ struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id)
 	return vspace && vspace->id == id ? vspace : 0;
 }
 
-void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
+void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 {
-	kernel_assert(vspace && (request == REQUEST_FLUSH || request == REQUEST_LEAVE));
+	kernel_assert(vspace && (request == REQUEST_FLUSH || request == REQUEST_FLUSH_AND_UNLOAD));
 	uint64_t others = ~(1ull << cpu->own.index);
 	bool loaded = cpu->own.loaded_vspace == vspace;
 	struct vspace *needed = current(cpu) == &cpu->shared.idle ? 0 : thread_vspace(current(cpu));
@@ -42,9 +42,9 @@ void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request
 		arch_flush_tlb();
 		return;
 	}
-	atomic_fetch_and_explicit(&vspace->fresh, others, memory_order_relaxed);
+	atomic_fetch_and_explicit(&vspace->tlb_valid_mask, others, memory_order_relaxed);
 	if (needed != vspace)
-		atomic_fetch_and_explicit(&vspace->cores, others, memory_order_relaxed);
+		atomic_fetch_and_explicit(&vspace->active_mask, others, memory_order_relaxed);
 	if (loaded) {
 		/* the thread goes on in the space it has now; without one it faults at its first instruction */
 		arch_unload_vspace(cpu);
@@ -61,7 +61,7 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace)
 	assert_exclusive();
 	kernel_assert(vspace->references == 0 && kernel->vspace[place] == vspace && kernel->vspace_count > 0);
 	tlb_leave(cpu, vspace);
-	kernel_assert(!atomic_load_explicit(&vspace->cores, memory_order_relaxed));
+	kernel_assert(!atomic_load_explicit(&vspace->active_mask, memory_order_relaxed));
 	kernel->vspace[place] = 0;
 	kernel->vspace_free[--kernel->vspace_count] = place;
 	work_done(cpu, WORK_UNMAP);

@@ -16,9 +16,9 @@ struct vspace {
 	uint64_t root[512];
 	uint64_t id;
 	uint64_t loads; /* what the port's root register gets: root table and, where TLBs have them, tag */
-	_Atomic uint64_t cores; /* that may hold translations of it: only these are interrupted when it changes */
-	_Atomic uint64_t fresh; /* of these, those that may use what they hold; each core's bit is its own */
-	uint64_t owed_in; /* the round in which cores forget what was last taken from it, tlb.h */
+	_Atomic uint64_t active_mask; /* cores that may hold translations of it: only these are interrupted when it changes */
+	_Atomic uint64_t tlb_valid_mask; /* of these, those whose translations are valid; each core writes its own bit */
+	uint64_t owed_in; /* the round in which cores flush what was last unmapped from it, tlb.h */
 	uint32_t references;
 	uint8_t reserved[4096 - 44];
 };
@@ -28,34 +28,34 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
 #define USER_TOP 0x00007ffffffff000ull
 
 /*
- * `cores` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set under the
+ * `active_mask` has the bit of each core whose TLB may hold translations of the space, tagged. A core's bit is set under the
  * lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by the core
- * itself, when it is asked to flush a space that it does not use. `fresh` has the bit of each core whose tagged
+ * itself, when it is asked to flush a space that it does not use. `tlb_valid_mask` has the bit of each core whose tagged
  * translations are valid: only the core itself writes it, and where it was clear, loading drops what is under the tag.
- * Both are relaxed: `cores` is ordered by the lock, and `fresh` by the request and its answer (remote.h).
+ * Both are relaxed: `active_mask` is ordered by the lock, and `tlb_valid_mask` by the request and its answer (remote.h).
  */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
 	kernel_assert(core < 64);
-	if (vspace && !(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1))
-		atomic_fetch_or_explicit(&vspace->cores, 1ull << core, memory_order_relaxed);
+	if (vspace && !(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1))
+		atomic_fetch_or_explicit(&vspace->active_mask, 1ull << core, memory_order_relaxed);
 }
-static inline bool vspace_is_fresh(const struct vspace *vspace, unsigned core)
+static inline bool vspace_tlb_is_valid(const struct vspace *vspace, unsigned core)
 {
 	kernel_assert(vspace && core < 64);
-	return atomic_load_explicit(&vspace->fresh, memory_order_relaxed) >> core & 1;
+	return atomic_load_explicit(&vspace->tlb_valid_mask, memory_order_relaxed) >> core & 1;
 }
-/* When this core loads it: returns whether it was fresh. */
-static inline bool vspace_refresh(struct vspace *vspace, unsigned core)
+/* For the core that loads the space: returns whether its translations are valid, and marks them so. */
+static inline bool vspace_tlb_validate(struct vspace *vspace, unsigned core)
 {
-	kernel_assert(atomic_load_explicit(&vspace->cores, memory_order_relaxed) >> core & 1);
-	bool fresh = vspace_is_fresh(vspace, core);
-	if (!fresh)
-		atomic_fetch_or_explicit(&vspace->fresh, 1ull << core, memory_order_relaxed);
-	return fresh;
+	kernel_assert(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1);
+	bool valid = vspace_tlb_is_valid(vspace, core);
+	if (!valid)
+		atomic_fetch_or_explicit(&vspace->tlb_valid_mask, 1ull << core, memory_order_relaxed);
+	return valid;
 }
-/* This core forgets all translations of the space (REQUEST_LEAVE: and does not use the space any more). */
-void vspace_forget_here(struct cpu *cpu, struct vspace *vspace, unsigned request);
+/* Flushes all translations of the space on this core (REQUEST_FLUSH_AND_UNLOAD: and unloads the space). */
+void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request);
 
 enum { LEVEL_4K = 0, LEVEL_2M = 1, LEVEL_1G = 2, LEVEL_ROOT = 3 };
 

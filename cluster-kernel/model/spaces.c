@@ -30,8 +30,8 @@ static void make_space(unsigned cores)
 	EXPECT(running(1) == a, true);
 	machine_touch(AT);
 	struct vspace *space = (struct vspace *)slot_of(SPACE)->cap.object;
-	explore_name(&space->cores, sizeof(space->cores), "the space's cores");
-	explore_name(&space->fresh, sizeof(space->fresh), "the space's fresh");
+	explore_name(&space->active_mask, sizeof(space->active_mask), "the space's active mask");
+	explore_name(&space->tlb_valid_mask, sizeof(space->tlb_valid_mask), "the space's valid mask");
 	explore_name(&a->loaded, sizeof(a->loaded), "A's loaded");
 }
 

@@ -152,7 +152,7 @@ static void check_zombies(const struct world *world)
 	size_t zombies = 0, doomed = 0;
 	for (size_t i = 0; i < world->slots; i++)
 		zombies += world->slot[i]->cap.type == CAP_ZOMBIE;
-	for (const struct slot *grave = world->kernel->doomed; grave; grave = grave->cap.next) {
+	for (const struct slot *grave = world->kernel->reap_list; grave; grave = grave->cap.next) {
 		const struct cap *zombie = &grave->cap;
 		CHECK(zombie->type == CAP_ZOMBIE && zombie->object == (uint64_t)grave, "a doomed CNode is none", grave, zombie->type);
 		CHECK(!slot_has_children(grave), "something derives from a zombie", grave, grave->open.next);
@@ -164,7 +164,7 @@ static void check_zombies(const struct world *world)
 	}
 	uint64_t watched = 0;
 	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
-		watched |= world->kernel->cpu[c]->own.bury_at;
+		watched |= world->kernel->cpu[c]->own.cleanup_at;
 	CHECK(!doomed || watched, "nobody looks after the doomed CNodes", doomed, 0);
 	CHECK(zombies == doomed, "a zombie is not in the list of doomed CNodes", zombies, doomed);
 }

@@ -94,8 +94,8 @@ void check_vspaces(const struct world *world)
 		const struct vspace *loaded = cpu->own.loaded_vspace;
 		CHECK(!loaded || world_find(world, OBJECT_VSPACE, (uint64_t)loaded), "a core has loaded a dead address space", c,
 		      loaded);
-		CHECK(!loaded || (loaded->cores & loaded->fresh) >> c & 1, "an address space does not know a core that has loaded it",
-		      c, loaded->cores);
+		CHECK(!loaded || (loaded->active_mask & loaded->tlb_valid_mask) >> c & 1, "an address space does not know a core that has loaded it",
+		      c, loaded->active_mask);
 		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c, cpu->shared.owed.count);
 		const struct thread *thread = cpu->shared.current;
 		CHECK(thread == &cpu->shared.idle || loaded == thread_vspace(thread),

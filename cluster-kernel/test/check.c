@@ -110,7 +110,7 @@ static void find_slots(struct world *world)
 	for (unsigned c = 0; c < world->kernel->channel_count; c++)
 		for (unsigned i = 0; i < DOORBELL_COUNT; i++)
 			add(&world->kernel->channel[c].listener[i].notification);
-	for (const struct slot *grave = world->kernel->doomed; grave; grave = grave->cap.next)
+	for (const struct slot *grave = world->kernel->reap_list; grave; grave = grave->cap.next)
 		add(grave);
 	for (size_t i = 0; i < set.count; i++) {
 		const struct slot *slot = set.slot[i];

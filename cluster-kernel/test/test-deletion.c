@@ -128,11 +128,11 @@ static void a_doomed_cnode_keeps_its_memory(void)
 	begin();
 	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	EXPECT(slot_of(NODE)->cap.type, 0);
-	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(machine->kernel.reap_list != 0, true);
 	EXPECT(call(NODE, CNODE_DELETE, W(1), NONE), SKERRY_BAD_CAP);
 	EXPECT(wide_whole(MEMORY), false);
 	resumed(0);
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
 }
 
@@ -143,7 +143,7 @@ static void who_deletes_next_helps(void)
 	begin();
 	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	delete(MANY);
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
 	resumed(0);
 }
@@ -164,9 +164,9 @@ static void a_zombie_loses_its_parent(void)
 	wide(MEMORY, NODE);
 	begin();
 	interrupted(3, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
-	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(machine->kernel.reap_list != 0, true);
 	delete(MEMORY);
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 	resumed(0);
 }
 
@@ -180,7 +180,7 @@ static void nests(void)
 		EXPECT(call(MANY + i - 1, CNODE_MOVE, W(31, MANY + i), W(CNODE)), 0);
 	begin();
 	interrupted(4, CNODE, CNODE_DELETE, W(MANY), NONE);
-	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(machine->kernel.reap_list != 0, true);
 	EXPECT(whole(MEMORY, 20), false);
 	resumed(0);
 	EXPECT(whole(MEMORY, 20), true);
@@ -190,11 +190,11 @@ static void nests(void)
 static void bury(void)
 {
 	machine->kernel.quantum = WORK_QUANTUM;
-	for (unsigned i = 0; i < 100 && machine->kernel.doomed; i++) {
+	for (unsigned i = 0; i < 100 && machine->kernel.reap_list; i++) {
 		hosted_advance(machine, machine->kernel.tsc_hz / 1000);
 		settle();
 	}
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 }
 
 /* The capability that is revoked lies in a CNode that was made of it. */
@@ -215,7 +215,7 @@ static void the_deleter_is_deleted(void)
 	begin();
 	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	delete(WORKER);
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
 }
 
@@ -225,7 +225,7 @@ static void the_deleter_is_suspended(void)
 	begin();
 	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	EXPECT(call(WORKER, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(machine->kernel.reap_list != 0, true);
 	bury();
 	EXPECT(wide_whole(MEMORY), true);
 	EXPECT(call(WORKER, TCB_RESUME, NONE, NONE), 0);
@@ -244,7 +244,7 @@ static void the_deleter_deletes_itself(void)
 	hosted_post_call(machine, 0, &order);
 	settle();
 	EXPECT(running(0) != 0 && running(0) != worker, true);
-	EXPECT(machine->kernel.doomed != 0, true);
+	EXPECT(machine->kernel.reap_list != 0, true);
 	bury();
 	EXPECT(wide_whole(MEMORY), true);
 }
@@ -362,7 +362,7 @@ static void both(uint64_t label0, uint64_t slot0, uint64_t label1, uint64_t slot
 		hosted_post_call(machine, core, &order);
 	}
 	settle();
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 }
 
 static void two_revoke_the_same(void)

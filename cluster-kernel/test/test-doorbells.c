@@ -159,11 +159,11 @@ static void a_bell_from_afar(void)
 		struct hosted *saved = machine;
 		machine = pair[1];
 		run_both(); /* who was told to listen by another core begins to look */
-		uint64_t look_at = pair[1]->kernel.cpu[core]->own.look_at;
-		EXPECT(look_at > 0, true);
+		uint64_t poll_at = pair[1]->kernel.cpu[core]->own.poll_at;
+		EXPECT(poll_at > 0, true);
 		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
 		run_both();
-		EXPECT(pair[1]->kernel.cpu[core]->own.look_at, look_at); /* whatever comes before: not later */
+		EXPECT(pair[1]->kernel.cpu[core]->own.poll_at, poll_at); /* whatever comes before: not later */
 		struct thread *waiter = core ? make_thread(1010, 100, core) : pair[1]->root;
 		for (unsigned round = 0; round < 3; round++) {
 			machine = pair[1];
@@ -179,7 +179,7 @@ static void a_bell_from_afar(void)
 			EXPECT(waiter->state, THREAD_READY);
 			EXPECT(badge(waiter), 8);
 		}
-		EXPECT(pair[1]->kernel.cpu[!core]->own.look_at, 0);
+		EXPECT(pair[1]->kernel.cpu[!core]->own.poll_at, 0);
 		end();
 	}
 }

@@ -50,7 +50,7 @@ static void what_it_had_goes_at_once(void)
 	const struct notification *held = (const struct notification *)slot_of(EP)->cap.object;
 	EXPECT(held->references, 2);
 	EXPECT(configure(CNODE, VSPACE), 0);
-	EXPECT(machine->kernel.doomed, 0);
+	EXPECT(machine->kernel.reap_list, 0);
 	EXPECT(held->references, 1);
 }
 

@@ -268,12 +268,12 @@ static void page_by_the_clock(void)
 	EXPECT(call(NODE, CNODE_MOVE, W(LAST, FRAME), W(CNODE)), 0);
 	machine->kernel.quantum = 1;
 	EXPECT(call(NODE, CNODE_REVOKE, W(INSIDE), NONE), SKERRY_BAD_CAP);
-	EXPECT(machine->kernel.doomed != 0, true);
-	for (unsigned i = 0; i < 100 && machine->kernel.doomed; i++) {
+	EXPECT(machine->kernel.reap_list != 0, true);
+	for (unsigned i = 0; i < 100 && machine->kernel.reap_list; i++) {
 		hosted_advance(machine, machine->kernel.tsc_hz / 1000);
 		settle();
 	}
-	EXPECT(machine->kernel.doomed == 0, true);
+	EXPECT(machine->kernel.reap_list == 0, true);
 	go_to(1, tenant);
 	EXPECT(physical_at(1), 0);
 }
