@@ -8,11 +8,11 @@
 
 extern const char program_name[];
 
-/* First of all: priority, output, memory. Returns the map; what is mapped for it lasts. */
+/* To be called first: sets up priority, output and memory. Returns the map; its mapping stays. */
 const struct cluster_map *experiment_begin(void);
 
 /* Null when there is none of this number. */
 const char *argument(const struct cluster_map *map, unsigned number);
 uint64_t argument_number(const struct cluster_map *map, unsigned number, uint64_t otherwise);
-/* Numbers with commas between, into `values`, a 0 behind them; false unless there are 1 to `most` of them, none 0. */
+/* Reads numbers separated by commas into `values`, followed by a 0. Returns false unless there are 1 to `most`, none of them 0. */
 bool argument_list(const struct cluster_map *map, unsigned number, uint32_t *values, unsigned most);

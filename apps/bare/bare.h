@@ -57,7 +57,7 @@ void memory_reset(void);
 
 /* --- modules.c --- */
 
-/* Maps the modules the loader brought along, once; where the one of this name is, or null. */
+/* Maps the loader's modules at the first call. Returns the address of the one with this name, or null. */
 const void *modules_map(const char *name);
 
 /* --- output.c --- */

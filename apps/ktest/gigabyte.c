@@ -7,7 +7,7 @@ static uint64_t gigabyte;
 
 uint64_t gigabyte_memory(void) { return gigabyte; }
 
-/* The first untyped that has room for it gives it. */
+/* Takes it from the first untyped that has room. */
 void gigabyte_init(void)
 {
 	uint64_t cap = slot();

@@ -8,7 +8,7 @@
 
 enum { REDIS_ASKED_MAX = 128 };
 
-/* Begins to ask one, which fills in *told by and by. What cannot be asked is not up. */
+/* Begins to query one server; *told is filled in as answers arrive. A server that cannot be queried counts as down. */
 void redis_ask(struct redis_told *told, uint32_t ipv4, unsigned port);
 
 /* How many have yet to answer. */

@@ -35,7 +35,7 @@ void shared_make(uint64_t rounds);
 /* A large frame that is mapped at `here` already in its place; nothing of it is changed. */
 void shared_use(uint64_t frame, void *here);
 void shared_wait(void);
-/* Signalled by the last thread: what shared_wait() waits for. */
+/* The last thread signals it; shared_wait() waits for it. */
 uint64_t shared_done(void);
 /* Position-independent, less than a page. */
 struct code {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include "pingpong.h"
 
-/* What a core's threads work with; only they touch it while they run, but for `signal_at`. */
+/* The working set of a core's threads; while they run, others access `signal_at` alone. */
 struct block {
 	_Atomic uint64_t rounds, signal_at;
 	uint64_t signal_call, signal_cap;

@@ -59,7 +59,7 @@ thread_single:
 	after SHARED_STAMP_A, SHARED_LOG_A
 	again thread_single
 
-	/* Another system call before each round. */
+	/* One more system call before each round. */
 thread_prepared:
 	movq SHARED_PREPARE(%rbx), %rax
 	movq SHARED_PREPARE + 8(%rbx), %rdi

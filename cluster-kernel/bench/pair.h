@@ -19,7 +19,7 @@ struct pair {
 };
 
 /*
- * A machine, and a pair on each of its cores, ready: each server waits in its endpoint. No other thread ever runs.
+ * A machine with a pair of threads on each core; each server waits at its endpoint. No other thread ever runs.
  * pair_enter() may then be called, for each core by one thread, which calls pair_take() first.
  */
 struct hosted *pairs_make(unsigned cluster, unsigned cores, struct pair *pairs);

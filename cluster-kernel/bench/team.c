@@ -32,7 +32,7 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* All begin at once: the last to come says when. First asleep: who spins at high priority keeps others from coming. */
+/* All begin at once, released by the last that arrives. They sleep first: a spinning thread of high priority would keep others from arriving. */
 static void assemble(struct team *team, pthread_barrier_t *gate, uint64_t window)
 {
 	const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };

@@ -4,8 +4,8 @@
  *
  * The tree is written as brackets: each capability has an opening and a closing
  * one in a doubly linked list, and what stands between them was derived from
- * it. So a capability goes without a word to its descendants, however many,
- * and they are its parent's then. Roots stand in lists of their own.
+ * it. So deletion is O(1): the children implicitly become children of the
+ * parent. Roots stand in lists of their own.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum { CAP_NULL = 0, CAP_ZOMBIE = 255 }; /* other types: enum skerry_object; zom
 enum {
 	CAP_DEVICE = 1, /* untyped, frame: content is kept, the kernel never touches it */
 	CAP_MAPPED = 2, /* frame, page table: `vaddr` and `vspace` are valid */
-	CAP_THREAD = 4, /* in a slot of a TCB: a thread lives by it */
+	CAP_THREAD = 4, /* held in a slot of a TCB: CSpace, VSpace or IPC buffer of a thread */
 };
 
 struct cap {

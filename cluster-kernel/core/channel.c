@@ -82,11 +82,11 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	unsigned number = cap->badge;
 	unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
 	if (core >= end->peer_cpu_count)
-		return; /* nobody listens */
+		return; /* no listener */
 	_Atomic uint64_t *pending = &end->ring->core[core].pending[number / 64];
 	uint64_t before = atomic_fetch_or_explicit(pending, 1ull << number % 64, memory_order_seq_cst);
 	if (before >> number % 64 & 1 || end->afar)
-		return; /* rung already, not yet heard; or the peer's core will look by itself */
+		return; /* rung already and not yet received; or the peer's core polls */
 	cpu->own.doorbell_apic = end->peer_apic[core];
 	cpu->own.pending |= PENDING_DOORBELL;
 }

@@ -72,7 +72,7 @@ struct cpu_private {
 
 struct cpu_public {
 	_Alignas(64) struct thread *current; /* never null: `idle` when there is nothing to run */
-	_Atomic int running; /* at most the priority of what runs, -1 when idle: the fast path, which only goes up, leaves it */
+	_Atomic int running; /* lower bound of the running priority, -1 when idle; the fast path, which never lowers it, does not update it */
 	struct timers {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */

@@ -179,7 +179,7 @@ static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 	return next;
 }
 
-/* The core goes on with the best of the ready. */
+/* Switches to the ready thread of the highest priority. */
 static void run_best(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
@@ -192,7 +192,7 @@ static void run_best(struct cpu *cpu)
 	switch_to(cpu, next);
 }
 
-/* The current thread could go on: must it leave all the same? It is queued then. */
+/* Returns whether the current thread, which could go on, is preempted; it has been requeued then. */
 static bool preempted(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
@@ -220,7 +220,7 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 	return true;
 }
 
-/* What others of this cluster and the slice's timer must know: a slice runs only while somebody waits for its end. */
+/* Publishes the running priority for other cores. The slice runs only while an equal-priority thread is ready. */
 static void publish_running(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
@@ -235,14 +235,14 @@ static void publish_running(struct cpu *cpu, struct thread *thread)
 	}
 }
 
-/* With the core's queue locked. Returns a thread that was told to move, and leaves now; or null. */
+/* Selects the next thread. The caller holds the core's run-queue lock. Returns a thread that moves to another core now, or null. */
 static struct thread *choose(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
 	struct thread *thread = current(cpu), *moves = 0;
 	/* where cores run in the kernel side by side, another may have woken and even moved it already */
 	bool runs = thread_state(thread) == THREAD_READY && (kernel_exclusive(cpu) || thread->core == cpu->own.index) &&
-	            !thread->queued; /* of its own core's queue this one has the lock */
+	            !thread->queued; /* safe: where it is queued here, this core holds the lock */
 	if (runs && thread->core != thread->next_core) {
 		thread->core = thread->next_core;
 		moves = thread;

@@ -182,8 +182,8 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 }
 
 /*
- * The entry has the kernel for itself from now on. False when it had to wait for
- * that and another core has taken the current thread away meanwhile.
+ * Upgrades the entry from reader to exclusive writer, dropping the reader's lock
+ * first. Returns false if another core descheduled the current thread in between.
  */
 static inline bool enter_alone(struct cpu *cpu)
 {
@@ -213,9 +213,9 @@ static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const s
 }
 
 /*
- * Until a call is over, the thread's registers are those it made it with: it
- * may have to make it again, after a preemption point (KERNEL_AGAIN) or after
- * it was suspended while it waited.
+ * Until a call ends, the thread's registers stay as they were when it made the
+ * call: it may have to make it again, after a preemption point (KERNEL_AGAIN) or
+ * after a suspension while it waited.
  */
 static void serve(struct cpu *cpu, struct thread *thread)
 {
@@ -224,7 +224,7 @@ static void serve(struct cpu *cpu, struct thread *thread)
 	uint64_t result;
 	count_syscall(cpu, context_syscall(context), context_cptr(context));
 	work_begin(cpu);
-	do /* a second time, it may be another call: of a ReplyRecv the reply is sent already */
+	do /* on retry the number may differ: a ReplyRecv whose reply was delivered restarts as Recv */
 		result = dispatch(cpu, context_syscall(context), context_cptr(context), context_info(context));
 	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)

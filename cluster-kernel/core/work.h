@@ -32,11 +32,11 @@ static inline void work_begin(struct cpu *cpu)
 	assert_entered();
 	cpu->own.work_left = kernel_of(cpu)->quantum;
 }
-/* Takes a unit; the caller does it in any case. */
+/* Charges `cost`; the work proceeds in any case. */
 static inline void work_done(struct cpu *cpu, int cost)
 {
 	kernel_assert(cost > 0);
 	cpu->own.work_left -= cost;
 }
-/* Time to stop: only after something was done. */
+/* The budget is exhausted. Callers do at least one unit first, so that each call makes progress. */
 static inline bool work_over(const struct cpu *cpu) { return cpu->own.work_left <= 0; }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CNodes that nobody can name any more, but whose content is still to be
+ * CNodes that no capability names any more, but whose content is still to be
  * deleted. Their last capability becomes a zombie in their own slot 0. It keeps
  * its place in the derivation tree, so that the memory stays taken, and stands
  * in the list kernel->reap_list, to which CNodes found on the way are added:

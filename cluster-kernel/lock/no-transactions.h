@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of the regimes that always hold their lock: whatever is done can stay done. */
+/* For regimes without transactions: nothing is ever rolled back, so this does nothing. */
 #pragma once
 
 struct cpu;

@@ -137,7 +137,7 @@ static inline __attribute__((always_inline)) void kernel_enter(struct cpu *cpu)
 
 static inline void kernel_enter_exclusive(struct cpu *cpu) { kernel_enter(cpu); }
 
-/* Out of line as kernel_irrevocable(): behind a call of these there is no transaction, as who reads the image can see. */
+/* Out of line, as kernel_irrevocable(), so that tests/structure/flow.py recognises in the image where a transaction has ended. */
 static __attribute__((noinline, unused)) void rtm_unlock(struct cpu *cpu)
 {
 	lock_own(cpu)->locked = false;

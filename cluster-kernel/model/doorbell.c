@@ -81,7 +81,7 @@ static void both_heard(void)
 	EXPLORE_CHECK((badge(listener) | later) == 3, "a bell is lost: %llu came", (unsigned long long)(badge(listener) | later));
 }
 
-/* While it is rung, the listener is replaced by none. */
+/* The listener is removed while the doorbell is rung. */
 static void revoked(void)
 {
 	make_pair(1, 0, 0);

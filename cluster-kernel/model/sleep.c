@@ -42,7 +42,7 @@ static void go_on(_Atomic uint32_t *go)
 	*go = *go == GO ? PARKED : QUIT;
 }
 
-/* A sleep with a timeout ends once before anything happens. */
+/* A sleep with a timeout ends once by its timeout, before anything else happens. */
 static void sleep_now(bool timeout)
 {
 	bool *was = &dozed[explore_self()];

@@ -206,7 +206,7 @@ static void orders_are_obeyed(void)
 	expect_end(order_word(LEDGER_ORDER_INIT, 7), "told to reset itself", "no last words\n");
 }
 
-/* Of cores that do not exist, for the manager, unknown, and words that are no orders. */
+/* Orders to cores that do not exist, for the manager, with unknown numbers; words that are no orders. */
 static void other_words_are_not(void)
 {
 	const uint64_t words[] = {

@@ -236,7 +236,7 @@ static void edit(void)
 	}
 }
 
-/* A length or a name's place that does not fit, or any byte. */
+/* Writes a length or a name's offset that does not fit, or changes any byte. */
 static void damage(void)
 {
 	const char *name;

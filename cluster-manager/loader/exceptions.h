@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processor's exceptions in the loader itself: each ends it with a line that says where. */
+/* The processor's exceptions in the loader itself: each stops it with a line that names the place. */
 #pragma once
 
 #define EXCEPTION_COUNT       32

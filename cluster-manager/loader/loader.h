@@ -17,7 +17,7 @@ static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value 
 
 /* console.c: lines, each after "skerry loader: " */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* One line, then the end: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
+/* Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* memory.c */

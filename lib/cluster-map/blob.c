@@ -110,7 +110,7 @@ static bool read_property(struct walk *w)
 	return true;
 }
 
-/* One tag and what belongs to it: inside a node, but for the root's BEGIN_NODE. */
+/* Checks one tag and its data; all but the root's BEGIN_NODE are inside a node. */
 static bool step(struct walk *w, uint32_t tag)
 {
 	switch (tag) {

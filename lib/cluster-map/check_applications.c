@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs that the managers will start: each on a core of a cluster that holds it, each address once. */
+/* Checks the programs that the managers will start: each has a core of its cluster, and no address is used twice. */
 #include <string.h>
 
 #include "draft.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stack is hostile: the program's end. */
+/* The program's end of the socket protocol against a hostile stack. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -72,7 +72,7 @@ static void some_event(bool wild)
 
 void event_notify(void) {} /* there is one thread */
 
-/* Who waits for an answer gets something; from a stack that never says it, that it was ended. */
+/* A waiter for an answer gets one; where the stack never sends it, the error for its end. */
 bool event_wait(uint64_t deadline)
 {
 	static unsigned waits;

@@ -58,7 +58,7 @@ static ssize_t receive(struct file *file, void *bytes, size_t size, struct socka
 	return n;
 }
 
-/* Answers each datagram with the same, for ever. */
+/* Sends each datagram back, without end. */
 void datagram_peer(void)
 {
 	struct file *file = datagram_socket();
@@ -108,7 +108,7 @@ static void sizes(void)
 	close_file(file);
 }
 
-/* Parts are one datagram, one read is one datagram, and what does not fit is cut off. */
+/* The parts of one write are one datagram, a read returns one datagram, and the excess is discarded. */
 static void messages(void)
 {
 	struct file *here = datagram_socket(), *there = datagram_socket(), *third = datagram_socket();

@@ -82,7 +82,7 @@ static void connect_within(struct file *listener, uint16_t port, struct file **c
 	CHECK(listener->ops->accept(listener, server, NULL, NULL) == 0);
 }
 
-/* The text arrives as fast as frames are passed on: no timer has to run for it. */
+/* The text arrives without waiting for any timer. */
 static void at_once(struct file *from, struct file *to, size_t size)
 {
 	static char bytes[20000];

@@ -25,10 +25,10 @@ static inline void program_turn(void) { }
 static inline uint64_t program_load(uint64_t address) { return *(volatile uint64_t *)address; }
 static inline void program_store(uint64_t address, uint64_t value) { *(volatile uint64_t *)address = value; }
 static inline void program_break(void) { __asm__ volatile("int3"); }
-/* An instruction of two bytes that is none. */
+/* An undefined instruction, of two bytes. */
 static inline void program_undefined(void) { __asm__ volatile("ud2"); }
 /* Whether a RIP is one of a short function's. */
 static inline bool program_in(const void *function, uint64_t rip) { return rip - (uint64_t)function < 128; }
 
-/* Tells the core that it runs on apart from others; not 0. */
+/* Returns a number, not 0, that identifies the core it runs on. */
 static inline uint64_t program_core(void) { return (cpuid(1, 0).ebx >> 24) + 1; } /* the local APIC's id */

@@ -13,7 +13,7 @@
 
 const void *program_root_info(void);
 void *program_ipc_buffer(void);
-/* The memory of the page that is mapped at an address of the main address space; one page, not what follows it. */
+/* Returns the memory of the one page that is mapped at an address of the main address space. */
 void *place(uint64_t address);
 /* Other cores and interrupts get their turn; some time passes. */
 void program_turn(void);

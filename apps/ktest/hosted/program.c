@@ -223,7 +223,7 @@ static struct program *program_of(struct thread *thread)
 	return found && thread->context.registers.rip - RUNNING < RUNNING ? found : 0;
 }
 
-/* The thread does what its program has stopped for, by its registers. */
+/* Posts the action for which the thread's program has stopped, with the thread's registers. */
 static void act(const struct program *program, struct hosted *on, unsigned core)
 {
 	const struct thread_registers *r = &program->thread->context.registers;

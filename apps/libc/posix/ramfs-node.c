@@ -127,7 +127,7 @@ ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, siz
 	return (ssize_t)size;
 }
 
-/* Chunk `i` with memory for its first `end` bytes, or null: only a file's first chunk is smaller than others. */
+/* Returns chunk `i` with memory for its first `end` bytes, or null. Only a file's first chunk is smaller than the others. */
 static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 {
 	const size_t begin = i * RAMFS_CHUNK, have = pages_of(node, i), image = node->file.image_size;

@@ -74,9 +74,9 @@ struct boot_module {
  * belongs to user level. Each doorbell page (4 KiB, see doorbell.h) belongs to
  * the two kernels: `ring` is written by this kernel, `heard` by the peer's.
  *
- * A peer that is afar is in another machine: memory and doorbell pages are those
- * of a device that both machines have, nobody can interrupt the other's cores,
- * and who listens looks by himself.
+ * `afar`: the peer is remote, in another machine. Memory and doorbell pages are
+ * those of a device that both machines have; no interrupts pass, the receiver
+ * polls.
  */
 struct boot_channel {
 	uint32_t id; /* as in the cluster map */

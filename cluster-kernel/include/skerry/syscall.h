@@ -155,7 +155,7 @@ enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
  * capabilities of the IPC buffer (`caps[]`), `r` words of the answer. A slot is
  * an index into the CNode named just before it.
  *
- * What follows "Errors:" comes beside BAD_LABEL (this object has none such),
+ * What follows "Errors:" comes beside BAD_LABEL (the object has no such invocation),
  * TRUNCATED (fewer words than it reads), BAD_CAP (a `c` that is needed names
  * nothing, or something of another type) and NO_RIGHTS (see RIGHT_READ).
  */

@@ -219,7 +219,7 @@ static void adds_up(void)
 }
 
 /*
- * Each operation is done without an abort, then from the same beginning again and again with one: at its first place,
+ * Each operation is done once without an abort, then repeatedly from the same state with one: at its first place,
  * its second, and so on. All memory must be the same afterwards.
  */
 static unsigned place, abort_at;

@@ -29,7 +29,7 @@
 
 #define NEVER UINT64_MAX
 
-enum { NOBODY = -1, EVENTS = MOST_CORES }; /* whose turn it may be beside a core's: QEMU's event loop */
+enum { NOBODY = -1, EVENTS = MOST_CORES }; /* takes turns with the cores: QEMU's event loop */
 enum run_state { ABSENT, RUNS, HALTED, EXPECTED, PARKED };
 
 /* In QEMU's scoreboard: code that it generates adds to it. */

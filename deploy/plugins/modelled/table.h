@@ -22,5 +22,5 @@ void *table_add(struct table *table, uint64_t number, size_t size);
 void **table_sorted(const struct table *table, int (*compare)(const void *, const void *));
 /* Frees all records; `drop`, if it is not null, frees before what a record has beside itself. */
 void table_clear(struct table *table, void (*drop)(void *record));
-/* For a table that is not used any more. */
+/* Frees what a table holds. */
 void table_free(struct table *table, void (*drop)(void *record));

@@ -62,7 +62,7 @@ static void clh(void)
 	locks_free();
 }
 
-/* Core 0 finds it free; core 1 waits for it and finds nobody behind. */
+/* Core 0 finds it free; core 1 waits for it and has no successor. */
 static void mcs(void)
 {
 	locks_make(PROTOCOL_MCS, TAIL);

@@ -2,7 +2,7 @@
 #include <string.h>
 #include "test-common.h"
 
-/* What is said to repeat an access costs nothing and leaves all as it was: by two memories, one of which is never asked. */
+/* An access that is reported as a repetition costs nothing and changes no state: two memories are compared, of which one skips the repetitions. */
 int main(void)
 {
 	static struct memory memory, other;
