@@ -76,7 +76,7 @@ def sizes(text: str | None) -> list[int]:
     """--cores; without it each number of processors up to eight, then twice as many and all."""
     if text is not None:
         return ranges.cores(text)
-    most = min(native_host.MOST, len(native_host.processors().numbers))
+    most = min(native_host.MAX_CPUS, len(native_host.processors().numbers))
     return sorted({*range(1, min(most, FEW) + 1), *(n for n in (16, 32) if n < most), most})
 
 

@@ -12,10 +12,10 @@ from deploy import host
 from deploy.bench import native_program as program
 from topology.errors import InputError
 from topology.hwloc import survey_live
+from topology.limits import MAX_CPUS
 
 WINDOW = 100_000_000  # cycles of one look at whether they run together
 GLANCE = 10_000_000  # of one between runs
-MOST = 60  # cores of one kernel
 MOVED = 1.5  # times as long as before: not the same place
 ENOUGH = 0.9  # of the time: the rest is the host's own interrupts
 
@@ -46,8 +46,8 @@ def check_count(count: int, usable: Processors, option: str = "--cores") -> None
     here = len(usable.numbers)
     if count > here:
         raise InputError(option, f"{count} threads, and {here} processors may be used here: natively each has its own")
-    if count > MOST:
-        raise InputError(option, f"{count} cores; a kernel has {MOST} at most")
+    if count > MAX_CPUS:
+        raise InputError(option, f"{count} cores; a kernel has {MAX_CPUS} at most")
 
 
 @dataclass

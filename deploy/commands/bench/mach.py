@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench mach`."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,11 +20,12 @@ from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.headers import constant
 from topology.model import ranges
 from topology.model.papers import MACH_TOTAL
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
-TASKS_MAX = 60  # of apps/stress
+TASKS_MAX = constant(Path("apps/stress/stress.h"), "TASKS_MAX")
 
 Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 4; 2..4 is each of them; the tables are of the most.")]
 Clients = Annotated[int | None, typer.Option("--clients", metavar="N", min=1, max=TASKS_MAX, help="Clients of the one server; else 2 a core.")]
