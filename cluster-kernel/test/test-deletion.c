@@ -2,48 +2,10 @@
 /* Deletions that take many quanta, and what happens between these. */
 #include "endpoint.h"
 #include "harness.h"
+#include "stopped.h"
 #include "work.h"
 
-enum { HIGH = 1000, WORKER = 1010, SPARE = 1020, NOTE = 1030, OTHER = 1031, HANDLER = 1032, MEMORY = 1040, NODE = 1041 };
-enum { MANY = 3000, WIDE_BITS = 14, PIN = 5 };
-
-static struct thread *high, *worker;
-
-/* From now on `high` runs on core 0; when it waits the worker does, which has an equal, so that the clock moves. */
-static void begin(void)
-{
-	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
-	high = make_thread(HIGH, 200, 0);
-	worker = make_thread(WORKER, 100, 0);
-	make_thread(SPARE, 100, 0);
-	root_priority(10);
-	EXPECT(running(0), high);
-}
-
-static void wait_until(uint64_t deadline) { syscall_on(0, SYS_WAIT, NOTE, 0, W(deadline), NONE, 0); }
-
-/* The worker makes a call in which it is interrupted after `quanta`, roughly: `high` runs. */
-static void interrupted(unsigned quanta, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
-                        const uint64_t *caps, unsigned cap_count)
-{
-	for (unsigned ticks = 1; running(0) == high; ticks++) /* too few pass before the worker runs */
-		wait_until(machine->time + ticks + quanta);
-	EXPECT(running(0), worker);
-	syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
-	EXPECT(running(0), high);
-	EXPECT(worker->context.again, true);
-}
-
-/* It goes on; then `high` runs once more. */
-static void resumed(uint64_t expected)
-{
-	wait_until(0);
-	while (running(0) != worker)
-		simple(0, SYS_YIELD, 0);
-	EXPECT(result(worker), expected);
-	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
-	EXPECT(running(0), high);
-}
+enum { MEMORY = 1040, NODE = 1041, MANY = 3000, WIDE_BITS = 14 };
 
 static bool whole(uint64_t untyped, unsigned bits)
 {
@@ -74,18 +36,18 @@ static void ten_thousand_descendants(void)
 {
 	enum { COUNT = 10240 };
 	fill(COUNT);
-	begin();
+	stopped_begin();
 	for (unsigned before = COUNT, i = 0; i < 3; i++) {
 		if (i == 0)
-			interrupted(10, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
+			stopped_call(10, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
 		unsigned now = left(COUNT);
 		EXPECT(now > 0 && now < before, true);
 		EXPECT(whole(MEMORY, 20), false);
 		before = now;
-		wait_until(machine->time + 100);
+		stopped_wait(machine->time + 100);
 		EXPECT(running(0), high);
 	}
-	resumed(0);
+	stopped_finish(0);
 	EXPECT(left(COUNT), 0);
 	EXPECT(whole(MEMORY, 20), true);
 }
@@ -99,13 +61,13 @@ static void long_lines_of_descent(void)
 	for (unsigned i = 2; i < DEPTH; i += 2)
 		delete(MANY + i); /* from the middle */
 	EXPECT(left(DEPTH), DEPTH / 2 + 1);
-	begin();
-	interrupted(0, CNODE, CNODE_REVOKE, W(MANY), NONE);
+	stopped_begin();
+	stopped_call(0, CNODE, CNODE_REVOKE, W(MANY), NONE);
 	unsigned now = left(DEPTH);
 	EXPECT(now > 1 && now < DEPTH / 2 + 1, true);
 	delete(MANY + DEPTH - 1);
 	delete(MANY); /* what the worker revokes */
-	resumed(0);
+	stopped_finish(0);
 	EXPECT(left(DEPTH) > 0, true); /* nothing derived from it is left, but it is gone itself */
 }
 
@@ -125,13 +87,13 @@ static bool wide_whole(uint64_t memory) { return whole(memory, WIDE_BITS + SLOT_
 static void a_doomed_cnode_keeps_its_memory(void)
 {
 	wide(MEMORY, NODE);
-	begin();
-	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	EXPECT(slot_of(NODE)->cap.type, 0);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	EXPECT(call(NODE, CNODE_DELETE, W(1), NONE), SKERRY_BAD_CAP);
 	EXPECT(wide_whole(MEMORY), false);
-	resumed(0);
+	stopped_finish(0);
 	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
 }
@@ -140,34 +102,34 @@ static void who_deletes_next_helps(void)
 {
 	wide(MEMORY, NODE);
 	make(OBJECT_ENDPOINT, 0, MANY, 1);
-	begin();
-	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	delete(MANY);
 	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
-	resumed(0);
+	stopped_finish(0);
 }
 
 static void a_revoke_meets_a_zombie(void)
 {
 	wide(MEMORY, NODE);
-	begin();
-	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_DELETE, W(NODE), NONE);
 	revoke(MEMORY);
 	EXPECT(wide_whole(MEMORY), true);
-	resumed(0);
+	stopped_finish(0);
 }
 
 /* The untyped it was made of goes, too: the zombie is a root then, or somebody else's child. */
 static void a_zombie_loses_its_parent(void)
 {
 	wide(MEMORY, NODE);
-	begin();
-	interrupted(3, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_REVOKE, W(MEMORY), NONE);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	delete(MEMORY);
 	EXPECT(machine->kernel.reap_list == 0, true);
-	resumed(0);
+	stopped_finish(0);
 }
 
 /* The last capability to each CNode is in the one before; the first is wide. */
@@ -178,11 +140,11 @@ static void nests(void)
 	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 5, MANY, DEPTH), W(CNODE)), 0);
 	for (unsigned i = DEPTH - 1; i; i--)
 		EXPECT(call(MANY + i - 1, CNODE_MOVE, W(31, MANY + i), W(CNODE)), 0);
-	begin();
-	interrupted(4, CNODE, CNODE_DELETE, W(MANY), NONE);
+	stopped_begin();
+	stopped_call(4, CNODE, CNODE_DELETE, W(MANY), NONE);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	EXPECT(whole(MEMORY, 20), false);
-	resumed(0);
+	stopped_finish(0);
 	EXPECT(whole(MEMORY, 20), true);
 }
 
@@ -212,9 +174,9 @@ static void an_untyped_inside_itself(void)
 static void the_deleter_is_deleted(void)
 {
 	wide(MEMORY, NODE);
-	begin();
-	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
-	delete(WORKER);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	delete(STOPPED_WORKER);
 	EXPECT(machine->kernel.reap_list == 0, true);
 	EXPECT(wide_whole(MEMORY), true);
 }
@@ -222,23 +184,23 @@ static void the_deleter_is_deleted(void)
 static void the_deleter_is_suspended(void)
 {
 	wide(MEMORY, NODE);
-	begin();
-	interrupted(3, CNODE, CNODE_DELETE, W(NODE), NONE);
-	EXPECT(call(WORKER, TCB_SUSPEND, NONE, NONE), 0);
+	stopped_begin();
+	stopped_call(3, CNODE, CNODE_DELETE, W(NODE), NONE);
+	EXPECT(call(STOPPED_WORKER, TCB_SUSPEND, NONE, NONE), 0);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	bury();
 	EXPECT(wide_whole(MEMORY), true);
-	EXPECT(call(WORKER, TCB_RESUME, NONE, NONE), 0);
-	resumed(0);
+	EXPECT(call(STOPPED_WORKER, TCB_RESUME, NONE, NONE), 0);
+	stopped_finish(0);
 }
 
 static void the_deleter_deletes_itself(void)
 {
 	wide(MEMORY, NODE);
 	make(OBJECT_TCB, 0, MANY, 1);
-	begin();
-	EXPECT(call(NODE, CNODE_MOVE, W(7, WORKER), W(CNODE)), 0); /* its TCB, the only capability */
-	wait_until(0);
+	stopped_begin();
+	EXPECT(call(NODE, CNODE_MOVE, W(7, STOPPED_WORKER), W(CNODE)), 0); /* its TCB, the only capability */
+	stopped_wait(0);
 	EXPECT(running(0), worker);
 	struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
 	hosted_post_call(machine, 0, &order);
@@ -247,109 +209,6 @@ static void the_deleter_deletes_itself(void)
 	EXPECT(machine->kernel.reap_list != 0, true);
 	bury();
 	EXPECT(wide_whole(MEMORY), true);
-}
-
-enum { WAITERS = 200, WAITER = 20000 };
-
-/* Threads that wait for the object by this system call; the root task goes on then. */
-static void make_waiters(unsigned number, uint64_t object)
-{
-	check_every(20);
-	for (unsigned i = 0; i < WAITERS; i++)
-		make_thread(WAITER + 2 * i, 50, 0);
-	root_priority(10);
-	for (unsigned i = 0; i < WAITERS; i++)
-		simple(0, number, object);
-	check_every(1);
-	root_priority(255);
-}
-
-static unsigned still_waiting(void)
-{
-	unsigned n = 0;
-	for (unsigned i = 0; i < WAITERS; i++) {
-		const struct thread *thread = (const struct thread *)slot_of(WAITER + 2 * i)->cap.object;
-		EXPECT(thread_waits(thread) || (thread->state == THREAD_READY && result(thread) == SKERRY_DELETED), true);
-		n += thread_waits(thread);
-	}
-	return n;
-}
-
-static void an_endpoint_with_many_waiters(void)
-{
-	make(OBJECT_ENDPOINT, 0, OTHER, 1);
-	EXPECT(call(CNODE, CNODE_MOVE, W(OTHER + 1, OTHER), W(CNODE)), 0);
-	make_waiters(SYS_RECV, OTHER + 1);
-	begin();
-	interrupted(0, CNODE, CNODE_DELETE, W(OTHER + 1), NONE);
-	unsigned now = still_waiting();
-	EXPECT(now > 0 && now < WAITERS, true);
-	EXPECT(simple(0, SYS_RECV, OTHER + 1), SKERRY_NO_RIGHTS); /* nobody new */
-	EXPECT(simple(0, SYS_SEND, OTHER + 1), SKERRY_NO_RIGHTS);
-	resumed(0);
-	EXPECT(still_waiting(), 0);
-	EXPECT(slot_of(OTHER + 1)->cap.type, 0);
-}
-
-/* The quantum ends with one of two waiters awake: until the deletion goes on, nobody can come to wait. */
-static void an_endpoint_with_two_waiters(void)
-{
-	const struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
-		                           .word = { OTHER } };
-	struct thread *waiter[2];
-	make(OBJECT_ENDPOINT, 0, OTHER, 1);
-	for (unsigned i = 0; i < 2; i++) {
-		waiter[i] = make_thread(WAITER + 2 * i, 255, 0);
-		simple(0, SYS_YIELD, 0);
-		EXPECT(running(0), waiter[i]);
-		syscall_on(0, SYS_RECV, OTHER, 0, NONE, NONE, 0);
-	}
-	machine->kernel.quantum = 1;
-	hosted_post_call(machine, 0, &order);
-	enter_once();
-	EXPECT(waiter[0]->state, THREAD_READY);
-	EXPECT(waiter[1]->state, THREAD_RECEIVING);
-	EXPECT(slot_of(OTHER)->cap.type, OBJECT_ENDPOINT);
-	EXPECT(slot_of(OTHER)->cap.rights, 0);
-	settle();
-	EXPECT(waiter[1]->state, THREAD_READY);
-	EXPECT(slot_empty(slot_of(OTHER)), true);
-}
-
-/* An interrupt's notification that nothing but its handler still names. */
-static void begin_handler(void)
-{
-	make(OBJECT_NOTIFICATION, 0, OTHER, 1);
-	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER, 0, PIN, 0), W(CNODE)), 0);
-	EXPECT(call(HANDLER, IRQ_SET_NOTIFICATION, NONE, W(OTHER)), 0);
-	make_waiters(SYS_WAIT, OTHER);
-	delete(OTHER);
-	begin();
-}
-
-static void a_notification_is_replaced(void)
-{
-	begin_handler();
-	interrupted(0, HANDLER, IRQ_SET_NOTIFICATION, NONE, W(NOTE));
-	unsigned now = still_waiting();
-	EXPECT(now > 0 && now < WAITERS, true);
-	resumed(0);
-	EXPECT(still_waiting(), 0);
-	hosted_raise_pin(machine, PIN);
-	settle();
-	EXPECT(simple(0, SYS_POLL, NOTE), 0);
-	EXPECT(badge(high), 1);
-}
-
-static void a_handler_goes(void)
-{
-	begin_handler();
-	interrupted(0, CNODE, CNODE_DELETE, W(HANDLER), NONE);
-	EXPECT(slot_of(HANDLER)->cap.type, OBJECT_IRQ_HANDLER);
-	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER + 1, 0, PIN, 0), W(CNODE)), SKERRY_BUSY);
-	resumed(0);
-	EXPECT(still_waiting(), 0);
-	EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER + 1, 0, PIN, 0), W(CNODE)), 0);
 }
 
 /* Two cores, a call on each at once. */
@@ -368,7 +227,7 @@ static void both(uint64_t label0, uint64_t slot0, uint64_t label1, uint64_t slot
 static void two_revoke_the_same(void)
 {
 	fill(512);
-	struct thread *other = make_thread(WORKER, 100, 1);
+	struct thread *other = make_thread(STOPPED_WORKER, 100, 1);
 	both(CNODE_REVOKE, MEMORY, CNODE_REVOKE, MEMORY);
 	EXPECT(result(running(0)), 0);
 	EXPECT(result(other), 0);
@@ -377,11 +236,11 @@ static void two_revoke_the_same(void)
 
 static void two_delete_what_is_in_each_other(void)
 {
-	struct thread *other = make_thread(WORKER, 100, 1);
+	struct thread *other = make_thread(STOPPED_WORKER, 100, 1);
 	wide(MEMORY, NODE);
 	wide(MEMORY + 10, NODE + 10);
 	EXPECT(call(NODE, CNODE_COPY, W(5, NODE + 10, RIGHT_ALL), W(CNODE)), 0);
-	EXPECT(call(NODE + 10, CNODE_MOVE, W(5, WORKER + 1), W(CNODE)), 0);
+	EXPECT(call(NODE + 10, CNODE_MOVE, W(5, STOPPED_WORKER + 1), W(CNODE)), 0);
 	both(CNODE_DELETE, NODE, CNODE_DELETE, NODE + 10);
 	EXPECT(result(running(0)), 0);
 	EXPECT(result(other), 0);
@@ -392,7 +251,7 @@ static void two_delete_what_is_in_each_other(void)
 static void one_revokes_the_other_deletes_parts(void)
 {
 	wide(MEMORY, NODE);
-	struct thread *other = make_thread(WORKER, 100, 1);
+	struct thread *other = make_thread(STOPPED_WORKER, 100, 1);
 	both(CNODE_REVOKE, MEMORY, CNODE_DELETE, NODE);
 	EXPECT(result(running(0)), 0);
 	EXPECT(result(other), 0);
@@ -402,8 +261,8 @@ static void one_revokes_the_other_deletes_parts(void)
 static void a_deleter_dies_by_another_core(void)
 {
 	wide(MEMORY, NODE);
-	make_thread(WORKER, 100, 1);
-	both(CNODE_DELETE, WORKER, CNODE_DELETE, NODE);
+	make_thread(STOPPED_WORKER, 100, 1);
+	both(CNODE_DELETE, STOPPED_WORKER, CNODE_DELETE, NODE);
 	EXPECT(running(1), 0);
 	delete(NODE); /* if it was killed before it began */
 	EXPECT(wide_whole(MEMORY), true);
@@ -421,10 +280,6 @@ const struct test tests[] = {
 	{ "the deleter is deleted", the_deleter_is_deleted, 1 },
 	{ "the deleter is suspended", the_deleter_is_suspended, 1 },
 	{ "the deleter deletes itself", the_deleter_deletes_itself, 1 },
-	{ "an endpoint with many waiters", an_endpoint_with_many_waiters, 1 },
-	{ "an endpoint with two waiters", an_endpoint_with_two_waiters, 1 },
-	{ "a notification with many waiters is replaced", a_notification_is_replaced, 1 },
-	{ "a handler whose notification has many waiters", a_handler_goes, 1 },
 	{ "two revoke the same", two_revoke_the_same, 2 },
 	{ "two delete what is in each other", two_delete_what_is_in_each_other, 2 },
 	{ "one revokes, the other deletes parts", one_revokes_the_other_deletes_parts, 2 },

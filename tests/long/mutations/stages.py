@@ -19,7 +19,7 @@ from tests.long.mutations.workspace import Workspace
 
 LOADER = ["cluster-manager/loader/loader.elf", "apps/ktest/ktest.elf", "deploy/listen-backlog.so"]
 BOOTS = [(1, 1, "none"), (1, 2, "clh"), (2, 1, "none"), (1, 4, "clh"), (2, 2, "clh")]
-LONG = ("system calls", "deletion")  # unit tests that take seconds
+LONG = ("system calls", "deletion", "waiters")  # unit tests that take seconds
 PROTECTION = "tests/boot/test_protection.py"  # what protects the kernel from itself
 NAMED = {
     "ktest, counted": "tests/boot/test_ktest.py::test_counted",
