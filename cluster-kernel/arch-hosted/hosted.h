@@ -30,6 +30,8 @@ struct hosted_config {
 	unsigned beat_ms; /* between beats of a core, in the machine's ledger; 0: it has none */
 	unsigned channel_count;
 	const struct hosted_link *channel;
+	unsigned controlled_count;
+	const struct hosted_controlled *controlled; /* other clusters that it may fence and start again */
 	/* Which of `count` cores goes on next; null: a generator seeded with `seed`. */
 	unsigned (*choose)(void *argument, unsigned count);
 	void *choose_argument;
@@ -52,6 +54,15 @@ struct hosted_link {
 };
 enum { HOSTED_CHANNELS = 16 };
 
+/* A cluster that need not exist: what is known of it are its cores, which come to the loader as soon as they are sent there. */
+struct hosted_controlled {
+	unsigned cluster, cores;
+};
+/* Its words, which all machines share; it lives its first life, in none before a machine that controls others is created. */
+struct cluster_control *hosted_control(unsigned cluster);
+/* The cores of its machine that are sent to the loader do not arrive, or do again. */
+void hosted_lose_starts(unsigned cluster, bool lose);
+
 struct hosted {
 	struct kernel kernel;
 	struct boot_info info;
@@ -69,6 +80,7 @@ struct hosted {
 		bool routed, masked, raised;
 	} pin[HOSTED_PINS];
 	pthread_mutex_t pins;
+	_Atomic uint64_t fenced; /* cores of other clusters that this one has reset */
 	_Atomic uint8_t port[65536 + 3]; /* what was last written to each I/O port */
 	_Atomic char console[HOSTED_CONSOLE];
 	_Atomic uint32_t console_busy; /* so often it is found without room */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/cluster_control.h>
 #include <skerry/doorbell.h>
 #include <skerry/ledger.h>
 #include <skerry/root_info.h>
@@ -49,6 +50,58 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 		channel->peer_apic[i] = hosted_apic(link->peer, i);
 }
 
+/* The clusters' control words, behind the channels; there as long as a machine that controls others is. */
+#define CONTROL_BASE 0x8000000ull
+enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control) };
+static unsigned controllers;
+static _Atomic uint64_t lost_starts; /* bit: cluster */
+
+struct cluster_control *hosted_control(unsigned cluster)
+{
+	kernel_assert(controllers && cluster < BOOT_MAX_CLUSTERS);
+	return (struct cluster_control *)direct(CONTROL_BASE) + cluster;
+}
+
+void hosted_lose_starts(unsigned cluster, bool lose)
+{
+	if (lose)
+		atomic_fetch_or(&lost_starts, 1ull << cluster);
+	else
+		atomic_fetch_and(&lost_starts, ~(1ull << cluster));
+}
+
+static void make_controlled(struct boot_info *info, const struct hosted_config *config)
+{
+	if (!config->controlled_count)
+		return;
+	if (!controllers++)
+		arena_take(CONTROL_BASE, CONTROL_SIZE);
+	info->control = CONTROL_BASE;
+	info->controlled_count = config->controlled_count;
+	for (unsigned i = 0; i < config->controlled_count; i++) {
+		const struct hosted_controlled *from = &config->controlled[i];
+		struct boot_controlled *to = &info->controlled[i];
+		to->cluster = from->cluster;
+		to->cpu_count = from->cores;
+		for (unsigned core = 0; core < from->cores; core++)
+			to->apic[core] = hosted_apic(from->cluster, core);
+		if (!hosted_control(from->cluster)->word)
+			atomic_store(&hosted_control(from->cluster)->word, control_word(1, 0, CONTROL_RUNNING));
+	}
+}
+
+/* The loader has them at once, where their start-up interrupts arrive. */
+void arch_fence_cores(struct kernel *kernel, unsigned count, const uint32_t *apic)
+{
+	struct hosted *machine = (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
+	for (unsigned i = 0; i < count; i++) {
+		unsigned cluster = apic[i] / BOOT_MAX_CPUS;
+		atomic_fetch_add(&machine->fenced, 1);
+		if (!(atomic_load(&lost_starts) >> cluster & 1))
+			control_arrive(hosted_control(cluster), apic[i] % BOOT_MAX_CPUS);
+	}
+}
+
 static void make_info(struct boot_info *info, const struct hosted_config *config)
 {
 	uint64_t part = arena_part(config->cluster);
@@ -78,6 +131,7 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 	}
 	for (unsigned i = 0; i < config->channel_count; i++)
 		make_channel(info, &config->channel[i]);
+	make_controlled(info, config);
 }
 
 static struct hosted *machines[ARENA_CLUSTERS];
@@ -133,6 +187,8 @@ void hosted_destroy(struct hosted *machine)
 	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);
 	if (machine->config.beat_ms)
 		arena_drop(part + LEDGER_OFFSET, sizeof(struct ledger));
+	if (machine->config.controlled_count && !--controllers)
+		arena_drop(CONTROL_BASE, CONTROL_SIZE);
 	machines[machine->config.cluster] = 0;
 	free(machine);
 }

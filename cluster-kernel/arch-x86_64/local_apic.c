@@ -8,7 +8,7 @@ enum { REG_ID = 0x02, REG_TPR = 0x08, REG_EOI = 0x0b, REG_SPURIOUS = 0x0f, REG_I
        REG_LVT_TIMER = 0x32, REG_LVT_LINT0 = 0x35, REG_LVT_LINT1 = 0x36, REG_LVT_ERROR = 0x37,
        REG_TIMER_INITIAL = 0x38, REG_TIMER_DIVIDE = 0x3e };
 enum { LVT_MASKED = 1 << 16, LVT_TSC_DEADLINE = 2 << 17, APIC_ENABLE = 1 << 8, ICR_PENDING = 1 << 12,
-       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, ICR_INIT = 5 << 8, LVT_NMI = 4 << 8, APIC_BASE_BOOT = 1 << 8, DIVIDE_BY_1 = 0xb };
+       ICR_ASSERT = 1 << 14, ICR_NMI = 4 << 8, ICR_INIT = 5 << 8, ICR_START = 6 << 8, LVT_NMI = 4 << 8, APIC_BASE_BOOT = 1 << 8, DIVIDE_BY_1 = 0xb };
 #define APIC_BASE_ADDRESS 0xffffff000ull
 
 static struct {
@@ -83,6 +83,10 @@ void local_apic_send(uint32_t apic_id, uint8_t vector)
 }
 
 void local_apic_send_nmi(uint32_t apic_id) { send(apic_id, ICR_ASSERT | ICR_NMI); }
+
+void local_apic_send_init(uint32_t apic_id) { send(apic_id, ICR_ASSERT | ICR_INIT); }
+
+void local_apic_send_start(uint32_t apic_id, uint8_t page) { send(apic_id, ICR_ASSERT | ICR_START | page); }
 
 void local_apic_init_self(void)
 {

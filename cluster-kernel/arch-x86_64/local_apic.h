@@ -28,6 +28,10 @@ uint32_t local_apic_id(void);
 void local_apic_end_of_interrupt(void);
 void local_apic_send(uint32_t apic_id, uint8_t vector);
 void local_apic_send_nmi(uint32_t apic_id);
+/* INIT to another core, which must not be the boot processor: it waits for a start-up interrupt then. */
+void local_apic_send_init(uint32_t apic_id);
+/* The start-up interrupt: it begins at this page of the first MiB. */
+void local_apic_send_start(uint32_t apic_id, uint8_t page);
 /* To this core itself: it waits for a start-up interrupt then. Nothing happens on the boot processor, which would start the firmware. */
 void local_apic_init_self(void);
 /* One interrupt VECTOR_TIMER at TSC `deadline` or soon after; 0: none. */

@@ -59,6 +59,9 @@ void arch_unload_vspace(struct cpu *cpu);
 /* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_poke(). */
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
+/* Resets cores of another cluster, by their local APIC ids, and sends them to the loader; does not wait until they are there. */
+void arch_fence_cores(struct kernel *kernel, unsigned count, const uint32_t *apic);
+
 /* Devices. `number` is that of irq_arrived(). */
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi);
 void arch_gsi_route(struct kernel *kernel, uint64_t gsi, uint32_t core, unsigned number, bool level, bool low);

@@ -179,6 +179,10 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->ledger_count = info->ledger_count;
 	for (unsigned i = 0; i < info->ledger_count; i++)
 		root->ledger[i] = info->ledger[i];
+	root->life = info->life;
+	root->controlled_count = info->controlled_count;
+	for (unsigned i = 0; i < info->controlled_count; i++)
+		root->controlled[i] = info->controlled[i].cluster;
 }
 
 static void put_untypeds(struct kernel *kernel, struct root_info *root, struct slot *cnode)
@@ -202,6 +206,8 @@ static void put_special(struct kernel *kernel, struct slot *cnode, const void *i
 		put_cap(cnode, ROOT_SLOT_IRQ_CONTROL, (struct cap){ .type = OBJECT_IRQ_CONTROL });
 		put_cap(cnode, ROOT_SLOT_IO_PORT, (struct cap){ .type = OBJECT_IO_PORT, .badge = 0xffff0000 });
 	}
+	if (info->controlled_count)
+		put_cap(cnode, ROOT_SLOT_CLUSTER_CONTROL, (struct cap){ .type = OBJECT_CLUSTER_CONTROL });
 	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
 	        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .object = physical(ipc_buffer) });
 	for (unsigned i = 0; i < kernel->cpu_count; i++)

@@ -59,6 +59,11 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
 	 */
 	atomic_store_explicit(&end->heard->route[number], core, memory_order_seq_cst);
+	/* Rung before the route was cleared, by a peer that read it just then: its interrupt went to a core that was being started. */
+	if (!end->afar && atomic_load_explicit(&end->heard->core[core].pending[number / 64], memory_order_seq_cst) >> number % 64 & 1) {
+		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
+		cpu->own.pending |= PENDING_DOORBELL;
+	}
 	if (end->afar)
 		begin_looking(cpu, kernel_of(cpu)->cpu[core]);
 	return SKERRY_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "invoke.h"
 #include "channel.h"
+#include "cluster_control.h"
 #include "cnode.h"
 #include "frame.h"
 #include "io_port.h"
@@ -26,6 +27,7 @@ static uint64_t invoke_object(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case OBJECT_IRQ_HANDLER: return invoke_irq_handler(cpu, slot, info);
 	case OBJECT_IO_PORT: return invoke_io_port(cpu, slot, info);
 	case OBJECT_CHANNEL: return invoke_channel(cpu, slot, info);
+	case OBJECT_CLUSTER_CONTROL: return invoke_cluster_control(cpu, slot, info);
 	case CAP_NULL: return SKERRY_BAD_CAP;
 	default: return SKERRY_BAD_LABEL;
 	}

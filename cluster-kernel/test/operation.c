@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/cluster_control.h>
 #include "operation.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -180,9 +181,18 @@ static void memory(struct step *s)
 	set_caps(s, 1, pick(3) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE), 0, 0);
 }
 
+/* Any cluster, in any order of steps; the word is the one that is so, or any. */
+static void control_cluster(struct step *s)
+{
+	unsigned cluster = 5 + pick(2);
+	s->call.cptr = one_in(8) ? any_slot() : ROOT_SLOT_CLUSTER_CONTROL;
+	s->label = CLUSTER_READ + pick(5);
+	WORDS(s, one_in(8) ? any_word() : cluster, one_in(4) ? any_word() : control_read(hosted_control(cluster)));
+}
+
 static void device(struct step *s)
 {
-	switch (pick(4)) {
+	switch (pick(5)) {
 	case 0:
 		s->call.cptr = ROOT_SLOT_IRQ_CONTROL;
 		s->label = IRQ_GET_IOAPIC + pick(2);
@@ -205,6 +215,7 @@ static void device(struct step *s)
 		WORDS(s, one_in(10) ? any_word() : pick(4), any_core());
 		set_caps(s, 1, slot_of_type(OBJECT_NOTIFICATION), 0, 0);
 		break;
+	case 4: control_cluster(s); break;
 	}
 }
 

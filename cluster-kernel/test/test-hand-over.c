@@ -48,6 +48,13 @@ static void describe_machine(bool devices, unsigned skipped)
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
+	info.life = 3;
+	if (devices) {
+		info.control = 0x70000000;
+		info.controlled_count = 2;
+		info.controlled[0] = (struct boot_controlled){ .cluster = 8, .cpu_count = 1 };
+		info.controlled[1] = (struct boot_controlled){ .cluster = 1, .cpu_count = 60 };
+	}
 	for (unsigned i = 0; i < 16; i++)
 		info.isa_gsi[i] = 100 + i, info.isa_flags[i] = 200 + i;
 }
@@ -131,6 +138,11 @@ static void with_devices(void)
 	expect_cap(ROOT_SLOT_IRQ_CONTROL, OBJECT_IRQ_CONTROL, 0, RIGHT_ALL);
 	expect_cap(ROOT_SLOT_IO_PORT, OBJECT_IO_PORT, 0, RIGHT_ALL);
 	EXPECT(cnode[ROOT_SLOT_IO_PORT].cap.badge, 0xffff0000);
+	expect_cap(ROOT_SLOT_CLUSTER_CONTROL, OBJECT_CLUSTER_CONTROL, 0, RIGHT_ALL);
+	EXPECT(root()->controlled_count, 2);
+	EXPECT(root()->controlled[0], 8);
+	EXPECT(root()->controlled[1], 1);
+	EXPECT(root()->life, 3);
 	end();
 }
 
@@ -140,6 +152,8 @@ static void without_devices(void)
 	capabilities();
 	EXPECT(slot_empty(&cnode[ROOT_SLOT_IRQ_CONTROL]), true);
 	EXPECT(slot_empty(&cnode[ROOT_SLOT_IO_PORT]), true);
+	EXPECT(slot_empty(&cnode[ROOT_SLOT_CLUSTER_CONTROL]), true);
+	EXPECT(root()->controlled_count, 0);
 	for (unsigned i = 0; i < root()->untyped_count; i++)
 		EXPECT(root()->untyped[i].kind != ROOT_UNTYPED_DEVICE, true);
 	end();

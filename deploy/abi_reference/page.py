@@ -13,7 +13,7 @@ from deploy.errors import Failure
 SECTION = re.compile(r"^-+ (.*?) -+$")
 # The object that an invocation is made on, by the first word of its name.
 OBJECTS = {"UNTYPED": "Untyped", "CNODE": "CNode", "TCB": "TCB", "FRAME": "Frame", "PAGE_TABLE": "Page table",
-           "IRQ_GET": "IRQ control", "IRQ": "IRQ handler", "IO_PORT": "I/O port", "CHANNEL": "Channel"}
+           "IRQ_GET": "IRQ control", "IRQ": "IRQ handler", "IO_PORT": "I/O port", "CHANNEL": "Channel", "CLUSTER": "Cluster control"}
 
 
 def page(groups: dict[str, list[Header]]) -> str:

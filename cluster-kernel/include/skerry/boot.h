@@ -30,7 +30,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530007ull
+#define BOOT_INFO_MAGIC    0x595252454b530008ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -96,6 +96,13 @@ struct boot_ledger {
 	uint32_t cluster;
 	uint32_t reserved;
 	uint64_t base;
+};
+
+/* Another cluster of this machine that this one may fence and start again (cluster_control.h). */
+struct boot_controlled {
+	uint32_t cluster;
+	uint32_t cpu_count;
+	uint32_t apic[BOOT_MAX_CPUS]; /* local APIC id of its core i */
 };
 
 struct boot_ioapic {
@@ -178,4 +185,10 @@ struct boot_info {
 	uint32_t ledger_count; /* clusters of this machine; 0: there are no ledgers */
 	uint32_t beat_ms;      /* between beats of a core; 0: it does not beat */
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS]; /* its own is the first */
+	uint64_t control;        /* struct cluster_control[BOOT_MAX_CLUSTERS], by cluster number; 0: none is started again */
+	uint32_t life;           /* this cluster's: 1 at boot, one more each time it was loaded again */
+	uint32_t start_vector;   /* of the start-up interrupt that takes a core to the loader */
+	uint32_t controlled_count;
+	uint32_t reserved3;
+	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };

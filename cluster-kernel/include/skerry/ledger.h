@@ -76,7 +76,7 @@ struct ledger_kernel {
 	_Atomic uint32_t core;  /* that panicked, index in the cluster */
 	_Alignas(64) _Atomic uint64_t text[LEDGER_TEXT_WORDS]; /* bytes, the rest zeroes */
 	_Alignas(64) _Atomic uint64_t order;
-	uint64_t reserved[15];
+	_Alignas(64) _Atomic uint32_t life; /* boot_info.life */
 	struct ledger_core cores[BOOT_MAX_CPUS];
 };
 

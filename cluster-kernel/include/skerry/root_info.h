@@ -32,6 +32,7 @@ enum {
 	ROOT_SLOT_IRQ_CONTROL,   /* cluster 0 only, else empty */
 	ROOT_SLOT_IO_PORT,       /* all ports; cluster 0 only, else empty */
 	ROOT_SLOT_IPC_BUFFER,    /* frame */
+	ROOT_SLOT_CLUSTER_CONTROL, /* where this cluster may start others again, else empty */
 	ROOT_SLOT_CHANNEL = 16,  /* one OBJECT_CHANNEL per channel, in the order of root_info.channel */
 	ROOT_SLOT_STAT = 128,    /* a frame of 4 KiB for each core, read-only: its struct core_stat */
 	ROOT_SLOT_UNTYPED = 192, /* in the order of root_info.untyped */
@@ -94,6 +95,9 @@ struct root_info {
 	uint16_t power_enable;
 	uint32_t ledger_count; /* its own is the first; 0: there are none */
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
+	uint32_t life;         /* as in boot_info */
+	uint32_t controlled_count; /* clusters that this one may start again */
+	uint32_t controlled[BOOT_MAX_CLUSTERS];
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");

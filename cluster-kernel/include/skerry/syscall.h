@@ -115,6 +115,7 @@ enum skerry_object {
 	OBJECT_IO_PORT,     /* badge: first port | last port << 16; mint narrows */
 	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
+	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
 };
 
 enum { RETYPE_COUNT_MAX = 256 };
@@ -142,6 +143,7 @@ enum {
  *     CNode          copy from                 change its slots
  *     VSpace                                   map into it
  *     I/O port       in                        out
+ *     cluster control  READ                    everything else
  *
  * EXECUTE is a frame's: map executable. Objects that are not named ask for none.
  */
@@ -249,6 +251,22 @@ enum skerry_invocation {
 	/* m0 doorbell number, m1 core on which to hear it, c0 notification, which may be signalled; its badge is.
 	 * Doorbells to ring are minted from the channel: CNODE_MINT with badge = number. Errors: BAD_ARGUMENT. */
 	CHANNEL_LISTEN = 92,
+
+	/* m0 number of another cluster of the machine, which the map has started again; r0 its state and life, as
+	 * control_word() has them (cluster_control.h). Errors, here and below: BAD_ARGUMENT (another m0, the own
+	 * cluster's too). */
+	CLUSTER_READ = 96,
+	/* m0 cluster, m1 the word as it was read: this cluster is the claimer from now on. Errors: BUSY (the word is
+	 * another one by now, or the cluster stays down). */
+	CLUSTER_CLAIM,
+	/* m0 cluster: all its cores are reset and sent to the loader. Errors: BUSY (somebody else is the claimer), as
+	 * for the following. */
+	CLUSTER_FENCE,
+	/* m0 cluster: its first core loads it anew, and all start. Errors: BUSY (also: not all its cores have come to
+	 * the loader yet). */
+	CLUSTER_START,
+	/* m0 cluster: nobody starts it again. */
+	CLUSTER_GIVE_UP,
 };
 
 /* All that a thread's user state has, less FPU and vector registers. */

@@ -309,6 +309,28 @@ static inline int irq_ack(uint64_t handler)
 	return invoke_only(handler, IRQ_ACK);
 }
 
+static inline int cluster_read(uint64_t control, uint32_t cluster, uint64_t *word)
+{
+	struct message m = { .word = { cluster } };
+	int error = invoke(control, CLUSTER_READ, 0, 1, &m);
+	*word = error ? 0 : m.word[0];
+	return error;
+}
+
+/* `word` is what CLUSTER_READ gave. */
+static inline int cluster_claim(uint64_t control, uint32_t cluster, uint64_t word)
+{
+	struct message m = { .word = { cluster, word } };
+	return invoke(control, CLUSTER_CLAIM, 0, 2, &m);
+}
+
+/* CLUSTER_FENCE, CLUSTER_START or CLUSTER_GIVE_UP. */
+static inline int cluster_step(uint64_t control, enum skerry_invocation step, uint32_t cluster)
+{
+	struct message m = { .word = { cluster } };
+	return invoke(control, step, 0, 1, &m);
+}
+
 /* `size` is 1, 2 or 4 bytes. */
 static inline int io_port_in(uint64_t ports, uint16_t port, unsigned size, uint32_t *value)
 {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cluster_control.h"
+#include <skerry/cluster_control.h>
+#include "arch.h"
+#include "kernel.h"
+#include "message.h"
+#include LOCKING_HEADER
+
+/* Null: not a cluster that this one may start again. Its own never is. */
+static const struct boot_controlled *find_target(const struct kernel *kernel, uint64_t cluster)
+{
+	const struct boot_info *boot = kernel->boot;
+	kernel_assert(boot->controlled_count <= BOOT_MAX_CLUSTERS);
+	if (cluster == boot->cluster)
+		return 0;
+	for (unsigned i = 0; i < boot->controlled_count; i++)
+		if (boot->controlled[i].cluster == cluster)
+			return &boot->controlled[i];
+	return 0;
+}
+
+/*
+ * The claim may pass to another cluster at any time. If it does before the interrupts are sent, they reach cores that
+ * this cluster may not fence any more: those come to the loader, which starts them again only with their cluster.
+ */
+static uint64_t fence(struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
+{
+	kernel_assert(target->cluster != kernel->boot->cluster && target->cpu_count <= BOOT_MAX_CPUS);
+	if (!control_fence_begin(control, kernel->boot->cluster))
+		return SKERRY_BUSY;
+	arch_fence_cores(kernel, target->cpu_count, target->apic);
+	return control_fence_end(control, kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
+}
+
+uint64_t invoke_cluster_control(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	assert_exclusive();
+	kernel_assert(slot->cap.type == OBJECT_CLUSTER_CONTROL);
+	struct kernel *kernel = kernel_of(cpu);
+	struct thread *thread = current(cpu);
+	uint64_t label = message_label(info);
+	uint32_t own = kernel->boot->cluster;
+	if (label < CLUSTER_READ || label > CLUSTER_GIVE_UP)
+		return SKERRY_BAD_LABEL;
+	if (message_words(info) < (label == CLUSTER_CLAIM ? 2u : 1u))
+		return SKERRY_TRUNCATED;
+	if (!(slot->cap.rights & (label == CLUSTER_READ ? RIGHT_READ : RIGHT_WRITE)))
+		return SKERRY_NO_RIGHTS;
+	const struct boot_controlled *target = find_target(kernel, message_word(thread, 0));
+	if (!target)
+		return SKERRY_BAD_ARGUMENT;
+	kernel_assert(kernel->boot->control && target->cluster < BOOT_MAX_CLUSTERS);
+	struct cluster_control *control = (struct cluster_control *)direct(kernel->boot->control) + target->cluster;
+	uint64_t expected = label == CLUSTER_CLAIM ? message_word(thread, 1) : 0;
+
+	kernel_irrevocable(cpu);
+	switch (label) {
+	case CLUSTER_READ:
+		message_set_word(thread, 0, control_read(control));
+		return SKERRY_OK;
+	case CLUSTER_CLAIM: return control_claim(control, expected, own) ? SKERRY_OK : SKERRY_BUSY;
+	case CLUSTER_FENCE: return fence(kernel, control, target);
+	case CLUSTER_START: return control_start(control, own, target->cpu_count) ? SKERRY_OK : SKERRY_BUSY;
+	default: return control_give_up(control, own) ? SKERRY_OK : SKERRY_BUSY;
+	}
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a lost cluster is started again: the states it goes through, and who
+ * takes it through them.
+ *
+ *     RUNNING --claim--> CLAIMED --fence--> FENCED --start--> LOADING --loaded--> RUNNING, next life
+ *
+ * One struct cluster_control for each cluster, by number, in loader memory.
+ * Every kernel of the machine has them mapped writable, no program has. They
+ * change by compare-and-swap only, so of two kernels that claim a cluster one
+ * fails, and a claimer that was replaced changes nothing any more.
+ *
+ * The cluster that claims another one fences it: each core of it gets INIT and
+ * a start-up interrupt, which take the core to the loader, whatever it did. The
+ * core sets its bit in `parked` there, under the loader's page tables. START
+ * needs all bits; then the cluster's core 0 loads it anew, takes it into its
+ * next life, and all its cores enter the new kernel. A core that arrives again
+ * in the same life (a fence that came late, or twice) waits for the next.
+ *
+ * The claim passes to another cluster by compare-and-swap, too. It starts over
+ * with the fence, so that nothing depends on how far the first one came.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum control_state {
+	CONTROL_NONE,    /* this cluster is not started again */
+	CONTROL_RUNNING,
+	CONTROL_CLAIMED,
+	CONTROL_FENCED,  /* its cores were sent to the loader */
+	CONTROL_LOADING,
+	CONTROL_DOWN,    /* it stays down: it cannot be fenced, or was started again too often */
+};
+
+struct cluster_control {
+	_Alignas(64) _Atomic uint64_t word;   /* control_word() */
+	_Alignas(64) _Atomic uint64_t parked; /* bit i: its core i has come to the loader since the last fence */
+};
+
+/* `life`: 1 at boot, one more each time the cluster is loaded again. `claimer`: number of a cluster, 0 where there is none. */
+static inline uint64_t control_word(uint32_t life, uint32_t claimer, enum control_state state)
+{
+	return (uint64_t)life << 32 | (uint64_t)(claimer & 0xff) << 8 | (uint64_t)state;
+}
+static inline uint32_t control_life(uint64_t word) { return (uint32_t)(word >> 32); }
+static inline uint32_t control_claimer(uint64_t word) { return (uint32_t)(word >> 8) & 0xff; }
+static inline enum control_state control_state(uint64_t word) { return (enum control_state)(word & 0xff); }
+
+static inline bool control_is_claimed(uint64_t word)
+{
+	return control_state(word) >= CONTROL_CLAIMED && control_state(word) <= CONTROL_LOADING;
+}
+
+static inline uint64_t control_read(const struct cluster_control *c)
+{
+	return atomic_load_explicit(&c->word, memory_order_acquire);
+}
+
+static inline bool control_change(struct cluster_control *c, uint64_t from, uint64_t to)
+{
+	return atomic_compare_exchange_strong_explicit(&c->word, &from, to, memory_order_seq_cst, memory_order_relaxed);
+}
+
+/* False where the word is not `expected` any more, or a cluster in that state cannot be claimed. */
+static inline bool control_claim(struct cluster_control *c, uint64_t expected, uint32_t claimer)
+{
+	if (control_state(expected) != CONTROL_RUNNING && !control_is_claimed(expected))
+		return false;
+	return control_change(c, expected, control_word(control_life(expected), claimer, CONTROL_CLAIMED));
+}
+
+/* Before the cores are interrupted. False: it is not, or no longer, this claimer's. */
+static inline bool control_fence_begin(struct cluster_control *c, uint32_t claimer)
+{
+	uint64_t word = control_read(c);
+	if (!control_is_claimed(word) || control_claimer(word) != claimer ||
+	    !control_change(c, word, control_word(control_life(word), claimer, CONTROL_CLAIMED)))
+		return false; /* a core that was loading cannot finish from here on */
+	atomic_store_explicit(&c->parked, 0, memory_order_seq_cst);
+	return true;
+}
+
+/* After they are. */
+static inline bool control_fence_end(struct cluster_control *c, uint32_t claimer)
+{
+	uint64_t word = control_read(c);
+	return word == control_word(control_life(word), claimer, CONTROL_CLAIMED) &&
+	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_FENCED));
+}
+
+static inline bool control_all_parked(const struct cluster_control *c, uint32_t cores)
+{
+	uint64_t all = (1ull << cores) - 1; /* fewer than 64: BOOT_MAX_CPUS */
+	return (atomic_load_explicit(&c->parked, memory_order_seq_cst) & all) == all;
+}
+
+/* False: it is not fenced by this claimer, or not all of its cores are parked. */
+static inline bool control_start(struct cluster_control *c, uint32_t claimer, uint32_t cores)
+{
+	uint64_t word = control_read(c);
+	return word == control_word(control_life(word), claimer, CONTROL_FENCED) && control_all_parked(c, cores) &&
+	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_LOADING));
+}
+
+static inline bool control_give_up(struct cluster_control *c, uint32_t claimer)
+{
+	uint64_t word = control_read(c);
+	return control_is_claimed(word) && control_claimer(word) == claimer &&
+	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_DOWN));
+}
+
+/* A core of the cluster has come to the loader. Returns the life that it left. */
+static inline uint32_t control_arrive(struct cluster_control *c, uint32_t core)
+{
+	uint32_t life = control_life(control_read(c));
+	atomic_fetch_or_explicit(&c->parked, 1ull << core, memory_order_seq_cst);
+	return life;
+}
+
+/* Core 0 has loaded the cluster, as `word` told it to. False: somebody else has claimed it meanwhile. */
+static inline bool control_loaded(struct cluster_control *c, uint64_t word)
+{
+	return control_change(c, word, control_word(control_life(word) + 1, 0, CONTROL_RUNNING));
+}
+
+/* A core that left `life` may enter the kernel. */
+static inline bool control_may_enter(uint64_t word, uint32_t life)
+{
+	return control_state(word) == CONTROL_RUNNING && control_life(word) != life;
+}
