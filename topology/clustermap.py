@@ -43,6 +43,9 @@ class Cluster:
     modules: list[str] = field(default_factory=list)
     root: str = "root"
     devices: bool = False
+    restart: bool = False  # when it is lost
+    restart_limit: int = RESTART_LIMIT  # times in 60 s; it stays down then. 0: no limit
+    restart_delay: int = RESTART_DELAY  # ms before the first of them
 
     @property
     def name(self) -> str:

@@ -60,6 +60,13 @@ class _Writer:
         self.line("#size-cells = <0>;")
 
 
+def _restarts(out: _Writer, what: Cluster | Application) -> None:
+    if what.restart_limit != RESTART_LIMIT:
+        out.line(f"restart-limit = <{what.restart_limit}>;")
+    if what.restart_delay != RESTART_DELAY:
+        out.line(f"restart-delay = <{what.restart_delay}>;")
+
+
 def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.open(cluster.name)
     out.line(f"reg = <{cluster.number}>;")
@@ -69,6 +76,8 @@ def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.line(f"memory = {ranges(cluster.memory)};")
     out.strings("modules", cluster.modules)
     out.flag("devices", cluster.devices)
+    out.flag("restart", cluster.restart)
+    _restarts(out, cluster)
     out.close()
 
 
@@ -90,10 +99,7 @@ def _application(out: _Writer, app: Application) -> None:
     out.flag("barrier", app.barrier)
     if app.restart != NEVER:
         out.strings("restart", [app.restart])
-    if app.restart_limit != RESTART_LIMIT:
-        out.line(f"restart-limit = <{app.restart_limit}>;")
-    if app.restart_delay != RESTART_DELAY:
-        out.line(f"restart-delay = <{app.restart_delay}>;")
+    _restarts(out, app)
     out.flag("statistics", app.statistics)
     out.strings("args", app.args)
     out.strings("env", app.env)

@@ -225,6 +225,9 @@ class _MapReader:
                     memory=reader.ranges("memory"),
                     modules=reader.strings("modules") if reader.has("modules") else [],
                     devices=reader.flag("devices"),
+                    restart=reader.flag("restart"),
+                    restart_limit=reader.cell("restart-limit") if reader.has("restart-limit") else RESTART_LIMIT,
+                    restart_delay=reader.cell("restart-delay") if reader.has("restart-delay") else RESTART_DELAY,
                 )
             )
             reader.finish()

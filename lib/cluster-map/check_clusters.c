@@ -76,6 +76,19 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 	return true;
 }
 
+static bool check_restart_of(const struct map_cluster *cluster, struct refusal *why)
+{
+	if (cluster->restart && cluster->devices)
+		return refuse_at(why, cluster->name, "restart", "map: %s has the devices, and is not started again", cluster->name);
+	if (cluster->restart_limit > MAP_RESTART_LIMIT_MAX)
+		return refuse_at(why, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", cluster->name,
+				 MAP_RESTART_LIMIT_MAX, cluster->restart_limit);
+	if (cluster->restart_delay > MAP_RESTART_DELAY_MAX)
+		return refuse_at(why, cluster->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", cluster->name,
+				 MAP_RESTART_DELAY_MAX, cluster->restart_delay);
+	return true;
+}
+
 bool check_clusters(const struct draft *d)
 {
 	const struct cluster_map *map = d->map;
@@ -95,7 +108,7 @@ bool check_clusters(const struct draft *d)
 		if (map_cluster(map, cluster->number) != cluster)
 			return refuse_at(d->why, cluster->name, "reg", "map: %s and %s have the same reg %u",
 					 map_cluster(map, cluster->number)->name, cluster->name, cluster->number);
-		if (!check_cpus_of(map, i, d->why) || !check_modules_of(cluster, d->why))
+		if (!check_cpus_of(map, i, d->why) || !check_modules_of(cluster, d->why) || !check_restart_of(cluster, d->why))
 			return false;
 	}
 	for (uint32_t i = 0; i < map->channel_count; i++)

@@ -104,6 +104,15 @@ static bool read_cluster_modules(struct draft *d, int node, struct map_cluster *
 	return true;
 }
 
+static bool read_restart(struct draft *d, int node, struct map_cluster *cluster)
+{
+	cluster->restart = has_property(d, node, "restart");
+	cluster->restart_limit = MAP_RESTART_LIMIT;
+	cluster->restart_delay = MAP_RESTART_DELAY;
+	return (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
+	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &cluster->restart_delay));
+}
+
 static bool read_cluster(struct draft *d, int node)
 {
 	struct cluster_map *map = d->map;
@@ -120,7 +129,7 @@ static bool read_cluster(struct draft *d, int node)
 	if (!read_u32(d, node, "reg", &cluster->number) || !read_name(d, node, "kernel", cluster->kernel) ||
 	    !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
-	    !read_cluster_modules(d, node, cluster))
+	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster))
 		return false;
 	map->cluster_count++;
 	return true;

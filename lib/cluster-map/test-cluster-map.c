@@ -75,6 +75,7 @@ static void clusters(void)
 	CHECK(strcmp(c->name, "cluster@0") == 0 && strcmp(c->kernel, "clh+stat") == 0 && strcmp(c->root, "first") == 0);
 	CHECK(c->module_count == 3 && strcmp(c->module[1], "virtio-net") == 0);
 	CHECK(c->memory_count == 2 && c->memory[1].base == 1ull << 32 && c->memory[1].size == 1 << 30);
+	CHECK(!c->restart && c->restart_limit == MAP_RESTART_LIMIT && c->restart_delay == MAP_RESTART_DELAY);
 	CHECK(map_cluster(&map, 2) == NULL);
 	CHECK(map.channel_count == 1 && map.channel[0].number == 5 && map.channel[0].end[0] == 1 && map.channel[0].end[1] == 0);
 	CHECK(!map.channel[0].remote && map.channel[0].memory.base == 1 << 30 && map.channel[0].memory.size == 1 << 24);
@@ -139,6 +140,18 @@ static void joined(void)
 	CHECK(!map_has_port(find("stack@5")));
 	must(fdt_del_node(tree, fdt_path_offset(tree, APPLICATIONS)));
 	CHECK(read_tree() && map.application_count == 0 && map.switch_index == MAP_NONE);
+}
+
+static void restarts(void)
+{
+	fresh();
+	set("/clusters/cluster@1", "restart", "", 0);
+	set("/clusters/cluster@1", "restart-limit", "\0\0\0\0", 4);
+	set("/clusters/cluster@1", "restart-delay", "\0\0\0\7", 4);
+	CHECK(read_tree());
+	CHECK(map.cluster[0].restart && map.cluster[0].restart_limit == 0 && map.cluster[0].restart_delay == 7);
+	set("/clusters/cluster@0", "restart", "", 0);
+	CHECK(!read_tree()); /* it has the devices */
 }
 
 /* Each cluster on a machine of its own, with devices of its own. */
@@ -210,6 +223,7 @@ int main(int argc, char **argv)
 	clusters();
 	applications();
 	joined();
+	restarts();
 	machines();
 	many();
 	full();

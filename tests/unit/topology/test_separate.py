@@ -103,6 +103,19 @@ def test_one_cluster() -> None:
     assert separate(spanning, machine) == (spanning, [machine])
 
 
+def test_restarts() -> None:
+    """a cluster that is started again is so in the map that is written, and not in a machine of its own, whose devices it has"""
+    machine = emulated(Shape())
+    made = make_map(machine, "per-socket")
+    made.clusters[1].restart, made.clusters[1].restart_limit, made.clusters[1].restart_delay = True, 0, 7
+    assert read_dts(write_dts(made)) == made
+    check_map(made, machine)
+    assert not any(cluster.restart for cluster in separate(made, machine)[0].clusters)
+    made.clusters[0].restart = True
+    with pytest.raises(InputError, match="has the devices, and is not started again"):
+        check_map(made, machine)
+
+
 def test_too_many() -> None:
     """a PCI bus has places for 14 channels"""
     machine = emulated(Shape(16, 1, GIB))
