@@ -13,6 +13,7 @@
 
 #include "console.h"
 #include "loader.h"
+#include "resident.h"
 
 extern char loader_start[], loader_end[];
 
@@ -33,7 +34,7 @@ static uint64_t take(struct cluster *c, uint64_t size, uint64_t align, const cha
 }
 
 /* The RAM among the cluster's memory, less what stays the loader's: parked cores run there. */
-static void own_ram(struct cluster *c, const struct machine *m)
+static void own_ram(struct cluster *c, const struct cluster_map *map, const struct machine *m)
 {
 	memset(&c->ram, 0, sizeof c->ram);
 	for (uint32_t i = 0; i < c->map->memory_count; i++) {
@@ -52,6 +53,7 @@ static void own_ram(struct cluster *c, const struct machine *m)
 	}
 	ranges_remove(&c->ram, 0, LOW_MEMORY_END);
 	ranges_remove(&c->ram, (uint64_t)loader_start, (uint64_t)(loader_end - loader_start));
+	resident_keep_modules(&c->ram, map, m);
 	ranges_keep_largest(&c->ram, BOOT_MAX_RANGES);
 	c->free = c->ram;
 }
@@ -97,6 +99,15 @@ static void place_root(struct cluster *c, const struct machine *m)
 }
 _Static_assert((int)ELF_READ == (int)BOOT_READ && (int)ELF_WRITE == (int)BOOT_WRITE &&
 	       (int)ELF_EXECUTE == (int)BOOT_EXECUTE, "same bits");
+
+/* What stays for starting it again is in no direct map. */
+static void place_resident(struct cluster *c, const struct cluster_map *map, const struct machine *m)
+{
+	if (!resident_wanted(c, map, m))
+		return;
+	c->resident = take(c, resident_size(c), PAGE_SIZE, "copy for starting it again");
+	ranges_remove(&c->ram, c->resident, resident_size(c));
+}
 
 /* Programs have these mapped, in large pages that hold nothing else. */
 static bool is_mapped(const struct cluster_map *map, const char *name)
@@ -314,12 +325,13 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		struct cluster *c = &clusters[i];
 		uint64_t info;
 
-		own_ram(c, m);
+		own_ram(c, map, m);
 		info = take(c, round_up(sizeof(struct boot_info), PAGE_SIZE), PAGE_SIZE, "boot information");
 		c->info = memset((void *)info, 0, round_up(sizeof(struct boot_info), PAGE_SIZE));
 		place_modules(c, map, m);
 		place_kernel(c, m);
 		place_root(c, m);
+		place_resident(c, map, m);
 	}
 	place_channels(clusters, count, map, m);
 	place_ledgers(clusters, count);
@@ -328,7 +340,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		uint64_t pages;
 
 		console_share(c->info, i, count);
-		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count, screen_size(c->info));
+		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 2, screen_size(c->info)); /* 2: control */
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 		size_root_cnode(c, map, m);

@@ -18,6 +18,7 @@ static struct screen screen;
 static char early[1024];
 static size_t early_size;
 static bool chosen;
+static bool left; /* the kernels have the console */
 static const struct machine *the_machine;
 static const struct options *the_options;
 
@@ -162,6 +163,7 @@ void console_share(struct boot_info *info, uint32_t index, uint32_t count)
 
 void console_leave(void)
 {
+	left = true;
 	uart_drain(&uart[0]);
 }
 
@@ -183,6 +185,8 @@ static void put_line(const char *prefix, const char *format, va_list args)
 {
 	char line[256];
 
+	if (left)
+		return;
 	format_line(line, sizeof line, format, args);
 	put("skerry loader: ");
 	put(prefix);
@@ -203,6 +207,8 @@ void die(const char *format, ...)
 {
 	va_list args;
 
+	if (left)
+		cpu_stop(); /* a cluster that cannot be loaded again; the others go on */
 	if (!chosen && the_machine != NULL)
 		console_choose(); /* with what is known so far */
 	va_start(args, format);

@@ -22,13 +22,18 @@ _Noreturn void exception_taken(const struct exception *e);
 
 static struct gate idt[EXCEPTION_COUNT];
 
-void exceptions_init(void)
+void exceptions_load(void)
 {
 	const struct {
 		uint16_t limit;
 		uint64_t base;
 	} __attribute__((packed)) pointer = { sizeof idt - 1, (uint64_t)idt };
 
+	__asm__ volatile("lidt %0" ::"m"(pointer));
+}
+
+void exceptions_init(void)
+{
 	for (uint32_t i = 0; i < EXCEPTION_COUNT; i++) {
 		uint64_t entry = (uint64_t)exception_entries + i * EXCEPTION_ENTRY_SIZE;
 
@@ -40,7 +45,7 @@ void exceptions_init(void)
 			.offset_high = (uint32_t)(entry >> 32),
 		};
 	}
-	__asm__ volatile("lidt %0" ::"m"(pointer));
+	exceptions_load();
 }
 
 /* A second one is of what prints the first: nothing is left to say. */

@@ -9,4 +9,6 @@
 #ifndef __ASSEMBLER__
 /* On this core. Interrupts stay off; the kernels load tables of their own. */
 void exceptions_init(void);
+/* The same tables on a core that comes later. */
+void exceptions_load(void);
 #endif

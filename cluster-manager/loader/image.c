@@ -4,6 +4,7 @@
 
 #include "cpu.h"
 #include "loader.h"
+#include "resident.h"
 
 #include <skerry/doorbell.h>
 #include <skerry/ledger.h>
@@ -97,6 +98,15 @@ static void map_screen(struct cluster *c)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
 }
 
+/* Of all clusters: whoever starts one again writes them (skerry/cluster_control.h). */
+static void map_control(struct cluster *c)
+{
+	uint64_t size, base = resident_control(&size);
+
+	if (c->info->control != 0)
+		tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
+}
+
 /* What is a channel's belongs to both its ends, one of which may be another cluster of this machine. */
 static void leave_out_channels(struct ranges *device)
 {
@@ -182,8 +192,6 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 	map_doorbells(c);
 	memset((void *)c->info->ledger[0].base, 0, sizeof(struct ledger));
 	map_screen(c);
+	map_control(c);
 	fill_info(c, map, m);
-	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
-	    c->map->cpu_count, c->map->cpu_count == 1 ? "" : "s", ranges_total(&c->free) >> 20,
-	    c->info->module_count, c->info->channel_count, c->info->channel_count == 1 ? "" : "s");
 }

@@ -87,6 +87,7 @@ struct cluster {
 	struct boot_info *info;
 	struct boot_range segments;
 	uint64_t entry;
+	uint64_t resident; /* what starting it again needs: boot_info as placed, stacks (resident.c); 0: it is not */
 };
 /* Those on this machine; how many. */
 uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m);
@@ -103,4 +104,6 @@ void doorbells_clear(uint64_t page); /* nobody listens, nothing was rung */
 void cluster_load(struct cluster *c, const struct cluster_map *map, const struct machine *m);
 
 /* smp.c: starts every core; this one last */
+uint64_t trampoline_page(const struct machine *m); /* where they start; the same at each call */
+_Noreturn void enter_kernel(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index); /* boot.S */
 _Noreturn void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m);

@@ -13,6 +13,7 @@
 #include "exceptions.h"
 #include "loader.h"
 #include "read.h"
+#include "resident.h"
 
 enum { MULTIBOOT2_MAGIC = 0x36d76289, MSR_EFER = 0xc0000080, EFER_SCE = 1, EFER_NXE = 1 << 11, ADDRESS_BITS_MAX = 52 };
 
@@ -83,6 +84,13 @@ static void mask_pic(const struct machine *m)
 	out8(0xa1, 0xff);
 }
 
+static void say_loaded(const struct cluster *c)
+{
+	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
+	    c->map->cpu_count, c->map->cpu_count == 1 ? "" : "s", ranges_total(&c->free) >> 20,
+	    c->info->module_count, c->info->channel_count, c->info->channel_count == 1 ? "" : "s");
+}
+
 static void read_options(const struct machine *m)
 {
 	struct refusal why;
@@ -114,9 +122,12 @@ void loader_main(uint32_t magic, const void *info)
 	apic_init(&machine);
 	clock_calibrate(&machine, options.clock);
 	count = clusters_place(clusters, &map, &machine);
+	resident_place(clusters, count, &machine, (uint32_t)(trampoline_page(&machine) >> 12));
 	ivshmem_meet(clusters, count);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		cluster_load(&clusters[i], &map, &machine);
+		say_loaded(&clusters[i]);
+	}
 	clear_channels(count);
 	clusters_start(clusters, count, &map, &machine);
 }

@@ -10,6 +10,7 @@
 #include "console.h"
 #include "cpu.h"
 #include "loader.h"
+#include "resident.h"
 #include "trampoline.h"
 
 /* The 10 ms of the MP specification are for processors older than x86-64. */
@@ -28,6 +29,7 @@ struct trampoline {
 	uint64_t boot_info, cr3, entry;
 	uint32_t index;
 	volatile uint32_t arrived, go;
+	uint64_t resident; /* where cores go that come later; 0: they are being started */
 } __attribute__((packed));
 
 #define AT(field) (TRAMPOLINE_FIELDS + offsetof(struct trampoline, field))
@@ -35,12 +37,10 @@ _Static_assert(AT(far_offset) == TRAMPOLINE_FAR_POINTER && AT(gdt_limit) == TRAM
 	       AT(loader_cr3) == TRAMPOLINE_LOADER_CR3 && AT(x2apic) == TRAMPOLINE_X2APIC &&
 	       AT(boot_info) == TRAMPOLINE_BOOT_INFO && AT(cr3) == TRAMPOLINE_CR3 &&
 	       AT(entry) == TRAMPOLINE_ENTRY && AT(index) == TRAMPOLINE_INDEX &&
-	       AT(arrived) == TRAMPOLINE_ARRIVED && AT(go) == TRAMPOLINE_GO, "as trampoline.S sees it");
-
-_Noreturn void enter_kernel(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index);
+	       AT(arrived) == TRAMPOLINE_ARRIVED && AT(go) == TRAMPOLINE_GO && AT(resident) == TRAMPOLINE_RESIDENT, "as trampoline.S sees it");
 
 /* A page of usable RAM below 1 MiB; the first holds the BIOS's data. */
-static uint64_t trampoline_page(const struct machine *m)
+uint64_t trampoline_page(const struct machine *m)
 {
 	struct ranges low = { 0 };
 	uint64_t page;
@@ -133,6 +133,7 @@ void clusters_start(struct cluster *clusters, uint32_t count, const struct clust
 	}
 	say("%u core%s up, leaving", others + (own != NULL), others + (own != NULL) == 1 ? "" : "s");
 	console_leave();
+	t->resident = (uint64_t)resident_entry; /* all have read the rest */
 	t->go = 1;
 	if (own != NULL)
 		enter_kernel(own->tables.base, own->entry, KERNEL_DIRECT_BASE + (uint64_t)own->info, self_index);

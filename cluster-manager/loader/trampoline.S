@@ -3,6 +3,7 @@
  * What a core runs from its start-up IPI to its kernel's entry point. Copied
  * to a page below 1 MiB; struct trampoline of smp.c lies at its end.
  */
+#include "resident.h"
 #include "trampoline.h"
 
 	.section .rodata
@@ -17,7 +18,7 @@ trampoline_start:
 	mov %ax, %bx
 	shl $4, %ebx /* where this page lies */
 	lgdtl TRAMPOLINE_GDT_POINTER
-	mov $0x20, %eax /* PAE */
+	mov $0x620, %eax /* PAE, OSFXSR, OSXMMEXCPT: as boot.S */
 	mov %eax, %cr4
 	mov TRAMPOLINE_LOADER_CR3, %eax
 	mov %eax, %cr3
@@ -45,6 +46,10 @@ trampoline_long:
 	rdmsr
 	or $0xc00, %eax
 	wrmsr
+1:	mov TRAMPOLINE_RESIDENT(%rbx), %rax
+	test %rax, %rax
+	jz 1f
+	jmp *%rax
 1:	mov TRAMPOLINE_BOOT_INFO(%rbx), %rdi
 	mov TRAMPOLINE_INDEX(%rbx), %esi
 	mov TRAMPOLINE_CR3(%rbx), %r8
@@ -57,5 +62,34 @@ trampoline_long:
 	xor %ebp, %ebp
 	jmp *%r9
 trampoline_end:
+
+/* A core of a lost cluster, from the trampoline: finds its stack by its local APIC id. */
+	.text
+	.globl resident_entry
+resident_entry:
+	cmpl $0, TRAMPOLINE_X2APIC(%rbx)
+	je 1f
+	mov $0x802, %ecx /* IA32_X2APIC_APICID */
+	rdmsr
+	jmp 2f
+1:	mov $0x1b, %ecx /* IA32_APIC_BASE: below 4 GiB */
+	rdmsr
+	and $0xfffff000, %eax
+	mov 0x20(%rax), %eax
+	shr $24, %eax
+2:	mov $resident_core, %edi
+	mov resident_core_count, %ecx
+	test %ecx, %ecx
+	jz 4f
+3:	cmp %eax, RESIDENT_APIC(%rdi)
+	je 5f
+	add $RESIDENT_CORE_SIZE, %rdi
+	dec %ecx
+	jnz 3b
+4:	hlt /* nobody that is started again */
+	jmp 4b
+5:	mov RESIDENT_STACK_TOP(%rdi), %rsp
+	xor %ebp, %ebp
+	call resident_main
 
 	.section .note.GNU-stack, "", @progbits

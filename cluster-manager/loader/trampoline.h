@@ -13,3 +13,4 @@
 #define TRAMPOLINE_INDEX       0xe30
 #define TRAMPOLINE_ARRIVED     0xe34
 #define TRAMPOLINE_GO          0xe38
+#define TRAMPOLINE_RESIDENT    0xe3c

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part of the loader that stays: it loads a lost cluster again, on that
+ * cluster's own first core (skerry/cluster_control.h).
+ *
+ * Each core of such a cluster has a stack here, and the cluster a copy of its
+ * boot information as placing left it: in its memory, but in no kernel's direct
+ * map, as the modules that are loaded from. Nobody is told of anything: the
+ * console is the kernels', and a core with nothing to do waits.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include <skerry/cluster_control.h>
+
+#include "cpu.h"
+#include "exceptions.h"
+#include "loader.h"
+#include "resident.h"
+
+enum { STACK_SIZE = 16 << 10 };
+_Static_assert(sizeof(struct resident_core) == RESIDENT_CORE_SIZE && offsetof(struct resident_core, apic) == RESIDENT_APIC &&
+	       offsetof(struct resident_core, stack_top) == RESIDENT_STACK_TOP, "as trampoline.S sees it");
+
+struct resident_core resident_core[MAP_MAX_CPUS];
+uint32_t resident_core_count;
+
+static _Alignas(PAGE_SIZE) struct cluster_control control[BOOT_MAX_CLUSTERS];
+static const struct cluster_map *map;
+static const struct machine *machine;
+
+uint64_t resident_control(uint64_t *size)
+{
+	*size = round_up(sizeof control, PAGE_SIZE);
+	return (uint64_t)control;
+}
+
+uint64_t resident_size(const struct cluster *c)
+{
+	return round_up(sizeof(struct boot_info), PAGE_SIZE) + (uint64_t)c->map->cpu_count * STACK_SIZE;
+}
+
+static bool is_of(const struct map_cluster *c, const struct machine_module *module)
+{
+	if (strncmp(module->name, "kernel-", 7) == 0 && strcmp(module->name + 7, c->kernel) == 0)
+		return true;
+	for (uint32_t i = 0; i < c->module_count; i++)
+		if (strcmp(module->name, c->module[i]) == 0)
+			return true;
+	return strcmp(module->name, c->root) == 0;
+}
+
+/* The whole pages that hold a module; none where no cluster that is started again has it. */
+static struct boot_range kept(const struct cluster_map *of, const struct machine_module *module)
+{
+	uint64_t base = (uint64_t)module->data & ~(PAGE_SIZE - 1ul);
+
+	for (uint32_t i = 0; i < of->cluster_count; i++)
+		if (of->cluster[i].restart && map_is_here(of, &of->cluster[i]) && is_of(&of->cluster[i], module))
+			return (struct boot_range){ base, round_up((uint64_t)module->data + module->size, PAGE_SIZE) - base };
+	return (struct boot_range){ 0 };
+}
+
+void resident_keep_modules(struct ranges *ram, const struct cluster_map *of, const struct machine *m)
+{
+	for (uint32_t i = 0; i < m->module_count; i++) {
+		struct boot_range range = kept(of, &m->module[i]);
+
+		ranges_remove(ram, range.base, range.size);
+	}
+}
+
+/* A channel's memory is cleared and written, whatever GRUB has put there. */
+static bool is_in_channel(const struct machine_module *module)
+{
+	for (uint32_t i = 0; i < map->channel_count; i++) {
+		const struct map_channel *channel = &map->channel[i];
+		uint64_t base = (uint64_t)module->data;
+
+		if (!channel->remote && base < channel->memory.base + channel->memory.size && channel->memory.base < base + module->size)
+			return true;
+	}
+	return false;
+}
+
+/* The boot processor begins in the firmware after INIT. */
+static bool has_boot_processor(const struct cluster *c)
+{
+	for (uint32_t i = 0; i < c->map->cpu_count; i++)
+		if (map->cpu[c->map->cpu[i]].apic == apic_id())
+			return true;
+	return false;
+}
+
+bool resident_wanted(const struct cluster *c, const struct cluster_map *of, const struct machine *m)
+{
+	map = of;
+	if (!c->map->restart)
+		return false;
+	if (c->map->devices) /* they could go on writing into its memory while it is loaded */
+		die("%s: has the devices, and is to be started again", c->map->name); /* the map was checked */
+	if (has_boot_processor(c)) {
+		say("%s: is not started again when it is lost: it has the boot processor", c->map->name);
+		return false;
+	}
+	for (uint32_t i = 0; i < m->module_count; i++)
+		if (is_of(c->map, &m->module[i]) && is_in_channel(&m->module[i])) {
+			say("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name, m->module[i].name);
+			return false;
+		}
+	return true;
+}
+
+static void add_controlled(struct boot_info *info, const struct cluster *c)
+{
+	struct boot_controlled *to = &info->controlled[info->controlled_count++];
+
+	to->cluster = c->map->number;
+	to->cpu_count = c->map->cpu_count;
+	for (uint32_t i = 0; i < c->map->cpu_count; i++)
+		to->apic[i] = map->cpu[c->map->cpu[i]].apic;
+}
+
+static void add_cores(struct cluster *c)
+{
+	uint64_t stack = c->resident + round_up(sizeof(struct boot_info), PAGE_SIZE);
+
+	for (uint32_t i = 0; i < c->map->cpu_count; i++)
+		resident_core[resident_core_count++] = (struct resident_core){
+			.apic = map->cpu[c->map->cpu[i]].apic, .index = i, .cluster = c, .stack_top = stack + (i + 1ul) * STACK_SIZE };
+	atomic_store_explicit(&control[c->map->number].word, control_word(1, 0, CONTROL_RUNNING), memory_order_relaxed);
+}
+
+void resident_place(struct cluster *clusters, uint32_t count, const struct machine *m, uint32_t start_vector)
+{
+	bool any = false;
+
+	machine = m;
+	for (uint32_t i = 0; i < count; i++)
+		any |= clusters[i].resident != 0;
+	for (uint32_t i = 0; i < count; i++) {
+		struct boot_info *info = clusters[i].info;
+
+		info->life = 1;
+		info->control = any ? (uint64_t)control : 0;
+		info->start_vector = start_vector;
+		for (uint32_t j = 0; j < count; j++)
+			if (j != i && clusters[j].resident != 0)
+				add_controlled(info, &clusters[j]);
+		if (clusters[i].resident != 0)
+			add_cores(&clusters[i]);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (clusters[i].resident != 0)
+			memcpy((void *)clusters[i].resident, clusters[i].info, sizeof(struct boot_info));
+}
+
+static void load_again(struct cluster *c, uint32_t life)
+{
+	memcpy(c->info, (const void *)c->resident, sizeof *c->info);
+	c->info->life = life;
+	cluster_load(c, map, machine);
+}
+
+static _Noreturn void enter(const struct resident_core *core)
+{
+	const struct cluster *c = core->cluster;
+
+	enter_kernel(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, core->index);
+}
+
+_Noreturn void resident_main(const struct resident_core *core)
+{
+	struct cluster_control *own = &control[core->cluster->map->number];
+	uint32_t life = control_arrive(own, core->index);
+
+	exceptions_load();
+	for (;;) {
+		uint64_t word = control_read(own);
+
+		if (control_may_enter(word, life))
+			enter(core);
+		if (control_state(word) == CONTROL_DOWN)
+			cpu_stop(); /* INIT ends this, too */
+		if (core->index == 0 && control_state(word) == CONTROL_LOADING) {
+			load_again(core->cluster, control_life(word) + 1);
+			if (control_loaded(own, word))
+				enter(core);
+		}
+		cpu_pause();
+	}
+}
