@@ -23,7 +23,8 @@ enum message_type {
 	ORDER_FINISH,      /* nothing: the run is over, send statistics ("end") and memory */
 	ORDER_SAMPLE,      /* uint32_t: number of the sample; report what is counted now */
 	ORDER_WRITTEN,     /* uint32_t: so many bytes of this cluster's texts have been written (writers.h) */
-	ORDER_DOWN,        /* struct about_application: it ended and will be started again: wait for it */
+	ORDER_DOWN,        /* struct about_application, value: enum down: it will be started again: wait for it */
+	ORDER_RELEASED,    /* uint32_t: barriers up to this number are open; to a manager that starts anew */
 	ORDER_POWER_OFF,   /* uint32_t, the run's status: the run is over: the cluster that has a machine's devices switches it off */
 
 	/* reports: to the primary */
@@ -45,6 +46,14 @@ enum message_type {
 
 	/* notes of the primary to itself; from another cluster they are refused */
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
+	NOTE_LOADED,       /* struct note_loaded: the primary has fenced a lost cluster, and had it loaded */
+	NOTE_DOWN,         /* struct note_down: a lost cluster is not started again, or not any more */
+};
+
+/* Why a program is down. */
+enum down {
+	DOWN_ENDED,
+	DOWN_LOST, /* with its cluster, which closed none of its ports */
 };
 
 #define ABOUT_MANAGER 0xffffffffu /* about_application.application of the manager's own console lines */
@@ -60,6 +69,16 @@ struct report_boot {
 	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
 	uint32_t cores, reserved;
 	char kernel[BOOT_NAME_SIZE];
+};
+
+struct note_loaded {
+	uint32_t cluster, fence_ms, load_ms;
+};
+
+struct note_down {
+	uint32_t cluster;
+	uint32_t is_stuck; /* it cannot be fenced, or not be loaded */
+	char why[64];      /* terminated */
 };
 
 struct report_fault {

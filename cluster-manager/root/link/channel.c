@@ -30,11 +30,12 @@ struct channel {
 	void *ring_out, *ring_in;
 	struct ring_end out, in;
 	enum link_state state;
+	uint64_t generation;   /* ours; what stands in the header may be overwritten */
 	uint64_t seen;         /* the peer's generation we talk with; 0: none yet */
 	uint64_t heartbeat;    /* as read last */
 	uint64_t alive_at;     /* our TSC when it last changed */
 	uint32_t silent_ticks; /* of our timer since then */
-	bool is_watched;       /* by its ledger (watch.h), which says more than its heartbeat */
+	const _Atomic uint32_t *life; /* that its watcher knows of (watch.h), which sees more than its heartbeat; null: it has none */
 	int doorbell;
 	struct fragment *queue;
 	uint32_t queue_head, queue_tail; /* free-running */
@@ -51,11 +52,30 @@ static uint32_t next_channel;  /* the one whose turn to be received from it is *
 /* With the peer of generation c->seen. */
 static void start_rings(struct channel *c)
 {
-	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
-	uint64_t position = channel_position(generation, c->seen);
+	uint64_t position = channel_position(c->generation, c->seen);
 	c->out = ring_producer_at(c->ring_out, CHANNEL_SLOTS, position);
 	c->in = ring_consumer_at(c->ring_in, CHANNEL_SLOTS, position);
 	memset(c->assembly, 0, sizeof(*c->assembly));
+}
+
+/* All of our half of the header, the acknowledgement withdrawn. */
+static void announce(struct channel *c)
+{
+	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
+	atomic_store_explicit(&c->mine->cluster, ROOT->cluster, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->version, CHANNEL_VERSION, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->magic, CHANNEL_MAGIC, memory_order_relaxed);
+	atomic_store_explicit(&c->mine->generation, c->generation, memory_order_release);
+}
+
+/* A cluster that shows its life in a ledger takes it for the generation; one in another machine counts on in the header. */
+static uint64_t own_generation(const struct channel *c)
+{
+	for (uint32_t i = 1; i < ROOT->ledger_count; i++)
+		if (ROOT->ledger[i].cluster == c->peer && ROOT->life)
+			return ROOT->life;
+	return atomic_load_explicit(&c->mine->generation, memory_order_relaxed) + 1;
 }
 
 static void channel_open(uint32_t index, int notification)
@@ -84,13 +104,8 @@ static void channel_open(uint32_t index, int notification)
 	if (error)
 		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
 
-	uint64_t generation = atomic_load_explicit(&c->mine->generation, memory_order_relaxed);
-	atomic_store_explicit(&c->mine->acknowledged, 0, memory_order_relaxed);
-	atomic_store_explicit(&c->mine->heartbeat, read_tsc(), memory_order_relaxed);
-	atomic_store_explicit(&c->mine->cluster, ROOT->cluster, memory_order_relaxed);
-	atomic_store_explicit(&c->mine->version, CHANNEL_VERSION, memory_order_relaxed);
-	atomic_store_explicit(&c->mine->magic, CHANNEL_MAGIC, memory_order_relaxed);
-	atomic_store_explicit(&c->mine->generation, generation + 1, memory_order_release);
+	c->generation = own_generation(c);
+	announce(c);
 	notification_signal((uint64_t)c->doorbell);
 }
 
@@ -223,11 +238,11 @@ static void lose(struct channel *c, const char *why)
 	mailbox_put(&mail);
 }
 
-void channel_is_watched(uint32_t cluster)
+void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life)
 {
 	int index = channel_to(cluster);
 	if (index >= 0)
-		channel[index].is_watched = true;
+		channel[index].life = life;
 }
 
 bool channel_lose(uint32_t cluster, const char *why)
@@ -285,6 +300,8 @@ static void look_at_peer(struct channel *c)
 		if (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
 		    atomic_load_explicit(&c->theirs->version, memory_order_relaxed) != CHANNEL_VERSION)
 			return;
+		if (c->life && atomic_load_explicit(c->life, memory_order_relaxed) != generation)
+			return; /* the word was overwritten, or it has not been told yet that it has started again */
 		if (c->seen && c->state != LINK_DEAD) {
 			if (!may_say(c))
 				return; /* it starts over and over: the timer has us look again */
@@ -293,6 +310,8 @@ static void look_at_peer(struct channel *c)
 		c->state = LINK_STARTING;
 		c->seen = generation;
 		start_rings(c);
+		if (c->life)
+			announce(c); /* its former life may have overwritten this */
 		c->alive_at = read_tsc();
 		c->silent_ticks = 0;
 		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
@@ -300,7 +319,7 @@ static void look_at_peer(struct channel *c)
 	}
 	if (c->state == LINK_STARTING && c->seen &&
 	    atomic_load_explicit(&c->theirs->acknowledged, memory_order_acquire) ==
-		    atomic_load_explicit(&c->mine->generation, memory_order_relaxed))
+		    c->generation)
 		c->state = LINK_UP;
 }
 
@@ -314,7 +333,7 @@ static void check_alive(struct channel *c)
 	uint64_t now = read_tsc();
 	uint64_t heartbeat = atomic_load_explicit(&c->theirs->heartbeat, memory_order_relaxed);
 	uint32_t patience = c->state == LINK_UP ? CHANNEL_DEAD_MS : CHANNEL_START_MS;
-	if (heartbeat != c->heartbeat || (c->is_watched && c->state == LINK_UP)) {
+	if (heartbeat != c->heartbeat || (c->life && c->state == LINK_UP)) {
 		c->heartbeat = heartbeat;
 		c->alive_at = now;
 		c->silent_ticks = 0;

@@ -30,8 +30,11 @@ void channels_tick(void);
 /* Signs of life, from the timer thread: no system call but the time. */
 void channels_heartbeat(void);
 
-/* The cluster's ledger is watched: once the channel is up, its heartbeat does not count. Before channels_tick() is. */
-void channel_is_watched(uint32_t cluster);
+/*
+ * The cluster's ledger is watched: once the channel is up, its heartbeat does not count, and no generation is taken but
+ * `life`. Before channels_work() and channels_tick() are.
+ */
+void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life);
 /* Takes the channel to a lost cluster down. False: there is none, or it is down. */
 bool channel_lose(uint32_t cluster, const char *why);
 

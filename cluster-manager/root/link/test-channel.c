@@ -271,7 +271,8 @@ static void silence(void)
 static void watched(void)
 {
 	const unsigned ticks = 3 * CHANNEL_DEAD_MS / TIMER_MS;
-	channel_is_watched(HONEST + 1);
+	static _Atomic uint32_t life = 1000;
+	channel_is_watched(HONEST + 1, &life);
 	for (unsigned i = 0; i < ticks; i++) {
 		now += TIMER_MS;
 		channels_tick();
@@ -283,10 +284,34 @@ static void watched(void)
 	CHECK(channel_lose(FLOODER + 1, "its kernel panicked") && !channel_lose(FLOODER + 1, "again"));
 	CHECK(lost == 1 && !channel_alive(FLOODER + 1));
 	channel[FLOODER].state = LINK_UP;
-	channel[FLOODER].is_watched = true;
+	channel[FLOODER].life = &life;
 	peer_side(FLOODER)->magic++;
 	channels_tick();
 	CHECK(lost == 2 && !channel_alive(FLOODER + 1) && channel_alive(HONEST + 1));
+}
+
+/* A generation that is not the life which the watcher knows of changes nothing; our own half is said again to a new life. */
+static void lives(void)
+{
+	static _Atomic uint32_t life = 5;
+	struct channel *c = &channel[FLOODER];
+	channel_is_watched(FLOODER + 1, &life);
+	c->state = LINK_UP;
+	c->seen = 5;
+	lost = 0;
+	peer_side(FLOODER)->magic = CHANNEL_MAGIC;
+	peer_side(FLOODER)->generation = 6;
+	work();
+	CHECK(!lost && c->state == LINK_UP && c->seen == 5);
+	c->mine->generation = 77;
+	c->mine->magic = 0;
+	life = 6;
+	work();
+	CHECK(lost == 1 && c->seen == 6 && c->mine->generation == c->generation && c->mine->magic == CHANNEL_MAGIC);
+	CHECK(c->mine->acknowledged == 6);
+	peer_side(FLOODER)->generation = 5; /* a former one */
+	work();
+	CHECK(lost == 1 && c->seen == 6);
 }
 
 int main(void)
@@ -311,5 +336,6 @@ int main(void)
 	full_queue();
 	silence();
 	watched();
+	lives();
 	return failures != 0;
 }

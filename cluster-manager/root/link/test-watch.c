@@ -22,7 +22,7 @@ static unsigned mails, losses;
 static bool channel_is_up = true;
 
 void *own_memory(uint64_t size) { return calloc(1, size); }
-void channel_is_watched(uint32_t cluster) { CHECK(cluster < CLUSTERS); }
+void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life) { CHECK(cluster < CLUSTERS && life); }
 
 bool channel_lose(uint32_t cluster, const char *why)
 {
@@ -50,7 +50,7 @@ static void begin(void)
 	memset(ledger, 0, CLUSTERS * sizeof(*ledger));
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores };
+		*w = (struct watched){ .ledger = w->ledger, .cluster = w->cluster, .cores = w->cores, .life = 1, .next_life = 1 };
 	}
 	for (unsigned i = 0; i < CLUSTERS; i++) {
 		ledger[i].kernel.magic = ledger[i].manager.magic = LEDGER_MAGIC;
@@ -207,6 +207,28 @@ static void hostile_pages(void)
 	}
 }
 
+/* The next life of a cluster is watched when its manager's watcher is told of it, and not because its ledger says so. */
+static void lives(void)
+{
+	begin();
+	ledger[1].kernel.state = LEDGER_DYING;
+	pass(1, TIMER_MS, ALL);
+	CHECK(watch_verdict(1) && watch_life(1) == 1 && !watch_is_another(1));
+	ledger[1].kernel.life = 2;
+	ledger[1].kernel.state = LEDGER_RUNNING;
+	pass(1, TIMER_MS, ALL);
+	CHECK(watch_verdict(1) && watch_is_another(1) && !watch_is_another(2));
+	watch_again(1, 2);
+	CHECK(watch_verdict(1) && watch_life(1) == 2 && !watch_is_back(1)); /* from the next tick on */
+	pass(1, TIMER_MS, ALL);
+	CHECK(!watch_verdict(1) && watch_is_back(1) && !watch_is_another(1));
+	ledger[1].manager.magic = 0;
+	CHECK(!watch_is_back(1));
+	ledger[1].manager.magic = LEDGER_MAGIC;
+	pass(WATCH_CORE_MS / TIMER_MS + 2, TIMER_MS, 0);
+	CHECK(watch_verdict(1) && watch_verdict(1)->reason == WATCH_STOPPED); /* it dies as others do */
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -228,5 +250,6 @@ int main(void)
 	last_words();
 	hostile_words();
 	hostile_pages();
+	lives();
 	return failures != 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/cluster_control.h>
 #include <skerry/format.h>
 #include <skerry/ledger_read.h>
 #include "channel.h"
@@ -21,7 +22,9 @@ struct watched {
 	uint32_t cluster, cores; /* as the map has it */
 	bool started, manager_started;
 	bool is_lost;            /* published last: the main thread reads the verdict */
-	bool is_reported;        /* main thread only */
+	bool is_reported;        /* the main thread's, but for the time between `next_life` and `life` */
+	uint32_t life;           /* that is watched: the timer thread's */
+	_Atomic uint32_t next_life; /* the main thread's: to be watched from the next tick on */
 	struct counter core[BOOT_MAX_CPUS], timer, manager;
 	uint64_t lost_at;        /* our TSC */
 	struct watch_verdict verdict;
@@ -29,6 +32,17 @@ struct watched {
 
 static struct watched *watched;
 static uint32_t watched_count;
+
+/* The life that a cluster lives when we start. */
+static uint32_t first_life(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < ROOT->controlled_count; i++) {
+		uint64_t word;
+		if (ROOT->controlled[i] == cluster && !cluster_read(ROOT_SLOT_CLUSTER_CONTROL, cluster, &word))
+			return control_life(word);
+	}
+	return 1; /* it is never started again */
+}
 
 void watch_init(void)
 {
@@ -47,7 +61,8 @@ void watch_init(void)
 		w->ledger = &ledger[i];
 		w->cluster = c->number;
 		w->cores = c->cpu_count < BOOT_MAX_CPUS ? c->cpu_count : BOOT_MAX_CPUS;
-		channel_is_watched(w->cluster);
+		w->life = w->next_life = first_life(w->cluster);
+		channel_is_watched(w->cluster, &w->next_life);
 	}
 }
 
@@ -120,6 +135,20 @@ static bool is_any_silent(const struct watched *w, uint64_t now)
 	       (is_silent(&w->timer, now, WATCH_TIMER_MS) || is_silent(&w->manager, now, WATCH_MANAGER_MS));
 }
 
+/* The next life begins with nothing known of it. */
+static void look_at_life(struct watched *w)
+{
+	uint32_t life = atomic_load_explicit(&w->next_life, memory_order_acquire);
+	if (life == w->life)
+		return;
+	__atomic_store_n(&w->is_lost, false, __ATOMIC_RELAXED);
+	w->is_reported = w->started = w->manager_started = false;
+	memset(w->core, 0, sizeof(w->core));
+	w->timer = w->manager = (struct counter){ 0 };
+	w->verdict = (struct watch_verdict){ 0 };
+	__atomic_store_n(&w->life, life, __ATOMIC_RELEASE);
+}
+
 /* True when it is lost. */
 static bool look(struct watched *w, uint64_t now)
 {
@@ -146,18 +175,26 @@ static bool look(struct watched *w, uint64_t now)
 void watch_tick(void)
 {
 	uint64_t now = read_tsc();
-	for (uint32_t i = 0; i < watched_count; i++)
+	for (uint32_t i = 0; i < watched_count; i++) {
+		look_at_life(&watched[i]);
 		if (!watched[i].is_lost && look(&watched[i], now)) {
 			watched[i].lost_at = now;
 			__atomic_store_n(&watched[i].is_lost, true, __ATOMIC_RELEASE);
 		}
+	}
+}
+
+/* The timer thread has begun to watch the life that it was told to. */
+static bool is_settled(const struct watched *w)
+{
+	return __atomic_load_n(&w->life, __ATOMIC_ACQUIRE) == atomic_load_explicit(&w->next_life, memory_order_relaxed);
 }
 
 void watch_report(void)
 {
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		if (w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE))
+		if (!is_settled(w) || w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE))
 			continue;
 		if (w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
 			continue; /* its kernel prints its own report now, on the same console */
@@ -176,6 +213,42 @@ const struct watch_verdict *watch_verdict(uint32_t cluster)
 		if (watched[i].cluster == cluster && __atomic_load_n(&watched[i].is_lost, __ATOMIC_ACQUIRE))
 			return &watched[i].verdict;
 	return NULL;
+}
+
+static struct watched *find(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < watched_count; i++)
+		if (watched[i].cluster == cluster)
+			return &watched[i];
+	return NULL;
+}
+
+uint32_t watch_life(uint32_t cluster)
+{
+	const struct watched *w = find(cluster);
+	return w ? atomic_load_explicit(&w->next_life, memory_order_relaxed) : 0;
+}
+
+void watch_again(uint32_t cluster, uint32_t life)
+{
+	struct watched *w = find(cluster);
+	if (w)
+		atomic_store_explicit(&w->next_life, life, memory_order_release);
+}
+
+bool watch_is_back(uint32_t cluster)
+{
+	const struct watched *w = find(cluster);
+	return w && is_settled(w) && !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE) &&
+	       atomic_load_explicit(&w->ledger->kernel.life, memory_order_relaxed) == w->life &&
+	       atomic_load_explicit(&w->ledger->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
+}
+
+bool watch_is_another(uint32_t cluster)
+{
+	const struct watched *w = find(cluster);
+	uint32_t life = w ? atomic_load_explicit(&w->ledger->kernel.life, memory_order_relaxed) : 0;
+	return life && life != atomic_load_explicit(&w->next_life, memory_order_relaxed);
 }
 
 const char *watch_reason_name(enum watch_reason reason)

@@ -46,5 +46,16 @@ void watch_tick(void);
 void watch_report(void);
 /* Null while the cluster is not known to be lost, or cannot be seen. */
 const struct watch_verdict *watch_verdict(uint32_t cluster);
+/*
+ * From the main thread: lives of a cluster (skerry/cluster_control.h). What its ledger says of that is a hint: which life
+ * is watched, and talked to, the control word decides.
+ */
+uint32_t watch_life(uint32_t cluster);
+/* Watches this life from the next tick on. */
+void watch_again(uint32_t cluster, uint32_t life);
+/* Whether the ledger shows the life that is watched, and its manager's loop going round. */
+bool watch_is_back(uint32_t cluster);
+/* Whether the ledger shows another one. */
+bool watch_is_another(uint32_t cluster);
 /* "panic" and so on, as the run's events have it. */
 const char *watch_reason_name(enum watch_reason reason);

@@ -6,6 +6,7 @@
 #include "map.h"
 #include "orders.h"
 #include "power.h"
+#include "rescue.h"
 #include "root.h"
 #include "reports.h"
 #include "run.h"
@@ -60,6 +61,7 @@ static void peer_lost(uint32_t cluster, const char *why)
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
 	console_print("cluster %u is gone: %s", cluster, why);
+	rescue_lost(cluster);
 	if (is_primary())
 		run_cluster_lost(cluster, why);
 	else if (cluster == map->primary && map->shutdown_when_done && map_cluster(map, ROOT->cluster)->devices)

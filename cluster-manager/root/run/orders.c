@@ -39,17 +39,17 @@ static void finish(void)
 	memory_report();
 }
 
-static bool execute_about(enum message_type type, uint32_t application)
+static bool execute_about(enum message_type type, uint32_t application, uint32_t value)
 {
 	if (type == ORDER_START)
 		return life_start(application);
 	if (fate[application] == FATE_GONE)
 		return true;
 	fate[application] = type == ORDER_SERVING ? FATE_SERVING : type == ORDER_DOWN ? FATE_PENDING : FATE_GONE;
+	if (type == ORDER_GONE || (type == ORDER_DOWN && value == DOWN_LOST))
+		ports_ended(application);
 	if (type == ORDER_DOWN)
 		return true; /* it will be started again: its waiters go on waiting */
-	if (type == ORDER_GONE)
-		ports_ended(application);
 	waiters_wake(WAIT_SERVING, application, type == ORDER_SERVING ? SKERRY_OK : SKERRY_PEER_DOWN);
 	return true;
 }
@@ -66,12 +66,17 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 		if (size != sizeof(about))
 			return false;
 		memcpy(&about, body, sizeof(about));
-		return about.application < map->application_count && execute_about(type, about.application);
+		return about.application < map->application_count && execute_about(type, about.application, about.value);
 	case ORDER_RELEASE:
 		if (size != sizeof(barrier))
 			return false;
 		memcpy(&barrier, body, sizeof(barrier));
 		release(barrier);
+		return true;
+	case ORDER_RELEASED:
+		if (size != sizeof(released))
+			return false;
+		memcpy(&released, body, sizeof(released));
 		return true;
 	case ORDER_WRITTEN: {
 		uint32_t bytes;

@@ -38,7 +38,7 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger);
 	text_json_string(t, cluster_kernel(cluster));
 	results_end(t);
-	run_happened(RUN_EVENT_BOOTED, (uint32_t)place, 0);
+	run_cluster_booted(cluster);
 	return true;
 }
 
@@ -148,6 +148,19 @@ static bool unsent(uint32_t cluster, const struct about_application *a)
 	return true;
 }
 
+static bool note_cluster(uint32_t cluster, enum message_type type, const void *body, size_t size)
+{
+	const struct note_loaded *loaded = body;
+	const struct note_down *down = body;
+	if (cluster != ROOT->cluster || size != (type == NOTE_LOADED ? sizeof(*loaded) : sizeof(*down)))
+		return false;
+	if (type == NOTE_LOADED)
+		run_cluster_loaded(loaded->cluster, loaded->fence_ms, loaded->load_ms);
+	else
+		run_cluster_down(down->cluster, down->is_stuck, down->why);
+	return true;
+}
+
 bool report_take(uint32_t cluster, enum message_type type, const void *body, size_t size)
 {
 	switch (type) {
@@ -167,6 +180,9 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return size == sizeof(struct about_application) && about(cluster, type, body);
 	case NOTE_UNSENT:
 		return size == sizeof(struct about_application) && unsent(cluster, body);
+	case NOTE_LOADED:
+	case NOTE_DOWN:
+		return note_cluster(cluster, type, body, size);
 	case REPORT_FAULTED:
 		return fault(cluster, body, size);
 	case REPORT_STATS:

@@ -34,7 +34,7 @@ static void finish(const struct step *s, uint32_t status, const char *why)
 	s->run->why = why;
 	act(s, RUN_FINISH, 0);
 	for (uint32_t i = 0; i < s->map->application_count; i++)
-		if (s->run->application[i].state == APPLICATION_PAUSED) /* it is not started again */
+		if (s->run->application[i].state == APPLICATION_PAUSED || s->run->application[i].state == APPLICATION_LOST) /* it is not started again */
 			gone(s, i, s->run->application[i].status);
 }
 
@@ -183,6 +183,15 @@ static bool may_start(const struct step *s, uint32_t i, bool *never)
 	return all && !*never;
 }
 
+/* Its cluster is lost: it waits until that has started again. */
+static bool is_away(const struct step *s, uint32_t i)
+{
+	for (uint32_t c = 0; c < s->map->cluster_count; c++)
+		if (s->map->cluster[c].number == s->map->application[i].cluster)
+			return s->run->cluster[c].away;
+	return false;
+}
+
 /* Starts what may start, in the map's order, and gives up what never will. */
 static void start_more(const struct step *s)
 {
@@ -190,7 +199,7 @@ static void start_more(const struct step *s)
 		again = false;
 		for (uint32_t i = 0; i < s->map->application_count; i++) {
 			bool never = false;
-			if (s->run->application[i].state != APPLICATION_WAITING)
+			if (s->run->application[i].state != APPLICATION_WAITING || is_away(s, i))
 				continue;
 			if (may_start(s, i, &never)) {
 				s->run->application[i].state = APPLICATION_STARTED;
@@ -204,12 +213,45 @@ static void start_more(const struct step *s)
 	}
 }
 
+static bool is_in(const struct step *s, uint32_t i, uint32_t place)
+{
+	return s->map->application[i].cluster == s->map->cluster[place].number;
+}
+
+/* Its cluster is lost and will start again: so will its programs, whatever their own policies are. */
+static void away(const struct step *s, uint32_t place)
+{
+	s->run->cluster[place].absent = s->run->cluster[place].away = true;
+	for (uint32_t i = 0; i < s->map->application_count; i++) {
+		struct run_application *a = &s->run->application[i];
+		if (!is_in(s, i, place) || (a->state != APPLICATION_STARTED && a->state != APPLICATION_PAUSED))
+			continue;
+		a->state = APPLICATION_LOST;
+		a->status = 1;
+		a->serving = false;
+		a->arrived = 0;
+		act(s, RUN_AWAY, i);
+	}
+}
+
+static void booted(const struct step *s, uint32_t place)
+{
+	s->run->cluster[place].absent = false;
+	if (!s->run->cluster[place].away)
+		return;
+	s->run->cluster[place].away = false;
+	act(s, RUN_CATCH_UP, place);
+	for (uint32_t i = 0; i < s->map->application_count; i++)
+		if (is_in(s, i, place) && s->run->application[i].state == APPLICATION_LOST)
+			s->run->application[i].state = APPLICATION_WAITING;
+}
+
 static void lost(const struct step *s, uint32_t place)
 {
 	s->run->cluster[place].absent = true;
+	s->run->cluster[place].away = false;
 	for (uint32_t i = 0; i < s->map->application_count; i++)
-		if (s->map->application[i].cluster == s->map->cluster[place].number &&
-		    s->run->application[i].state != APPLICATION_ENDED)
+		if (is_in(s, i, place) && s->run->application[i].state != APPLICATION_ENDED)
 			fail(s, i, "a cluster is gone");
 }
 
@@ -281,10 +323,13 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 		act(&s, RUN_START, event.subject);
 		break;
 	case RUN_EVENT_BOOTED:
-		run->cluster[event.subject].absent = false;
+		booted(&s, event.subject);
 		break;
 	case RUN_EVENT_LOST:
-		lost(&s, event.subject);
+		if (event.value && run->phase == RUN_GOING)
+			away(&s, event.subject);
+		else
+			lost(&s, event.subject);
 		break;
 	case RUN_EVENT_FINISHED:
 		run->cluster[event.subject].finished = true;

@@ -11,7 +11,7 @@
 #include <skerry/cluster_map.h>
 
 enum run_phase { RUN_BEFORE, RUN_GOING, RUN_FINISHING, RUN_OVER };
-enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATION_PAUSED, APPLICATION_ENDED };
+enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATION_PAUSED, APPLICATION_LOST, APPLICATION_ENDED };
 
 /* All zero: the run before RUN_EVENT_START. */
 struct run {
@@ -31,6 +31,7 @@ struct run {
 	struct {
 		bool finished; /* its last report has come */
 		bool absent;   /* it is lost, or no channel leads to it: the end does not wait for it */
+		bool away;     /* it is lost, and is being started again: its programs wait for RUN_EVENT_BOOTED */
 	} cluster[BOOT_MAX_CLUSTERS]; /* in the map's order */
 };
 
@@ -47,7 +48,7 @@ enum run_event_kind {
 	RUN_EVENT_DUE,       /* the time to start it again has come */
 	/* of a cluster, whose place in the map is `subject` */
 	RUN_EVENT_BOOTED,
-	RUN_EVENT_LOST,
+	RUN_EVENT_LOST,      /* `value`: 1, it is being started again; 0, it stays down, which may come later, too */
 	RUN_EVENT_FINISHED,  /* its last report has come */
 	/* of the run */
 	RUN_EVENT_DEADLINE,  /* the time for the last reports, which begins with RUN_FINISH, is over */
@@ -67,6 +68,8 @@ enum run_action_kind {
 	RUN_SERVING,   /* `value`: the application that all clusters are told to serve */
 	RUN_RESTART,   /* `value`: the application that is down until RUN_EVENT_DUE */
 	RUN_STAY_DOWN, /* `value`: an application that would be started again, but too often */
+	RUN_AWAY,      /* `value`: an application that is down until its cluster has started again */
+	RUN_CATCH_UP,  /* `value`: place of a cluster that has started again: it is told what serves and what ended */
 	RUN_GONE,      /* `value`: the application that all clusters are told to be gone */
 	RUN_RELEASE,   /* `value`: the barrier that opens */
 	RUN_FINISH,    /* all clusters are to send their last reports */

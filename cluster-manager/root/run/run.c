@@ -4,11 +4,13 @@
 #include "console.h"
 #include "map.h"
 #include "report.h"
+#include "rescue.h"
 #include "restart.h"
 #include "results.h"
 #include "root.h"
 #include "run.h"
 #include "watch.h"
+#include "writers.h"
 
 enum { FINISH_MS = 2000 }; /* how long clusters may take for their last statistics */
 
@@ -17,6 +19,11 @@ static uint64_t deadline; /* TSC, after RUN_FINISH */
 static struct restart_history history[MAP_MAX_APPLICATIONS];
 static uint64_t due[MAP_MAX_APPLICATIONS]; /* TSC, of those that are to be started again; else 0 */
 static uint32_t due_count;
+static uint64_t lost_at[BOOT_MAX_CLUSTERS]; /* TSC, of clusters that are lost, in the map's order */
+static struct restarted {
+	bool is_ours; /* this cluster did it, and knows the times */
+	uint32_t fence_ms, load_ms, count;
+} restarted[BOOT_MAX_CLUSTERS]; /* in the map's order */
 
 const struct run_application *run_application(uint32_t application) { return &run.application[application]; }
 
@@ -34,9 +41,9 @@ static void start(uint32_t application)
 		report(NOTE_UNSENT, &body, sizeof(body));
 }
 
-static void tell_all(enum message_type type, uint32_t application)
+static void tell_all(enum message_type type, uint32_t application, uint32_t value)
 {
-	const struct about_application body = { application, 0 };
+	const struct about_application body = { application, value };
 	order_all(type, &body, sizeof(body));
 }
 
@@ -45,13 +52,13 @@ static uint64_t now_ms(void) { return read_tsc() / (ROOT->tsc_hz / 1000); }
 static void start_again(uint32_t application)
 {
 	const struct map_application *a = &map->application[application];
-	uint64_t delay = restart_note(&history[application], a, now_ms());
+	uint64_t delay = restart_note(&history[application], a->restart_delay, now_ms());
 	struct text *t = results_begin("restart");
 	results_application(t, application);
 	text_format(t, ",\"restarts\":%u,\"after_ms\":%lu", run.application[application].restarts, delay);
 	results_end(t);
 	console_print("%s ended and is started again in %lu ms", a->name, delay);
-	tell_all(ORDER_DOWN, application);
+	tell_all(ORDER_DOWN, application, DOWN_ENDED);
 	due[application] = read_tsc() + milliseconds(delay);
 	due_count++;
 }
@@ -82,6 +89,20 @@ static void name_down(struct text *t)
 		text_format(t, "]");
 }
 
+/* A manager that has started anew knows nothing of what was so before. */
+static void catch_up(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		const struct about_application body = { i, 0 };
+		if (run.application[i].state == APPLICATION_ENDED)
+			order(cluster, ORDER_GONE, &body, sizeof(body));
+		else if (run.application[i].serving)
+			order(cluster, ORDER_SERVING, &body, sizeof(body));
+	}
+	if (run.released)
+		order(cluster, ORDER_RELEASED, &run.released, sizeof(run.released));
+}
+
 static void done(void)
 {
 	results_flush();
@@ -106,7 +127,7 @@ static void perform(const struct run_action *action)
 		console_print("%s is not started: it awaits one that ended", map->application[action->value].name);
 		break;
 	case RUN_SERVING:
-		tell_all(ORDER_SERVING, action->value);
+		tell_all(ORDER_SERVING, action->value, 0);
 		break;
 	case RUN_RESTART:
 		start_again(action->value);
@@ -114,8 +135,14 @@ static void perform(const struct run_action *action)
 	case RUN_STAY_DOWN:
 		stay_down(action->value);
 		break;
+	case RUN_AWAY:
+		tell_all(ORDER_DOWN, action->value, DOWN_LOST);
+		break;
+	case RUN_CATCH_UP:
+		catch_up(map->cluster[action->value].number);
+		break;
 	case RUN_GONE:
-		tell_all(ORDER_GONE, action->value);
+		tell_all(ORDER_GONE, action->value, 0);
 		break;
 	case RUN_RELEASE:
 		order_all(ORDER_RELEASE, &action->value, sizeof(action->value));
@@ -140,7 +167,7 @@ void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
 	static struct run_actions actions;
 	bool is_end = kind == RUN_EVENT_EXITED || kind == RUN_EVENT_KILLED || kind == RUN_EVENT_FAILED;
 	bool spent = is_end && subject < map->application_count &&
-		     restart_spent(&history[subject], &map->application[subject], now_ms());
+		     restart_spent(&history[subject], map->application[subject].restart_limit, now_ms());
 	run_step(&run, map, (struct run_event){ kind, subject, value, spent }, &actions);
 	for (uint32_t i = 0; i < actions.count; i++)
 		perform(&actions.action[i]);
@@ -186,6 +213,43 @@ void run_cluster_lost(uint32_t cluster, const char *why)
 	if (v)
 		text_format(t, ",\"silent_ms\":%u", v->silent_ms);
 	results_end(t);
-	if (place >= 0)
-		run_happened(RUN_EVENT_LOST, (uint32_t)place, 0);
+	if (place < 0)
+		return;
+	lost_at[place] = read_tsc();
+	run_happened(RUN_EVENT_LOST, (uint32_t)place, rescue_is_coming(cluster));
+}
+
+void run_cluster_booted(uint32_t cluster)
+{
+	uint32_t place = (uint32_t)cluster_place(cluster);
+	if (lost_at[place]) {
+		const struct restarted *r = &restarted[place];
+		struct text *t = results_begin("cluster-restarted");
+		text_format(t, ",\"cluster\":%u,\"after_ms\":%lu,\"restarts\":%u", cluster,
+			    (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000), ++restarted[place].count);
+		if (r->is_ours)
+			text_format(t, ",\"fence_ms\":%u,\"load_ms\":%u", r->fence_ms, r->load_ms);
+		results_end(t);
+		lost_at[place] = 0;
+		restarted[place].is_ours = false;
+		writers_cluster_restarted(cluster);
+	}
+	run_happened(RUN_EVENT_BOOTED, place, 0);
+}
+
+void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
+{
+	struct restarted *r = &restarted[cluster_place(cluster)];
+	r->is_ours = true;
+	r->fence_ms = fence_ms;
+	r->load_ms = load_ms;
+}
+
+void run_cluster_down(uint32_t cluster, bool stuck, const char *why)
+{
+	struct text *t = results_begin(stuck ? "cluster-stuck" : "cluster-stays-down");
+	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
+	text_json_string(t, why);
+	results_end(t);
+	run_happened(RUN_EVENT_LOST, (uint32_t)cluster_place(cluster), 0);
 }

@@ -14,6 +14,7 @@
 #include "power.h"
 #include "process.h"
 #include "report.h"
+#include "rescue.h"
 #include "root.h"
 #include "run.h"
 #include "sample.h"
@@ -268,6 +269,7 @@ static bool serve_wake_up(uint64_t bits)
 	if (bits & WAKE_TIMER) {
 		channels_tick();
 		watch_report();
+		rescue_tick();
 		obey_tick();
 		if (power_button_pressed())
 			power_button();

@@ -6,15 +6,14 @@
 /* A program that ends `life` ms after each start, `ends` times. Returns how often it was started again; *last: the last wait. */
 static uint32_t live(uint32_t limit, uint32_t delay, uint64_t life, uint32_t ends, uint64_t *last)
 {
-	const struct map_application a = { .restart = MAP_RESTART_ALWAYS, .restart_limit = limit, .restart_delay = delay };
 	struct restart_history history = { 0 };
 	uint64_t now = 1000000;
 	*last = 0;
 	for (uint32_t i = 0; i < ends; i++) {
 		now += life;
-		if (restart_spent(&history, &a, now))
+		if (restart_spent(&history, limit, now))
 			break;
-		*last = restart_note(&history, &a, now);
+		*last = restart_note(&history, delay, now);
 		now += *last;
 	}
 	return history.count;
@@ -23,18 +22,17 @@ static uint32_t live(uint32_t limit, uint32_t delay, uint64_t life, uint32_t end
 /* Restarts in any 60 s are not more than the limit, whatever the lives between them are. */
 static void never_more(uint32_t limit)
 {
-	const struct map_application a = { .restart_limit = limit, .restart_delay = 100 };
 	struct restart_history history = { 0 };
 	uint64_t now = 1, at[4000];
 	uint32_t count = 0, seed = 7, refused = 0;
 	for (unsigned i = 0; i < 4000; i++) {
 		seed = seed * 1664525 + 1013904223;
 		now += (seed >> 16) % 12000;
-		if (restart_spent(&history, &a, now)) {
+		if (restart_spent(&history, limit, now)) {
 			refused++;
 			continue;
 		}
-		restart_note(&history, &a, now);
+		restart_note(&history, 100, now);
 		at[count++] = now;
 		CHECK(count <= limit || now - at[count - 1 - limit] >= RESTART_WINDOW_MS);
 	}

@@ -6,7 +6,7 @@
 enum { CLUSTERS = 3, APPLICATIONS = 4, BARRIERS = 2, SEEN = 1 << 21, FAULTS_MAX = 2, NUMBER = 7 /* times a cluster's place */ };
 
 /* A program: what became of it, which the run learns from events only. */
-enum life { UNBORN, ORDERED, ALIVE, PAUSED, EXITED, BROKEN };
+enum life { UNBORN, ORDERED, ALIVE, PAUSED, AWAY, EXITED, BROKEN };
 
 struct world {
 	struct {
@@ -15,6 +15,7 @@ struct world {
 	} program[APPLICATIONS];
 	struct {
 		bool lost, finished;
+		bool away; /* lost, and being started again */
 	} cluster[CLUSTERS];
 	uint8_t released, faults;
 	bool ordered_to_finish, late, done, off, pressed, mail_lost;
@@ -29,6 +30,7 @@ struct state {
 static struct cluster_map tested_map;
 static const struct cluster_map *const map = &tested_map;
 static uint8_t faults_allowed;
+static bool comes_back; /* a cluster that is lost may start again */
 static unsigned states, ends, successes, again;
 static uint64_t *seen;
 
@@ -54,8 +56,10 @@ static bool has_arrived(const struct world *w, uint32_t i) { return w->program[i
 static void check_start(struct world *w, uint32_t i)
 {
 	const struct map_application *a = &map->application[i];
-	CHECK((w->program[i].life == UNBORN || w->program[i].life == PAUSED) && !w->program[i].gone); /* once, or again */
-	for (uint32_t j = 0; w->program[i].life == UNBORN && j < map_await_count(a); j++) {
+	const uint8_t life = w->program[i].life;
+	CHECK((life == UNBORN || life == PAUSED || life == AWAY) && !w->program[i].gone); /* once, or again */
+	CHECK(!w->cluster[a->cluster / NUMBER].lost);
+	for (uint32_t j = 0; life != PAUSED && j < map_await_count(a); j++) {
 		uint32_t awaited = map_awaited(map, a, j);
 		CHECK(w->program[awaited].life == ALIVE && w->program[awaited].serving);
 	}
@@ -78,6 +82,16 @@ static void check_restart(struct world *w, struct run_event event, uint32_t i)
 	check_again(w, event, i);
 	CHECK(!event.spent);
 	w->program[i].life = PAUSED;
+	w->program[i].serving = w->program[i].told_serving = false;
+	w->program[i].arrived = w->program[i].status = 0;
+}
+
+/* Its cluster is lost and will start again. */
+static void check_away(struct world *w, struct run_event event, uint32_t i)
+{
+	CHECK(event.kind == RUN_EVENT_LOST && event.value && map->application[i].cluster / NUMBER == event.subject);
+	CHECK(w->program[i].life > UNBORN && w->program[i].life < AWAY && !w->ordered_to_finish);
+	w->program[i].life = AWAY;
 	w->program[i].serving = w->program[i].told_serving = false;
 	w->program[i].arrived = w->program[i].status = 0;
 }
@@ -115,12 +129,19 @@ static void check_action(struct world *w, struct run_event event, const struct r
 		check_start(w, action.value);
 		break;
 	case RUN_GIVE_UP:
-		CHECK(w->program[action.value].life == UNBORN);
+		CHECK(w->program[action.value].life == UNBORN || w->program[action.value].life == AWAY);
 		w->program[action.value].life = BROKEN;
 		break;
 	case RUN_SERVING:
 		CHECK(w->program[action.value].serving && !w->program[action.value].told_serving && !w->program[action.value].gone);
 		w->program[action.value].told_serving = true;
+		break;
+	case RUN_AWAY:
+		check_away(w, event, action.value);
+		break;
+	case RUN_CATCH_UP: /* before any program of it starts */
+		CHECK(event.kind == RUN_EVENT_BOOTED && action.value == event.subject && w->cluster[event.subject].away);
+		w->cluster[event.subject].away = false;
 		break;
 	case RUN_RESTART:
 		check_restart(w, event, action.value);
@@ -161,7 +182,10 @@ static void check_state(const struct state *s)
 		CHECK(w->program[i].gone == (w->program[i].life >= EXITED) && w->program[i].serving == w->program[i].told_serving);
 		if (is_counted(i) && w->program[i].life == BROKEN)
 			CHECK(w->ordered_to_finish); /* a counted program that failed ends the run */
-		CHECK(!w->cluster[map->application[i].cluster / NUMBER].lost || w->program[i].gone);
+		uint32_t place = map->application[i].cluster / NUMBER;
+		CHECK(w->program[i].life != AWAY || w->cluster[place].away || !w->cluster[place].lost);
+		CHECK(!w->cluster[place].lost || w->program[i].gone ||
+		      (w->cluster[place].away && (w->program[i].life == AWAY || w->program[i].life == UNBORN)));
 	}
 	CHECK(!all(is_awaited, w, has_ended) || w->ordered_to_finish);
 	CHECK(!w->done || !(map->shutdown_when_done || w->pressed) || w->off);

@@ -99,10 +99,14 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 	bool lost = s->world.cluster[place].lost;
 	if (place && !lost && may_fail(s))
 		*after = *s, w->faults++, w->cluster[place].lost = true, happens(after, RUN_EVENT_LOST, place, 0);
-	if (lost) /* it starts again, with none of its programs */
+	if (place && !lost && may_fail(s) && comes_back && !s->world.ordered_to_finish)
+		*after = *s, w->faults++, w->cluster[place].lost = w->cluster[place].away = true, happens(after, RUN_EVENT_LOST, place, 1);
+	if (lost && s->world.cluster[place].away && may_fail(s)) /* it cannot be started again after all */
+		*after = *s, w->faults++, w->cluster[place].away = false, happens(after, RUN_EVENT_LOST, place, 0);
+	if (lost) /* it starts again: with those programs that it was lost with, or with none */
 		*after = *s, w->cluster[place].lost = false, happens(after, RUN_EVENT_BOOTED, place, 0);
 	if (lost || !s->world.ordered_to_finish || s->world.cluster[place].finished)
-		return false;
+		return lost && s->world.cluster[place].away;
 	*after = *s, w->cluster[place].finished = true, happens(after, RUN_EVENT_FINISHED, place, 0);
 	return true;
 }
@@ -255,6 +259,15 @@ static void run_restarts(bool shuts_down, uint8_t faults)
 	tested_map.application[3].restart = MAP_RESTART_ON_FAILURE;
 	run_all("one that counts and never ends", faults);
 	CHECK(again);
+	comes_back = true;
+	make_map(shuts_down, 0xc, 2);
+	awaits(2, 0), awaits(3, 1);
+	tested_map.application[1].restart = MAP_RESTART_ALWAYS;
+	run_all("a cluster that starts again, with servers and a client", faults);
+	make_map(shuts_down, 0xc, 3);
+	awaits(2, 0), awaits(3, 1);
+	run_all("clusters that start again", faults);
+	comes_back = false;
 }
 
 int main(void)

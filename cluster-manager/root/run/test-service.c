@@ -65,6 +65,7 @@ static int never_returns(void) { return -SKERRY_DELETED; }
 #include "service.c"
 
 void watch_report(void) {}
+void rescue_tick(void) {}
 void obey_tick(void) {}
 void signs_begin(void) {}
 void sign_pass(void) {}

@@ -159,6 +159,13 @@ void writers_primary_lost(void)
 	writers_pass_on();
 }
 
+void writers_cluster_restarted(uint32_t cluster)
+{
+	const struct map_cluster *c = map_cluster(map, cluster);
+	require(c);
+	owed[c - map->cluster] = reported[c - map->cluster] = 0;
+}
+
 /* Refused bytes are owed, too: the sender has counted them. */
 bool writers_came(uint32_t cluster, size_t length)
 {

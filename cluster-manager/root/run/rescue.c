@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/cluster_control.h>
+#include <skerry/format.h>
+#include "channel.h"
+#include "console.h"
+#include "mailbox.h"
+#include "map.h"
+#include "report.h"
+#include "rescue.h"
+#include "restart.h"
+#include "root.h"
+#include "timer.h"
+#include "watch.h"
+
+enum {
+	TURN_MS = 1000,  /* a cluster with a higher number waits so much longer before it claims */
+	STEP_MS = 15000, /* without a step of another claimer, before the claim is taken from it */
+	PARK_MS = 1000,  /* for fenced cores to come to the loader */
+	LOAD_MS = 10000,
+	BOOT_MS = 20000, /* from loaded to the manager's first pass */
+	FENCES = 3,      /* tries */
+};
+
+struct rescue {
+	bool is_lost;       /* and is being started again */
+	bool is_loaded;     /* its new life has begun, the manager of it has not */
+	uint32_t life;      /* that was lost */
+	uint64_t due;       /* TSC before which nothing is claimed */
+	uint64_t word;      /* as it was last seen */
+	uint64_t since;     /* TSC at which it changed */
+	uint32_t ticks;     /* of our timer since then */
+	uint32_t fences;
+	uint64_t claimed_at, parked_at; /* TSC */
+	struct restart_history history; /* of losses, whoever dealt with them */
+	bool is_spent;
+};
+
+static struct rescue rescue[BOOT_MAX_CLUSTERS]; /* in the order of ROOT->controlled */
+
+static uint32_t number_of(const struct rescue *r) { return ROOT->controlled[r - rescue]; }
+
+static struct rescue *find(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < ROOT->controlled_count && i < BOOT_MAX_CLUSTERS; i++)
+		if (ROOT->controlled[i] == cluster)
+			return &rescue[i];
+	return NULL;
+}
+
+static uint64_t now_ms(void) { return read_tsc() / (ROOT->tsc_hz / 1000); }
+
+static uint64_t read_word(const struct rescue *r)
+{
+	uint64_t word;
+	return cluster_read(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), &word) ? 0 : word;
+}
+
+static int step(const struct rescue *r, enum skerry_invocation what)
+{
+	return cluster_step(ROOT_SLOT_CLUSTER_CONTROL, what, number_of(r));
+}
+
+/* Time and ticks, as for silence (watch.h). */
+static bool has_waited(const struct rescue *r, uint32_t ms)
+{
+	return r->ticks > ms / TIMER_MS && read_tsc() - r->since > milliseconds(ms);
+}
+
+static void restart_wait(struct rescue *r)
+{
+	r->since = read_tsc();
+	r->ticks = 0;
+}
+
+/* The life that we watched is lost; `word`: what has become of it. */
+static void begin(struct rescue *r, uint64_t word)
+{
+	const struct map_cluster *c = map_cluster(map, number_of(r));
+	struct restart_history history = r->history;
+	uint64_t delay = 0;
+	bool spent = restart_spent(&history, c->restart_limit, now_ms());
+	if (!spent)
+		delay = restart_note(&history, c->restart_delay, now_ms());
+	*r = (struct rescue){ .is_lost = true, .is_spent = spent, .life = watch_life(number_of(r)), .word = word, .history = history,
+		              .due = read_tsc() + milliseconds(delay) };
+	restart_wait(r);
+}
+
+void rescue_lost(uint32_t cluster)
+{
+	struct rescue *r = find(cluster);
+	uint64_t word = r ? read_word(r) : 0;
+	if (!r || !map_cluster(map, cluster) || control_state(word) == CONTROL_NONE || control_state(word) == CONTROL_DOWN)
+		return;
+	if (!r->is_lost || watch_life(cluster) != r->life)
+		begin(r, word);
+}
+
+bool rescue_is_coming(uint32_t cluster)
+{
+	const struct rescue *r = find(cluster);
+	return r && r->is_lost;
+}
+
+/* It stays down. */
+static void give_up(struct rescue *r, bool stuck, const char *why)
+{
+	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
+	struct text t = TEXT(note.why);
+	text_format(&t, "%s", why);
+	r->is_lost = false;
+	console_print("cluster %u stays down: %s", number_of(r), why);
+	if (is_primary())
+		report(NOTE_DOWN, &note, sizeof(note));
+}
+
+static void note_loaded(const struct rescue *r)
+{
+	uint64_t hz = ROOT->tsc_hz / 1000;
+	const struct note_loaded note = { number_of(r), (uint32_t)((r->parked_at - r->claimed_at) / hz),
+					  (uint32_t)((read_tsc() - r->parked_at) / hz) };
+	if (r->parked_at && is_primary())
+		report(NOTE_LOADED, &note, sizeof(note));
+}
+
+/* Living clusters with lower numbers claim before us. */
+static uint32_t turn(const struct rescue *r)
+{
+	uint32_t before = 0;
+	for (uint32_t i = 1; i < ROOT->ledger_count; i++) {
+		uint32_t number = ROOT->ledger[i].cluster;
+		before += number < ROOT->cluster && number != number_of(r) && !watch_verdict(number);
+	}
+	return before;
+}
+
+static void claim(struct rescue *r, uint64_t word)
+{
+	if (cluster_claim(ROOT_SLOT_CLUSTER_CONTROL, number_of(r), word))
+		return; /* somebody was faster */
+	r->claimed_at = read_tsc();
+	r->fences = 0;
+	if (r->is_spent) {
+		char why[64];
+		struct text t = TEXT(why);
+		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit, RESTART_WINDOW_MS / 1000);
+		if (!step(r, CLUSTER_GIVE_UP))
+			give_up(r, false, why);
+		return;
+	}
+	console_print("cluster %u is fenced and loaded again", number_of(r));
+	step(r, CLUSTER_FENCE);
+	r->fences++;
+}
+
+/* Nobody's claim, or another cluster's. */
+static void look_at_claim(struct rescue *r, uint64_t word)
+{
+	uint32_t claimer = control_claimer(word);
+	if (read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
+		return;
+	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))
+		claim(r, word);
+}
+
+static void fence_again(struct rescue *r, const char *why)
+{
+	if (r->fences < FENCES) {
+		step(r, CLUSTER_FENCE);
+		r->fences++;
+		restart_wait(r);
+	} else if (!step(r, CLUSTER_GIVE_UP)) {
+		give_up(r, true, why);
+	}
+}
+
+/* Our own claim. */
+static void go_on(struct rescue *r, uint64_t word)
+{
+	switch (control_state(word)) {
+	case CONTROL_FENCED:
+		if (!step(r, CLUSTER_START))
+			r->parked_at = read_tsc();
+		else if (has_waited(r, PARK_MS))
+			fence_again(r, "not all its cores come to the loader");
+		break;
+	case CONTROL_LOADING:
+		if (has_waited(r, LOAD_MS))
+			fence_again(r, "its first core does not load it");
+		break;
+	default: /* CLAIMED: the fence was not done */
+		fence_again(r, "it cannot be fenced");
+		break;
+	}
+}
+
+/* Its next life has begun: do its kernel and its manager say so, too? */
+static void await_boot(struct rescue *r, uint64_t word)
+{
+	if (!r->is_loaded) {
+		r->is_loaded = true;
+		watch_again(number_of(r), control_life(word));
+		restart_wait(r);
+		note_loaded(r);
+	}
+	if (watch_is_back(number_of(r))) {
+		r->is_lost = false;
+	} else if (has_waited(r, BOOT_MS)) {
+		console_print("cluster %u was loaded and did not start", number_of(r));
+		begin(r, word);
+	}
+}
+
+static void look(struct rescue *r)
+{
+	uint64_t word = read_word(r);
+	r->ticks++;
+	if (word != r->word)
+		restart_wait(r);
+	r->word = word;
+	if (control_state(word) == CONTROL_RUNNING && control_life(word) != r->life)
+		await_boot(r, word);
+	else if (control_state(word) == CONTROL_DOWN)
+		give_up(r, true, "another cluster has given it up");
+	else if (control_is_claimed(word) && control_claimer(word) == ROOT->cluster && r->claimed_at)
+		go_on(r, word);
+	else if (control_state(word) != CONTROL_NONE)
+		look_at_claim(r, word);
+}
+
+/* Its ledger shows another life: others may have noticed a loss, and dealt with it, before this cluster did. */
+static void look_whether_missed(struct rescue *r)
+{
+	static const char why[] = "it was started again";
+	uint64_t word = read_word(r);
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = number_of(r), .body = why, .size = sizeof(why) };
+	if (control_state(word) == CONTROL_RUNNING && control_life(word) != watch_life(number_of(r)) && !channel_lose(number_of(r), why))
+		mailbox_put(&mail);
+}
+
+void rescue_tick(void)
+{
+	for (uint32_t i = 0; i < ROOT->controlled_count && i < BOOT_MAX_CLUSTERS; i++) {
+		if (!rescue[i].is_lost && watch_is_another(ROOT->controlled[i]))
+			look_whether_missed(&rescue[i]);
+		if (rescue[i].is_lost)
+			look(&rescue[i]);
+	}
+}
