@@ -18,7 +18,7 @@ from types import TracebackType
 from deploy import backtrace, image, modules, monitor, process, qemu
 from deploy.deployment import Load
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, Event, EventStream, lost_words
+from deploy.events import BAD_LINE, Event, EventStream, lost_words, standing
 from deploy.expand import Plan
 from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
@@ -266,7 +266,7 @@ class Run:
         if self.status == qemu.EXIT_REFUSED:
             return f"refused by the loader: {self._last_line(self.console)}"
         if self.status == qemu.EXIT_FAILURE:
-            bad = [e for kind in ("fault", "failed", "cluster-lost", BAD_LINE, "done") for e in self.events.of(kind)]
+            bad = [e for kind in ("fault", "failed", "cluster-lost", BAD_LINE, "done") for e in standing(self.events.events) if e.kind == kind]
             return f"the machine failed: {(lost_words(bad[0]) if bad[0].kind == 'cluster-lost' else bad[0]) if bad else self._last_line(self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from deploy.events import ENDS, Event, lost_words
+from deploy.events import CLUSTER_DOWN, ENDS, Event, down_words, lost_words
 from deploy.expand import Plan
 from topology.clustermap import ALWAYS, NEVER, Application
 
@@ -29,7 +29,9 @@ class Death:
 
 
 def is_started_again(event: Event, plan: Plan) -> bool:
-    """Whether an end is one after which the application is started again, until it stays down."""
+    """Whether an end is one after which the application, or the cluster, is started again, until it stays down."""
+    if event.kind == "cluster-lost":
+        return any(c.restart for c in plan.cluster_map.clusters if c.number == event.get("cluster"))
     app = next((a for a in plan.cluster_map.applications if a.name == event.get("app")), None)
     if app is None or event.kind not in ENDS or app.restart == NEVER:
         return False
@@ -44,6 +46,8 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         return Death(name, what, telling(console, name))
     if event.kind == "cluster-lost":
         return Death(None, lost_words(event))
+    if event.kind in CLUSTER_DOWN:
+        return Death(None, down_words(event))
     name = str(event.get("app"))
     if event.kind == "fault":
         what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}"

@@ -35,6 +35,19 @@ def lost_words(event: Event) -> str:
     return f"cluster {event.get('cluster')} is lost: {event.get('why')}"
 
 
+CLUSTER_DOWN = ("cluster-stays-down", "cluster-stuck")  # after a "cluster-lost" of a cluster that would have been started again
+
+
+def down_words(event: Event) -> str:
+    """Of one of CLUSTER_DOWN."""
+    return f"cluster {event.get('cluster')} stays down: {event.get('why')}"
+
+
+def cluster_restarts(events: Iterable[Event]) -> dict[int, int]:
+    """How often each cluster was started again, of those that were."""
+    return {int(event["cluster"]): int(event["restarts"]) for event in events if event.kind == "cluster-restarted"}
+
+
 ENDS = ("exit", "fault", "failed")  # of an application; each may be followed by its "restart" or "stays-down"
 BAD_LINE = "bad-line"  # the kind of the event that stands for a line that is none
 _APP = re.compile(r'^\{"event":"\w+","app":"([^"\\]{1,31})"')  # as cluster-manager/root/output/results.c begins them
@@ -59,12 +72,14 @@ def parse_line(line: str) -> Event:
 
 
 def standing(events: Iterable[Event]) -> list[Event]:
-    """Without the ends of applications that were started again."""
+    """Without the ends of applications, and the losses of clusters, that were started again."""
     found: list[Event] = []
     for event in events:
         if event.kind == "restart":
             app = event.get("app")
             found = [e for e in found if e.kind not in ENDS or e.get("app") != app]
+        elif event.kind == "cluster-restarted":
+            found = [e for e in found if e.kind != "cluster-lost" or e.get("cluster") != event.get("cluster")]
         found.append(event)
     return found
 

@@ -14,7 +14,7 @@ from deploy.metal import REACH
 from deploy.switches import Switches, switches
 from topology import drivers
 from topology.check import check_map
-from topology.clustermap import Application, ClusterMap, switch_of
+from topology.clustermap import NEVER, Application, ClusterMap, switch_of
 from topology.errors import InputError
 from topology.grouping import is_layout_name
 from topology.irregular import machine_of
@@ -222,6 +222,8 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         _each_its_lock(deployment, cluster_map)
     for cluster in cluster_map.clusters:
         mine = [a for a in apps if a.cpu in cluster.cpus]
+        cluster.restart = deployment.restart != NEVER and not cluster.devices
+        cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)

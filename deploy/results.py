@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deploy import host, stats, survival, ycsb
 from deploy.deaths import is_started_again
-from deploy.events import BAD_LINE, EventStream, lost_words
+from deploy.events import BAD_LINE, CLUSTER_DOWN, EventStream, lost_words
 from deploy.expand import Plan
 from deploy.lockstat.snapshot import Core
 from deploy.output import version as skerry_version
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Where cores take turns, one that waits for its turn counts as busy, and a lock is held while its holder has none.
 DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
-BAD_EVENTS = ("fault", "failed", "cluster-lost", "too-long", BAD_LINE)
+BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
 
 
 @dataclass
@@ -77,8 +77,8 @@ def nested(metrics: Mapping[str, float]) -> dict[str, Any]:
 def check(plan: Plan, events: EventStream) -> list[str]:
     """Everything that makes a run worthless: faults, failed programs, operations lost or wrong."""
     assert plan.load
-    found = [lost_words(e) for e in events.of("cluster-lost")]
     survives = plan.load.survive > 0
+    found = [lost_words(e) for e in events.of("cluster-lost") if not (survives and is_started_again(e, plan))]
     found += [
         f"{e.kind}: {e.get('app', '')} {e}" for e in events.events
         if e.kind in BAD_EVENTS and e.kind != "cluster-lost" and not (survives and is_started_again(e, plan))

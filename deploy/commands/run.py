@@ -184,6 +184,9 @@ class _Narrator:
             self.output.step(str(found or f"{event.get('app')} {status_text(event.get('status'))}"))
         elif event.kind == "restart":
             self.output.step(f"{event.get('app')} is started again in {event.get('after_ms')} ms (restart {event.get('restarts')})")
+        elif event.kind == "cluster-restarted":
+            took = f"{event.get('after_ms')} ms after its loss was known (restart {event.get('restarts')})"
+            self.output.step(f"cluster {event.get('cluster')} has started again {took}")
         elif found := death(event, self.plan, self.machine.console if self.machine else ""):
             self.deaths.append(found)
             self.output.line(f"{found}; its last lines:" if found.lines else str(found))

@@ -203,6 +203,9 @@ class Deployment:
     lock: str = "clh"
     locks: tuple[str, ...] = ()  # one for each cluster, in place of `lock`
     statistics: bool = False  # the kernel image that counts
+    restart: str = NEVER  # when a cluster that is lost is started again
+    restart_limit: int = RESTART_LIMIT
+    restart_delay: int = RESTART_DELAY
     redis: Redis | None = None
     load: Load = field(default_factory=Load)
     metrics: Metrics | None = None

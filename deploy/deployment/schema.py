@@ -26,8 +26,10 @@ from deploy.deployment.values import (
     size_text,
     wrong,
 )
+from topology.clustermap import NEVER, ON_FAILURE
 from topology.grouping import NAMES, WORDS
 from topology.layouts import EVERY
+from topology.limits import MAX_RESTART_DELAY, MAX_RESTART_LIMIT
 from topology.machine import Shape
 
 
@@ -106,6 +108,18 @@ class Clusters(Table):
     )
     statistics: bool = Field(
         Deployment.statistics, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
+    )
+
+
+    restart: one_of(NEVER, ON_FAILURE) = Field(
+        Deployment.restart, description="`on-failure`: a cluster that is lost is fenced, loaded and started again, and its programs "
+        "with it, while the others go on. Not of the cluster that has the devices.",
+    )  # fmt: skip
+    restart_limit: integer(0, MAX_RESTART_LIMIT) = Field(
+        Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without end."
+    )
+    restart_delay: integer(0, MAX_RESTART_DELAY) = Field(
+        Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
     )
 
 

@@ -14,15 +14,19 @@ from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, Event, EventStream, lost_words, restarts, standing
+from deploy.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
 from topology.errors import InputError
 from topology.spans import parse_spans
 
 PATIENCE, POLL = 5.0, 0.1  # seconds for an orderly end, and between looks
-TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", BAD_LINE)
+TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 GONE = "gone"  # a domain that somebody has removed
 # The deployment is in the first of these that a domain of it is in.
 WORDS = (GONE, "killed", "failed", "stopped", "off", "paused", "running", "done")
+
+
+def _words(event: Event) -> str:
+    return lost_words(event) if event.kind == "cluster-lost" else down_words(event) if event.kind in CLUSTER_DOWN else str(event)
 
 
 @dataclass
@@ -102,8 +106,8 @@ class Deployed:
         words = {member.domain: member.word(events) for member in self.members}
         domains = {of.domain: words.get(of.domain, GONE) for of in self.record.each()}
         found = State(min(domains.values(), key=WORDS.index), domains)
-        found.trouble = [lost_words(e) if e.kind == "cluster-lost" else str(e) for e in standing(events) if e.kind in TROUBLE]
-        found.restarts = restarts(events)
+        found.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
+        found.restarts = restarts(events) | {f"cluster {number}": count for number, count in cluster_restarts(events).items()}
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:
             found.serving = serving(events, alive if len(domains) > 1 else None)

@@ -15,7 +15,7 @@ from deploy import monitor
 from deploy.addresses import is_endpoint
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, BUTTON, Event, EventStream, lost_words, standing
+from deploy.events import BAD_LINE, BUTTON, CLUSTER_DOWN, Event, EventStream, down_words, lost_words, standing
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot
 from deploy.top.instances import Instances, Served
@@ -23,7 +23,7 @@ from deploy.top.instances import Instances, Served
 if TYPE_CHECKING:
     from deploy.domains.deployed import Deployed
 
-TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", BAD_LINE)
+TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 _GRACE = 2.0  # seconds in which a machine whose monitor falls silent turns out to have ended
 
 
@@ -84,6 +84,8 @@ def trouble(events: tuple[Event, ...]) -> list[str]:
 def _words(event: Event) -> str:
     if event.kind == "cluster-lost":
         return lost_words(event)
+    if event.kind in CLUSTER_DOWN:
+        return down_words(event)
     if event.kind == "stays-down":
         return f"{event.get('app')} stays down after {event.get('restarts')} restarts"
     if event.kind == "exit":

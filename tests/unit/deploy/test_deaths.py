@@ -7,7 +7,7 @@ import pytest
 
 from deploy.deaths import LAST_LINES, death, is_started_again, telling
 from deploy.deployment import Deployment, Program, Redis
-from deploy.events import Event, restarts, standing
+from deploy.events import Event, cluster_restarts, restarts, standing
 from deploy.expand import Plan, plan
 
 CRASH = Program("crash", 1, args=("null",), barrier=False)
@@ -95,3 +95,22 @@ def test_standing() -> None:
     assert standing([first, other, again]) == [other, again]
     assert standing([first, again, second]) == [again, second]
     assert restarts([first, again, event("restart", app="a@0", restarts=2)]) == {"a@0": 2}
+
+
+def test_standing_clusters() -> None:
+    """a cluster that started again is not lost; another one, or one that is lost once more, is"""
+    lost, other = event("cluster-lost", cluster=1, why="it hangs"), event("cluster-lost", cluster=2, why="it hangs")
+    again = event("cluster-restarted", cluster=1, restarts=1)
+    assert standing([lost, other, again]) == [other, again]
+    assert standing([lost, again, lost]) == [again, lost]
+    assert cluster_restarts([lost, again, event("cluster-restarted", cluster=1, restarts=2)]) == {1: 2}
+
+
+def test_clusters_that_start_again() -> None:
+    """a loss is no death where the cluster is to be started again; that it stays down is"""
+    lost, down = event("cluster-lost", cluster=1, why="it hangs"), event("cluster-stuck", cluster=1, why="it cannot be fenced")
+    again, never = (plan(Deployment(restart=restart, programs=(Program("crash", 0),))) for restart in ("on-failure", "never"))
+    assert is_started_again(lost, again) and not is_started_again(lost, never)
+    assert [c.restart for c in again.cluster_map.clusters] == [False, True] and not any(c.restart for c in never.cluster_map.clusters)
+    found = death(down, again, "")
+    assert found and found.counts and str(found) == "cluster 1 stays down: it cannot be fenced"
