@@ -15,6 +15,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
+from typer.main import get_command
 from typer.models import TyperPath
 
 from deploy.paths import ROOT
@@ -76,6 +77,14 @@ def write(command: click.Command, called: str) -> None:
         pass
 
 
+def write_all() -> None:
+    from deploy.cli import COMMANDS, make_app  # which has this module's completions
+
+    app = get_command(make_app())
+    for called in (*COMMANDS, ""):  # the last one says that all are there
+        write(app, called)
+
+
 def answer(command: click.Command, called: str | None = None) -> int:
     """To a script that asks; the exit status."""
     if called is not None:
@@ -122,3 +131,7 @@ def files(*choices: str) -> Callable[[click.Context, click.Parameter, str], list
 
     complete.choices = choices  # type: ignore[attr-defined]  # for those who do not ask it
     return complete
+
+
+if __name__ == "__main__":
+    write_all()

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy import completion as completions
+from deploy.setup import tab
 from topology.errors import InputError
 
 Shell = Annotated[
@@ -27,4 +28,5 @@ def completion(context: typer.Context, shell: Shell) -> None:
     """
     if shell not in completions.SHELLS:
         raise InputError(f"'{shell}'", f"not one of {', '.join(completions.SHELLS)}")
+    tab.renew()
     sys.stdout.write(completions.script(context.find_root().command, shell))

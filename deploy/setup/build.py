@@ -16,7 +16,7 @@ from pathlib import Path
 from deploy.errors import Failure
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
-from deploy.setup import extensions, packages, sources
+from deploy.setup import extensions, packages, sources, tab
 from deploy.setup.needs import Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
@@ -141,6 +141,7 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
             LOGS.mkdir(parents=True, exist_ok=True)
             configure(output, needed, werror)
             compile(output, needed.targets or ())
+        tab.renew()
     _made.append((needed, output))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,14 @@ def load(name: str) -> Node | None:
     except (OSError, ValueError):
         return None
     return written["node"] if written["stamp"] == stamp() else None
+
+
+def renew() -> None:
+    """Has all commands written down where sources have changed since, before somebody waits for it at a TAB."""
+    if load("") is None:
+        import subprocess
+
+        subprocess.run([sys.executable, "-m", "deploy.completion"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _option(node: Node, name: str) -> Node | None:

@@ -14,9 +14,9 @@ import typer
 from click.shell_completion import get_completion_class
 
 from deploy.cli import COMMANDS, main, make_app
-from deploy.completion import NAME, SHELLS, VARIABLE, script, write
+from deploy.completion import NAME, SHELLS, VARIABLE, script, write, write_all
 from deploy.paths import ROOT
-from deploy.setup import tab
+from deploy.setup import bootstrap, tab
 
 LAUNCHER = str(ROOT / "skerry")
 
@@ -141,13 +141,34 @@ def test_stale(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert tab.load("run") is None
 
 
+def test_written_at_set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what a set-up writes down answers the first TAB behind every command"""
+    monkeypatch.setattr(tab, "FOLDER", tmp_path)
+    monkeypatch.setenv("COMP_CWORD", "2")
+    write_all()
+    for name in COMMANDS:
+        monkeypatch.setenv("COMP_WORDS", f"skerry {name} --he")
+        assert tab.answer("bash_complete") == "plain,--help", name
+    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("COMP_WORDS", "skerry topo")
+    assert tab.answer("bash_complete") == "plain,topology"
+
+
 def test_tab_is_quick() -> None:
-    """the second TAB loads few modules, none of the command line's, and says what the first did"""
+    """the first TAB loads few modules, none of the command line's"""
+    (tab.FOLDER / "skerry.json").unlink(missing_ok=True)  # as after an update of the sources
+    subprocess.run([LAUNCHER, "completion", "bash"], capture_output=True, check=True)
     asks = {**os.environ, VARIABLE: "bash_complete", "COMP_WORDS": "skerry run --la", "COMP_CWORD": "2", "PYTHONPROFILEIMPORTTIME": "1"}
-    said, loaded = [], []
-    for _ in range(2):
-        done = subprocess.run([LAUNCHER], env=asks, capture_output=True, text=True, check=True)
-        said.append(done.stdout)
-        loaded.append([line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")])
-    assert said == ["plain,--layout\n"] * 2, said
-    assert not {"click", "typer", "rich", "deploy.cli", "asyncio"} & set(loaded[1]) and len(loaded[1]) < 150, loaded[1]
+    done = subprocess.run([LAUNCHER], env=asks, capture_output=True, text=True, check=True)
+    assert done.stdout == "plain,--layout\n"
+    loaded = [line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    assert not {"click", "typer", "rich", "deploy.cli", "asyncio", "subprocess"} & set(loaded) and len(loaded) < 150, loaded
+
+
+def test_tab_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """a TAB in a tree without the Python tools ends at once and silently"""
+    monkeypatch.setenv(VARIABLE, "bash_complete")
+    monkeypatch.setattr(bootstrap, "STAMP", tmp_path / "none")
+    monkeypatch.setattr(bootstrap, "make_venv", lambda: pytest.fail("it makes them"))
+    assert bootstrap.set_up() == 1
+    assert capfd.readouterr() == ("", "")
