@@ -143,6 +143,12 @@ class RedisTable(keys_of(Redis)):
 class Ycsb(keys_of(Load)):
     """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
 
+    @model_validator(mode="after")
+    def _agree(self) -> "Ycsb":
+        if self.model_fields_set and "clients" not in self.model_fields_set:
+            raise wrong("lacks 'clients', how many beside each Redis: there would be no load")
+        return self
+
 
 class MetricsTable(keys_of(Metrics)):
     """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters, cores,

@@ -42,6 +42,7 @@ REFUSED = [
     ("[redis]\ncpus = [1]\ninstances = 2", "file:3: [redis] instances: contradicts 'cpus'"),
     ("[redis]\ncpus = []", "file:2: [redis] cpus: an empty list is not a list of numbers from 0 to 1023"),
     ("[ycsb]\nclients = 2", "file:2: [ycsb] clients: has clients, but there is no [redis] for them"),
+    ("[redis]\n[ycsb]\nrecords = 100", "file:2: [ycsb]: lacks 'clients', how many beside each Redis: there would be no load"),
     ("[redis]\n[ycsb]\nworkload = 'z'", "file:3: [ycsb] workload: 'z' is not one of a, b, c, f"),
     ("[redis]\n[ycsb]\nworkload = 'C'", "file:3: [ycsb] workload: 'C' is not one of a, b, c, f; did you mean 'c'?"),
     ("[redis]\n[ycsb]\nvalue-size = 1001", "file:3: [ycsb] value-size: 1001 is not a number from 240 to 67108864"),
