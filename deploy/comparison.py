@@ -205,7 +205,7 @@ def _pong(what: Plan, job: Comparison, accel: qemu.Accel) -> float:
     with boot(what, Options(accel, job.patience, job.medium, binary=job.binary)) as machine:
         first = what.forwards[0][0]
         machine.wait_event("serving", app=first)
-        return first_pong(machine.address(first), max(PONG_PATIENCE, job.patience.silence)) - machine.started
+        return first_pong(machine.address(first), machine.pid, max(PONG_PATIENCE, job.patience.silence)) - machine.started
 
 
 def linux(job: Comparison, workload: str, accel: qemu.Accel, outside: qemu.Accel) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.patience import Patience
 
-_PATIENCE = 10.0  # seconds
+_PATIENCE = Patience(10.0)  # on the wall: answers take milliseconds, and of a QEMU that does not answer nothing moves
 
 Human = Callable[[str], str]  # a command of the human monitor: what it answers
 
@@ -43,8 +44,8 @@ def _write(human: Human, device: str, family: int, place: str | tuple[str, int],
     said = human(f"gdbserver {device}").strip()
     try:
         with socket.socket(family) as connection:
-            connection.settimeout(_PATIENCE)
-            deadline = time.monotonic() + _PATIENCE
+            connection.settimeout(_PATIENCE.on_wall())
+            deadline = time.monotonic() + _PATIENCE.on_wall()
             while connection.connect_ex(place):
                 if time.monotonic() > deadline:
                     raise TimeoutError(said or "its socket does not come")

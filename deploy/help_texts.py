@@ -71,7 +71,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "topology --from machine.xml --layout per-l3 --format json",
     ),
     "top": ("top", "top --once --json -", "top redis --connect qemu:///system --interval 2"),
-    "kill": ("kill --cluster 1", "kill --cluster 1 --how hang-core --core 2"),
+    "kill": ("kill --cluster 1", "kill --cluster 1 --how hang-core --core 1"),
     "status": ("status", "status --connect qemu:///system"),
     "logs": ("logs redis", "logs redis --events"),
     "console": ("console redis",),

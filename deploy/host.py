@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.paths import ROOT
+from deploy.process import run_within
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Transactions:
 def try_transactions() -> Transactions:
     """Runs in a child, because an XBEGIN that is not there kills whoever executes it."""
     count = 10000
-    done = subprocess.run([sys.executable, "-m", "deploy.rtm", str(count)], capture_output=True, text=True, timeout=30)
+    done = run_within([sys.executable, "-m", "deploy.rtm", str(count)], 30.0)
     if done.returncode:
         return Transactions(count, 0, f"the probe died with status {done.returncode}")
     return Transactions(count, int(done.stdout))

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from qemu.qmp import QMPClient
 
+from deploy.patience import Patience
+
 POWER_BUTTON = "system_powerdown"
 POST_MORTEM = ("info cpus", "info registers -a", "info pic")
-_PATIENCE = 10.0  # seconds
+_PATIENCE = Patience(10.0)  # on the wall: answers take milliseconds, and of a QEMU that does not answer nothing moves
 _CONT_TAKES = 0.004  # seconds until QEMU has started the machine
 
 
@@ -60,7 +62,7 @@ def human(path: Path, *commands: str, core: int = 0) -> list[str]:
     Raises OSError or TimeoutError when QEMU does not answer.
     """
     try:
-        return asyncio.run(asyncio.wait_for(_talk(path, commands, core), _PATIENCE))
+        return asyncio.run(asyncio.wait_for(_talk(path, commands, core), _PATIENCE.on_wall()))
     except (OSError, TimeoutError):
         raise
     except Exception as error:  # the library's many ways to say that the connection broke

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from deploy import interrupts
+from deploy.patience import Clock, children_of, slowness
 
 _PR_SET_PDEATHSIG = 1
+_LOOK = 0.25  # seconds between looks at a child's given time
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -48,6 +50,27 @@ def start(command: Sequence[str], log: Path, preload: Sequence[Path] = ()) -> su
             start_new_session=True,
             preexec_fn=lambda: end_with(parent, signal.SIGKILL),
         )
+
+
+def run_within(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """As subprocess.run(), with its output. TimeoutExpired after so many seconds of given time (patience.py), not of the
+    clock's: a busy host is no reason to end it."""
+    with subprocess.Popen(
+        list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        clock = Clock(lambda: children_of(process.pid))
+        while True:
+            try:
+                out, err = process.communicate(timeout=_LOOK)
+                return subprocess.CompletedProcess(list(command), process.returncode, out, err)
+            except subprocess.TimeoutExpired:
+                given = clock.look()
+                if given > seconds and given > seconds * slowness():
+                    process.kill()
+                    raise
+            except BaseException:
+                process.kill()
+                raise
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = 1.0) -> int:

@@ -7,12 +7,13 @@ from typing import Any
 
 from deploy.errors import Failure
 from deploy.paths import BUILD
+from deploy.process import run_within
 from deploy.setup import needs
 from deploy.setup.build import require
 
 FOLDER = BUILD / "cluster-kernel" / "bench"
 CORES = "bench-cores"
-TIMEOUT = 120  # seconds; the longest takes a few
+TIMEOUT = 120  # seconds of given time; the longest takes a few
 
 
 def of_kernel(kernel: str) -> str:
@@ -24,7 +25,7 @@ def run(name: str, *bench: str, **options: int | str) -> dict[str, Any]:
     require(needs.native(name))
     command = [str(FOLDER / name), *bench, *(f"{key}={value}" for key, value in options.items())]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+        done = run_within(command, TIMEOUT)
     except FileNotFoundError:
         raise Failure(f"{command[0]} is missing; ./skerry build makes it") from None
     except subprocess.TimeoutExpired:

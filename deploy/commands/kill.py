@@ -21,8 +21,9 @@ from deploy.events import Event
 from deploy.kill import DONE, ORDERS, Write, check, loss, order
 from deploy.lockstat import live
 from deploy.output import Json, Output, Quiet, version
+from deploy.patience import Clock, children_of, slowness
 
-PATIENCE = 20.0  # seconds for the others to notice: several times the longest silence that they wait for
+PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
 _POLL = 0.05
 
 How = Enum("How", {name.replace("-", "_"): name for name in ORDERS}, type=str)  # type: ignore[misc]
@@ -32,6 +33,7 @@ How = Enum("How", {name.replace("-", "_"): name for name in ORDERS}, type=str)  
 class Target:
     events: Callable[[], list[Event]]
     write: Callable[[int], Write]  # of a cluster's machine
+    clock: Clock  # of its emulator, where that is ours
 
 
 def kill(
@@ -83,8 +85,8 @@ def _reports(events: list[Event], cluster: int) -> bool:
 def _wait(target: Target, cluster: int) -> Event | None:
     if _reports(target.events(), cluster):
         return None
-    deadline = time.monotonic() + PATIENCE
-    while not (lost := loss(target.events(), cluster)) and time.monotonic() < deadline:
+    most = target.clock.look() + PATIENCE * slowness()
+    while not (lost := loss(target.events(), cluster)) and target.clock.look() < most:
         time.sleep(_POLL)
     return lost
 
@@ -98,7 +100,8 @@ def _local(what: str | None) -> Iterator[Target]:
     def write(_cluster: int) -> Write:
         return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
 
-    yield Target(lambda: list(live.read_events(folder).events), write)
+    owner = int(folder.name.split("-")[2])
+    yield Target(lambda: list(live.read_events(folder).events), write, Clock(lambda: children_of(owner)))
 
 
 @contextmanager
@@ -110,7 +113,7 @@ def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
         one = deployed.pick(host, name)
         if not one.is_active():
             raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
-        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster))
+        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), Clock(lambda: []))  # all time counts: it is another's
 
 
 def _human(folder: Path, line: str) -> str:

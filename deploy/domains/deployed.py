@@ -15,10 +15,12 @@ from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
+from deploy.patience import Patience
 from topology.errors import InputError
 from topology.spans import parse_spans
 
-PATIENCE, POLL = 5.0, 0.1  # seconds for an orderly end, and between looks
+PATIENCE = Patience(5.0)  # on the wall, for an orderly end: the emulator is not ours, and may be on another host
+POLL = 0.1  # seconds between looks
 TROUBLE = ("fault", "failed", "stays-down", "cluster-lost", *CLUSTER_DOWN, BAD_LINE)
 GONE = "gone"  # a domain that somebody has removed
 # The deployment is in the first of these that a domain of it is in.
@@ -124,7 +126,7 @@ class Deployed:
     def shut_down(self) -> None:
         """Has the managers end the run, where they answer, and say what there is to say; stop() ends what is left."""
         self.members[0].press_power_button()
-        patience = time.monotonic() + PATIENCE
+        patience = time.monotonic() + PATIENCE.on_wall()
         while time.monotonic() < patience and any(member.is_active() for member in self.members):
             time.sleep(POLL)
 

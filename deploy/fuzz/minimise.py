@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from deploy.fuzz.run import HANG, Find, reason_of
 from deploy.fuzz.target import Target
+from deploy.patience import Clock, children_of, slowness
+from deploy.process import run_within
 
-PATIENCE = 60.0         # seconds for the whole of it
+PATIENCE = 60.0  # seconds of given time (patience.py) for the whole of it
 
 
 def kind_of(reason: str) -> str:
@@ -46,18 +48,19 @@ def shrink(records: list[bytes], fails: Callable[[list[bytes]], bool]) -> list[b
 def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
     """The smaller input, named by its content, and how many records there were and are."""
     header, records = split(find.input.read_bytes(), *target.record)
-    wanted, end = kind_of(find.reason), time.monotonic() + PATIENCE
+    wanted, most = kind_of(find.reason), PATIENCE * slowness()
+    clock = Clock(lambda: children_of(os.getpid()))
 
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch, "input")
 
         def fails(candidate: list[bytes]) -> bool:
-            if time.monotonic() > end:
+            if clock.look() > most:
                 return False
             file.write_bytes(header + b"".join(candidate))
             command = [str(target.fuzzer), f"-timeout={HANG}", f"-artifact_prefix={scratch}/", str(file)]
             try:
-                done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=2 * HANG)
+                done = run_within(command, 2 * HANG)
             except subprocess.TimeoutExpired:
                 return False
             return done.returncode != 0 and kind_of(reason_of(done.stderr)) == wanted

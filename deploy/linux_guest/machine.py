@@ -82,6 +82,11 @@ class LinuxRun:
         """Where the host reaches an instance."""
         return "127.0.0.1", next(f.host_port for f in self.command.forwards if f.application == name)
 
+    @property
+    def pid(self) -> int:
+        assert self._process
+        return self._process.pid
+
     def poll(self) -> None:
         assert self._process
         self.status = self._process.poll()  # before reading: what is read then is all of it

@@ -26,7 +26,7 @@ def measure(
         if pong:
             first = next(iter(run.plan.ports))
             run.wait_for(lambda: bool(run.events.of("serving", app=first)), f"'serving' of {first}")
-            metrics["boot_to_pong_s"] = first_pong(run.address(first)) - run.started
+            metrics["boot_to_pong_s"] = first_pong(run.address(first), run.pid) - run.started
         if deployment.load.clients:
             run.wait_done()
             return _loaded(run, metrics)

@@ -6,11 +6,13 @@ from __future__ import annotations
 import socket
 from types import TracebackType
 
+from tests.boot.machine import ANSWER
+
 
 class Memcached:
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
-        self._socket = socket.create_connection(address, timeout=60)
+        self._socket = socket.create_connection(address, timeout=ANSWER)
         self._file = self._socket.makefile("rb")
 
     def close(self) -> None:

@@ -154,7 +154,7 @@ def test_memcached_connections(run: Run, memcached: Memcached) -> None:
 def connect(run: Run) -> http.client.HTTPConnection:
     run.wait_serving()
     name = next(name for name, _ in run.plan.forwards if name.startswith("nginx@"))
-    return http.client.HTTPConnection(*run.address(name), timeout=60)
+    return http.client.HTTPConnection(*run.address(name), timeout=machines.ANSWER)
 
 
 def fetch(connection: http.client.HTTPConnection, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:

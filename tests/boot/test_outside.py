@@ -112,7 +112,7 @@ def test_connections(run: Run) -> None:
         for rounds in range(2):  # the first round fills the allocators' caches
             for _ in range(500):
                 with socket.create_connection(run.address(name), ANSWER) as connection:
-                    connection.settimeout(20)
+                    connection.settimeout(ANSWER)
                     connection.sendall(b"PING\r\n")
                     assert connection.recv(16) == b"+PONG\r\n"
             with client(run, name) as server:

@@ -63,7 +63,7 @@ def test_connections(run: Run) -> None:
         for _ in range(10):
             held = [socket.create_connection(run.address(name), ANSWER) for _ in range(20)]
             for connection in held:
-                connection.settimeout(20)
+                connection.settimeout(ANSWER)
                 connection.sendall(b"PING\r\n")
             for connection in held:
                 assert connection.recv(16) == b"+PONG\r\n"
@@ -91,7 +91,7 @@ def test_slow_reader(run: Run) -> None:
         with client(run, name) as server:
             server.set("large", value)
             with socket.create_connection(run.address(name), ANSWER) as lazy:
-                lazy.settimeout(60)
+                lazy.settimeout(ANSWER)
                 lazy.sendall(b"GET large\r\n")
                 for number in range(50):
                     assert server.incr("count") == number + 1

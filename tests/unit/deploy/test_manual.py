@@ -57,7 +57,7 @@ def test_judged(tmp_path: Path) -> None:
     assert cli.main(["man", "-o", str(page)]) == 0 and page.read_text() == PAGE
     for judge in JUDGES:
         if shutil.which(judge[0]):
-            done = subprocess.run([*judge, str(page)], capture_output=True, text=True, timeout=50)
+            done = subprocess.run([*judge, str(page)], capture_output=True, text=True)
             said = done.stderr + (done.stdout if judge[0] == "mandoc" else "")
             assert (done.returncode, said) == (0, ""), judge
 
@@ -73,7 +73,7 @@ def test_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for judge in JUDGES[:1]:
         if shutil.which(judge[0]):
             paths = sorted(map(str, tmp_path.iterdir()))
-            done = subprocess.run([*judge, *paths], capture_output=True, text=True, timeout=50)
+            done = subprocess.run([*judge, *paths], capture_output=True, text=True)
             assert (done.returncode, done.stderr) == (0, "")
     assert cli.main(["man", "fly"]) == 2 and "fly: is no command" in capsys.readouterr().err
 

@@ -16,6 +16,7 @@ import pytest
 
 from deploy import patience
 from deploy.patience import Clock, Patience, Watch
+from deploy.process import run_within
 
 BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
 SPINNERS = 8
@@ -127,3 +128,22 @@ def test_slow_processor(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.05)
         assert watch.overdue("no result", Patience(0.2), began) is None
         assert watch.overdue("no result", Patience(0.2, limit=0.1), began)  # the user's own limit stands
+
+
+def test_run_within() -> None:
+    """a command that stands still is ended after its given time, one that is stopped meanwhile is not"""
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_within(["sleep", "60"], 0.3)
+    threading.Thread(target=_wake_child, daemon=True).start()
+    done = run_within([sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP); print(8)"], 0.6)
+    assert (done.returncode, done.stdout) == (0, "8\n")
+
+
+def _wake_child() -> None:
+    """Two seconds after one of this process's has stopped."""
+    stopped: list[int] = []
+    while not stopped:
+        time.sleep(0.01)
+        stopped = [pid for pid in patience.children_of(os.getpid())[1:] if (stat := patience._stat(pid)) and stat[0] == "T"]
+    time.sleep(2)
+    os.kill(stopped[0], signal.SIGCONT)

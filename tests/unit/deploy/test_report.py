@@ -361,7 +361,7 @@ def test_browser(everything: tuple[list[dict[str, Any]], str], tmp_path: Path) -
     (tmp_path / "measure.html").write_text(MEASURE.format(frames=frames))
     command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--allow-file-access-from-files",
                f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path / 'measure.html'}"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True)
     match = re.search(r"<output>([\d ;]*)</output>", done.stdout)
     assert match, done.stderr[-2000:]
     assert match[1] == "1280 1280 0 0;768 768 0 0;400 400 0 0"

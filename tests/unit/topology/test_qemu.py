@@ -22,7 +22,7 @@ def ask(words: list[str], *commands: dict[str, Any]) -> list[Any]:
     lines = [{"execute": "qmp_capabilities"}, *commands, {"execute": "quit"}]
     done = subprocess.run(
         [BINARY, "-nodefaults", "-no-user-config", "-display", "none", "-machine", "q35", "-S", "-qmp", "stdio", *words],
-        input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True, timeout=120,
+        input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
