@@ -43,12 +43,13 @@ def predictions(form: ClosedForm, delays: Sequence[float], cores: Sequence[int],
 def fits(found: Sequence[Fit]) -> Table:
     names = list(dict.fromkeys(name for fit in found for name in parameters(fit)))
     columns = [f"{name}, cycles" for name in names]
-    table = _table("Least squares on throughput", "lock", "told delay", "points", *columns, "R²", "worst point")
+    all_emulated = all(fit.curve.emulated for fit in found)
+    table = _table(f"Least squares on throughput{', emulated' if all_emulated else ''}", "lock", "told delay", "points", *columns, "R²", "worst point")
     for fit in found:
         told = "-" if fit.curve.nominal_delay is None else f"{fit.curve.nominal_delay:g}"
         values = [_parameter(parameters(fit).get(name)) for name in names]
         r_squared = "-" if math.isnan(fit.r_squared) else f"{fit.r_squared:.4f}"
-        emulated = "  (emulated)" if fit.curve.emulated else ""
+        emulated = "\nemulated" if fit.curve.emulated and not all_emulated else ""
         points = f"{len(fit.curve.points)} of {fit.curve.sizes} sizes"
         table.add_row(fit.curve.lock + emulated, told, points, *values, r_squared, f"{fit.worst:.1%}")
     return table
@@ -64,9 +65,11 @@ def _parameter(parameter: Parameter | None) -> str:
 def simulations(lock: str, entries: Sequence[Mapping[str, Any]]) -> Table:
     """Simulated beside closed form."""
     counted = "fallback_ratio" in entries[0]["metrics"]
-    extra = ("conflicts/entry", "lock aborts/entry", "fallbacks") if counted else ()
-    title = f"{lock}: simulated kernel entries in {UNIT:,} cycles, with 95 % confidence"
-    table = _table(title, "delay", "cores", "simulated", "service, cycles", "closed form", "simulated / closed", *extra)
+    extra = ("conflicts", "aborts", "fallbacks") if counted else ()
+    title = f"{lock}: simulated kernel entries in {UNIT:,} cycles, with 95 % confidence; service in cycles"
+    title += "; conflicts, lock aborts and fallbacks of an entry" if counted else ""
+    table = _table(title, "delay", "cores", "simulated", "service", "closed", "ratio", *extra)
+    table.padding = (0, 0) if counted else (0, 1)  # all nine columns fit 80
     last = None
     for item in entries:
         m = item["metrics"]
