@@ -1,171 +1,126 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs every command that a page shows to be typed: `build/venv/bin/python -m tests.long.pages [--only WORD] [--list] [--fresh]`.
+"""Runs the commands of pages that take long: `build/venv/bin/python -m tests.long.pages [--only WORD] [--list] [--fresh] [--not-run WHY]`.
 
-As a reader would, page by page, in a folder in which the tree's own files are found; where a page names a file of the
-reader's, there is one. What ran well is kept in build/pages.json and not run again, so that a campaign can be
-interrupted. SKIPPED has what is not run, each with its reason; tests/structure/test_documents.py checks all commands' words.
+Each as a reader would type it (tests/pages/reader.py); those of a lock and a layout of the reader's own in a copy of the
+tree in which their pages were followed, those for libvirt under a libvirtd of the campaign's own. pages.json beside this
+file keeps what became of each, and is a part of the repository: a command that ran well is not run again until its words
+change, so a campaign can be interrupted and go on on another machine. tests/structure/test_pages.py turns red where a
+command has no verdict; `--not-run WHY` gives those that have none this one, which the list shows.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import signal
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, suppress
+from datetime import date
 
-from deploy.paths import BUILD, ROOT
-from tests.structure.test_documents import ALL, Line, is_usage
-
-STATE = BUILD / "pages.json"
-PATIENCE = 1800  # seconds; for a host that does much else besides
-
-# A pattern over page and command, and what runs it in this one's place or why nothing does.
-SKIPPED = {
-    r"^docs/generated/cli\.md": "the same examples as on the pages",
-    r"\btas\b|interleaved|^docs/adding-a-(driver|lock)\.md": "tests/boot/test_adding.py follows these pages in a copy of the tree",
-    r" test( |$)": "it would run itself",
-    r"qemu\+ssh|--bridge|qemu:///": "needs another host, a bridge or a system libvirtd",
-    r" (deploy|status|logs|stop|undeploy)( |$)": "tests/boot/test_libvirt*.py have a libvirtd of their own",
-    r" kill ": "tests/boot/test_detection.py kills clusters of machines that it has booted",
-    r" collect ": "tests/boot/test_collect.py has logs of machines",
-    r" paper$": "hours: the benchmarks run each figure's command",
-}
-SHORTER = {("fuzz",): ("--time", "20"), ("top", "--count"): ("--count", "3", "--interval", "1")}  # the same command, less of it
-WATCHES = ("top", "lockstat")  # they need a machine that runs
-MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1", "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
-RUNS = "watched.toml"  # which is this one
-WATCHED = 'shutdown = "never"\n[clusters]\nstatistics = true\n[redis]\n'
-LOADED = "[clusters]\nstatistics = true\n[redis]\n[ycsb]\nrecords = 100\noperations = 100\n"
-SERVES = re.compile(r"Ctrl-C ends it|Stopped\. ")  # the last thing that one with --keep or --gdb says
+from deploy import process
+from deploy.errors import Failure
+from tests.long import followed
+from tests.pages import verdicts
+from tests.pages.reader import Reader, Wrong
+from tests.pages.ways import FOLLOWED, LIBVIRT, Command, commands, not_run, of_campaign, of_suite, selecting, works
 
 
-def skipped(line: Line) -> str | None:
-    shown = f"{line.page} {' '.join(line.words)}"
-    return next((why for pattern, why in SKIPPED.items() if re.search(pattern, shown)), None)
+class Campaign:
+    """Readers are made when the first command needs them."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._readers: dict[str, Reader] = {}
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self._stack.close()
+
+    def run(self, command: Command) -> None:
+        if command.fits(FOLLOWED):
+            self._reader("followed").run(command)
+        elif command.fits(LIBVIRT):
+            self._under_libvirt(command)
+        else:
+            self._reader("own").run(command)
+
+    def _reader(self, kind: str) -> Reader:
+        if kind not in self._readers:
+            made = Reader(*self._stack.enter_context(followed.tree())) if kind == "followed" else Reader()
+            self._readers[kind] = made
+            self._stack.callback(made.close)
+        return self._readers[kind]
+
+    def _under_libvirt(self, command: Command) -> None:
+        new = "libvirt" not in self._readers
+        reader = self._reader("libvirt")
+        if new:
+            from tests.boot.libvirtd import private_libvirtd
+
+            self._daemon = self._stack.enter_context(private_libvirtd())
+            reader.environment |= self._daemon.environment() | {"LIBVIRT_DEFAULT_URI": self._daemon.uri}
+        uri, storage = self._daemon.uri, ["--storage", str(self._daemon.images)]
+        words = tuple(uri if word in ("qemu:///system", "URI") else word for word in command.words)
+        if words[0] != "deploy":
+            name = "ycsb" if "ycsb" in words else "redis"
+            what = ["watched.toml", "--name", name, "--replace"] if words[0] == "lockstat" else [f"deploy/deployments/{name}.toml"]
+            reader.skerry(["deploy", *what, *storage])
+        elif "--per-cluster" in words:
+            with suppress(Wrong):  # there may be none
+                reader.skerry(["undeploy", "redis"])
+        try:
+            reader.run(Command(words, command.pages), storage if words[0] == "deploy" else ())
+        except Wrong as wrong:
+            if words != ("deploy", "deploy/deployments/redis.toml", "--lock", "ticket") or "--replace" not in str(wrong):
+                raise  # the page says that this one names what differs, and ends with status 1
 
 
-def typed() -> list[Line]:
-    found: dict[tuple[str, tuple[str, ...]], Line] = {}
-    for line in ALL:
-        if line.typed and not is_usage(line):
-            found.setdefault((line.page, line.words), line)
-    return list(found.values())
-
-
-def folder_of_a_reader(folder: Path) -> None:
-    """The tree's files, and those that pages suppose a reader to have."""
-    for entry in ROOT.iterdir():
-        (folder / entry.name).symlink_to(entry)
-    for name, shape in MACHINES.items():
-        subprocess.run(["lstopo", "-i", shape, "--of", "xml", str(folder / name)], check=True, capture_output=True)
-    (folder / "mine.toml").write_text((ROOT / "deploy/machines/epyc-7402.toml").read_text())
-    (folder / RUNS).write_text(WATCHED)
-    (folder / "loaded.toml").write_text(LOADED)
-
-
-def prepare(line: Line, folder: Path) -> None:
-    """What a reader has from elsewhere: results of a run, of a bench; a map that was edited."""
-    made = {
-        "results.json": ("run", "loaded.toml", "--json", "results.json"),
-        "RESULTS.json": ("bench", "scale", "--lock", "clh", "--json", "RESULTS.json"),
-    }
-    for name, command in made.items():
-        if name in line.words and "--json" not in line.words and not (folder / name).exists():
-            skerry(folder, command)
-    if "my-map.dts" in line.words and not (folder / "my-map.dts").exists():
-        told = skerry(folder, ("topology", "--from", "epyc.xml", "--layout", "per-socket", "-f", "dts"))
-        (folder / "my-map.dts").write_text(told)
-
-
-def with_own(words: tuple[str, ...]) -> tuple[str, ...]:
-    own = {"DEPLOYMENT": "deploy/deployments/redis.toml"}
-    given = [own.get(word, word) for word in words]
-    for (name, *option), less in SHORTER.items():
-        if given[0] == name and set(option) <= set(given):
-            at = given.index(less[0]) if less[0] in given else len(given)
-            given[at : at + len(less)] = less
-    return tuple(given)
-
-
-def skerry(folder: Path, words: tuple[str, ...]) -> str:
-    """Its standard output; AssertionError with what it said if it fails."""
-    done = subprocess.run(["./skerry", *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
-    assert done.returncode == 0, f"status {done.returncode}: {(done.stdout + done.stderr)[-1500:]}"
-    return done.stdout
-
-
-@contextmanager
-def serving(folder: Path, words: tuple[str, ...]) -> Iterator[int]:
-    """Runs one that serves, until it says so; its process id. Ends it with Ctrl-C."""
-    log = folder / "serving.log"
-    with log.open("w") as file:
-        process = subprocess.Popen(["./skerry", *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-    try:
-        end = time.monotonic() + PATIENCE
-        while not SERVES.search(log.read_text(errors="replace")):
-            assert process.poll() is None and time.monotonic() < end, log.read_text(errors="replace")[-1500:]
-            time.sleep(0.2)
-        yield process.pid
-    finally:
-        process.send_signal(signal.SIGINT)
-        status = process.wait()
-    assert status in (0, 130), f"status {status}: {log.read_text(errors='replace')[-1500:]}"
-
-
-def run(line: Line, folder: Path) -> None:
-    prepare(line, folder)
-    words = with_own(line.words)
-    if "--keep" in words or "--gdb" in words:
-        with serving(folder, words):
-            pass
-    elif words[0] in WATCHES and not any(word.endswith(".json") for word in words[1:2]):
-        with serving(folder, ("run", RUNS, "--keep")) as pid:
-            words = tuple(str(pid) if word.isdecimal() and len(word) == 5 else word for word in words)
-            if words[0] == "top" and not {"--once", "--count"} & set(words):
-                words += ("--count", "2")  # else it stays until a key is pressed
-            skerry(folder, words)
-    else:
-        skerry(folder, words)
+def show_list() -> None:
+    known = verdicts.read()
+    for title, found in (("the suite runs", of_suite()), ("the suite is", selecting())):
+        for command in found:
+            print(f"{title:14}  {command.text}")
+    for command in of_campaign():
+        verdict = known.get(command.work)
+        print(f"{verdict.told if verdict else 'no verdict':14}  {command.text}")
+    for command in filter(not_run, commands()):
+        print(f"{'not run':14}  {command.text}  ({not_run(command)})")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", metavar="WORD", default="", help="commands with WORD in them or in their page's name")
-    parser.add_argument("--list", action="store_true", help="say what would run, and what is skipped why")
+    parser.add_argument("--only", metavar="WORD", default="", help="commands with WORD in them or in a page's name")
+    parser.add_argument("--list", action="store_true", help="say what runs each command")
     parser.add_argument("--fresh", action="store_true", help="also what ran well before")
+    parser.add_argument("--not-run", metavar="WHY", help="run nothing; note for each without a verdict why it was not run")
     options = parser.parse_args()
-    known: dict[str, float] = json.loads(STATE.read_text()) if STATE.exists() and not options.fresh else {}
+    if options.not_run:
+        for command in works():
+            if options.only in f"{command.text} {' '.join(command.pages)}" and command.work not in verdicts.read():
+                verdicts.write(command, verdicts.Verdict(verdicts.NOT_RUN, "", 0, options.not_run))
+        return 0
+    if options.list:
+        show_list()
+        return 0
+    process.heed_signals()
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="skerry-pages-") as scratch:
-        folders: dict[str, Path] = {}
-        for line in typed():
-            shown = f"{line.page}: ./skerry {' '.join(line.words)}"
-            if options.only not in shown or shown in known:
+    with Campaign() as campaign:
+        for command in works():
+            done = verdicts.read().get(command.work)
+            if options.only not in f"{command.text} {' '.join(command.pages)}" or done and done.passed and not options.fresh:
                 continue
-            if (why := skipped(line)) or options.list:
-                print(f"skip  {shown}  ({why})" if why else f"run   {shown}")
-                continue
-            if line.page not in folders:
-                folders[line.page] = Path(scratch, str(len(folders)))
-                folders[line.page].mkdir()
-                folder_of_a_reader(folders[line.page])
             start = time.monotonic()
             try:
-                run(line, folders[line.page])
-                known[shown] = round(time.monotonic() - start, 1)
-                STATE.write_text(json.dumps(known, indent=1))
-                print(f"ok    {shown}  {known[shown]} s", flush=True)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
+                campaign.run(command)
+                verdict, why = verdicts.PASSED, ""
+            except (Wrong, Failure) as wrong:
                 failed += 1
-                print(f"FAIL  {shown}\n{error}", flush=True)
-    print(f"{len(known)} ran well, {failed} failed")
+                verdict, why = verdicts.FAILED, str(wrong)
+            seconds = round(time.monotonic() - start)
+            verdicts.write(command, verdicts.Verdict(verdict, date.today().isoformat(), seconds))
+            print(f"{verdict}  {command.text}  {seconds} s" + (f"\n{why}" if why else ""), flush=True)
+    print(f"{sum(verdict.passed for verdict in verdicts.read().values())} ran well, {failed} failed")
     return 1 if failed else 0
 
 

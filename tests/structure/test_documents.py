@@ -5,85 +5,22 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import pytest
-import typer
 
-from deploy import cli
 from deploy.documents import __main__ as documents
 from deploy.documents import pictures, site
 from deploy.paths import ROOT
+from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 
-PAGES = sorted([*(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
-NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
-TOP = typer.main.get_command(cli.make_app())
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file a command makes
 FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
-
-# Words in whose place readers write their own; files that they have. README has none: it can be pasted.
-OWN = {
-    "DEPLOYMENT": "deploy/deployments/redis.toml", "FILE": "deploy/deployments/redis.toml", "FILE.toml": "deploy/deployments/redis.toml",
-    "NAME": "redis", "RESULTS.json": "results.json", "S": "10", "N": "1", "DIR": "build/corpus", "WORD": "clh", "URI": "qemu:///system",
-}  # fmt: skip
+# Files that readers have; README has none: it can be pasted.
 OWN_FILES = {"machine.xml", "epyc.xml", "my-map.dts", "lstopo.xml", "mine.toml", "results.json", "map.dts", "part.c", "scale.json", "FILE.json",
              "FILE.dts", "a.json", "b.json", "MAP.dts", "per-socket.log", "spanning.log", "per-socket.iso", "spanning.iso", "x.json"}  # fmt: skip
-# Pages of an example that a test of its own builds: its regime, or its layout, is in no list here.
-WITH_OWN = {"docs/adding-a-lock.md", "docs/adding-a-layout.md", "docs/tutorial.md"}
-SECONDS = ("topology", "plan", "model predict", "completion", "man")  # commands that are run here, where they name no file of a reader's
-
-
-@dataclass(frozen=True)
-class Line:
-    page: str
-    text: str
-    words: tuple[str, ...]  # behind ./skerry
-    typed: bool  # in a block that is shown to be typed
-
-
-def fenced(text: str) -> Iterator[str]:
-    """Lines of blocks that are shown to be typed."""
-    for language, block in FENCE.findall(text):
-        if language in ("", "sh", "console"):
-            yield from block.replace("\\\n", " ").splitlines()
-
-
-def inline(text: str) -> Iterator[str]:
-    yield from re.findall(r"`(\./skerry [^`\n]+)`", FENCE.sub("", text))
-
-
-def lines(page: Path) -> Iterator[Line]:
-    text, name = page.read_text(), page.relative_to(ROOT).as_posix()
-    for shown, typed in (*((line, True) for line in fenced(text)), *((line, False) for line in inline(text))):
-        for part in re.split(r"\s*(?:;|&&|\|(?=\s))\s*", re.sub(r"(^|\s)#.*", "", shown.replace("\\|", "|"))):
-            part = part.removeprefix("sudo ").removeprefix("nice ").strip()
-            if part.startswith("./skerry ") and "COMMAND" not in part and "…" not in part:
-                yield Line(name, shown, tuple(shlex.split(part)[1:]), typed)
-
-
-ALL = [line for page in PAGES for line in lines(page)]
-
-
-def leaf(words: tuple[str, ...]) -> tuple[str, click.Command, tuple[str, ...]]:
-    """The command that a line calls, by its whole name, and its arguments."""
-    command: click.Command = TOP
-    name: list[str] = []
-    while isinstance(command, click.Group) and len(name) < len(words) and not words[len(name)].startswith("-"):
-        name.append(words[len(name)])
-        assert name[-1] in command.commands, f"no command {' '.join(name)}"
-        command = command.commands[name[-1]]
-    return " ".join(name), command, words[len(name) :]
-
-
-def is_usage(line: Line) -> bool:
-    """A list of what may be said, not a command: [--regime clh], acpi|cpio."""
-    return any(word.startswith("[") or "|" in word for word in line.words)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,31 +64,6 @@ def test_scripts() -> None:
             if not (path / "__main__.py").is_file() and not path.with_suffix(".py").is_file() and module != "pytest":
                 wrong.append(f"{page.name}: {module}")
     assert not wrong, wrong
-
-
-def quick() -> list[tuple[str, ...]]:
-    found = []
-    for line in ALL:
-        if is_usage(line) or not line.typed or set(line.words) & (OWN_FILES | set(OWN)) or any(":/" in word for word in line.words):
-            continue
-        name, command, _ = leaf(line.words)
-        if name in SECONDS and not isinstance(command, click.Group) and line.page not in WITH_OWN | {"docs/generated/cli.md"}:
-            found.append(line.words)
-    return sorted(set(found))
-
-
-def test_quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """commands of pages that end at once do, with status 0"""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
-    found = quick()
-    assert len(found) >= 6
-    for words in found:
-        try:
-            status = cli.main(list(words))
-        except SystemExit as end:  # a page without a complete line
-            status = int(end.code or 0)
-        assert status == 0, (words, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", NAMES)

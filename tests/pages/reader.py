@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a command of a page as a reader would: in a folder in which the tree's own files are found.
+
+Where a page names a file of the reader's, there is one; where a command looks at a running machine, one runs. Machines are
+found by their folders in TMPDIR, and the reader has one of his own: other machines of this host are not in the way.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import IO
+
+from deploy import cli
+from deploy.patience import Clock, children_of, slowness
+from deploy.paths import ROOT
+from tests.pages.lines import OWN
+from tests.pages.ways import Command
+
+# The same command, less of it: a value of an option in place of the page's.
+LESS = {("fuzz", "--time"): "20", ("fuzz", ""): ("--time", "20"), ("top", "--count"): "3", ("top", "--interval"): "1"}
+MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1", "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
+WATCHED = 'shutdown = "never"\n[clusters]\nstatistics = true\n[redis]\n'
+LOADED = "[clusters]\nstatistics = true\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n"
+DRIVEN = '[network]\ndriver = "e1000e"\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n'
+STAYS = re.compile(r"Ctrl-C ends it|Stopped\. ")  # the last thing that one with --keep or --gdb says
+SECONDS = ("topology", "plan", "model", "completion", "report", "paper", "image")  # they boot nothing
+WIDTH = 80  # columns of the terminal
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+STILL = 600.0  # seconds of given time in which the processes of a command use none of it
+
+
+class Wrong(Exception):
+    """What a command said when it should not have failed."""
+
+
+def less(words: Sequence[str]) -> tuple[str, ...]:
+    given = list(words)
+    for (name, option), value in LESS.items():
+        if given[0] == name and option in given:
+            given[given.index(option) + 1] = str(value)
+    if given[0] == "fuzz" and not {"--time", "--runs"} & set(given):
+        given += LESS["fuzz", ""]
+    return tuple(given)
+
+
+def _own(before: str, word: str) -> str:
+    """What a reader writes in the place of a page's word."""
+    if (before, word) == ("--from", "FILE"):
+        return "machine.xml"
+    if (before, word) == ("fit", "RESULTS.json"):
+        return "scale.json"
+    return {"FILE.dts": "map.dts", "examples/NAME": "examples/lua"}.get(word) or OWN.get(word, word)
+
+
+@contextmanager
+def screen(file: IO[bytes]) -> Iterator[int]:
+    """A terminal, which keeps what it is shown in a file."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
+
+    def keep() -> None:
+        try:
+            while data := os.read(ours, 65536):
+                file.write(data)
+        except OSError:  # as Linux says that nobody has it open any more
+            file.flush()
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    try:
+        yield theirs
+    finally:
+        os.close(theirs)
+        keeper.join()
+        os.close(ours)
+
+
+def cut_off(said: str) -> list[str]:
+    """Rows of tables that are wider than the terminal, or have lost a part of a cell."""
+    lines = [ESCAPE.sub("", line).rstrip() for line in said.splitlines()]
+    return [line for line in lines if line[:1] and line[0] in "│┃" and (len(line) > WIDTH or "…" in line)]
+
+
+def _repeat(results: str, name: str) -> str:
+    """Of one run, the results of another: a report refuses the same twice."""
+    document = json.loads(results)
+    document["results"][0]["metrics"]["ops_per_s"] *= 1 + zlib.crc32(name.encode()) % 100 / 10_000
+    return json.dumps(document)
+
+
+class Reader:
+    def __init__(self, tree: Path = ROOT, launcher: Sequence[str] = ("./skerry",), terminal: bool = False) -> None:
+        """`launcher`: of a copy of the tree, in which no environment of Python's has been set up. `terminal`: of 80 columns,
+        in which every table must fit; else there is none."""
+        self.folder = Path(tempfile.mkdtemp(prefix="skerry-r-"))  # short: it has sockets below it
+        self.temporary = self.folder / "t"
+        self.work = self.folder / "work"
+        self.environment = os.environ | {"TMPDIR": str(self.temporary), "MANPAGER": "cat"}
+        self._tree, self._launcher, self._terminal = tree, launcher, terminal
+        self._stack = ExitStack()
+        self._watched: int | None = None
+        self.temporary.mkdir()
+        self.work.mkdir()
+        self._furnish()
+
+    def close(self) -> None:
+        self._stack.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _furnish(self) -> None:
+        """The tree's files, and those that pages suppose a reader to have."""
+        for entry in self._tree.iterdir():
+            if entry.name not in (".git", "build"):
+                (self.work / entry.name).symlink_to(entry)
+        for name, shape in MACHINES.items():
+            subprocess.run(["lstopo", "-i", shape, "--of", "xml", self.work / name], check=True, capture_output=True)
+        (self.work / "lstopo.xml").symlink_to("machine.xml")
+        (self.work / "part.c").write_text("int part(void) { return 1; }\n")
+        (self.work / "watched.toml").write_text(WATCHED)
+        (self.work / "loaded.toml").write_text(LOADED)
+
+    def run(self, command: Command, also: Sequence[str] = ()) -> str:
+        """Its output; raises Wrong. `also`: options of ours behind the page's."""
+        words = less([_own(*pair) for pair in zip(("", *command.words), command.words)])
+        self._supply(words)
+        if words[0] in ("top", "lockstat", "kill") and not {"--connect", "results.json"} & set(words):
+            return self._look(words)
+        if "--keep" in words or "--gdb" in words:
+            with self.staying([*words, *also]) as (_, said):
+                return said()
+        return self.skerry([*words, *also])
+
+    def _supply(self, words: tuple[str, ...]) -> None:
+        """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's file."""
+        read = [word for before, word in zip(("", *words), words) if before not in ("--json", "-o", "--plot") and word.endswith((".json", ".dts"))]
+        for name in read:
+            path = self.work / name
+            if path.exists():
+                continue
+            if name.endswith(".dts"):
+                path.write_text(self.skerry(["topology", "--from", "epyc.xml", "--layout", "per-socket", "-f", "dts"]))
+            elif words[0] == "model":
+                shutil.copy(self._made("scale-of-one.json", ["bench", "scale", "--lock", "clh", "--cores", "1..3", "--delays", "2000"]), path)
+            else:
+                path.write_text(_repeat(self._made("load.json", ["run", "loaded.toml"]).read_text(), name))
+        if "mine.toml" in words:
+            machine = self._tree / "deploy/machines/epyc-7402.toml"
+            (self.work / "mine.toml").write_text(DRIVEN if words[0] in ("run", "deploy", "image") else machine.read_text())
+
+    def _made(self, name: str, words: list[str]) -> Path:
+        if not (self.work / name).exists():
+            self.skerry([*words, "--json", name])
+        return self.work / name
+
+    def _look(self, words: tuple[str, ...]) -> str:
+        """At a machine that runs, and that other commands look at after this one, unless it dies of it."""
+        if self._watched is None:
+            self._watched, _ = self._stack.enter_context(self.staying(["run", "watched.toml", "--keep"]))
+        given = [str(self._watched) if word.isdecimal() and len(word) == 5 else word for word in words]
+        if words[0] == "top" and not {"--once", "--count"} & set(words):
+            given += ["--count", "2"]  # else it stays until a key is pressed
+        try:
+            return self.skerry(given)
+        finally:
+            if words[0] == "kill":
+                self._stack.close()
+                self._watched = None
+
+    def skerry(self, words: Sequence[str]) -> str:
+        """Its standard output."""
+        log = self.folder / "said"
+        with log.open("w+b") as file, screen(file) if self._terminal else nullcontext(file.fileno()) as output:
+            if self._terminal and words[0] in SECONDS and "--json" not in words:
+                status = self._here(words, output)
+            else:
+                process = self._start(words, output)
+                self._await(process, lambda: False)
+                status = process.returncode
+        said = log.read_text(errors="replace")
+        if status:
+            raise Wrong(f"status {status}: {said[-1500:]}")
+        if self._terminal and (lost := cut_off(said)):
+            raise Wrong(f"a table does not fit {WIDTH} columns:\n" + "\n".join(lost))
+        return said
+
+    def _here(self, words: Sequence[str], output: int) -> int:
+        """In this process, which has loaded the command line: that takes longer than most commands."""
+        before = Path.cwd()
+        os.chdir(self.work)
+        try:
+            with os.fdopen(os.dup(output), "w") as shown, redirect_stdout(shown), redirect_stderr(shown):
+                return cli.main(list(words))
+        except SystemExit as end:  # a page without a complete line
+            return int(end.code or 0)
+        finally:
+            os.chdir(before)
+
+    @contextmanager
+    def staying(self, words: Sequence[str]) -> Iterator[tuple[int, Callable[[], str]]]:
+        """One that stays until Ctrl-C, from when it says so: its process id, and what it has said."""
+        log = self.folder / f"staying-{time.monotonic_ns()}"
+        with log.open("wb") as file:
+            process = self._start(words, file.fileno())
+        told = lambda: log.read_text(errors="replace")  # noqa: E731
+        try:
+            self._await(process, lambda: STAYS.search(told()) is not None)
+            if process.returncode is not None:
+                raise Wrong(f"status {process.returncode}: {told()[-1500:]}")
+            yield process.pid, told
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            status = process.wait()
+        if status not in (0, 1, 130):  # 1: what it ran was killed
+            raise Wrong(f"status {status} after Ctrl-C: {told()[-1500:]}")
+
+    def _start(self, words: Sequence[str], output: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*self._launcher, *words], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
+                                stdout=output, stderr=subprocess.STDOUT)  # fmt: skip
+
+    def _await(self, process: subprocess.Popen[bytes], there: Callable[[], bool]) -> None:
+        """Until it ends or `there`. Ends it where its processes stand still: a busy host is no reason to."""
+        clock = Clock(lambda: children_of(process.pid))
+        moved = used = 0.0
+        while process.poll() is None and not there():
+            time.sleep(0.1)
+            given = clock.look()
+            if abs(clock.processor - used) > 0.05:
+                moved, used = given, clock.processor
+            if given - moved > STILL * slowness():
+                process.kill()
+                process.wait()
+                raise Wrong(f"stands still: no use of a processor for {given - moved:.0f} s")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every ./skerry command of a page is executed: by the suite, or by the long campaign, which has a verdict of its words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages import names, verdicts
+from tests.pages.ways import FOLLOWED, NOT_RUN, SUITE, commands, not_run, of_campaign, of_suite, selecting
+
+CAMPAIGN = "build/venv/bin/python -m tests.long.pages --only WORD"
+
+
+def test_partition() -> None:
+    """each command of a page is run by the suite, by the campaign, by its word's tests, or named with the reason why it is not"""
+    ways = [of_suite(), selecting(), of_campaign(), [c for c in commands() if not_run(c)]]
+    every = [command.text for way in ways for command in way]
+    assert sorted(every) == sorted(command.text for command in commands())
+    idle = [pattern for pattern in (*SUITE, *NOT_RUN) if not any(command.fits(pattern) for command in commands())]
+    assert not idle, f"no page has a command for these patterns of tests/pages/ways.py: {idle}"
+
+
+def test_verdicts() -> None:
+    """each command that takes long ran well as it stands on its page, or its verdict says why it was not run"""
+    known = verdicts.read()
+    wanted = {command.work for command in of_campaign()}
+    without = sorted(wanted - set(known))
+    assert not without, f"new or changed commands, without a verdict: {CAMPAIGN} runs them: {without}"
+    assert not set(known) - wanted, f"no page has these any more; take their lines out of {verdicts.FILE}: {sorted(set(known) - wanted)}"
+    failed = [text for text, verdict in known.items() if not verdict.passed and not (verdict.verdict == verdicts.NOT_RUN and verdict.why)]
+    assert not failed, f"these failed when they ran last; {CAMPAIGN} runs them again: {failed}"
+
+
+@pytest.mark.limit(120)
+def test_words() -> None:
+    """each WORD of `./skerry test --only WORD` on a page selects a test"""
+    every = names.every()
+    words = [command.words[command.words.index("--only") + 1] for command in selecting() if "--only" in command.words and not command.fits(FOLLOWED)]
+    assert len(words) > 20
+    idle = [word for word in words if word != "WORD" and not any(word.lower() in name for name in every)]
+    assert not idle, idle
