@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).resolve().parents[1] / "cluster-kernel" / "lock" / "regimes.toml"
-KINDS = ("big", "readers", "transactions", "none")
+KINDS = ("big", "readers", "switched", "transactions", "none")
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
 PROTOCOLS = ("", "clh", "mcs", "ticket")  # deploy/plugins/modelled/locks.h
 PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath")  # of the explorer, cluster-kernel/model

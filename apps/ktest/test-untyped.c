@@ -174,7 +174,7 @@ TEST(nested_revoke, 1, 0, "untyped: revoke reaches through untypeds within untyp
 TEST(bad_object, 1, 0, "untyped: BAD_ARGUMENT for what cannot be made of memory")
 {
 	static const uint64_t type[] = { 0, OBJECT_IRQ_HANDLER, OBJECT_IRQ_CONTROL, OBJECT_IO_PORT, OBJECT_CHANNEL, OBJECT_CLUSTER_CONTROL,
-		                         OBJECT_DOORBELL, OBJECT_DOORBELL + 1, 255, 256 + OBJECT_TCB };
+		                         OBJECT_DOORBELL, OBJECT_CONTROL, OBJECT_CONTROL + 1, 255, 256 + OBJECT_TCB };
 	for (unsigned i = 0; i < sizeof(type) / sizeof(type[0]); i++)
 		check_error(retype(test_memory(), type[i], 12, slot(), 1), BAD_ARGUMENT);
 }

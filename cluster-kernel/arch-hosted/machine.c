@@ -113,7 +113,7 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 		.modules = { part + MODULES_OFFSET, MODULES_SIZE },
 		.segment_count = 1,
 		.segment = { { ROOT_VADDR, part + IMAGE_OFFSET, IMAGE_SIZE, BOOT_READ | BOOT_EXECUTE, 0 } },
-		.root_entry = ROOT_VADDR, .kernel_name = "hosted",
+		.root_entry = ROOT_VADDR, .kernel_name = REGIME_HEADER,
 	};
 	if (config->gsis) {
 		info->device_count = 1;

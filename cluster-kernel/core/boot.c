@@ -208,6 +208,7 @@ static void put_special(struct kernel *kernel, struct slot *cnode, const void *i
 	}
 	if (info->controlled_count)
 		put_cap(cnode, ROOT_SLOT_CLUSTER_CONTROL, (struct cap){ .type = OBJECT_CLUSTER_CONTROL });
+	put_cap(cnode, ROOT_SLOT_CONTROL, (struct cap){ .type = OBJECT_CONTROL });
 	put_cap(cnode, ROOT_SLOT_IPC_BUFFER,
 	        (struct cap){ .type = OBJECT_FRAME_4K, .size_bits = 12, .object = physical(ipc_buffer) });
 	for (unsigned i = 0; i < kernel->cpu_count; i++)

@@ -17,7 +17,9 @@
  * by address (object_lock_pair()). Until the threads are locked nothing has been written,
  * so that to decline is to unlock.
  *
- * Inline, because each port puts it between its own way in and its way out.
+ * Inline, because each port puts it between its own way in and its way out. Each
+ * function's `locks` is a constant: whether this entry locks objects is asked
+ * once, not at each lock.
  */
 #pragma once
 
@@ -91,6 +93,50 @@ INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct 
 	return &next->context;
 }
 
+/* In the kernel: fastpath_call(). */
+INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller, uint64_t cptr, uint64_t info,
+                                          const bool locks)
+{
+	const struct cap *cap;
+	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
+		return 0;
+	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	if (locks)
+		object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	struct thread *receiver = endpoint->receivers.head;
+	if (!receiver)
+		goto decline;
+	struct reply *reply = receiver->reply;
+	if (!reply)
+		goto decline;
+	struct vspace *vspace = thread_vspace(receiver);
+	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
+		goto decline;
+
+	if (locks)
+		reply_lock(cpu, reply);
+	kernel_assert(reply->thread == receiver && thread_endpoint(receiver) == endpoint);
+	kernel_assert(!endpoint->senders.head && !caller->faulting);
+	if (locks)
+		object_lock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
+	count_syscall(cpu, SYS_CALL, cptr);
+	thread_queue_take(&endpoint->receivers, receiver);
+	reply->thread = caller;
+	caller->reply = reply;
+	thread_become(caller, THREAD_REPLY);
+	switch_to(cpu, caller, receiver, info, cap->badge);
+	if (locks) {
+		object_unlock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
+		reply_unlock(cpu, reply);
+		object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	}
+	return leave(cpu, caller, receiver, vspace);
+decline:
+	if (locks)
+		object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
+	return 0;
+}
+
 /*
  * The current thread calls through the endpoint capability `cptr`; cptr and info
  * are where the system call has them. Takes the lock and releases it. Returns the
@@ -102,38 +148,8 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 {
 	kernel_enter(cpu);
 	struct thread *caller = current(cpu);
-	const struct cap *cap;
-	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
-		return 0;
-	struct endpoint *endpoint = (struct endpoint *)cap->object;
-	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
-	struct thread *receiver = endpoint->receivers.head;
-	if (!receiver)
-		goto decline;
-	struct reply *reply = receiver->reply;
-	if (!reply)
-		goto decline;
-	struct vspace *vspace = thread_vspace(receiver);
-	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
-		goto decline;
-
-	reply_lock(cpu, reply);
-	kernel_assert(reply->thread == receiver && thread_endpoint(receiver) == endpoint);
-	kernel_assert(!endpoint->senders.head && !caller->faulting);
-	object_lock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
-	count_syscall(cpu, SYS_CALL, cptr);
-	thread_queue_take(&endpoint->receivers, receiver);
-	reply->thread = caller;
-	caller->reply = reply;
-	thread_become(caller, THREAD_REPLY);
-	switch_to(cpu, caller, receiver, info, cap->badge);
-	object_unlock_pair(cpu, &caller->lock, &receiver->lock, LOCK_CLASS_TCB);
-	reply_unlock(cpu, reply);
-	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
-	return leave(cpu, caller, receiver, vspace);
-decline:
-	object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
-	return 0;
+	return kernel_locks_objects(cpu) ? call_entered(cpu, caller, cptr, info, true)
+	                                 : call_entered(cpu, caller, cptr, info, false);
 }
 
 /*
@@ -153,12 +169,10 @@ INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, 
 	return may_switch(cpu, server, caller, &cpu->own.awaits, *vspace) ? caller : 0;
 }
 
-/* ReplyRecv in the same way: replies through `reply_cptr`, then receives through `cptr`. */
-INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cptr, uint64_t info,
-                                                           uint64_t reply_cptr)
+/* In the kernel: fastpath_reply_receive(). */
+INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct thread *server, uint64_t cptr, uint64_t info,
+                                                   uint64_t reply_cptr, const bool locks)
 {
-	kernel_enter(cpu);
-	struct thread *server = current(cpu);
 	const struct cap *cap, *reply_cap;
 	if (!message_is_short(info) || !flat_lookup(server, cptr, &cap) || !is_endpoint(cap, RIGHT_READ) ||
 	    !flat_lookup(server, reply_cptr, &reply_cap) || reply_cap->type != OBJECT_REPLY)
@@ -168,11 +182,13 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	struct vspace *vspace;
 	if (!reply) /* no capability of the type is without its object: spares the tests for a receive without a reply object */
 		__builtin_unreachable();
-	endpoint_lock_to_receive(cpu, server, endpoint, reply);
+	if (locks)
+		endpoint_lock_to_receive(cpu, server, endpoint, reply);
 	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);
 	if (caller) {
 		kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
-		object_lock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
+		if (locks)
+			object_lock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
 		count_syscall(cpu, SYS_REPLY_RECV, cptr);
 		context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
 		reply->thread = server;
@@ -181,10 +197,22 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 		thread_waits_at(server, endpoint, THREAD_RECEIVING);
 		thread_queue_append(&endpoint->receivers, server);
 		switch_to(cpu, server, caller, info, 0);
-		object_unlock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
+		if (locks)
+			object_unlock_pair(cpu, &server->lock, &caller->lock, LOCK_CLASS_TCB);
 	}
-	endpoint_unlock_to_receive(cpu, server, endpoint, reply);
+	if (locks)
+		endpoint_unlock_to_receive(cpu, server, endpoint, reply);
 	return caller ? leave(cpu, server, caller, vspace) : 0;
+}
+
+/* ReplyRecv in the same way: replies through `reply_cptr`, then receives through `cptr`. */
+INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cptr, uint64_t info,
+                                                           uint64_t reply_cptr)
+{
+	kernel_enter(cpu);
+	struct thread *server = current(cpu);
+	return kernel_locks_objects(cpu) ? reply_receive_entered(cpu, server, cptr, info, reply_cptr, true)
+	                                 : reply_receive_entered(cpu, server, cptr, info, reply_cptr, false);
 }
 
 #undef INLINE

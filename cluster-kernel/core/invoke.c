@@ -3,6 +3,7 @@
 #include "channel.h"
 #include "cluster_control.h"
 #include "cnode.h"
+#include "control.h"
 #include "frame.h"
 #include "io_port.h"
 #include "irq.h"
@@ -28,6 +29,7 @@ static uint64_t invoke_object(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case OBJECT_IO_PORT: return invoke_io_port(cpu, slot, info);
 	case OBJECT_CHANNEL: return invoke_channel(cpu, slot, info);
 	case OBJECT_CLUSTER_CONTROL: return invoke_cluster_control(cpu, slot, info);
+	case OBJECT_CONTROL: return invoke_control(cpu, slot, info);
 	case CAP_NULL: return SKERRY_BAD_CAP;
 	default: return SKERRY_BAD_LABEL;
 	}

@@ -15,6 +15,12 @@
  *     kernel_exclusive(cpu)        whether the entry has the kernel for itself:
  *                                  always, where the regime does not tell
  *                                  readers from writers
+ *     kernel_locks_objects(cpu)    whether the entry takes object locks; where
+ *                                  it does not, it has the kernel for itself
+ *     kernel_granularity(cpu, wanted, &under_way)
+ *                                  begins to take one lock for the kernel, or
+ *                                  one for each object; false where the
+ *                                  regime has no such choice
  *     object_lock(cpu, &x->lock, class)
  *     object_unlock(...)           around one TCB, reply object, endpoint,
  *                                  notification or run queue;

@@ -28,3 +28,5 @@ struct trace *core_trace(struct cpu *cpu);
 
 /* A turn of a waiting loop: serves what the lock's holder asks of this core (remote.h). */
 void kernel_relax(struct cpu *cpu);
+/* At the end of this entry all cores are interrupted, this one included (remote.h). */
+void kernel_interrupt_all(struct cpu *cpu);

@@ -71,3 +71,11 @@ void kernel_relax(struct cpu *cpu)
 	remote_serve(cpu);
 	arch_relax();
 }
+
+/* Declining: this may be the fast path's entry, which leaves no work behind. */
+void kernel_interrupt_all(struct cpu *cpu)
+{
+	cpu_decline_fast(cpu);
+	cpu->own.interrupt_cores |= ~0ull >> (64 - kernel_of(cpu)->cpu_count);
+	cpu->own.pending |= PENDING_INTERRUPT;
+}

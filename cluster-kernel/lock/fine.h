@@ -11,28 +11,16 @@
  *                 unless there is a writer
  *     to write    every core's side, in the order of their numbers
  *
- * Object locks are taken in this order, two of one kind in the order of their
- * addresses:
- *
- *     notification, endpoint, reply object, run queue, TCB
- *
  * An entry begins as a reader. If it must write, it gives up its side before it
  * has done anything, and begins anew as the writer (core/syscall.c).
  */
 #pragma once
 
-#include <skerry/syscall.h>
 #include COUNT_HEADER
 #include "../core/regime.h"
-#include "annotations.h"
 #include "brlock.h"
 #include "no-transactions.h"
-
-/* All zeroes: free. */
-struct IS_LOCK object_lock {
-	struct ticket_lock ticket;
-	uint64_t acquired; /* +stat: TSC */
-};
+#include "object-locks.h"
 
 struct lock_kernel {
 	struct brlock readers;
@@ -44,10 +32,6 @@ struct lock_cpu {
 	uint64_t acquired;           /* +stat: TSC, of the write side */
 };
 
-/*
- * A message takes five of these locks. As calls they cost the fast path half as
- * many instructions again: the call itself, and what it makes the caller save.
- */
 #define INLINE static inline __attribute__((always_inline))
 
 static inline void lock_kernel_init(struct kernel *kernel) { brlock_init(&lock_of(kernel)->readers); }
@@ -65,6 +49,13 @@ static inline void lock_cpu_init(struct cpu *cpu)
 
 /* Whether this entry is the writer. */
 static inline bool kernel_exclusive(struct cpu *cpu) { return lock_own(cpu)->exclusive; }
+INLINE bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; }
+static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
+{
+	(void)cpu;
+	*under_way = false;
+	return wanted == GRANULARITY_FINE;
+}
 
 INLINE void kernel_enter(struct cpu *cpu)
 {
@@ -105,49 +96,6 @@ INLINE void kernel_exit(struct cpu *cpu)
 		fine_exit_exclusive(cpu);
 	else
 		kernel_exit_reader(cpu);
-}
-
-INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
-INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
-INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) TAKES(a, b);
-INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class) RELEASES(a, b);
-
-NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
-{
-	uint32_t ticket;
-	uint64_t wanted = count_now();
-	uint64_t spins = ticket_take(&lock->ticket, &ticket, cpu);
-	count_acquired(cpu, class, &lock->acquired, wanted, spins);
-}
-
-NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
-{
-	count_released(cpu, class, lock->acquired);
-	ticket_release_current(&lock->ticket);
-}
-
-NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
-{
-	struct object_lock *first = a < b ? a : b, *second = a < b ? b : a;
-	object_lock(cpu, first, class);
-	object_lock(cpu, second, class);
-}
-
-NO_LOCK_ANALYSIS INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
-{
-	object_unlock(cpu, a, class);
-	object_unlock(cpu, b, class);
-}
-
-/* An object begins (+1) or ceases (-1) to be. */
-static inline void object_locks_change(struct cpu *cpu, enum skerry_object type, int change)
-{
-	if (type == OBJECT_TCB || type == OBJECT_REPLY)
-		count_instance(cpu, LOCK_CLASS_TCB, change);
-	else if (type == OBJECT_ENDPOINT)
-		count_instance(cpu, LOCK_CLASS_ENDPOINT, change);
-	else if (type == OBJECT_NOTIFICATION)
-		count_instance(cpu, LOCK_CLASS_NOTIFICATION, change);
 }
 
 #undef INLINE

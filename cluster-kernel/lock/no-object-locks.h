@@ -12,6 +12,13 @@ struct object_lock {
 };
 
 static inline bool kernel_exclusive(struct cpu *cpu) { (void)cpu; return true; }
+static inline bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; } /* with locks that are none */
+static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
+{
+	(void)cpu;
+	*under_way = false;
+	return wanted == GRANULARITY_COARSE;
+}
 #define kernel_exit_reader kernel_exit
 static inline void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {

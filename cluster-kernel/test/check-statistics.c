@@ -36,6 +36,13 @@ static void check_entries(const struct core_stat *stat, unsigned core)
 		CHECK(read == stat->entries, "read grabs are not entries", read, stat->entries);
 		CHECK(write <= stat->entries, "an entry writes once", write, stat->entries);
 	}
+	if (regime("dynamic.h")) { /* one of the two, or while the granularity changes both */
+		uint64_t read = stat->lock[LOCK_CLASS_READ].grabs, write = stat->lock[LOCK_CLASS_WRITE].grabs;
+		CHECK(read <= stat->entries, "more read grabs than entries", read, stat->entries);
+		CHECK(grabs + read >= stat->entries, "an entry took no lock", grabs + read, stat->entries);
+		CHECK(grabs <= stat->entries + read, "an entry that was no reader before took the big lock twice", grabs, stat->entries);
+		CHECK(write <= stat->entries, "an entry writes once", write, stat->entries);
+	}
 	if (!regime("rtm.h")) {
 		CHECK(t->begun == 0 && t->fallbacks == 0, "a transaction, without any", core, t->begun);
 		return;

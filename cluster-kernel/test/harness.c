@@ -10,6 +10,8 @@
 struct hosted *machine;
 static const char *name;
 static unsigned steps, checked_every = 1;
+static bool changes; /* the kernel's granularity, between steps */
+static uint64_t change_seed;
 
 void check_every(unsigned number)
 {
@@ -25,8 +27,28 @@ void expect_failed(const char *file, int line, const char *expression, uint64_t 
 	abort();
 }
 
+/* Two orders in three of four steps: a change begins, or is taken back at once, or goes on. */
+static void change_granularity(void)
+{
+	struct cpu *cpu = machine->kernel.cpu[0];
+	bool under_way;
+	change_seed = change_seed * 6364136223846793005ull + 1442695040888963407ull;
+	unsigned drawn = change_seed >> 60;
+	for (unsigned i = 0; drawn >= 4 && i < 2; i++)
+		EXPECT(kernel_granularity(cpu, drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE, &under_way), true);
+	if (!cpu->own.pending)
+		return;
+	EXPECT(cpu->own.pending, PENDING_INTERRUPT | PENDING_FAST); /* arch_finish() for a core that is not in the kernel */
+	cpu->own.pending = cpu->own.interrupt_cores = 0;
+	cpu_allow_fast(cpu);
+	for (unsigned i = 0; i < machine->config.cores; i++)
+		hosted_interrupt(&machine->core[i], HOSTED_VECTOR_POKE);
+}
+
 void settle(void)
 {
+	if (changes)
+		change_granularity();
 	hosted_run(machine);
 	if (++steps % checked_every == 0)
 		kernel_check(machine);
@@ -116,12 +138,16 @@ uint64_t word(const struct thread *thread, unsigned index) { return message_word
 static char where[200];
 static const char *tell(void) { return where; }
 
-/* [--threads] [WORD]: cores as threads of the host, tests of several; only tests with the word in their name. */
+/*
+ * [--threads | --changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all the
+ * time, at random; only tests with the word in their name.
+ */
 int main(int argc, char **argv)
 {
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
-	const char *word = argc > 1 + threads ? argv[1 + threads] : "";
+	changes = argc > 1 && !strcmp(argv[1], "--changes");
+	const char *word = argc > 1 + threads + changes ? argv[1 + threads + changes] : "";
 	watch(tell);
 	for (const struct test *test = tests; test->name; test++) {
 		unsigned cores = test->cores & ~TEST_ONCE;
@@ -138,6 +164,7 @@ int main(int argc, char **argv)
 				machine->kernel.quantum = 1; /* every preemption point is taken */
 			kernel_check(machine);
 			steps = 0;
+			change_seed = config.seed;
 			checked_every = 1;
 			test->run();
 			hosted_destroy(machine);

@@ -354,6 +354,12 @@ static bool fault(struct hosted *machine, unsigned core)
 	return true;
 }
 
+static void order_granularity(struct hosted *machine, unsigned core)
+{
+	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = ROOT_SLOT_CONTROL,
+		.info = message_info(CONTROL_GRANULARITY, 0, 1), .word = { pick(2 + one_in(16)) } });
+}
+
 static void use_memory(struct hosted *machine, unsigned core)
 {
 	uint64_t vaddr = any_vaddr(), value;
@@ -366,7 +372,7 @@ static void use_memory(struct hosted *machine, unsigned core)
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, KINDS };
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, KINDS };
 	const struct cpu *cpu = machine->kernel.cpu[core];
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
@@ -383,6 +389,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case MEMORY:
 	case MEMORY_TOO: use_memory(machine, core); return false;
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
+	case GRANULARITY: order_granularity(machine, core); return true;
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}
 }

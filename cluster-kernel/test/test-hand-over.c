@@ -118,6 +118,7 @@ static void capabilities(void)
 	EXPECT(cnode[ROOT_SLOT_CNODE].cap.limit, 2ull << ROOT_CNODE_BITS);
 	expect_cap(ROOT_SLOT_VSPACE, OBJECT_VSPACE, (uint64_t)vspace, RIGHT_ALL);
 	expect_cap(ROOT_SLOT_IPC_BUFFER, OBJECT_FRAME_4K, physical(thread->ipc_buffer_address), RIGHT_ALL);
+	expect_cap(ROOT_SLOT_CONTROL, OBJECT_CONTROL, 0, RIGHT_ALL);
 	for (unsigned i = 0; i < CORES; i++)
 		expect_cap(ROOT_SLOT_STAT + i, OBJECT_FRAME_4K, physical(&kernel.stat[i]), RIGHT_READ);
 	for (unsigned i = 0; i < CHANNELS; i++)

@@ -33,6 +33,7 @@ enum {
 	ROOT_SLOT_IO_PORT,       /* all ports; cluster 0 only, else empty */
 	ROOT_SLOT_IPC_BUFFER,    /* frame */
 	ROOT_SLOT_CLUSTER_CONTROL, /* where this cluster may start others again, else empty */
+	ROOT_SLOT_CONTROL,       /* settings of the cluster's kernel */
 	ROOT_SLOT_CHANNEL = 16,  /* one OBJECT_CHANNEL per channel, in the order of root_info.channel */
 	ROOT_SLOT_STAT = 128,    /* a frame of 4 KiB for each core, read-only: its struct core_stat */
 	ROOT_SLOT_UNTYPED = 192, /* in the order of root_info.untyped */

@@ -116,6 +116,7 @@ enum skerry_object {
 	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
 	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
+	OBJECT_CONTROL,     /* not from untyped: the first task of each cluster has it; settings of its kernel */
 };
 
 enum { RETYPE_COUNT_MAX = 256 };
@@ -148,6 +149,9 @@ enum {
  * EXECUTE is a frame's: map executable. Objects that are not named ask for none.
  */
 enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_GRANT = 4, RIGHT_EXECUTE = 8, RIGHT_ALL = 15 };
+
+/* CONTROL_GRANULARITY: one lock for the kernel, or one for each object. Regimes have either; `dynamic` has both. */
+enum granularity { GRANULARITY_COARSE, GRANULARITY_FINE };
 
 /* FRAME_MAP attributes */
 enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
@@ -267,6 +271,10 @@ enum skerry_invocation {
 	CLUSTER_START,
 	/* m0 cluster: nobody starts it again. */
 	CLUSTER_GIVE_UP,
+	/* m0 enum granularity: which locks this kernel takes from now on. r0: 1 while some entries still take the locks
+	 * of before, and all others both; else 0. The same call made again changes nothing, and tells. The opposite one
+	 * takes back what has not ended. Errors: BAD_ARGUMENT (this kernel has no such locks). */
+	CONTROL_GRANULARITY = 104,
 };
 
 /* All that a thread's user state has, less FPU and vector registers. */

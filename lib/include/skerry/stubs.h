@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <skerry/message.h>
@@ -352,4 +353,13 @@ static inline int channel_listen(struct ipc_buffer *ipc, uint64_t channel, unsig
 	struct message m = { .word = { doorbell, core } };
 	ipc->caps[0] = notification;
 	return invoke(channel, CHANNEL_LISTEN, 1, 2, &m);
+}
+
+/* *under_way: the kernel still changes; the same call made again tells when it has. */
+static inline int control_granularity(uint64_t control, enum granularity wanted, bool *under_way)
+{
+	struct message m = { .word = { wanted } };
+	int error = invoke(control, CONTROL_GRANULARITY, 0, 1, &m);
+	*under_way = !error && m.word[0];
+	return error;
 }

@@ -115,6 +115,7 @@ def test_adds_up() -> None:
         ("clh", 100, 100, 120, 1 << 40, "kernel: conflicts <= grabs"),
         ("rtm", 100, 50, 0, 1 << 40, "commits + fallbacks = entries"),
         ("fine", 100, 100, 0, 1 << 40, "read grabs = entries"),
+        ("dynamic", 100, 90, 0, 1 << 40, "entries <= grabs + read grabs"),
         ("clh", 100, 100, 0, 10_000, "cycles waiting for the kernel's lock and holding it <= wall"),
     ],
 )

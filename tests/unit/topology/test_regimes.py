@@ -17,7 +17,7 @@ def test_list() -> None:
     for name in regimes.names():
         assert (regimes.FILE.parent / f"{name}.h").is_file(), name
     assert {"clh", "mcs", "ticket"} <= set(regimes.names("big"))  # one may have been added
-    assert {"none", "fine", "rtm"} <= set(regimes.names("none", "readers", "transactions"))
+    assert {"none", "fine", "dynamic", "rtm"} <= set(regimes.names("none", "readers", "switched", "transactions"))
 
 
 def test_headers() -> None:

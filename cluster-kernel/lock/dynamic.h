@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Regime `dynamic`: one big lock (coarse, as regime `clh`) or a big-reader lock and object locks (fine, as regime `fine`),
+ * changed by order of the root task while the kernel runs (grain.h; Uhlig 2007, section 2.3.2). An entry keeps the grain
+ * with which it began:
+ *
+ *                           coarse          while it changes           fine
+ *     kernel_enter()        queue lock      queue lock, own side       own side
+ *     ..._exclusive()       queue lock      queue lock, all sides      all sides
+ *     kernel_exclusive()    yes             as a writer                as a writer
+ *     object locks          none            as a reader                as a reader
+ *
+ * Locks are taken in the order queue lock, sides, object locks, so that entries of different grains cannot wait for each
+ * other in a circle.
+ */
+#pragma once
+
+#include COUNT_HEADER
+#include "../core/regime.h"
+#include "brlock.h"
+#include "clh_lock.h"
+#include "epoch.h"
+#include "grain.h"
+#include "no-transactions.h"
+#include "object-locks.h"
+
+struct lock_kernel {
+	struct clh_lock queue;
+	struct brlock readers;
+	struct epochs epochs;
+	struct grains grains;
+};
+
+/* What this core holds, where that is not the queue lock alone, which is 0. */
+enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4 };
+
+struct lock_cpu {
+	_Alignas(64) struct object_lock side; /* of the big-reader lock */
+	_Alignas(64) uint32_t entry;          /* enum entry; 0 between entries */
+	struct epoch_place epoch;
+	uint64_t acquired;       /* +stat: TSC, of the queue lock */
+	uint64_t acquired_sides; /* +stat: TSC, of the write side */
+	struct clh_place place;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+#define RARE   static __attribute__((noinline, cold, unused))
+
+static inline void lock_kernel_init(struct kernel *kernel)
+{
+	clh_lock_init(&lock_of(kernel)->queue);
+	brlock_init(&lock_of(kernel)->readers);
+	epochs_init(&lock_of(kernel)->epochs, 0);
+}
+
+static inline void lock_cpu_init(struct cpu *cpu)
+{
+	clh_place_init(&lock_own(cpu)->place);
+	brlock_join(&lock_shared(cpu)->readers, &lock_own(cpu)->side.ticket);
+	lock_shared(cpu)->epochs.cores++;
+	if (core_index(cpu) == 0) {
+		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
+		count_instance(cpu, LOCK_CLASS_READ, 1);
+		count_instance(cpu, LOCK_CLASS_WRITE, 1);
+	}
+	count_instance(cpu, LOCK_CLASS_RUN_QUEUE, 1);
+	count_instance(cpu, LOCK_CLASS_TCB, 1); /* the idle thread's */
+}
+
+INLINE bool kernel_locks_objects(struct cpu *cpu) { return __builtin_expect(lock_own(cpu)->entry & ENTRY_SIDE, 0); }
+static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
+
+INLINE void dynamic_take_queue(struct cpu *cpu)
+{
+	struct lock_cpu *own = lock_own(cpu);
+	uint64_t wanted = count_now();
+	uint64_t spins = clh_take(&lock_shared(cpu)->queue, &own->place, cpu);
+	count_acquired(cpu, LOCK_CLASS_KERNEL, &own->acquired, wanted, spins);
+}
+
+INLINE void dynamic_release_queue(struct cpu *cpu)
+{
+	count_released(cpu, LOCK_CLASS_KERNEL, lock_own(cpu)->acquired);
+	clh_release(&lock_own(cpu)->place);
+}
+
+static inline void dynamic_take_side(struct cpu *cpu)
+{
+	struct object_lock *side = &lock_own(cpu)->side;
+	uint64_t wanted = count_now();
+	uint64_t spins = brlock_read(&side->ticket, cpu);
+	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
+}
+
+static inline void dynamic_take_all_sides(struct cpu *cpu)
+{
+	uint64_t wanted = count_now();
+	struct brlock_conflict conflict = brlock_write(&lock_shared(cpu)->readers, cpu);
+	if (conflict.spins)
+		count_write_conflict(cpu, conflict.writer, conflict.readers);
+	count_acquired(cpu, LOCK_CLASS_WRITE, &lock_own(cpu)->acquired_sides, wanted, conflict.spins);
+}
+
+/* Of a kernel that is not coarse, or that was not a moment ago. `alone`: the entry is to have the kernel for itself. */
+RARE void dynamic_enter(struct cpu *cpu, bool alone)
+{
+	struct lock_kernel *shared = lock_shared(cpu);
+	struct lock_cpu *own = lock_own(cpu);
+	if (epoch_pass(&shared->epochs, &own->epoch))
+		kernel_interrupt_all(cpu);
+	enum grain grain = grain_sample(&shared->grains, &own->epoch);
+	if (grain != GRAIN_FINE)
+		dynamic_take_queue(cpu);
+	if (grain == GRAIN_COARSE)
+		return;
+	if (alone)
+		dynamic_take_all_sides(cpu);
+	else
+		dynamic_take_side(cpu);
+	own->entry = (alone ? ENTRY_ALL_SIDES : ENTRY_SIDE) | (grain != GRAIN_FINE ? ENTRY_QUEUE : 0);
+}
+
+RARE void dynamic_exit(struct cpu *cpu)
+{
+	struct lock_cpu *own = lock_own(cpu);
+	uint32_t entry = own->entry;
+	own->entry = 0;
+	if (entry & ENTRY_SIDE) {
+		count_released(cpu, LOCK_CLASS_READ, own->side.acquired);
+		brlock_read_end(&own->side.ticket);
+	} else {
+		count_released(cpu, LOCK_CLASS_WRITE, own->acquired_sides);
+		brlock_write_end(&lock_shared(cpu)->readers);
+	}
+	if (entry & ENTRY_QUEUE)
+		dynamic_release_queue(cpu);
+}
+
+INLINE void kernel_enter(struct cpu *cpu)
+{
+	if (grain_coarse(&lock_shared(cpu)->grains))
+		dynamic_take_queue(cpu);
+	else
+		dynamic_enter(cpu, false);
+	count_entry(cpu);
+}
+
+/* Instead of the entry that this core has just given up. */
+RARE void kernel_enter_exclusive(struct cpu *cpu)
+{
+	if (grain_coarse(&lock_shared(cpu)->grains))
+		dynamic_take_queue(cpu);
+	else
+		dynamic_enter(cpu, true);
+}
+
+INLINE void kernel_exit(struct cpu *cpu)
+{
+	if (__builtin_expect(lock_own(cpu)->entry, 0))
+		dynamic_exit(cpu);
+	else
+		dynamic_release_queue(cpu);
+}
+#define kernel_exit_reader kernel_exit
+
+static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
+{
+	struct lock_kernel *shared = lock_shared(cpu);
+	bool fine = wanted == GRANULARITY_FINE;
+	if (grain_order(&shared->grains, &shared->epochs, &lock_own(cpu)->epoch, fine, under_way))
+		kernel_interrupt_all(cpu);
+	return true;
+}
+
+#undef RARE
+#undef INLINE
