@@ -58,7 +58,7 @@ def kill(
     QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost.
     """
     output = Output(quiet, json)
-    with _of_libvirt(connect, what) if connect else _local(what) as target:
+    with _of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
         boot = check(target.events(), cluster, how.value, core)
         order(target.write(cluster), boot, how.value, core)
         ordered = time.monotonic()
@@ -92,10 +92,11 @@ def _wait(target: Target, cluster: int) -> Event | None:
 
 
 @contextmanager
-def _local(what: str | None) -> Iterator[Target]:
+def local_machine(what: str | None, command: str) -> Iterator[Target]:
+    """A machine that runs here, for a command that writes its memory."""
     if not live.running():
         raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
-    folder = live.find(what, "kill")
+    folder = live.find(what, command)
 
     def write(_cluster: int) -> Write:
         return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)

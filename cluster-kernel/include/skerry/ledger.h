@@ -65,6 +65,13 @@ static inline unsigned ledger_order(uint64_t word)
 }
 static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xff; }
 
+/*
+ * In the same way it changes the kernel's granularity (skerry/syscall.h): the manager has the kernel change when it finds
+ * a new word, and reports when the change has ended. The number makes two words differ.
+ */
+#define LEDGER_GRANULARITY_MAGIC 0x6772616e00000000ull
+static inline int ledger_granularity(uint64_t word) { return word >> 32 == LEDGER_GRANULARITY_MAGIC >> 32 ? (int)(word & 0xff) : -1; }
+
 struct ledger_core {
 	_Alignas(64) _Atomic uint64_t beats; /* grows every boot_info.beat_ms; only the core itself writes it */
 };
@@ -76,6 +83,7 @@ struct ledger_kernel {
 	_Atomic uint32_t core;  /* that panicked, index in the cluster */
 	_Alignas(64) _Atomic uint64_t text[LEDGER_TEXT_WORDS]; /* bytes, the rest zeroes */
 	_Alignas(64) _Atomic uint64_t order;
+	_Atomic uint64_t granularity; /* LEDGER_GRANULARITY_MAGIC | number << 8 | enum granularity */
 	_Alignas(64) _Atomic uint32_t life; /* boot_info.life */
 	struct ledger_core cores[BOOT_MAX_CPUS];
 };

@@ -43,6 +43,7 @@ enum message_type {
 	REPORT_LOCKS,      /* struct report_record of the sum, where the kernel counts; follows REPORT_STATS */
 	REPORT_SAMPLE_CORE, /* struct report_record, without histograms: one of each core, then */
 	REPORT_SAMPLE,     /* struct report_sample: that was all */
+	REPORT_GRANULARITY, /* struct report_granularity: an order from outside is carried out, or refused */
 
 	/* notes of the primary to itself; from another cluster they are refused */
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
@@ -79,6 +80,13 @@ struct note_down {
 	uint32_t cluster;
 	uint32_t is_stuck; /* it cannot be fenced, or not be loaded */
 	char why[64];      /* terminated */
+};
+
+struct report_granularity {
+	uint32_t number; /* of the order */
+	uint32_t fine;   /* enum granularity that was ordered */
+	uint32_t error;  /* of errors.h; 0: the kernel has it */
+	uint32_t reserved;
 };
 
 struct report_fault {

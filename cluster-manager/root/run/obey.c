@@ -3,6 +3,7 @@
 #include <skerry/ledger.h>
 #include "console.h"
 #include "obey.h"
+#include "report.h"
 #include "root.h"
 
 /* Random numbers (Marsaglia, Xorshift RNGs, 2003) over what other clusters read of this one's words. */
@@ -24,12 +25,29 @@ static void spoil_all(void)
 	spoil((uint64_t *)&((struct ledger *)ROOT_LEDGER_VADDR)->manager, sizeof(struct ledger_manager));
 }
 
+/* Again at each tick until the kernel says that the change has ended. */
+static void obey_granularity(uint64_t word)
+{
+	static uint64_t obeyed;
+	int wanted = ledger_granularity(word);
+	if (wanted < 0 || wanted > GRANULARITY_FINE || word == obeyed)
+		return;
+	bool under_way;
+	int error = control_granularity(ROOT_SLOT_CONTROL, (enum granularity)wanted, &under_way);
+	if (!error && under_way)
+		return;
+	obeyed = word;
+	const struct report_granularity done = { .number = (uint32_t)word >> 8, .fine = (uint32_t)wanted, .error = (uint32_t)-error };
+	report(REPORT_GRANULARITY, &done, sizeof(done));
+}
+
 void obey_tick(void)
 {
 	static bool is_done;
 	if (!ROOT->ledger_count || is_done)
 		return;
 	const struct ledger *own = (const struct ledger *)ROOT_LEDGER_VADDR;
+	obey_granularity(atomic_load_explicit(&own->kernel.granularity, memory_order_relaxed));
 	switch (ledger_order(atomic_load_explicit(&own->kernel.order, memory_order_relaxed))) {
 	case LEDGER_ORDER_MANAGER:
 		__builtin_trap();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a debugger outside the machine orders of a manager, in its kernel's ledger (skerry/ledger.h): ends that others must notice. */
+/*
+ * What a debugger outside the machine orders of a manager, in its kernel's ledger (skerry/ledger.h): ends that others must
+ * notice, and the kernel's granularity.
+ */
 #pragma once
 
 /* At every tick of the timer, from the main thread. */

@@ -139,6 +139,17 @@ static bool sample(uint32_t cluster, const struct report_sample *s, size_t size)
 	return true;
 }
 
+static bool granularity(uint32_t cluster, const struct report_granularity *g, size_t size)
+{
+	if (size != sizeof(*g) || g->fine > GRANULARITY_FINE)
+		return false;
+	struct text *t = results_begin("granularity");
+	text_format(t, ",\"cluster\":%u,\"number\":%u,\"granularity\":\"%s\",\"error\":%u", cluster, g->number,
+		    g->fine ? "fine" : "coarse", g->error);
+	results_end(t);
+	return true;
+}
+
 /* A note of this manager to itself. */
 static bool unsent(uint32_t cluster, const struct about_application *a)
 {
@@ -195,6 +206,8 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return memory(cluster, body, size);
 	case REPORT_SAMPLE:
 		return sample(cluster, body, size);
+	case REPORT_GRANULARITY:
+		return granularity(cluster, body, size);
 	default:
 		return false;
 	}
