@@ -19,6 +19,8 @@ void break_applications(void)
 	BREAK("64 arguments", set_arguments(YCSB, 64, 1), "ycsb@3: 64 arguments are more than 63");
 	BREAK("a variable without a value", must(fdt_setprop_string(tree, at(YCSB), "env", "A")), "ycsb@3: env \"A\" is not NAME=VALUE");
 	BREAK("a variable without a name", must(fdt_setprop_string(tree, at(YCSB), "env", "=A")), "ycsb@3: env \"=A\" is not NAME=VALUE");
+	BREAK("arguments without a string", must(fdt_setprop(tree, at(YCSB), "args", "", 0)), "ycsb@3: args is not a list of strings");
+	BREAK("a barrier with a value", must(fdt_setprop_u32(tree, at(YCSB), "barrier", 1)), "ycsb@3: barrier takes no value");
 	BREAK("an environment that does not end", must(fdt_setprop(tree, at(YCSB), "env", "A=", 2)), "ycsb@3: env");
 	BREAK("a folder that is relative", must(fdt_setprop_string(tree, at(YCSB), "cwd", "tmp")), "ycsb@3: cwd is not an absolute path");
 	BREAK("files that the cluster has not", must(fdt_setprop_string(tree, at(YCSB), "files", "files+9")),
@@ -89,6 +91,8 @@ void break_network(void)
 	BREAK("the broadcast address", set_text(YCSB, "ipv4", "10.0.2.255"), "ycsb@3");
 	BREAK("a gateway elsewhere", set_text("/network", "gateway", "10.9.9.9"), "redis@2");
 	BREAK("a netmask with holes", set_text("/network", "netmask", "255.0.255.0"), "netmask");
+	BREAK("no gateway", drop("/network", "gateway"), "network has no gateway");
+	BREAK("an address with a zero before it", set_text(YCSB, "ipv4", "10.0.2.051"), "ycsb@3: ipv4");
 	BREAK("no netmask", drop("/network", "netmask"), "netmask");
 	BREAK("frames of no size", set_cell("/network", "mtu", 0), "mtu 0");
 	BREAK("frames too large", set_cell("/network", "mtu", 9000), "mtu 9000");

@@ -42,13 +42,15 @@ bool has_property(const struct draft *d, int node, const char *property);
  * shape; d->why says so then.
  */
 bool read_u32(struct draft *d, int node, const char *property, uint32_t *out);
+/* Whether there is such a property, which has no value. */
+bool read_flag(struct draft *d, int node, const char *property, bool *out);
 /* One string, ended inside the property, printable and not empty. */
 bool read_string(struct draft *d, int node, const char *property, const char **out);
 /* Like read_string(), NULL where there is no such property. */
 bool read_option(struct draft *d, int node, const char *property, const char **out);
 /* Like read_string(), for what becomes a name in boot_info. */
 bool read_name(struct draft *d, int node, const char *property, char out[BOOT_NAME_SIZE]);
-/* NUL-terminated strings, as they are in the devicetree; none where there is no such property. */
+/* NUL-terminated strings, as they are in the devicetree; none where there is no such property, else one at least. */
 bool read_strings(struct draft *d, int node, const char *property, const char **data, uint32_t *size);
 /* At most `max` pairs of 64-bit base and size. */
 bool read_ranges(struct draft *d, int node, struct boot_range *out, uint32_t max, uint32_t *count);

@@ -15,6 +15,15 @@ bool has_property(const struct draft *d, int node, const char *property)
 	return fdt_getprop(d->fdt, node, property, NULL) != NULL;
 }
 
+bool read_flag(struct draft *d, int node, const char *property, bool *out)
+{
+	int size = 0;
+
+	*out = fdt_getprop(d->fdt, node, property, &size) != NULL;
+	return !*out || size == 0 ||
+	       refuse_at(d->why, node_name(d, node), property, "map: %s: %s takes no value", node_name(d, node), property);
+}
+
 bool read_u32(struct draft *d, int node, const char *property, uint32_t *out)
 {
 	int size;
@@ -73,7 +82,7 @@ bool read_strings(struct draft *d, int node, const char *property, const char **
 
 	*data = fdt_getprop(d->fdt, node, property, &length);
 	*size = *data == NULL ? 0 : (uint32_t)length;
-	return *size == 0 || (*data)[length - 1] == '\0' ||
+	return *data == NULL || (length > 0 && (*data)[length - 1] == '\0') ||
 	       refuse_at(d->why, node_name(d, node), property, "map: %s: %s is not a list of strings", node_name(d, node),
 			 property);
 }
@@ -110,10 +119,11 @@ bool read_ipv4(struct draft *d, int node, const char *property, uint32_t *out)
 	p = text;
 	for (unsigned field = 0; field < 4; field++) {
 		unsigned value = 0, digits = 0;
+		bool padded = p[0] == '0' && p[1] >= '0' && p[1] <= '9';
 
 		for (; *p >= '0' && *p <= '9' && digits < 3; p++, digits++)
 			value = value * 10 + (unsigned)(*p - '0');
-		if (digits == 0 || value > 255 || *p != (field < 3 ? '.' : '\0'))
+		if (digits == 0 || padded || value > 255 || *p != (field < 3 ? '.' : '\0'))
 			return refuse_at(d->why, node_name(d, node), property,
 					 "map: %s: %s \"%s\" is not an IPv4 address", node_name(d, node), property, text);
 		address = address << 8 | value;

@@ -23,6 +23,8 @@ static bool read_network(struct draft *d)
 	int node = fdt_subnode_offset(d->fdt, 0, "network");
 
 	network->present = node >= 0;
+	if (node >= 0 && !has_property(d, node, "gateway"))
+		return refuse_at(d->why, "network", "gateway", "map: network has no gateway");
 	return node < 0 || (read_ipv4(d, node, "netmask", &network->netmask) &&
 			    read_ipv4(d, node, "gateway", &network->gateway) && read_u32(d, node, "mtu", &network->mtu));
 }

@@ -94,9 +94,8 @@ static bool read_values(struct draft *d, int node, struct map_application *a)
 		return refuse_at(d->why, a->name, "mac", "map: %s: mac is not six bytes", a->name);
 	if (a->has_mac)
 		memcpy(a->mac, p, 6);
-	a->barrier = has_property(d, node, "barrier");
-	a->statistics = has_property(d, node, "statistics");
-	return read_ipv4(d, node, "ipv4", &a->ipv4);
+	return read_flag(d, node, "barrier", &a->barrier) && read_flag(d, node, "statistics", &a->statistics) &&
+	       read_ipv4(d, node, "ipv4", &a->ipv4);
 }
 
 /* The user and the group that it starts as, and how many threads it may have. */

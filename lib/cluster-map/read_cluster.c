@@ -125,9 +125,8 @@ static bool read_cluster(struct draft *d, int node)
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (strcmp(map->cluster[i].name, cluster->name) == 0)
 			return refuse_at(d->why, cluster->name, NULL, "map: there are two clusters %s", cluster->name);
-	cluster->devices = has_property(d, node, "devices");
-	if (!read_u32(d, node, "reg", &cluster->number) || !read_name(d, node, "kernel", cluster->kernel) ||
-	    !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
+	if (!read_flag(d, node, "devices", &cluster->devices) || !read_u32(d, node, "reg", &cluster->number) ||
+	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
 	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster))
 		return false;
