@@ -8,7 +8,7 @@ files, the nodes that describe the machine's memory, and a machine to compare wi
 import re
 from collections.abc import Iterable
 
-from topology.checker import can_check, check_blob
+from topology.checker import can_check, read_map
 from topology.clustermap import ClusterMap, Range
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -24,7 +24,7 @@ def check_map(cluster_map: ClusterMap, machine: Machine | None = None) -> None:
         _check_against(cluster_map, machine)
     _check_names(cluster_map)
     if can_check():
-        check_blob(compile_dts(write_dts(cluster_map)))
+        read_map(compile_dts(write_dts(cluster_map)))
     _check_cores(cluster_map)
     if cluster_map.machines > 1:
         _check_several(cluster_map)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The loader's own check of cluster maps, lib/cluster-map, on the host: whatever needs no machine."""
+"""The loader's own reader of cluster maps, lib/cluster-map, on the host: reads them, and checks whatever needs no machine."""
 
 import ctypes
 import json
@@ -9,7 +9,9 @@ import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 
+from topology import demand
 from topology.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +19,6 @@ FOLDER = "lib/cluster-map"
 SHARED = ("lib/freestanding/format.c", "lib/freestanding/refusal.c")
 LIBRARY = ROOT / "build" / FOLDER / "cluster-map.so"
 INCLUDES = (FOLDER, "lib/include", "cluster-kernel/include")
-ROOM = 4096  # CLUSTER_MAP_ROOM of lib/cluster-map/host.h
 
 
 def can_check() -> bool:
@@ -25,24 +26,29 @@ def can_check() -> bool:
     return shutil.which("dtc") is not None and _library() is not None
 
 
-def check_blob(blob: bytes) -> None:
-    """Raises InputError for a devicetree that the loader would refuse on every machine."""
+def read_map(blob: bytes, source: str = "cluster map") -> dict[str, Any]:
+    """What lib/cluster-map/host.h says of a map; InputError for one that the loader would refuse on every machine, or
+    that has what no map has."""
+    if _library() is None:
+        demand.program("cc", "build")
+        _library.cache_clear()
     library = _library()
     if library is None:
-        return
-    text = ctypes.create_string_buffer(ROOM)
-    if not library.cluster_map_check(blob, ctypes.c_uint64(len(blob)), text, ctypes.c_uint64(ROOM)):
-        raise refused(json.loads(text.value))
+        raise InputError("cc", "not found; install gcc and libfdt-dev, with which maps are read")
+    answer = json.loads(library.cluster_map_json(blob, ctypes.c_uint64(len(blob))))
+    if "refusal" in answer:
+        raise refused(answer["refusal"], source)
+    return cast(dict[str, Any], answer)
 
 
-def refused(refusal: Mapping[str, str]) -> InputError:
-    """What the loader's check says, as lib/cluster-map/host.h has it. The line begins with the node, unless it names two."""
-    text, node = refusal["text"].removeprefix("map: "), refusal["node"]
-    at = tuple(name for name in (refusal["cause"], refusal["cause_property"]) if name)
+def refused(refusal: Mapping[str, str], source: str = "cluster map") -> InputError:
+    """The culprit is the node, or all of the source; the line begins with it, unless it names two nodes."""
+    text, node = refusal["text"].removeprefix("map: "), refusal.get("node", "")
+    at = tuple(refusal[name] for name in ("cause", "cause_property") if refusal.get(name))
     for mark in (": ", " "):
         if node and text.startswith(node + mark) and not text.startswith(f"{node} and "):
-            return InputError(node, text.removeprefix(node + mark), at=at)
-    return InputError(node or "cluster map", text, at=at)
+            return InputError(source if node == "/" else node, text.removeprefix(node + mark), at=at)
+    return InputError(node or source, text, at=at)
 
 
 def _compile(sources: list[Path]) -> None:
@@ -66,5 +72,5 @@ def _library() -> ctypes.CDLL | None:
     if not LIBRARY.exists():
         return None
     library = ctypes.CDLL(str(LIBRARY))
-    library.cluster_map_check.restype = ctypes.c_bool
+    library.cluster_map_json.restype = ctypes.c_char_p
     return library

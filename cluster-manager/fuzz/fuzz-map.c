@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cluster maps. The first byte: bit 0 the machine's number, bit 1 whether it has
+ * Cluster maps, as the loader and the host's tool read them. The first byte: bit 0 the machine's number, bit 1 whether it has
  * an SRAT; the rest is the devicetree. What is accepted gives nothing away
  * twice and nothing that is not there, and all its numbers and lists lie inside it.
  */
@@ -10,6 +10,7 @@
 #include <skerry/process.h>
 
 #include "fuzz.h"
+#include "form.h"
 #include "map.h"
 #include "read.h"
 
@@ -183,6 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	machine.has_srat = data[0] & HAS_SRAT;
 	if (cluster_map_read(&map, tree, size - 1, &why)) {
 		check_others(&map);
+		check_form(&map, tree, &why); /* of the host's tool: reads what the loader does not */
 		map.machine = data[0] & 1;
 		if (map_check(&map, &machine, &why)) {
 			check_cores(&map);

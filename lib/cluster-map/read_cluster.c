@@ -106,10 +106,10 @@ static bool read_cluster_modules(struct draft *d, int node, struct map_cluster *
 
 static bool read_restart(struct draft *d, int node, struct map_cluster *cluster)
 {
-	cluster->restart = has_property(d, node, "restart");
 	cluster->restart_limit = MAP_RESTART_LIMIT;
 	cluster->restart_delay = MAP_RESTART_DELAY;
-	return (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
+	return read_flag(d, node, "restart", &cluster->restart) &&
+	       (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &cluster->restart_delay));
 }
 

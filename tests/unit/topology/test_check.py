@@ -12,6 +12,7 @@ from topology import checker
 from topology.check import check_map
 from topology.checker import refused
 from topology.clustermap import Application
+from topology.dts import write_dts
 from topology.errors import InputError
 from topology.fdt import compile_dts
 from topology.machine import Shape, emulated
@@ -37,22 +38,26 @@ def test_the_map_of_the_document_is_good() -> None:
 # Each: what to replace, by what, and what the refusal must say.
 BROKEN = [
     ("/dts-v1/;", "", "error"),
-    ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: compatible"),
+    ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: is not compatible with skerry,cluster-map-v1"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu7>", "cpu7"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu2>", "cpu@2: is in cluster@1 twice"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2 &cpu1>", "cpu@1: is in cluster@0 and in cluster@1"),
     ("cpus = <&cpu2 &cpu3>", "cpus = <&cpu2>", "cpu@3: is in no cluster"),
-    ("cpus = <&cpu2 &cpu3>", "cpus = <2 3>", "cluster@1: 'cpus' names something that is not a cpu"),
-    ("cpus = <&cpu2 &cpu3>;", "", "cluster@1: has no 'cpus'"),
+    ("cpus = <&cpu2 &cpu3>", "cpus = <2 3>", "cluster@1: entry 1 of cpus names no node of /cpus"),
+    ("cpus = <&cpu2 &cpu3>;", "", "cluster@1: has no cpus"),
     ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@9 { device_type = \"cpu\"; reg = <9>", "cpu@9: the machine"),
-    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@3 { device_type = \"cpu\"; reg = <2>", "cpu@3: its name"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@3 { device_type = \"cpu\"; reg = <2>", "cpu@3: cpu@2 and cpu@3 have the same local APIC id 2"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "cpu@4 { device_type = \"cpu\"; reg = <3>", "cpu@4: its name says '4', its reg 3"),
+    ("cpu@3 { device_type = \"cpu\"; reg = <3>", "core@3 { device_type = \"cpu\"; reg = <3>", "core@3: unknown node in cpus"),
+    ("cpu@3 { device_type = \"cpu\"", "cpu@3 { device_type = \"gpu\"", "cpu@3: device_type is not 'cpu'"),
+    ("reg = <3>; numa-node-id = <1>;", "reg = <3>;", "cpu@3: has no numa-node-id"),
     ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>", "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
     ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>", "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
     ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "memory 0x0 .. 0x4fffffff of cluster@0 overlaps"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: 'memory' holds an empty range"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: 'memory' is not made of groups"),
-    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>", "cluster@0: 'memory' holds a range that runs over"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: memory at 0x0 is empty"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: memory is not base and size of two cells each"),
+    ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0xffffffff 0xfffff000 0x0 0x2000>", "cluster@0: memory at 0xfffffffffffff000 goes past the end"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x200 0x0 0x3ffff000>", "cluster@0: memory 0x200"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x30000000>, <0x0 0x20000000 0x0 0x20000000>", "cluster@0: memory 0x0 .. 0x2fffffff of cluster@0 overlaps 0x20000000"),
     ("memory = <0x0 0x40000000 0x0 0x3f000000>", "memory = <0x0 0x40000000 0x0 0x40000000>", "overlaps"),
@@ -63,27 +68,30 @@ BROKEN = [
     ("memory = <0x0 0x7f000000 0x0 0x1000000>", "memory = <0x0 0x70000000 0x0 0x1000000>", "overlaps"),
     ("ends = <0 1>", "ends = <0 0>", "channel@0: both ends are cluster 0"),
     ("ends = <0 1>", "ends = <0 2>", "channel@0: there is no cluster 2"),
-    ("ends = <0 1>", "ends = <0 1 1>", "channel@0: 'ends'"),
-    ("ends = <0 1>;", "", "channel@0: has no 'ends'"),
+    ("ends = <0 1>", "ends = <0 1 1>", "channel@0: ends does not name two clusters"),
+    ("ends = <0 1>;", "", "channel@0: ends does not name two clusters"),
     ("devices;", "", "cluster map: no cluster has devices"),
-    ("devices;", "devices = <1>;", "cluster@0: 'devices' takes no value"),
+    ("devices;", "restart = <1>; devices;", "cluster@0: restart takes no value"),
+    ("devices;", "devices; restart-limit = <1 2>;", "cluster@0: restart-limit is not one cell"),
+    ("devices;", "devices = <1>;", "cluster@0: devices takes no value"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: cluster@0 and cluster@1 both have devices"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel \"none\" runs on one core"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "../clh";', "cluster@1: '../clh'"),
-    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no 'kernel'"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no kernel"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";', "cluster@1: unknown property 'colour'"),
-    ("cluster@1 { reg = <1>;", "cluster@2 { reg = <2>;", "cluster@2: clusters are numbered"),
-    ("cluster@1 { reg = <1>;", "cluster@1 { reg = <0>;", "cluster@1: its name"),
+    ("cluster@1 { reg = <1>;", "cluster@2 { reg = <2>;", "cluster@2: reg is 2, clusters are numbered from 0 to 1"),
+    ("cluster@1 { reg = <1>;", "cluster@1 { reg = <0>;", "cluster@1: cluster@0 and cluster@1 have the same reg 0"),
     ('program = "redis-server"', 'program = "postgres"', "redis@2: program postgres"),
     ('modules = "redis-server", "ycsb", "switch"', 'modules = "redis-server", "ycsb", "ycsb", "switch"', "cluster@0: module ycsb is named twice"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x10000100>", "redis@2: heap"),
     ("heap = <0x0 0x10000000>", "heap = <0x1 0x10000000>", "cluster@0: heaps of"),
     ("heap = <0x0 0x10000000>", "heap = <0x0 0x0>", "redis@2: heap"),
-    ("heap = <0x0 0x10000000>", "heap = <0x10000000>", "redis@2: 'heap'"),
+    ("heap = <0x0 0x10000000>", "heap = <0x10000000>", "redis@2: heap is not one size of two cells"),
     ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.151"', "ycsb@3: redis@2 and ycsb@3 have the same ipv4 10.0.2.151"),
     ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.3.101"', "redis@2: its ipv4 10.0.3.101 is outside"),
     ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.2"', "redis@2: its ipv4 10.0.2.2 is the network's, the gateway's"),
-    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.999"', "redis@2: 'ipv4' is not"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.2.999"', "redis@2: ipv4 \"10.0.2.999\" is not an IPv4 address"),
+    ('ipv4 = "10.0.2.101"', 'ipv4 = "10.0.02.101"', "redis@2: ipv4 \"10.0.02.101\" is not an IPv4 address"),
     ('ipv4 = "10.0.2.101";', "", "redis@2: has only one"),
     ("mac = [02 53 4b 00 00 02]", "mac = [02 53 4b 00 00 03]", "ycsb@3: redis@2 and ycsb@3 have the same mac"),
     ("mac = [02 53 4b 00 00 02]", "mac = [03 53 4b 00 00 02]", "redis@2: its mac is not that of one station"),
@@ -95,7 +103,7 @@ BROKEN = [
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "redis@2";', "redis@2: redis@2 can be nobody's stack"),
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "switch@0";', "redis@2: switch@0 can be nobody's stack"),
     ('mac = [02 53 4b 00 00 02];', 'mac = [02 53 4b 00 00 02]; stack = "ycsb@3";', "redis@2: the program has the address"),
-    ("barrier; ", "statistics = <1>; ", "ycsb@3: 'statistics' takes no value"),
+    ("barrier; ", "statistics = <1>; ", "ycsb@3: statistics takes no value"),
     ('program = "ycsb"; cpu = <&cpu1>;', 'program = "ycsb"; cpu = <&cpu2>; statistics;', "ycsb@3: has statistics, which cluster@1 does not collect"),
     ('role = "switch"', 'role = "hub"', "switch@0: role \"hub\""),
     ('role = "switch";', "", "no application is the switch"),
@@ -107,6 +115,36 @@ BROKEN = [
     ("<0 1 21>", "<0 1 10>", "distance-map"),
     (", <1 0 21>", "", "distance-map: does not say the distance of 1 and 0"),
     ("<0 1 21>", "<0 5 21>", "distance-map: names node 5"),
+    ("<1 0 21>", "<0 1 21>", "distance-map: says the distance of 0 and 1 twice"),
+    ("<0 0 10>, ", "<0 0>, ", "distance-map: distance-matrix is not made of groups of 3 cells"),
+    ("numa-distance-map-v1", "numa-distance-map-v2", "distance-map: compatible is not"),
+    ("    #size-cells = <2>;\n\n", "    #size-cells = <2>; colour = <1>;\n\n", "cluster map: unknown property 'colour'"),
+    ("    #address-cells = <2>;\n    #size-cells", "    #size-cells", "cluster map: has no #address-cells"),
+    ("cpus {  ", "cpus { colour; ", "cpus: unknown property 'colour'"),
+    ("clusters {\n        #address-cells = <1>;", "clusters {\n        #address-cells = <2>;", "clusters: #address-cells must be 1"),
+    ("applications {\n        #address-cells = <1>;\n        #size-cells = <0>;", "applications {\n        #address-cells = <1>;", "applications: has no #size-cells"),
+    ("run { ", "runs { };\n    run { ", "runs: unknown node"),
+    ("run { ", "cpus@1 { };\n    run { ", "cpus@1: unknown node"),
+    ('"when-done"; };', '"when-done"; now { }; };', "now: unknown node in run"),
+    ('"c"; };', '"c"; more { }; };', "more: unknown node in ycsb@3"),
+    ("mtu = <1500>;", "mtu = <1500>; colour = <1>;", "network: unknown property 'colour'"),
+    ('gateway = "10.0.2.2";', "", "network: has no gateway"),
+    ('reg = <0x0 0x0 0x0 0x40000000>; numa-node-id = <0>; };', 'reg = <0x0 0x0 0x0 0x40000000>; };', "memory@0: has no numa-node-id"),
+    ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0x0 0x0 0x0 0x0>;', "memory@0: memory at 0x0 is empty"),
+    ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0x0 0x0 0x40000000>;', "memory@0: reg is not base and size"),
+    ('reg = <0x0 0x0 0x0 0x40000000>;', 'reg = <0xffffffff 0xfffff000 0x0 0x2000>;', "memory@0: memory at 0xfffffffffffff000 goes past the end"),
+    ('memory@0 { device_type = "memory"', 'memory@0 { device_type = "ram"', "memory@0: device_type is not 'memory'"),
+    ("memory@0 {", "memory@1000 {", "memory@1000: its name says '1000', its reg 0"),
+    ("redis@2 { reg = <2>;", "redis@2 { reg = <4>;", "redis@2: its name says '2', its reg 4"),
+    ("redis@2 { reg = <2>;", "redis@2 {", "redis@2: reg is not one cell"),
+    ("redis@2 { reg = <2>;", "redis@2 { reg = <2>; await;", "redis@2: await is not a list of strings"),
+    ("redis@2 { reg = <2>;", "redis@2 { reg = <2>; env = [41 3d ff 00];", "redis@2: env is not text"),
+    ("ends = <0 1>;", "ends = <0 1>; size = <0x0 0x1000000>;", "channel@0: size is for a channel with ivshmem"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; };\n    run { ", "machine: memory-per-node is not one size of two cells"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; core = <1>; };\n    run { ", "machine: unknown property 'core'"),
+    ("run { ", "machine { sockets = <2>; cores-per-socket = <2>; memory-per-node = <0 0x40000000>; threads-per-core = <1 1>; };\n    run { ", "machine: threads-per-core is not one cell"),
+    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; };\n    run { ", "machine: has no l3-caches-per-socket"),
+    ("run { ", "machine { sockets = <2>; cores-per-l3-cache = <2>; l3-caches-per-socket = <1>; threads-per-core = <1>; nodes-per-socket = <1>; };\n    run { ", "machine: unknown property 'nodes-per-socket'"),
 ]
 
 
@@ -122,6 +160,21 @@ def test_a_missing_channel_is_found_when_the_network_needs_it() -> None:
     assert "cluster" not in text[start:]
     check_map(read_dts(text), MACHINE)
     assert "redis@2: no channel joins cluster@1" in refusal(text.replace("cpu = <&cpu1>", "cpu = <&cpu2>"))
+
+
+def test_the_order_of_clusters() -> None:
+    """a cluster's place is its number, in what this tool makes"""
+    made = read_dts(GOOD)
+    made.clusters.reverse()
+    with pytest.raises(InputError, match="cluster@1: clusters are numbered 0, 1, ... in order; this should be 0"):
+        check_map(made)
+
+
+def test_text_of_any_language() -> None:
+    """arguments and variables are text in UTF-8; quotes and control characters are kept"""
+    made = read_dts(GOOD.replace("barrier; ", 'barrier; env = "A=\\"ä\\n€😀\\\\\\x01"; ', 1))
+    assert next(app for app in made.applications if app.name == "ycsb@3").env == ['A="ä\n€😀\\\x01']
+    assert read_dts(write_dts(read_dts(GOOD))) == read_dts(GOOD)
 
 
 def test_a_map_for_a_larger_machine_does_not_fit_a_smaller() -> None:
@@ -207,7 +260,7 @@ def test_a_cut_blob_is_refused(cut: int) -> None:
 def test_a_header_that_lies_is_refused(word: int, value: int) -> None:
     blob = bytearray(compile_dts(GOOD))
     blob[4 * word : 4 * word + 4] = value.to_bytes(4, "big")
-    with pytest.raises(InputError, match="not a devicetree blob"):
+    with pytest.raises(InputError, match="^cluster map: (not a sound devicetree|the property at byte|the devicetree ends early)"):
         read_blob(bytes(blob))
 
 
@@ -256,5 +309,18 @@ def test_a_library_older_than_its_sources(tmp_path: Path, monkeypatch: pytest.Mo
         checker._library.cache_clear()
         monkeypatch.setattr(checker, "LIBRARY", old / "no" / "folder.so")
         assert checker._library() is None
+    finally:
+        checker._library.cache_clear()
+
+
+def test_reading_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a map cannot be read before the library is there, and one line says what to install"""
+    blob = compile_dts(GOOD)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(checker, "LIBRARY", tmp_path / "cluster-map.so")
+    checker._library.cache_clear()
+    try:
+        with pytest.raises(InputError, match="cc: not found; install gcc"):
+            read_blob(blob)
     finally:
         checker._library.cache_clear()

@@ -134,7 +134,7 @@ def test_maps_that_cannot_be_emulated_say_why(tmp_path: Path) -> None:
     assert moved == "cpu@c: cannot be emulated: of these cores and nodes QEMU makes APIC id 0xb in node 1 of it"
     assert refusal(("sockets = <2>", "sockets = <1>")).startswith("cpu@8: is not on the machine of this map, with places")
     assert refusal(("cores-per-l3-cache = <8>", "cores-per-l3-cache = <4>")).startswith("cpu@8: ")
-    assert refusal(("        threads-per-core = <1>;\n", "")) == "machine: has no 'threads-per-core'"
+    assert refusal(("        threads-per-core = <1>;\n", "")) == "machine: has no threads-per-core"
     end = f"{made.memory[-1].size:#x}>"
     assert refusal((end, f"{made.memory[-1].size // 2:#x}>")).startswith("memory@0: cannot be emulated: QEMU has no memory of node 0")
 

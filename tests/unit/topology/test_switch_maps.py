@@ -64,7 +64,7 @@ DRIVER = 'role = "nic";'
     ('ipv4 = "10.0.2.151"; mac = [02 53 4b 00 00 03];', "", "ycsb@3: has switch below@4, and neither an address"),
     (DRIVER, f'{DRIVER} switch = "below@4";', "virtio-net@1: its switch below@4 is not switch@0"),
     (ABOVE, ABOVE + 'ipv4 = "10.0.2.99"; mac = [02 00 00 00 00 09]; ', "below@4: is the switch and can have no address"),
-    ('switch = "below@4";', "switch;", "ycsb@3: 'switch'"),
+    ('switch = "below@4";', "switch;", "ycsb@3: switch is not one string"),
 ])  # fmt: skip
 def test_one_edit_breaks_it(old: str, new: str, expected: str) -> None:
     """roots, circles, users of what is no switch: each is refused with the name of the culprit"""
