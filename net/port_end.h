@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One end of a network port (port.h): both rings, and the frames that belong
- * to their slots. The other end is not trusted: a frame's length is read once
+ * One end of a network port or a cable (port.h): both rings, and the frames that
+ * belong to their slots. The other end is not trusted: a frame's length is read once
  * and checked; its bytes may change while they are looked at, and may at worst
  * become another wrong frame.
  *
@@ -27,6 +27,9 @@ struct port_end {
 	struct ring_end receive;
 };
 
+/* Of each ring. Their masks are this side's own: what the other side writes does not change them. */
+static inline uint64_t port_slots(const struct port_end *end) { return end->transmit.mask + 1; }
+
 static inline enum port_direction port_in(const struct port_end *end)
 {
 	return end->out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH;
@@ -47,18 +50,19 @@ static inline uint64_t port_count(const struct ring_end *end) { return end->posi
  */
 static inline void port_start_rings(struct port_end *end, uint64_t epoch)
 {
+	const unsigned slots = (unsigned)port_slots(end);
 	uint64_t position = port_position(end->own, epoch), carried = 0;
 	struct ring *ring = port_ring(end->memory, end->out);
 
 	if (end->may_send && !end->up)
 		carried = port_count(&end->transmit);
-	if (carried > PORT_SLOTS) /* somebody made room for more */
+	if (carried > slots) /* somebody made room for more */
 		carried = 0;
-	for (uint64_t i = 0; i < PORT_SLOTS; i++)
+	for (uint64_t i = 0; i < slots; i++)
 		atomic_store_explicit(&ring->slot[i].sequence, i < carried ? position + i + 1 : 0, memory_order_relaxed);
-	end->transmit = ring_producer_at(ring, PORT_SLOTS, position);
+	end->transmit = ring_producer_at(ring, slots, position);
 	end->transmit.position += carried;
-	end->receive = ring_consumer_at(port_ring(end->memory, port_in(end)), PORT_SLOTS, position);
+	end->receive = ring_consumer_at(port_ring(end->memory, port_in(end)), slots, position);
 }
 
 /* The words that tell the other side of this life. */
@@ -69,6 +73,20 @@ static inline void port_tell(struct port_end *end)
 	end->seen = 0;
 }
 
+/* port_open() with so many slots: of a port or of a cable. */
+static inline struct port_end port_open_slots(void *memory, enum port_direction out, uint64_t epoch, unsigned slots)
+{
+	if (!port_is_open(epoch))
+		__builtin_trap();
+	struct port_end end = { .memory = memory, .out = out, .own = epoch, .transmit.mask = slots - 1 };
+	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
+
+	port_start_rings(&end, 0);
+	end.may_send = first;
+	port_tell(&end);
+	return end;
+}
+
 /*
  * `out` says which end this is: PORT_TO_SWITCH for stacks and drivers,
  * PORT_FROM_SWITCH for the switch. `epoch` is even, and no former life's. The
@@ -76,15 +94,13 @@ static inline void port_tell(struct port_end *end)
  */
 static inline struct port_end port_open(void *memory, enum port_direction out, uint64_t epoch)
 {
-	if (!port_is_open(epoch))
-		__builtin_trap();
-	struct port_end end = { .memory = memory, .out = out, .own = epoch };
-	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
+	return port_open_slots(memory, out, epoch, PORT_SLOTS);
+}
 
-	port_start_rings(&end, 0);
-	end.may_send = first;
-	port_tell(&end);
-	return end;
+/* The same of a cable. */
+static inline struct port_end cable_open(void *memory, enum port_direction out, uint64_t epoch)
+{
+	return port_open_slots(memory, out, epoch, CABLE_SLOTS);
 }
 
 /* Somebody else has written to what only this side writes. */
@@ -144,7 +160,7 @@ static inline void *port_reserve(struct port_end *end)
 {
 	if (!end->may_send || !ring_reserve(&end->transmit))
 		return NULL;
-	return port_buffer(end->memory, end->out, end->transmit.position);
+	return port_buffer(end->memory, end->out, port_slots(end), end->transmit.position);
 }
 
 /* Send the frame written to the buffer that port_reserve() gave. */
@@ -172,7 +188,7 @@ static inline void *port_peek(struct port_end *end, uint32_t *length)
 	*length = __atomic_load_n(&descriptor->length, __ATOMIC_RELAXED);
 	if (*length < ETHERNET_HEADER || *length > PORT_FRAME_MAX)
 		*length = 0;
-	return port_buffer(end->memory, port_in(end), end->receive.position);
+	return port_buffer(end->memory, port_in(end), port_slots(end), end->receive.position);
 }
 
 static inline void port_release(struct port_end *end) { ring_release(&end->receive); }

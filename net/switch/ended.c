@@ -42,7 +42,7 @@ static void collect_resets(struct forward *forward, unsigned number, enum port_d
 		uint64_t slot = (ring->position - i) & ring->mask;
 		const struct port_descriptor *d = (const void *)ring->ring->slot[slot].payload;
 		uint32_t length = __atomic_load_n(&d->length, __ATOMIC_RELAXED), size = 0;
-		const void *frame = port_buffer(port->end.memory, direction, slot);
+		const void *frame = port_buffer(port->end.memory, direction, PORT_SLOTS, slot);
 		uint8_t *reset = telling->reset[telling->count];
 		unsigned k = 0;
 

@@ -196,7 +196,7 @@ static void forged_frames(void)
 				struct ring_slot *slot = &port_ring(port_memory(PORT), d)->slot[i];
 
 				((struct port_descriptor *)slot->payload)->length = 60;
-				memcpy(port_buffer(port_memory(PORT), d, i), table[PEER].mac, 6);
+				memcpy(port_buffer(port_memory(PORT), d, PORT_SLOTS, i), table[PEER].mac, 6);
 				atomic_store(&slot->sequence, at + i + 1);
 			}
 		atomic_store(&port_ring(port_memory(PORT), n % 2)->taken, n < 2 ? at + 5 : ~0ull);

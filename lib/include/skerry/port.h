@@ -6,6 +6,10 @@
  * nothing to allocate and frames stay in order. All zero is a valid port,
  * neither side of which has been opened.
  *
+ * A cable is the same between two stacks of a cluster, with CABLE_SLOTS slots in
+ * place of PORT_SLOTS. One of them has the place of the stack, the other that of
+ * the switch.
+ *
  *     0                 ring  stack -> switch (PORT_SLOTS slots)
  *     PORT_EPOCHS       struct port_epochs
  *     PORT_RING_SIZE    ring  switch -> stack
@@ -50,6 +54,8 @@ enum {
 	PORT_EPOCHS = PORT_RING_SIZE - 64,
 	PORT_BUFFERS = 2 * PORT_RING_SIZE,
 	PORT_SIZE = 0x120000, /* 1.125 MiB, a multiple of 4 KiB */
+	CABLE_SLOTS = 64,
+	CABLE_SIZE = PORT_BUFFERS + 2 * CABLE_SLOTS * PORT_BUFFER, /* 296 KiB */
 };
 
 struct port_descriptor {
@@ -59,6 +65,7 @@ struct port_descriptor {
 
 _Static_assert(sizeof(struct ring) + PORT_SLOTS * RING_SLOT <= PORT_EPOCHS, "the ring fits");
 _Static_assert(PORT_BUFFERS + 2 * PORT_SLOTS * PORT_BUFFER <= PORT_SIZE, "the buffers fit");
+_Static_assert(CABLE_SLOTS <= PORT_SLOTS && CABLE_SIZE % 4096 == 0, "a cable is whole pages, and its rings fit");
 
 enum port_direction { PORT_TO_SWITCH = 0, PORT_FROM_SWITCH = 1 };
 
@@ -74,7 +81,7 @@ _Static_assert(sizeof(struct port_epochs) == 64, "one cache line");
 /* Returns the position where both rings start for this pair of epochs. */
 static inline uint64_t port_position(uint64_t mine, uint64_t theirs) { return (mine / 2 + theirs / 2) << 44; }
 
-/* Returns a direction's ring. `port` is the port's memory, of PORT_SIZE bytes. */
+/* Returns a direction's ring. `port` is the memory of a port or a cable. */
 static inline struct ring *port_ring(void *port, enum port_direction direction)
 {
 	return (struct ring *)((char *)port + (uint64_t)direction * PORT_RING_SIZE);
@@ -89,8 +96,8 @@ static inline void port_close(struct port_epochs *epochs, enum port_direction ou
 {
 	atomic_fetch_or_explicit(&epochs->side[out].epoch, 1, memory_order_release);
 }
-/* Returns the buffer of a slot; any `slot` gives one inside the port. */
-static inline void *port_buffer(void *port, enum port_direction direction, uint64_t slot)
+/* Returns the buffer of a slot; any `slot` gives one inside the port. `slots` is a power of two. */
+static inline void *port_buffer(void *port, enum port_direction direction, uint64_t slots, uint64_t slot)
 {
-	return (char *)port + PORT_BUFFERS + ((uint64_t)direction * PORT_SLOTS + (slot & (PORT_SLOTS - 1))) * PORT_BUFFER;
+	return (char *)port + PORT_BUFFERS + ((uint64_t)direction * slots + (slot & (slots - 1))) * PORT_BUFFER;
 }

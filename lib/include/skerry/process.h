@@ -14,6 +14,7 @@
  *                           libc's mmap and brk are served from here without a
  *                           system call.
  *     PROCESS_PORT_VADDR    the network port (skerry/port.h), if it has one
+ *     PROCESS_CABLES_VADDR  its cables (skerry/port.h), one after another, CABLE_SIZE each, if it has any
  *     PROCESS_SOCKETS_VADDR the socket port (skerry/socket_port.h), if it or its stack has one
  *     PROCESS_FILES_VADDR   its files (skerry/file_tree.h), read-only, if it has any
  *     PROCESS_INFO_VADDR    struct process_info, read-only
@@ -33,6 +34,7 @@
 #define PROCESS_PORTS_VADDR 0x0000610000000000ull /* a switch: all its ports, one after another, PORT_SIZE each */
 #define PROCESS_SOCKETS_VADDR 0x0000620000000000ull
 #define PROCESS_FILES_VADDR 0x0000630000000000ull
+#define PROCESS_CABLES_VADDR 0x0000640000000000ull /* a stack: all its cables, one after another, CABLE_SIZE each */
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_HOSTS_VADDR 0x0000700000001000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
@@ -59,8 +61,9 @@ enum {
 	PROCESS_SLOT_REPLY,    /* a reply object */
 	PROCESS_SLOT_FAULT,    /* fault endpoint, badged; for TCB_CONFIGURE of the process's own threads */
 	PROCESS_SLOT_SOCKETS,  /* notification: signal to wake the other end of the socket port */
-	PROCESS_SLOT_FREE = 16,/* from here on empty, the process's own */
+	PROCESS_SLOT_FREE = 16,/* from here on empty up to the next ones that it has, the process's own */
 	PROCESS_SLOT_PORT_WAKE = 128, /* a switch only: port i's far end is woken through slot 128+i */
+	PROCESS_SLOT_CABLE_WAKE = 240, /* a program with cables: cable i's far end is woken through slot 240+i */
 };
 
 struct process_network {
@@ -75,12 +78,15 @@ struct process_network {
 /*
  * A switch learns its ports here: port i's shared memory is at PROCESS_PORTS_VADDR + i * PORT_SIZE. The last port of a
  * lower switch is its end of a port of the upper one.
+ *
+ * Other programs learn their cables here: cable i's shared memory is at PROCESS_CABLES_VADDR + i * CABLE_SIZE. They have
+ * the far end's addresses, and one of the two ends is `upper`.
  */
-enum { PROCESS_MAX_PORTS = 120 };
+enum { PROCESS_MAX_PORTS = 120, PROCESS_MAX_CABLES = 16 };
 struct process_port {
 	uint8_t mac[6]; /* zero for NIC drivers and switches */
 	uint8_t uplink; /* 1: leads to the NIC driver; unknown addresses go there */
-	uint8_t upper;  /* 1: to the upper switch, for which this end is a stack's */
+	uint8_t upper;  /* 1: to the upper switch, for which this end is a stack's; or a cable of which it is */
 	uint8_t lower;  /* 1: to a lower switch */
 	uint8_t remote; /* 1: the far end is in another cluster */
 	uint32_t ipv4;
@@ -131,13 +137,14 @@ struct process_info {
 	char name[PROCESS_NAME]; /* of the application node, "redis@1" */
 	struct process_network network;
 	struct process_device device;
-	uint32_t port_count; /* switches only, as is what follows */
+	uint32_t port_count; /* of a switch, or cables of another program */
 	uint32_t sockets;    /* 1: there is a socket port, and a stack process at its other end */
-	uint32_t route_count;
+	uint32_t route_count;/* switches only */
 	struct process_port port[PROCESS_MAX_PORTS];
 	struct process_route route[PROCESS_MAX_PORTS];
 };
 _Static_assert(sizeof(struct process_info) <= 4096, "one page");
+_Static_assert(PROCESS_SLOT_CABLE_WAKE + PROCESS_MAX_CABLES <= 1 << PROCESS_CNODE_BITS, "a slot for each cable");
 
 /*
  * Calls to PROCESS_SLOT_MANAGER; what is sent, so that nobody waits for the answer,
