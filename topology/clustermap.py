@@ -86,6 +86,7 @@ class Application:
     user: tuple[int, int] = (0, 0)  # uid and gid
     threads: int | None = None  # that it may have at once; None: as many as there can be
     awaits: list[str] = field(default_factory=list)
+    cables: list[str] = field(default_factory=list)  # applications of its cluster to which its frames go without a switch
     stack: str | None = None  # the application that runs lwIP for it; None: it does so itself
     switch: str | None = None  # the one that its network port is of; None: the root switch
     barrier: bool = False

@@ -121,6 +121,7 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
                 "mac": a.mac.hex(":") if a.mac else None,
                 "args": a.args,
                 "await": a.awaits,
+                "cables": a.cables,
                 "stack": a.stack,
                 "barrier": a.barrier,
             }

@@ -94,6 +94,7 @@ def _application(out: _Writer, app: Application) -> None:
     if app.mac:
         out.line(f"mac = [{app.mac.hex(' ')}];")
     out.strings("await", app.awaits)
+    out.strings("cables", app.cables)
     out.optional("stack", app.stack)
     out.optional("switch", app.switch)
     out.flag("barrier", app.barrier)

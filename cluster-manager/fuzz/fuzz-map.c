@@ -134,6 +134,12 @@ static void check_application(const struct cluster_map *map, uint32_t index)
 
 	MUST(strlen(a->name) < sizeof a->name && strlen(a->program) < sizeof a->program && a->name[0] > ' ');
 	MUST(cluster != NULL && a->core < cluster->cpu_count && cluster->cpu[a->core] == a->cpu && a->heap % (2 << 20) == 0);
+	for (uint32_t i = 0; i < map_named_count(&a->cables); i++) {
+		uint32_t to = map_named(map, &a->cables, i);
+
+		MUST((int32_t)to < count && to != index && a->ipv4 && map->application[to].ipv4);
+		MUST(map->application[to].cluster == a->cluster);
+	}
 	MUST(map_await_count(a) <= MAP_MAX_AWAITED && (a->args.size == 0 || map->pool[a->args.offset + a->args.size - 1] == '\0'));
 	for (uint32_t i = 0; i < map_await_count(a); i++)
 		MUST((int32_t)map_awaited(map, a, i) < count && map_awaited(map, a, i) != index);
@@ -157,8 +163,10 @@ static void check_others(const struct cluster_map *map)
 		from = check_list(map, &map->application[i].args, from);
 		check_application(map, i);
 	}
-	for (uint32_t i = 0; i < map->application_count; i++)
+	for (uint32_t i = 0; i < map->application_count; i++) {
 		from = check_list(map, &map->application[i].await, from);
+		from = check_list(map, &map->application[i].cables, from);
+	}
 }
 
 static void check_refusal(const struct refusal *why)

@@ -47,7 +47,7 @@ void break_applications(void)
 	      set_text(YCSB, "stack", "a@100")), "redis@2 and ycsb@3 have the same stack a@100");
 	BREAK("waiting twice", (set_text(YCSB, "await", "redis@2"), must(fdt_appendprop_string(tree, at(YCSB), "await", "redis@2"))),
 	      "ycsb@3 awaits redis@2 twice");
-	BREAK("waiting for too many", (add_applications(129, false), await_all(YCSB, 129)), "ycsb@3 awaits more than 128");
+	BREAK("waiting for too many", (add_applications(129, false), name_all(YCSB, "await", 129)), "ycsb@3 awaits more than 128");
 	BREAK("a heap larger than a program's addresses", must(fdt_setprop_u64(tree, at(REDIS), "heap", 1ul << 47)), "redis@2: heap");
 	BREAK("waiting for nobody", set_text(YCSB, "await", "redis@9"), "redis@9");
 	BREAK("statistics where nobody collects them",
@@ -58,6 +58,27 @@ void break_applications(void)
 	BREAK("waiting for itself", set_text(YCSB, "await", "ycsb@3"), "ycsb@3");
 	BREAK("waiting in a circle", set_text(REDIS, "await", "ycsb@3"), "redis@2");
 	BREAK("no heap", drop(REDIS, "heap"), "redis@2");
+}
+
+void break_cables(void)
+{
+	BREAK("a cable to nobody", set_text(YCSB, "cables", "redis@9"), "ycsb@3 has a cable to redis@9, which is no application");
+	BREAK("a cable to oneself", set_text(YCSB, "cables", "ycsb@3"), "ycsb@3 has a cable to itself");
+	BREAK("a cable to another cluster", set_text(YCSB, "cables", "redis@2"), "ycsb@3 has a cable to redis@2, which is in another cluster");
+	BREAK("a cable to one without an address", set_text(YCSB, "cables", "switch@0"), "ycsb@3 has a cable to switch@0, and switch@0 has no address");
+	BREAK("a cable of one without an address", set_text(SWITCH, "cables", "redis@2"), "switch@0 has a cable to redis@2, and switch@0 has no address");
+	BREAK("cables that do not end", must(fdt_setprop(tree, at(YCSB), "cables", "a\0b", 3)), "ycsb@3: cables");
+	BREAK("the same cable twice", (set_text(YCSB, "cables", "redis@2"), must(fdt_appendprop_string(tree, at(YCSB), "cables", "redis@2"))),
+	      "ycsb@3 has a cable to redis@2 twice");
+	BREAK("a cable that both ends name",
+	      (add_applications(1, true), set_text(REDIS, "cables", "a@100"), set_text("/applications/a@100", "cables", "redis@2")),
+	      "a@100 and redis@2 both have a cable to the other");
+	BREAK("a cable too many", (add_applications(PROCESS_MAX_CABLES + 1, true), name_all(REDIS, "cables", PROCESS_MAX_CABLES + 1)),
+	      "redis@2: its cable to a@110 is one too many for redis@2: there may be 16");
+	BREAK("a cable too many, named at both ends",
+	      (add_applications(PROCESS_MAX_CABLES + 1, true), name_all(REDIS, "cables", PROCESS_MAX_CABLES),
+	      set_text("/applications/a@110", "cables", "redis@2")),
+	      "redis@2: its cable to a@10f is one too many for redis@2"); /* a@110 stands before redis@2 in the map */
 }
 
 void break_programs(void)
@@ -158,6 +179,7 @@ void accept_applications(void)
 	       (must(fdt_setprop_u64(tree, at(REDIS), "heap", 2 << 20)),
 	       must(fdt_setprop_u64(tree, at(YCSB), "heap", 2 << 20)), add_applications(MAP_MAX_APPLICATIONS - 3, false)));
 	ACCEPT("as many ports as there may be", add_applications(PROCESS_MAX_PORTS - 2, true));
+	ACCEPT("as many cables as there may be", (add_applications(PROCESS_MAX_CABLES, true), name_all(REDIS, "cables", PROCESS_MAX_CABLES)));
 	ACCEPT("as many arguments as there may be", set_arguments(YCSB, 63, 242));
-	ACCEPT("waiting for as many as one may", (add_applications(127, false), await_all(YCSB, 127)));
+	ACCEPT("waiting for as many as one may", (add_applications(127, false), name_all(YCSB, "await", 127)));
 }

@@ -139,13 +139,14 @@ void set_arguments(const char *path, uint32_t count, uint32_t size)
 		must(fdt_appendprop_string(tree, at(path), "args", text));
 }
 
-void await_all(const char *path, uint32_t count)
+/* The first `count` of add_applications(). */
+void name_all(const char *path, const char *property, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		char name[16];
 
 		snprintf(name, sizeof name, "a@%x", 0x100 + i);
-		must(fdt_appendprop_string(tree, at(path), "await", name));
+		must(fdt_appendprop_string(tree, at(path), property, name));
 	}
 }
 

@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 	break_applications();
 	break_programs();
 	break_network();
+	break_cables();
 	break_switches();
 	accept_switches();
 	flip_every_byte();

@@ -186,6 +186,53 @@ static bool check_reach(const struct cluster_map *map, const struct map_applicat
 	return true;
 }
 
+static bool names_cable(const struct cluster_map *map, const struct map_application *a, uint32_t to)
+{
+	for (uint32_t i = 0; i < map_named_count(&a->cables); i++)
+		if (map_named(map, &a->cables, i) == to)
+			return true;
+	return false;
+}
+
+/* Both ends of a cable have addresses and are of one cluster, and one of the two names it. */
+static bool check_cable(const struct cluster_map *map, uint32_t from, uint32_t to, struct refusal *why)
+{
+	const struct map_application *a = &map->application[from], *other = &map->application[to];
+
+	if (a->ipv4 == 0 || other->ipv4 == 0)
+		return refuse_at(why, a->name, "cables", "map: %s has a cable to %s, and %s has no address", a->name, other->name,
+				 a->ipv4 == 0 ? a->name : other->name);
+	if (a->cluster != other->cluster)
+		return refuse_at(why, a->name, "cables", "map: %s has a cable to %s, which is in another cluster", a->name,
+				 other->name);
+	return !names_cable(map, other, from) ||
+	       refuse_at(why, a->name, "cables", "map: %s and %s both have a cable to the other", a->name, other->name);
+}
+
+static bool check_cables(const struct cluster_map *map, struct refusal *why)
+{
+	static uint8_t ends[MAP_MAX_APPLICATIONS];
+
+	memset(ends, 0, sizeof ends);
+	for (uint32_t i = 0; i < map->application_count; i++) {
+		const struct map_application *a = &map->application[i];
+
+		for (uint32_t k = 0; k < map_named_count(&a->cables); k++) {
+			uint32_t to = map_named(map, &a->cables, k);
+			const struct map_application *full = ends[i] == PROCESS_MAX_CABLES ? a : &map->application[to];
+
+			if (!check_cable(map, i, to, why))
+				return false;
+			if (ends[i] == PROCESS_MAX_CABLES || ends[to] == PROCESS_MAX_CABLES)
+				return refuse_at(why, a->name, "cables", "map: %s: its cable to %s is one too many for %s: there may be %u",
+						 a->name, map->application[to].name, full->name, PROCESS_MAX_CABLES);
+			ends[i]++;
+			ends[to]++;
+		}
+	}
+	return true;
+}
+
 bool check_network(struct draft *d)
 {
 	static uint64_t used[MAP_MAX_CHANNELS]; /* by ports, in bytes */
@@ -209,5 +256,5 @@ bool check_network(struct draft *d)
 		if ((a->ipv4 != 0 && !check_address(&map->network, a, d->why)) || !check_reach(map, a, used, d->why))
 			return false;
 	}
-	return true;
+	return check_cables(map, d->why);
 }

@@ -98,6 +98,15 @@ static const char *named_switch(const struct cluster_map *map, const struct map_
 	return map->application[a->port_of].name;
 }
 
+/* Applications that this one names. */
+static void put_named(struct text *out, const struct cluster_map *map, const char *name, const struct map_list *list)
+{
+	put(out, "\"%s\":[", name);
+	for (uint32_t i = 0; i < map_named_count(list); i++)
+		put_string(out, map->application[map_named(map, list, i)].name);
+	end(out, "]");
+}
+
 static void put_lists(struct text *out, const struct cluster_map *map, const struct map_application *a)
 {
 	const fdt32_t *id = map_bytes(map, &a->pci_id);
@@ -106,10 +115,8 @@ static void put_lists(struct text *out, const struct cluster_map *map, const str
 	for (uint32_t i = 0; i < a->pci_id.size / 8; i++)
 		put(out, "[%u,%u]", fdt32_ld(&id[2 * i]), fdt32_ld(&id[2 * i + 1]));
 	end(out, "]");
-	put(out, "\"awaits\":[");
-	for (uint32_t i = 0; i < map_await_count(a); i++)
-		put_string(out, map->application[map_awaited(map, a, i)].name);
-	end(out, "]");
+	put_named(out, map, "awaits", &a->await);
+	put_named(out, map, "cables", &a->cables);
 	put_strings(out, map, "args", &a->args);
 	put_strings(out, map, "env", &a->env);
 }

@@ -169,32 +169,33 @@ static bool read_application(struct draft *d, int node)
 	return true;
 }
 
-/* Finds what `a` awaits: each is another application, and named once. */
-static bool join_await(struct draft *d, int node, struct map_application *a)
+/* Finds whom a property of `a` names, each another application, and named once. `does`: for the refusal. */
+static bool join_named(struct draft *d, int node, const struct map_application *a, const char *property, const char *does,
+		       struct map_list *out)
 {
-	uint16_t awaited[MAP_MAX_AWAITED];
+	uint16_t named[MAP_MAX_AWAITED];
 	uint32_t count = 0, size;
 	const char *names;
 
-	if (!read_strings(d, node, "await", &names, &size))
+	if (!read_strings(d, node, property, &names, &size))
 		return false;
 	for (uint32_t at = 0; at < size; at += (uint32_t)strlen(names + at) + 1) {
 		int other = find_application(d->map, names + at);
 
 		if (other == MAP_NONE)
-			return refuse_at(d->why, a->name, "await", "map: %s awaits %s, which is no application", a->name,
+			return refuse_at(d->why, a->name, property, "map: %s %s %s, which is no application", a->name, does,
 					 names + at);
 		if (a == &d->map->application[other])
-			return refuse_at(d->why, a->name, "await", "map: %s awaits itself", a->name);
+			return refuse_at(d->why, a->name, property, "map: %s %s itself", a->name, does);
 		for (uint32_t i = 0; i < count; i++)
-			if (awaited[i] == other)
-				return refuse_at(d->why, a->name, "await", "map: %s awaits %s twice", a->name, names + at);
+			if (named[i] == other)
+				return refuse_at(d->why, a->name, property, "map: %s %s %s twice", a->name, does, names + at);
 		if (count == MAP_MAX_AWAITED)
-			return refuse_at(d->why, a->name, "await", "map: %s awaits more than %u applications", a->name,
+			return refuse_at(d->why, a->name, property, "map: %s %s more than %u applications", a->name, does,
 					 MAP_MAX_AWAITED);
-		awaited[count++] = (uint16_t)other;
+		named[count++] = (uint16_t)other;
 	}
-	a->await = pool_add(d, awaited, count * (uint32_t)sizeof *awaited);
+	*out = pool_add(d, named, count * (uint32_t)sizeof *named);
 	return true;
 }
 
@@ -202,8 +203,12 @@ bool read_applications(struct draft *d)
 {
 	if (!read_children(d, "applications", false, read_application))
 		return false;
-	for (uint32_t i = 0; i < d->map->application_count; i++)
-		if (!join_await(d, d->application[i].node, &d->map->application[i]))
+	for (uint32_t i = 0; i < d->map->application_count; i++) {
+		struct map_application *a = &d->map->application[i];
+
+		if (!join_named(d, d->application[i].node, a, "await", "awaits", &a->await) ||
+		    !join_named(d, d->application[i].node, a, "cables", "has a cable to", &a->cables))
 			return false;
+	}
 	return true;
 }

@@ -106,6 +106,7 @@ static void applications(void)
 	CHECK(map_next_string(&map, &redis->args, s) == NULL && map_next_string(&map, &ycsb->args, NULL) == NULL);
 	CHECK(map_await_count(ycsb) == 2 && map_await_count(redis) == 0);
 	CHECK((int)map_awaited(&map, ycsb, 0) == place("redis@2") && (int)map_awaited(&map, ycsb, 1) == place("switch@0"));
+	CHECK(map_named_count(&redis->cables) == 0);
 	CHECK(redis->stack == MAP_NONE && redis->stack_of == MAP_NONE);
 	CHECK(redis->restart == MAP_RESTART_ON_FAILURE && redis->restart_limit == 3 && redis->restart_delay == 0);
 	CHECK(ycsb->restart == MAP_RESTART_NEVER && ycsb->restart_limit == MAP_RESTART_LIMIT && ycsb->restart_delay == MAP_RESTART_DELAY);
@@ -122,17 +123,22 @@ static void add_application(const char *name, const char *program)
 	must(fdt_setprop_string(tree, node, "program", program));
 }
 
-/* A switch below switch@0, and a process that has lwIP of a program. */
+/* A switch below switch@0, a process that has lwIP of a program, and a cable to that. */
 static void joined(void)
 {
 	fresh();
 	add_application("below@4", "switch");
 	set("/applications/below@4", "role", "switch", 7);
 	set("/applications/below@4", "switch", "switch@0", 9);
+	add_application("near@6", "redis-server");
+	set("/applications/near@6", "ipv4", "10.0.2.7", 9);
+	set("/applications/near@6", "mac", "\2SK\0\0\7", 6);
+	set("/applications/near@6", "cables", "redis@2", 8);
 	set(REDIS, "switch", "below@4", 8);
 	add_application("stack@5", "more");
 	set(REDIS, "stack", "stack@5", 8);
-	CHECK(read_tree() && map.application_count == 6);
+	CHECK(read_tree() && map.application_count == 7);
+	CHECK(map_named_count(&find("near@6")->cables) == 1 && (int)map_named(&map, &find("near@6")->cables, 0) == place("redis@2"));
 	CHECK(map.switch_index == place("switch@0") && !map_has_port(find("switch@0")));
 	CHECK(find("redis@2")->port_of == place("below@4") && find("below@4")->port_of == map.switch_index);
 	CHECK(find("ycsb@3")->port_of == map.switch_index && find("nic@1")->port_of == map.switch_index);

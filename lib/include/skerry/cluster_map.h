@@ -91,6 +91,7 @@ struct map_application {
 	struct map_list env;        /* the same, NAME=VALUE each */
 	struct map_list cwd;        /* one such string, an absolute path; none: "/" */
 	struct map_list await;      /* uint16_t: the applications that it awaits */
+	struct map_list cables;     /* the same: the applications to which its frames go by cable (port.h) */
 	struct map_list pci_id;     /* pairs of big-endian cells: vendor, device */
 };
 
@@ -152,12 +153,19 @@ static inline const char *map_next_string(const struct cluster_map *m, const str
 	return next < m->pool + list->offset + list->size ? next : NULL;
 }
 
+/* Returns how many applications a list names, as `await` and `cables` do. */
+static inline uint32_t map_named_count(const struct map_list *list) { return list->size / sizeof(uint16_t); }
+/* Returns the index of one of them; `index` is below map_named_count(). */
+static inline uint32_t map_named(const struct cluster_map *m, const struct map_list *list, uint32_t index)
+{
+	uint16_t named;
+	__builtin_memcpy(&named, (const char *)map_bytes(m, list) + index * sizeof named, sizeof named);
+	return named;
+}
 /* Returns how many applications `a` awaits. */
-static inline uint32_t map_await_count(const struct map_application *a) { return a->await.size / sizeof(uint16_t); }
+static inline uint32_t map_await_count(const struct map_application *a) { return map_named_count(&a->await); }
 /* Returns the index of one of them; `index` is below map_await_count(). */
 static inline uint32_t map_awaited(const struct cluster_map *m, const struct map_application *a, uint32_t index)
 {
-	uint16_t awaited;
-	__builtin_memcpy(&awaited, (const char *)map_bytes(m, &a->await) + index * sizeof awaited, sizeof awaited);
-	return awaited;
+	return map_named(m, &a->await, index);
 }
