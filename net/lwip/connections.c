@@ -169,3 +169,40 @@ int connections_seen(struct pbuf *packet, struct netif *netif)
 }
 
 uint64_t connections_searched(void) { return table.searched; }
+
+/* Nothing but an answer to a segment can tell more about it. */
+static bool asks_again(const struct tcp_pcb *pcb)
+{
+	switch (pcb->state) {
+	case SYN_SENT: case CLOSE_WAIT: case CLOSING: case LAST_ACK: return true;
+	default: return false;
+	}
+}
+
+/* As for a reset that has come; lwIP's own tells of an end by its own decision. */
+static void reset(struct tcp_pcb *pcb)
+{
+	const tcp_err_fn tell = pcb->errf;
+	void *argument = pcb->callback_arg;
+
+	tcp_err(pcb, NULL);
+	tcp_abandon(pcb, 0);
+	if (tell)
+		tell(argument, ERR_RST);
+}
+
+/* What is told of an end frees no other connection, so that `next` stays in the list. */
+void connections_ended(uint32_t ipv4)
+{
+	struct tcp_pcb *pcb, *next;
+
+	for (pcb = tcp_active_pcbs; pcb; pcb = next) {
+		next = pcb->next;
+		if (ip_2_ip4(&pcb->remote_ip)->addr != ipv4)
+			continue;
+		if (asks_again(pcb))
+			tcp_rexmit_rto(pcb);
+		else
+			reset(pcb);
+	}
+}

@@ -184,7 +184,7 @@ static ssize_t send_parts(struct datagram_socket *socket, const struct iovec *io
 		return -EDESTADDRREQ;
 	if (to && !to->port)
 		return -EINVAL;
-	data = interface_is_congested() ? NULL : gathered(iov, count, size);
+	data = interface_is_congested(to ? to->ipv4 : ip_2_ip4(&socket->pcb->remote_ip)->addr) ? NULL : gathered(iov, count, size);
 	if (!data)
 		return -ENOBUFS;
 	error = send_to(socket, data, to);

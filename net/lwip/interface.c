@@ -1,83 +1,77 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No frame is lost for want of room: those that find the ring full wait, in
- * order, until the switch has taken some, or until there is a switch again. They are lwIP's own pbufs, which it
- * does not send again meanwhile, so that waiting takes no memory. Should there
- * be too many, lwIP is told so and tries again.
+ * Frames for a station at the far end of a cable go there, all others to the
+ * switch; so do these as long as the cable's ends have not met, which is while
+ * the far end's program starts or has ended. The switch then answers for it.
+ *
+ * What a station sends by a cable and what it sends through the switch may
+ * arrive in another order. That happens once in the life of a pair of programs,
+ * when the cable's ends have met.
  */
 #include <string.h>
 #include <lwip/etharp.h>
 #include <lwip/init.h>
 #include <lwip/netif.h>
 #include <netif/ethernet.h>
+#include "../mac.h"
 #include "../machine.h"
-#include "../port_end.h"
+#include "connections.h"
 #include "headers.h"
 #include "interface.h"
+#include "link.h"
 
-enum { BACKLOG_MAX = 8192, CONGESTED = 256, WAKE_BATCH = 32 }; /* BACKLOG_MAX: a power of two */
+enum { CONGESTED = 256, WAKE_BATCH = 32 };
+_Static_assert(PROCESS_MAX_CABLES <= 32, "a bit for each");
+
+/* A link to another stack. */
+struct cable {
+	struct link link;
+	uint64_t mac;  /* the far end's, as mac_number() has it */
+	uint32_t ipv4; /* network byte order */
+};
 
 static struct {
 	struct netif netif;
-	struct port_end port;
-	struct pbuf *backlog[BACKLOG_MAX]; /* frames that wait for room: a ring */
-	unsigned first, waiting;
-	unsigned published; /* frames sent since the switch was last asked whether it sleeps */
-	bool released;      /* frames were taken since it was last asked whether it waits for room */
-	bool told;          /* it has to hear of this life, or that we know of its own */
+	struct link to_switch;
+	struct cable cable[PROCESS_MAX_CABLES];
+	unsigned cables;
+	uint32_t used; /* cables to which frames were given, or from which they were taken, since the last flush: bit i */
 	struct pbuf_custom headers; /* of a frame for which there was no memory */
 	uint8_t header_bytes[HEADERS_MAX];
 	bool headers_used;
 } interface;
 
-static void publish(const struct pbuf *frame, char *buffer)
+/* The cable to the station with this address, or null. */
+static struct cable *cable_to(const uint8_t address[6])
 {
-	uint32_t length = 0;
+	const uint64_t mac = mac_number(address);
 
-	for (; frame; length += frame->len, frame = frame->next)
-		copy_bytes(buffer + length, frame->payload, frame->len);
-	port_publish(&interface.port, length);
-	interface.published++;
+	for (unsigned i = 0; i < interface.cables; i++)
+		if (interface.cable[i].mac == mac)
+			return &interface.cable[i];
+	return NULL;
 }
 
-static void send_waiting(void)
-{
-	char *buffer;
-
-	while (interface.waiting && (buffer = port_reserve(&interface.port))) {
-		struct pbuf *frame = interface.backlog[interface.first++ % BACKLOG_MAX];
-
-		interface.waiting--;
-		publish(frame, buffer);
-		pbuf_free(frame);
-	}
-}
-
-static err_t hold(struct pbuf *frame)
-{
-	if (interface.waiting >= BACKLOG_MAX)
-		return ERR_MEM;
-	pbuf_ref(frame);
-	interface.backlog[(interface.first + interface.waiting++) % BACKLOG_MAX] = frame;
-	return ERR_OK;
-}
+static void mark_used(const struct cable *cable) { interface.used |= 1u << (cable - interface.cable); }
 
 static err_t send_frame(struct netif *netif, struct pbuf *frame)
 {
-	char *buffer;
+	struct cable *cable = interface.cables && frame->len >= ETHERNET_HEADER ? cable_to(frame->payload) : NULL;
+	struct link *link = &interface.to_switch;
+	err_t error;
 
 	(void)netif;
 	if (frame->tot_len > PORT_FRAME_MAX)
 		return ERR_BUF;
-	if (interface.waiting)
-		send_waiting();
-	buffer = interface.waiting ? NULL : port_reserve(&interface.port);
-	if (!buffer)
-		return hold(frame);
-	publish(frame, buffer);
-	if (interface.published >= WAKE_BATCH) /* let the switch begin while this batch goes on */
+	/* lwIP is in the middle of something: interface_receive() looks to what has changed */
+	if (cable && cable->link.port.up && !port_changed(&cable->link.port)) {
+		link = &cable->link;
+		mark_used(cable);
+	}
+	error = link_send(link, frame);
+	if (link->published >= WAKE_BATCH) /* let the far end begin while this batch goes on */
 		interface_flush();
-	return ERR_OK;
+	return error;
 }
 
 static err_t set_up(struct netif *netif)
@@ -95,12 +89,28 @@ static err_t set_up(struct netif *netif)
 	return ERR_OK;
 }
 
-void interface_start(const struct process_network *network, uint64_t life)
+static void start_cables(const struct process_info *info)
 {
+	for (unsigned i = 0; i < info->port_count && i < PROCESS_MAX_CABLES; i++) {
+		const struct process_port *to = &info->port[i];
+		const enum port_direction out = to->upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
+		struct cable *cable = &interface.cable[interface.cables++];
+
+		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
+		cable->mac = mac_number(to->mac);
+		cable->ipv4 = to->ipv4;
+		mark_used(cable); /* the far end has to hear of this life */
+	}
+}
+
+void interface_start(const struct process_info *info)
+{
+	const struct process_network *network = &info->network;
 	ip4_addr_t ipv4 = { network->ipv4 }, netmask = { network->netmask }, gateway = { network->gateway };
 
-	interface.port = port_open(interface_memory(), PORT_TO_SWITCH, life);
-	interface.told = true;
+	links_start();
+	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), false);
+	start_cables(info);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);
 	netif_set_up(&interface.netif);
@@ -138,35 +148,91 @@ static struct pbuf *receive_frame(const void *frame, uint32_t length)
 	return copy;
 }
 
-void interface_receive(void)
+static void look_at_cable(struct cable *cable);
+
+/* At most a ring full. */
+static void receive(struct link *link)
 {
+	const uint64_t most = port_slots(&link->port);
 	uint32_t length;
 	const void *frame;
 
-	interface.told |= port_look(&interface.port);
-	for (unsigned n = 0; n < PORT_SLOTS && (frame = port_peek(&interface.port, &length)); n++) {
+	for (uint64_t n = 0; n < most && (frame = port_peek(&link->port, &length)); n++) {
 		struct pbuf *copy = length ? receive_frame(frame, length) : NULL;
 
-		port_release(&interface.port);
-		interface.released = true;
-		if (copy && interface.netif.input(copy, &interface.netif) != ERR_OK)
+		port_release(&link->port);
+		link->released = true;
+		if (!copy)
+			continue;
+		/* a successor's first frames: what was its predecessor's ends before they are looked at */
+		if (!link->cable && interface.cables) {
+			struct cable *cable = cable_to((const uint8_t *)copy->payload + 6);
+
+			if (cable)
+				look_at_cable(cable);
+		}
+		if (interface.netif.input(copy, &interface.netif) != ERR_OK)
 			pbuf_free(copy);
+	}
+}
+
+/*
+ * The far end's program has ended, or a successor has opened the cable: the
+ * frames that it has sent come first, then its connections end, then the
+ * successor is let in.
+ */
+static void renew_cable(struct cable *cable)
+{
+	struct link *link = &cable->link;
+
+	if (port_is_open(link->port.seen)) {
+		receive(link);
+		link_drop(link);
+		link->port.up = link->port.may_send = false; /* what connections_ended() sends goes through the switch */
+		connections_ended(cable->ipv4);
+	}
+	port_renew(&link->port);
+	link->told = true;
+	mark_used(cable);
+}
+
+static void look_at_cable(struct cable *cable)
+{
+	if (port_changed(&cable->link.port))
+		renew_cable(cable);
+	if (!cable->link.port.up)
+		port_met(&cable->link.port);
+}
+
+void interface_receive(void)
+{
+	struct link *to_switch = &interface.to_switch;
+
+	to_switch->told |= port_look(&to_switch->port);
+	receive(to_switch);
+	for (unsigned i = 0; i < interface.cables; i++) {
+		struct cable *cable = &interface.cable[i];
+
+		look_at_cable(cable);
+		if (!ring_peek(&cable->link.port.receive))
+			continue;
+		receive(&cable->link);
+		mark_used(cable);
 	}
 }
 
 void interface_flush(void)
 {
-	bool wake = interface.told;
-
-	send_waiting();
-	if (interface.published)
-		wake = ring_wanted(&interface.port.transmit);
-	if (interface.released && ring_room_wanted(&interface.port.receive))
-		wake = true;
-	interface.published = 0;
-	interface.released = interface.told = false;
-	if (wake)
+	if (link_flush(&interface.to_switch))
 		interface_wake_peer();
+	for (uint32_t used = interface.used; used; used &= used - 1) {
+		const unsigned i = (unsigned)__builtin_ctz(used);
+
+		if (link_flush(&interface.cable[i].link))
+			cable_wake_peer(i);
+		if (!interface.cable[i].link.waiting)
+			interface.used &= ~(1u << i);
+	}
 }
 
 void interface_loop(void)
@@ -178,16 +244,28 @@ void interface_loop(void)
 			netif_poll(netif);
 }
 
-bool interface_is_congested(void) { return interface.waiting >= CONGESTED; }
+bool interface_is_congested(uint32_t ipv4)
+{
+	for (unsigned i = 0; i < interface.cables; i++)
+		if (interface.cable[i].ipv4 == ipv4 && interface.cable[i].link.port.up)
+			return interface.cable[i].link.waiting >= CONGESTED;
+	return interface.to_switch.waiting >= CONGESTED;
+}
 
 bool interface_arm(void)
 {
 	uint32_t length;
+	bool empty;
 
-	ring_arm(&interface.port.receive);
-	if (interface.waiting) {
-		ring_arm_room(&interface.port.transmit);
-		interface_flush(); /* the second look */
+	if (link_arm(&interface.to_switch))
+		interface_wake_peer();
+	empty = !port_peek(&interface.to_switch.port, &length);
+	for (unsigned i = 0; i < interface.cables; i++) {
+		struct link *link = &interface.cable[i].link;
+
+		if (link_arm(link))
+			cable_wake_peer(i);
+		empty &= !port_peek(&link->port, &length);
 	}
-	return !port_peek(&interface.port, &length);
+	return empty;
 }

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lwIP's network interface over the process's port to the switch. */
+/* lwIP's network interface over the process's port to the switch and its cables to other stacks (skerry/port.h). */
 #pragma once
 
 #include <stdbool.h>
 #include <skerry/process.h>
 
-/* After lwip_init(). `life`: see process_info. */
-void interface_start(const struct process_network *network, uint64_t life);
+/* After lwip_init(). */
+void interface_start(const struct process_info *);
 
-/* Give what the switch sent to lwIP, at most a ring full. Notices a switch that has started again. */
+/*
+ * Give what the switch and cables have for this stack to lwIP, at most a ring full of each. Notices a switch that has
+ * started again; connections with a program that has ended end.
+ */
 void interface_receive(void);
 
-/* Send what waits for room; wake the switch if it sleeps and something is there for it. */
+/* Send what waits for room; wake far ends that sleep and for which something is there. */
 void interface_flush(void);
 
 /* Deliver what this program sent itself: a connection to oneself goes through any interface, whichever has the address. */
 void interface_loop(void);
 
-/* So many frames wait for room that a datagram should not wait behind them. */
-bool interface_is_congested(void);
+/* So many frames wait for room on the way to this address that a datagram should not wait behind them. */
+bool interface_is_congested(uint32_t ipv4);
 
 /* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
 bool interface_arm(void);

@@ -47,7 +47,7 @@ static int start(void)
 	connections_start();
 	/* a stack process has the whole heap; a program needs its own for other things */
 	share_start(info->sockets ? info->heap_size / 8 * 6 : info->heap_size / 8 * 3);
-	interface_start(&info->network, info->life);
+	interface_start(info);
 	return 0;
 }
 

@@ -19,10 +19,13 @@ enum { PATIENCE_OF_ALL = 1000 /* s: longer than a test runs */ };
 
 static struct network *network;
 static unsigned own_port;
+static unsigned own_cable[NETWORK_CABLES];
 static sem_t *own_wake;
 static struct process_info info;
 static size_t allocated;
 size_t layer_heap = 256 << 20;
+uint64_t layer_life = 2;
+bool layer_still;
 static uint64_t cycles_per_second;
 
 /* --- the switch process --- */
@@ -101,6 +104,30 @@ struct network *network_start(void)
 	return network;
 }
 
+void network_cable(struct network *shared, unsigned from, unsigned to)
+{
+	CHECK(shared->cables < NETWORK_CABLES);
+	shared->cable_end[shared->cables][0] = from;
+	shared->cable_end[shared->cables++][1] = to;
+}
+
+static void close_side(void *memory, enum port_direction side)
+{
+	port_close((struct port_epochs *)((char *)memory + PORT_EPOCHS), side);
+}
+
+void network_close(unsigned port)
+{
+	for (unsigned i = 0; i < network->cables; i++)
+		for (unsigned side = 0; side < 2; side++)
+			if (network->cable_end[i][side] == port) {
+				close_side(network->cable[i], side);
+				wake_port(NULL, network->cable_end[i][!side]);
+			}
+	close_side(network->port[port], PORT_TO_SWITCH);
+	sem_post(&network->switch_wake);
+}
+
 /* --- what the socket layer asks of the POSIX layer --- */
 
 uint32_t layer_address(unsigned port) { return htonl(0x0a000001 + port); }
@@ -112,11 +139,22 @@ void layer_start(struct network *shared, unsigned port)
 	own_wake = &network->wake[port];
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	info.heap_size = layer_heap;
-	info.life = 2;
+	info.life = layer_life;
 	info.network = (struct process_network){
 		.present = 1, .ipv4 = layer_address(port), .netmask = htonl(0xffffff00),
 		.mac = { 2, 0, 0, 0, 0, (uint8_t)port }, .mtu = 1500,
 	};
+	info.port_count = 0;
+	for (unsigned i = 0; i < network->cables; i++)
+		for (unsigned side = 0; side < 2; side++)
+			if (network->cable_end[i][side] == port) {
+				unsigned peer = network->cable_end[i][!side];
+
+				own_cable[info.port_count] = i;
+				info.port[info.port_count++] = (struct process_port){
+					.mac = { 2, 0, 0, 0, 0, (uint8_t)peer }, .ipv4 = layer_address(peer), .upper = side == PORT_TO_SWITCH,
+				};
+			}
 }
 
 static _Noreturn void run_stack(struct network *shared, unsigned port)
@@ -174,10 +212,24 @@ void socket_port_wake_peer(void)
 
 void *interface_memory(void) { return network->port[own_port]; }
 void interface_wake_peer(void) { sem_post(&network->switch_wake); }
+void *cable_memory(unsigned cable) { return network->cable[own_cable[cable]]; }
+
+void cable_wake_peer(unsigned cable)
+{
+	const unsigned *end = network->cable_end[own_cable[cable]];
+
+	wake_port(NULL, end[0] == own_port ? end[1] : end[0]);
+}
+
 const struct process_info *process_info(void) { return &info; }
 uint64_t clock_cycles(void) { return __rdtsc(); }
 uint64_t clock_cycles_per_second(void) { return cycles_per_second; }
-uint64_t clock_milliseconds(void) { return clock_cycles() / (cycles_per_second / 1000); }
+uint64_t clock_milliseconds(void)
+{
+	static uint64_t stood;
+
+	return layer_still && stood ? stood : (stood = clock_cycles() / (cycles_per_second / 1000));
+}
 size_t layer_allocated(void) { return allocated; }
 
 void random_bytes(void *to, size_t size) { CHECK(getentropy(to, size) == 0); }

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include "../switch/forward.h"
 
-enum { NETWORK_PORTS = 18 };
+enum { NETWORK_PORTS = 18, NETWORK_CABLES = 4 };
 
 struct network {
 	struct forward forward; /* the switch process's; its counters are there for others to read */
@@ -23,6 +23,9 @@ struct network {
 	sem_t wake[NETWORK_PORTS];
 	sem_t stack_wake[NETWORK_PORTS]; /* of stack processes; `wake` is their programs' then */
 	bool apart[NETWORK_PORTS];       /* there is one */
+	unsigned cable_end[NETWORK_CABLES][2]; /* ports; the first is in the place of a stack */
+	unsigned cables;
+	_Alignas(4096) char cable[NETWORK_CABLES][CABLE_SIZE];
 	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
 	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
@@ -32,6 +35,12 @@ struct network *network_start(void);
 /* From now on the switch waits so long for a full ring; while nothing is under way. */
 void network_patience(struct network *network, unsigned seconds);
 extern size_t layer_heap; /* what layer_allocate() gives at most, in processes started from now on */
+/* A cable between the stacks of two ports, from their next starts on. */
+void network_cable(struct network *network, unsigned from, unsigned to);
+/* As the cluster-manager does when a port's program, or its stack, has stopped: closes its ends, and wakes who is at the others. */
+void network_close(unsigned port);
+extern uint64_t layer_life; /* of what is started next */
+extern bool layer_still;    /* lwIP's clock stands still: nothing happens by its timers */
 /* This process has port `port` from now on: address 10.0.0.(port + 1). */
 void layer_start(struct network *network, unsigned port);
 /* The same with a stack process beside it, whose number is the answer. */

@@ -22,7 +22,7 @@ enum {
 	IPC_FRAMES = THREADS_MAX / PROCESS_IPC_BUFFERS,
 };
 
-_Static_assert(SLOT_IPC_FRAME + IPC_FRAMES <= 1 << PROCESS_CNODE_BITS, "each thread has its slots");
+_Static_assert(SLOT_IPC_FRAME + IPC_FRAMES <= PROCESS_SLOT_CABLE_WAKE, "each thread has its slots");
 _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREADS_MAX % PROCESS_IPC_BUFFERS == 0, "whole frames");
 
 const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <lwip/pbuf.h>
+#include "../copy.h"
+#include "link.h"
+
+enum { PLACES = 8192, NOWHERE = PLACES };
+
+/* Places for frames that wait, of all links: a chain of the free ones, and one for each link. */
+static struct {
+	struct pbuf *frame[PLACES];
+	uint16_t next[PLACES];
+	uint16_t first;
+	unsigned free;
+} places;
+
+void links_start(void)
+{
+	for (unsigned i = 0; i < PLACES; i++)
+		places.next[i] = (uint16_t)(i + 1);
+	places.first = 0;
+	places.free = PLACES;
+}
+
+void link_start(struct link *link, struct port_end port, bool cable)
+{
+	*link = (struct link){ .port = port, .cable = cable, .first = NOWHERE, .last = NOWHERE, .told = true };
+}
+
+static void publish(struct link *link, const struct pbuf *frame, char *buffer)
+{
+	uint32_t length = 0;
+
+	for (; frame; length += frame->len, frame = frame->next)
+		copy_bytes(buffer + length, frame->payload, frame->len);
+	port_publish(&link->port, length);
+	link->published++;
+}
+
+static err_t hold(struct link *link, struct pbuf *frame)
+{
+	const uint16_t place = places.first;
+
+	if (!places.free || (link->cable && link->waiting >= places.free))
+		return ERR_MEM;
+	places.first = places.next[place];
+	places.free--;
+	pbuf_ref(frame);
+	places.frame[place] = frame;
+	places.next[place] = NOWHERE;
+	if (link->waiting++)
+		places.next[link->last] = place;
+	else
+		link->first = place;
+	link->last = place;
+	return ERR_OK;
+}
+
+/* The oldest of the frames that wait, of which there is one; the caller frees it. */
+static struct pbuf *take(struct link *link)
+{
+	const uint16_t place = link->first;
+
+	link->first = places.next[place];
+	link->waiting--;
+	places.next[place] = places.first;
+	places.first = place;
+	places.free++;
+	return places.frame[place];
+}
+
+static void send_waiting(struct link *link)
+{
+	char *buffer;
+
+	while (link->waiting && (buffer = port_reserve(&link->port))) {
+		struct pbuf *frame = take(link);
+
+		publish(link, frame, buffer);
+		pbuf_free(frame);
+	}
+}
+
+err_t link_send(struct link *link, struct pbuf *frame)
+{
+	char *buffer;
+
+	if (link->waiting)
+		send_waiting(link);
+	buffer = link->waiting ? NULL : port_reserve(&link->port);
+	if (!buffer)
+		return hold(link, frame);
+	publish(link, frame, buffer);
+	return ERR_OK;
+}
+
+bool link_flush(struct link *link)
+{
+	bool wake = link->told;
+
+	if (link->waiting)
+		send_waiting(link);
+	if (link->published && ring_wanted(&link->port.transmit))
+		wake = true;
+	if (link->released && ring_room_wanted(&link->port.receive))
+		wake = true;
+	link->published = 0;
+	link->released = link->told = false;
+	return wake;
+}
+
+void link_drop(struct link *link)
+{
+	while (link->waiting)
+		pbuf_free(take(link));
+}
+
+bool link_arm(struct link *link)
+{
+	ring_arm(&link->port.receive);
+	if (!link->waiting)
+		return false;
+	ring_arm_room(&link->port.transmit);
+	return link_flush(link); /* the second look */
+}
