@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The first task of a cluster: takes over what the kernel has and becomes the cluster's manager. */
 #include <string.h>
+#include "cables.h"
 #include "channel.h"
 #include "console.h"
 #include "device.h"
@@ -77,6 +78,7 @@ _Noreturn void root_main(void)
 	watch_init();
 	timer_init(badged(notification, WAKE_TIMER));
 	ports_init();
+	cables_init();
 	report_boot();
 	if (is_primary())
 		run_start();

@@ -43,6 +43,15 @@ static uint32_t holder(uint32_t application)
 	return stack >= 0 ? (uint32_t)stack : application;
 }
 
+int ports_wake_of_holder(uint32_t application) { return wake[holder(application)]; }
+
+int ports_owner(uint32_t application)
+{
+	int served = map->application[application].stack_of;
+	uint32_t owner = served >= 0 ? (uint32_t)served : application;
+	return holder(owner) == application ? (int)owner : MAP_NONE;
+}
+
 static const struct map_application *switch_of(uint32_t application) { return &map->application[map->application[application].port_of]; }
 
 static bool switch_is_here(uint32_t application) { return switch_of(application)->cluster == ROOT->cluster; }
@@ -242,17 +251,22 @@ static uint64_t wakes_end(uint32_t application, enum port_direction out)
 	return (uint64_t)wake[out == PORT_TO_SWITCH ? holder(application) : (uint32_t)map->application[application].port_of];
 }
 
+void port_end_close(int epochs, enum port_direction side)
+{
+	char *page = window_open(epochs, 1);
+	if (page) {
+		port_close((struct port_epochs *)(page + PORT_EPOCHS % SIZE_4K), side);
+		window_close();
+	}
+}
+
 static void close_end(uint32_t application, enum port_direction out)
 {
 	struct port *p = &port[application];
-	for (uint32_t i = 0; p->open[out] && i < PORT_FRAMES; i++)
-		frame_unmap((uint64_t)(out == PORT_TO_SWITCH ? p->frames : p->switch_frames) + i);
+	if (p->open[out])
+		vspace_unmap_range(out == PORT_TO_SWITCH ? p->frames : p->switch_frames, PORT_FRAMES);
 	p->open[out] = false;
-	char *page = window_open(p->epochs, 1);
-	if (page) {
-		port_close((struct port_epochs *)(page + PORT_EPOCHS % SIZE_4K), out);
-		window_close();
-	}
+	port_end_close(p->epochs, out);
 	notification_signal(wakes_end(application, out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH));
 }
 
@@ -275,13 +289,12 @@ void ports_ended(uint32_t application) { close_all(application, false); }
 
 int ports_attach(uint32_t application, struct process *process, struct process_info *info)
 {
-	int served = map->application[application].stack_of;
-	uint32_t owner = served >= 0 ? (uint32_t)served : application;
+	int owner = ports_owner(application);
 	int error = process_give(process, PROCESS_SLOT_WAKE, wake[application]);
 	info->life = (read_tsc() | 1) + 1; /* later than all before, those of managers before this one, too */
 	bool is_switch = map->application[application].role == MAP_SWITCH;
-	if (!error && !is_switch && port[owner].exists && holder(owner) == application)
-		error = attach_stack(owner, process, info);
+	if (!error && !is_switch && owner != MAP_NONE && port[owner].exists)
+		error = attach_stack((uint32_t)owner, process, info);
 	if (error || !is_switch)
 		return error;
 	for (uint32_t i = 0; !error && i < map->application_count; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include "cables.h"
 #include "console.h"
 #include "device.h"
 #include "elf_load.h"
@@ -119,6 +120,8 @@ static int attach(struct process *p, uint32_t application, struct process_info *
 		return error;
 	*step = "its network port";
 	error = ports_attach(application, p, info);
+	if (!error)
+		error = cables_attach(application, p, info);
 	if (error)
 		return error;
 	*step = "its socket port";
@@ -199,6 +202,7 @@ static void reserve_records(const struct map_application *a)
 /* All that it has, when none of its threads runs any more. */
 static void give_back(uint32_t application)
 {
+	cables_close(application);
 	ports_close(application);
 	device_ended(&map->application[application]);
 	elf_unload(owner_application(application));
