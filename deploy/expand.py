@@ -170,6 +170,7 @@ class _Applications:
             client = self._add("ycsb", "ycsb", cpu, load.heap, "ycsb")
             self._settle(client, self._addresses.other())
             client.awaits, client.barrier = [redis.name], True
+            client.cables = [redis.name] if load.cables else []
             assert redis.ipv4
             client.args = client_args(load, redis.ipv4, what.port, redis.name, index)
             if what.stack == "process":
@@ -227,6 +228,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)
+    _lay_cables(deployment, cluster_map, apps)
     cluster_map.network = network(deployment.subnet) if deployment.network else None
     cluster_map.applications = apps
     if any(a.ends_the_run for a in apps) and deployment.shutdown == "when-done":
@@ -278,6 +280,25 @@ def _check_metrics(metrics: Metrics, cluster_map: ClusterMap) -> None:
         owner = next(c for c in cluster_map.clusters if c.devices)
         where = ", ".join(str(cpu) for cpu in owner.cpus)
         raise InputError("metrics cpu", f"{metrics.cpu} is not of {owner.name}, which collects the statistics of all (cpu {where})", at=("metrics", "cpu"))
+
+
+def _lay_cables(deployment: Deployment, cluster_map: ClusterMap, apps: list[Application]) -> None:
+    """Those that programs name: to each application of that name in their cluster."""
+    for app in apps:
+        if app.origin[:1] != ("program",):
+            continue
+        number = app.origin[1]
+        assert isinstance(number, int)
+        for index, name in enumerate(deployment.programs[number].cables):
+            at = ("program", number, "cables", index)
+            named = [other for other in apps if other.base_name == name and other.ipv4 and other is not app]
+            if not named:
+                raise InputError(app.base_name, f"there is no other program '{name}' with an address", at=at)
+            home = cluster_map.cluster_of(app.cpu)
+            near = [other for other in named if cluster_map.cluster_of(other.cpu) is home]
+            if not near:
+                raise InputError(app.base_name, f"'{name}' is in another cluster, and cables join programs of one", at=at)
+            app.cables += [other.name for other in near if app.name not in other.cables and other.name not in app.cables]
 
 
 def _check_reach(machine: Machine) -> None:

@@ -90,6 +90,9 @@ class Load:
         doc="Seconds for which a client that has lost its Redis tries to reach it again. Operations without an answer are "
         "counted, not failed, and a Redis that was started again may have lost its records. 0: a loss ends the run.",
     )  # fmt: skip
+    cables: bool = key(
+        True, keys.FLAG, doc="A client and its Redis exchange frames directly; `false`: through the switch, as all others do."
+    )
     think: int = 0  # microseconds that a client pauses before an operation, on average; no key of deployment files
 
 
@@ -143,6 +146,11 @@ class Program:
         doc="Milliseconds before it is started again; twice as many each time that it ends within 60 s, up to 5 s.",
     )  # fmt: skip
     network: bool = key(False, keys.FLAG, doc="A TCP/IP stack with an address of its own.")
+    cables: tuple[str, ...] = key(
+        (), keys.PROGRAM_NAMES,
+        doc="Programs of its cluster with which it exchanges frames directly, not through the switch, by name: `\"redis\"` is "
+        "every instance there. A program can have 16 such cables.",
+    )  # fmt: skip
     barrier: bool = key(True, keys.FLAG, doc="The machine is done only when this has ended.")
     name: str | None = key(
         None, keys.PROGRAM_NAME, optional=True, doc="What results call it. Default: the program's or the file's name."

@@ -166,6 +166,8 @@ class ProgramTable(keys_of(Program)):
             raise wrong("contradicts 'program': one of them says what runs", "elf")
         if self.forward and not self.network:
             raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "forward")
+        if self.cables and not self.network:
+            raise wrong(f"'{self.program or self.elf}' has cables, but no network; set network = true", "cables")
         inside = [port.inside for port in self.forward]
         if twice := next((port for port in inside if inside.count(port) > 1), None):
             raise wrong(f"names the program's port {twice} twice", "forward")

@@ -197,7 +197,7 @@ KINDS: dict[Named, Any] = {
     keys.CPUS: Annotated[list[Cpu], Field(min_length=1, max_length=64)], keys.ARGUMENTS: Arguments,
     keys.PROGRAM_NAME: ProgramName, keys.FORWARDED: list[Forwarded], keys.SUBNET: Subnetwork, keys.ADDRESS: Address,
     keys.VARIABLES: list[Annotated[str, AfterValidator(_variable)]], keys.FOLDER: Annotated[str, AfterValidator(_guest)],
-    keys.MAPPED: list[MappedFiles],
+    keys.MAPPED: list[MappedFiles], keys.PROGRAM_NAMES: list[ProgramName],
 }  # fmt: skip
 
 

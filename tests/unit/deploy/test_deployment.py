@@ -121,3 +121,45 @@ def test_an_option_adds_metrics_to_what_has_a_network(tmp_path: Path) -> None:
     (tmp_path / "a.dts").write_text(write_dts(plan(parse("[redis]")).cluster_map))
     with pytest.raises(InputError, match="--metrics: is not for a cluster map"):
         load_plan(tmp_path / "a.dts", metrics=True)
+
+
+def test_clients_have_cables_to_their_redis() -> None:
+    made = plan(Deployment(redis=Redis(), load=Load(clients=2)))
+    clients = [app for app in made.cluster_map.applications if app.program == "ycsb"]
+    assert clients and all(app.cables == app.awaits for app in clients)
+    assert read_dts(write_dts(made.cluster_map)) == made.cluster_map
+    without = plan(parse("[redis]\n[ycsb]\nclients = 2\ncables = false"))
+    assert not any(app.cables for app in without.cluster_map.applications)
+
+
+PAIR = "[redis]\ncpus = [0, 1, 2]\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'a'\n"
+
+
+def test_programs_have_cables_to_those_of_their_cluster_that_they_name() -> None:
+    made = plan(parse(PAIR + "cables = ['redis', 'b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncables = ['a']"))
+    by_name = {app.base_name: app for app in made.cluster_map.applications}
+    near = [app.name for app in made.cluster_map.applications if app.base_name == "redis" and app.cpu < 2]
+    assert by_name["a"].cables == [*near, by_name["b"].name] and len(near) == 2
+    assert by_name["b"].cables == []  # the other end names it
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("cables = ['nobody']", "there is no other program 'nobody' with an address"),
+        ("cables = ['a']", "there is no other program 'a' with an address"),
+        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nnetwork = true\nname = 'b'\ncpu = 2", "'b' is in another cluster"),
+        ("cables = ['b']\n[[program]]\nprogram = 'posixtest'\nname = 'b'", "there is no other program 'b' with an address"),
+    ],
+)
+def test_cables_to_nobody_name_their_line(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem) as refused:
+        plan(parse(PAIR + text))
+    assert refused.value.place and refused.value.place.line == 7
+
+
+def test_cables_need_a_network_and_have_an_end() -> None:
+    with pytest.raises(InputError, match="has cables, but no network"):
+        parse("[redis]\n[[program]]\nprogram = 'posixtest'\ncables = ['redis']")
+    with pytest.raises(InputError, match="one too many for redis"):
+        plan(parse("[redis]\ncpus = [0]\n[ycsb]\nclients = 16\n[[program]]\nprogram = 'posixtest'\nnetwork = true\ncables = ['redis']"))
