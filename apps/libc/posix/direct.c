@@ -136,6 +136,8 @@ static inline long write_now(int fd, struct file *file, const char *bytes, size_
 {
 	if (!file || !file->ops->write || file->ops->writev || !sized(size) || (file->flags & O_ACCMODE) == O_RDONLY)
 		return NOT_DIRECT;
+	if (file->ops->write_most && size > file->ops->write_most)
+		return NOT_DIRECT;
 	const bool waits = !dont_wait && !(file->flags & O_NONBLOCK);
 	const long n = file->ops->write(file, bytes, size);
 	if (!waits || n == (long)size || (n < 0 && n != -EAGAIN))

@@ -63,7 +63,7 @@ static int stat_of(struct file *file, struct stat *st)
 }
 
 static const struct file_operations eventfd_ops = {
-	.name = "eventfd", .read = take, .write = add, .stat = stat_of,
+	.name = "eventfd", .write_most = sizeof(uint64_t), .read = take, .write = add, .stat = stat_of,
 };
 
 long sys_eventfd2(const long *a)

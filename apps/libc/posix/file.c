@@ -121,7 +121,8 @@ ssize_t file_writev(struct file *file, const struct iovec *iov, int count, bool 
 	if ((file->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	ssize_t result = write_once(file, iov, count, 0);
-	if (result == size || (result < 0 && result != -EAGAIN) || dont_wait || file->flags & O_NONBLOCK)
+	if (result == size || (result < 0 && result != -EAGAIN) || dont_wait || file->flags & O_NONBLOCK ||
+	    (result > 0 && file->ops->write_most))
 		return result;
 
 	uint64_t deadline = file->send_timeout ? deadline_after(file->send_timeout) : 0;
@@ -133,6 +134,8 @@ ssize_t file_writev(struct file *file, const struct iovec *iov, int count, bool 
 		if (result > 0) {
 			done += (size_t)result;
 			result = -EAGAIN;
+			if (file->ops->write_most)
+				break;
 		}
 	}
 	file_put(file);

@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 #include "posixtest.h"
@@ -268,19 +269,45 @@ static void *add_to_event(void *argument)
 	return 0;
 }
 
-static bool eventfd_waits(void)
+/* A write of more than a number adds the first, and does not wait to write the rest. */
+static bool eventfd_takes_one_number(void)
+{
+	uint64_t numbers[] = { 5, 6, 7 }, value;
+	const struct iovec two[] = { { &numbers[0], 8 }, { &numbers[1], 16 } };
+	int fd = eventfd(0, 0);
+
+	CHECK(fd >= 0 && write(fd, numbers, sizeof(numbers)) == 8 && read(fd, &value, 8) == 8 && value == 5);
+	CHECK(writev(fd, two, 2) == 16 && read(fd, &value, 8) == 8 && value == 11);
+	CHECK(close(fd) == 0);
+	return true;
+}
+
+static void *add_more_to_event(void *argument)
+{
+	const uint64_t most[] = { UINT64_MAX - 1, 9 };
+	int fd = *(int *)argument;
+
+	for (int i = 0; i < 3; i++)
+		if (write(fd, most, sizeof(most)) != 8)
+			return argument;
+	return 0;
+}
+
+static bool eventfd_waits_with(void *(*add)(void *))
 {
 	int fd = eventfd(0, 0);
 	pthread_t writer;
 	void *result;
 	uint64_t value = 0;
 
-	CHECK(fd >= 0 && pthread_create(&writer, 0, add_to_event, &fd) == 0);
+	CHECK(fd >= 0 && pthread_create(&writer, 0, add, &fd) == 0);
 	for (int i = 0; i < 3; i++)
 		CHECK(read(fd, &value, 8) == 8 && value == UINT64_MAX - 1);
 	CHECK(pthread_join(writer, &result) == 0 && !result && close(fd) == 0);
 	return true;
 }
+
+static bool eventfd_waits(void) { return eventfd_waits_with(add_to_event) && eventfd_waits_with(add_more_to_event); }
 
 const struct test poll_tests[] = {
 	{ "a pipe carries all", pipe_carries_all },
@@ -288,6 +315,7 @@ const struct test poll_tests[] = {
 	{ "a blocking read waits for a thread", blocking_read_waits_for_a_thread },
 	{ "a blocking write waits for room", blocking_write_waits_for_room },
 	{ "eventfd counts", eventfd_counts },
+	{ "eventfd takes one number of a write", eventfd_takes_one_number },
 	{ "eventfd waits for a reader and a writer", eventfd_waits },
 	{ "poll and select", poll_and_select },
 	{ "epoll: levels and edges", epoll_levels_and_edges },

@@ -33,6 +33,7 @@ struct watch;
 struct file_operations {
 	const char *name; /* for error messages */
 	bool has_messages; /* a socket of datagrams: each read and write is one, whole */
+	uint16_t write_most; /* bytes that a write takes at once, and nobody waits to write the rest; 0: there is no such limit */
 
 	ssize_t (*read)(struct file *, void *buffer, size_t size); /* 0: end of file */
 	ssize_t (*write)(struct file *, const void *buffer, size_t size); /* may take less than asked */
