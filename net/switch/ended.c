@@ -152,9 +152,11 @@ static void look_for_ended(struct forward *forward, bool last)
 
 	for (unsigned looks = last || !forward->count ? forward->count : 1; looks; looks--) {
 		unsigned number = telling->look;
+		const struct forward_port *port = &forward->port[number];
 
 		telling->look = number + 1 < forward->count ? number + 1 : 0;
-		look_at(forward, number);
+		if (port->ended || !port->end.up || port_changed(&port->end)) /* of others there is nothing to say */
+			look_at(forward, number);
 	}
 }
 
