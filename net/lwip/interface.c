@@ -223,7 +223,7 @@ void interface_receive(void)
 
 void interface_flush(void)
 {
-	if (link_flush(&interface.to_switch))
+	if (!link_is_flushed(&interface.to_switch) && link_flush(&interface.to_switch))
 		interface_wake_peer();
 	for (uint32_t used = interface.used; used; used &= used - 1) {
 		const unsigned i = (unsigned)__builtin_ctz(used);

@@ -31,6 +31,12 @@ void link_start(struct link *, struct port_end port, bool cable);
 /* The frame is at most PORT_FRAME_MAX bytes long. ERR_MEM: too many wait. */
 err_t link_send(struct link *, struct pbuf *frame);
 
+/* link_flush() would do nothing. */
+static inline bool link_is_flushed(const struct link *link)
+{
+	return !link->waiting && !link->published && !link->released && !link->told;
+}
+
 /* Sends what waits and has room now. Returns whether the far end is to be woken. */
 bool link_flush(struct link *);
 
