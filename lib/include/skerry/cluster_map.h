@@ -19,7 +19,7 @@
 #include <skerry/process.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 4, MAP_NONE = -1 };
+enum { MAP_VERSION = 5, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
