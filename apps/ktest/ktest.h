@@ -176,6 +176,6 @@ extern const char foreign_start[], foreign_end[], foreign_count[], foreign_store
 struct meeting;
 bool has_peer(void);
 void peer_init(void);
-enum peer_request { PEER_RING = 1, PEER_LISTEN, PEER_HEARD };
+enum peer_request { PEER_RING = 1, PEER_LISTEN, PEER_RECEIVED };
 /* The other cluster does it and answers; its answer. */
 uint64_t peer_ask(enum peer_request request, uint64_t argument, uint64_t argument2);

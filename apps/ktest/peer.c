@@ -5,7 +5,7 @@
 #define MEETING_VADDR (LARGE_WINDOW + 0x3fe00000ull) /* the window's last large page */
 
 struct meeting *meeting;
-static uint64_t heard; /* the notification of doorbells that were asked for */
+static uint64_t received; /* the notification of doorbells that were asked for */
 
 bool has_peer(void) { return meeting != 0; }
 
@@ -24,8 +24,8 @@ void peer_init(void)
 		return;
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame, 1));
 	check_ok(frame_map(IPC, frame, ROOT_SLOT_VSPACE, MEETING_VADDR, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
-	heard = slot();
-	check_ok(untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, heard, 1));
+	received = slot();
+	check_ok(untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, received, 1));
 	meeting = (struct meeting *)MEETING_VADDR;
 	if (has_devices()) {
 		meeting->asked = meeting->answered = 0;
@@ -45,12 +45,12 @@ static uint64_t serve(uint32_t request, uint64_t argument, uint64_t argument2)
 			error = notification_signal(cap);
 		break;
 	case PEER_LISTEN: /* with badge argument2, on the last core */
-		error = cnode_mint(IPC, ROOT_SLOT_CNODE, cap, ROOT_SLOT_CNODE, heard, RIGHT_ALL, argument2);
+		error = cnode_mint(IPC, ROOT_SLOT_CNODE, cap, ROOT_SLOT_CNODE, received, RIGHT_ALL, argument2);
 		if (!error)
 			error = channel_listen(IPC, ROOT_SLOT_CHANNEL, (unsigned)argument, last_core(), cap);
 		break;
-	case PEER_HEARD: /* waits argument milliseconds at most */
-		notification_wait(heard, deadline_ms((unsigned)argument), &word);
+	case PEER_RECEIVED: /* waits argument milliseconds at most */
+		notification_wait(received, deadline_ms((unsigned)argument), &word);
 		break;
 	}
 	cnode_delete(ROOT_SLOT_CNODE, cap);

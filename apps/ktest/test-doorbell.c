@@ -12,20 +12,20 @@ static uint64_t listen(uint64_t notification, unsigned bell, unsigned core, uint
 	return cap;
 }
 
-static uint64_t heard(uint64_t notification)
+static uint64_t received(uint64_t notification)
 {
 	uint64_t word = 0;
 	notification_wait(notification, deadline_ms(10000), &word);
 	return word;
 }
 
-TEST(hear, 1, NEEDS_PEER, "doorbell: the other cluster's ring signals our notification, on every core")
+TEST(received_on_every_core, 1, NEEDS_PEER, "doorbell: the other cluster's ring signals our notification, on every core")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0);
 	for (unsigned core = 0; core < cores(); core++) {
 		listen(notification, BELL, core, 0x100 + core);
 		check_eq(peer_ask(PEER_RING, BELL, 1), 0);
-		check_eq(heard(notification), 0x100 + core);
+		check_eq(received(notification), 0x100 + core);
 	}
 }
 
@@ -35,9 +35,9 @@ TEST(ring, 1, NEEDS_PEER, "doorbell: our ring signals the other cluster's notifi
 	uint64_t bell = badged(CHANNEL, BELL, RIGHT_WRITE);
 	for (unsigned i = 0; i < 5; i++) {
 		check_ok(notification_signal(bell));
-		check_eq(peer_ask(PEER_HEARD, 10000, 0), 0x5a);
+		check_eq(peer_ask(PEER_RECEIVED, 10000, 0), 0x5a);
 	}
-	check_eq(peer_ask(PEER_HEARD, 5, 0), 0);
+	check_eq(peer_ask(PEER_RECEIVED, 5, 0), 0);
 }
 
 TEST(many, 1, NEEDS_PEER, "doorbell: all 256 are told apart")
@@ -48,20 +48,20 @@ TEST(many, 1, NEEDS_PEER, "doorbell: all 256 are told apart")
 		listen(notification, bell[i], i % cores(), 1ull << i);
 	for (unsigned i = 0; i < 10; i++) {
 		check_eq(peer_ask(PEER_RING, bell[i], 1), 0);
-		check_eq(heard(notification), 1ull << i);
+		check_eq(received(notification), 1ull << i);
 	}
 }
 
-TEST(repeated, 1, NEEDS_PEER, "doorbell: a thousand rings, and the last is heard")
+TEST(repeated, 1, NEEDS_PEER, "doorbell: a thousand rings, and the last is received")
 {
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), word = 0;
 	listen(notification, BELL, 0, 2);
 	check_eq(peer_ask(PEER_RING, BELL, 1000), 0);
-	check_eq(heard(notification), 2);
+	check_eq(received(notification), 2);
 	sleep_ms(5);
 	check_ok(notification_poll(notification, &word));
 	check_eq(peer_ask(PEER_RING, BELL, 1), 0);
-	check_eq(heard(notification), 2);
+	check_eq(received(notification), 2);
 }
 
 TEST(unbound, 1, NEEDS_PEER, "doorbell: one without a listener is dropped")
@@ -89,7 +89,7 @@ TEST(kept, 1, NEEDS_PEER, "doorbell: listening goes on when the capability that 
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), cap = listen(notification, BELL, 0, 8);
 	check_ok(cnode_delete(ROOT_SLOT_CNODE, cap));
 	check_eq(peer_ask(PEER_RING, BELL, 1), 0);
-	check_eq(heard(notification), 8);
+	check_eq(received(notification), 8);
 }
 
 TEST(rights, 1, NEEDS_PEER, "doorbell: NO_RIGHTS to ring without WRITE, to listen without the right to signal")

@@ -84,9 +84,9 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 		kernel_timer(cpu);
 	} else if (vector == HOSTED_VECTOR_DOORBELL) {
 		kernel_doorbell(cpu);
-	} else if (vector == HOSTED_VECTOR_POKE) {
+	} else if (vector == HOSTED_VECTOR_RESCHEDULE) {
 		remote_serve(cpu);
-		kernel_poke(cpu);
+		kernel_reschedule(cpu);
 	} else {
 		kernel_irq(cpu, vector - HOSTED_VECTOR_IRQ);
 	}
@@ -211,7 +211,7 @@ void hosted_core_init(struct hosted *machine, unsigned index)
 	core->cpu = machine->kernel.cpu[index];
 	core->random = machine->config.seed * 2654435761u + index + 1;
 	idle_start(core->cpu->own.stat, hosted_now(machine));
-	hosted_interrupt(core, HOSTED_VECTOR_POKE); /* as trap_start() does */
+	hosted_interrupt(core, HOSTED_VECTOR_RESCHEDULE); /* as trap_start() does */
 	if (machine->config.threads)
 		threads_init(core);
 	else

@@ -18,7 +18,7 @@ enum {
 	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a quantum has left over */
 	HOSTED_VECTOR_IRQ,
 	HOSTED_VECTOR_TIMER = 0xef,
-	HOSTED_VECTOR_POKE,
+	HOSTED_VECTOR_RESCHEDULE,
 	HOSTED_VECTOR_DOORBELL,
 };
 

@@ -100,5 +100,5 @@ void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
 {
 	(void)cpu;
 	for (; cores; cores &= cores - 1)
-		hosted_interrupt(&hosted_self->machine->core[__builtin_ctzll(cores)], HOSTED_VECTOR_POKE);
+		hosted_interrupt(&hosted_self->machine->core[__builtin_ctzll(cores)], HOSTED_VECTOR_RESCHEDULE);
 }

@@ -50,7 +50,7 @@ struct hosted_link {
 	unsigned side;       /* 0 or 1; side 0 is to be created first */
 	unsigned peer;       /* cluster */
 	unsigned peer_cores;
-	bool afar;           /* no interrupts pass between the two */
+	bool remote;         /* no interrupts pass between the two */
 };
 enum { HOSTED_CHANNELS = 16 };
 

@@ -40,10 +40,10 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 		}
 	}
 	*channel = (struct boot_channel){
-		.id = link->id, .peer = link->peer, .side = link->side, .afar = link->afar,
+		.id = link->id, .peer = link->peer, .side = link->side, .remote = link->remote,
 		.memory = { base + CHANNEL_SIZE, CHANNEL_SIZE },
 		.ring = base + link->side * sizeof(struct doorbell_page),
-		.heard = base + !link->side * sizeof(struct doorbell_page),
+		.rx = base + !link->side * sizeof(struct doorbell_page),
 		.peer_cpu_count = link->peer_cores,
 	};
 	for (unsigned i = 0; i < link->peer_cores; i++)

@@ -102,7 +102,7 @@ void arch_finish(struct cpu *cpu)
 		finish_other(cpu, pending);
 	if (!(pending & PENDING_SWITCH))
 		return;
-	kernel_assert(!cpu->own.woken && !cpu->own.pending);
+	kernel_assert(!cpu->own.handoff && !cpu->own.pending);
 	struct thread *thread = cpu->shared.current;
 	if (thread == &cpu->shared.idle)
 		save_thread(cpu); /* the address space stays: most likely it comes back */
@@ -127,5 +127,5 @@ void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
 	kernel_assert(!(cores >> kernel_of(cpu)->cpu_count));
 	const struct boot_info *boot = kernel_of(cpu)->boot;
 	for (; cores; cores &= cores - 1)
-		local_apic_send(boot->apic[__builtin_ctzll(cores)], VECTOR_POKE);
+		local_apic_send(boot->apic[__builtin_ctzll(cores)], VECTOR_RESCHEDULE);
 }

@@ -14,7 +14,7 @@
 enum {
 	VECTOR_REST = 0x2f,
 	VECTOR_IRQ = 0x30, /* device interrupt 0 .. KERNEL_IRQS-1 */
-	VECTOR_POKE = 0xf0,     /* from a core of this cluster */
+	VECTOR_RESCHEDULE = 0xf0, /* from a core of this cluster */
 	VECTOR_DOORBELL = 0xf1, /* from another cluster */
 	VECTOR_TIMER = 0xf2,
 	VECTOR_SPURIOUS = 0xff,

@@ -17,7 +17,7 @@ _Noreturn void entry_idle(void);
 /* The way out of all but the fast path: deferred work, then whoever is current. System calls come here from entry.S. */
 _Noreturn void trap_leave(struct cpu *cpu)
 {
-	kernel_assert(!cpu->own.woken && cpu == this_core()->cpu);
+	kernel_assert(!cpu->own.handoff && cpu == this_core()->cpu);
 	if (cpu->own.pending)
 		arch_finish(cpu);
 	if (cpu->shared.current == &cpu->shared.idle)
@@ -26,8 +26,8 @@ _Noreturn void trap_leave(struct cpu *cpu)
 }
 
 _Static_assert(VECTOR_REST < VECTOR_IRQ, "what a quantum leaves of deadlines comes below the devices");
-_Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_POKE, "the devices' vectors are below the cores'");
-_Static_assert(VECTOR_POKE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
+_Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_RESCHEDULE, "the devices' vectors are below the cores'");
+_Static_assert(VECTOR_RESCHEDULE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
 
 static void interrupt(struct cpu *cpu, unsigned vector)
 {
@@ -37,9 +37,9 @@ static void interrupt(struct cpu *cpu, unsigned vector)
 		kernel_timer(cpu);
 	} else if (vector == VECTOR_DOORBELL) {
 		kernel_doorbell(cpu);
-	} else if (vector == VECTOR_POKE) {
+	} else if (vector == VECTOR_RESCHEDULE) {
 		remote_serve(cpu);
-		kernel_poke(cpu);
+		kernel_reschedule(cpu);
 	} else if (vector >= VECTOR_IRQ && vector < VECTOR_IRQ + KERNEL_IRQS) {
 		kernel_irq(cpu, vector - VECTOR_IRQ);
 	}
@@ -79,6 +79,6 @@ _Noreturn void trap_kernel(const struct context *frame)
 
 _Noreturn void trap_start(struct cpu *cpu)
 {
-	kernel_poke(cpu);
+	kernel_reschedule(cpu);
 	trap_leave(cpu);
 }

@@ -56,7 +56,7 @@ void arch_unload(struct cpu *cpu);
 /* This core loads the kernel's address space; the thread's state stays loaded. */
 void arch_unload_vspace(struct cpu *cpu);
 
-/* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_poke(). */
+/* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_reschedule(). */
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
 /* Resets cores of another cluster, by their local APIC ids, and sends them to the loader; does not wait until they are there. */

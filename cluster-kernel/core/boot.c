@@ -45,9 +45,9 @@ static void make_channels(struct kernel *kernel, struct boot_memory *memory)
 		const struct boot_channel *channel = &kernel->boot->channel[i];
 		kernel->channel[i] = (struct channel_end){
 			.ring = direct(channel->ring),
-			.heard = direct(channel->heard),
+			.rx = direct(channel->rx),
 			.peer_cpu_count = channel->peer_cpu_count,
-			.afar = channel->afar,
+			.remote = channel->remote,
 			.peer_apic = channel->peer_apic,
 			.listener = boot_memory_take(memory, DOORBELL_COUNT * sizeof(struct listener), 4096),
 		};

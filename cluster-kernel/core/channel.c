@@ -25,7 +25,7 @@ static void begin_looking(struct cpu *cpu, struct cpu *core)
 {
 	assert_exclusive();
 	kernel_assert(core->own.index < kernel_of(cpu)->cpu_count);
-	core->shared.listens_afar = true;
+	core->shared.listens_remote = true;
 	if (core == cpu) {
 		doorbells_watch(cpu);
 		return;
@@ -58,13 +58,13 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 * Store buffering: two clusters that each listen and then ring must not both miss the other's route. The store
 	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
 	 */
-	atomic_store_explicit(&end->heard->route[number], core, memory_order_seq_cst);
+	atomic_store_explicit(&end->rx->route[number], core, memory_order_seq_cst);
 	/* Rung before the route was cleared, by a peer that read it just then: its interrupt went to a core that was being started. */
-	if (!end->afar && atomic_load_explicit(&end->heard->core[core].pending[number / 64], memory_order_seq_cst) >> number % 64 & 1) {
+	if (!end->remote && atomic_load_explicit(&end->rx->core[core].pending[number / 64], memory_order_seq_cst) >> number % 64 & 1) {
 		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
 		cpu->own.pending |= PENDING_DOORBELL;
 	}
-	if (end->afar)
+	if (end->remote)
 		begin_looking(cpu, kernel_of(cpu)->cpu[core]);
 	return SKERRY_OK;
 }
@@ -90,14 +90,14 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 		return; /* no listener */
 	_Atomic uint64_t *pending = &end->ring->core[core].pending[number / 64];
 	uint64_t before = atomic_fetch_or_explicit(pending, 1ull << number % 64, memory_order_seq_cst);
-	if (before >> number % 64 & 1 || end->afar)
+	if (before >> number % 64 & 1 || end->remote)
 		return; /* rung already and not yet received; or the peer's core polls */
 	cpu->own.doorbell_apic = end->peer_apic[core];
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
 /* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too small. */
-static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
+static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
 {
 	kernel_assert(first % 64 == 0 && first < DOORBELL_COUNT);
 	for (; bits && !work_over(cpu); bits &= bits - 1) {
@@ -108,42 +108,42 @@ static uint64_t signal_heard(struct cpu *cpu, struct channel_end *end, unsigned 
 }
 
 /*
- * Signals the notifications of doorbells that were rung: by peers that can interrupt this core or, if `afar`, by the
- * others. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`hear_first`), so that
+ * Signals the notifications of doorbells that were rung: by peers that can interrupt this core or, if `remote`, by the
+ * others. Hazard: starvation. Where the budget runs out, the next call begins after that channel (`next_channel`), so that
  * a peer that rings without end cannot starve the others. Returns false if work remains.
  */
-static bool hear(struct cpu *cpu, bool afar)
+static bool drain(struct cpu *cpu, bool remote)
 {
 	assert_entered();
 	struct kernel *kernel = kernel_of(cpu);
-	unsigned first = cpu->own.hear_first;
+	unsigned first = cpu->own.next_channel;
 	for (unsigned i = 0; i < kernel->channel_count; i++) {
 		unsigned c = (first + i) % kernel->channel_count;
 		struct channel_end *end = &kernel->channel[c];
-		struct doorbell_line *line = &end->heard->core[cpu->own.index];
-		kernel_assert(end->listener && end->heard);
-		if (end->afar != afar)
+		struct doorbell_line *line = &end->rx->core[cpu->own.index];
+		kernel_assert(end->listener && end->rx);
+		if (end->remote != remote)
 			continue;
 		for (unsigned w = 0; w < DOORBELL_COUNT / 64; w++) {
 			if (!atomic_load_explicit(&line->pending[w], memory_order_relaxed))
 				continue;
 			uint64_t bits = atomic_exchange_explicit(&line->pending[w], 0, memory_order_seq_cst);
-			uint64_t left = signal_heard(cpu, end, w * 64, bits);
+			uint64_t left = signal_received(cpu, end, w * 64, bits);
 			if (!left)
 				continue;
 			/* the rest as if it were rung just now */
 			atomic_fetch_or_explicit(&line->pending[w], left, memory_order_seq_cst);
-			cpu->own.hear_first = c + 1;
+			cpu->own.next_channel = c + 1;
 			return false;
 		}
 	}
 	return true;
 }
 
-void doorbell_heard(struct cpu *cpu)
+void doorbell_receive(struct cpu *cpu)
 {
 	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
-	if (hear(cpu, false))
+	if (drain(cpu, false))
 		return;
 	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
 	cpu->own.pending |= PENDING_DOORBELL;
@@ -151,14 +151,14 @@ void doorbell_heard(struct cpu *cpu)
 
 static void poll_later(struct cpu *cpu)
 {
-	kernel_assert(cpu->shared.listens_afar);
+	kernel_assert(cpu->shared.listens_remote);
 	cpu->own.poll_at = arch_time() + kernel_of(cpu)->tsc_hz / POLL_HZ;
 	timer_housekeeping(cpu);
 }
 
 void doorbells_watch(struct cpu *cpu)
 {
-	if (cpu->shared.listens_afar && !cpu->own.poll_at)
+	if (cpu->shared.listens_remote && !cpu->own.poll_at)
 		poll_later(cpu);
 }
 
@@ -167,6 +167,6 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.poll_at && cpu->own.
 void doorbells_poll(struct cpu *cpu)
 {
 	kernel_assert(cpu->own.poll_at);
-	hear(cpu, true); /* what exceeds the quantum is received at the next poll */
+	drain(cpu, true); /* what exceeds the quantum is received at the next poll */
 	poll_later(cpu);
 }

@@ -10,7 +10,7 @@ uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
 /* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
 /* After an interrupt from another cluster: signals what was rung, as much as the entry's work budget allows. */
-void doorbell_heard(struct cpu *cpu);
+void doorbell_receive(struct cpu *cpu);
 
 /*
  * Kernels of other machines cannot interrupt this core. A core that receives

@@ -43,7 +43,7 @@ enum cpu_request {
 
 struct cpu_private {
 	struct kernel *kernel;
-	struct thread *woken; /* became ready in this entry and is in no queue yet; null between entries */
+	struct thread *handoff; /* became ready in this entry and is in no queue yet; null between entries */
 	struct vspace *loaded_vspace; /* null: the kernel's own */
 	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
@@ -54,7 +54,7 @@ struct cpu_private {
 	uint32_t pending;
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
-	uint32_t hear_first; /* channel whose doorbells are received first, channel.c */
+	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's quantum, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
@@ -77,7 +77,7 @@ struct cpu_public {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
 	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
-	bool listens_afar; /* to a doorbell that comes without an interrupt */
+	bool listens_remote; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	const struct tlb_spaces *request_spaces; /* its author's */
 	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */

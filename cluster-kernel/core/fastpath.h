@@ -87,7 +87,7 @@ INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
 
 INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace)
 {
-	kernel_assert(!cpu->own.pending && !cpu->own.woken);
+	kernel_assert(!cpu->own.pending && !cpu->own.handoff);
 	kernel_exit_reader(cpu);
 	arch_switch(cpu, from, next, vspace);
 	return &next->context;

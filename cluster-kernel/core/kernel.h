@@ -28,15 +28,15 @@ struct irq {
 };
 enum { IRQ_MSI = 0xffffffff };
 
-/* A doorbell that this cluster hears. */
+/* A doorbell that this cluster receives. */
 struct listener {
 	struct slot notification; /* as in struct irq */
 };
 
 struct channel_end {
-	struct doorbell_page *ring, *heard;
+	struct doorbell_page *ring, *rx;
 	uint32_t peer_cpu_count;
-	bool afar; /* none of the two can interrupt the other */
+	bool remote; /* none of the two can interrupt the other */
 	const uint32_t *peer_apic;
 	struct listener *listener; /* DOORBELL_COUNT of them */
 };

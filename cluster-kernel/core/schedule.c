@@ -58,19 +58,19 @@ static void enqueue(struct cpu *cpu, struct thread *thread)
 	unlock(cpu, home);
 }
 
-/* The woken thread, which now needs a place; may be null. */
-static struct thread *take_woken(struct cpu *cpu)
+/* Returns the thread of the handoff, which now needs a place; may be null. */
+static struct thread *take_handoff(struct cpu *cpu)
 {
-	struct thread *woken = cpu->own.woken;
-	cpu->own.woken = 0;
-	return woken;
+	struct thread *handoff = cpu->own.handoff;
+	cpu->own.handoff = 0;
+	return handoff;
 }
 
 void schedule_settle(struct cpu *cpu)
 {
-	struct thread *woken = take_woken(cpu);
-	if (woken)
-		enqueue(cpu, woken);
+	struct thread *handoff = take_handoff(cpu);
+	if (handoff)
+		enqueue(cpu, handoff);
 }
 
 void schedule_queue(struct cpu *cpu, struct thread *thread)
@@ -79,7 +79,7 @@ void schedule_queue(struct cpu *cpu, struct thread *thread)
 	enqueue(cpu, thread);
 }
 
-void schedule_wake_afar(struct cpu *cpu, struct thread *thread)
+void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 {
 	assert_entered();
 	kernel_assert(!kernel_exclusive(cpu));
@@ -93,8 +93,8 @@ void schedule_wake_afar(struct cpu *cpu, struct thread *thread)
 	unlock(cpu, last);
 	if (stays)
 		return;
-	if (!cpu->own.woken && thread->core == cpu->own.index)
-		cpu->own.woken = thread;
+	if (!cpu->own.handoff && thread->core == cpu->own.index)
+		cpu->own.handoff = thread;
 	else
 		schedule_queue(cpu, thread);
 }
@@ -103,8 +103,8 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	struct cpu *home = core_of(cpu, thread);
-	if (thread == cpu->own.woken)
-		cpu->own.woken = 0;
+	if (thread == cpu->own.handoff)
+		cpu->own.handoff = 0;
 	if (!thread->queued)
 		return;
 	lock(cpu, home);
@@ -169,9 +169,9 @@ void schedule_idle(struct cpu *cpu)
 static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
-	struct thread *woken = take_woken(cpu);
-	if (woken)
-		append(cpu, woken);
+	struct thread *handoff = take_handoff(cpu);
+	if (handoff)
+		append(cpu, handoff);
 	if (cpu->shared.ready.highest < 0)
 		return &cpu->shared.idle;
 	struct thread *next = run_queue_take(&cpu->shared.ready);
@@ -183,10 +183,10 @@ static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 static void run_best(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
-	struct thread *next = cpu->own.woken;
+	struct thread *next = cpu->own.handoff;
 	cpu->own.slice_end = 0;
 	if (next && (int)next->priority > cpu->shared.ready.highest)
-		cpu->own.woken = 0;
+		cpu->own.handoff = 0;
 	else
 		next = take_queued(cpu);
 	switch_to(cpu, next);
@@ -197,10 +197,10 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
 	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle);
-	const struct thread *woken = cpu->own.woken;
+	const struct thread *handoff = cpu->own.handoff;
 	int priority = thread->priority, best = cpu->shared.ready.highest;
-	if (woken && (int)woken->priority > best)
-		best = woken->priority;
+	if (handoff && (int)handoff->priority > best)
+		best = handoff->priority;
 	if (best < priority)
 		return false;
 	uint64_t now = arch_time(), end = cpu->own.slice_end;
@@ -211,7 +211,7 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 	if (!over) {
 		run_queue_prepend(&cpu->shared.ready, thread);
 	} else {
-		struct thread *longer = take_woken(cpu); /* waits for longer */
+		struct thread *longer = take_handoff(cpu); /* waits for longer */
 		if (longer)
 			append(cpu, longer);
 		run_queue_append(&cpu->shared.ready, thread);
@@ -224,7 +224,7 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 static void publish_running(struct cpu *cpu, struct thread *thread)
 {
 	assert_held(&cpu->shared.ready.lock);
-	kernel_assert(!cpu->own.woken && thread == current(cpu));
+	kernel_assert(!cpu->own.handoff && thread == current(cpu));
 	int running = thread == &cpu->shared.idle ? -1 : thread->priority, highest = cpu->shared.ready.highest;
 	atomic_store_explicit(&cpu->shared.running, running, memory_order_relaxed);
 	if (highest < 0 || highest != running) {
@@ -250,9 +250,9 @@ static struct thread *choose(struct cpu *cpu)
 	if (!runs || moves || preempted(cpu, thread)) {
 		run_best(cpu);
 	} else {
-		struct thread *woken = take_woken(cpu);
-		if (woken)
-			append(cpu, woken);
+		struct thread *handoff = take_handoff(cpu);
+		if (handoff)
+			append(cpu, handoff);
 	}
 	publish_running(cpu, current(cpu));
 	return moves;

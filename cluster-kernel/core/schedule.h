@@ -20,14 +20,14 @@ void schedule_queue(struct cpu *cpu, struct thread *thread);
 /* The first thread that this entry has woken goes to its core's queue, if it has no place yet. */
 void schedule_settle(struct cpu *cpu);
 /* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile. */
-void schedule_wake_afar(struct cpu *cpu, struct thread *thread);
+void schedule_wake_remote(struct cpu *cpu, struct thread *thread);
 /* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(!thread_is(thread, THREAD_IDLE));
 	kernel_assert(!thread->queued && !thread->in_timers);
 	if (!kernel_exclusive(cpu) && thread->core != cpu->own.index) {
-		schedule_wake_afar(cpu, thread);
+		schedule_wake_remote(cpu, thread);
 		return;
 	}
 	/* A thread that is to move leaves its core as soon as it waits, so here it is not current. */
@@ -36,8 +36,8 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 	thread->core = thread->next_core;
 	if (thread == cpu->shared.current)
 		return;
-	if (!cpu->own.woken && thread->core == cpu->own.index)
-		cpu->own.woken = thread;
+	if (!cpu->own.handoff && thread->core == cpu->own.index)
+		cpu->own.handoff = thread;
 	else
 		schedule_queue(cpu, thread);
 }

@@ -19,7 +19,7 @@
 #include LOCKING_HEADER
 
 /* How the trace names interrupts that are not a device's. */
-enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_POKE };
+enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_RESCHEDULE };
 
 static bool is(const struct slot *slot, unsigned type, unsigned rights)
 {
@@ -194,7 +194,7 @@ static inline bool enter_alone(struct cpu *cpu)
 	kernel_exit(cpu);
 	kernel_enter_exclusive(cpu);
 	assert_exclusive();
-	kernel_assert(!cpu->own.woken);
+	kernel_assert(!cpu->own.handoff);
 	return current(cpu) != &cpu->shared.idle;
 }
 
@@ -255,7 +255,7 @@ void kernel_syscall_entered(struct cpu *cpu)
 void kernel_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
 	kernel_enter(cpu);
-	kernel_assert(!cpu->own.woken);
+	kernel_assert(!cpu->own.handoff);
 	if (current(cpu) != &cpu->shared.idle)
 		raise_fault(cpu, fault, count, words);
 	schedule(cpu);
@@ -266,7 +266,7 @@ void kernel_timer(struct cpu *cpu)
 {
 	beat(cpu);
 	kernel_enter(cpu);
-	kernel_assert(!cpu->own.woken);
+	kernel_assert(!cpu->own.handoff);
 	count_interrupt(cpu, INTERRUPT_TIMER);
 	cpu->own.timer_armed = 0;
 	cpu->own.pending |= PENDING_REST;
@@ -290,7 +290,7 @@ void kernel_timer(struct cpu *cpu)
 void kernel_irq(struct cpu *cpu, unsigned number)
 {
 	kernel_enter(cpu);
-	kernel_assert(!cpu->own.woken && number < KERNEL_IRQS);
+	kernel_assert(!cpu->own.handoff && number < KERNEL_IRQS);
 	count_interrupt(cpu, number);
 	if (irq_is_level(cpu, number)) /* the interrupt controllers are the writer's */
 		enter_alone(cpu);
@@ -302,18 +302,18 @@ void kernel_irq(struct cpu *cpu, unsigned number)
 void kernel_doorbell(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	kernel_assert(!cpu->own.woken);
+	kernel_assert(!cpu->own.handoff);
 	count_interrupt(cpu, INTERRUPT_DOORBELL);
 	work_begin(cpu);
-	doorbell_heard(cpu);
+	doorbell_receive(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
 }
 
-void kernel_poke(struct cpu *cpu)
+void kernel_reschedule(struct cpu *cpu)
 {
 	kernel_enter(cpu);
-	count_interrupt(cpu, INTERRUPT_POKE);
+	count_interrupt(cpu, INTERRUPT_RESCHEDULE);
 	doorbells_watch(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);

@@ -17,4 +17,4 @@ void kernel_timer(struct cpu *cpu);
 void kernel_irq(struct cpu *cpu, unsigned number);
 void kernel_doorbell(struct cpu *cpu);
 /* Another core of the cluster wants this one to look at its run queue. */
-void kernel_poke(struct cpu *cpu);
+void kernel_reschedule(struct cpu *cpu);

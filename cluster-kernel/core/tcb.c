@@ -97,7 +97,7 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 
 	bool queued = thread->queued;
 	schedule_unready(cpu, thread);
-	kernel_assert(!thread->queued && thread != cpu->own.woken);
+	kernel_assert(!thread->queued && thread != cpu->own.handoff);
 	thread->priority = priority;
 	thread->next_core = core;
 	if (thread->state == THREAD_INACTIVE)

@@ -60,7 +60,7 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 		notification_cancel(thread);
 		break;
 	}
-	kernel_assert(!thread->queued && !thread->in_timers && thread != cpu->own.woken);
+	kernel_assert(!thread->queued && !thread->in_timers && thread != cpu->own.handoff);
 	thread->faulting = 0;
 	thread_become(thread, THREAD_INACTIVE);
 }

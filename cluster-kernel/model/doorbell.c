@@ -35,7 +35,7 @@ static void make_pair(unsigned ringing_cores, unsigned core, unsigned waits)
 		EXPECT(call(CNODE, CNODE_MINT, W(BELL + i, ROOT_SLOT_CHANNEL, RIGHT_ALL, NUMBER + i), W(CNODE)), 0);
 	for (unsigned i = 0; i < waits; i++)
 		machine_does(listener, SYS_WAIT, NOTE);
-	explore_name(peer->kernel.channel[0].heard, 4096, "the doorbell page");
+	explore_name(peer->kernel.channel[0].rx, 4096, "the doorbell page");
 }
 
 static void one_ring(void)
@@ -66,17 +66,17 @@ static void on_another_core(void)
 	machine_does(root, SYS_SIGNAL, BELL);
 }
 
-static void heard(void)
+static void received(void)
 {
 	machine_check();
 	EXPLORE_CHECK(listener->state == THREAD_READY, "the listener sleeps though the bell was rung");
 	for (unsigned i = 0; i < peer->config.cores; i++)
-		EXPLORE_CHECK(!peer->kernel.channel[0].heard->core[i].pending[0], "a bell was rung and nobody looks");
+		EXPLORE_CHECK(!peer->kernel.channel[0].rx->core[i].pending[0], "a bell was rung and nobody looks");
 }
 
-static void both_heard(void)
+static void both_received(void)
 {
-	heard();
+	received();
 	uint64_t later = ((const struct notification *)peer->root_cnode[NOTE].cap.object)->word;
 	EXPLORE_CHECK((badge(listener) | later) == 3, "a bell is lost: %llu came", (unsigned long long)(badge(listener) | later));
 }
@@ -117,15 +117,15 @@ static void one_told(void)
 static void nothing_left(void)
 {
 	machine_check();
-	EXPLORE_CHECK(!peer->kernel.channel[0].heard->core[0].pending[0], "a bell was rung and nobody looks");
+	EXPLORE_CHECK(!peer->kernel.channel[0].rx->core[0].pending[0], "a bell was rung and nobody looks");
 }
 
 #define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
 static const struct explore_case cases[] = {
-	{ .name = "a ring meets a wait", .threads = 2, .set_up = one_ring, .end = heard, KERNEL },
-	{ .name = "two bells", .threads = 2, .set_up = two_rings, .end = both_heard, KERNEL },
-	{ .name = "rings from two cores", .threads = 3, .set_up = two_ringers, .end = both_heard, KERNEL },
-	{ .name = "a ring for another core", .threads = 3, .set_up = on_another_core, .end = heard, KERNEL },
+	{ .name = "a ring meets a wait", .threads = 2, .set_up = one_ring, .end = received, KERNEL },
+	{ .name = "two bells", .threads = 2, .set_up = two_rings, .end = both_received, KERNEL },
+	{ .name = "rings from two cores", .threads = 3, .set_up = two_ringers, .end = both_received, KERNEL },
+	{ .name = "a ring for another core", .threads = 3, .set_up = on_another_core, .end = received, KERNEL },
 	{ .name = "a ring meets the listener's end", .threads = 2, .set_up = revoked, .end = nothing_left, KERNEL },
 	{ .name = "both begin to listen", .threads = 2, .set_up = two_openers, .end = one_told, KERNEL },
 	{ 0 },

@@ -35,7 +35,7 @@ static struct manager {
 } manager[INSTANCES];
 static struct manager *self_of[SIDES]; /* each side's own */
 
-/* A bell that nobody listens to is not heard, as in the kernel. */
+/* A bell that nobody listens to is not received, as in the kernel. */
 static _Atomic uint32_t bell[SIDES], listens[SIDES];
 static struct explore_line line[SIDES];
 
@@ -221,7 +221,7 @@ static void starts_again(unsigned self)
 }
 
 /* While side 0 has something to say to whoever is there. */
-static void starts_again_unheard(unsigned self)
+static void starts_again_unnoticed(unsigned self)
 {
 	if (self)
 		restart();
@@ -230,7 +230,7 @@ static void starts_again_unheard(unsigned self)
 	serve(self ? 3 : 0);
 }
 
-/* Its last words are heard whole or not at all. */
+/* Its last words are received whole or not at all. */
 static void last_words(unsigned self)
 {
 	if (self) {
@@ -329,7 +329,7 @@ static const struct explore_case cases[] = {
 	{ .name = "both ways", .threads = 2, .set_up = set_up, .begin = both_up, .thread = both_ways, .end = both_came },
 	{ .name = "one starts again", .threads = 2, .set_up = set_up, .begin = both_up, .thread = starts_again, .end = the_new_ones_came },
 	{ .name = "one starts again and is told something", .threads = 2, .set_up = set_up, .begin = both_up,
-	  .thread = starts_again_unheard, .end = noticed },
+	  .thread = starts_again_unnoticed, .end = noticed },
 	{ .name = "last words", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_words, .end = noticed },
 	{ .name = "last words without a bell", .threads = 2, .set_up = set_up, .begin = both_up, .thread = last_words_unrung,
 	  .end = noticed },

@@ -175,7 +175,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      cpu->own.stat->idle_since);
 	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists", cpu->own.index,
 	      cpu->own.stat->idle_cycles);
-	CHECK(!cpu->own.woken, "a woken thread is in no queue", cpu->own.index, cpu->own.woken);
+	CHECK(!cpu->own.handoff, "a woken thread is in no queue", cpu->own.index, cpu->own.handoff);
 	check_timers(cpu);
 	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);

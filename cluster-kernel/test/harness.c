@@ -42,7 +42,7 @@ static void change_granularity(void)
 	cpu->own.pending = cpu->own.interrupt_cores = 0;
 	cpu_allow_fast(cpu);
 	for (unsigned i = 0; i < machine->config.cores; i++)
-		hosted_interrupt(&machine->core[i], HOSTED_VECTOR_POKE);
+		hosted_interrupt(&machine->core[i], HOSTED_VECTOR_RESCHEDULE);
 }
 
 void settle(void)

@@ -67,7 +67,7 @@ static bool alive(const struct hosted *machine)
 	return false;
 }
 
-/* Both ends of its channel are here: what is rung is heard. */
+/* Both ends of its channel are here: what is rung is received. */
 static struct hosted *create(struct hosted_config config)
 {
 	const struct hosted_link link = { .id = 0, .side = 0, .peer = 0, .peer_cores = config.cores };

@@ -9,11 +9,11 @@ enum { NOTE = 1000, BADGED = 1001, BELL = 1002, NUMBER = 70 };
 
 static struct hosted *pair[2];
 
-static void begin_apart(unsigned cores, bool afar)
+static void begin_apart(unsigned cores, bool remote)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		const struct hosted_link link = { .id = 1, .side = side, .peer = 11 - side, .peer_cores = cores,
-			                          .afar = afar };
+			                          .remote = remote };
 		struct hosted_config config = { .cluster = 10 + side, .cores = cores, .seed = machine->config.seed,
 			                        .threads = machine->config.threads, .channel_count = 1, .channel = &link };
 		pair[side] = hosted_create(&config);
@@ -65,7 +65,7 @@ static uint64_t ring(uint64_t bell)
 	return error;
 }
 
-static uint64_t heard(void)
+static uint64_t received(void)
 {
 	struct hosted *saved = machine;
 	machine = pair[1];
@@ -75,16 +75,16 @@ static uint64_t heard(void)
 	return word;
 }
 
-static void a_bell_is_heard(void)
+static void a_bell_is_received(void)
 {
 	begin(1);
 	listen(0);
 	EXPECT(ring(BELL), 0);
 	EXPECT(ring(BELL), 0);
-	EXPECT(heard(), 8);
-	EXPECT(heard(), 0);
+	EXPECT(received(), 8);
+	EXPECT(received(), 0);
 	EXPECT(ring(BELL + 1), SKERRY_NO_RIGHTS);
-	EXPECT(heard(), 0);
+	EXPECT(received(), 0);
 	end();
 }
 
@@ -104,7 +104,7 @@ static void it_wakes_on_the_listening_core(void)
 	end();
 }
 
-static void a_revoked_listener_hears_nothing(void)
+static void a_revoked_listener_receives_nothing(void)
 {
 	begin(1);
 	listen(0);
@@ -122,18 +122,18 @@ static void a_hostile_peer(void)
 {
 	begin(1);
 	listen(0);
-	struct doorbell_page *heard_page = pair[1]->kernel.channel[0].heard, *ring_page = pair[0]->kernel.channel[0].ring;
-	EXPECT(heard_page, ring_page);
+	struct doorbell_page *rx_page = pair[1]->kernel.channel[0].rx, *ring_page = pair[0]->kernel.channel[0].ring;
+	EXPECT(rx_page, ring_page);
 	for (unsigned core = 0; core < BOOT_MAX_CPUS; core++)
 		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
-			heard_page->core[core].pending[i] = ~0ull;
+			rx_page->core[core].pending[i] = ~0ull;
 	hosted_interrupt(&pair[1]->core[0], HOSTED_VECTOR_DOORBELL);
 	run_both();
-	EXPECT(heard(), 8); /* only what was bound */
+	EXPECT(received(), 8); /* only what was bound */
 	for (unsigned i = 0; i < DOORBELL_COUNT; i++)
 		ring_page->route[i] = 200; /* a core that is not there */
 	EXPECT(ring(BELL), 0);
-	EXPECT(heard(), 0);
+	EXPECT(received(), 0);
 	end();
 }
 
@@ -150,7 +150,7 @@ static void the_peer_has_gone(void)
 }
 
 /* Two machines: nothing interrupts, the listening core looks when its time has come, and looks again. */
-static void a_bell_from_afar(void)
+static void a_remote_bell(void)
 {
 	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */
 	for (unsigned core = 0; core < 2; core++) {
@@ -230,9 +230,9 @@ static void a_listener_is_replaced(void)
 	EXPECT(signalled, 1);
 	EXPECT(deleted, COUNT - 1);
 	machine = saved;
-	EXPECT(heard(), 0);
+	EXPECT(received(), 0);
 	EXPECT(ring(BELL), 0);
-	EXPECT(heard(), 8);
+	EXPECT(received(), 8);
 	end();
 }
 
@@ -254,7 +254,7 @@ static void ring_many(struct hosted *saved)
 	machine = pair[1];
 }
 
-static unsigned heard_of_many(void)
+static unsigned received_of_many(void)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < COUNT; i++)
@@ -262,7 +262,7 @@ static unsigned heard_of_many(void)
 	return count;
 }
 
-/* Each is heard once, in as many entries as it takes. */
+/* Each is received once, in as many entries as it takes. */
 static void more_bells_than_a_quantum(void)
 {
 	struct hosted *saved = machine;
@@ -271,7 +271,7 @@ static void more_bells_than_a_quantum(void)
 	ring_many(saved);
 	for (unsigned now = 0, before = 0; now < COUNT; before = now, entries++) {
 		enter_once();
-		now = heard_of_many();
+		now = received_of_many();
 		EXPECT(now > before, true);
 		if (machine->kernel.quantum == 1)
 			EXPECT(now, before + 1);
@@ -284,13 +284,13 @@ static void more_bells_than_a_quantum(void)
 	end();
 }
 
-/* Of two channels one peer rings all its bells before each entry: the other is heard in its turn, near or afar. */
-static void hear_beside_a_flood(bool afar)
+/* Of two channels one peer rings all its bells before each entry: the other is received in its turn, local or remote. */
+static void receive_beside_a_flood(bool remote)
 {
 	enum { LOOK = 200 * 1000, ENTRIES = 4 };
 	struct hosted *saved = machine;
-	const struct hosted_link link[2] = { { .id = 1, .side = 0, .peer = 11, .peer_cores = 1, .afar = afar },
-		                             { .id = 2, .side = 0, .peer = 12, .peer_cores = 1, .afar = afar } };
+	const struct hosted_link link[2] = { { .id = 1, .side = 0, .peer = 11, .peer_cores = 1, .remote = remote },
+		                             { .id = 2, .side = 0, .peer = 12, .peer_cores = 1, .remote = remote } };
 	const struct hosted_config config = { .cluster = 10, .cores = 1, .channel_count = 2, .channel = link,
 		                              .threads = saved->config.threads };
 	machine = hosted_create(&config);
@@ -299,12 +299,12 @@ static void hear_beside_a_flood(bool afar)
 	for (unsigned c = 0; c < 2; c++)
 		EXPECT(call(ROOT_SLOT_CHANNEL + c, CHANNEL_LISTEN, W(NUMBER, 0), W(NOTE + c)), 0);
 	const struct notification *other = (const struct notification *)slot_of(NOTE + 1)->cap.object;
-	struct doorbell_page *page[2] = { machine->kernel.channel[0].heard, machine->kernel.channel[1].heard };
+	struct doorbell_page *page[2] = { machine->kernel.channel[0].rx, machine->kernel.channel[1].rx };
 	page[1]->core[0].pending[NUMBER / 64] = 1ull << NUMBER % 64;
 	for (unsigned entry = 0; entry < ENTRIES && !other->word; entry++) {
 		for (unsigned i = 0; i < DOORBELL_COUNT / 64; i++)
 			page[0]->core[0].pending[i] = ~0ull;
-		if (afar)
+		if (remote)
 			hosted_advance(machine, LOOK);
 		else
 			hosted_interrupt(&machine->core[0], HOSTED_VECTOR_DOORBELL);
@@ -317,12 +317,12 @@ static void hear_beside_a_flood(bool afar)
 
 static void a_flood_drowns_no_other(void)
 {
-	hear_beside_a_flood(false);
-	hear_beside_a_flood(true);
+	receive_beside_a_flood(false);
+	receive_beside_a_flood(true);
 }
 
-/* Of another machine each look hears as many as it has time for: who rings without end gets no more of the core. */
-static void more_bells_from_afar_than_a_quantum(void)
+/* Of another machine each look receives as many as it has time for: who rings without end gets no more of the core. */
+static void more_remote_bells_than_a_quantum(void)
 {
 	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */
 	struct hosted *saved = machine;
@@ -332,7 +332,7 @@ static void more_bells_from_afar_than_a_quantum(void)
 	for (unsigned now = 0, before = 0; now < COUNT && looks <= COUNT; before = now, looks++) {
 		hosted_advance(machine, LOOK);
 		settle();
-		now = heard_of_many();
+		now = received_of_many();
 		EXPECT(now > before, true);
 	}
 	EXPECT(looks > 1, true);
@@ -341,14 +341,14 @@ static void more_bells_from_afar_than_a_quantum(void)
 }
 
 const struct test tests[] = {
-	{ "a bell is heard", a_bell_is_heard, 1 },
+	{ "a bell is received", a_bell_is_received, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
-	{ "a bell from afar", a_bell_from_afar, 2 },
-	{ "a revoked listener hears nothing", a_revoked_listener_hears_nothing, 1 },
+	{ "a remote bell", a_remote_bell, 2 },
+	{ "a revoked listener receives nothing", a_revoked_listener_receives_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },
 	{ "more bells than a quantum", more_bells_than_a_quantum, 1 },
-	{ "more bells from afar than a quantum", more_bells_from_afar_than_a_quantum, 1 },
+	{ "more remote bells than a quantum", more_remote_bells_than_a_quantum, 1 },
 	{ "a flood of bells drowns no other channel", a_flood_drowns_no_other, 1 },
 	{ "the peer has gone", the_peer_has_gone, 1 },
 	{ 0 },

@@ -42,9 +42,9 @@ static void describe_machine(bool devices, unsigned skipped)
 		.module_count = 2, .root_entry = ROOT_VADDR + 0x123,
 		.module = { { "map", 0, 100 }, { "other", 0x1000, 200 } }, .channel_count = CHANNELS,
 		.channel = { { .id = 4, .peer = 6, .side = 1, .memory = { 0x80000000, 0x200000 }, .ring = 0x1000,
-		               .heard = 0x2000, .peer_cpu_count = 2, .peer_apic = { 8, 9 } },
-		             { .id = 3, .peer = 2, .side = 0, .afar = 1, .memory = { 0x90000000, 0x400000 }, .ring = 0x3000,
-		               .heard = 0x4000, .peer_cpu_count = 1 } },
+		               .rx = 0x2000, .peer_cpu_count = 2, .peer_apic = { 8, 9 } },
+		             { .id = 3, .peer = 2, .side = 0, .remote = 1, .memory = { 0x90000000, 0x400000 }, .ring = 0x3000,
+		               .rx = 0x4000, .peer_cpu_count = 1 } },
 		.kernel_name = "hand-over", .console = { 0x3f8, BOOT_SERIAL_PORT, 1, 1 },
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
@@ -74,7 +74,7 @@ static void boot(bool devices, unsigned skipped)
 	boot_root_task(&kernel);
 	hosted_self->cpu = other;
 	hosted_self = 0;
-	thread = kernel.cpu[0]->own.woken;
+	thread = kernel.cpu[0]->own.handoff;
 	cnode = (struct slot *)thread->slot[THREAD_CSPACE].cap.object;
 	vspace = (struct vspace *)thread->slot[THREAD_VSPACE].cap.object;
 }
@@ -248,9 +248,9 @@ static void words(void)
 		EXPECT(r->channel[i].peer, channel->peer);
 		EXPECT(r->channel[i].side, channel->side);
 		EXPECT(memcmp(&r->channel[i].memory, &channel->memory, sizeof(channel->memory)), 0);
-		EXPECT(end->ring == direct(channel->ring) && end->heard == direct(channel->heard), true);
+		EXPECT(end->ring == direct(channel->ring) && end->rx == direct(channel->rx), true);
 		EXPECT(end->peer_cpu_count, channel->peer_cpu_count);
-		EXPECT(end->afar, channel->afar);
+		EXPECT(end->remote, channel->remote);
 		EXPECT(end->peer_apic == channel->peer_apic, true);
 	}
 	end();

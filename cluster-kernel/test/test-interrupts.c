@@ -34,7 +34,7 @@ static void handler_goes(uint64_t flags, bool arrived)
 	EXPECT(pin->masked, true);
 	hosted_raise_pin(machine, PIN); /* the device does not know */
 	settle();
-	EXPECT(pin->raised, true); /* no core has heard of it */
+	EXPECT(pin->raised, true); /* no core was told */
 	EXPECT(polled(), 0);
 	EXPECT(get_handler(HANDLER, flags), 0); /* the next driver */
 	EXPECT(call(HANDLER, IRQ_SET_NOTIFICATION, NONE, W(NOTE)), 0);

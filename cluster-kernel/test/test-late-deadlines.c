@@ -35,14 +35,14 @@ static void after_a_wait(void)
 	expect_due();
 }
 
-static void after_suspension_from_afar(void)
+static void after_suspension_by_another_core(void)
 {
 	begin();
 	EXPECT(call(HIGH, TCB_SUSPEND, NONE, NONE), 0);
 	expect_due();
 }
 
-static void after_deletion_from_afar(void)
+static void after_deletion_by_another_core(void)
 {
 	begin();
 	delete(HIGH);
@@ -160,8 +160,8 @@ static void priority_by_priority(void)
 
 const struct test tests[] = {
 	{ "late deadlines: after a wait", after_a_wait, 2 },
-	{ "late deadlines: after a suspension from afar", after_suspension_from_afar, 2 },
-	{ "late deadlines: after a deletion from afar", after_deletion_from_afar, 2 },
+	{ "late deadlines: after a suspension by another core", after_suspension_by_another_core, 2 },
+	{ "late deadlines: after a deletion by another core", after_deletion_by_another_core, 2 },
 	{ "late deadlines: after its own deletion", after_its_own_deletion, 2 },
 	{ "late deadlines: after a move", after_a_move, 2 },
 	{ "late deadlines: after a lower priority", after_a_lower_priority, 2 },

@@ -172,7 +172,7 @@ static struct boot_channel *add_channel(struct cluster *c, const struct cluster_
 	r->id = channel->number;
 	r->peer = peer->number;
 	r->side = side;
-	r->afar = channel->remote;
+	r->remote = channel->remote;
 	r->memory = memory;
 	r->peer_cpu_count = peer->cpu_count;
 	for (uint32_t i = 0; i < peer->cpu_count; i++)
@@ -197,21 +197,21 @@ static void place_channel(struct cluster *const end[2], const struct cluster_map
 
 	for (uint32_t side = 0; side < 2; side++) {
 		record[side] = add_channel(end[side], map, channel, side, memory);
-		record[side]->heard = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
+		record[side]->rx = take(end[side], PAGE_SIZE, PAGE_SIZE, "doorbells"); /* near the cores that receive them */
 	}
 	for (uint32_t side = 0; side < 2; side++)
-		record[side]->ring = record[!side]->heard;
+		record[side]->ring = record[!side]->rx;
 }
 
 /* The doorbell pages are at the end of the device's memory, side 0's first. */
-static void place_channel_afar(struct cluster *end, const struct cluster_map *map, const struct map_channel *channel,
+static void place_remote_channel(struct cluster *end, const struct cluster_map *map, const struct map_channel *channel,
 			       uint32_t side)
 {
 	struct boot_range memory = ivshmem_memory(channel, channel->device[side]);
 	uint64_t pages = memory.base + memory.size;
 	struct boot_channel *r = add_channel(end, map, channel, side, memory);
 
-	r->heard = pages + side * PAGE_SIZE;
+	r->rx = pages + side * PAGE_SIZE;
 	r->ring = pages + !side * PAGE_SIZE;
 }
 
@@ -224,7 +224,7 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 		for (uint32_t side = 0; side < 2; side++) {
 			end[side] = find_end(clusters, count, channel, side);
 			if (channel->remote && end[side] != NULL)
-				place_channel_afar(end[side], map, channel, side);
+				place_remote_channel(end[side], map, channel, side);
 		}
 		if (!channel->remote && end[0] != NULL)
 			place_channel(end, map, channel, m);

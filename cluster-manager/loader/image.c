@@ -73,10 +73,10 @@ static void map_doorbells(struct cluster *c)
 	for (uint32_t i = 0; i < c->info->channel_count; i++) {
 		const struct boot_channel *channel = &c->info->channel[i];
 
-		if (channel->afar) /* both pages are the device's */
-			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->heard, channel->heard, PAGE_SIZE, MAP_WRITE);
+		if (channel->remote) /* both pages are the device's */
+			tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->rx, channel->rx, PAGE_SIZE, MAP_WRITE);
 		else
-			doorbells_clear(channel->heard);
+			doorbells_clear(channel->rx);
 		/* the peer's page is not in our direct map otherwise */
 		tables_map(&c->tables, KERNEL_DIRECT_BASE + channel->ring, channel->ring, PAGE_SIZE, MAP_WRITE);
 	}

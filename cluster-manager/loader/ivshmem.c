@@ -105,7 +105,7 @@ static void say_hello(struct party *p, const struct boot_channel *channel)
 	p->channel = channel;
 	p->meeting = (struct meeting *)(channel->memory.base + channel->memory.size + 2 * PAGE_SIZE);
 	p->hello = fresh_number();
-	doorbells_clear(channel->heard); /* before the peer may ring */
+	doorbells_clear(channel->rx); /* before the peer may ring */
 	atomic_store_explicit(&p->meeting->side[side].answer, 0, memory_order_relaxed);
 	atomic_store_explicit(&p->meeting->side[side].hello, p->hello, memory_order_release);
 }
@@ -139,7 +139,7 @@ static uint32_t say_hellos(struct party *party, const struct cluster *clusters, 
 
 	for (uint32_t i = 0; i < count; i++)
 		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++)
-			if (clusters[i].info->channel[j].afar)
+			if (clusters[i].info->channel[j].remote)
 				say_hello(&party[parties++], &clusters[i].info->channel[j]);
 	return parties;
 }

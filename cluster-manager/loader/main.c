@@ -70,7 +70,7 @@ static void clear_channels(uint32_t count)
 		for (uint32_t j = 0; j < clusters[i].info->channel_count; j++) {
 			const struct boot_channel *channel = &clusters[i].info->channel[j];
 
-			if (channel->side == 0 && !channel->afar)
+			if (channel->side == 0 && !channel->remote)
 				memset((void *)channel->memory.base, 0, channel->memory.size);
 		}
 }

@@ -72,9 +72,9 @@ struct boot_module {
 /*
  * One channel that ends in this cluster. `memory` is shared with the peer and
  * belongs to user level. Each doorbell page (4 KiB, see doorbell.h) belongs to
- * the two kernels: `ring` is written by this kernel, `heard` by the peer's.
+ * the two kernels: `ring` is written by this kernel, `rx` by the peer's.
  *
- * `afar`: the peer is remote, in another machine. Memory and doorbell pages are
+ * `remote`: the peer is in another machine. Memory and doorbell pages are
  * those of a device that both machines have; no interrupts pass, the receiver
  * polls.
  */
@@ -82,10 +82,10 @@ struct boot_channel {
 	uint32_t id; /* as in the cluster map */
 	uint32_t peer;
 	uint32_t side; /* 0 for the first end named in the map, 1 for the second */
-	uint32_t afar;
+	uint32_t remote;
 	struct boot_range memory; /* 2 MiB aligned */
 	uint64_t ring;
-	uint64_t heard;
+	uint64_t rx;
 	uint32_t peer_cpu_count;
 	uint32_t peer_apic[BOOT_MAX_CPUS]; /* the cores this kernel may interrupt */
 	uint32_t reserved2;

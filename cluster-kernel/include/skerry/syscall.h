@@ -252,7 +252,7 @@ enum skerry_invocation {
 	/* As IN, m2 value. */
 	IO_PORT_OUT,
 
-	/* m0 doorbell number, m1 core on which to hear it, c0 notification, which may be signalled; its badge is.
+	/* m0 doorbell number, m1 core on which to receive it, c0 notification, which may be signalled; its badge is.
 	 * Doorbells to ring are minted from the channel: CNODE_MINT with badge = number. Errors: BAD_ARGUMENT. */
 	CHANNEL_LISTEN = 92,
 

@@ -155,7 +155,7 @@ static void demoted_for_another(unsigned self)
 }
 
 /* By another core than its home, which waits until it has the lock. */
-static void promoted_from_afar(unsigned self)
+static void promoted_by_another_core(unsigned self)
 {
 	if (self == 0) {
 		enter_and_use(0);
@@ -260,7 +260,7 @@ static const struct explore_case cases[] = {
 	CASE("demoted at home, 2 cores", 2, two_enabled, demoted_at_home, ends_disabled),
 	CASE("demoted in an epoch, 2 cores", 2, two_enabled, demoted_in_an_epoch, consistent),
 	CASE("demoted for another, 2 cores", 2, two_enabled, demoted_for_another, ends_disabled),
-	CASE("promoted from afar, 2 cores", 2, two_disabled, promoted_from_afar, ends_enabled),
+	CASE("promoted by another core, 2 cores", 2, two_disabled, promoted_by_another_core, ends_enabled),
 	CASE("promoted at home, 2 cores", 2, two_disabled, promoted_at_home, ends_enabled),
 	CASE("a demotion taken back, 2 cores", 2, two_enabled, demotion_taken_back, consistent),
 	CASE("two homes, 2 cores", 2, two_enabled, two_homes, ends_disabled),

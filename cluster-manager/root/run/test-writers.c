@@ -195,7 +195,7 @@ static void newlines(void)
 }
 
 /* A manager that is not the primary sends a window's bytes, and more when the primary has written some. */
-static void from_afar(void)
+static void to_remote_primary(void)
 {
 	char text[MANAGER_BYTES];
 	unsigned number = 0;
@@ -260,7 +260,7 @@ int main(void)
 	slow_port();
 	takes_turns();
 	newlines();
-	from_afar();
+	to_remote_primary();
 	to_primary();
 	return failures != 0;
 }
