@@ -141,6 +141,8 @@ class Reader:
         self._supply(words)
         if words[0] in ("top", "lockstat", "kill") and not {"--connect", "results.json"} & set(words):
             return self._look(words)
+        if words[0] == "granularity":
+            return self._change(words)
         if "--keep" in words or "--gdb" in words:
             with self.staying([*words, *also]) as (_, said):
                 return said()
@@ -179,8 +181,17 @@ class Reader:
             return self.skerry(given)
         finally:
             if words[0] == "kill":
-                self._stack.close()
-                self._watched = None
+                self._end_watched()
+
+    def _change(self, words: tuple[str, ...]) -> str:
+        """On a machine whose kernels can, and which is the only one, for the page names none."""
+        self._end_watched()
+        with self.staying(["run", "watched.toml", "--lock", "dynamic", "--keep"]):
+            return self.skerry(words)
+
+    def _end_watched(self) -> None:
+        self._stack.close()
+        self._watched = None
 
     def skerry(self, words: Sequence[str]) -> str:
         """Its standard output."""
