@@ -37,7 +37,8 @@ def test_messages(lock: str) -> None:
     assert total.entries >= 2 * run.operations  # a call and an answer each
     assert total.syscalls >= 2 * run.operations and total.faults == 0
     assert sum(1 for check in run.checks if "idle + busy = wall" in check.what) == 2
-    simple = {"endpoint", "notification", "run_queue", "tcb"} if lock == "fine" else {"kernel"}
+    objects = {"endpoint", "notification", "run_queue", "tcb"}
+    simple = {"fine": objects, "dynamic": {"kernel", *objects}}.get(lock, {"kernel"})
     assert set(total.simple) == simple and all(lock.instances > 0 for lock in total.simple.values())
 
 

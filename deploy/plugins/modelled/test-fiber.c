@@ -90,9 +90,11 @@ int main(void)
 		while (joined <= i)
 			sched_yield();
 	}
-	while (turns < TURNS) {
-		while (!main_turn)
+	for (;;) {
+		while (!main_turn) /* before it is our turn, `turns` may still be counted up */
 			sched_yield();
+		if (turns >= TURNS)
+			break;
 		unsigned next = random_next(&state) % FIBERS;
 		turn = next;
 		main_turn = false;
@@ -100,8 +102,6 @@ int main(void)
 		if (++main_turns % LEFT_AHEAD == 0)
 			fiber_go((next + 1) % FIBERS); /* whose turn it is not */
 	}
-	while (!main_turn)
-		sched_yield();
 	EXPECT(turns, TURNS / OUT_EACH * OUT_EACH + OUT_EACH);
 	EXPECT(carried, turns);
 	EXPECT(direct > TURNS / 2, 1);
