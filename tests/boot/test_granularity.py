@@ -13,7 +13,7 @@ from deploy.lockstat import live
 from tests.boot.machine import machine, with_redis
 from tests.boot.test_lockstat import add_up
 
-CHANGES, OPERATIONS = 24, 3000  # of each client
+CHANGES, OPERATIONS = 24, 12000  # of each client
 
 
 def change(run: Run, granularity: str, number: int) -> None:
