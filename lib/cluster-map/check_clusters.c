@@ -15,6 +15,13 @@ static bool check_cpus(const struct cluster_map *map, struct refusal *why)
 	return true;
 }
 
+bool runs_regime(const struct map_cluster *cluster, const char *regime)
+{
+	size_t length = strlen(regime);
+
+	return strncmp(cluster->kernel, regime, length) == 0 && (cluster->kernel[length] == '\0' || cluster->kernel[length] == '+');
+}
+
 static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct refusal *why)
 {
 	const struct map_cluster *cluster = &map->cluster[index];
@@ -31,7 +38,7 @@ static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct 
 					return refuse_at(why, cpu, NULL, "map: %s is in %s and in %s", cpu,
 							 map->cluster[c].name, cluster->name);
 	}
-	if (cluster->cpu_count > 1 && (strcmp(cluster->kernel, "none") == 0 || strncmp(cluster->kernel, "none+", 5) == 0))
+	if (cluster->cpu_count > 1 && runs_regime(cluster, "none"))
 		return refuse_at(why, cluster->name, "kernel", "map: %s: kernel \"%s\" runs on one core only, not on %u",
 				 cluster->name, cluster->kernel, cluster->cpu_count);
 	return true;
@@ -78,8 +85,6 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 
 static bool check_restart_of(const struct map_cluster *cluster, struct refusal *why)
 {
-	if (cluster->restart && cluster->devices)
-		return refuse_at(why, cluster->name, "restart", "map: %s has the devices, and is not started again", cluster->name);
 	if (cluster->restart_limit > MAP_RESTART_LIMIT_MAX)
 		return refuse_at(why, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", cluster->name,
 				 MAP_RESTART_LIMIT_MAX, cluster->restart_limit);

@@ -66,6 +66,9 @@ bool read_children(struct draft *d, const char *parent, bool required, bool (*re
 bool read_clusters(struct draft *d); /* with their cores and channels */
 bool read_applications(struct draft *d);
 
+/* Whether its kernel is the one of this lock regime, or a variant of it ("clh+stat"). */
+bool runs_regime(const struct map_cluster *cluster, const char *regime);
+
 /* --- check_*.c: what it means. Each returns false where the map contradicts itself; d->why says how. The caller has read everything. --- */
 
 bool check_clusters(const struct draft *d);

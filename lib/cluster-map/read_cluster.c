@@ -113,6 +113,23 @@ static bool read_restart(struct draft *d, int node, struct map_cluster *cluster)
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &cluster->restart_delay));
 }
 
+static bool read_granularity(struct draft *d, int node, struct map_cluster *cluster)
+{
+	const char *granularity;
+
+	if (!read_option(d, node, "granularity", &granularity))
+		return false;
+	cluster->granularity = granularity != NULL && strcmp(granularity, "fine") == 0 ? GRANULARITY_FINE : GRANULARITY_COARSE;
+	if (granularity == NULL)
+		return true;
+	if (cluster->granularity == GRANULARITY_COARSE && strcmp(granularity, "coarse") != 0)
+		return refuse_at(d->why, cluster->name, "granularity", "map: %s: granularity \"%s\" is neither coarse nor fine",
+				 cluster->name, granularity);
+	return runs_regime(cluster, "dynamic") ||
+	       refuse_at(d->why, cluster->name, "granularity", "map: %s: granularity is for kernel \"dynamic\", not \"%s\"",
+			 cluster->name, cluster->kernel);
+}
+
 static bool read_cluster(struct draft *d, int node)
 {
 	struct cluster_map *map = d->map;
@@ -128,7 +145,8 @@ static bool read_cluster(struct draft *d, int node)
 	if (!read_flag(d, node, "devices", &cluster->devices) || !read_u32(d, node, "reg", &cluster->number) ||
 	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
-	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster))
+	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster) ||
+	    !read_granularity(d, node, cluster))
 		return false;
 	map->cluster_count++;
 	return true;

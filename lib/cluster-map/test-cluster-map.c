@@ -157,7 +157,24 @@ static void restarts(void)
 	CHECK(read_tree());
 	CHECK(map.cluster[0].restart && map.cluster[0].restart_limit == 0 && map.cluster[0].restart_delay == 7);
 	set("/clusters/cluster@0", "restart", "", 0);
-	CHECK(!read_tree()); /* it has the devices */
+	CHECK(read_tree() && map.cluster[1].restart); /* which has the devices */
+}
+
+static void granularities(void)
+{
+	fresh();
+	CHECK(read_tree() && map.cluster[0].granularity == GRANULARITY_COARSE);
+	set("/clusters/cluster@1", "kernel", "dynamic+stat", 13);
+	set("/clusters/cluster@1", "granularity", "fine", 5);
+	CHECK(read_tree());
+	CHECK(map.cluster[0].granularity == GRANULARITY_FINE && map.cluster[1].granularity == GRANULARITY_COARSE);
+	set("/clusters/cluster@1", "granularity", "coarse", 7);
+	CHECK(read_tree() && map.cluster[0].granularity == GRANULARITY_COARSE);
+	set("/clusters/cluster@1", "granularity", "finer", 6);
+	CHECK(!read_tree());
+	set("/clusters/cluster@1", "granularity", "fine", 5);
+	set("/clusters/cluster@1", "kernel", "dynamics", 9); /* not the regime's name */
+	CHECK(!read_tree());
 }
 
 /* Each cluster on a machine of its own, with devices of its own. */
@@ -230,6 +247,7 @@ int main(int argc, char **argv)
 	applications();
 	joined();
 	restarts();
+	granularities();
 	machines();
 	many();
 	full();

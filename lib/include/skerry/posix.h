@@ -130,8 +130,15 @@ int socket_create(int domain, int type, int protocol, struct file **out);
 /* Take what the rings hold, run the timers that are due, send what waits. Did anything happen? */
 bool net_poll(void);
 
-/* TSC at which the next timer is due, 0 for none. */
+/* TSC at which the next timer is due, 0 for none; the same at each call, until that timer is another one. */
 uint64_t net_deadline(void);
+
+/*
+ * From here on the last signal that the network would send to another process is held back. Whoever calls this then
+ * calls net_held_signal(), and either sleeps or signals: it returns the slot to signal, or 0, and ends the holding.
+ */
+void net_hold_signal(void);
+uint64_t net_held_signal(void);
 
 /* Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the rings. False if work arrived meanwhile. */
 bool net_prepare_sleep(void);

@@ -19,12 +19,26 @@ enum sample_kind {
 	SAMPLE_APPLICATION, /* struct sample_application: m1 its place in the map */
 };
 
+/* Why a cluster is lost: enum watch_reason of the manager's link/watch.h, and what only its channel shows. */
+enum sample_loss {
+	SAMPLE_LOSS_NONE, /* it is not lost */
+	SAMPLE_LOSS_PANIC,
+	SAMPLE_LOSS_STOPPED,
+	SAMPLE_LOSS_CORE,
+	SAMPLE_LOSS_TIMER,
+	SAMPLE_LOSS_MANAGER,
+	SAMPLE_LOSS_CHANNEL,
+	SAMPLE_LOSSES,
+};
+
 struct sample_cluster {
 	uint32_t number;
 	uint32_t up;     /* 1: it answered. 0: its records are of the last time it did, 0 where it never did */
 	uint64_t tsc_hz; /* of its cores' cycles */
 	uint64_t memory_total, memory_free; /* bytes */
 	char kernel[BOOT_NAME_SIZE]; /* of its image, "clh+stat"; terminated */
+	uint32_t life; /* 1 at boot, one more each time that it was started again; 0: not known */
+	uint32_t lost; /* enum sample_loss */
 };
 
 /* What a core counted since it started: its record without histograms, for stat_unpack() (skerry/stat_pack.h). */
@@ -51,6 +65,6 @@ struct sample_application {
 	uint64_t restarts; /* how often it was started again */
 };
 
-_Static_assert(sizeof(struct sample_cluster) == 64, "its layout is what programs know");
+_Static_assert(sizeof(struct sample_cluster) == 72, "its layout is what programs know");
 _Static_assert(sizeof(struct sample_application) == 96, "its layout is what programs know");
 _Static_assert(sizeof(struct sample_core) <= MANAGER_BYTES, "a record fits an answer");

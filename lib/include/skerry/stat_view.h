@@ -15,7 +15,7 @@ void stat_add(struct core_stat *sum, const struct core_stat *of);
 /* Returns the sum over the locks of the kernel as a whole, whichever its regime has. */
 struct lock_stat stat_kernel_locks(const struct core_stat *stat);
 
-/* Appends a core of the event "stats": an object, with the kernel's own locks as one ("lock_grabs"). */
+/* Appends a core of the event "stats": an object, with the kernel's own locks as one ("lock_acquisitions"). */
 void stat_json_core(struct text *text, unsigned cpu, unsigned core, const struct core_stat *stat);
 
 /* Appends the member "words" of the event "locks", with its comma: the words that are not 0, each behind its place. */

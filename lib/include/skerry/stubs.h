@@ -53,6 +53,16 @@ static inline int notification_wait(uint64_t notification, uint64_t deadline, ui
 	return error;
 }
 
+/* Signals `peer` (or rings it) and waits at `notification`, as the two functions above. */
+static inline int notification_signal_wait(uint64_t peer, uint64_t notification, uint64_t deadline, uint64_t *word)
+{
+	struct message m = { .word = { deadline } };
+	int error = system_call(SYS_SIGNAL_WAIT, notification, peer, &m);
+	if (word)
+		*word = error ? 0 : m.badge;
+	return error;
+}
+
 static inline int notification_poll(uint64_t notification, uint64_t *word)
 {
 	struct message m = { 0 };
@@ -361,5 +371,16 @@ static inline int control_granularity(uint64_t control, enum granularity wanted,
 	struct message m = { .word = { wanted } };
 	int error = invoke(control, CONTROL_GRANULARITY, 0, 1, &m);
 	*under_way = !error && m.word[0];
+	return error;
+}
+
+/* The same, and returns when the kernel has changed: when no core is left in an entry that began before. */
+static inline int control_granularity_wait(uint64_t control, enum granularity wanted)
+{
+	bool under_way;
+	int error;
+	do
+		error = control_granularity(control, wanted, &under_way);
+	while (under_way);
 	return error;
 }
