@@ -77,9 +77,9 @@ void uart_init(const struct uart *u, uint32_t baud)
 	set(u, MODEM_CONTROL, MODEM_READY);
 }
 
-static bool wait_for(const struct uart *u, uint8_t status, uint32_t patience)
+static bool wait_for(const struct uart *u, uint8_t status, uint32_t timeout)
 {
-	for (uint32_t i = 0; i < patience; i++) {
+	for (uint32_t i = 0; i < timeout; i++) {
 		uint8_t now = get(u, LINE_STATUS);
 
 		if (now == STATUS_ABSENT)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include "arch_inline.h" /* the inline functions listed below */
 
+struct boot_controlled;
 struct cpu;
 struct kernel;
 struct thread;
@@ -59,8 +60,11 @@ void arch_unload_vspace(struct cpu *cpu);
 /* Interrupts cores of this cluster at once: each calls remote_serve(), then kernel_reschedule(). */
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
-/* Resets cores of another cluster, by their local APIC ids, and sends them to the loader; does not wait until they are there. */
-void arch_fence_cores(struct kernel *kernel, unsigned count, const uint32_t *apic);
+/*
+ * Takes all cores of another cluster away from whatever they do, and sends them to the loader; does not wait until they are
+ * there. The boot processor goes only while its cluster's control word says that it is claimed.
+ */
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target);
 
 /* Devices. `number` is that of irq_arrived(). */
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi);

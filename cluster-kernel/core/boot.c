@@ -65,7 +65,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
-	kernel->quantum = WORK_QUANTUM;
+	kernel->work_budget = WORK_BUDGET;
 	kernel->tlb_round = 1;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
 	kernel->stat = boot_memory_take(memory, kernel->cpu_count * sizeof(*kernel->stat), 4096);

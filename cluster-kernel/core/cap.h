@@ -79,7 +79,7 @@ void slot_move(struct slot *to, struct slot *from);
 void slot_remove(struct slot *slot);
 
 /*
- * Deletion, which can stop anywhere (work.h): false when the quantum is over
+ * Deletion, which can stop anywhere (work.h): false when the budget is spent
  * first; then it is to be called again. The last capability of an object ends
  * the object; of a CNode, it makes a zombie. What else is deleted on the way
  * may include the caller's capabilities, its slots, and the thread itself.

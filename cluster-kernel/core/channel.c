@@ -167,6 +167,6 @@ bool doorbells_due(const struct cpu *cpu) { return cpu->own.poll_at && cpu->own.
 void doorbells_poll(struct cpu *cpu)
 {
 	kernel_assert(cpu->own.poll_at);
-	drain(cpu, true); /* what exceeds the quantum is received at the next poll */
+	drain(cpu, true); /* what exceeds the budget is received at the next poll */
 	poll_later(cpu);
 }

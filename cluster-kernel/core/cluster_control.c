@@ -19,6 +19,19 @@ static const struct boot_controlled *find_target(const struct kernel *kernel, ui
 	return 0;
 }
 
+static struct cluster_control *own_control(const struct kernel *kernel)
+{
+	return (struct cluster_control *)direct(kernel->boot->control) + kernel->boot->cluster;
+}
+
+static uint64_t start(const struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
+{
+	if (!control_start(control, kernel->boot->cluster, target->cpu_count))
+		return SKERRY_BUSY;
+	control_release(own_control(kernel), target->cluster);
+	return SKERRY_OK;
+}
+
 /*
  * The claim may pass to another cluster at any time. If it does before the interrupts are sent, they reach cores that
  * this cluster may not fence any more: those come to the loader, which starts them again only with their cluster.
@@ -28,7 +41,9 @@ static uint64_t fence(struct kernel *kernel, struct cluster_control *control, co
 	kernel_assert(target->cluster != kernel->boot->cluster && target->cpu_count <= BOOT_MAX_CPUS);
 	if (!control_fence_begin(control, kernel->boot->cluster))
 		return SKERRY_BUSY;
-	arch_fence_cores(kernel, target->cpu_count, target->apic);
+	if (control_yields(own_control(kernel), control, kernel->boot->cluster, target->cluster))
+		return SKERRY_BUSY;
+	arch_fence_cores(kernel, target);
 	return control_fence_end(control, kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
 }
 
@@ -60,7 +75,7 @@ uint64_t invoke_cluster_control(struct cpu *cpu, struct slot *slot, uint64_t inf
 		return SKERRY_OK;
 	case CLUSTER_CLAIM: return control_claim(control, expected, own) ? SKERRY_OK : SKERRY_BUSY;
 	case CLUSTER_FENCE: return fence(kernel, control, target);
-	case CLUSTER_START: return control_start(control, own, target->cpu_count) ? SKERRY_OK : SKERRY_BUSY;
+	case CLUSTER_START: return start(kernel, control, target);
 	default: return control_give_up(control, own) ? SKERRY_OK : SKERRY_BUSY;
 	}
 }

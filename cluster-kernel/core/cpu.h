@@ -14,6 +14,7 @@
 #include "regime.h"
 #include "run_queue.h"
 #include "thread.h"
+#include "thread_stack.h"
 #include "tlb.h"
 #include "trace.h"
 
@@ -55,7 +56,7 @@ struct cpu_private {
 	uint64_t interrupt_cores;
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
-	int32_t work_left; /* of this entry's quantum, work.h */
+	int32_t work_left; /* of this entry's budget, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
 	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
@@ -80,6 +81,7 @@ struct cpu_public {
 	bool listens_remote; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	const struct tlb_spaces *request_spaces; /* its author's */
+	struct thread_stack requeue; /* threads of this core that others have woken: schedule.h; empty where no core owns its queues */
 	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */
 	struct run_queue ready;
 	struct thread idle;

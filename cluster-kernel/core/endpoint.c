@@ -41,7 +41,8 @@ static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, 
 	NEEDS(endpoint->lock);
 static uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
 static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply) NEEDS(endpoint->lock);
-static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, uint8_t rights, bool block) NEEDS(endpoint->lock);
+static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+                        bool block) NEEDS(endpoint->lock);
 
 static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, const struct cap *cap, uint64_t info,
                               bool calling)
@@ -60,7 +61,7 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 {
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_WRITE));
-	kernel_assert(sender == current(cpu));
+	kernel_assert(thread_is(sender, THREAD_READY));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	uint64_t result = kind == SEND_CALL ? KERNEL_WAITS : SKERRY_OK;
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
@@ -118,10 +119,10 @@ static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiv
 }
 
 /* With all that is concerned locked. */
-static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply *reply, uint8_t rights, bool block)
+static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver, struct reply *reply, uint8_t rights,
+                        bool block)
 {
 	assert_held(&endpoint->lock);
-	struct thread *receiver = current(cpu);
 	if (reply) {
 		if (reply->thread)
 			return SKERRY_BUSY;
@@ -137,14 +138,13 @@ static uint64_t receive(struct cpu *cpu, struct endpoint *endpoint, struct reply
 	return block ? wait_for_sender(endpoint, receiver, reply) : SKERRY_WOULD_BLOCK;
 }
 
-uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block)
+uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block)
 {
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_READ));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
-	struct thread *receiver = current(cpu);
 	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
-	uint64_t result = receive(cpu, endpoint, reply, cap->rights, block);
+	uint64_t result = receive(cpu, endpoint, receiver, reply, cap->rights, block);
 	endpoint_unlock_to_receive(cpu, receiver, endpoint, reply);
 	return result;
 }

@@ -23,13 +23,13 @@ _Static_assert(sizeof(struct endpoint) <= 1u << ENDPOINT_BITS, "the ABI's endpoi
 
 enum send_kind { SEND_WAIT, SEND_POLL, SEND_CALL };
 
-/* The current thread, `sender`, sends through `cap`; cannot fail. Returns OK or KERNEL_WAITS. */
+/* `sender`, which makes a call, sends through `cap`; cannot fail. Returns OK or KERNEL_WAITS. */
 uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind);
 /*
- * The current thread receives through `cap`; `reply` (may be null) will hold a caller.
+ * `receiver`, which makes a call, receives through `cap`; `reply` (may be null) will hold a caller.
  * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, or KERNEL_EXCLUSIVE (for capabilities that are sent).
  */
-uint64_t endpoint_receive(struct cpu *cpu, const struct cap *cap, struct reply *reply, bool block);
+uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block);
 /* All that a receive is decided by; a signal finds the thread receiving, or the thread finds the signal. */
 static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
                                             struct reply *reply) TAKES(endpoint->lock, reply->lock);
@@ -56,5 +56,5 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlo
 void endpoint_cancel(struct cpu *cpu, struct thread *thread);
 /* Gives a thread its bound notification, which is locked and signalled, if it receives; false if it does not. */
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);
-/* Wakes all that wait; false when the quantum is over first. */
+/* Wakes all that wait; false when the budget is spent first. */
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);

@@ -19,7 +19,7 @@
  *
  * Inline, because each port puts it between its own way in and its way out. Each
  * function's `locks` is a constant: whether this entry locks objects is asked
- * once, not at each lock.
+ * once, not at each lock and at the end.
  */
 #pragma once
 
@@ -85,10 +85,11 @@ INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
 	count_switch(cpu, next);
 }
 
-INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace)
+INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace,
+                                   const bool locks)
 {
-	kernel_assert(!cpu->own.pending && !cpu->own.handoff);
-	kernel_exit_reader(cpu);
+	kernel_assert(!cpu->own.pending && !cpu->own.handoff && kernel_locks_objects(cpu) == locks);
+	kernel_exit_reader(cpu, locks);
 	arch_switch(cpu, from, next, vspace);
 	return &next->context;
 }
@@ -130,7 +131,7 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 		reply_unlock(cpu, reply);
 		object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	}
-	return leave(cpu, caller, receiver, vspace);
+	return leave(cpu, caller, receiver, vspace, locks);
 decline:
 	if (locks)
 		object_unlock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
@@ -202,7 +203,7 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 	}
 	if (locks)
 		endpoint_unlock_to_receive(cpu, server, endpoint, reply);
-	return caller ? leave(cpu, server, caller, vspace) : 0;
+	return caller ? leave(cpu, server, caller, vspace, locks) : 0;
 }
 
 /* ReplyRecv in the same way: replies through `reply_cptr`, then receives through `cptr`. */

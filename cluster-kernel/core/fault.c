@@ -70,9 +70,8 @@ void faults_timer(struct cpu *cpu)
 	report_missed(kernel_of(cpu));
 }
 
-bool fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
+bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigned count, const uint64_t *words)
 {
-	struct thread *thread = current(cpu);
 	kernel_assert(thread != &cpu->shared.idle);
 	kernel_assert(count <= sizeof(thread->fault_words) / sizeof(thread->fault_words[0]));
 	struct slot *slot = thread->fault_cptr ? cspace_lookup(thread, thread->fault_cptr) : 0;

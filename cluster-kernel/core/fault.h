@@ -7,11 +7,11 @@
 #include "cpu.h"
 
 /*
- * The current thread cannot go on: its fault endpoint is called, or it stops. `words` as
+ * `thread` cannot go on: its fault endpoint is called, or it stops. `words` as
  * enum skerry_fault says. False: it is going to stop, and that needs the kernel
  * for itself; nothing was done.
  */
-bool fault_raise(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words);
+bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigned count, const uint64_t *words);
 
 /* The core's timer, when that is due, with the kernel for itself: prints how many faults were not reported. */
 static inline bool faults_due(const struct cpu *cpu)

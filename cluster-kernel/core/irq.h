@@ -11,5 +11,5 @@ uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info);
 bool irq_is_level(const struct cpu *cpu, unsigned number);
 /* Device interrupt `number` (0 .. KERNEL_IRQS-1) has arrived on this core. */
 void irq_arrived(struct cpu *cpu, unsigned number);
-/* The handler's capability is about to go; false when the quantum is over first. */
+/* The handler's capability is about to go; false when the budget is spent first. */
 bool irq_release(struct cpu *cpu, const struct cap *cap);

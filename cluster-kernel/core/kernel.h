@@ -47,7 +47,7 @@ struct kernel {
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
-	int32_t quantum;       /* of work between preemption points, work.h */
+	int32_t work_budget;   /* between preemption points, work.h */
 	uint64_t vspaces_made; /* ever */
 	uint64_t tlb_round;    /* in which cores forget next, tlb.h; from 1 on */
 	uint32_t vspace_count; /* alive */

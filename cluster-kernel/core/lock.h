@@ -6,8 +6,10 @@
  *     kernel_enter_exclusive(cpu)  creation and destruction of objects (a
  *                                  writer, where the regime tells them apart)
  *     kernel_exit(cpu)             the end of either
- *     kernel_exit_reader(cpu)      the end of an entry that has not asked to be
- *                                  exclusive
+ *     kernel_exit_reader(cpu, locks)
+ *                                  the end of an entry that has not asked to be
+ *                                  exclusive; `locks` is kernel_locks_objects()
+ *                                  of it, as a constant
  *     kernel_irrevocable(cpu)      before what cannot be taken back, or would
  *                                  abort a transaction: devices, other cores,
  *                                  control registers, waiting. Comes back with
@@ -17,6 +19,9 @@
  *                                  readers from writers
  *     kernel_locks_objects(cpu)    whether the entry takes object locks; where
  *                                  it does not, it has the kernel for itself
+ *     cores_own_queues()           constant: of entries that run side by side, a
+ *                                  thread's core alone changes the thread's place
+ *                                  (schedule.h), and takes no lock for that
  *     kernel_granularity(cpu, wanted, &under_way)
  *                                  begins to take one lock for the kernel, or
  *                                  one for each object; false where the

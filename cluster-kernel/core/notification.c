@@ -44,10 +44,9 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 }
 
-uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline)
+uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline)
 {
 	assert_entered();
-	struct thread *thread = current(cpu);
 	kernel_assert(thread_is(thread, THREAD_READY) && !thread->in_timers);
 	uint64_t result = SKERRY_OK;
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
@@ -67,10 +66,10 @@ uint64_t notification_wait(struct cpu *cpu, struct notification *notification, u
 	return result;
 }
 
-void notification_poll(struct cpu *cpu, struct notification *notification)
+void notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification)
 {
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
-	deliver(notification, current(cpu), 0);
+	deliver(notification, thread, 0);
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 }
 
@@ -93,7 +92,7 @@ bool notification_time_out(struct cpu *cpu, struct notification *notification, s
 
 void notification_cancel(struct thread *thread)
 {
-	kernel_assert(thread_is(thread, THREAD_WAITING) && !thread->in_timers);
+	kernel_assert(thread_is(thread, THREAD_WAITING));
 	assert_held(&thread_notification(thread)->lock);
 	thread_queue_remove(&thread_notification(thread)->waiters, thread);
 	atomic_store_explicit(&thread->notification, 0, memory_order_relaxed);

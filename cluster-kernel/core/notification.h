@@ -22,10 +22,10 @@ _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI'
 
 /* An unbadged capability (badge 0) signals bit 0. */
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
-/* The current thread waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT or KERNEL_WAITS. */
-uint64_t notification_wait(struct cpu *cpu, struct notification *notification, uint64_t deadline);
-/* Takes the word for the current thread's Poll. */
-void notification_poll(struct cpu *cpu, struct notification *notification);
+/* `thread`, which makes a call, waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT or KERNEL_WAITS. */
+uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline);
+/* Takes the word for a Poll of `thread`. */
+void notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification);
 /* A thread of this core whose deadline has passed waits no longer. False when it does not wait any more. */
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread);
 /* There is a word to take; null is allowed. */
@@ -39,5 +39,5 @@ void notification_take(struct notification *notification, struct thread *thread)
 void notification_cancel(struct thread *thread);
 /* For an interrupt or a doorbell: the capability may be null. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
-/* Wakes all that wait; false when the quantum is over first. */
+/* Wakes all that wait; false when the budget is spent first. */
 bool notification_destroy(struct cpu *cpu, struct notification *notification);

@@ -21,12 +21,11 @@ static __attribute__((noinline)) void end_fault(struct cpu *cpu, struct thread *
 		schedule_wake(cpu, thread);
 }
 
-static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, uint64_t info) NEEDS(reply->lock);
-static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, uint64_t info)
+static void answer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller, uint64_t info) NEEDS(reply->lock);
+static void answer(struct cpu *cpu, struct thread *sender, struct reply *reply, struct thread *caller, uint64_t info)
 {
 	assert_held(&reply->lock);
 	kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
-	struct thread *sender = current(cpu);
 	kernel_assert(caller != sender);
 	reply->thread = 0;
 	if (caller->faulting) {
@@ -39,13 +38,13 @@ static void answer(struct cpu *cpu, struct reply *reply, struct thread *caller, 
 	schedule_wake(cpu, caller);
 }
 
-uint64_t reply_send(struct cpu *cpu, struct reply *reply, uint64_t info)
+uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply, uint64_t info)
 {
 	assert_entered();
 	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	struct thread *caller = reply_caller(reply);
 	if (caller)
-		answer(cpu, reply, caller, info);
+		answer(cpu, sender, reply, caller, info);
 	object_unlock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	return caller ? SKERRY_OK : SKERRY_NO_REPLY;
 }

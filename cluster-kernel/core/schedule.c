@@ -17,6 +17,13 @@ static struct cpu *core_of(struct cpu *cpu, const struct thread *thread)
 	return kernel_of(cpu)->cpu[thread->core];
 }
 
+/* At the end of this entry. */
+static void interrupt(struct cpu *cpu, unsigned core)
+{
+	cpu->own.interrupt_cores |= 1ull << core;
+	cpu->own.pending |= PENDING_INTERRUPT;
+}
+
 static void lock(struct cpu *cpu, struct cpu *home) TAKES(home->shared.ready.lock);
 static void unlock(struct cpu *cpu, struct cpu *home) RELEASES(home->shared.ready.lock);
 
@@ -28,7 +35,11 @@ static void publish_running(struct cpu *cpu, struct thread *thread) NEEDS(cpu->s
 static struct thread *choose(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 static void set_timer(struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 
-NO_LOCK_ANALYSIS static void lock(struct cpu *cpu, struct cpu *home) { object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
+NO_LOCK_ANALYSIS static void lock(struct cpu *cpu, struct cpu *home)
+{
+	kernel_assert(home == cpu || !cores_own_queues() || kernel_exclusive(cpu));
+	object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
+}
 NO_LOCK_ANALYSIS static void unlock(struct cpu *cpu, struct cpu *home) { object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE); }
 
 /*
@@ -42,17 +53,29 @@ static void append(struct cpu *cpu, struct thread *thread)
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(thread != &home->shared.idle);
 	run_queue_append(&home->shared.ready, thread);
-	thread->queued = 1;
-	if (home != cpu && (int)thread->priority >= atomic_load_explicit(&home->shared.running, memory_order_relaxed)) {
-		/* equal priority too: it must start to count its time slice */
-		cpu->own.interrupt_cores |= 1ull << thread->core;
-		cpu->own.pending |= PENDING_INTERRUPT;
-	}
+	thread->queued = THREAD_QUEUED;
+	if (home != cpu && (int)thread->priority >= atomic_load_explicit(&home->shared.running, memory_order_relaxed))
+		interrupt(cpu, thread->core); /* equal priority too: it must start to count its time slice */
+}
+
+/* The thread, THREAD_REQUEUED, is its core's from then on. */
+static void requeue(struct cpu *cpu, struct thread *thread)
+{
+	struct cpu *home = core_of(cpu, thread);
+	unsigned core = thread->core;
+	kernel_assert(home != cpu && thread->queued == THREAD_REQUEUED);
+	if (thread_stack_push(&home->shared.requeue, thread))
+		interrupt(cpu, core);
 }
 
 static void enqueue(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
+	if (schedule_foreign(cpu, thread)) {
+		thread->queued = THREAD_REQUEUED;
+		requeue(cpu, thread);
+		return;
+	}
 	lock(cpu, home);
 	append(cpu, thread);
 	unlock(cpu, home);
@@ -84,6 +107,13 @@ void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 	assert_entered();
 	kernel_assert(!kernel_exclusive(cpu));
 	struct cpu *last = core_of(cpu, thread);
+	if (cores_own_queues()) {
+		/* before it is ready: the core that has not left it yet would run it on, beside the list */
+		thread->queued = THREAD_REQUEUED;
+		thread_become(thread, THREAD_READY);
+		requeue(cpu, thread);
+		return;
+	}
 	lock(cpu, last);
 	bool stays = thread->core == thread->next_core;
 	thread->core = thread->next_core;
@@ -107,10 +137,35 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 		cpu->own.handoff = 0;
 	if (!thread->queued)
 		return;
+	if (thread->queued == THREAD_REQUEUED) {
+		thread_stack_remove(&home->shared.requeue, thread);
+		thread->queued = 0;
+		timer_drop(cpu, thread);
+		return;
+	}
 	lock(cpu, home);
 	run_queue_remove(&home->shared.ready, thread);
 	thread->queued = 0;
 	unlock(cpu, home);
+}
+
+/*
+ * Threads that other cores have woken get their place: in this core's queue, or on the way to another core. One that this
+ * core has not left yet goes on, and choose() finds that it runs: passed on here, it could run elsewhere at once.
+ */
+static void take_requeued(struct cpu *cpu)
+{
+	struct thread *thread, *next;
+	for (thread = thread_stack_take(&cpu->shared.requeue); thread; thread = next) {
+		next = thread->next;
+		kernel_assert(thread->queued == THREAD_REQUEUED && thread->core == cpu->own.index);
+		thread->queued = 0;
+		timer_drop(cpu, thread);
+		if (thread == current(cpu))
+			continue;
+		thread->core = thread->next_core;
+		enqueue(cpu, thread);
+	}
 }
 
 /* Out of line: switches between threads save no registers for it. Takes the time itself, behind the sequence (idle.h). */
@@ -216,7 +271,7 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 			append(cpu, longer);
 		run_queue_append(&cpu->shared.ready, thread);
 	}
-	thread->queued = 1;
+	thread->queued = THREAD_QUEUED;
 	return true;
 }
 
@@ -278,6 +333,8 @@ void schedule(struct cpu *cpu)
 {
 	assert_entered();
 	kernel_assert(!cpu->shared.owed.count);
+	if (cores_own_queues())
+		take_requeued(cpu);
 	lock(cpu, cpu);
 	struct thread *moves = choose(cpu);
 	/*

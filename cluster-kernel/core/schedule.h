@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who runs: priorities, round robin, idle accounting. */
+/*
+ * Selection of the thread that a core runs: priorities, round robin, idle accounting.
+ *
+ * Where cores own their queues (cores_own_queues()) and entries run side by side, only a thread's core changes
+ * the thread's place: its run queue, its deadline and `core`. Another core that wakes the thread pushes it on the requeue
+ * list of that core, which it interrupts if the list was empty. That core takes the whole list before it selects what it
+ * runs next: it cancels the thread's deadline, and puts the thread into its own run queue or passes it on to the core that
+ * the thread is to move to. (Uhlig 2007, section 3.1.) Elsewhere, cores lock each other's run queues.
+ */
 #pragma once
 
 #include "cpu.h"
@@ -15,17 +23,22 @@ static inline void schedule_charge(struct thread *from, struct thread *to, uint6
 	to->time -= now;
 }
 
+/* Whether the thread's place is another core's to change. */
+static inline bool schedule_foreign(struct cpu *cpu, const struct thread *thread)
+{
+	return cores_own_queues() && !kernel_exclusive(cpu) && thread->core != cpu->own.index;
+}
 /* A ready thread goes to its core's queue; interrupts that core if it must. */
 void schedule_queue(struct cpu *cpu, struct thread *thread);
 /* The first thread that this entry has woken goes to its core's queue, if it has no place yet. */
 void schedule_settle(struct cpu *cpu);
-/* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile. */
+/* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile, or its own. */
 void schedule_wake_remote(struct cpu *cpu, struct thread *thread);
 /* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(!thread_is(thread, THREAD_IDLE));
-	kernel_assert(!thread->queued && !thread->in_timers);
+	kernel_assert(!thread->queued && (schedule_foreign(cpu, thread) || !thread->in_timers));
 	if (!kernel_exclusive(cpu) && thread->core != cpu->own.index) {
 		schedule_wake_remote(cpu, thread);
 		return;
@@ -41,7 +54,7 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 	else
 		schedule_queue(cpu, thread);
 }
-/* Takes a ready thread out of its run queue (it must not be current anywhere). */
+/* Takes a ready thread out of its run queue or requeue list (it must not be current anywhere). */
 void schedule_unready(struct cpu *cpu, struct thread *thread);
 /* At the end of every kernel entry: decides what this core runs next. */
 void schedule(struct cpu *cpu);

@@ -27,30 +27,30 @@ static bool is(const struct slot *slot, unsigned type, unsigned rights)
 	return slot && slot->cap.type == type && (slot->cap.rights & rights) == rights;
 }
 
-static uint64_t do_call(struct cpu *cpu, const struct slot *slot, uint64_t info)
+static uint64_t do_call(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info)
 {
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	return endpoint_send(cpu, current(cpu), &slot->cap, info, SEND_CALL);
+	return endpoint_send(cpu, thread, &slot->cap, info, SEND_CALL);
 }
 
-static uint64_t do_send(struct cpu *cpu, const struct slot *slot, uint64_t info, enum send_kind kind)
+static uint64_t do_send(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info, enum send_kind kind)
 {
 	if (!is(slot, OBJECT_ENDPOINT, 0))
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	return endpoint_send(cpu, current(cpu), &slot->cap, info, kind);
+	return endpoint_send(cpu, thread, &slot->cap, info, kind);
 }
 
 /* The reply object of a receive: null for capability pointer 0. */
-static inline uint64_t find_reply(struct cpu *cpu, struct reply **reply)
+static inline uint64_t find_reply(const struct thread *thread, struct reply **reply)
 {
-	uint64_t cptr = context_reply_cptr(&current(cpu)->context);
+	uint64_t cptr = context_reply_cptr(&thread->context);
 	*reply = 0;
 	if (!cptr)
 		return SKERRY_OK;
-	struct slot *slot = cspace_lookup(current(cpu), cptr);
+	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!is(slot, OBJECT_REPLY, 0))
 		return SKERRY_BAD_CAP;
 	*reply = (struct reply *)slot->cap.object;
@@ -64,44 +64,44 @@ static uint64_t check_receive(const struct slot *slot)
 	return slot->cap.rights & RIGHT_READ ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
 
-static uint64_t do_receive(struct cpu *cpu, const struct slot *slot, bool block)
+static uint64_t do_receive(struct cpu *cpu, struct thread *thread, const struct slot *slot, bool block)
 {
 	struct reply *reply;
-	uint64_t error = find_reply(cpu, &reply);
+	uint64_t error = find_reply(thread, &reply);
 	if (!error)
 		error = check_receive(slot);
-	return error ? error : endpoint_receive(cpu, &slot->cap, reply, block);
+	return error ? error : endpoint_receive(cpu, thread, &slot->cap, reply, block);
 }
 
 /* The reply object with which a caller is answered. */
-static inline uint64_t find_caller(struct cpu *cpu, struct reply **reply)
+static inline uint64_t find_caller(const struct thread *thread, struct reply **reply)
 {
-	uint64_t error = find_reply(cpu, reply);
+	uint64_t error = find_reply(thread, reply);
 	return error || *reply ? error : SKERRY_BAD_CAP;
 }
 
-static uint64_t do_reply(struct cpu *cpu, uint64_t info)
+static uint64_t do_reply(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
 	struct reply *reply;
-	uint64_t error = find_caller(cpu, &reply);
-	return error ? error : reply_send(cpu, reply, info);
+	uint64_t error = find_caller(thread, &reply);
+	return error ? error : reply_send(cpu, thread, reply, info);
 }
 
-static uint64_t do_reply_receive(struct cpu *cpu, const struct slot *slot, uint64_t info)
+static uint64_t do_reply_receive(struct cpu *cpu, struct thread *thread, const struct slot *slot, uint64_t info)
 {
 	struct reply *reply;
 	uint64_t error = check_receive(slot);
 	if (!error)
-		error = find_caller(cpu, &reply);
+		error = find_caller(thread, &reply);
 	if (!error)
-		error = reply_send(cpu, reply, info);
+		error = reply_send(cpu, thread, reply, info);
 	if (error)
 		return error;
-	context_set_syscall(&current(cpu)->context, SYS_RECV); /* if it is made again, then without the reply */
-	return endpoint_receive(cpu, &slot->cap, reply, true);
+	context_set_syscall(&thread->context, SYS_RECV); /* if it is made again, then without the reply */
+	return endpoint_receive(cpu, thread, &slot->cap, reply, true);
 }
 
-static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
+static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
 {
 	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE))
 		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
@@ -113,18 +113,37 @@ static uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
 	return SKERRY_OK;
 }
 
-static uint64_t do_wait(struct cpu *cpu, const struct slot *slot, bool block)
+static uint64_t check_wait(const struct slot *slot)
 {
-	struct thread *thread = current(cpu);
 	if (!is(slot, OBJECT_NOTIFICATION, 0))
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_READ))
 		return SKERRY_NO_RIGHTS;
+	return SKERRY_OK;
+}
+
+static uint64_t do_wait(struct cpu *cpu, struct thread *thread, const struct slot *slot, bool block)
+{
+	uint64_t error = check_wait(slot);
+	if (error)
+		return error;
 	struct notification *notification = (struct notification *)slot->cap.object;
 	if (block)
-		return notification_wait(cpu, notification, context_word(&thread->context, 0));
-	notification_poll(cpu, notification);
+		return notification_wait(cpu, thread, notification, context_word(&thread->context, 0));
+	notification_poll(cpu, thread, notification);
 	return SKERRY_OK;
+}
+
+static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const struct slot *slot)
+{
+	struct context *context = &thread->context;
+	uint64_t error = check_wait(slot);
+	if (!error)
+		error = do_signal(cpu, cspace_lookup(thread, context_reply_cptr(context)));
+	if (error)
+		return error;
+	context_set_syscall(context, SYS_WAIT); /* if it is made again, then without the signal */
+	return do_wait(cpu, thread, slot, true);
 }
 
 /* Nobody waits for the console with the lock held: the call is made again until there is room. */
@@ -150,12 +169,11 @@ static bool must_write(uint64_t number, uint64_t info)
 	}
 }
 
-/* Returns the thread's result, or one of outcome.h. */
-static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64_t info)
+/* Makes a system call of `thread`. Returns its result, or one of outcome.h. */
+static uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	assert_entered();
-	struct thread *thread = current(cpu);
-	kernel_assert(thread != &cpu->shared.idle && thread_is(thread, THREAD_READY));
+	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle && thread_is(thread, THREAD_READY));
 	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!kernel_exclusive(cpu) && must_write(number, info))
 		return KERNEL_EXCLUSIVE;
@@ -164,19 +182,20 @@ static uint64_t dispatch(struct cpu *cpu, uint64_t number, uint64_t cptr, uint64
 		if (!slot)
 			return SKERRY_BAD_CAP;
 		if (slot->cap.type == OBJECT_ENDPOINT)
-			return do_call(cpu, slot, info);
+			return do_call(cpu, thread, slot, info);
 		return kernel_exclusive(cpu) ? invoke(cpu, slot, info) : KERNEL_EXCLUSIVE;
-	case SYS_SEND: return do_send(cpu, slot, info, SEND_WAIT);
-	case SYS_NB_SEND: return do_send(cpu, slot, info, SEND_POLL);
-	case SYS_RECV: return do_receive(cpu, slot, true);
-	case SYS_NB_RECV: return do_receive(cpu, slot, false);
-	case SYS_REPLY: return do_reply(cpu, info);
-	case SYS_REPLY_RECV: return do_reply_receive(cpu, slot, info);
+	case SYS_SEND: return do_send(cpu, thread, slot, info, SEND_WAIT);
+	case SYS_NB_SEND: return do_send(cpu, thread, slot, info, SEND_POLL);
+	case SYS_RECV: return do_receive(cpu, thread, slot, true);
+	case SYS_NB_RECV: return do_receive(cpu, thread, slot, false);
+	case SYS_REPLY: return do_reply(cpu, thread, info);
+	case SYS_REPLY_RECV: return do_reply_receive(cpu, thread, slot, info);
 	case SYS_SIGNAL: return do_signal(cpu, slot);
-	case SYS_WAIT: return do_wait(cpu, slot, true);
-	case SYS_POLL: return do_wait(cpu, slot, false);
+	case SYS_WAIT: return do_wait(cpu, thread, slot, true);
+	case SYS_POLL: return do_wait(cpu, thread, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
 	case SYS_DEBUG_PUT: return do_debug_put(cpu, cptr);
+	case SYS_SIGNAL_WAIT: return do_signal_wait(cpu, thread, slot);
 	default: return SKERRY_BAD_SYSCALL;
 	}
 }
@@ -202,8 +221,8 @@ static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned faul
 {
 	assert_entered();
 	count_fault(cpu, fault, words[0]);
-	if (!fault_raise(cpu, fault, count, words) && enter_alone(cpu))
-		fault_raise(cpu, fault, count, words);
+	if (!fault_raise(cpu, current(cpu), fault, count, words) && enter_alone(cpu))
+		fault_raise(cpu, current(cpu), fault, count, words);
 }
 
 static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const struct context *context)
@@ -225,7 +244,7 @@ static void serve(struct cpu *cpu, struct thread *thread)
 	count_syscall(cpu, context_syscall(context), context_cptr(context));
 	work_begin(cpu);
 	do /* on retry the number may differ: a ReplyRecv whose reply was delivered restarts as Recv */
-		result = dispatch(cpu, context_syscall(context), context_cptr(context), context_info(context));
+		result = dispatch(cpu, current(cpu), context_syscall(context), context_cptr(context), context_info(context));
 	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)
 		context_restart(context);

@@ -26,6 +26,10 @@ enum thread_state {
 	THREAD_IDLE,     /* a core's idle thread */
 };
 
+/* Where a ready thread is that does not run: `queued`. */
+enum { THREAD_QUEUED = 1, /* in its core's run queue */
+       THREAD_REQUEUED }; /* woken by another core, in its core's requeue list or on the way there; schedule.h */
+
 /* The capabilities a thread lives by, in slots of their own. */
 enum { THREAD_CSPACE, THREAD_VSPACE, THREAD_IPC_BUFFER, THREAD_SLOTS };
 
@@ -45,13 +49,13 @@ struct thread {
 			/* A core holds its FPU state; cleared by that core once it has saved it. */
 			_Atomic uint8_t loaded;
 			uint8_t faulting;  /* the message is a fault: registers stay as they are */
-			uint8_t queued;    /* is in its core's run queue */
+			uint8_t queued;    /* THREAD_QUEUED, THREAD_REQUEUED; 0: in no queue */
 			uint8_t in_timers; /* is in its core's heap of deadlines */
 			uint8_t unused;
 		};
 		_Atomic uint64_t state_word; /* the eight fields above as one load */
 	};
-	struct thread *next, *previous; /* run queue, or queue of the object it waits for */
+	struct thread *next, *previous; /* run queue, or queue of the object it waits for; `next`: requeue list, too */
 	struct timer_node {
 		struct thread *parent, *left, *right;
 		unsigned rank;

@@ -50,25 +50,34 @@ static inline bool in_order(const struct thread *parent, const struct thread *ch
 	                  in_order(child, child->timer.right));
 }
 
+static void set_first(struct cpu *home, unsigned level, uint64_t first) NEEDS(home->shared.ready.lock);
 static void set_root(struct cpu *home, unsigned level, struct thread *root) NEEDS(home->shared.ready.lock);
 static void insert(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 static void take_out(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 
-static void set_root(struct cpu *home, unsigned level, struct thread *root)
+/* The deadline that the tree has for a priority, and what follows above it. */
+static void set_first(struct cpu *home, unsigned level, uint64_t first)
 {
 	assert_held(&home->shared.ready.lock);
-	kernel_assert(level < PRIORITIES && (!root || root->deadline));
 	struct timers *timers = &home->shared.timers;
-	uint64_t first = root ? root->deadline : 0;
-	timers->heap[level] = root;
-	if (root)
-		root->timer.parent = 0;
 	for (unsigned i = PRIORITIES + level; timers->first[i] != first; i /= 2) {
 		timers->first[i] = first;
 		if (i == 1)
 			break;
 		first = timer_earlier(first, timers->first[i ^ 1]);
 	}
+}
+
+static void set_root(struct cpu *home, unsigned level, struct thread *root)
+{
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(level < PRIORITIES && (!root || root->deadline));
+	struct timers *timers = &home->shared.timers;
+	timers->heap[level] = root;
+	if (root)
+		root->timer.parent = 0;
+	if (root && (!timers->first[PRIORITIES + level] || root->deadline < timers->first[PRIORITIES + level]))
+		set_first(home, level, root->deadline);
 }
 
 static void insert(struct cpu *home, struct thread *thread)
@@ -120,16 +129,28 @@ static void take_out(struct cpu *home, struct thread *thread)
 		parent = parent->timer.parent;
 }
 
-void timer_cancel(struct cpu *cpu, struct thread *thread)
+static void drop(struct cpu *cpu, struct thread *thread)
 {
-	if (!thread->in_timers)
-		return;
+	kernel_assert(!schedule_foreign(cpu, thread));
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
-	assert_held(&thread_notification(thread)->lock);
 	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 	take_out(home, thread);
 	thread->in_timers = 0;
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
+}
+
+void timer_cancel(struct cpu *cpu, struct thread *thread)
+{
+	if (schedule_foreign(cpu, thread) || !thread->in_timers)
+		return;
+	assert_held(&thread_notification(thread)->lock);
+	drop(cpu, thread);
+}
+
+void timer_drop(struct cpu *cpu, struct thread *thread)
+{
+	if (thread->in_timers)
+		drop(cpu, thread);
 }
 
 void timer_requeue(struct cpu *cpu, struct thread *thread)
@@ -161,8 +182,8 @@ uint64_t timer_next(const struct cpu *cpu)
 	return next;
 }
 
-/* The first of the highest priority of which a deadline has passed; null: none, or one below `lowest`. */
-static struct thread *highest(const struct timers *timers, unsigned lowest, uint64_t now)
+/* Returns the leaf of the highest priority of which a deadline has passed; 0: there is none, or it is below `lowest`. */
+static unsigned highest(const struct timers *timers, unsigned lowest, uint64_t now)
 {
 	unsigned i = 1;
 	if (!timers->first[1] || timers->first[1] > now)
@@ -171,17 +192,36 @@ static struct thread *highest(const struct timers *timers, unsigned lowest, uint
 		i = 2 * i + 1;
 		i -= !timers->first[i] || timers->first[i] > now;
 	}
-	return i - PRIORITIES < lowest ? 0 : timers->heap[i - PRIORITIES];
+	return i - PRIORITIES < lowest ? 0 : i;
 }
 
-/* Whose deadline has passed, and what it waits for; null: nobody's who concerns the core. */
-static struct thread *overdue(struct cpu *cpu, struct notification **notification)
+/*
+ * Returns whether a deadline that concerns the core has passed. Sets the thread and its notification; both are null where
+ * the wait was cancelled, and the tree is corrected then.
+ */
+static bool overdue(struct cpu *cpu, struct thread **thread, struct notification **notification)
 {
+	const struct timers *timers = &cpu->shared.timers;
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
-	struct thread *thread = highest(&cpu->shared.timers, timer_lowest(cpu), arch_time());
-	*notification = thread ? thread_notification(thread) : 0;
+	const uint64_t now = arch_time();
+	unsigned leaf = highest(timers, timer_lowest(cpu), now);
+	struct thread *root = leaf ? timers->heap[leaf - PRIORITIES] : 0;
+	*thread = root && root->deadline <= now ? root : 0;
+	*notification = *thread ? thread_notification(*thread) : 0;
+	if (leaf && !*thread)
+		set_first(cpu, leaf - PRIORITIES, root ? root->deadline : 0);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
-	return thread;
+	return leaf;
+}
+
+/* Returns whether the thread's wait has ended. One that another core has woken is in the requeue list, or comes there. */
+static bool expire(struct cpu *cpu, struct notification *notification, struct thread *thread)
+{
+	if (!cores_own_queues())
+		return notification_time_out(cpu, notification, thread);
+	if (!notification || !notification_time_out(cpu, notification, thread))
+		timer_drop(cpu, thread);
+	return true;
 }
 
 void timer_expire(struct cpu *cpu)
@@ -189,7 +229,10 @@ void timer_expire(struct cpu *cpu)
 	assert_entered();
 	struct notification *notification;
 	struct thread *thread;
-	while (!work_over(cpu) && (thread = overdue(cpu, &notification)))
-		if (notification_time_out(cpu, notification, thread))
+	while (!work_over(cpu) && overdue(cpu, &thread, &notification)) {
+		if (!thread)
+			work_done(cpu, WORK_CLEAR_DEADLINE);
+		else if (expire(cpu, notification, thread))
 			work_done(cpu, WORK_WAKE_TIMED);
+	}
 }

@@ -3,12 +3,17 @@
  * Deadlines of the threads of one core: a leftist heap (Crane 1972) for each
  * priority, so that adding and cancelling take a number of steps that grows
  * with the logarithm of how many wait; and above the heaps a tournament tree:
- * first[PRIORITIES + p] is the earliest deadline of priority p, first[i] the
- * earlier of first[2i] and first[2i + 1].
+ * first[PRIORITIES + p] is no later than the earliest deadline of priority p,
+ * first[i] the earlier of first[2i] and first[2i + 1].
+ *
+ * A program that waits for requests is woken long before its deadline, and often
+ * waits for the same deadline again. So the tree is left alone when a deadline is
+ * cancelled: first[] may be one that nobody waits for any more. When it passes,
+ * the core enters once for nothing and puts it right.
  *
  * Threads are woken in the order of their priority, and none below what the
  * core runs: however many deadlines pass together, a thread of higher priority
- * waits for one quantum of them, and runs. The others are due when the core
+ * waits for one budget of them, and runs. The others are due when the core
  * comes down to their priority; schedule() sets the timer then. A thread that
  * is to leave for another core counts as of the highest priority: its priority
  * says nothing about what runs here.
@@ -19,13 +24,15 @@
 
 /* The thread's wait ends with TIMED_OUT at `deadline` (TSC). */
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
-/* The notification is locked, if the thread waits there. */
+/* The notification is locked, if the thread waits there. The deadline of a schedule_foreign() thread is left to its core. */
 void timer_cancel(struct cpu *cpu, struct thread *thread);
+/* The same for a thread that another core has woken, and that has no notification any more. */
+void timer_drop(struct cpu *cpu, struct thread *thread);
 /* After the thread's priority or its next core have changed; it has a deadline. */
 void timer_requeue(struct cpu *cpu, struct thread *thread);
 /*
  * Wakes the threads of this core whose deadline has passed and which are not below the current thread, the highest
- * first, as many as the entry's quantum allows.
+ * first, as many as the entry's budget allows.
  */
 void timer_expire(struct cpu *cpu);
 /* Of two times that may be 0: never. */

@@ -99,7 +99,7 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 }
 
 /*
- * Zeroes the new objects' memory from where the last call stopped. Returns false when the quantum ends first.
+ * Zeroes the new objects' memory from where the last call stopped. Returns false when the budget ends first.
  *
  * Invariant: the bytes in [used, zeroed) are zero. The gap that alignment skips was not zeroed, so `used` passes it
  * together with `zeroed`; another retype that runs before this one resumes cannot allocate from the gap.
@@ -147,7 +147,7 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 
-/* How many objects the rest of the quantum allows: one at least, for progress. */
+/* How many objects the rest of the budget allows: one at least, for progress. */
 static uint64_t batch(const struct cpu *cpu, const struct retype *r)
 {
 	kernel_assert(r->count > 0);

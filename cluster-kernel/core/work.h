@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Preemption points. An operation whose length a user chooses takes what it
- * does from the quantum of its kernel entry; when that is spent it leaves things
+ * does from the budget of its kernel entry; when that is spent it leaves things
  * in order and returns KERNEL_AGAIN, and the thread makes its system call again,
  * with the registers it made it with. In between interrupts arrive and other
  * cores enter. Each entry does one unit at least, so that there is progress.
@@ -16,13 +16,14 @@
 #include "outcome.h"
 
 enum {
-	WORK_QUANTUM = 6000,
+	WORK_BUDGET = 6000,
 	WORK_EMPTY_SLOT = 28,
 	WORK_ZERO = 16, /* 64 bytes */
 	WORK_OBJECT = 120,
 	WORK_VSPACE = 1400, /* its kernel half */
 	WORK_WAKE = 220,
 	WORK_WAKE_TIMED = 300, /* of a thread with a deadline */
+	WORK_CLEAR_DEADLINE = 120,
 	WORK_DELETE = 250,
 	WORK_UNMAP = 250,
 };
@@ -30,7 +31,7 @@ enum {
 static inline void work_begin(struct cpu *cpu)
 {
 	assert_entered();
-	cpu->own.work_left = kernel_of(cpu)->quantum;
+	cpu->own.work_left = kernel_of(cpu)->work_budget;
 }
 /* Charges `cost`; the work proceeds in any case. */
 static inline void work_done(struct cpu *cpu, int cost)

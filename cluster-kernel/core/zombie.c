@@ -6,8 +6,8 @@
 #include "tlb.h"
 #include "work.h"
 
-/* Parts of a second: until a core looks after what others should have done, and between its quanta then. */
-enum { WATCH = 1000, QUANTA = 10000 };
+/* Parts of a second: until a core looks after what others should have done, and between its budgets then. */
+enum { WATCH = 1000, BUDGETS = 10000 };
 
 void zombie_make(struct kernel *kernel, struct slot *slot)
 {
@@ -70,7 +70,7 @@ void zombies_timer(struct cpu *cpu)
 {
 	assert_exclusive();
 	kernel_assert(cpu->own.cleanup_at);
-	cpu->own.cleanup_at = zombies_reap(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / QUANTA;
+	cpu->own.cleanup_at = zombies_reap(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / BUDGETS;
 	tlb_settle(cpu);
 	timer_housekeeping(cpu);
 }

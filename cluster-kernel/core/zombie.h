@@ -14,7 +14,7 @@
 
 /* `slot` holds the last capability of a CNode; it is empty then. */
 void zombie_make(struct kernel *kernel, struct slot *slot);
-/* Deletes what the CNodes of the reap list hold, then the zombies; false when the quantum is over first. */
+/* Deletes what the CNodes of the reap list hold, then the zombies; false when the budget is spent first. */
 bool zombies_reap(struct cpu *cpu);
 
 /*
@@ -33,5 +33,5 @@ static inline bool zombies_due(const struct cpu *cpu)
 {
 	return cpu->own.cleanup_at && cpu->own.cleanup_at <= arch_time();
 }
-/* The core's timer, when that is due: goes on where nobody does, a quantum at a time. */
+/* The core's timer, when that is due: goes on where nobody does, a budget at a time. */
 void zombies_timer(struct cpu *cpu);

@@ -10,6 +10,8 @@
  *     kernel_exclusive()    yes             as a writer                as a writer
  *     object locks          none            as a reader                as a reader
  *
+ * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place (core/schedule.h).
+ *
  * Locks are taken in the order queue lock, sides, object locks, so that entries of different grains cannot wait for each
  * other in a circle.
  */
@@ -63,11 +65,11 @@ static inline void lock_cpu_init(struct cpu *cpu)
 		count_instance(cpu, LOCK_CLASS_READ, 1);
 		count_instance(cpu, LOCK_CLASS_WRITE, 1);
 	}
-	count_instance(cpu, LOCK_CLASS_RUN_QUEUE, 1);
 	count_instance(cpu, LOCK_CLASS_TCB, 1); /* the idle thread's */
 }
 
 INLINE bool kernel_locks_objects(struct cpu *cpu) { return __builtin_expect(lock_own(cpu)->entry & ENTRY_SIDE, 0); }
+INLINE bool cores_own_queues(void) { return true; }
 static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
 
 INLINE void dynamic_take_queue(struct cpu *cpu)
@@ -161,7 +163,15 @@ INLINE void kernel_exit(struct cpu *cpu)
 	else
 		dynamic_release_queue(cpu);
 }
-#define kernel_exit_reader kernel_exit
+
+/* Coarse, it holds the queue lock alone: no entry that ends so has all sides. */
+INLINE void kernel_exit_reader(struct cpu *cpu, bool locks)
+{
+	if (locks)
+		dynamic_exit(cpu);
+	else
+		dynamic_release_queue(cpu);
+}
 
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {

@@ -50,6 +50,7 @@ static inline void lock_cpu_init(struct cpu *cpu)
 /* Whether this entry is the writer. */
 static inline bool kernel_exclusive(struct cpu *cpu) { return lock_own(cpu)->exclusive; }
 INLINE bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; }
+INLINE bool cores_own_queues(void) { return false; }
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	(void)cpu;
@@ -84,8 +85,9 @@ static __attribute__((noinline, cold, unused)) void fine_exit_exclusive(struct c
 	brlock_write_end(&lock_shared(cpu)->readers);
 }
 
-INLINE void kernel_exit_reader(struct cpu *cpu)
+INLINE void kernel_exit_reader(struct cpu *cpu, bool locks)
 {
+	(void)locks;
 	count_released(cpu, LOCK_CLASS_READ, lock_own(cpu)->side.acquired);
 	brlock_read_end(&lock_own(cpu)->side.ticket);
 }
@@ -95,7 +97,7 @@ INLINE void kernel_exit(struct cpu *cpu)
 	if (__builtin_expect(lock_own(cpu)->exclusive, 0))
 		fine_exit_exclusive(cpu);
 	else
-		kernel_exit_reader(cpu);
+		kernel_exit_reader(cpu, true);
 }
 
 #undef INLINE

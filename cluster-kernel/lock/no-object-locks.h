@@ -13,13 +13,19 @@ struct object_lock {
 
 static inline bool kernel_exclusive(struct cpu *cpu) { (void)cpu; return true; }
 static inline bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; } /* with locks that are none */
+static inline bool cores_own_queues(void) { return false; }
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	(void)cpu;
 	*under_way = false;
 	return wanted == GRANULARITY_COARSE;
 }
-#define kernel_exit_reader kernel_exit
+static inline void kernel_exit(struct cpu *cpu);
+static inline __attribute__((always_inline)) void kernel_exit_reader(struct cpu *cpu, bool locks)
+{
+	(void)locks;
+	kernel_exit(cpu);
+}
 static inline void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
 	(void)cpu, (void)lock, (void)class;

@@ -7,6 +7,10 @@
  *
  * The regime defines kernel_locks_objects(). Where that is false the entry has the kernel for itself, and these functions
  * do nothing. It does not change between object_lock() and object_unlock().
+ *
+ * Where cores_own_queues(), which is a constant, run queues and TCBs have no locks. A run queue is its core's. A TCB's lock
+ * is for its run time, which the core that leaves the thread may still add up when the thread has been woken: there, no other
+ * core runs the thread before that core has left it.
  */
 #ifndef OBJECT_LOCKS_H /* the explorer puts a copy with a mistake in its place */
 #define OBJECT_LOCKS_H
@@ -31,6 +35,13 @@ struct IS_LOCK object_lock {
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE bool kernel_locks_objects(struct cpu *cpu);
+INLINE bool cores_own_queues(void);
+
+/* `class` is a constant. */
+INLINE bool object_locks_class(struct cpu *cpu, enum lock_class class)
+{
+	return !(cores_own_queues() && class == LOCK_CLASS_RUN_QUEUE) && kernel_locks_objects(cpu);
+}
 
 INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
 INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
@@ -39,7 +50,7 @@ INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct ob
 
 NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
-	if (!kernel_locks_objects(cpu))
+	if (!object_locks_class(cpu, class))
 		return;
 	uint32_t ticket;
 	uint64_t wanted = count_now();
@@ -49,7 +60,7 @@ NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lo
 
 NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
-	if (!kernel_locks_objects(cpu))
+	if (!object_locks_class(cpu, class))
 		return;
 	count_released(cpu, class, lock->acquired);
 	ticket_release_current(&lock->ticket);
@@ -57,6 +68,8 @@ NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *
 
 NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
+	if (cores_own_queues())
+		return;
 	struct object_lock *first = a < b ? a : b, *second = a < b ? b : a;
 	object_lock(cpu, first, class);
 	object_lock(cpu, second, class);
@@ -64,6 +77,8 @@ NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_loc
 
 NO_LOCK_ANALYSIS INLINE void object_unlock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
+	if (cores_own_queues())
+		return;
 	object_unlock(cpu, a, class);
 	object_unlock(cpu, b, class);
 }

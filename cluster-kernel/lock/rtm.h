@@ -32,20 +32,20 @@
 #include "no-object-locks.h"
 
 /* How much one kernel entry stakes on a transaction before it takes the lock. */
-struct rtm_patience {
+struct rtm_retry_budget {
 	uint32_t attempts; /* transactions that may abort, but for those that the lock aborts; 0: takes the lock at once */
 	uint32_t turns;    /* of waiting for a lock that is held */
 };
 
 struct lock_kernel {
 	struct clh_lock queue;        /* all transactions read its tail's line */
-	struct rtm_patience patience; /* where this machine has transactions */
+	struct rtm_retry_budget retry_budget; /* where this machine has transactions */
 };
 
 struct lock_cpu {
 	struct clh_place place;
 	uint64_t acquired; /* +stat: TSC */
-	struct rtm_patience patience; /* the kernel's, without its line */
+	struct rtm_retry_budget retry_budget; /* the kernel's, without its line */
 	uint32_t status;              /* of the last transaction that aborted */
 	bool locked;                  /* this entry has the lock; else it is a transaction */
 };
@@ -65,7 +65,7 @@ static inline void lock_kernel_init(struct kernel *kernel)
 	if (why)
 		print("cluster %u: kernel rtm runs as clh: %s\n", kernel_cluster(kernel), why);
 	else
-		lock_of(kernel)->patience = (struct rtm_patience){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
+		lock_of(kernel)->retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
 }
 
 static inline void lock_cpu_init(struct cpu *cpu)
@@ -73,7 +73,7 @@ static inline void lock_cpu_init(struct cpu *cpu)
 	clh_place_init(&lock_own(cpu)->place);
 	if (core_index(cpu) == 0)
 		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
-	lock_own(cpu)->patience = lock_shared(cpu)->patience;
+	lock_own(cpu)->retry_budget = lock_shared(cpu)->retry_budget;
 }
 
 static inline bool rtm_lock_held(struct cpu *cpu) { return clh_held(&lock_shared(cpu)->queue); }
@@ -89,8 +89,8 @@ static inline enum abort_cause rtm_cause(uint32_t status)
 	                               : ABORT_OTHER;
 }
 
-/* A transaction has failed. Returns what patience is left. */
-static __attribute__((noinline, unused)) struct rtm_patience rtm_aborted(struct cpu *cpu, struct rtm_patience left)
+/* A transaction has failed. Returns the retry budget that is left. */
+static __attribute__((noinline, unused)) struct rtm_retry_budget rtm_aborted(struct cpu *cpu, struct rtm_retry_budget left)
 {
 	count_aborted(cpu, rtm_cause(lock_own(cpu)->status));
 	uint32_t status = lock_own(cpu)->status, code = status & RTM_EXPLICIT ? status >> RTM_CODE_SHIFT : 0;
@@ -122,7 +122,7 @@ static __attribute__((noinline, unused)) void rtm_lock(struct cpu *cpu)
 static inline __attribute__((always_inline)) void kernel_enter(struct cpu *cpu)
 {
 	struct lock_cpu *lock = lock_own(cpu);
-	for (struct rtm_patience left = lock->patience; left.attempts; left = rtm_aborted(cpu, left)) {
+	for (struct rtm_retry_budget left = lock->retry_budget; left.attempts; left = rtm_aborted(cpu, left)) {
 		count_begun(cpu);
 		if (!arch_transaction_begin(&lock->status))
 			continue;

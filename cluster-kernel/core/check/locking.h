@@ -23,8 +23,7 @@ static inline enum held_rank held_rank(enum lock_class class)
 #define kernel_enter(cpu) (held_enter(cpu, HELD_HERE), kernel_enter(cpu), held_entered(cpu, HELD_HERE))
 #define kernel_enter_exclusive(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_exclusive(cpu), held_entered(cpu, HELD_HERE))
 #define kernel_exit(cpu) (held_exit(cpu, HELD_HERE), kernel_exit(cpu))
-#undef kernel_exit_reader /* in most regimes it is the other */
-#define kernel_exit_reader(cpu) kernel_exit(cpu)
+#define kernel_exit_reader(cpu, locks) (held_exit(cpu, HELD_HERE), kernel_exit_reader(cpu, locks))
 
 #define object_lock(cpu, lock, class)                                                   \
 	(held_take(cpu, lock, held_rank(class), HELD_HERE), object_lock(cpu, lock, class), \

@@ -15,7 +15,8 @@
  *                             there for the jump, the kernel clears PML4[0..255]
  *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
  *                             range of `memory`, `modules`, `tables`, and the
- *                             doorbell pages; nothing of other clusters
+ *                             doorbell pages; nothing of other clusters. The
+ *                             loader's page at `park` is executable, not writable
  *     KERNEL_SCREEN_BASE ..   the screen, see struct boot_screen
  *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
  *                             rights (W^X), 4 KiB pages; mapped nowhere else
@@ -30,7 +31,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530008ull
+#define BOOT_INFO_MAGIC    0x595252454b530009ull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -46,6 +47,7 @@ enum {
 	BOOT_MAX_DEVICE_APIC = 254, /* the largest local APIC id that I/O APICs and MSIs can name */
 	BOOT_NAME_SIZE = 32,
 };
+#define BOOT_NO_CORE UINT32_MAX
 
 struct boot_range {
 	uint64_t base; /* multiple of 4 KiB */
@@ -102,6 +104,8 @@ struct boot_ledger {
 struct boot_controlled {
 	uint32_t cluster;
 	uint32_t cpu_count;
+	uint32_t boot_core; /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
+	uint32_t reserved;
 	uint32_t apic[BOOT_MAX_CPUS]; /* local APIC id of its core i */
 };
 
@@ -190,5 +194,6 @@ struct boot_info {
 	uint32_t start_vector;   /* of the start-up interrupt that takes a core to the loader */
 	uint32_t controlled_count;
 	uint32_t reserved3;
+	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI; 0: none does */
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };

@@ -12,10 +12,18 @@
  *
  * The cluster that claims another one fences it: each core of it gets INIT and
  * a start-up interrupt, which take the core to the loader, whatever it did. The
- * core sets its bit in `parked` there, under the loader's page tables. START
+ * core sets its bit in `parked` there, under the loader's page tables. The boot
+ * processor, which INIT would send into the firmware, gets an NMI: its handler
+ * leaves for the loader if it finds its cluster claimed, which the claimer has
+ * stored before. A kernel that has spoilt its handler cannot be fenced. START
  * needs all bits; then the cluster's core 0 loads it anew, takes it into its
  * next life, and all its cores enter the new kernel. A core that arrives again
  * in the same life (a fence that came late, or twice) waits for the next.
+ *
+ * Two clusters may take each other for lost. A claimer looks at its own word
+ * after it has stored its claim, so that one of them, at least, sees the
+ * other's (store buffering), and does not fence. The one with the lower number
+ * keeps its claim and waits until the other one has withdrawn.
  *
  * The claim passes to another cluster by compare-and-swap, too. It starts over
  * with the fence, so that nothing depends on how far the first one came.
@@ -83,6 +91,25 @@ static inline bool control_fence_begin(struct cluster_control *c, uint32_t claim
 	return true;
 }
 
+/* After control_fence_begin(): whether the claimer `self` of `target` may not fence it, since it is claimed itself (`own`). */
+static inline bool control_yields(const struct cluster_control *own, struct cluster_control *c, uint32_t self, uint32_t target)
+{
+	uint64_t word = atomic_load_explicit(&own->word, memory_order_seq_cst), claim = control_read(c);
+	if (!control_is_claimed(word))
+		return false;
+	if ((control_claimer(word) != target || self > target) && claim == control_word(control_life(claim), self, CONTROL_CLAIMED))
+		control_change(c, claim, control_word(control_life(claim), 0, CONTROL_RUNNING));
+	return true;
+}
+
+/* Takes back a claim that `target` has on this cluster. All cores of `target` are parked, so it cannot act on the claim. */
+static inline void control_release(struct cluster_control *own, uint32_t target)
+{
+	uint64_t word = control_read(own);
+	if (control_is_claimed(word) && control_claimer(word) == target)
+		control_change(own, word, control_word(control_life(word), 0, CONTROL_RUNNING));
+}
+
 /* After they are. */
 static inline bool control_fence_end(struct cluster_control *c, uint32_t claimer)
 {
@@ -111,6 +138,9 @@ static inline bool control_give_up(struct cluster_control *c, uint32_t claimer)
 	return control_is_claimed(word) && control_claimer(word) == claimer &&
 	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_DOWN));
 }
+
+/* The boot processor has an NMI: whether it is the fence's. Where it is not, the NMI is the machine's. */
+static inline bool control_must_park(const struct cluster_control *c) { return control_is_claimed(control_read(c)); }
 
 /* A core of the cluster has come to the loader. Returns the life that it left. */
 static inline uint32_t control_arrive(struct cluster_control *c, uint32_t core)

@@ -59,24 +59,24 @@ enum { STAT_BUCKETS = 28 };
 /* All locks of a class. Wait is from wanting a lock to having it, hold from having it to giving it up. */
 struct lock_stat {
 	stat_level instances; /* locks made less locks destroyed by this core: only the sum over all cores is a number of locks */
-	stat_count grabs;     /* times that a lock of the class was taken */
-	stat_count conflicts; /* grabs that found the lock taken */
+	stat_count acquisitions; /* times that a lock of the class was taken */
+	stat_count conflicts; /* acquisitions that found the lock taken */
 	stat_count spins;     /* turns of waiting loops */
-	stat_max spins_max;   /* turns in one grab */
+	stat_max spins_max;   /* turns in one acquisition */
 	stat_cycles wait;     /* time from wanting a lock to having it */
 	stat_max wait_max;
 	stat_cycles hold;     /* time from having a lock to giving it up */
 	stat_max hold_max;
-	stat_count wait_log2[STAT_BUCKETS]; /* grabs */
+	stat_count wait_log2[STAT_BUCKETS]; /* acquisitions */
 	stat_count hold_log2[STAT_BUCKETS]; /* releases */
 };
 
 /* What conflicts of LOCK_CLASS_WRITE were with. One can be with both. */
 struct writer_stat {
-	stat_count after_writer;  /* grabs that found another writer */
-	stat_count after_readers; /* grabs that found readers */
+	stat_count after_writer;  /* acquisitions that found another writer */
+	stat_count after_readers; /* acquisitions that found readers */
 	stat_count readers;       /* readers that were found, in all */
-	stat_max readers_max;     /* readers found by one grab */
+	stat_max readers_max;     /* readers found by one acquisition */
 };
 
 /* begun = committed + all aborted, and entries = committed + fallbacks, but for the entry that is being made. */

@@ -72,6 +72,10 @@ enum skerry_syscall {
 	/* The byte RDI goes to the debug console: the serial port and the screen that the loader found, if any. For
 	 * panics, first light, and where user level can drive no port itself. */
 	SYS_DEBUG_PUT,
+	/* SIGNAL through R12, then WAIT at RDI with the deadline RDX, in one entry: a thread that the signal wakes on this
+	 * core runs when the caller sleeps. No signal is made where BAD_CAP or NO_RIGHTS is answered, for either capability.
+	 * A thread that is suspended while it waits makes WAIT again. Errors: TIMED_OUT, DELETED. */
+	SYS_SIGNAL_WAIT,
 };
 
 /* Message info: bits 0-6 length in words, 7-8 number of capabilities, 12-63 label. */

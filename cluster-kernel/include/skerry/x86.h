@@ -27,6 +27,17 @@ static inline _Noreturn void cpu_stop(void)
 		__asm__ volatile("cli; hlt");
 }
 
+/*
+ * Ends the blocking of NMIs in which an NMI's handler runs: it lasts until an IRET (SDM 3, 6.7.1). The caller goes on, with
+ * the flags as they are. `code`, `data`: its selectors. It needs 40 bytes of stack, and no red zone.
+ */
+static inline void cpu_unblock_nmi(uint64_t code, uint64_t data)
+{
+	__asm__ volatile("mov %%rsp, %%rax; push %1; push %%rax; pushfq; push %0; lea 1f(%%rip), %%rax; push %%rax; iretq; 1:" ::"r"(code),
+			 "r"(data)
+			 : "rax", "memory", "cc");
+}
+
 static inline uint64_t read_msr(uint32_t msr)
 {
 	uint32_t low, high;

@@ -28,7 +28,7 @@ static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64
 {
 	struct lock_stat *stat = &core_statistics(cpu)->lock[class];
 	uint64_t wait = (*acquired = arch_time()) - wanted;
-	stat->grabs++;
+	stat->acquisitions++;
 	stat->conflicts += spins != 0;
 	stat->spins += spins;
 	if (spins > stat->spins_max)
