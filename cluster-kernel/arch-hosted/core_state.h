@@ -15,7 +15,7 @@ struct vspace;
 
 enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096 };
 enum {
-	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a quantum has left over */
+	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a budget has left over */
 	HOSTED_VECTOR_IRQ,
 	HOSTED_VECTOR_TIMER = 0xef,
 	HOSTED_VECTOR_RESCHEDULE,

@@ -57,6 +57,7 @@ enum { HOSTED_CHANNELS = 16 };
 /* A cluster that need not exist: what is known of it are its cores, which come to the loader as soon as they are sent there. */
 struct hosted_controlled {
 	unsigned cluster, cores;
+	unsigned boot_core; /* its core that is the boot processor, counted from 1; 0: none */
 };
 /* Its words, which all machines share; it lives its first life, in none before a machine that controls others is created. */
 struct cluster_control *hosted_control(unsigned cluster);

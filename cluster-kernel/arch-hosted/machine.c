@@ -83,6 +83,7 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 		struct boot_controlled *to = &info->controlled[i];
 		to->cluster = from->cluster;
 		to->cpu_count = from->cores;
+		to->boot_core = from->boot_core ? from->boot_core - 1 : BOOT_NO_CORE;
 		for (unsigned core = 0; core < from->cores; core++)
 			to->apic[core] = hosted_apic(from->cluster, core);
 		if (!hosted_control(from->cluster)->word)
@@ -90,15 +91,15 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	}
 }
 
-/* The loader has them at once, where their start-up interrupts arrive. */
-void arch_fence_cores(struct kernel *kernel, unsigned count, const uint32_t *apic)
+/* The loader has them at once, where their interrupts arrive; the boot processor, if its handler finds that it must go there. */
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target)
 {
 	struct hosted *machine = (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
-	for (unsigned i = 0; i < count; i++) {
-		unsigned cluster = apic[i] / BOOT_MAX_CPUS;
+	struct cluster_control *control = hosted_control(target->cluster);
+	for (unsigned i = 0; i < target->cpu_count; i++) {
 		atomic_fetch_add(&machine->fenced, 1);
-		if (!(atomic_load(&lost_starts) >> cluster & 1))
-			control_arrive(hosted_control(cluster), apic[i] % BOOT_MAX_CPUS);
+		if (!(atomic_load(&lost_starts) >> target->cluster & 1) && (i != target->boot_core || control_must_park(control)))
+			control_arrive(control, i);
 	}
 }
 

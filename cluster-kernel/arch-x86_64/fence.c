@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes cores of another cluster away from whatever they do (SDM 3, 9.4.4). */
+/* Takes cores of another cluster away from whatever they do (SDM 3, 9.4.4), and this one's boot processor if that is told to. */
+#include "fence.h"
+#include <skerry/cluster_control.h>
 #include "arch.h"
 #include "assert.h"
 #include "kernel.h"
@@ -14,12 +16,34 @@ static void wait(const struct kernel *kernel, uint64_t microseconds)
 		arch_relax();
 }
 
-void arch_fence_cores(struct kernel *kernel, unsigned count, const uint32_t *apic)
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target)
 {
 	kernel_assert(kernel->boot->start_vector && kernel->boot->start_vector < 0xa0); /* a page below 640 KiB */
-	for (unsigned i = 0; i < count; i++)
-		local_apic_send_init(apic[i]);
+	for (unsigned i = 0; i < target->cpu_count; i++)
+		if (i != target->boot_core)
+			local_apic_send_init(target->apic[i]);
+		else
+			local_apic_send_nmi(target->apic[i]);
 	wait(kernel, INIT_US);
-	for (unsigned i = 0; i < count; i++)
-		local_apic_send_start(apic[i], (uint8_t)kernel->boot->start_vector);
+	for (unsigned i = 0; i < target->cpu_count; i++)
+		if (i != target->boot_core)
+			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);
+}
+
+/* Of this cluster. Nothing else of the kernel is needed to leave it. */
+static const struct cluster_control *control;
+static void (*leave)(void);
+
+void fence_init(const struct boot_info *info)
+{
+	if (!info->control || !info->park)
+		return;
+	control = (const struct cluster_control *)direct(info->control) + info->cluster;
+	leave = (void (*)(void))direct(info->park);
+}
+
+void fence_obey(void)
+{
+	if (control && leave && control_must_park(control))
+		leave();
 }

@@ -5,6 +5,7 @@
 #include "arch.h"
 #include "assert.h"
 #include "core_local.h"
+#include "fence.h"
 #include "kernel.h"
 #include "local_apic.h"
 #include "print.h"
@@ -22,6 +23,13 @@ _Noreturn void arch_hang(void)
 _Noreturn void arch_init_self(void)
 {
 	local_apic_init_self();
+	cpu_stop();
+}
+
+/* For good, but for the NMI that fences this cluster, which must reach a core that stops in an NMI's handler. */
+static _Noreturn void stop(void)
+{
+	cpu_unblock_nmi(SELECTOR_KERNEL_CODE, SELECTOR_KERNEL_DATA);
 	cpu_stop();
 }
 
@@ -66,7 +74,7 @@ static void begin(enum ledger_reason why, const char *reason)
 {
 	struct core_local *local = this_core();
 	if (atomic_flag_test_and_set(&panicking))
-		cpu_stop();
+		stop();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	if (kernel && kernel->ledger)
 		ledger_last_words(kernel->ledger, why, local->index, reason);
@@ -81,7 +89,7 @@ _Noreturn void arch_panic(const char *reason)
 {
 	begin(LEDGER_PANIC, reason);
 	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
-	cpu_stop();
+	stop();
 }
 
 static _Noreturn void report(const struct context *f, enum ledger_reason why, const char *reason)
@@ -94,7 +102,7 @@ static _Noreturn void report(const struct context *f, enum ledger_reason why, co
 	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
 	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
 	backtrace(f->rip, f->rbp);
-	cpu_stop();
+	stop();
 }
 
 _Noreturn void panic_exception(const struct context *frame) { report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }
@@ -109,8 +117,9 @@ void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason)
 /* Without the kernel's lock, which any core may hold now, this one included. */
 static _Noreturn void take_nmi(struct core_local *local, const struct context *frame)
 {
+	fence_obey();
 	if (atomic_load_explicit(&local->nmi_reason, memory_order_acquire) == NMI_PARK)
-		cpu_stop();
+		stop();
 	report(frame, LEDGER_NMI, "NMI that no core sent");
 }
 

@@ -11,8 +11,8 @@
 struct context;
 
 /*
- * Why a core of this cluster sends another an NMI. An NMI without a reason is not a core's but the machine's (SERR, a
- * watchdog, a button) and ends the cluster with a report.
+ * Why a core of this cluster sends another an NMI. An NMI without a reason is another cluster's that fences this one
+ * (fence.h), or else the machine's (SERR, a watchdog, a button) and ends the cluster with a report.
  */
 enum nmi_reason {
 	NMI_NONE,

@@ -6,6 +6,7 @@
 #include "console.h"
 #include "core_local.h"
 #include "descriptors.h"
+#include "fence.h"
 #include "fpu.h"
 #include "idle.h"
 #include "io_apic.h"
@@ -68,6 +69,7 @@ static void build(const struct boot_info *info)
 	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
 		arch_panic("the loader speaks another version of boot.h");
 	paging_init(info);
+	fence_init(info);
 	console_init(info);
 	paging_use_tags(tags_usable());
 	local_apic_setup(info->x2apic, info->lapic_hz);

@@ -25,7 +25,7 @@ _Noreturn void trap_leave(struct cpu *cpu)
 	entry_resume(&cpu->shared.current->context);
 }
 
-_Static_assert(VECTOR_REST < VECTOR_IRQ, "what a quantum leaves of deadlines comes below the devices");
+_Static_assert(VECTOR_REST < VECTOR_IRQ, "what a budget leaves of deadlines comes below the devices");
 _Static_assert(VECTOR_IRQ + KERNEL_IRQS <= VECTOR_RESCHEDULE, "the devices' vectors are below the cores'");
 _Static_assert(VECTOR_RESCHEDULE < VECTOR_TIMER && VECTOR_DOORBELL < VECTOR_TIMER, "nobody's interrupts keep the timer's");
 
