@@ -39,7 +39,7 @@ void counted_print(const struct counted *counted)
 	print_members(&of, stat_core_fields, STAT_LENGTH(stat_core_fields));
 	printf(",\"locks\":{");
 	for (unsigned i = 0, shown = 0; i < LOCK_CLASSES; i++) {
-		if (!of.lock[i].grabs)
+		if (!of.lock[i].acquisitions)
 			continue;
 		printf("%s\"%s\":{", shown++ ? "," : "", stat_class_names[i]);
 		print_members(&of.lock[i], stat_lock_fields, STAT_LENGTH(stat_lock_fields));

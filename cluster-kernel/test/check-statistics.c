@@ -15,32 +15,32 @@ static uint64_t sum(const uint64_t *counts, unsigned number)
 
 static void check_lock(const struct lock_stat *lock, unsigned class)
 {
-	CHECK(lock->conflicts <= lock->grabs, "more conflicts than grabs", class, lock->conflicts);
-	CHECK((lock->spins == 0) == (lock->conflicts == 0), "conflicts are grabs that waited", class, lock->conflicts);
+	CHECK(lock->conflicts <= lock->acquisitions, "more conflicts than acquisitions", class, lock->conflicts);
+	CHECK((lock->spins == 0) == (lock->conflicts == 0), "conflicts are acquisitions that waited", class, lock->conflicts);
 	CHECK(lock->spins_max <= lock->spins && lock->wait_max <= lock->wait && lock->hold_max <= lock->hold,
 	      "the greatest of all is part of their sum", class, lock->spins_max);
-	CHECK(sum(lock->wait_log2, STAT_BUCKETS) == lock->grabs, "each grab is in the histogram of waits", class, lock->grabs);
-	CHECK(sum(lock->hold_log2, STAT_BUCKETS) == lock->grabs, "each lock was given up again", class, lock->grabs);
+	CHECK(sum(lock->wait_log2, STAT_BUCKETS) == lock->acquisitions, "each acquisition is in the histogram of waits", class, lock->acquisitions);
+	CHECK(sum(lock->hold_log2, STAT_BUCKETS) == lock->acquisitions, "each lock was given up again", class, lock->acquisitions);
 }
 
 /* An entry takes the big lock, or commits. Of a reader/writer lock it takes the readers' side, and then perhaps the other. */
 static void check_entries(const struct core_stat *stat, unsigned core)
 {
 	const struct transaction_stat *t = &stat->transactions;
-	uint64_t grabs = stat->lock[LOCK_CLASS_KERNEL].grabs, served = stat->syscalls + stat->interrupts;
+	uint64_t acquisitions = stat->lock[LOCK_CLASS_KERNEL].acquisitions, served = stat->syscalls + stat->interrupts;
 	CHECK(served <= stat->entries, "something was served without an entry", served, stat->entries);
 	if (regime("clh.h") || regime("ticket.h") || regime("mcs.h"))
-		CHECK(grabs == stat->entries, "grabs are not entries", grabs, stat->entries);
+		CHECK(acquisitions == stat->entries, "acquisitions are not entries", acquisitions, stat->entries);
 	if (regime("fine.h")) {
-		uint64_t read = stat->lock[LOCK_CLASS_READ].grabs, write = stat->lock[LOCK_CLASS_WRITE].grabs;
-		CHECK(read == stat->entries, "read grabs are not entries", read, stat->entries);
+		uint64_t read = stat->lock[LOCK_CLASS_READ].acquisitions, write = stat->lock[LOCK_CLASS_WRITE].acquisitions;
+		CHECK(read == stat->entries, "read acquisitions are not entries", read, stat->entries);
 		CHECK(write <= stat->entries, "an entry writes once", write, stat->entries);
 	}
 	if (regime("dynamic.h")) { /* one of the two, or while the granularity changes both */
-		uint64_t read = stat->lock[LOCK_CLASS_READ].grabs, write = stat->lock[LOCK_CLASS_WRITE].grabs;
-		CHECK(read <= stat->entries, "more read grabs than entries", read, stat->entries);
-		CHECK(grabs + read >= stat->entries, "an entry took no lock", grabs + read, stat->entries);
-		CHECK(grabs <= stat->entries + read, "an entry that was no reader before took the big lock twice", grabs, stat->entries);
+		uint64_t read = stat->lock[LOCK_CLASS_READ].acquisitions, write = stat->lock[LOCK_CLASS_WRITE].acquisitions;
+		CHECK(read <= stat->entries, "more read acquisitions than entries", read, stat->entries);
+		CHECK(acquisitions + read >= stat->entries, "an entry took no lock", acquisitions + read, stat->entries);
+		CHECK(acquisitions <= stat->entries + read, "an entry that was no reader before took the big lock twice", acquisitions, stat->entries);
 		CHECK(write <= stat->entries, "an entry writes once", write, stat->entries);
 	}
 	if (!regime("rtm.h")) {
@@ -49,7 +49,7 @@ static void check_entries(const struct core_stat *stat, unsigned core)
 	}
 	CHECK(t->committed + t->fallbacks == stat->entries, "commits and fallbacks are not entries", t->fallbacks, stat->entries);
 	CHECK(t->begun == t->committed + sum(t->aborted, ABORT_CAUSES), "a transaction neither committed nor aborted", core, t->begun);
-	CHECK(grabs == t->fallbacks, "who falls back takes the lock", grabs, t->fallbacks);
+	CHECK(acquisitions == t->fallbacks, "a fallback takes the lock", acquisitions, t->fallbacks);
 }
 
 static void check_nothing(const struct core_stat *stat, unsigned core)

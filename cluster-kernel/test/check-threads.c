@@ -117,7 +117,7 @@ static void check_run_queue(const struct cpu *cpu)
 	for (unsigned p = 0; p < PRIORITIES; p++) {
 		const struct thread *previous = 0;
 		for (const struct thread *t = queue->level[p].head; t; previous = t, t = t->next) {
-			CHECK(t->queued && t->state == THREAD_READY && t->priority == p && t->core == cpu->own.index,
+			CHECK(t->queued == THREAD_QUEUED && t->state == THREAD_READY && t->priority == p && t->core == cpu->own.index,
 			      "a thread is in the wrong run queue", t, p);
 			CHECK(t->previous == previous, "a run queue is not doubly linked", t, p);
 		}
@@ -146,7 +146,7 @@ static void check_timers(const struct cpu *cpu)
 	for (unsigned p = 0; p < PRIORITIES; p++) {
 		const struct thread *root = timers->heap[p];
 		check_heap(cpu, root, 0);
-		CHECK(timers->first[PRIORITIES + p] == (root ? root->deadline : 0), "the first deadline of a priority is wrong", p, root);
+		CHECK(!root || timers->first[PRIORITIES + p] - 1 < root->deadline, "the first deadline of a priority is too late", p, root);
 	}
 	for (unsigned i = 1; i < PRIORITIES; i++)
 		CHECK(timers->first[i] == timer_earlier(timers->first[2 * i], timers->first[2 * i + 1]),
@@ -176,6 +176,7 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	CHECK(cpu->own.stat->idle_cycles <= hosted_now(world->machine), "a core idled longer than it exists", cpu->own.index,
 	      cpu->own.stat->idle_cycles);
 	CHECK(!cpu->own.handoff, "a woken thread is in no queue", cpu->own.index, cpu->own.handoff);
+	CHECK(!cpu->shared.requeue.top, "a core has not looked for threads that others have woken", cpu->own.index, cpu->shared.requeue.top);
 	check_timers(cpu);
 	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);

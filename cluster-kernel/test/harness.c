@@ -27,22 +27,28 @@ void expect_failed(const char *file, int line, const char *expression, uint64_t 
 	abort();
 }
 
-/* Two orders in three of four steps: a change begins, or is taken back at once, or goes on. */
-static void change_granularity(void)
+bool order_granularity(enum granularity wanted)
 {
 	struct cpu *cpu = machine->kernel.cpu[0];
 	bool under_way;
-	change_seed = change_seed * 6364136223846793005ull + 1442695040888963407ull;
-	unsigned drawn = change_seed >> 60;
-	for (unsigned i = 0; drawn >= 4 && i < 2; i++)
-		EXPECT(kernel_granularity(cpu, drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE, &under_way), true);
+	EXPECT(kernel_granularity(cpu, wanted, &under_way), true);
 	if (!cpu->own.pending)
-		return;
+		return under_way;
 	EXPECT(cpu->own.pending, PENDING_INTERRUPT | PENDING_FAST); /* arch_finish() for a core that is not in the kernel */
 	cpu->own.pending = cpu->own.interrupt_cores = 0;
 	cpu_allow_fast(cpu);
 	for (unsigned i = 0; i < machine->config.cores; i++)
 		hosted_interrupt(&machine->core[i], HOSTED_VECTOR_RESCHEDULE);
+	return under_way;
+}
+
+/* Two orders in three of four steps: a change begins, or is taken back at once, or goes on. */
+static void change_granularity(void)
+{
+	change_seed = change_seed * 6364136223846793005ull + 1442695040888963407ull;
+	unsigned drawn = change_seed >> 60;
+	for (unsigned i = 0; drawn >= 4 && i < 2; i++)
+		order_granularity(drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE);
 }
 
 void settle(void)
@@ -139,14 +145,14 @@ static char where[200];
 static const char *tell(void) { return where; }
 
 /*
- * [--threads | --changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all the
+ * [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all the
  * time, at random; only tests with the word in their name.
  */
 int main(int argc, char **argv)
 {
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
 	bool threads = argc > 1 && !strcmp(argv[1], "--threads");
-	changes = argc > 1 && !strcmp(argv[1], "--changes");
+	changes = argc > 1 + threads && !strcmp(argv[1 + threads], "--changes");
 	const char *word = argc > 1 + threads + changes ? argv[1 + threads + changes] : "";
 	watch(tell);
 	for (const struct test *test = tests; test->name; test++) {
@@ -161,7 +167,7 @@ int main(int argc, char **argv)
 			         (unsigned long long)config.seed, repeats);
 			machine = hosted_create(&config);
 			if (config.seed % 2 == 0)
-				machine->kernel.quantum = 1; /* every preemption point is taken */
+				machine->kernel.work_budget = 1; /* every preemption point is taken */
 			kernel_check(machine);
 			steps = 0;
 			change_seed = config.seed;

@@ -46,6 +46,11 @@ struct thread *running(unsigned core); /* null when the core idles */
 /* Lets everything run, then checks. */
 void settle(void);
 /*
+ * Orders it of the machine's kernel, which must have the choice, as core 0 and outside of the kernel, and interrupts the
+ * cores. Returns whether the kernel still changes: that ends when the cores have run.
+ */
+bool order_granularity(enum granularity wanted);
+/*
  * From now on settle() checks after each `number` of steps: for a test that makes thousands of like objects, where a
  * check of all of them after each takes most of its time. 1, as at the start of each test, checks at once, too.
  */

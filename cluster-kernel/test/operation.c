@@ -317,8 +317,8 @@ static void be_careful(struct step *s)
 
 enum { CAREFUL_KINDS = 9 };
 static void (*const calls[])(struct step *s) = { retype, cnode, cnode, tcb, tcb, memory, device, nudge, nudge, message,
-	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense };
-enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) };
+	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait };
+enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 1 }; /* the last is a kind of its own: signal and wait */
 
 static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 {
@@ -327,6 +327,10 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 	bool careful = thread == machine->root && !one_in(250);
 	use_some_memory(machine, core);
 	calls[careful ? kind % CAREFUL_KINDS : kind](&s);
+	if (kind == CALL_KINDS && !careful) {
+		s.call.number = SYS_SIGNAL_WAIT;
+		s.call.reply = one_in(16) ? any_slot() : slot_of_type(one_in(8) ? OBJECT_DOORBELL : OBJECT_NOTIFICATION);
+	}
 	if (careful)
 		be_careful(&s);
 	memcpy(s.call.word, s.word, sizeof(s.call.word));
@@ -372,7 +376,7 @@ static void use_memory(struct hosted *machine, unsigned core)
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, KINDS };
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, KINDS };
 	const struct cpu *cpu = machine->kernel.cpu[core];
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
@@ -390,6 +394,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case MEMORY_TOO: use_memory(machine, core); return false;
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
 	case GRANULARITY: order_granularity(machine, core); return true;
+	case SIGNAL_WAIT: return system_call(machine, core, CALL_KINDS);
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}
 }

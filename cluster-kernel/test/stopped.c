@@ -19,11 +19,11 @@ void stopped_begin(void)
 
 void stopped_wait(uint64_t deadline) { syscall_on(0, SYS_WAIT, STOPPED_NOTE, 0, W(deadline), NONE, 0); }
 
-void stopped_call(unsigned quanta, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+void stopped_call(unsigned budgets, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
                   const uint64_t *caps, unsigned cap_count)
 {
 	for (unsigned ticks = 1; running(0) == high; ticks++) /* too few pass before the worker runs */
-		stopped_wait(machine->time + ticks + quanta);
+		stopped_wait(machine->time + ticks + budgets);
 	EXPECT(running(0), worker);
 	syscall_on(0, SYS_CALL, cptr, label, words, word_count, caps, cap_count, 0);
 	EXPECT(running(0), high);

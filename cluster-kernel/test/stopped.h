@@ -12,8 +12,8 @@ extern struct thread *high, *worker;
 void stopped_begin(void);
 /* `high` waits until then; 0: for a signal. */
 void stopped_wait(uint64_t deadline);
-/* The worker makes a call in which it is interrupted after `quanta`, roughly: `high` runs. */
-void stopped_call(unsigned quanta, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
+/* The worker makes a call in which it is interrupted after `budgets`, roughly: `high` runs. */
+void stopped_call(unsigned budgets, uint64_t cptr, uint64_t label, const uint64_t *words, unsigned word_count,
                   const uint64_t *caps, unsigned cap_count);
 /* The call goes on and ends with this result; then `high` runs once more. */
 void stopped_finish(uint64_t expected);

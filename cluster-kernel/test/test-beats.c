@@ -21,11 +21,11 @@ static uint64_t period;
 static void begin(void)
 {
 	struct hosted_config config = machine->config;
-	unsigned quantum = machine->kernel.quantum;
+	unsigned budget = machine->kernel.work_budget;
 	hosted_destroy(machine);
 	config.beat_ms = BEAT_MS;
 	machine = hosted_create(&config);
-	machine->kernel.quantum = quantum;
+	machine->kernel.work_budget = budget;
 	ledger = machine->kernel.ledger;
 	period = machine->kernel.tsc_hz / 1000 * BEAT_MS;
 	EXPECT(ledger != 0, true);

@@ -12,7 +12,7 @@ static struct hosted *pair[2]; /* clusters 10 and 11 */
 static void begin(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES }, { OTHER, BOOT_MAX_CPUS }, { 11 - i, 1 }, { 10 + i, 1 } };
+		const struct hosted_controlled controlled[] = { { LOST, LOST_CORES, 0 }, { OTHER, BOOT_MAX_CPUS, 1 }, { 11 - i, 1, 0 }, { 10 + i, 1, 0 } };
 		struct hosted_config config = { .cluster = 10 + i, .cores = 1, .seed = machine->config.seed,
 			                        .threads = machine->config.threads, .controlled_count = 4, .controlled = controlled };
 		pair[i] = hosted_create(&config);
@@ -102,6 +102,21 @@ static void largest(void)
 	end();
 }
 
+/* The boot processor comes only if its handler finds its cluster claimed: an NMI that comes late is of no effect. */
+static void boot_processor(void)
+{
+	struct boot_controlled target = { .cluster = OTHER, .cpu_count = 2, .boot_core = 1 };
+	begin();
+	arch_fence_cores(&pair[0]->kernel, &target);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 1);
+	EXPECT(claim(0, OTHER), 0);
+	EXPECT(by(0, CLUSTER_FENCE, OTHER, 0), 0);
+	atomic_store(&hosted_control(OTHER)->parked, 0);
+	arch_fence_cores(&pair[0]->kernel, &target);
+	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 3);
+	end();
+}
+
 /* One claims, the other has seen the same word; then it takes the claim over. */
 static void two_claimers(void)
 {
@@ -127,6 +142,27 @@ static void two_claimers(void)
 	load(LOST);
 	EXPECT(word_of(LOST), control_word(2, 0, CONTROL_RUNNING));
 	EXPECT(by(0, CLUSTER_CLAIM, LOST, before), SKERRY_BUSY); /* a word of a former life */
+	end();
+}
+
+/* Two that take each other for lost: the one with the lower number goes on, when the other one has withdrawn. */
+static void each_other(void)
+{
+	begin();
+	uint64_t life = control_life(word_of(10));
+	EXPECT(claim(0, 11), 0);
+	EXPECT(claim(1, 10), 0);
+	EXPECT(by(0, CLUSTER_FENCE, 11, 0), SKERRY_BUSY);
+	EXPECT(pair[0]->fenced, 0);
+	EXPECT(by(1, CLUSTER_FENCE, 10, 0), SKERRY_BUSY);
+	EXPECT(pair[1]->fenced, 0);
+	EXPECT(word_of(10), control_word(life, 0, CONTROL_RUNNING));
+	EXPECT(control_claimer(word_of(11)), 10);
+	EXPECT(by(0, CLUSTER_FENCE, 11, 0), 0);
+	EXPECT(claim(1, 10), 0); /* on its way out: it came too late */
+	EXPECT(by(0, CLUSTER_START, 11, 0), 0);
+	EXPECT(word_of(10), control_word(life, 0, CONTROL_RUNNING));
+	load(11);
 	end();
 }
 
@@ -166,7 +202,9 @@ const struct test tests[] = {
 	{ "a cluster is claimed, fenced and started", whole_way, 1 },
 	{ "a fence is awaited", fence_is_awaited, 1 },
 	{ "all cores of the largest cluster", largest, 1 },
+	{ "the boot processor comes where it is claimed", boot_processor, 1 },
 	{ "of two claimers one goes on", two_claimers, 1 },
+	{ "two that claim each other", each_other, 1 },
 	{ "what is refused", refused, 1 },
 	{ 0 },
 };

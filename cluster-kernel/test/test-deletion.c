@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deletions that take many quanta, and what happens between these. */
+/* Deletions that take many budgets, and what happens between these. */
 #include "endpoint.h"
 #include "harness.h"
 #include "stopped.h"
@@ -71,7 +71,7 @@ static void long_lines_of_descent(void)
 	EXPECT(left(DEPTH) > 0, true); /* nothing derived from it is left, but it is gone itself */
 }
 
-/* A CNode so large that looking through it takes many quanta, in memory of its own. */
+/* A CNode so large that looking through it takes many budgets, in memory of its own. */
 static void wide(uint64_t memory, uint64_t node)
 {
 	make(OBJECT_UNTYPED, WIDE_BITS + SLOT_BITS, memory, 1);
@@ -151,7 +151,7 @@ static void nests(void)
 /* What nobody deletes any more goes by the clock. */
 static void bury(void)
 {
-	machine->kernel.quantum = WORK_QUANTUM;
+	machine->kernel.work_budget = WORK_BUDGET;
 	for (unsigned i = 0; i < 100 && machine->kernel.reap_list; i++) {
 		hosted_advance(machine, machine->kernel.tsc_hz / 1000);
 		settle();
@@ -166,7 +166,7 @@ static void an_untyped_inside_itself(void)
 	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 1), W(CNODE)), 0);
 	EXPECT(call(NODE, CNODE_MOVE, W(2, MEMORY), W(CNODE)), 0);
 	/* where it has to be made again, it cannot */
-	EXPECT(call(NODE, CNODE_REVOKE, W(2), NONE), machine->kernel.quantum == 1 ? SKERRY_BAD_CAP : SKERRY_OK);
+	EXPECT(call(NODE, CNODE_REVOKE, W(2), NONE), machine->kernel.work_budget == 1 ? SKERRY_BAD_CAP : SKERRY_OK);
 	EXPECT(slot_of(NODE)->cap.type, 0);
 	bury();
 }

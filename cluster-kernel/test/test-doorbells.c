@@ -216,7 +216,7 @@ static void a_listener_is_replaced(void)
 	EXPECT(machine->root->context.again, true);
 	EXPECT(waiter[0]->state, THREAD_READY);
 	EXPECT(waiter[COUNT - 1]->state, THREAD_WAITING);
-	machine = pair[0]; /* between two quanta the bell is still the old one's */
+	machine = pair[0]; /* between two budgets the bell is still the old one's */
 	EXPECT(simple(0, SYS_SIGNAL, BELL), 0);
 	machine = pair[1];
 	enter_once();
@@ -241,7 +241,7 @@ enum { BELLS = 1200, NOTES = 1400, COUNT = 100 };
 /* The second of the pair listens to all of them, and the first rings them. */
 static void ring_many(struct hosted *saved)
 {
-	pair[1]->kernel.quantum = saved->kernel.quantum;
+	pair[1]->kernel.work_budget = saved->kernel.work_budget;
 	machine = pair[1];
 	make(OBJECT_NOTIFICATION, 0, NOTES, COUNT);
 	for (unsigned i = 0; i < COUNT; i++)
@@ -263,7 +263,7 @@ static unsigned received_of_many(void)
 }
 
 /* Each is received once, in as many entries as it takes. */
-static void more_bells_than_a_quantum(void)
+static void more_bells_than_a_budget(void)
 {
 	struct hosted *saved = machine;
 	unsigned entries = 0;
@@ -273,7 +273,7 @@ static void more_bells_than_a_quantum(void)
 		enter_once();
 		now = received_of_many();
 		EXPECT(now > before, true);
-		if (machine->kernel.quantum == 1)
+		if (machine->kernel.work_budget == 1)
 			EXPECT(now, before + 1);
 	}
 	EXPECT(entries > 1, true);
@@ -294,7 +294,7 @@ static void receive_beside_a_flood(bool remote)
 	const struct hosted_config config = { .cluster = 10, .cores = 1, .channel_count = 2, .channel = link,
 		                              .threads = saved->config.threads };
 	machine = hosted_create(&config);
-	machine->kernel.quantum = 1; /* a bell an entry */
+	machine->kernel.work_budget = 1; /* a bell an entry */
 	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
 	for (unsigned c = 0; c < 2; c++)
 		EXPECT(call(ROOT_SLOT_CHANNEL + c, CHANNEL_LISTEN, W(NUMBER, 0), W(NOTE + c)), 0);
@@ -322,7 +322,7 @@ static void a_flood_drowns_no_other(void)
 }
 
 /* Of another machine each look receives as many as it has time for: who rings without end gets no more of the core. */
-static void more_remote_bells_than_a_quantum(void)
+static void more_remote_bells_than_a_budget(void)
 {
 	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */
 	struct hosted *saved = machine;
@@ -347,8 +347,8 @@ const struct test tests[] = {
 	{ "a revoked listener receives nothing", a_revoked_listener_receives_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },
-	{ "more bells than a quantum", more_bells_than_a_quantum, 1 },
-	{ "more remote bells than a quantum", more_remote_bells_than_a_quantum, 1 },
+	{ "more bells than a budget", more_bells_than_a_budget, 1 },
+	{ "more remote bells than a budget", more_remote_bells_than_a_budget, 1 },
 	{ "a flood of bells drowns no other channel", a_flood_drowns_no_other, 1 },
 	{ "the peer has gone", the_peer_has_gone, 1 },
 	{ 0 },

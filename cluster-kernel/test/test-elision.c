@@ -61,7 +61,7 @@ static void set_up(void)
 		cpus[i].own.stat = &stats[i];
 		lock_cpu_init(&cpus[i]);
 	}
-	elides = kernel.lock.patience.attempts;
+	elides = kernel.lock.retry_budget.attempts;
 	entries = elides ? ENTRIES : ENTRIES_LOCKED;
 }
 
@@ -79,7 +79,7 @@ static void expect_sums(unsigned core, uint64_t entries)
 	EXPECT(stats[core].entries == entries);
 	EXPECT(t->committed + t->fallbacks == entries);
 	EXPECT(t->begun == t->committed + aborted(core));
-	EXPECT(stats[core].lock[LOCK_CLASS_KERNEL].grabs == t->fallbacks);
+	EXPECT(stats[core].lock[LOCK_CLASS_KERNEL].acquisitions == t->fallbacks);
 	EXPECT(elides || t->fallbacks == entries);
 }
 
@@ -234,7 +234,7 @@ static void abort_at_once(int number, siginfo_t *signal_info, void *context)
 static void *enter_aborting(void *argument)
 {
 	struct cpu *cpu = argument;
-	cpu->own.lock.patience = (struct rtm_patience){ RTM_ATTEMPTS, RTM_TURNS };
+	cpu->own.lock.retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS, RTM_TURNS };
 	for (unsigned i = 0; i < ABORTING; i++) {
 		kernel_enter(cpu);
 		kernel_irrevocable(cpu); /* it has the lock: this does nothing */

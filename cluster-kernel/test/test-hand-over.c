@@ -210,7 +210,7 @@ static void root_thread(void)
 		EXPECT(cpu->shared.ready.highest, -1);
 	}
 	EXPECT(kernel.slice, info.tsc_hz / 200); /* 5 ms */
-	EXPECT(kernel.quantum, 6000);
+	EXPECT(kernel.work_budget, 6000);
 	end();
 }
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "harness.h"
 
-enum { NOTE = 1000, WAITER = 2000, COUNT = 60 }; /* more than one quantum wakes */
+enum { NOTE = 1000, WAITER = 2000, COUNT = 60 }; /* more than one budget wakes */
 enum { MOMENTS = 24, APART = 10000 };            /* fewer than threads: some are equal */
 
 static struct thread *waiter[COUNT];
@@ -43,6 +43,7 @@ static void begin(void)
 	EXPECT(running(0), machine->root);
 }
 
+static uint64_t first_deadline(void) { return machine->kernel.cpu[0]->shared.timers.first[1]; }
 static void go_to(uint64_t time) { hosted_advance(machine, time - machine->time); }
 
 /* Half-way to the next moment: the waiters for earlier ones are awake, and no others. */
@@ -65,7 +66,7 @@ static void each_at_its_time(void)
 	begin();
 	for (unsigned at = 0; at < MOMENTS; at++)
 		expect_expired(at, 0);
-	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
+	EXPECT(first_deadline(), 0);
 }
 
 /* All are late: they run by their deadlines, however many entries it takes to wake them. */
@@ -84,7 +85,7 @@ static void in_order(void)
 	EXPECT(running(0), machine->root);
 }
 
-static void more_than_a_quantum(void)
+static void more_than_a_budget(void)
 {
 	unsigned entries = 0, before = 0;
 	begin();
@@ -96,11 +97,11 @@ static void more_than_a_quantum(void)
 		for (unsigned i = 0; i < COUNT; i++)
 			awake += waiter[i]->state == THREAD_READY;
 		EXPECT(awake > before, true);
-		if (machine->kernel.quantum == 1)
+		if (machine->kernel.work_budget == 1)
 			EXPECT(awake, before + 1);
 	}
 	EXPECT(entries > 1, true);
-	EXPECT(entries < COUNT, machine->kernel.quantum != 1);
+	EXPECT(entries < COUNT, machine->kernel.work_budget != 1);
 	settle();
 }
 
@@ -159,7 +160,7 @@ static void the_highest_priority_first(void)
 	settle();
 	for (unsigned i = 0; i < COUNT; i++)
 		EXPECT(result(waiter[i]), SKERRY_TIMED_OUT);
-	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
+	EXPECT(first_deadline(), 0);
 }
 
 /* A thread of a higher priority is not interrupted for them; they are due when the core comes down to theirs. */
@@ -216,11 +217,40 @@ static void cancelled_by_signals(void)
 		EXPECT(waiter[i]->state, THREAD_READY);
 		EXPECT(waiter[i]->in_timers, 0);
 	}
-	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
 	go_to(moment(MOMENTS));
 	settle();
 	for (unsigned i = 0; i < COUNT; i++)
 		EXPECT(result(waiter[i]), 0);
+}
+
+/* A deadline that nobody waits for any more stays until it passes or an earlier one comes. It wakes nobody. */
+static void kept_until_it_passes(void)
+{
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	start = machine->time + 1000000;
+	struct thread *server = make_thread(WAITER, 100, 0);
+	static const unsigned deadlines[] = { 4, 4, 6, 2, 4, 6 }, first[] = { 4, 4, 4, 2, 2, 2 };
+	root_priority(10);
+	for (unsigned i = 0; i < sizeof(deadlines) / sizeof(deadlines[0]); i++) {
+		EXPECT(running(0), server);
+		syscall_on(0, SYS_WAIT, NOTE, 0, W(moment(deadlines[i])), NONE, 0);
+		EXPECT(running(0), machine->root);
+		EXPECT(first_deadline(), moment(first[i]));
+		EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+		EXPECT(first_deadline(), moment(first[i]));
+	}
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(moment(6)), NONE, 0);
+	go_to(moment(2) + APART / 2);
+	settle();
+	EXPECT(first_deadline(), moment(6));
+	EXPECT(server->state, THREAD_WAITING);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	simple(0, SYS_WAIT, NOTE);
+	go_to(moment(6) + APART / 2);
+	settle();
+	EXPECT(first_deadline(), 0);
+	EXPECT(server->state, THREAD_WAITING);
+	EXPECT(hosted_timer_due(&machine->core[0]), false);
 }
 
 static void cancelled_all_at_once(void)
@@ -228,7 +258,6 @@ static void cancelled_all_at_once(void)
 	begin();
 	root_priority(200);
 	delete(NOTE);
-	EXPECT(machine->kernel.cpu[0]->shared.timers.first[1], 0);
 	for (unsigned i = 0; i < COUNT; i++)
 		EXPECT(result(waiter[i]), SKERRY_DELETED);
 }
@@ -237,12 +266,13 @@ const struct test tests[] = {
 	{ "deadlines: each at its time", each_at_its_time, 1 },
 	{ "deadlines: in order", in_order, 1 },
 	{ "deadlines: one that has passed is not waited for", a_deadline_that_has_passed_is_not_waited_for, 1 },
-	{ "deadlines: more than a quantum", more_than_a_quantum, 1 },
+	{ "deadlines: more than a budget", more_than_a_budget, 1 },
 	{ "deadlines: the highest priority first", the_highest_priority_first, 1 },
 	{ "deadlines: below what runs they wait", below_what_runs_they_wait, 1 },
 	{ "deadlines: a move ends the wait", a_move_ends_the_wait, 2 },
 	{ "deadlines: cancelled by suspension", cancelled_by_suspension, 1 },
 	{ "deadlines: cancelled by signals", cancelled_by_signals, 1 },
+	{ "deadlines: kept until it passes", kept_until_it_passes, 1 },
 	{ "deadlines: cancelled all at once", cancelled_all_at_once, 1 },
 	{ 0 },
 };

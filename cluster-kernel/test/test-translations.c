@@ -164,18 +164,18 @@ static void a_stale_capability_unmaps_nothing(void)
 	EXPECT(*vspace_entry(next, AT, LEVEL_4K, &missing), 0);
 }
 
-/* Rounds in which cores forget what goes with `slot`, with this quantum of each entry. */
-static uint64_t rounds_to_revoke(uint64_t slot, int quantum)
+/* Rounds in which cores forget what goes with `slot`, with this budget of each entry. */
+static uint64_t rounds_to_revoke(uint64_t slot, int budget)
 {
 	uint64_t before = machine->kernel.tlb_round;
-	machine->kernel.quantum = quantum;
+	machine->kernel.work_budget = budget;
 	revoke(slot);
 	return machine->kernel.tlb_round - before;
 }
 
 enum { MANY = 120, COPIES = 1100, HERE_AND_THERE = 10, SPACES = 1300, SPACE_TABLES = 1320, TENANTS = 1360 };
 
-/* Core 1 runs in the root task's space, where many pages are at once: one round for each quantum, not for each page. */
+/* Core 1 runs in the root task's space, where many pages are at once: one round for each budget, not for each page. */
 static void many_pages(void)
 {
 	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
@@ -189,7 +189,7 @@ static void many_pages(void)
 	}
 	for (unsigned i = 0; i < MANY; i += 8)
 		EXPECT(hosted_touch(machine, 1, AT + i * 4096ull) != 0, true);
-	EXPECT(rounds_to_revoke(FRAME, WORK_QUANTUM) <= MANY / 10, true);
+	EXPECT(rounds_to_revoke(FRAME, WORK_BUDGET) <= MANY / 10, true);
 	for (unsigned i = 0; i < MANY; i++)
 		EXPECT(hosted_touch(machine, 1, AT + i * 4096ull), 0);
 }
@@ -218,7 +218,7 @@ static void many_spaces(void)
 {
 	struct thread *thread[HERE_AND_THERE];
 	make_tenants(thread);
-	EXPECT(rounds_to_revoke(FRAME, WORK_QUANTUM), 2);
+	EXPECT(rounds_to_revoke(FRAME, WORK_BUDGET), 2);
 	for (unsigned i = 0; i < HERE_AND_THERE; i++) {
 		go_to(1, thread[i]);
 		EXPECT(physical_at(1), 0);
@@ -252,7 +252,7 @@ static void page_and_space(void)
 	go_to(1, tenant);
 	EXPECT(physical_at(1), frame(5));
 	EXPECT(call(TENANT, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(rounds_to_revoke(POOL, WORK_QUANTUM), 0); /* the end of the space was one already */
+	EXPECT(rounds_to_revoke(POOL, WORK_BUDGET), 0); /* the end of the space was one already */
 	EXPECT(running(1), other);
 }
 
@@ -266,7 +266,7 @@ static void page_by_the_clock(void)
 	EXPECT(call(MEMORY, UNTYPED_RETYPE, W(OBJECT_CNODE, 4, NODE, 1), W(CNODE)), 0);
 	EXPECT(call(NODE, CNODE_MOVE, W(INSIDE, MEMORY), W(CNODE)), 0);
 	EXPECT(call(NODE, CNODE_MOVE, W(LAST, FRAME), W(CNODE)), 0);
-	machine->kernel.quantum = 1;
+	machine->kernel.work_budget = 1;
 	EXPECT(call(NODE, CNODE_REVOKE, W(INSIDE), NONE), SKERRY_BAD_CAP);
 	EXPECT(machine->kernel.reap_list != 0, true);
 	for (unsigned i = 0; i < 100 && machine->kernel.reap_list; i++) {

@@ -39,7 +39,7 @@ static void memory_of_a_signalled_notification_comes_back_clean(void)
 }
 
 /* The root task, at 100 beside an equal, so that the clock moves, and interrupted by a thread that waits so long. */
-static struct thread *begin(uint64_t quanta)
+static struct thread *begin(uint64_t budgets)
 {
 	struct thread *high = make_thread(2000, 200, 0), *root = running(0);
 	make_thread(2010, 100, 0);
@@ -47,7 +47,7 @@ static struct thread *begin(uint64_t quanta)
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(100, 0), W(ROOT_SLOT_TCB)), 0);
 	EXPECT(running(0), high);
 	for (unsigned ticks = 1; running(0) == high; ticks++) /* too few pass before anybody else runs */
-		syscall_on(0, SYS_WAIT, 2020, 0, W(machine->time + ticks + quanta), NONE, 0);
+		syscall_on(0, SYS_WAIT, 2020, 0, W(machine->time + ticks + budgets), NONE, 0);
 	while (running(0) != root)
 		simple(0, SYS_YIELD, 0);
 	return high;
@@ -162,14 +162,14 @@ static unsigned entries_of_retype(uint64_t object, unsigned bits, uint64_t count
 	return entries;
 }
 
-/* Each entry but the first spends its quantum on memory and objects: it does not look at all slots again. */
+/* Each entry but the first spends its budget on memory and objects: it does not look at all slots again. */
 static void entries_grow_with_the_number_of_objects(void)
 {
-	const unsigned quantum = machine->kernel.quantum;
+	const unsigned budget = machine->kernel.work_budget;
 	for (uint64_t count = 50; count <= RETYPE_COUNT_MAX; count += count == 200 ? 56 : 50) {
 		unsigned zero = count * 4096 / 64 * WORK_ZERO, object = count * (WORK_OBJECT + WORK_EMPTY_SLOT);
-		EXPECT(entries_of_retype(OBJECT_FRAME_4K, 0, count) <= (zero + object) / quantum + 3, true);
-		EXPECT(entries_of_retype(OBJECT_UNTYPED, 4, count) <= object / quantum + 3, true);
+		EXPECT(entries_of_retype(OBJECT_FRAME_4K, 0, count) <= (zero + object) / budget + 3, true);
+		EXPECT(entries_of_retype(OBJECT_UNTYPED, 4, count) <= object / budget + 3, true);
 	}
 }
 

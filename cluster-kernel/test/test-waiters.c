@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of objects that many threads wait for, in many quanta, and what happens between these. */
+/* The end of objects that many threads wait for, in many budgets, and what happens between these. */
 #include "endpoint.h"
 #include "harness.h"
 #include "message.h"
@@ -48,7 +48,7 @@ static void an_endpoint_with_many_waiters(void)
 	EXPECT(slot_of(OTHER + 1)->cap.type, 0);
 }
 
-/* The quantum ends with one of two waiters awake: until the deletion goes on, nobody can come to wait. */
+/* The budget ends with one of two waiters awake: until the deletion goes on, nobody can come to wait. */
 static void an_endpoint_with_two_waiters(void)
 {
 	const struct hosted_call order = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1),
@@ -61,7 +61,7 @@ static void an_endpoint_with_two_waiters(void)
 		EXPECT(running(0), waiter[i]);
 		syscall_on(0, SYS_RECV, OTHER, 0, NONE, NONE, 0);
 	}
-	machine->kernel.quantum = 1;
+	machine->kernel.work_budget = 1;
 	hosted_post_call(machine, 0, &order);
 	enter_once();
 	EXPECT(waiter[0]->state, THREAD_READY);

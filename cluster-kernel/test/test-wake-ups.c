@@ -56,7 +56,7 @@ static void the_best_of_several_runs(void)
 	enum { COUNT = sizeof(priority) / sizeof(priority[0]) };
 	struct thread *t[COUNT];
 	objects();
-	machine->kernel.quantum = WORK_QUANTUM; /* all in one entry */
+	machine->kernel.work_budget = WORK_BUDGET; /* all in one entry */
 	for (unsigned i = 0; i < COUNT; i++) {
 		t[i] = thread_of(i, 200);
 		root_priority(ROOT);
@@ -250,7 +250,7 @@ static void woken_and_destroyed(void)
 	root_priority(ROOT);
 	simple(0, SYS_RECV, A + 1);
 	EXPECT(running(0), machine->root);
-	machine->kernel.quantum = WORK_QUANTUM; /* all in one entry */
+	machine->kernel.work_budget = WORK_BUDGET; /* all in one entry */
 	revoke(POOL);
 	EXPECT(running(0), machine->root);
 	EXPECT(slot_of(A)->cap.type, 0);
@@ -274,6 +274,40 @@ static void an_equal_of_another_core_gets_its_slice(void)
 	EXPECT(running(1), woken);
 }
 
+/* A thread signals and sleeps: the woken one runs behind equals that were ready; where there are none, at once. */
+static void signalled_by_a_thread_that_waits(void)
+{
+	objects();
+	struct thread *woken = thread_of(0, 100), *x = thread_of(1, 100), *y = thread_of(2, 100);
+	root_priority(ROOT);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), x);
+	syscall_on(0, SYS_SIGNAL_WAIT, NEVER, 0, W(0), NONE, NOTE);
+	EXPECT(x->state, THREAD_WAITING);
+	EXPECT(running(0), y);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), woken);
+	syscall_on(0, SYS_SIGNAL_WAIT, NEVER, 0, W(0), NONE, NOTE);
+	EXPECT(running(0), y);
+	EXPECT(woken->state, THREAD_WAITING);
+}
+
+/* One of a higher priority runs before the caller has slept at all; the caller's word was there already. */
+static void signalled_above_a_thread_that_goes_on(void)
+{
+	objects();
+	struct thread *high = thread_of(0, 200), *x = thread_of(1, 100);
+	root_priority(ROOT);
+	simple(0, SYS_WAIT, NOTE);
+	EXPECT(running(0), x);
+	EXPECT(simple(0, SYS_SIGNAL, NEVER), 0);
+	syscall_on(0, SYS_SIGNAL_WAIT, NEVER, 0, W(0), NONE, NOTE);
+	EXPECT(running(0), high);
+	EXPECT(x->state, THREAD_READY);
+	EXPECT(result(x), 0);
+	expect_then(x);
+}
+
 const struct test tests[] = {
 	{ "equals run in the order of waking", equals_run_in_the_order_of_waking, 1 },
 	{ "the best of several that are woken runs", the_best_of_several_runs, 1 },
@@ -286,6 +320,8 @@ const struct test tests[] = {
 	{ "the fast path charges the thread that ran", the_fast_path_charges_who_ran, 1 },
 	{ "woken at the end of a slice", woken_at_the_end_of_a_slice, 1 },
 	{ "an equal of another core gets its slice", an_equal_of_another_core_gets_its_slice, 2 },
+	{ "signalled by a thread that waits", signalled_by_a_thread_that_waits, 1 },
+	{ "signalled above a thread that goes on", signalled_above_a_thread_that_goes_on, 1 },
 	{ "woken and destroyed", woken_and_destroyed, 1 },
 	{ 0 },
 };

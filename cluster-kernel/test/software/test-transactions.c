@@ -62,9 +62,9 @@ static void causes(void)
 	expect_entry(0, all, ABORT_OTHER, all, 1);
 	expect_entry(TRANSACTION_CAPACITY, 1, ABORT_CAPACITY, 1, 1); /* the next would be as large */
 	expect_entry(TRANSACTION_CAPACITY | TRANSACTION_CONFLICT | TRANSACTION_RETRY, 1, ABORT_CAPACITY, 1, 1);
-	cpu(0)->own.lock.patience.attempts = 1;
+	cpu(0)->own.lock.retry_budget.attempts = 1;
 	expect_entry(TRANSACTION_CONFLICT | TRANSACTION_RETRY, 1, ABORT_CONFLICT, 1, 1);
-	cpu(0)->own.lock.patience.attempts = 0; /* a machine without transactions */
+	cpu(0)->own.lock.retry_budget.attempts = 0; /* a machine without transactions */
 	struct transaction_stat before = *stat(0);
 	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
 	EXPECT(stat(0)->begun, before.begun);
@@ -127,7 +127,7 @@ static void lock_held(void)
 {
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
 	transaction_aborts = never;
-	cpu(0)->own.lock.patience = (struct rtm_patience){ .attempts = 1, .turns = 100 };
+	cpu(0)->own.lock.retry_budget = (struct rtm_retry_budget){ .attempts = 1, .turns = 100 };
 	struct transaction_stat before = *stat(0);
 	take_lock(50);
 	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
@@ -144,7 +144,7 @@ static void patience_ends(void)
 {
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
 	transaction_aborts = never;
-	cpu(0)->own.lock.patience = (struct rtm_patience){ .attempts = 1, .turns = 20 };
+	cpu(0)->own.lock.retry_budget = (struct rtm_retry_budget){ .attempts = 1, .turns = 20 };
 	struct transaction_stat before = *stat(0);
 	take_lock(50);
 	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
@@ -166,7 +166,7 @@ static uint32_t lock_is_taken(enum transaction_place place)
 static void lock_taken(void)
 {
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
-	cpu(0)->own.lock.patience = (struct rtm_patience){ .attempts = 1, .turns = 100 };
+	cpu(0)->own.lock.retry_budget = (struct rtm_retry_budget){ .attempts = 1, .turns = 100 };
 	struct transaction_stat before = *stat(0);
 	aborts_left = 1;
 	transaction_aborts = lock_is_taken;
@@ -209,7 +209,7 @@ static void adds_up(void)
 			here += s->transactions.aborted[i];
 		EXPECT(s->transactions.begun, s->transactions.committed + here);
 		EXPECT(s->entries, s->transactions.committed + s->transactions.fallbacks);
-		EXPECT(s->lock[LOCK_CLASS_KERNEL].grabs, s->transactions.fallbacks);
+		EXPECT(s->lock[LOCK_CLASS_KERNEL].acquisitions, s->transactions.fallbacks);
 		EXPECT(here > 100, true);
 		begun += s->transactions.begun, committed += s->transactions.committed, aborted += here;
 	}
