@@ -9,7 +9,7 @@
 /* In place of a system call's number. */
 #define TRAP (~0ull)
 
-enum { MACHINES = 2, PROGRAMS = 8, CLUSTER = 20, CHANNEL = 2 };
+enum { MACHINES = 2, PROGRAMS = 8, CASES = 40, CLUSTER = 20, CHANNEL = 2 };
 
 static struct hosted *machines[MACHINES];
 static struct hosted_link links[MACHINES];
@@ -20,6 +20,7 @@ static struct explore_line line[EXPLORE_THREADS];
 static struct program programs[PROGRAMS];
 static unsigned program_count;
 static uint64_t touched;
+static enum granularity first_granularity; /* of machine_make()'s kernel */
 static const struct thread *fast[EXPLORE_THREADS][PROGRAMS]; /* whither each core has gone by the fast path */
 
 /* The program of the core's current thread; struct hosted_config. */
@@ -69,7 +70,12 @@ static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link
 	return machines[machine_count++] = made;
 }
 
-void machine_make(unsigned of_cores) { machine = make_one(of_cores, 0); }
+void machine_make(unsigned of_cores)
+{
+	machine = make_one(of_cores, 0);
+	while (first_granularity == GRANULARITY_FINE && order_granularity(GRANULARITY_FINE))
+		hosted_run(machine);
+}
 
 struct hosted *machine_make_pair(unsigned of_cores, unsigned peer_cores)
 {
@@ -133,6 +139,26 @@ bool machine_went_fast(const struct thread *thread)
 }
 
 void machine_resume(unsigned self) { hosted_self = cores[self]; }
+
+static void order_fine(void) { order_granularity(GRANULARITY_FINE); }
+static void order_coarse(void) { order_granularity(GRANULARITY_COARSE); }
+
+int machine_main(int argc, char **argv, const struct explore_case *cases)
+{
+	static struct explore_case ordered[CASES];
+	void (*order)(void) = 0;
+	if (argc > 2 && !strcmp(argv[1], "--granularity")) {
+		order = !strcmp(argv[2], "to-fine") ? order_fine : !strcmp(argv[2], "to-coarse") ? order_coarse : 0;
+		first_granularity = order == order_fine ? GRANULARITY_COARSE : GRANULARITY_FINE;
+		argv += 2, argc -= 2;
+	}
+	for (unsigned i = 0; i < CASES && cases[i].name; i++) {
+		ordered[i] = cases[i];
+		if (order)
+			ordered[i].begin = order; /* no case of the kernel has one */
+	}
+	return explore_main(argc, argv, ordered);
+}
 
 /* harness.c would run these. */
 const struct test tests[] = { { 0 } };

@@ -29,6 +29,11 @@ void machine_make(unsigned cores);
 /* Two, joined by a channel. The peer's cores come behind the first one's. */
 struct hosted *machine_make_pair(unsigned cores, unsigned peer_cores);
 void machine_drop(void);
+/*
+ * explore_main() for cases that begin with machine_make(). An argument --granularity fine|to-fine|to-coarse: the
+ * kernel, of regime dynamic, is fine from the start, or is ordered to change when an execution begins.
+ */
+int machine_main(int argc, char **argv, const struct explore_case *cases);
 void machine_core(unsigned self);
 void machine_resume(unsigned self);
 

@@ -102,6 +102,21 @@ static void both_woke(void)
 	EXPLORE_CHECK(a->state == THREAD_READY && c->state == THREAD_READY, "a signalled thread sleeps");
 }
 
+/* Two cores signal each other's thread and wait, each in one entry. */
+static void in_turn(void)
+{
+	make_a_on(2, 1);
+	machine_program(a, (struct hosted_call){ .number = SYS_SIGNAL_WAIT, .cptr = OTHER, .reply = NOTE }, 0);
+	machine_program(root, (struct hosted_call){ .number = SYS_SIGNAL_WAIT, .cptr = NOTE, .reply = OTHER }, 0);
+}
+
+static void both_went_on(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && root->state == THREAD_READY, "a signalled thread sleeps");
+	EXPLORE_CHECK(!word_of(NOTE) && !word_of(OTHER), "a signal was made twice");
+}
+
 /* Two cores wake threads of a third. */
 static void two_for_one(void)
 {
@@ -272,6 +287,7 @@ static const struct explore_case cases[] = {
 	{ .name = "a thread is woken and waits again", .threads = 2, .set_up = woken_and_waits, .end = a_waits, KERNEL },
 	{ .name = "suspended before it writes", .threads = 2, .set_up = suspended_before_it_writes, .end = made_or_not, KERNEL },
 	{ .name = "each wakes a thread of the other", .threads = 2, .set_up = cross, .end = both_woke, KERNEL },
+	{ .name = "each signals the other and waits", .threads = 2, .set_up = in_turn, .end = both_went_on, KERNEL },
 	{ .name = "two wake threads of a third", .threads = 3, .set_up = two_for_one, .end = a_and_b_woke, KERNEL },
 	{ .name = "a signal meets a bound receive", .threads = 2, .set_up = signal_to_bound, .end = bound_was_told, KERNEL },
 	{ .name = "a signal meets a bound server's answer", .threads = 2, .set_up = signal_to_server, .end = bound_was_told, KERNEL },
@@ -285,4 +301,4 @@ static const struct explore_case cases[] = {
 	{ 0 },
 };
 
-int main(int argc, char **argv) { return explore_main(argc, argv, cases); }
+int main(int argc, char **argv) { return machine_main(argc, argv, cases); }

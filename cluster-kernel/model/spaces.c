@@ -257,4 +257,4 @@ static const struct explore_case cases[] = {
 	{ 0 },
 };
 
-int main(int argc, char **argv) { return explore_main(argc, argv, cases); }
+int main(int argc, char **argv) { return machine_main(argc, argv, cases); }

@@ -105,6 +105,63 @@ static void started(void)
 	EXPLORE_CHECK(entered == cores, "a core is missing");
 }
 
+/*
+ * The core is the boot processor: its NMI's handler, which is its old kernel's, leaves for the loader if it finds the
+ * cluster claimed. Else that kernel panics, and the core comes to nothing.
+ */
+static void boot_core(void)
+{
+	memory[0] = 99;
+	while (!atomic_load_explicit(&resets, memory_order_acquire))
+		explore_relax();
+	EXPLORE_CHECK(control_must_park(&control), "an NMI of the fence is taken for the machine's");
+	core(0);
+}
+static void boot_core_comes(unsigned self) { self ? boot_core() : rescue(1); }
+
+/* Each takes the other one for lost: never are both fenced. */
+static struct cluster_control pair[2];
+static uint32_t fenced_each;
+static void each_other(unsigned self)
+{
+	struct cluster_control *other = &pair[!self];
+	if (!control_claim(other, control_word(LOST_LIFE, 0, CONTROL_RUNNING), self) || !control_fence_begin(other, self))
+		return;
+	if (!control_yields(&pair[self], other, self, !self))
+		__atomic_fetch_add(&fenced_each, 1, __ATOMIC_RELAXED);
+}
+static void begin_each(void)
+{
+	for (unsigned i = 0; i < 2; i++)
+		atomic_store_explicit(&pair[i].word, control_word(LOST_LIFE, 0, CONTROL_RUNNING), memory_order_relaxed);
+	explore_name(pair, sizeof(pair), "pair");
+}
+static void not_both(void) { EXPLORE_CHECK(fenced_each < 2, "two clusters fence each other"); }
+
+static void fence_finds(unsigned self)
+{
+	if (self == 0) {
+		control_claim(&control, control_word(LOST_LIFE, 0, CONTROL_RUNNING), 1);
+		control_fence_begin(&control, 1);
+		reset();
+	} else {
+		while (!atomic_load_explicit(&resets, memory_order_acquire))
+			explore_relax();
+		EXPLORE_CHECK(control_must_park(&control), "an NMI of the fence is taken for the machine's");
+	}
+}
+
+/* An NMI of the machine, not of a fence, while another cluster claims this one: it parks only where it is claimed. */
+static void machines_nmi(unsigned self)
+{
+	if (self == 0) {
+		control_claim(&control, control_word(LOST_LIFE, 0, CONTROL_RUNNING), 1);
+		control_give_up(&control, 1);
+	} else if (control_must_park(&control)) {
+		EXPLORE_CHECK(control_state(control_read(&control)) != CONTROL_RUNNING, "a core leaves a cluster that nobody has claimed");
+	}
+}
+
 /* Both have seen the same word. */
 static void both_claim(unsigned self)
 {
@@ -157,6 +214,10 @@ _Static_assert(WORST == 12, "a case for each access");
 #define CASE(n) { "a claimer dies before access " #n, 3, dies_##n, .begin = begin_one, .end = started }
 static const struct explore_case cases[] = {
 	{ "one rescues", 3, one_rescues, .begin = begin_two, .end = started },
+	{ "the boot processor comes", 2, boot_core_comes, .begin = begin_one, .end = started },
+	{ "two claim each other", 2, each_other, .begin = begin_each, .end = not_both },
+	{ "the fence's NMI finds the claim", 2, fence_finds, .begin = begin_one },
+	{ "an NMI of the machine", 2, machines_nmi, .begin = begin_one },
 	{ "both claim", 2, both_claim, .begin = begin_one, .end = one_claimed },
 	{ "a late reset", 2, late, .begin = begin_late },
 	CASE(1), CASE(2), CASE(3), CASE(4), CASE(5), CASE(6), CASE(7), CASE(8), CASE(9), CASE(10), CASE(11), CASE(12),

@@ -6,6 +6,7 @@
  * missed its wake-up.
  */
 #include <stdatomic.h>
+#include "../../../net/held_signal.h"
 #include "layer-model.h"
 
 enum { SOON = 10, LATE = 20, MESSAGES = 3 };
@@ -16,9 +17,22 @@ static bool got[MESSAGES + 1]; /* message i has come */
 static uint32_t taken;
 static uint64_t timer;
 static bool done;
+static bool wakes; /* what is sent wakes another process, which sleeps */
+static struct held_signal held;
 
 /* What it shares with the wire, as a ring does. */
-static _Atomic uint32_t arrived, wanted, sent;
+static _Atomic uint32_t arrived, wanted, sent, answered;
+
+static void wake_peer(void)
+{
+	const uint64_t now = held_signal_add(&held, MODEL_PEER);
+
+	if (now)
+		platform_signal_peer(now);
+}
+
+void net_hold_signal(void) { held.holding = true; }
+uint64_t net_held_signal(void) { return held_signal_take(&held); }
 
 bool net_poll(void)
 {
@@ -35,8 +49,11 @@ bool net_poll(void)
 		model_set(&got[++taken]);
 		happened = true;
 	}
-	if (unsent)
+	if (unsent) {
 		atomic_store_explicit(&sent, 1, memory_order_release);
+		if (wakes)
+			wake_peer();
+	}
 	unsent = false;
 	return happened;
 }
@@ -64,6 +81,7 @@ static void set_up(void)
 	explore_name(&arrived, sizeof(arrived), "arrived");
 	explore_name(&wanted, sizeof(wanted), "wanted");
 	explore_name(&sent, sizeof(sent), "sent");
+	explore_name(&answered, sizeof(answered), "answered");
 }
 
 static void begin_started(void) { started = true; }
@@ -159,6 +177,65 @@ static void futex_after_write(unsigned self)
 	}
 }
 
+static void begin_with_peer(void)
+{
+	begin_started();
+	wakes = true;
+}
+
+static void write_and_wait(void)
+{
+	layer_lock();
+	unsent = true;
+	model_wait_for(&got[1]);
+	layer_unlock();
+}
+
+/* The peer answers what wakes it. */
+static void peer(void)
+{
+	platform_wait(MODEL_PEER, 0);
+	deliver(1);
+}
+
+static void asks_a_peer(unsigned self)
+{
+	if (self)
+		peer();
+	else
+		write_and_wait();
+}
+
+/* The same beside a poller, or as one. */
+static void asks_beside_a_poller(unsigned self)
+{
+	if (self == 0)
+		sleeper(&got[1]);
+	else if (self == 1)
+		write_and_wait();
+	else
+		peer();
+}
+
+/* What happens meanwhile keeps the writer from sleeping: another message, or its deadline. */
+static void asks_and_stays(unsigned self)
+{
+	if (self == 0) {
+		layer_lock();
+		unsent = true;
+		event_wait(SOON);
+		while (!atomic_load_explicit(&answered, memory_order_acquire))
+			explore_relax();
+		layer_unlock();
+	} else if (self == 1) {
+		platform_wait(MODEL_PEER, 0);
+		atomic_store_explicit(&answered, 1, memory_order_release);
+	} else {
+		deliver(1);
+		model_set_time(SOON);
+	}
+}
+
 /* Each thread waits for a message of its own and does not come back. */
 static void two_leave(unsigned self)
 {
@@ -202,6 +279,9 @@ CASE(first_socket, 3)
 CASE(timer_of_another, 3)
 CASE(timer_left_behind, 3)
 CASE(futex_after_write, 3)
+CASE(asks_a_peer, 2)
+CASE(asks_beside_a_poller, 3)
+CASE(asks_and_stays, 3)
 CASE(two_leave, 3)
 CASE(three_leave, 4)
 CASE(gives_up, 3)
@@ -213,6 +293,9 @@ static const struct explore_case cases[] = {
 	{ .name = "an earlier timer beside a poller", RUN(3, begin_with_timer, timer_of_another) },
 	{ .name = "a timer left behind", RUN(3, begin_started, timer_left_behind) },
 	{ .name = "a futex after a write", RUN(3, begin_started, futex_after_write) },
+	{ .name = "a peer is asked", RUN(2, begin_with_peer, asks_a_peer) },
+	{ .name = "a peer is asked beside a poller", RUN(3, begin_with_peer, asks_beside_a_poller) },
+	{ .name = "a peer is asked by a thread that stays awake", RUN(3, begin_with_peer, asks_and_stays) },
 	{ .name = "two leave", RUN(3, begin_started, two_leave) },
 	{ .name = "three leave", RUN(4, begin_started, three_leave) },
 	{ .name = "one gives up", RUN(3, begin_started, gives_up) },

@@ -72,6 +72,15 @@ void platform_wait(unsigned notification, uint64_t deadline)
 	machine.rung[notification] = false;
 }
 
+void platform_signal_peer(uint64_t slot) { platform_signal((unsigned)slot); }
+
+void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadline)
+{
+	if (slot)
+		platform_signal_peer(slot);
+	platform_wait(notification, deadline);
+}
+
 void thread_sleep(struct thread *self, uint64_t deadline)
 {
 	layer_unlock();

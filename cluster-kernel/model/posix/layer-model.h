@@ -13,6 +13,7 @@
 
 enum { MODEL_THREADS = 4 };
 _Static_assert((int)MODEL_THREADS < (int)THREADS_MAX, "one notification more is no thread's");
+enum { MODEL_PEER = MODEL_THREADS }; /* the notification of another process */
 
 void model_set_up(void); /* a case's set_up */
 void model_set_time(uint64_t now); /* by a thread without the lock */

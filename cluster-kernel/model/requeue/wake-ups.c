@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A thread that one core wakes while another suspends, moves or destroys it. */
+#include "check.h"
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, OTHER };
+
+static struct thread *root, *a, *b, *c;
+
+static uint64_t note_word(void) { return ((struct notification *)slot_of(NOTE)->cap.object)->word; }
+
+static void wait_on_core_1(uint64_t cptr)
+{
+	/* the deadline is far away */
+	const struct hosted_call call = { .number = SYS_WAIT, .cptr = cptr, .word = { machine->time + 1000000 } };
+	hosted_post_call(machine, 1, &call);
+	settle();
+	EXPECT(running(1), 0);
+}
+
+/* A waits on core 1; B, on core 2, signals. */
+static void make_waiter(void)
+{
+	machine_make(3);
+	root = running(0);
+	a = make_thread(A, 100, 1);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	wait_on_core_1(NOTE);
+	b = make_thread(B, 100, 2);
+	machine_does(b, SYS_SIGNAL, NOTE);
+	explore_name(a, sizeof(*a), "A");
+}
+
+/* Its wait was ended by the signal, or is made again when it is resumed: the signal waits for it then. */
+static bool signalled_once(void) { return note_word() ? result(a) != SKERRY_OK : badge(a) == 1; }
+
+static void woken_and_suspended(void)
+{
+	make_waiter();
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void a_is_stopped(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && !running(1), "a suspended thread runs");
+	EXPLORE_CHECK(!a->in_timers && !a->queued, "a suspended thread has a place");
+}
+
+static void woken_and_resumed(void)
+{
+	woken_and_suspended();
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+/* Resumed, it makes the wait again where that had not ended. */
+static void a_runs_or_waits(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(running(1) == a || a->context.again, "a signal is lost");
+}
+
+static void woken_and_moved(void)
+{
+	make_waiter();
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 0, ROOT_SLOT_TCB);
+}
+
+static void woken_and_moved_to_its_waker(void)
+{
+	make_waiter();
+	machine_invokes(root, A, TCB_SCHEDULE, 101, 2, ROOT_SLOT_TCB);
+}
+
+static void a_moved(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->core == a->next_core && a->state == THREAD_READY && !running(1), "a woken thread is not where it was told to go");
+	EXPLORE_CHECK(!a->in_timers && signalled_once() && !note_word(), "a signal is lost");
+}
+
+static void woken_and_destroyed(void)
+{
+	make_waiter();
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+}
+
+static void a_is_gone(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!running(1), "a destroyed thread runs");
+}
+
+/* It comes back to its wait while it is woken: two signals, the second of another core. */
+static void woken_by_two(void)
+{
+	make_waiter();
+	machine_does(root, SYS_SIGNAL, NOTE);
+	machine_does(a, SYS_WAIT, NOTE);
+}
+
+static void a_was_woken(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a || a->state == THREAD_WAITING, "a woken thread is nowhere");
+	EXPLORE_CHECK(running(1) != a || !a->in_timers, "a thread runs and has a deadline");
+}
+
+/* Two of a core are woken, and the first of them is suspended. */
+static void two_woken_and_one_suspended(void)
+{
+	make_waiter();
+	c = make_thread(C, 100, 1);
+	wait_on_core_1(OTHER);
+	machine_does(b, SYS_SIGNAL, OTHER);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void the_other_runs(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && running(1) == c, "the other one sleeps though it was signalled");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "woken and suspended", .threads = 3, .set_up = woken_and_suspended, .end = a_is_stopped, KERNEL },
+	{ .name = "woken, suspended and resumed", .threads = 3, .set_up = woken_and_resumed, .end = a_runs_or_waits, KERNEL },
+	{ .name = "woken and told to move", .threads = 3, .set_up = woken_and_moved, .end = a_moved, KERNEL },
+	{ .name = "woken and told to move to its waker", .threads = 3, .set_up = woken_and_moved_to_its_waker, .end = a_moved, KERNEL },
+	{ .name = "woken and destroyed", .threads = 3, .set_up = woken_and_destroyed, .end = a_is_gone, KERNEL },
+	{ .name = "woken by two", .threads = 3, .set_up = woken_by_two, .end = a_was_woken, KERNEL },
+	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended, .end = the_other_runs, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return machine_main(argc, argv, cases); }
