@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Entry from GRUB (multiboot2) or QEMU -kernel (PVH), 32-bit, to loader_main in long mode. */
+#include "segments.h"
 
 #define MULTIBOOT2_MAGIC 0xe85250d6
 #define PVH_ENTRY_NOTE   18 /* XEN_ELFNOTE_PHYS32_ENTRY */
@@ -73,13 +74,7 @@ start:	/* edi: multiboot2's magic or 0 for PVH; ebx: its information */
 	ljmp $0x08, $1f
 
 	.code64
-1:	mov $0x10, %eax
-	mov %eax, %ds
-	mov %eax, %es
-	mov %eax, %ss
-	xor %eax, %eax
-	mov %eax, %fs
-	mov %eax, %gs
+1:	load_data_segments
 	mov $boot_stack_top, %esp
 	mov %edi, %edi
 	mov %esi, %esi

@@ -343,7 +343,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		uint64_t pages;
 
 		console_share(c->info, i, count);
-		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 2, screen_size(c->info)); /* 2: control */
+		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 3, screen_size(c->info)); /* 3: control */
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 		size_root_cnode(c, map, m);

@@ -3,8 +3,9 @@
 
 #include "cpu.h"
 #include "loader.h"
+#include "resident.h"
 
-enum { CODE_SELECTOR = 8, INTERRUPT_GATE = 0x8e00 };
+enum { CODE_SELECTOR = 8, DATA_SELECTOR = 16, INTERRUPT_GATE = 0x8e00, VECTORS = 256 };
 
 /* Intel's manual, volume 3, 6.14.1. */
 struct gate {
@@ -20,7 +21,7 @@ struct exception {
 extern const uint8_t exception_entries[];
 _Noreturn void exception_taken(const struct exception *e);
 
-static struct gate idt[EXCEPTION_COUNT];
+static struct gate idt[VECTORS];
 
 void exceptions_load(void)
 {
@@ -30,22 +31,34 @@ void exceptions_load(void)
 	} __attribute__((packed)) pointer = { sizeof idt - 1, (uint64_t)idt };
 
 	__asm__ volatile("lidt %0" ::"m"(pointer));
+	cpu_unblock_nmi(CODE_SELECTOR, DATA_SELECTOR); /* this core may have come by an NMI */
+}
+
+static void set_gate(uint32_t vector, const void *code)
+{
+	uint64_t entry = (uint64_t)code;
+
+	idt[vector] = (struct gate){
+		.offset_low = (uint16_t)entry,
+		.selector = CODE_SELECTOR,
+		.flags = INTERRUPT_GATE,
+		.offset_middle = (uint16_t)(entry >> 16),
+		.offset_high = (uint32_t)(entry >> 32),
+	};
 }
 
 void exceptions_init(void)
 {
-	for (uint32_t i = 0; i < EXCEPTION_COUNT; i++) {
-		uint64_t entry = (uint64_t)exception_entries + i * EXCEPTION_ENTRY_SIZE;
-
-		idt[i] = (struct gate){
-			.offset_low = (uint16_t)entry,
-			.selector = CODE_SELECTOR,
-			.flags = INTERRUPT_GATE,
-			.offset_middle = (uint16_t)(entry >> 16),
-			.offset_high = (uint32_t)(entry >> 32),
-		};
-	}
+	for (uint32_t i = 0; i < EXCEPTION_COUNT; i++)
+		set_gate(i, exception_entries + i * EXCEPTION_ENTRY_SIZE);
 	exceptions_load();
+}
+
+void exceptions_stay(void)
+{
+	for (uint32_t i = EXCEPTION_COUNT; i < VECTORS; i++)
+		set_gate(i, (const void *)resident_interrupt);
+	set_gate(EXCEPTION_NMI, (const void *)resident_park);
 }
 
 /* A second one is of what prints the first: nothing is left to say. */

@@ -98,13 +98,15 @@ static void map_screen(struct cluster *c)
 		tables_map(&c->tables, KERNEL_SCREEN_BASE, base, screen_size(c->info), MAP_WRITE | MAP_COMBINE);
 }
 
-/* Of all clusters: whoever starts one again writes them (skerry/cluster_control.h). */
+/* Of all clusters: whoever starts one again writes them (skerry/cluster_control.h). Its own boot processor leaves by the page. */
 static void map_control(struct cluster *c)
 {
-	uint64_t size, base = resident_control(&size);
+	uint64_t size, base = resident_control(&size), park = c->info->park;
 
-	if (c->info->control != 0)
-		tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
+	if (c->info->control == 0)
+		return;
+	tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
+	tables_map(&c->tables, KERNEL_DIRECT_BASE + park, park, PAGE_SIZE, MAP_EXECUTE);
 }
 
 /* What is a channel's belongs to both its ends, one of which may be another cluster of this machine. */

@@ -14,9 +14,9 @@
 
 #include "cpu.h"
 #include "loader.h"
+#include "pci.h"
 
-enum { CONFIG_ADDRESS = 0xcf8, CONFIG_DATA = 0xcfc };
-enum { PCI_ID = 0, PCI_COMMAND = 4, PCI_BAR2 = 0x18, COMMAND_MEMORY = 2, BAR_WIDTH = 6, BAR_64 = 4, BAR_FLAGS = 15 };
+enum { BAR_WIDTH = 6, BAR_64 = 4, BAR_FLAGS = 15 };
 enum { IVSHMEM_ID = 0x11101af4, PATIENCE_S = 2 };
 
 /* After the two doorbell pages. */
@@ -37,49 +37,37 @@ struct party {
 
 struct ranges ivshmem_ranges;
 
-static void config_write(uint32_t device, uint32_t reg, uint32_t value)
-{
-	out32(CONFIG_ADDRESS, 1u << 31 | device << 11 | reg);
-	out32(CONFIG_DATA, value);
-}
-
-static uint32_t config_read(uint32_t device, uint32_t reg)
-{
-	out32(CONFIG_ADDRESS, 1u << 31 | device << 11 | reg);
-	return in32(CONFIG_DATA);
-}
-
 /* What stays 0 when all bits are written. */
-static uint64_t bar_size(uint32_t device, uint32_t low, uint32_t high, bool wide)
+static uint64_t bar_size(uint32_t bdf, uint32_t low, uint32_t high, bool wide)
 {
-	uint32_t command = config_read(device, PCI_COMMAND);
+	uint32_t command = pci_read(bdf, PCI_COMMAND);
 	uint64_t mask;
 
-	config_write(device, PCI_COMMAND, command & ~(uint32_t)COMMAND_MEMORY);
-	config_write(device, PCI_BAR2, UINT32_MAX);
-	mask = (config_read(device, PCI_BAR2) & ~(uint32_t)BAR_FLAGS) | (uint64_t)UINT32_MAX << 32;
-	config_write(device, PCI_BAR2, low);
+	pci_write(bdf, PCI_COMMAND, command & ~(uint32_t)PCI_COMMAND_MEMORY);
+	pci_write(bdf, PCI_BAR2, UINT32_MAX);
+	mask = (pci_read(bdf, PCI_BAR2) & ~(uint32_t)BAR_FLAGS) | (uint64_t)UINT32_MAX << 32;
+	pci_write(bdf, PCI_BAR2, low);
 	if (wide) {
-		config_write(device, PCI_BAR2 + 4, UINT32_MAX);
-		mask = (mask & UINT32_MAX) | (uint64_t)config_read(device, PCI_BAR2 + 4) << 32;
-		config_write(device, PCI_BAR2 + 4, high);
+		pci_write(bdf, PCI_BAR2 + 4, UINT32_MAX);
+		mask = (mask & UINT32_MAX) | (uint64_t)pci_read(bdf, PCI_BAR2 + 4) << 32;
+		pci_write(bdf, PCI_BAR2 + 4, high);
 	}
-	config_write(device, PCI_COMMAND, command | COMMAND_MEMORY);
+	pci_write(bdf, PCI_COMMAND, command | PCI_COMMAND_MEMORY);
 	return -mask;
 }
 
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device)
 {
 	uint64_t wanted = channel->memory.size + MAP_KERNELS_PART, base, size;
-	uint32_t low = config_read(device, PCI_BAR2), high = 0;
+	uint32_t bdf = device << 3, low = pci_read(bdf, PCI_BAR2), high = 0;
 	bool wide = (low & BAR_WIDTH) == BAR_64;
 
-	if (config_read(device, PCI_ID) != IVSHMEM_ID)
+	if (pci_read(bdf, PCI_ID) != IVSHMEM_ID)
 		die("%s: device %u on bus 0 is no ivshmem device", channel->name, device);
 	if (wide)
-		high = config_read(device, PCI_BAR2 + 4);
+		high = pci_read(bdf, PCI_BAR2 + 4);
 	base = (uint64_t)high << 32 | (low & ~(uint32_t)BAR_FLAGS);
-	size = bar_size(device, low, high, wide);
+	size = bar_size(bdf, low, high, wide);
 	if (size != wanted)
 		die("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, wanted / 1024);
 	if (base == 0)

@@ -50,6 +50,10 @@ enum { APIC_ICR_INIT = 0x4500, APIC_ICR_STARTUP = 0x4600 };
 void apic_send(uint32_t apic, uint32_t command);
 void apic_timer_start(void); /* counts down from 2^32 - 1, divider 1, no interrupt */
 uint32_t apic_timer_count(void);
+bool apic_is_boot_processor(void);
+void io_apics_mask(const struct machine *m);
+/* Ends what is on its way to this core, which no INIT has reset. Caller has called exceptions_stay(). */
+void apic_drain(void);
 
 /* clock.c */
 struct clock {

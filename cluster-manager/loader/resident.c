@@ -16,9 +16,11 @@
 #include "cpu.h"
 #include "exceptions.h"
 #include "loader.h"
+#include "pci.h"
 #include "resident.h"
 
-enum { STACK_SIZE = 16 << 10 };
+enum { STACK_SIZE = 16 << 10, DIRECT_ENTRY = KERNEL_DIRECT_BASE >> 39 & 511 };
+extern uint64_t boot_pml4[512];
 _Static_assert(sizeof(struct resident_core) == RESIDENT_CORE_SIZE && offsetof(struct resident_core, apic) == RESIDENT_APIC &&
 	       offsetof(struct resident_core, stack_top) == RESIDENT_STACK_TOP, "as trampoline.S sees it");
 
@@ -83,13 +85,13 @@ static bool is_in_channel(const struct machine_module *module)
 	return false;
 }
 
-/* The boot processor begins in the firmware after INIT. */
-static bool has_boot_processor(const struct cluster *c)
+/* It begins in the firmware after INIT, so it is fenced in another way. This core is it. */
+static uint32_t boot_core(const struct cluster *c)
 {
 	for (uint32_t i = 0; i < c->map->cpu_count; i++)
 		if (map->cpu[c->map->cpu[i]].apic == apic_id())
-			return true;
-	return false;
+			return i;
+	return BOOT_NO_CORE;
 }
 
 bool resident_wanted(const struct cluster *c, const struct cluster_map *of, const struct machine *m)
@@ -97,12 +99,6 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *of, cons
 	map = of;
 	if (!c->map->restart)
 		return false;
-	if (c->map->devices) /* they could go on writing into its memory while it is loaded */
-		die("%s: has the devices, and is to be started again", c->map->name); /* the map was checked */
-	if (has_boot_processor(c)) {
-		say("%s: is not started again when it is lost: it has the boot processor", c->map->name);
-		return false;
-	}
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (is_of(c->map, &m->module[i]) && is_in_channel(&m->module[i])) {
 			say("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name, m->module[i].name);
@@ -117,6 +113,7 @@ static void add_controlled(struct boot_info *info, const struct cluster *c)
 
 	to->cluster = c->map->number;
 	to->cpu_count = c->map->cpu_count;
+	to->boot_core = boot_core(c);
 	for (uint32_t i = 0; i < c->map->cpu_count; i++)
 		to->apic[i] = map->cpu[c->map->cpu[i]].apic;
 }
@@ -138,11 +135,13 @@ void resident_place(struct cluster *clusters, uint32_t count, const struct machi
 	machine = m;
 	for (uint32_t i = 0; i < count; i++)
 		any |= clusters[i].resident != 0;
+	boot_pml4[DIRECT_ENTRY] = boot_pml4[0]; /* the first 4 GiB, as the kernels have them, for resident_park */
 	for (uint32_t i = 0; i < count; i++) {
 		struct boot_info *info = clusters[i].info;
 
 		info->life = 1;
 		info->control = any ? (uint64_t)control : 0;
+		info->park = any ? (uint64_t)resident_park : 0;
 		info->start_vector = start_vector;
 		for (uint32_t j = 0; j < count; j++)
 			if (j != i && clusters[j].resident != 0)
@@ -155,8 +154,13 @@ void resident_place(struct cluster *clusters, uint32_t count, const struct machi
 			memcpy((void *)clusters[i].resident, clusters[i].info, sizeof(struct boot_info));
 }
 
+/* Nothing of its memory is written before its devices have stopped to do so. */
 static void load_again(struct cluster *c, uint32_t life)
 {
+	if (c->map->devices) {
+		pci_quiet();
+		io_apics_mask(machine);
+	}
 	memcpy(c->info, (const void *)c->resident, sizeof *c->info);
 	c->info->life = life;
 	cluster_load(c, map, machine);
@@ -166,6 +170,8 @@ static _Noreturn void enter(const struct resident_core *core)
 {
 	const struct cluster *c = core->cluster;
 
+	if (apic_is_boot_processor())
+		apic_drain();
 	enter_kernel(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, core->index);
 }
 

@@ -28,7 +28,10 @@ uint64_t resident_size(const struct cluster *c);
 uint64_t resident_control(uint64_t *size);
 /* After all is placed, before anything is loaded. `start_vector`: of the trampoline's page. */
 void resident_place(struct cluster *clusters, uint32_t count, const struct machine *m, uint32_t start_vector);
-/* Where the trampoline takes a core to. */
+/* Where the trampoline takes a core to, and the NMI handler of its kernel the boot processor. */
 void resident_entry(void);
+void resident_park(void);
+/* A handler that does nothing. */
+void resident_interrupt(void);
 _Noreturn void resident_main(const struct resident_core *core);
 #endif

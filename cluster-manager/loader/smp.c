@@ -9,6 +9,7 @@
 
 #include "console.h"
 #include "cpu.h"
+#include "exceptions.h"
 #include "loader.h"
 #include "resident.h"
 #include "trampoline.h"
@@ -134,6 +135,7 @@ void clusters_start(struct cluster *clusters, uint32_t count, const struct clust
 	say("%u core%s up, leaving", others + (own != NULL), others + (own != NULL) == 1 ? "" : "s");
 	console_leave();
 	t->resident = (uint64_t)resident_entry; /* all have read the rest */
+	exceptions_stay();
 	t->go = 1;
 	if (own != NULL)
 		enter_kernel(own->tables.base, own->entry, KERNEL_DIRECT_BASE + (uint64_t)own->info, self_index);

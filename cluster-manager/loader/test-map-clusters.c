@@ -73,9 +73,11 @@ void break_clusters(void)
 	BREAK("a module named twice",
 	      must(fdt_appendprop_string(tree, at(C1), "modules", "ycsb")), "cluster@1: module ycsb is named twice");
 	BREAK("modules that do not end", must(fdt_setprop(tree, at(C1), "modules", "ycsb", 4)), "cluster@1");
-	BREAK("a cluster with devices that is started again", must(fdt_setprop_empty(tree, at(C0), "restart")), "cluster@0 has the devices");
 	BREAK("too many restarts of a cluster", must(fdt_setprop_u32(tree, at(C1), "restart-limit", 17)), "cluster@1: restart-limit is up to 16");
 	BREAK("too late a restart", must(fdt_setprop_u32(tree, at(C1), "restart-delay", 5001)), "cluster@1: restart-delay is up to 5000 ms");
+	BREAK("a granularity of a kernel that has no choice", set_text(C1, "granularity", "coarse"), "cluster@1: granularity is for kernel \"dynamic\"");
+	BREAK("an unknown granularity", set_text(C1, "granularity", "both"), "cluster@1: granularity \"both\" is neither coarse nor fine");
+	BREAK("a granularity that does not end", must(fdt_setprop(tree, at(C1), "granularity", "fine", 4)), "cluster@1: granularity is not one string");
 	BREAK("no devices", drop(C0, "devices"), "no cluster has devices");
 	BREAK("devices twice", must(fdt_setprop_empty(tree, at(C1), "devices")), "cluster@0 and cluster@1");
 }

@@ -4,6 +4,7 @@
  * to a page below 1 MiB; struct trampoline of smp.c lies at its end.
  */
 #include "resident.h"
+#include "segments.h"
 #include "trampoline.h"
 
 	.section .rodata
@@ -32,13 +33,7 @@ trampoline_start:
 
 	.code64
 trampoline_long:
-	mov $0x10, %eax
-	mov %eax, %ds
-	mov %eax, %es
-	mov %eax, %ss
-	xor %eax, %eax
-	mov %eax, %fs
-	mov %eax, %gs
+	load_data_segments
 	mov %ebx, %ebx
 	cmpl $0, TRAMPOLINE_X2APIC(%rbx)
 	je 1f
@@ -63,18 +58,39 @@ trampoline_long:
 	jmp *%r9
 trampoline_end:
 
-/* A core of a lost cluster, from the trampoline: finds its stack by its local APIC id. */
+/*
+ * The boot processor of a lost cluster, from its kernel's NMI handler: in a page of its own, which is mapped at one address
+ * in that kernel's page table and the loader's.
+ */
 	.text
+	.balign 4096
+	.globl resident_park
+resident_park:
+	cli
+	cld
+	mov $boot_pml4, %eax
+	mov %rax, %cr3
+	mov $resident_parked, %eax
+	jmp *%rax
+	.balign 4096
+
+resident_parked:
+	mov $0x620, %eax /* as above; without tags or global pages nothing of the kernel's translations stays */
+	mov %rax, %cr4
+	mov $0x80010033, %eax
+	mov %rax, %cr0
+
+/* A core of a lost cluster, from the trampoline or from above: finds its stack by its local APIC id. */
 	.globl resident_entry
 resident_entry:
-	cmpl $0, TRAMPOLINE_X2APIC(%rbx)
-	je 1f
+	mov $0x1b, %ecx /* IA32_APIC_BASE: below 4 GiB */
+	rdmsr
+	test $0x400, %eax /* EXTD */
+	jz 1f
 	mov $0x802, %ecx /* IA32_X2APIC_APICID */
 	rdmsr
 	jmp 2f
-1:	mov $0x1b, %ecx /* IA32_APIC_BASE: below 4 GiB */
-	rdmsr
-	and $0xfffff000, %eax
+1:	and $0xfffff000, %eax
 	mov 0x20(%rax), %eax
 	shr $24, %eax
 2:	mov $resident_core, %edi
@@ -89,7 +105,22 @@ resident_entry:
 4:	hlt /* nobody that is started again */
 	jmp 4b
 5:	mov RESIDENT_STACK_TOP(%rdi), %rsp
+	lgdt gdt_pointer
+	push $8
+	push $6f
+	lretq
+6:	load_data_segments
 	xor %ebp, %ebp
 	call resident_main
+
+/* What was to interrupt a core that is sent on to its kernel ends here. */
+	.globl resident_interrupt
+resident_interrupt:
+	iretq
+
+	.section .rodata
+gdt_pointer:
+	.short 23
+	.quad boot_gdt
 
 	.section .note.GNU-stack, "", @progbits
