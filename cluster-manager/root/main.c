@@ -5,13 +5,14 @@
 #include "channel.h"
 #include "console.h"
 #include "device.h"
+#include "loss.h"
 #include "map.h"
 #include "memory.h"
 #include "modules.h"
+#include "obey.h"
 #include "output.h"
 #include "ports.h"
 #include "power.h"
-#include "report.h"
 #include "processor.h"
 #include "results.h"
 #include "root.h"
@@ -36,18 +37,6 @@ static int badged(int notification, uint64_t badge)
 	return slot;
 }
 
-static void report_boot(void)
-{
-	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count };
-	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
-	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
-	if (frame_address(ROOT_SLOT_STAT, &body.stat))
-		manager_panic("where the kernel counts is unknown");
-	report(REPORT_BOOT, &body, sizeof(body));
-	stats_take(STATS_START);
-	stats_report();
-}
-
 _Noreturn void root_main(void)
 {
 	manager_before_panic = output_drain; /* what was printed before comes before */
@@ -64,7 +53,8 @@ _Noreturn void root_main(void)
 	output_init(is_primary() ? ROOT->console_port : 0, is_primary() ? ROOT->results_port : 0);
 	if (is_primary()) {
 		results_init();
-		processor_report();
+		if (ROOT->life <= 1)
+			processor_report();
 	}
 
 	int notification = memory_object(OBJECT_NOTIFICATION, 0);
@@ -79,8 +69,16 @@ _Noreturn void root_main(void)
 	timer_init(badged(notification, WAKE_TIMER));
 	ports_init();
 	cables_init();
-	report_boot();
-	if (is_primary())
-		run_start();
+	if (is_primary() && ROOT->life > 1) {
+		obey_map();
+		run_resume(); /* it reports its boot when it knows what the others do */
+	} else {
+		loss_report_boot(false);
+		stats_take(STATS_START);
+		stats_report();
+		obey_map();
+		if (is_primary())
+			run_start();
+	}
 	service_loop();
 }

@@ -21,13 +21,14 @@ enum mail_kind {
 	MAIL_OWN,       /* an order or report of this manager to itself: may take all of the mailbox */
 	MAIL_OWN_BULK,  /* the same, of which the loss does no lasting harm */
 	MAIL_PEER,      /* a message of another manager */
+	MAIL_PEER_BACK, /* the channel leads to a later life of a manager */
 	MAIL_PEER_LOST, /* the channel to a manager is down; the body is the reason, a terminated string */
 };
 
 struct mail {
 	enum mail_kind kind;
 	uint16_t type;    /* enum message_type; as the peer says, unchecked */
-	uint32_t cluster; /* the sender; of MAIL_PEER_LOST the lost peer */
+	uint32_t cluster; /* the sender; of MAIL_PEER_LOST and MAIL_PEER_BACK the peer */
 	const void *body;
 	size_t size;      /* at most MESSAGE_SIZE_MAX */
 };

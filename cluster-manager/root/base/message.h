@@ -43,7 +43,9 @@ enum message_type {
 	REPORT_LOCKS,      /* struct report_record of the sum, where the kernel counts; follows REPORT_STATS */
 	REPORT_SAMPLE_CORE, /* struct report_record, without histograms: one of each core, then */
 	REPORT_SAMPLE,     /* struct report_sample: that was all */
-	REPORT_GRANULARITY, /* struct report_granularity: an order from outside is carried out, or refused */
+	REPORT_LIFE,       /* struct report_life: to a primary that was lost, what became of a program; one of each, then */
+	REPORT_RECOUNTED,  /* struct report_recounted: that was all */
+	REPORT_GRANULARITY, /* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
 
 	/* notes of the primary to itself; from another cluster they are refused */
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
@@ -68,8 +70,30 @@ struct report_boot {
 	uint64_t tsc, tsc_hz;
 	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
 	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
-	uint32_t cores, reserved;
+	uint32_t cores;
+	uint32_t again; /* to a later life of the primary: it has not started anew */
 	char kernel[BOOT_NAME_SIZE];
+};
+
+enum life_state { LIFE_NONE, LIFE_RUNS, LIFE_EXITED, LIFE_KILLED, LIFE_FAILED, LIFE_GONE };
+
+struct report_life {
+	uint32_t application;
+	uint32_t state;   /* enum life_state; GONE: it ended, and is not started again */
+	uint32_t value;   /* exit status, or why it could not be started */
+	uint32_t serving;
+	uint32_t arrived; /* last barrier that it came to */
+	uint32_t reserved;
+};
+
+struct report_recounted {
+	uint32_t released; /* last barrier that opened */
+	uint32_t is_over;  /* the order to finish has come */
+	uint32_t lost_ms;  /* since the loss of the primary was known; 0: it was not */
+	uint32_t is_ours, fence_ms, load_ms; /* the sender has started it again, which took so long */
+	uint32_t reason, core, silent_ms;    /* as in struct watch_verdict */
+	char why[144];     /* terminated */
+	uint32_t reserved;
 };
 
 struct note_loaded {
@@ -83,7 +107,7 @@ struct note_down {
 };
 
 struct report_granularity {
-	uint32_t number; /* of the order */
+	uint32_t number; /* of the order; 0: the map's */
 	uint32_t fine;   /* enum granularity that was ordered */
 	uint32_t error;  /* of errors.h; 0: the kernel has it */
 	uint32_t reserved;

@@ -14,6 +14,8 @@ void signs_begin(void)
 	__atomic_store_n(&page, own, __ATOMIC_RELEASE);
 }
 
+bool signs_are_spoilt(void) { return page && atomic_load_explicit(&page->magic, memory_order_relaxed) != LEDGER_MAGIC; }
+
 /* Each has one author. */
 static void grow(_Atomic uint64_t *counter)
 {

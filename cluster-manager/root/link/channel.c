@@ -307,6 +307,7 @@ static void look_at_peer(struct channel *c)
 				return; /* it starts over and over: the timer has us look again */
 			lose(c, "it started again");
 		}
+		bool is_later = c->seen || (c->life && generation > 1); /* than its first */
 		c->state = LINK_STARTING;
 		c->seen = generation;
 		start_rings(c);
@@ -316,6 +317,8 @@ static void look_at_peer(struct channel *c)
 		c->silent_ticks = 0;
 		atomic_store_explicit(&c->mine->acknowledged, generation, memory_order_release);
 		notification_signal((uint64_t)c->doorbell);
+		if (is_later)
+			mailbox_put(&(struct mail){ .kind = MAIL_PEER_BACK, .cluster = c->peer });
 	}
 	if (c->state == LINK_STARTING && c->seen &&
 	    atomic_load_explicit(&c->theirs->acknowledged, memory_order_acquire) ==

@@ -30,7 +30,7 @@ enum { PEERS = 2, FLOODER = 0, HONEST = 1, TYPE_GOOD = 1, TYPE_BAD = 2, ENDLESS 
 
 static _Alignas(4096) uint8_t memory[PEERS][CHANNEL_RINGS + 2 * CHANNEL_RING];
 static struct ring_end out[PEERS];
-static unsigned received[PEERS], lost, lines, taken_at_once;
+static unsigned received[PEERS], lost, back, lines, taken_at_once;
 static char last_line[256];
 static bool mailbox_takes = true;
 static struct fragment flood; /* what the flooder's ring is filled with again and again; total 0: nothing */
@@ -88,6 +88,11 @@ int mailbox_put(const struct mail *mail)
 	if (mail->kind == MAIL_PEER_LOST) {
 		CHECK(mail->cluster == FLOODER + 1 && mail->size == strlen(mail->body) + 1 && mail->size > 1);
 		lost++;
+		return 0;
+	}
+	if (mail->kind == MAIL_PEER_BACK) {
+		CHECK(mail->size == 0);
+		back++;
 		return 0;
 	}
 	CHECK(mail->kind == MAIL_PEER && mailbox_takes);
@@ -298,7 +303,7 @@ static void lives(void)
 	channel_is_watched(FLOODER + 1, &life);
 	c->state = LINK_UP;
 	c->seen = 5;
-	lost = 0;
+	lost = back = 0;
 	peer_side(FLOODER)->magic = CHANNEL_MAGIC;
 	peer_side(FLOODER)->generation = 6;
 	work();
@@ -307,7 +312,7 @@ static void lives(void)
 	c->mine->magic = 0;
 	life = 6;
 	work();
-	CHECK(lost == 1 && c->seen == 6 && c->mine->generation == c->generation && c->mine->magic == CHANNEL_MAGIC);
+	CHECK(lost == 1 && back == 1 && c->seen == 6 && c->mine->generation == c->generation && c->mine->magic == CHANNEL_MAGIC);
 	CHECK(c->mine->acknowledged == 6);
 	peer_side(FLOODER)->generation = 5; /* a former one */
 	work();

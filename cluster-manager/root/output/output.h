@@ -30,5 +30,8 @@ size_t output_room(void);
 /* Has `wake` signalled once fewer than `limit` bytes wait. Returns false where that is so already: it is not signalled then. */
 bool output_want(size_t limit);
 
+/* Returns the TSC by which all that waits has left, unless a port takes far longer than it should. */
+uint64_t output_deadline(void);
+
 /* Returns when all has left, with the ports idle, or when that takes far longer than it should. */
 void output_drain(void);

@@ -8,6 +8,8 @@
 
 enum { RESULT_MAX = 49152, KEPT_MAX = 131072, KERNEL_LINE_MS = 10 };
 
+/* Ends the line that a former life has begun, and says that it is none: ASCII's CAN (ECMA-48, 8.8). */
+static const char cancel[] = "\x18\n";
 static char line[RESULT_MAX];
 static struct text current;
 static char kept[KEPT_MAX];
@@ -15,6 +17,8 @@ static size_t kept_length;
 
 void results_init(void)
 {
+	if (ROOT->life > 1)
+		output_put(OUTPUT_RESULTS, cancel, sizeof(cancel) - 1);
 	if (ROOT->results_port)
 		return;
 	console_print("there is no second serial port: results go to the console");

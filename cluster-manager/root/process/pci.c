@@ -101,7 +101,7 @@ void pci_enable(const struct pci_function *function, struct pci_bar bar[PCI_BARS
 		if ((low & BAR_TYPE) == BAR_64)
 			i++;
 	}
-	config_write(bdf, REG_COMMAND, command | COMMAND_MEMORY | COMMAND_MASTER);
+	config_write(bdf, REG_COMMAND, (command & ~(uint32_t)COMMAND_MASTER) | COMMAND_MEMORY);
 }
 
 void pci_quiet(const struct pci_function *function)

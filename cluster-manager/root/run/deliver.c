@@ -3,12 +3,15 @@
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
+#include "loss.h"
 #include "map.h"
 #include "orders.h"
 #include "power.h"
+#include "recount.h"
 #include "rescue.h"
 #include "root.h"
 #include "reports.h"
+#include "signs.h"
 #include "run.h"
 #include "texts.h"
 #include "writers.h"
@@ -37,6 +40,8 @@ static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 	case REPORT_STATS:
 	case REPORT_LOCKS:
 	case REPORT_MEMORY:
+	case REPORT_LIFE:
+	case REPORT_RECOUNTED:
 		return writers_report_came(cluster, size);
 	default:
 		return true;
@@ -58,13 +63,19 @@ static const char *take(const struct mail *mail)
 
 static void peer_lost(uint32_t cluster, const char *why)
 {
+	if (signs_are_spoilt())
+		return; /* what only we write was overwritten: it is us who went wrong, and others see that, too */
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
 	console_print("cluster %u is gone: %s", cluster, why);
 	rescue_lost(cluster);
+	if (!is_primary() && cluster == map->primary && rescue_is_coming(cluster)) {
+		loss_of_primary(why);
+		order_cluster_lost(cluster);
+	}
 	if (is_primary())
 		run_cluster_lost(cluster, why);
-	else if (cluster == map->primary && map->shutdown_when_done && map_cluster(map, ROOT->cluster)->devices)
+	else if (cluster == map->primary && !rescue_is_coming(cluster) && map->shutdown_when_done && map_cluster(map, ROOT->cluster)->devices)
 		mail_then_power_off(1); /* nobody else is left to order it */
 }
 
@@ -73,6 +84,10 @@ static void deliver(const struct mail *mail)
 	switch (mail->kind) {
 	case MAIL_PEER_LOST:
 		peer_lost(mail->cluster, mail->body);
+		break;
+	case MAIL_PEER_BACK:
+		if (mail->cluster == map->primary)
+			recount();
 		break;
 	case MAIL_PEER: {
 		const char *wrong = take(mail);

@@ -8,11 +8,12 @@
 #include "waiters.h"
 #include "writers.h"
 
-static bool told[MAP_MAX_APPLICATIONS]; /* that it serves */
+static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
 
 static bool start(uint32_t application)
 {
 	int error = process_start(application);
+	life[application] = (struct report_life){ .state = error ? LIFE_FAILED : LIFE_RUNS, .value = (uint32_t)-error };
 	if (error)
 		report_about(REPORT_FAILED, application, (uint32_t)-error);
 	else
@@ -37,12 +38,26 @@ void life_end(uint32_t application)
 	process_kill(application);
 	waiters_forget(application);
 	writers_flush(application);
-	told[application] = false;
+	life[application] = (struct report_life){ 0 };
+}
+
+void life_ended(uint32_t application, enum life_state how, uint32_t value)
+{
+	life[application] = (struct report_life){ .state = how, .value = value };
+}
+
+void life_arrived(uint32_t application, uint32_t barrier) { life[application].arrived = barrier; }
+
+struct report_life life_of(uint32_t application)
+{
+	struct report_life found = life[application];
+	found.application = application;
+	return found;
 }
 
 void life_serving(uint32_t application)
 {
-	if (!told[application])
+	if (!life[application].serving)
 		report_about(REPORT_SERVING, application, 0);
-	told[application] = true;
+	life[application].serving = 1;
 }

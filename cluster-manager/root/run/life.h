@@ -4,10 +4,17 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "message.h"
 
 /* The primary's order. False: it makes no sense. What became of it is reported. */
 bool life_start(uint32_t application);
 /* A program has ended, or must end: all that it had is given back. */
 void life_end(uint32_t application);
+/* How it ended, and with what value (struct report_life). After life_end(). */
+void life_ended(uint32_t application, enum life_state how, uint32_t value);
+/* It has come to a barrier. */
+void life_arrived(uint32_t application, uint32_t barrier);
+/* Returns what became of it. */
+struct report_life life_of(uint32_t application);
 /* A program serves, which is reported once in its life. */
 void life_serving(uint32_t application);

@@ -2,6 +2,7 @@
 #include <skerry/channel.h>
 #include <skerry/ledger.h>
 #include "console.h"
+#include "map.h"
 #include "obey.h"
 #include "report.h"
 #include "root.h"
@@ -25,6 +26,23 @@ static void spoil_all(void)
 	spoil((uint64_t *)&((struct ledger *)ROOT_LEDGER_VADDR)->manager, sizeof(struct ledger_manager));
 }
 
+static void report_granularity(uint32_t number, enum granularity wanted, int error)
+{
+	const struct report_granularity done = { .number = number, .fine = wanted, .error = (uint32_t)-error };
+	report(REPORT_GRANULARITY, &done, sizeof(done));
+}
+
+void obey_map(void)
+{
+	enum granularity wanted = map_cluster(map, ROOT->cluster)->granularity;
+	if (wanted == GRANULARITY_COARSE) /* as every kernel begins that has a choice */
+		return;
+	int error = control_granularity_wait(ROOT_SLOT_CONTROL, wanted);
+	if (error)
+		manager_panic("kernel %s cannot have the granularity that the map says (error %d)", ROOT->kernel_name, -error);
+	report_granularity(0, wanted, 0);
+}
+
 /* Again at each tick until the kernel says that the change has ended. */
 static void obey_granularity(uint64_t word)
 {
@@ -37,8 +55,7 @@ static void obey_granularity(uint64_t word)
 	if (!error && under_way)
 		return;
 	obeyed = word;
-	const struct report_granularity done = { .number = (uint32_t)word >> 8, .fine = (uint32_t)wanted, .error = (uint32_t)-error };
-	report(REPORT_GRANULARITY, &done, sizeof(done));
+	report_granularity((uint32_t)word >> 8, (enum granularity)wanted, error);
 }
 
 void obey_tick(void)

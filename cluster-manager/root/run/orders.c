@@ -15,9 +15,11 @@
 
 static enum application_fate fate[MAP_MAX_APPLICATIONS];
 static uint32_t released;
+static bool is_over;
 
 enum application_fate application_fate(uint32_t application) { return fate[application]; }
 uint32_t barrier_released(void) { return released; }
+bool run_is_over(void) { return is_over; }
 
 /* Statistics are taken first and sent last, so that all waiters go on at once. Between the first two barriers a load runs. */
 static void release(uint32_t barrier)
@@ -34,6 +36,7 @@ static void release(uint32_t barrier)
 
 static void finish(void)
 {
+	is_over = true;
 	stats_take(STATS_END);
 	stats_report();
 	memory_report();
@@ -52,6 +55,13 @@ static bool execute_about(enum message_type type, uint32_t application, uint32_t
 		return true; /* it will be started again: its waiters go on waiting */
 	waiters_wake(WAIT_SERVING, application, type == ORDER_SERVING ? SKERRY_OK : SKERRY_PEER_DOWN);
 	return true;
+}
+
+void order_cluster_lost(uint32_t cluster)
+{
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (map->application[i].cluster == cluster)
+			execute_about(ORDER_DOWN, i, DOWN_LOST);
 }
 
 bool order_execute(enum message_type type, const void *body, size_t size)

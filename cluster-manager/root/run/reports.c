@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
 #include <skerry/errors.h>
 #include "channel.h"
 #include "clusters.h"
@@ -33,6 +34,8 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	if (size != sizeof(*b) || place < 0)
 		return false;
 	cluster_kernel_set((uint32_t)place, b->kernel);
+	if (b->again)
+		return true;
 	struct text *t = results_begin("boot");
 	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"kernel\":", cluster,
 		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger);
@@ -172,6 +175,24 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 	return true;
 }
 
+/* Of this cluster's own programs any manager may say that they are gone: this one was lost, and cannot know. */
+static bool life(uint32_t cluster, const struct report_life *l, size_t size)
+{
+	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||
+	    !(owns(cluster, l->application) || (owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
+		return false;
+	run_life(l);
+	return true;
+}
+
+static bool recounted(uint32_t cluster, const struct report_recounted *r, size_t size)
+{
+	if (size != sizeof(*r) || cluster_place(cluster) < 0 || memchr(r->why, 0, sizeof(r->why)) == NULL)
+		return false;
+	run_recounted(cluster, r);
+	return true;
+}
+
 bool report_take(uint32_t cluster, enum message_type type, const void *body, size_t size)
 {
 	switch (type) {
@@ -206,6 +227,10 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return memory(cluster, body, size);
 	case REPORT_SAMPLE:
 		return sample(cluster, body, size);
+	case REPORT_LIFE:
+		return life(cluster, body, size);
+	case REPORT_RECOUNTED:
+		return recounted(cluster, body, size);
 	case REPORT_GRANULARITY:
 		return granularity(cluster, body, size);
 	default:

@@ -3,12 +3,14 @@
 #include <skerry/format.h>
 #include "channel.h"
 #include "console.h"
+#include "loss.h"
 #include "mailbox.h"
 #include "map.h"
 #include "report.h"
 #include "rescue.h"
 #include "restart.h"
 #include "root.h"
+#include "signs.h"
 #include "timer.h"
 #include "watch.h"
 
@@ -121,6 +123,8 @@ static void note_loaded(const struct rescue *r)
 					  (uint32_t)((read_tsc() - r->parked_at) / hz) };
 	if (r->parked_at && is_primary())
 		report(NOTE_LOADED, &note, sizeof(note));
+	else if (r->parked_at && note.cluster == map->primary)
+		loss_loaded(note.fence_ms, note.load_ms);
 }
 
 /* Living clusters with lower numbers claim before us. */
@@ -157,6 +161,8 @@ static void claim(struct rescue *r, uint64_t word)
 static void look_at_claim(struct rescue *r, uint64_t word)
 {
 	uint32_t claimer = control_claimer(word);
+	if (signs_are_spoilt())
+		return; /* what only we write was overwritten: it is us who went wrong, and the other one sees that, too */
 	if (read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
 		return;
 	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))
@@ -188,8 +194,9 @@ static void go_on(struct rescue *r, uint64_t word)
 		if (has_waited(r, LOAD_MS))
 			fence_again(r, "its first core does not load it");
 		break;
-	default: /* CLAIMED: the fence was not done */
-		fence_again(r, "it cannot be fenced");
+	default: /* CLAIMED: it has claimed us, too */
+		if (step(r, CLUSTER_FENCE) && has_waited(r, STEP_MS))
+			fence_again(r, "it cannot be fenced");
 		break;
 	}
 }

@@ -184,11 +184,11 @@ static bool may_start(const struct step *s, uint32_t i, bool *never)
 }
 
 /* Its cluster is lost: it waits until that has started again. */
-static bool is_away(const struct step *s, uint32_t i)
+static bool is_away(const struct run *run, const struct cluster_map *map, uint32_t i)
 {
-	for (uint32_t c = 0; c < s->map->cluster_count; c++)
-		if (s->map->cluster[c].number == s->map->application[i].cluster)
-			return s->run->cluster[c].away;
+	for (uint32_t c = 0; c < map->cluster_count; c++)
+		if (map->cluster[c].number == map->application[i].cluster)
+			return run->cluster[c].away;
 	return false;
 }
 
@@ -199,7 +199,7 @@ static void start_more(const struct step *s)
 		again = false;
 		for (uint32_t i = 0; i < s->map->application_count; i++) {
 			bool never = false;
-			if (s->run->application[i].state != APPLICATION_WAITING || is_away(s, i))
+			if (s->run->application[i].state != APPLICATION_WAITING || is_away(s->run, s->map, i))
 				continue;
 			if (may_start(s, i, &never)) {
 				s->run->application[i].state = APPLICATION_STARTED;
@@ -257,7 +257,40 @@ static void lost(const struct step *s, uint32_t place)
 
 static bool is_of_application(enum run_event_kind kind) { return kind >= RUN_EVENT_STARTED && kind <= RUN_EVENT_KILLED; }
 
-static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_BOOTED && kind <= RUN_EVENT_FINISHED; }
+static bool is_of_cluster(enum run_event_kind kind) { return kind >= RUN_EVENT_BOOTED && kind <= RUN_EVENT_RECOUNTED; }
+
+/* --- a primary that was lost --- */
+
+/* Nothing is started before it is known what runs. */
+static void resume(const struct step *s)
+{
+	s->run->phase = RUN_GOING;
+	for (uint32_t i = 0; i < s->map->cluster_count; i++)
+		s->run->cluster[i].absent = s->run->cluster[i].away = true;
+}
+
+static void recounted(const struct step *s, uint32_t place, uint32_t released)
+{
+	if (!s->run->cluster[place].away)
+		return; /* it has started anew since */
+	if (released > s->run->released)
+		s->run->released = released;
+	booted(s, place);
+	for (uint32_t i = 0; i < s->map->cluster_count; i++) /* what this one has told may be news to others */
+		if (i != place && !s->run->cluster[i].away)
+			act(s, RUN_CATCH_UP, i);
+	check_all_ended(s);
+	check_barrier(s);
+}
+
+static void recalled(const struct step *s, struct run_event event)
+{
+	struct run_application *a = &s->run->application[event.subject];
+	bool runs = event.kind == RUN_EVENT_RUNS;
+	*a = (struct run_application){ .state = APPLICATION_ENDED, .status = event.value };
+	if (runs)
+		*a = (struct run_application){ .state = APPLICATION_STARTED, .serving = event.value & 1, .arrived = event.value >> 1 };
+}
 
 static void application_event(const struct step *s, struct run_event event)
 {
@@ -297,6 +330,9 @@ static void application_event(const struct step *s, struct run_event event)
 
 bool run_believes(const struct run *run, const struct cluster_map *map, struct run_event event)
 {
+	if (event.kind == RUN_EVENT_RUNS || event.kind == RUN_EVENT_OVER)
+		return event.subject < map->application_count && run->application[event.subject].state == APPLICATION_WAITING &&
+		       is_away(run, map, event.subject);
 	if (event.kind == RUN_EVENT_DUE)
 		return event.subject < map->application_count &&
 		       run->application[event.subject].state == APPLICATION_PAUSED;
@@ -317,6 +353,19 @@ void run_step(struct run *run, const struct cluster_map *map, struct run_event e
 	switch (event.kind) {
 	case RUN_EVENT_START:
 		run->phase = RUN_GOING;
+		break;
+	case RUN_EVENT_RESUME:
+		resume(&s);
+		break;
+	case RUN_EVENT_RECOUNTED:
+		recounted(&s, event.subject, event.value);
+		break;
+	case RUN_EVENT_RUNS:
+	case RUN_EVENT_OVER:
+		recalled(&s, event);
+		break;
+	case RUN_EVENT_ENDED_BEFORE:
+		finish(&s, map->shutdown_when_done, "the run had come to its end when its first cluster was lost");
 		break;
 	case RUN_EVENT_DUE:
 		run->application[event.subject].state = APPLICATION_STARTED;

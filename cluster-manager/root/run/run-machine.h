@@ -37,6 +37,7 @@ struct run {
 
 enum run_event_kind {
 	RUN_EVENT_START,
+	RUN_EVENT_RESUME,    /* in place of START, in a later life of the primary: the others tell it what the run has come to */
 	/* of an application, whose index is `subject` */
 	RUN_EVENT_STARTED,
 	RUN_EVENT_FAILED,    /* it could not be started */
@@ -50,9 +51,14 @@ enum run_event_kind {
 	RUN_EVENT_BOOTED,
 	RUN_EVENT_LOST,      /* `value`: 1, it is being started again; 0, it stays down, which may come later, too */
 	RUN_EVENT_FINISHED,  /* its last report has come */
+	RUN_EVENT_RECOUNTED, /* after RUN_EVENT_RESUME: all was said of its programs; `value`: the last barrier that opened */
+	/* of an application that is not known to have been started, after RUN_EVENT_RESUME; `subject`: its index */
+	RUN_EVENT_RUNS,      /* `value`: twice the last barrier that it came to, 1 more if it serves */
+	RUN_EVENT_OVER,      /* `value`: its status; it is not started again */
 	/* of the run */
 	RUN_EVENT_DEADLINE,  /* the time for the last reports, which begins with RUN_FINISH, is over */
 	RUN_EVENT_BUTTON,    /* the power button was pressed */
+	RUN_EVENT_ENDED_BEFORE, /* the run had come to its end in the primary's former life */
 	RUN_EVENT_MAIL_LOST, /* an order or report of the primary to itself was lost */
 };
 
@@ -69,7 +75,7 @@ enum run_action_kind {
 	RUN_RESTART,   /* `value`: the application that is down until RUN_EVENT_DUE */
 	RUN_STAY_DOWN, /* `value`: an application that would be started again, but too often */
 	RUN_AWAY,      /* `value`: an application that is down until its cluster has started again */
-	RUN_CATCH_UP,  /* `value`: place of a cluster that has started again: it is told what serves and what ended */
+	RUN_CATCH_UP,  /* `value`: place of a cluster that is told what serves and what ended: it, or the primary, has started again */
 	RUN_GONE,      /* `value`: the application that all clusters are told to be gone */
 	RUN_RELEASE,   /* `value`: the barrier that opens */
 	RUN_FINISH,    /* all clusters are to send their last reports */
@@ -77,8 +83,11 @@ enum run_action_kind {
 	RUN_POWER_OFF, /* with run.status */
 };
 
-/* Of each application RUN_START or RUN_GIVE_UP, RUN_SERVING and RUN_GONE; of one RUN_RESTART or RUN_STAY_DOWN; of the run four. */
-enum { RUN_MAX_ACTIONS = 3 * MAP_MAX_APPLICATIONS + 5 };
+/*
+ * Of each application RUN_START or RUN_GIVE_UP, RUN_SERVING and RUN_GONE; of one RUN_RESTART or RUN_STAY_DOWN; of each
+ * cluster RUN_CATCH_UP; of the run four.
+ */
+enum { RUN_MAX_ACTIONS = 3 * MAP_MAX_APPLICATIONS + BOOT_MAX_CLUSTERS + 5 };
 
 struct run_actions {
 	uint32_t count;

@@ -2,7 +2,9 @@
 #include "channel.h"
 #include "clusters.h"
 #include "console.h"
+#include "loss.h"
 #include "map.h"
+#include "output.h"
 #include "report.h"
 #include "rescue.h"
 #include "restart.h"
@@ -16,14 +18,20 @@ enum { FINISH_MS = 2000 }; /* how long clusters may take for their last statisti
 
 static struct run run;
 static uint64_t deadline; /* TSC, after RUN_FINISH */
+static struct {
+	uint32_t barrier;  /* is to be opened; 0: none */
+	uint64_t deadline; /* TSC: then, whatever the ports do */
+} opening;
 static struct restart_history history[MAP_MAX_APPLICATIONS];
 static uint64_t due[MAP_MAX_APPLICATIONS]; /* TSC, of those that are to be started again; else 0 */
 static uint32_t due_count;
 static uint64_t lost_at[BOOT_MAX_CLUSTERS]; /* TSC, of clusters that are lost, in the map's order */
 static struct restarted {
 	bool is_ours; /* this cluster did it, and knows the times */
-	uint32_t fence_ms, load_ms, count;
+	uint32_t fence_ms, load_ms;
 } restarted[BOOT_MAX_CLUSTERS]; /* in the map's order */
+static bool resuming; /* in a later life: not all have told what they know */
+static bool has_told[BOOT_MAX_CLUSTERS]; /* in the map's order */
 
 const struct run_application *run_application(uint32_t application) { return &run.application[application]; }
 
@@ -117,6 +125,32 @@ static void done(void)
 	console_print("the run is over, %s", run.why ? run.why : "all went well");
 }
 
+static void open_barrier(void)
+{
+	const uint32_t barrier = opening.barrier;
+	opening.barrier = 0;
+	order_all(ORDER_RELEASE, &barrier, sizeof(barrier));
+}
+
+/*
+ * What is behind a barrier is measured. Each byte on its way to a port is an entry into this kernel, which many cores
+ * beside it make expensive: lines that were written before leave before.
+ */
+static void open_barrier_when_quiet(void)
+{
+	if (opening.barrier && (!output_want(1) || read_tsc() > opening.deadline))
+		open_barrier();
+}
+
+static void prepare_barrier(uint32_t barrier)
+{
+	if (opening.barrier)
+		open_barrier();
+	opening.barrier = barrier;
+	opening.deadline = output_deadline();
+	open_barrier_when_quiet();
+}
+
 static void perform(const struct run_action *action)
 {
 	switch (action->kind) {
@@ -145,7 +179,7 @@ static void perform(const struct run_action *action)
 		tell_all(ORDER_GONE, action->value, 0);
 		break;
 	case RUN_RELEASE:
-		order_all(ORDER_RELEASE, &action->value, sizeof(action->value));
+		prepare_barrier(action->value);
 		break;
 	case RUN_FINISH:
 		deadline = read_tsc() + milliseconds(FINISH_MS);
@@ -182,6 +216,84 @@ void run_start(void)
 	run_happened(RUN_EVENT_START, 0, 0);
 }
 
+static void publish_loss(uint32_t cluster, const char *why, const struct watch_verdict *v)
+{
+	struct text *t = results_begin("cluster-lost");
+	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
+	text_json_string(t, why);
+	text_format(t, ",\"reason\":\"%s\"", v ? watch_reason_name(v->reason) : "channel");
+	if (v && v->core != WATCH_NO_CORE)
+		text_format(t, ",\"core\":%u", v->core);
+	if (v)
+		text_format(t, ",\"silent_ms\":%u", v->silent_ms);
+	results_end(t);
+}
+
+/* Another cluster has told all, or is lost. With the last of them this one's own programs are started. */
+static void told(uint32_t place)
+{
+	bool all = true;
+	if (!resuming)
+		return;
+	has_told[place] = true;
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		all &= has_told[i] || map->cluster[i].number == ROOT->cluster;
+	if (!all)
+		return;
+	resuming = false;
+	loss_report_boot(false);
+}
+
+void run_resume(void)
+{
+	resuming = true;
+	run_happened(RUN_EVENT_RESUME, 0, 0);
+	for (uint32_t i = 0; i < map->cluster_count; i++)
+		if (map->cluster[i].number != ROOT->cluster && !channel_alive(map->cluster[i].number))
+			told(i);
+}
+
+void run_life(const struct report_life *l)
+{
+	switch (l->state) {
+	case LIFE_GONE:
+		run_happened(RUN_EVENT_OVER, l->application, l->value);
+		break;
+	case LIFE_RUNS:
+		run_happened(RUN_EVENT_RUNS, l->application, 2 * l->arrived + !!l->serving);
+		break;
+	default: /* its end was told to nobody, or to a primary that had not yet started it again */
+		if (!run_may_happen(RUN_EVENT_RUNS, l->application))
+			break;
+		run_happened(RUN_EVENT_RUNS, l->application, 0);
+		run_happened(l->state == LIFE_EXITED ? RUN_EVENT_EXITED : l->state == LIFE_KILLED ? RUN_EVENT_KILLED : RUN_EVENT_FAILED,
+			     l->application, l->value);
+		break;
+	}
+}
+
+/* This cluster's own loss, which the first that tells of it knows best. */
+static void publish_own_loss(const struct report_recounted *r)
+{
+	uint32_t place = (uint32_t)cluster_place(ROOT->cluster);
+	const struct watch_verdict v = { .reason = r->reason, .core = r->core, .silent_ms = r->silent_ms };
+	if (lost_at[place] || !resuming || !r->lost_ms)
+		return;
+	publish_loss(ROOT->cluster, r->why, r->reason == WATCH_ALIVE ? NULL : &v);
+	lost_at[place] = read_tsc() - milliseconds(r->lost_ms);
+	restarted[place] = (struct restarted){ r->is_ours, r->fence_ms, r->load_ms };
+}
+
+void run_recounted(uint32_t cluster, const struct report_recounted *r)
+{
+	uint32_t place = (uint32_t)cluster_place(cluster);
+	publish_own_loss(r);
+	run_happened(RUN_EVENT_RECOUNTED, place, r->released);
+	if (r->is_over)
+		run_happened(RUN_EVENT_ENDED_BEFORE, 0, 0);
+	told(place);
+}
+
 static void start_due(void)
 {
 	for (uint32_t i = 0; due_count && i < map->application_count; i++) {
@@ -196,6 +308,7 @@ static void start_due(void)
 void run_tick(void)
 {
 	start_due();
+	open_barrier_when_quiet();
 	if (run.phase == RUN_FINISHING && read_tsc() > deadline)
 		run_happened(RUN_EVENT_DEADLINE, 0, 0);
 }
@@ -203,20 +316,12 @@ void run_tick(void)
 void run_cluster_lost(uint32_t cluster, const char *why)
 {
 	int place = cluster_place(cluster);
-	struct text *t = results_begin("cluster-lost");
-	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
-	text_json_string(t, why);
-	const struct watch_verdict *v = watch_verdict(cluster);
-	text_format(t, ",\"reason\":\"%s\"", v ? watch_reason_name(v->reason) : "channel");
-	if (v && v->core != WATCH_NO_CORE)
-		text_format(t, ",\"core\":%u", v->core);
-	if (v)
-		text_format(t, ",\"silent_ms\":%u", v->silent_ms);
-	results_end(t);
+	publish_loss(cluster, why, watch_verdict(cluster));
 	if (place < 0)
 		return;
 	lost_at[place] = read_tsc();
 	run_happened(RUN_EVENT_LOST, (uint32_t)place, rescue_is_coming(cluster));
+	told((uint32_t)place);
 }
 
 void run_cluster_booted(uint32_t cluster)
@@ -226,7 +331,7 @@ void run_cluster_booted(uint32_t cluster)
 		const struct restarted *r = &restarted[place];
 		struct text *t = results_begin("cluster-restarted");
 		text_format(t, ",\"cluster\":%u,\"after_ms\":%lu,\"restarts\":%u", cluster,
-			    (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000), ++restarted[place].count);
+			    (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000), (cluster == ROOT->cluster ? ROOT->life : watch_life(cluster)) - 1);
 		if (r->is_ours)
 			text_format(t, ",\"fence_ms\":%u,\"load_ms\":%u", r->fence_ms, r->load_ms);
 		results_end(t);

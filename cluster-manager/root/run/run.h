@@ -6,10 +6,17 @@
  */
 #pragma once
 
+#include "message.h"
 #include "run-machine.h"
 
 /* Begins the run: applications that wait for nothing are ordered to start. The primary calls it once, with its channels open. */
 void run_start(void);
+/* The same in a later life of the primary: the others tell what the run has come to, then its own programs are started. */
+void run_resume(void);
+/* What another cluster tells of a program; of one that it may speak for. */
+void run_life(const struct report_life *life);
+/* It has told all. */
+void run_recounted(uint32_t cluster, const struct report_recounted *recounted);
 /* Checks the deadline; at every wake-up of the service loop. */
 void run_tick(void);
 

@@ -11,6 +11,7 @@
 #include "run.h"
 #include "sample.h"
 #include "waiters.h"
+#include "watch.h"
 
 enum {
 	PATIENCE_MS = 1000, /* with clusters that do not answer */
@@ -119,13 +120,27 @@ int sample_ask(void)
 
 /* --- and is read --- */
 
+_Static_assert((int)SAMPLE_LOSS_PANIC == WATCH_PANIC && (int)SAMPLE_LOSS_STOPPED == WATCH_STOPPED && (int)SAMPLE_LOSS_CORE == WATCH_CORE &&
+	       (int)SAMPLE_LOSS_TIMER == WATCH_TIMER && (int)SAMPLE_LOSS_MANAGER == WATCH_MANAGER, "both name the same reasons");
+
+static uint32_t loss_of(uint32_t cluster)
+{
+	const struct watch_verdict *verdict = watch_verdict(cluster);
+	if (verdict)
+		return verdict->reason;
+	return cluster == ROOT->cluster || channel_alive(cluster) ? SAMPLE_LOSS_NONE : SAMPLE_LOSS_CHANNEL;
+}
+
 static void describe_cluster(uint32_t place, struct sample_cluster *to)
 {
-	const char *kernel = cluster_kernel(map->cluster[place].number);
+	uint32_t number = map->cluster[place].number;
+	const char *kernel = cluster_kernel(number);
 	uint32_t answered = sample.cluster[place].answered;
 	*to = (struct sample_cluster){
-		.number = map->cluster[place].number,
+		.number = number,
 		.up = answered == sample.last || answered == sample.number,
+		.life = number == ROOT->cluster ? ROOT->life : watch_life(number),
+		.lost = loss_of(number),
 		.tsc_hz = sample.cluster[place].tsc_hz,
 		.memory_total = sample.cluster[place].memory_total,
 		.memory_free = sample.cluster[place].memory_free,

@@ -104,9 +104,11 @@ static int barrier(struct request *r)
 	if (number <= barrier_released())
 		return 0;
 	int error = wait_for(r, WAIT_BARRIER, (uint32_t)number);
-	if (!error)
-		report_about(REPORT_ARRIVED, r->application, (uint32_t)number);
-	return error;
+	if (error)
+		return error;
+	life_arrived(r->application, (uint32_t)number);
+	report_about(REPORT_ARRIVED, r->application, (uint32_t)number);
+	return 0;
 }
 
 static int await(struct request *r)
@@ -150,12 +152,14 @@ static void fault(uint32_t application, const struct message *m)
 {
 	const struct report_fault body = fault_of(application, m);
 	life_end(application);
+	life_ended(application, LIFE_KILLED, 0);
 	report(REPORT_FAULTED, &body, sizeof(body));
 }
 
 static void end(struct request *r)
 {
 	life_end(r->application);
+	life_ended(r->application, LIFE_EXITED, (uint32_t)r->m.word[0]);
 	r->answered = true;
 	report_about(REPORT_EXITED, r->application, (uint32_t)r->m.word[0]);
 }

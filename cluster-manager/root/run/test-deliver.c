@@ -63,6 +63,26 @@ bool order_execute(enum message_type type, const void *body, size_t size)
 	return good;
 }
 
+static bool coming, is_spoilt;
+bool signs_are_spoilt(void) { return is_spoilt; }
+static unsigned told_lost, told_away, recounts;
+bool rescue_is_coming(uint32_t cluster)
+{
+	CHECK(cluster == OTHER);
+	return coming;
+}
+void loss_of_primary(const char *why)
+{
+	CHECK(coming && !strcmp(why, "it is gone"));
+	told_lost++;
+}
+void order_cluster_lost(uint32_t cluster)
+{
+	CHECK(coming && cluster == OTHER);
+	told_away++;
+}
+void recount(void) { recounts++; }
+
 void writers_primary_lost(void) { primary_lost++; }
 void channel_complain(uint32_t cluster, const char *what)
 {
@@ -206,7 +226,21 @@ static void peer_is_lost(void)
 	CHECK(!mailbox_put(&mail));
 	deliver_all();
 	CHECK(primary_lost == 2 && off == 1 && texts == 2); /* the line about it is out before */
+	coming = true; /* the primary will be back, and hears then what it has missed */
+	const struct mail back = { .kind = MAIL_PEER_BACK, .cluster = OTHER };
+	CHECK(!mailbox_put(&mail) && !mailbox_put(&back));
+	deliver_all();
+	CHECK(primary_lost == 3 && off == 1 && told_lost == 1 && told_away == 1 && recounts == 1);
+	coming = false;
 	tested_map.primary = OWN;
+	is_spoilt = true;
+	CHECK(!mailbox_put(&mail));
+	deliver_all();
+	CHECK(lines == 4 && primary_lost == 3);
+	is_spoilt = false;
+	CHECK(!mailbox_put(&back)); /* not the primary */
+	deliver_all();
+	CHECK(recounts == 1);
 }
 
 /* A line of this manager's own goes the way of its programs' lines. */

@@ -94,6 +94,9 @@ bool channel_lose(uint32_t cluster, const char *why)
 	rescue_lost(cluster); /* as deliver.c does with the message that this makes */
 	return true;
 }
+void loss_loaded(uint32_t fence_ms, uint32_t load_ms) { CHECK(fence_ms < FOREVER && load_ms < FOREVER); }
+static bool is_spoilt;
+bool signs_are_spoilt(void) { return is_spoilt; }
 int mailbox_put(const struct mail *mail)
 {
 	CHECK(!mail);
@@ -275,6 +278,17 @@ static void missed(void)
 	CHECK(losses == 1 && wait() < TURN_MS && !claims && watched_life == 2);
 }
 
+/* It was we who overwrote what both see: the other one claims us, and we claim nobody. */
+static void spoilt(void)
+{
+	set_up(0);
+	is_spoilt = true;
+	rescue_lost(LOST);
+	CHECK(wait() == FOREVER && !claims);
+	is_spoilt = false;
+	CHECK(wait() < 1000 && claims == 1);
+}
+
 int main(void)
 {
 	root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -299,5 +313,6 @@ int main(void)
 	}
 	second();
 	missed();
+	spoilt();
 	return failures != 0;
 }

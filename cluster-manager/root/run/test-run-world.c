@@ -31,7 +31,7 @@ static struct cluster_map tested_map;
 static const struct cluster_map *const map = &tested_map;
 static uint8_t faults_allowed;
 static bool comes_back; /* a cluster that is lost may start again */
-static unsigned states, ends, successes, again;
+static unsigned states, ends, successes, again, resumed;
 static uint64_t *seen;
 
 /* --- what the run may do --- */
@@ -140,8 +140,9 @@ static void check_action(struct world *w, struct run_event event, const struct r
 		check_away(w, event, action.value);
 		break;
 	case RUN_CATCH_UP: /* before any program of it starts */
-		CHECK(event.kind == RUN_EVENT_BOOTED && action.value == event.subject && w->cluster[event.subject].away);
-		w->cluster[event.subject].away = false;
+		CHECK((event.kind == RUN_EVENT_BOOTED && action.value == event.subject && w->cluster[event.subject].away) ||
+		      event.kind == RUN_EVENT_RECOUNTED);
+		w->cluster[action.value].away = false;
 		break;
 	case RUN_RESTART:
 		check_restart(w, event, action.value);

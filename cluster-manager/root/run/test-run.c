@@ -111,6 +111,71 @@ static bool cluster_events(const struct state *s, uint32_t place, struct state *
 	return true;
 }
 
+/* --- the primary is lost, and starts again --- */
+
+/* An event of which the next one does not wait for what follows from it. */
+static void told(struct state *after, enum run_event_kind kind, uint32_t subject, uint32_t value)
+{
+	static struct run_actions actions;
+	const struct run_event event = { kind, subject, value, false };
+	run_step(&after->run, map, event, &actions);
+	for (uint32_t i = 0; i < actions.count; i++)
+		check_action(&after->world, event, &after->run, actions.action[i]);
+	for (uint32_t i = 0; i < map->application_count; i++)
+		after->run.application[i].restarts = 0;
+}
+
+/* What a cluster tells of a program, of its own or, if that is gone, of the primary's. */
+static void tells_of(struct state *after, uint32_t i)
+{
+	const uint8_t life = after->world.program[i].life;
+	if (life == EXITED || life == BROKEN)
+		told(after, RUN_EVENT_OVER, i, after->world.program[i].status);
+	else if (life == PAUSED) /* its end, for which the primary was to start it again, is told anew */
+		told(after, RUN_EVENT_RUNS, i, 0), after->world.program[i].life = EXITED, told(after, RUN_EVENT_EXITED, i, 3);
+	else if (life == ORDERED || life == ALIVE)
+		told(after, RUN_EVENT_RUNS, i, 2u * after->world.program[i].arrived + after->world.program[i].serving);
+}
+
+static void tells(struct state *after, uint32_t place)
+{
+	struct world *w = &after->world;
+	for (uint32_t i = 0; w->cluster[place].lost && i < map->application_count; i++)
+		if (map->application[i].cluster / NUMBER == place) { /* nobody remembers what became of them */
+			memset(&w->program[i], 0, sizeof(w->program[i]));
+			w->program[i].life = AWAY;
+		}
+	if (w->cluster[place].lost) {
+		told(after, RUN_EVENT_LOST, place, w->cluster[place].away);
+		return;
+	}
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (map->application[i].cluster / NUMBER == place || (map->application[i].cluster == 0 && w->program[i].gone))
+			tells_of(after, i);
+	told(after, RUN_EVENT_RECOUNTED, place, w->released);
+}
+
+/* Its own programs wait until all others have told, in either order. */
+static void resumes(const struct state *s, struct state *after, bool backwards)
+{
+	struct world *w = &after->world;
+	*after = *s;
+	w->faults++;
+	memset(&after->run, 0, sizeof(after->run));
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (map->application[i].cluster == 0 && w->program[i].life > UNBORN && w->program[i].life < AWAY) {
+			w->program[i].life = AWAY;
+			w->program[i].serving = w->program[i].told_serving = false;
+			w->program[i].arrived = w->program[i].status = 0;
+		}
+	told(after, RUN_EVENT_RESUME, 0, 0);
+	w->cluster[0].away = true;
+	for (uint32_t i = 1; i < map->cluster_count; i++)
+		tells(after, backwards ? map->cluster_count - i : i);
+	resumed++;
+	happens(after, RUN_EVENT_BOOTED, 0, 0);
+}
+
 static void run_events(const struct state *s, struct state *after)
 {
 	struct world *w = &after->world;
@@ -118,6 +183,8 @@ static void run_events(const struct state *s, struct state *after)
 		*after = *s, w->faults++, w->late = true, happens(after, RUN_EVENT_DEADLINE, 0, 0);
 	if (!s->world.pressed && may_fail(s))
 		*after = *s, w->faults++, w->pressed = true, happens(after, RUN_EVENT_BUTTON, 0, 0);
+	for (unsigned backwards = 0; comes_back && !s->world.ordered_to_finish && may_fail(s) && backwards < 2; backwards++)
+		resumes(s, after, backwards);
 	if (!s->world.mail_lost && may_fail(s))
 		*after = *s, w->faults++, w->mail_lost = true, happens(after, RUN_EVENT_MAIL_LOST, 0, 0);
 }
@@ -220,10 +287,10 @@ static void run_all(const char *name, uint8_t faults)
 	struct state *first = calloc(1, sizeof(*first));
 	memset(seen, 0, SEEN * sizeof(*seen));
 	faults_allowed = faults;
-	states = ends = successes = again = 0;
+	states = ends = successes = again = resumed = 0;
 	happens(first, RUN_EVENT_START, 0, 0);
 	printf("%s, %u faults: %u states, %u ends, %u successes, %u restarts\n", name, faults, states, ends, successes, again);
-	CHECK(ends && successes);
+	CHECK(ends && successes && (resumed || !comes_back || !faults));
 	free(first);
 }
 

@@ -42,6 +42,10 @@ static uint32_t ordered; /* number of the last order */
 uint64_t memory_total(void) { return 1 << 30; }
 uint64_t memory_free(void) { return 1 << 29; }
 bool channel_alive(uint32_t cluster) { return alive[cluster]; }
+uint32_t watch_life(uint32_t cluster) { return cluster + 2; }
+
+static struct watch_verdict verdicts[CLUSTERS]; /* WATCH_ALIVE: none */
+const struct watch_verdict *watch_verdict(uint32_t cluster) { return verdicts[cluster].reason ? &verdicts[cluster] : NULL; }
 
 const struct run_application *run_application(uint32_t application)
 {
@@ -139,13 +143,14 @@ static const struct core_stat *core_of(uint32_t cluster, uint32_t core)
 	return &stat;
 }
 
-static bool is_up(uint32_t cluster)
+static const struct sample_cluster *read_cluster(uint32_t cluster)
 {
 	const void *record = NULL;
 	size_t size = 0;
 	CHECK(sample_read(SAMPLE_CLUSTER, cluster, 0, &record, &size) == 0 && size == sizeof(struct sample_cluster));
-	return ((const struct sample_cluster *)record)->up;
+	return record;
 }
+static bool is_up(uint32_t cluster) { return read_cluster(cluster)->up; }
 
 static void alone(void)
 {
@@ -210,6 +215,12 @@ static void one_lies(void)
 	sample_tick();
 	CHECK(woken == 1 && is_up(1) && !is_up(2));
 	CHECK(core_came(2, ordered, 0, 666) && core_of(2, 0)->entries != 666); /* too late */
+	CHECK(read_cluster(0)->lost == SAMPLE_LOSS_NONE && read_cluster(1)->lost == SAMPLE_LOSS_NONE);
+	CHECK(read_cluster(2)->lost == SAMPLE_LOSS_CHANNEL); /* only that shows it */
+	verdicts[2].reason = WATCH_CORE;
+	CHECK(read_cluster(2)->lost == SAMPLE_LOSS_CORE);
+	verdicts[2].reason = WATCH_ALIVE;
+	CHECK(read_cluster(0)->life == ROOT->life && read_cluster(2)->life == 4);
 }
 
 /* Records that are no records are refused, each with what is wrong with it, and nothing of them is kept. */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include <skerry/format.h>
+#include "loss.h"
+#include "map.h"
+#include "report.h"
+#include "root.h"
+#include "watch.h"
+
+static uint64_t lost_at; /* TSC; 0: the primary was not lost, or has been told */
+static struct report_recounted loss;
+
+void loss_report_boot(bool again)
+{
+	struct report_boot body = { .tsc = read_tsc(), .tsc_hz = ROOT->tsc_hz, .cores = ROOT->cpu_count, .again = again };
+	memcpy(body.kernel, ROOT->kernel_name, sizeof(body.kernel));
+	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
+	if (frame_address(ROOT_SLOT_STAT, &body.stat))
+		manager_panic("where the kernel counts is unknown");
+	report(REPORT_BOOT, &body, sizeof(body));
+}
+
+void loss_of_primary(const char *why)
+{
+	const struct watch_verdict *v = watch_verdict(map->primary);
+	struct text t = TEXT(loss.why);
+	loss = (struct report_recounted){ .reason = v ? v->reason : WATCH_ALIVE, .core = v ? v->core : WATCH_NO_CORE,
+		                         .silent_ms = v ? v->silent_ms : 0 };
+	text_format(&t, "%s", why);
+	lost_at = read_tsc();
+}
+
+void loss_loaded(uint32_t fence_ms, uint32_t load_ms)
+{
+	loss.is_ours = 1;
+	loss.fence_ms = fence_ms;
+	loss.load_ms = load_ms;
+}
+
+struct report_recounted loss_take(void)
+{
+	struct report_recounted found = loss;
+	found.lost_ms = lost_at ? (uint32_t)((read_tsc() - lost_at) / (ROOT->tsc_hz / 1000)) + 1 : 0;
+	loss = (struct report_recounted){ 0 };
+	lost_at = 0;
+	return found;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "life.h"
+#include "loss.h"
+#include "map.h"
+#include "orders.h"
+#include "recount.h"
+#include "report.h"
+#include "root.h"
+
+/* Of its own programs all; of the primary's those that are gone, which nobody else remembers. */
+static void recount_application(uint32_t application)
+{
+	uint32_t cluster = map->application[application].cluster;
+	struct report_life body = { .application = application };
+	if (cluster == ROOT->cluster)
+		body = life_of(application);
+	if (application_fate(application) == FATE_GONE)
+		body.state = LIFE_GONE;
+	if ((cluster == ROOT->cluster || cluster == map->primary) && body.state != LIFE_NONE)
+		report(REPORT_LIFE, &body, sizeof(body));
+}
+
+void recount(void)
+{
+	struct report_recounted end = loss_take();
+	loss_report_boot(true);
+	for (uint32_t i = 0; i < map->application_count; i++)
+		recount_application(i);
+	end.released = barrier_released();
+	end.is_over = run_is_over();
+	report(REPORT_RECOUNTED, &end, sizeof(end));
+}
