@@ -2,13 +2,28 @@
 #include <skerry/port.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
+#include <skerry/posix.h>
+#include "held_signal.h"
 #include "machine.h"
 
+static struct held_signal held;
+
+static void wake(uint64_t slot)
+{
+	const uint64_t now = held_signal_add(&held, slot);
+
+	if (now)
+		notification_signal(now);
+}
+
+void net_hold_signal(void) { held.holding = true; }
+uint64_t net_held_signal(void) { return held_signal_take(&held); }
+
 void *interface_memory(void) { return (void *)PROCESS_PORT_VADDR; }
-void interface_wake_peer(void) { notification_signal(PROCESS_SLOT_PEER); }
+void interface_wake_peer(void) { wake(PROCESS_SLOT_PEER); }
 
 void *cable_memory(unsigned cable) { return (char *)PROCESS_CABLES_VADDR + (uint64_t)cable * CABLE_SIZE; }
-void cable_wake_peer(unsigned cable) { notification_signal(PROCESS_SLOT_CABLE_WAKE + cable); }
+void cable_wake_peer(unsigned cable) { wake(PROCESS_SLOT_CABLE_WAKE + cable); }
 
 void *socket_port_memory(void) { return (void *)PROCESS_SOCKETS_VADDR; }
-void socket_port_wake_peer(void) { notification_signal(PROCESS_SLOT_SOCKETS); }
+void socket_port_wake_peer(void) { wake(PROCESS_SLOT_SOCKETS); }

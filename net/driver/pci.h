@@ -30,8 +30,10 @@ unsigned pci_capability(const struct process_device *device, unsigned kind, unsi
 /* Address of `size` bytes at `offset` of a memory BAR, or null where that is not mapped. */
 volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64_t offset, uint64_t size);
 
-/* Power state D0, memory access and DMA on, no interrupt line. */
+/* Power state D0, memory access on, DMA off, no interrupt line. */
 void pci_enable(const struct process_device *device, uint64_t tsc_hz);
+/* DMA on: only after a reset, for until then the card has the addresses of whoever drove it before. */
+void pci_enable_dma(const struct process_device *device);
 
 /* Wait for so many ticks of the time-stamp counter. */
 void pci_pause(uint64_t ticks);

@@ -122,6 +122,7 @@ const char *e1000e_start(struct e1000e *e, const struct process_info *info)
 	wrong = reset(e);
 	if (wrong)
 		return wrong;
+	pci_enable_dma(device);
 	if (pci_interrupt(device))
 		return "the card has no MSI-X table that is mapped";
 	control = register_read(e, REGISTER_CTRL) & ~(uint32_t)(CTRL_MASTER_DISABLE | CTRL_FORCE_SPEED | CTRL_FORCE_DUPLEX);

@@ -99,7 +99,7 @@ static void start_cables(const struct process_info *info)
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
-		mark_used(cable); /* the far end has to hear of this life */
+		mark_used(cable); /* the far end must be told of this life */
 	}
 }
 

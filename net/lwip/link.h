@@ -21,7 +21,7 @@ struct link {
 	unsigned waiting;
 	unsigned published;   /* frames sent since the far end was last asked whether it sleeps */
 	bool released;        /* frames were taken since it was last asked whether it waits for room */
-	bool told;            /* it has to hear of this life, or that we know of its own */
+	bool told;            /* to publish: this life, or the acknowledgement of the far end's */
 };
 
 /* Once, before the others. */

@@ -61,10 +61,26 @@ static int create(struct file **out)
 	return 0;
 }
 
+/*
+ * lwIP's timers are looked at when the one is due for which a thread slept, and every 250 us: reading the clock in
+ * milliseconds at each poll would cost more than most polls.
+ */
+static uint64_t timers_at;
+
+static void check_timers(void)
+{
+	const uint64_t now = clock_cycles();
+
+	if (now < timers_at)
+		return;
+	timers_at = now + clock_cycles_per_second() / 4000;
+	sys_check_timeouts();
+}
+
 static bool poll(void)
 {
 	socket_readiness_changed = false;
-	sys_check_timeouts();
+	check_timers();
 	interface_receive();
 	stream_flush();
 	interface_loop();
@@ -76,10 +92,15 @@ static uint64_t deadline(void)
 {
 	u32_t milliseconds = sys_timeouts_sleeptime();
 
+	uint64_t at;
+
 	if (milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE)
 		return 0;
-	/* one more: the clock in milliseconds rounds down */
-	return clock_cycles() + (milliseconds + 1ull) * (clock_cycles_per_second() / 1000);
+	at = clock_milliseconds() + milliseconds + 1; /* the clock rounds down */
+	at = at / 1000 * clock_cycles_per_second() + at % 1000 * clock_cycles_per_second() / 1000;
+	if (at < timers_at)
+		timers_at = at;
+	return at;
 }
 
 static bool prepare_sleep(void)

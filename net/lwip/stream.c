@@ -258,7 +258,7 @@ ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
 
 /* --- ends --- */
 
-/* When both sides have closed there is nothing more to hear; lwIP acknowledges and waits alone. */
+/* When both sides have closed nothing more arrives; lwIP acknowledges and waits alone. */
 static void detach_if_over(struct socket *socket)
 {
 	if (socket->peer_closed && socket->write_shut)

@@ -194,10 +194,10 @@ static void take(const struct socket_event *event)
 			return lose("it closed what is open");
 		return remote_free(socket);
 	}
-	remote_heard(socket, event);
+	remote_apply(socket, event);
 }
 
-static void hear(void)
+static void receive_events(void)
 {
 	const struct socket_event *slot;
 
@@ -213,7 +213,7 @@ static void hear(void)
 		lose("its process has ended");
 }
 
-/* --- the clockwork: backend.h --- */
+/* --- backend.h --- */
 
 static int start(void)
 {
@@ -243,7 +243,7 @@ static bool poll(void)
 	bool happened;
 
 	if (!port.gone) {
-		hear();
+		receive_events();
 		if (tell_changes() && port.asked && ring_reserve(&port.requests)) {
 			port.asked = false; /* its thread has been told and asks again */
 			call_goes_on();

@@ -29,7 +29,7 @@ struct remote_socket {
 	bool write_shut;
 	bool unread;        /* closed with bytes left, or to be reset */
 	bool closing;       /* closed here; the stack has not finished with it */
-	bool changed;       /* in the list of what the stack must hear */
+	bool changed;       /* in the list of those to be reported to the stack */
 	struct remote_socket *next_changed;
 	struct socket_address local, remote;
 
@@ -45,13 +45,13 @@ static inline struct remote_socket *remote_of(struct file *file) { return (struc
 /* The stack has ended, or it broke the protocol. */
 bool remote_gone(void);
 void *remote_buffer(const struct remote_socket *, enum socket_side producer);
-/* The stack shall hear of it with the next poll. */
+/* Queues a report of the change; the next poll sends it to the stack. */
 void remote_changed(struct remote_socket *);
-/* Something that somebody may sleep for: the next poll says so. */
+/* Makes the next poll return true: a sleeper may have to be woken. */
 void remote_happened(void);
 /* Ask and wait. `request` has all but socket and positions; `answer` may be null. 0 or a negative errno. */
 int remote_call(struct remote_socket *, struct socket_request *request, struct socket_event *answer);
-/* Is there a number for another socket? Listeners hear when there is one again. */
+/* Whether another socket has a number. Listeners become acceptable when there is one again. */
 bool remote_has_room(void);
 /* A socket with a number, or null. */
 struct remote_socket *remote_new(void);
@@ -60,7 +60,7 @@ void remote_free(struct remote_socket *);
 /* --- socket.c: states and connections --- */
 
 void remote_update(struct remote_socket *); /* what it is ready for */
-void remote_heard(struct remote_socket *, const struct socket_event *); /* a checked update of the stack */
+void remote_apply(struct remote_socket *, const struct socket_event *); /* an update by the stack, checked */
 void remote_lost(struct remote_socket *);   /* there is no stack any more */
 int remote_take_error(struct remote_socket *); /* the pending one: 0 or negative */
 int remote_create(struct file **out);

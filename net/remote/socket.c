@@ -57,7 +57,7 @@ int remote_take_error(struct remote_socket *socket)
 	return -error;
 }
 
-void remote_heard(struct remote_socket *socket, const struct socket_event *event)
+void remote_apply(struct remote_socket *socket, const struct socket_event *event)
 {
 	bool more = event->arrived != socket->arrived;
 

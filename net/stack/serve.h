@@ -19,7 +19,7 @@ struct served {
 	bool unread;       /* and then a reset */
 	bool shut_wanted, shut_done;
 	bool pending;      /* in the queue of those whose bytes may move */
-	bool changed;      /* in the queue of those of which the program must hear */
+	bool changed;      /* in the queue of changes to report to the program */
 	uint32_t flags;    /* of struct socket_event */
 	int32_t value;
 	struct socket_address local;

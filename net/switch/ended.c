@@ -126,7 +126,7 @@ static void renew(struct forward *forward, struct forward_port *port)
 	port->news = forward->news = true;
 }
 
-/* The peers of a port that had a far end hear first that it has ended; a successor is let in after that. */
+/* Peers of a port are told first that its far end has ended; then a successor is admitted. */
 static void look_at(struct forward *forward, unsigned number)
 {
 	struct telling *telling = &forward->telling;

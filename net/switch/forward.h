@@ -75,7 +75,7 @@ struct forward_port {
 	bool uplink;
 	bool upper;            /* the uplink leads to another switch */
 	bool lower;            /* to a lower switch */
-	bool news;             /* its far end has to hear of our epoch, or that we know of its own */
+	bool news;             /* to publish: our epoch, or the acknowledgement of the far end's */
 	bool ended;            /* its program has, and its backlog is dropped */
 	bool told;             /* and the resets of its connections have been collected */
 	uint64_t behind_since; /* `now` when its ring was found full, later the last time it was judged; 0: not behind */

@@ -36,6 +36,7 @@ void model_init(bool asleep)
 	config[POWER] = PCI_CAPABILITY_POWER;
 	config[POWER + 1] = MSIX;
 	config[POWER + 4] = asleep ? D3 : 0;
+	config[PCI_COMMAND] = PCI_COMMAND_MASTER; /* as whoever drove it before has left it */
 	config[MSIX] = PCI_CAPABILITY_MSIX;
 	config[MSIX + 4] = 3; /* the table is in BAR 3 */
 	memcpy(config + CONFIG_BAR_0, &(uint32_t){ BAR_0 }, 4);
@@ -160,8 +161,10 @@ static void written(uint32_t offset, uint32_t value)
 	case REGISTER_IMS: model.mask |= value; break;
 	case REGISTER_IMC: model.mask &= ~value; break;
 	case REGISTER_CTRL:
-		if (value & CTRL_RESET)
+		if (value & CTRL_RESET) {
+			CHECK(model.resets || !(config[PCI_COMMAND] & PCI_COMMAND_MASTER)); /* its queues are somebody else's */
 			model_reset();
+		}
 		*reg = value & ~(uint32_t)(model.stuck ? 0 : CTRL_RESET);
 		break;
 	case REGISTER_RDT:

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -64,11 +65,15 @@ static void await(sem_t *sem)
 		CHECK(errno == EINTR);
 }
 
+/* Until the switch knows the server's life: before, it answers connections that do not take the cable with a reset. */
 static pid_t start_server(void)
 {
 	pid_t server = start(server_run, SERVER);
+	const volatile bool *up = &network->forward.port[SERVER].end.up, *ended = &network->forward.port[SERVER].ended;
 
 	network_await_server(network);
+	while (!*up || *ended)
+		sched_yield();
 	return server;
 }
 
@@ -89,6 +94,25 @@ static void frames_take_the_cable(unsigned port)
 }
 
 static void cable(void) { frames_take_the_cable(CLIENT); }
+
+/* A thread that sleeps again and again names the same deadline while the same timer stands, however late it asks. */
+static void deadline_stands(void)
+{
+	struct file *file = connect_server();
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < 10 && !same; i++) { /* again where the timer was due meanwhile */
+		uint64_t deadline, later;
+
+		net_poll();
+		deadline = net_deadline();
+		for (later = layer_in(2); clock_cycles() < later;)
+			;
+		same = net_deadline() == deadline;
+	}
+	CHECK(same);
+	close_file(file);
+}
 
 static void no_cable(void)
 {
@@ -358,6 +382,8 @@ int main(void)
 	network_cable(network, CLIENT, SPEAKER);
 	server = start_server();
 	passed(start(cable, CLIENT), "cable");
+	network_close(CLIENT);
+	passed(start(deadline_stands, CLIENT), "a deadline that stands");
 	network_close(CLIENT);
 	passed(start(no_cable, OUTSIDER), "no cable");
 	with_full_ring(server);

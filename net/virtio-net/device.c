@@ -175,6 +175,7 @@ const char *virtio_net_start(struct virtio_net *net, const struct process_info *
 	common->status = 0;
 	while (common->status) /* the reset is done when it reads 0 */
 		thread_yield();
+	pci_enable_dma(device);
 	common->status = STATUS_ACKNOWLEDGE;
 	common->status |= STATUS_DRIVER;
 	wrong = agree(common, &event_index);
