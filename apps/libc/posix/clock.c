@@ -56,6 +56,14 @@ uint64_t deadline_after(uint64_t nanoseconds)
 	return deadline > INT64_MAX ? INT64_MAX : (uint64_t)deadline;
 }
 
+uint64_t deadline_after_milliseconds(uint64_t milliseconds)
+{
+	enum { EXACT_BELOW = 16 };
+	const uint64_t deadline = deadline_after(milliseconds * 1000000), grain = clock_cycles_per_second() / 2000;
+
+	return milliseconds < EXACT_BELOW ? deadline : (deadline / grain + 1) * grain;
+}
+
 uint64_t deadline_after_timespec(const struct timespec *t)
 {
 	const int64_t century = 100ll * 366 * 86400;

@@ -183,6 +183,20 @@ static int harvest(struct epoll *e, struct epoll_event *out, int room)
 	return count;
 }
 
+/* Whether a file is ready. Level-triggered watches of files that no longer are leave the list. */
+static bool any_ready(struct epoll *e)
+{
+	while (!list_is_empty(&e->ready)) {
+		struct watch *w = LIST_OF(e->ready.next, struct watch, ready);
+
+		if (w->file->ready & wanted(w))
+			return true;
+		list_remove(&w->ready);
+	}
+	e->file.ready = 0;
+	return false;
+}
+
 /* The network is polled here while files are ready, and by event_sleep() when none is. */
 long sys_epoll_pwait(const long *a)
 {
@@ -195,12 +209,12 @@ long sys_epoll_pwait(const long *a)
 		return descriptor_file((int)a[0]) ? -EINVAL : -EBADF;
 	if (room <= 0)
 		return -EINVAL;
-	if (!timeout || e->ready.next != &e->ready)
+	if (!timeout || any_ready(e))
 		net_poll();
 	int count = harvest(e, out, room);
 	if (count || !timeout)
 		return count;
-	uint64_t deadline = timeout > 0 ? deadline_after((uint64_t)timeout * 1000000) : 0;
+	uint64_t deadline = timeout > 0 ? deadline_after_milliseconds((uint64_t)timeout) : 0;
 	file_hold(&e->file);
 	while (!count && !(error = event_sleep(deadline)))
 		count = harvest(e, out, room);

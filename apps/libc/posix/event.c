@@ -19,6 +19,9 @@
  *    which becomes the poller or does the same in its turn: pass_on().
  *
  * Futex waiters never poll.
+ *
+ * What the poller sends before it sleeps may make it signal other processes. The
+ * last of these signals is made by the system call that puts it to sleep.
  */
 #include "layer.h"
 #include "platform.h"
@@ -30,6 +33,8 @@ static unsigned waiters;      /* threads with event_waiter set */
 __attribute__((weak)) bool net_poll(void) { return false; }
 __attribute__((weak)) uint64_t net_deadline(void) { return 0; }
 __attribute__((weak)) bool net_prepare_sleep(void) { return true; }
+__attribute__((weak)) void net_hold_signal(void) {}
+__attribute__((weak)) uint64_t net_held_signal(void) { return 0; }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -71,18 +76,27 @@ void event_leave(void)
 	event_settle();
 }
 
+/* What net_hold_signal() has held back is signalled, for the caller does not sleep on PLATFORM_NET. */
+static void signal_held(void)
+{
+	const uint64_t peer = net_held_signal();
+
+	if (peer)
+		platform_signal_peer(peer);
+}
+
 bool event_wait(uint64_t deadline)
 {
 	struct thread *self = thread_self();
 
-	bool happened = net_poll();
-	if (deadline && clock_cycles() >= deadline)
-		return false;
-	if (happened)
-		return true;
-	if (!net_prepare_sleep())
-		return true;
+	net_hold_signal();
+	bool happened = net_poll(), late = deadline && clock_cycles() >= deadline;
+	if (late || happened || !net_prepare_sleep()) {
+		signal_held();
+		return !late;
+	}
 	if (poller) {
+		signal_held();
 		hurry_poller(net_deadline());
 		self->event_waiter = true;
 		waiters++;
@@ -91,9 +105,10 @@ bool event_wait(uint64_t deadline)
 		waiters--;
 	} else {
 		uint64_t until = poller_until = earlier(deadline, net_deadline());
+		uint64_t peer = net_held_signal();
 		poller = self;
 		layer_unlock();
-		platform_wait(PLATFORM_NET, until);
+		platform_signal_wait(peer, PLATFORM_NET, until);
 		layer_lock();
 		poller = 0;
 	}

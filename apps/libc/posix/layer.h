@@ -70,6 +70,8 @@ void event_leave(void);
 
 /* clock.c: deadlines in TSC cycles; never 0. */
 uint64_t deadline_after(uint64_t nanoseconds);
+/* Up to half a millisecond later, so that waits that end at much the same time have the same deadline (timer.h in the kernel). */
+uint64_t deadline_after_milliseconds(uint64_t milliseconds);
 uint64_t deadline_after_timespec(const struct timespec *); /* null: 0, none */
 uint64_t clock_nanoseconds(void);
 bool timespec_valid(const struct timespec *);

@@ -46,9 +46,14 @@ void platform_start(void)
 		console_log("posix: no notifications (error %d): threads cannot wait", -error);
 }
 
-void platform_wait(unsigned notification, uint64_t deadline)
+void platform_wait(unsigned notification, uint64_t deadline) { platform_signal_wait(0, notification, deadline); }
+
+void platform_signal_peer(uint64_t slot) { notification_signal(slot); }
+
+void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadline)
 {
-	int error = notification_wait(slot_of(notification), deadline, 0);
+	int error = slot ? notification_signal_wait(slot, slot_of(notification), deadline, 0)
+			 : notification_wait(slot_of(notification), deadline, 0);
 
 	if (error && error != -SKERRY_TIMED_OUT)
 		thread_yield(); /* a missing notification: callers look again, which makes them poll */

@@ -24,6 +24,9 @@ const void *platform_files(void); /* skerry/file_tree.h, platform_info()->files_
 enum { PLATFORM_NET = 64 };
 void platform_wait(unsigned notification, uint64_t deadline_tsc); /* 0: no deadline */
 void platform_signal(unsigned notification);
+/* Another process's, by its slot (net_held_signal()); the second: in one system call with the wait, 0: none. */
+void platform_signal_peer(uint64_t slot);
+void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadline_tsc);
 void platform_yield(void);
 
 /* %fs of the calling thread */

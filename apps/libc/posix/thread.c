@@ -142,7 +142,7 @@ _Noreturn void __unmapself(void *base, size_t size)
 	end(thread_self());
 }
 
-/* What was written is still sent, and the peers of open connections hear that they end. */
+/* What was written is still sent, and the peers of open connections are told that they end. */
 long sys_exit_group(const long *a)
 {
 	for (int fd = 0; fd < descriptor_count_max(); fd++)

@@ -80,6 +80,14 @@ void platform_signal(unsigned notification)
 	linux_call(SYS_futex, (long)&word[notification], FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
 }
 
+/* Nothing here has a peer. */
+void platform_signal_peer(uint64_t slot) { (void)slot; }
+void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadline)
+{
+	(void)slot;
+	platform_wait(notification, deadline);
+}
+
 void platform_yield(void) { linux_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0); }
 int platform_set_tls(uintptr_t tls) { return (int)linux_call(SYS_arch_prctl, 0x1002, (long)tls, 0, 0, 0, 0); }
 uint64_t platform_thread_time(unsigned index) { return index ? 0 : clock_cycles() - started; }
