@@ -38,6 +38,7 @@ bool test_possible(const struct test *test);
 /* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 
 void test_pause(void); /* ends the test if a worker has failed */
+void test_progress(void); /* what the test has waited for has come: the watchdog waits a minute for the next */
 bool has_processor(void);
 /* Whether the clock counts instructions: of the emulator, if the test that boots it says so (tests/boot/test_ktest.py). */
 bool clock_counts_instructions(void);
@@ -52,6 +53,7 @@ bool clock_counts_instructions(void);
 			check(!(#condition " in time" && passed(patience))); \
 			pause_main();                                       \
 		}                                                           \
+		test_progress();                                            \
 	} while (0)
 bool passed(uint64_t deadline);
 void pause_main(void); /* a tenth of a millisecond; ends the test if a worker has failed */
@@ -147,6 +149,7 @@ struct registers {
 
 /* SYSCALL with these registers, which are then as it left them. */
 void system_call_raw(struct registers *registers);
+extern const uint8_t system_call_raw_site[]; /* its SYSCALL instruction, of two bytes; not in the hosted port */
 
 /* --- random.c --- */
 

@@ -25,6 +25,8 @@ system_call_raw:
 	mov 96(%rdi), %r15
 	mov 32(%rdi), %rdi
 	popf
+	.globl system_call_raw_site
+system_call_raw_site:
 	syscall
 	pushf
 	cld

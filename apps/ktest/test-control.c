@@ -102,3 +102,37 @@ TEST(changed, 1, 0, "control: no message is lost while the granularity changes t
 	}
 	check_eq(s->count, all);
 }
+
+/* Waits, each time for a moment only. */
+static void sleeper(struct worker *self)
+{
+	while (!self->out[0]) {
+		int ended = notification_wait(self->arg[0], read_tsc() + ROOT->tsc_hz / 5000, 0);
+		if (ended != -SKERRY_TIMED_OUT)
+			check_ok(ended);
+		self->out[ended ? 2 : 1]++;
+	}
+}
+
+TEST(woken, 2, 0, "control: no wake-up of another core is lost in a deadline, whatever the granularity")
+{
+	bool changes = regime("dynamic");
+	struct worker *s[CLIENTS];
+	for (unsigned i = 0; i < CLIENTS; i++)
+		s[i] = worker_start(sleeper, 50, 1 + i % last_core(), object(OBJECT_NOTIFICATION, 0), 0);
+	for (unsigned round = 0; round < CHANGES; round++) {
+		if (changes)
+			until(is_so(round % 8 < 6 ? GRANULARITY_FINE : GRANULARITY_COARSE));
+		for (unsigned i = 0; i < CLIENTS; i++)
+			check_ok(notification_signal(s[i]->arg[0]));
+		for (unsigned i = 0; i < CLIENTS; i++)
+			until(s[i]->out[1] > round);
+	}
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		s[i]->out[0] = 1;
+		until(s[i]->done);
+		check_eq(s[i]->out[1], CHANGES);
+	}
+	if (changes)
+		until(is_so(GRANULARITY_COARSE));
+}

@@ -42,13 +42,22 @@ static void timed(struct worker *self)
 TEST(in_order, 1, 0, "deadline: many on one core end in their order, not that of their beginning")
 {
 	enum { COUNT = 8 };
-	uint64_t notification = object(OBJECT_NOTIFICATION, 0), base = deadline_ms(40), step = ROOT->tsc_hz / 500;
+	uint64_t notification = object(OBJECT_NOTIFICATION, 0), step = ROOT->tsc_hz / 500;
 	struct worker *w[COUNT];
-	order.sequence = 0;
-	for (unsigned i = 0; i < COUNT; i++)
-		w[i] = worker_start(timed, 200, 0, notification, base + (i * 3 % COUNT) * step);
-	for (unsigned i = 0; i < COUNT; i++)
-		until(w[i]->done);
+	bool late;
+	unsigned ms = 20;
+	do { /* again where deadlines passed before all waited, as in waiter() */
+		ms *= 2;
+		uint64_t base = deadline_ms(ms);
+		order.sequence = 0;
+		for (unsigned i = 0; i < COUNT; i++)
+			w[i] = worker_start(timed, 200, 0, notification, base + (i * 3 % COUNT) * step);
+		for (unsigned i = 0; i < COUNT; i++)
+			until(waits(w[i]) || w[i]->done);
+		late = passed(base);
+		for (unsigned i = 0; i < COUNT; i++)
+			until(w[i]->done);
+	} while (late);
 	for (unsigned i = 0; i < COUNT; i++) {
 		check_eq(w[i]->out[0], -SKERRY_TIMED_OUT);
 		check(w[i]->out[1] >= w[i]->arg[1]);

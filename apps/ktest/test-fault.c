@@ -197,7 +197,7 @@ static void unknown_call(struct worker *self)
 
 TEST(unknown, 1, 0, "fault: an unknown system call is a fault with its whole number")
 {
-	static const uint64_t number[] = { 0, SYS_DEBUG_PUT + 1, 255, 1ull << 31, 1ull << 32, ~0ull, 1ull << 32 | SYS_SIGNAL };
+	static const uint64_t number[] = { 0, SYS_SIGNAL_WAIT + 1, 255, 1ull << 31, 1ull << 32, ~0ull, 1ull << 32 | SYS_SIGNAL };
 	for (unsigned i = 0; i < 7; i++) {
 		struct trial p = trial_make(unknown_call, 50, 0);
 		p.worker->arg[0] = number[i];
@@ -238,6 +238,16 @@ TEST(no_handler_often, 1, 0, "fault: a thread that faults again and again withou
 		check_ok(tcb_resume(w->tcb));
 	}
 	until(waits(w));
+}
+
+TEST(no_right, 1, 0, "fault: a handler's endpoint that may not be sent to is none")
+{
+	struct trial p = trial_make(undefined, 50, 0);
+	worker_fault_to(p.worker, copy_of(p.endpoint, RIGHT_READ));
+	check_ok(tcb_resume(p.worker->tcb));
+	until(waits(p.worker));
+	struct message m = { 0 };
+	check_error(ipc_nb_receive(p.endpoint, p.reply, &m), WOULD_BLOCK);
 }
 
 static void then_call(struct worker *self)

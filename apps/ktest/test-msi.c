@@ -263,7 +263,7 @@ static void wait_at(uint64_t notification, uint64_t deadline, unsigned priority)
  * The device's clock goes in milliseconds, so that the second message comes whole ones after the first. It comes while
  * the kernel serves the first of the deadlines. When exactly is known only where the clock counts instructions.
  */
-TEST(between_quanta, 1, NEEDS_MSI, "msi: a message waits for one quantum of deadlines that pass together, not for all")
+TEST(between_budgets, 1, NEEDS_MSI, "msi: a message waits for one budget of deadlines that pass together, not for all")
 {
 	enum { THREADS = 120, LEAD = 2500, LONGEST = 12000 };
 	uint64_t notification = object(OBJECT_NOTIFICATION, 0), never = object(OBJECT_NOTIFICATION, 0);

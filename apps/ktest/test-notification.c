@@ -140,10 +140,10 @@ static void pong(struct worker *self)
 	}
 }
 
-static void ping_pong(unsigned core_a, unsigned core_b, unsigned count)
+static void ping_pong(void (*a_main)(struct worker *), void (*b_main)(struct worker *), unsigned core_b, unsigned count)
 {
 	uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2);
-	struct worker *a = worker_make(ping, 60, core_a), *b = worker_make(pong, 60, core_b);
+	struct worker *a = worker_make(a_main, 60, 0), *b = worker_make(b_main, 60, core_b);
 	a->arg[0] = b->arg[1] = n;
 	a->arg[1] = b->arg[0] = n + 1;
 	a->arg[2] = b->arg[2] = count;
@@ -152,10 +152,10 @@ static void ping_pong(unsigned core_a, unsigned core_b, unsigned count)
 	until(a->done && b->done);
 }
 
-TEST(back_and_forth, 1, 0, "notification: two thousand wake-ups there and back on one core") { ping_pong(0, 0, 2000); }
+TEST(back_and_forth, 1, 0, "notification: two thousand wake-ups there and back on one core") { ping_pong(ping, pong, 0, 2000); }
 TEST(remote_back_and_forth, 2, 0, "notification: two hundred wake-ups there and back between cores")
 {
-	ping_pong(0, last_core(), 200);
+	ping_pong(ping, pong, last_core(), 200);
 }
 
 static void adder(struct worker *self)
@@ -188,4 +188,119 @@ TEST(none_lost, 2, 0, "notification: no signal of many cores is lost")
 			}
 		}
 	}
+}
+
+/* Signals arg[2], waits on arg[0]; result in out[0], word in out[1]. */
+static void signal_waiter(struct worker *self)
+{
+	uint64_t word = 0;
+	self->out[0] = (uint64_t)(int64_t)notification_signal_wait(self->arg[2], self->arg[0], self->arg[1], &word);
+	self->out[1] = word;
+}
+
+static struct worker *signal_wait(uint64_t peer, uint64_t notification, uint64_t deadline, unsigned core)
+{
+	struct worker *worker = worker_make(signal_waiter, 200, core);
+	worker->arg[0] = notification;
+	worker->arg[1] = deadline;
+	worker->arg[2] = peer;
+	check_ok(tcb_resume(worker->tcb));
+	return worker;
+}
+
+TEST(signal_wait, 1, 0, "signal and wait: the one is signalled, then the other waited for")
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2), word;
+		struct worker *w = signal_wait(badged(n, 0x12, RIGHT_WRITE), copy_of(n + 1, RIGHT_READ), 0, core);
+		check_ok(notification_wait(n, 0, &word));
+		check_eq(word, 0x12);
+		until(waits(w));
+		check(!w->done);
+		check_ok(notification_signal(badged(n + 1, 0x21, RIGHT_ALL)));
+		until(w->done);
+		check_eq(w->out[0], 0);
+		check_eq(w->out[1], 0x21);
+	}
+}
+
+TEST(signal_wait_at_once, 1, 0, "signal and wait: a pending word ends the wait, the signal is made all the same")
+{
+	uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2), word;
+	check_ok(notification_signal(badged(n + 1, 6, RIGHT_ALL)));
+	check_ok(notification_signal_wait(badged(n, 5, RIGHT_ALL), n + 1, 0, &word));
+	check_eq(word, 6);
+	check_ok(notification_poll(n, &word));
+	check_eq(word, 5);
+	check_ok(notification_signal_wait(badged(n, 3, RIGHT_ALL), n, 0, &word)); /* one's own */
+	check_eq(word, 3);
+}
+
+TEST(signal_wait_timed_out, 1, 0, "signal and wait: a deadline that has passed, or passes, takes no signal back")
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2), word;
+		check_error(notification_signal_wait(n, n + 1, i ? read_tsc() + 1000 : 1, &word), TIMED_OUT);
+		check_ok(notification_poll(n, &word));
+		check_eq(word, 1);
+	}
+}
+
+TEST(signal_wait_refused, 1, 0, "signal and wait: what may not be signalled or waited for leaves both as they were")
+{
+	uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2), word;
+	uint64_t reader = copy_of(n, RIGHT_READ), writer = copy_of(n + 1, RIGHT_WRITE);
+	uint64_t bad[] = { object(OBJECT_ENDPOINT, 0), object(OBJECT_TCB, 0), slot(), 0, ~0ull };
+	check_ok(notification_signal(n + 1));
+	check_error(notification_signal_wait(reader, n + 1, 0, &word), NO_RIGHTS);
+	check_error(notification_signal_wait(n, writer, 0, &word), NO_RIGHTS);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		check_error(notification_signal_wait(bad[i], n + 1, 0, &word), BAD_CAP);
+		check_error(notification_signal_wait(n, bad[i], 0, &word), BAD_CAP);
+	}
+	check_ok(notification_poll(n, &word));
+	check_eq(word, 0);
+	check_ok(notification_poll(n + 1, &word));
+	check_eq(word, 1);
+}
+
+TEST(signal_wait_restarted, 1, 0, "signal and wait: suspended in its wait, a thread waits again and signals no more")
+{
+	for (unsigned core = 0; core < cores(); core++) {
+		uint64_t n = objects(OBJECT_NOTIFICATION, 0, 2), word;
+		struct worker *w = signal_wait(n, n + 1, 0, core);
+		check_ok(notification_wait(n, 0, &word));
+		until(waits(w));
+		check_ok(tcb_suspend(w->tcb));
+		check_ok(tcb_resume(w->tcb));
+		until(waits(w));
+		check_ok(notification_poll(n, &word));
+		check_eq(word, 0);
+		check_ok(notification_signal(n + 1));
+		until(w->done);
+		check_eq(w->out[1], 1);
+	}
+}
+
+static void ping_at_once(struct worker *self)
+{
+	for (uint64_t i = 0; i < self->arg[2]; i++)
+		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
+}
+
+static void pong_at_once(struct worker *self)
+{
+	check_ok(notification_wait(self->arg[1], 0, 0));
+	for (uint64_t i = 1; i < self->arg[2]; i++)
+		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
+	check_ok(notification_signal(self->arg[0]));
+}
+
+TEST(signal_wait_back_and_forth, 1, 0, "signal and wait: two thousand wake-ups there and back on one core")
+{
+	ping_pong(ping_at_once, pong_at_once, 0, 2000);
+}
+TEST(signal_wait_remote_back_and_forth, 2, 0, "signal and wait: two hundred wake-ups there and back between cores")
+{
+	ping_pong(ping_at_once, pong_at_once, last_core(), 200);
 }

@@ -98,9 +98,10 @@ static void unleash(uint64_t number, unsigned ms)
 			struct thread_registers r;
 			if (!waits(w[i]))
 				continue;
-			check_ok(tcb_suspend(w[i]->tcb)); /* it will be waiting for ever: over the call, then */
+			check_ok(tcb_suspend(w[i]->tcb));
 			check_ok(tcb_read_registers(IPC, w[i]->tcb, &r));
-			r.rip += 2;
+			if (r.rip == (uint64_t)system_call_raw_site) /* else another one has just ended its wait */
+				r.rip += 2;
 			check_ok(tcb_write_registers(IPC, w[i]->tcb, 1, &r));
 		}
 	}

@@ -46,6 +46,7 @@ void check_code(const char *file, int line, const char *what, int result, unsign
 }
 
 void test_pause(void) { }
+void test_progress(void) { }
 
 bool has_devices(void) { return true; }
 bool has_peer(void) { return false; }

@@ -294,7 +294,7 @@ static int run(unsigned cores, unsigned seed)
 	struct hosted_config config = { .cores = cores, .seed = seed, .memory = MEMORY, .gsis = HOSTED_PINS };
 	machine = hosted_create(&config);
 	if (seed % 2 == 0)
-		machine->kernel.quantum = 1;
+		machine->kernel.work_budget = 1;
 	kernel_check(machine);
 	find_root_info();
 	begin(&programs[0], machine->root);
