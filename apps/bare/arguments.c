@@ -11,6 +11,9 @@ const struct cluster_map *experiment_begin(void)
 	memory_init();
 	const struct cluster_map *map = modules_map("map");
 	check(map && map_is_valid(map, map->size));
+	enum granularity wanted = map_cluster(map, ROOT->cluster)->granularity;
+	if (wanted != GRANULARITY_COARSE)
+		check_ok(control_granularity_wait(ROOT_SLOT_CONTROL, wanted));
 	return map;
 }
 

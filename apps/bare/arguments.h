@@ -8,7 +8,10 @@
 
 extern const char program_name[];
 
-/* To be called first: sets up priority, output and memory. Returns the map; its mapping stays. */
+/*
+ * To be called first: sets up priority, output and memory, and has the kernel take the granularity that the map says.
+ * Returns the map; its mapping stays.
+ */
 const struct cluster_map *experiment_begin(void);
 
 /* Null when there is none of this number. */

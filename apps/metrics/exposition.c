@@ -80,6 +80,28 @@ static void clusters(struct text *t, const struct snapshot *s)
 		text_add(t, "skerry_cluster_cores{cluster=\"%u\"} %u\n", s->cluster[i].about.number, s->cluster[i].cores);
 }
 
+/* What the run's events call it. */
+static const char *const loss[SAMPLE_LOSSES] = {
+	[SAMPLE_LOSS_PANIC] = "panic", [SAMPLE_LOSS_STOPPED] = "stopped", [SAMPLE_LOSS_CORE] = "core",
+	[SAMPLE_LOSS_TIMER] = "timer", [SAMPLE_LOSS_MANAGER] = "manager", [SAMPLE_LOSS_CHANNEL] = "channel",
+};
+
+static void losses(struct text *t, const struct snapshot *s)
+{
+	family(t, "skerry_cluster_restarts_total", "counter", "How often the cluster was started again after it was lost.");
+	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++)
+		if (c->about.life)
+			text_add(t, "skerry_cluster_restarts_total{cluster=\"%u\"} %u\n", c->about.number, c->about.life - 1);
+	family(t, "skerry_cluster_lost", "gauge", "1 while the cluster is lost, and why.");
+	for (const struct snapshot_cluster *c = s->cluster; c < s->cluster + s->clusters; c++) {
+		if (c->about.lost == SAMPLE_LOSS_NONE)
+			continue;
+		text_add(t, "skerry_cluster_lost{cluster=\"%u\",", c->about.number);
+		text_label(t, "reason", c->about.lost < SAMPLE_LOSSES ? loss[c->about.lost] : "unknown");
+		text_add(t, "} 1\n");
+	}
+}
+
 static void memory(struct text *t, const struct snapshot *s)
 {
 	static const struct {
@@ -197,7 +219,7 @@ static bool has_lock(const struct snapshot_cluster *c, unsigned class)
 	bool found = instances(c, class) > 0;
 
 	for (unsigned i = 0; i < c->cores; i++)
-		found |= c->core[i].stat.lock[class].grabs != 0;
+		found |= c->core[i].stat.lock[class].acquisitions != 0;
 	return counts(c) && found;
 }
 
@@ -302,6 +324,7 @@ void exposition(struct text *t, const struct snapshot *s)
 	family(t, "skerry_build_info", "gauge", "1, and the release of this endpoint.");
 	text_add(t, "skerry_build_info{version=\"" SKERRY_RELEASE "\"} 1\n");
 	clusters(t, s);
+	losses(t, s);
 	memory(t, s);
 	elapsed(t, s);
 	core_families(t, s, "core", 0, stat_core_fields, 1, is_up); /* idle time, which all kernels count */

@@ -96,7 +96,7 @@ static void take_in(int listener)
 
 /* --- scrapes --- */
 
-/* All in state `from` get the scrape, or hear that there is none. */
+/* All in state `from` get the scrape, or are told that there is none. */
 static void hand_out(enum connection_state from, struct body *body)
 {
 	for (struct connection *c = connection; c < connection + CONNECTIONS; c++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A cluster-manager for tests on the build machine: two clusters of two cores,
- * of which the second is gone, and a Redis at 127.0.0.1. What comes from the
+ * of which the second is lost in its third life, one that is lost for a reason that
+ * the endpoint does not know, and a Redis at 127.0.0.1. What comes from the
  * first cluster is as bad as another cluster can make it.
  */
 #include <arpa/inet.h>
@@ -28,7 +29,7 @@ static void make_core(unsigned cluster, unsigned core, struct sample_core *to)
 		.entries = UINT64_MAX, .syscalls = samples, .transactions = { .begun = 3, .committed = 2, .aborted = { 1 } },
 	};
 	stat.lock[LOCK_CLASS_KERNEL] = (struct lock_stat){
-		.instances = core ? -1 : 2, .grabs = 10 * samples, .conflicts = 1, .wait = 500 * samples, .hold = 7,
+		.instances = core ? -1 : 2, .acquisitions = 10 * samples, .conflicts = 1, .wait = 500 * samples, .hold = 7,
 	};
 	*to = (struct sample_core){ .cpu = 2 * cluster + core };
 	to->words = stat_pack(to->word, &stat, true);
@@ -37,8 +38,9 @@ static void make_core(unsigned cluster, unsigned core, struct sample_core *to)
 int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *record, size_t size)
 {
 	static const struct sample_cluster cluster[] = {
-		{ 0, 1, 1000, 1 << 20, 1 << 19, "clh\"\\\n\xff{}" },
-		{ 1, 0, 0, 0, 0, "?" },
+		{ 0, 1, 1000, 1 << 20, 1 << 19, "clh\"\\\n\xff{}", .life = 1 },
+		{ 1, 0, 0, 0, 0, "?", .life = 3, .lost = SAMPLE_LOSS_MANAGER },
+		{ 2, 0, 0, 0, 0, "?", .lost = SAMPLE_LOSSES },
 	};
 	static struct sample_application application[] = {
 		{ 0, 0, SAMPLE_STARTED, 0, 4096, "metrics@0", "metrics", 0 },
@@ -47,7 +49,7 @@ int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *reco
 	};
 
 	application[1].ipv4 = application[2].ipv4 = htonl(INADDR_LOOPBACK);
-	if (index >= (kind == SAMPLE_APPLICATION ? 3u : 2u) || core >= 2)
+	if (index >= 3 || core >= (index < 2 ? 2u : 1u))
 		return -SKERRY_NOT_FOUND;
 	if (kind == SAMPLE_CLUSTER)
 		memcpy(record, &cluster[index], size);

@@ -88,10 +88,14 @@ def check_text(port: int) -> None:
     told = values(text)
     assert len(told) == len([line for line in text.splitlines() if not line.startswith("#")]), "each line is a sample, once"
     assert told['skerry_cluster_up{cluster="0"}'] == 1 and told['skerry_cluster_up{cluster="1"}'] == 0
+    restarts = {name: value for name, value in told.items() if name.startswith("skerry_cluster_restarts_total")}
+    assert restarts == {f'skerry_cluster_restarts_total{{cluster="{n}"}}': value for n, value in ((0, 0), (1, 2))}, "what is not known is not told"
+    lost = {name for name in told if name.startswith("skerry_cluster_lost")}
+    assert lost == {f'skerry_cluster_lost{{cluster="{n}",reason="{why}"}}' for n, why in ((1, "manager"), (2, "unknown"))}, lost
     assert told['skerry_cluster_info{cluster="0",kernel="clh\\"\\\\??{}"}'] == 1, "a hostile name is quoted"
     assert told['skerry_core_entries_total{cluster="0",cpu="1"}'] == 2.0**64
     assert not any('cluster="1",cpu="2"} ' in name for name in told), "what is gone does not stand still"
-    locks = [name for name in told if name.startswith("skerry_lock_grabs_total")]
+    locks = [name for name in told if name.startswith("skerry_lock_acquisitions_total")]
     assert len(locks) == 2 and all('class="kernel"' in name for name in locks), "classes that the kernel has"
     assert told['skerry_locks{cluster="0",class="kernel"}'] == 1
     one = '{application="redis@1",program="redis-server",cluster="0",cpu="1"}'

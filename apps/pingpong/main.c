@@ -33,9 +33,16 @@ static void caches(const struct cluster_map *map)
 	caches_measure(&told);
 }
 
+static void forkjoin(const struct cluster_map *map)
+{
+	static uint32_t cores[64];
+	check(argument_list(map, 2, cores, 63));
+	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores);
+}
+
 /*
- * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION], or
- * caches END_MIB WRITERS,... READERS,... PAGES,...
+ * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION],
+ * forkjoin ROUNDS CORES,..., or caches END_MIB WRITERS,... READERS,... PAGES,...
  */
 _Noreturn void bare_main(void)
 {
@@ -50,6 +57,8 @@ _Noreturn void bare_main(void)
 		latency_measure();
 	else if (!strcmp(what, "scale"))
 		scale(map);
+	else if (!strcmp(what, "forkjoin"))
+		forkjoin(map);
 	else if (!strcmp(what, "caches"))
 		caches(map);
 	else

@@ -75,6 +75,11 @@ struct scale {
 };
 void scale_measure(const struct scale *scale);
 
+/* --- forkjoin.c --- */
+
+/* On each of these numbers of cores, a list that ends with 0. */
+void forkjoin_measure(unsigned rounds, const uint32_t *cores);
+
 /* --- caches.c --- */
 
 /* What `caches` is told, a measurement at each place; the lists end with 0. Cores count from 1. */

@@ -17,7 +17,7 @@ struct snapshot {
 	uint64_t time; /* TSC */
 	struct counts {
 		uint64_t rounds, drawn, idle;
-		uint64_t entries, grabs, conflicts, fallbacks; /* of counting kernels */
+		uint64_t entries, acquisitions, conflicts, fallbacks; /* of counting kernels */
 	} core[MOST_CORES];
 };
 static struct snapshot before, after;
@@ -41,7 +41,7 @@ static void look(struct snapshot *now, const struct order *order)
 		counts->entries = STAT[i].entries;
 		counts->fallbacks = STAT[i].transactions.fallbacks;
 		for (unsigned class = 0; class < LOCK_CLASSES; class++) {
-			counts->grabs += STAT[i].lock[class].grabs;
+			counts->acquisitions += STAT[i].lock[class].acquisitions;
 			counts->conflicts += STAT[i].lock[class].conflicts;
 		}
 	}
@@ -70,7 +70,7 @@ static void report(const struct order *order)
 		number(&line, "drawn", (b->drawn - a->drawn) * (order->in_cycles ? 1 : SCALE_UNIT));
 		number(&line, "idle", b->idle - a->idle);
 		number(&line, "entries", b->entries - a->entries);
-		number(&line, "grabs", b->grabs - a->grabs);
+		number(&line, "acquisitions", b->acquisitions - a->acquisitions);
 		number(&line, "conflicts", b->conflicts - a->conflicts);
 		number(&line, "fallbacks", b->fallbacks - a->fallbacks);
 		text_format(&line, "}\n");

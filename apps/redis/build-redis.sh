@@ -3,7 +3,8 @@
 # Build redis-server from its unmodified sources, with its own Makefile and our
 # compiler, in a copy of its tree; with no-disk.c in place of what saves data, and
 # out-of-memory.c around what reports that no memory is left.
-#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION OUTPUT OUTPUT-WITH-SYMBOLS
+#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION STAMP                         its objects
+#   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION OUTPUT OUTPUT-WITH-SYMBOLS    then the program
 # What is already compiled in WORK is kept as long as the compiler, musl's
 # headers and the source are the same; the program is always linked anew, for
 # the libraries that the compiler adds may be newer.
@@ -14,7 +15,7 @@ work=$2
 compiler=$(realpath "$3")
 optimization=$4
 output=$(realpath -m "$5")
-symbols=$(realpath -m "$6")
+symbols=${6:+$(realpath -m "$6")}
 stamp=$work/.built-with
 
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
@@ -24,6 +25,8 @@ if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	rm -rf "$work"
 	cp -R "$source" "$work"
 fi
+targets=redis-server
+[ -n "$symbols" ] || targets=$(sed -n 's/^REDIS_SERVER_OBJ=//p' "$work/src/Makefile")
 rm -f "$work/src/redis-server"
 log=$work/build.log
 objects=
@@ -37,11 +40,15 @@ for function in $(sed -n 's/^__attribute__((noipa)) [a-z]* \([A-Za-z_]*\)(.*/\1/
 done
 # Redis asks git for its revision: it must not find that of the repository around it. USE_MALLOC_USABLE_SIZE makes it
 # count what its blocks take of the heap, not what it asked for: maxmemory depends on that. Optimised at link
-# time in one partition for each source file: the linker replaces what is called from another.
-GIT_DIR=$work/not-a-repository make -C "$work/src" -j2 redis-server V=1 CC="$compiler" OPTIMIZATION="$optimization" \
+# time in one partition for each source file: the linker replaces what is called from another. -g1 has functions and
+# lines, and that is what `profile` and backtraces ask for: types and variables take a sixth of the time.
+GIT_DIR=$work/not-a-repository make -C "$work/src" -j2 $targets V=1 CC="$compiler" OPTIMIZATION="$optimization" DEBUG=-g1 \
 	MALLOC=libc REDIS_CFLAGS="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
 	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 echo "$key" >"$stamp"
-
+if [ -z "$symbols" ]; then
+	echo "$key" >"$output"
+	exit
+fi
 strip -o "$output" "$work/src/redis-server"
 cp "$work/src/redis-server" "$symbols"

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fork and join (Uhlig 2007, section 4.1, Figure 7): the main thread, on core 0, signals a worker on each other core; the
+ * last one that runs signals back. While they wait all other cores are halted, so that each signal is a wake-up on
+ * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between.
+ */
+#include <stdatomic.h>
+#include <skerry/mark.h>
+#include "output.h"
+#include "pingpong.h"
+
+enum { WARM_UP = 2, STACK_SIZE = 4096, WORKER_PRIORITY = MAIN_PRIORITY - 10 };
+/* MARK(1): the first signal comes. MARK(2): a worker runs. MARK(3): all have been signalled. As in deploy/bench/forkjoin.py. */
+
+static uint8_t stack[BOOT_MAX_CPUS][STACK_SIZE] __attribute__((aligned(4096)));
+static uint64_t thread[BOOT_MAX_CPUS], wake[BOOT_MAX_CPUS], joined; /* by core; notifications */
+static uint32_t workers;
+static _Alignas(64) _Atomic uint32_t running; /* workers of this round that run */
+
+static _Noreturn void work(uint64_t woken)
+{
+	for (;;) {
+		check_ok(notification_wait(woken, 0, 0));
+		MARK(2);
+		if (atomic_fetch_add(&running, 1) + 1 == workers)
+			check_ok(notification_signal(joined));
+	}
+}
+
+static void start(unsigned core)
+{
+	wake[core] = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+	thread[core] = object(OBJECT_TCB, 0);
+	struct thread_registers registers = {
+		.rip = (uint64_t)work, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core], /* as after a call */
+	};
+	check_ok(tcb_configure(IPC, thread[core], ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, 0, 0, 0));
+	check_ok(tcb_schedule(IPC, thread[core], ROOT_SLOT_TCB, WORKER_PRIORITY, core));
+	check_ok(tcb_write_registers(IPC, thread[core], 1, &registers));
+}
+
+/* Registers can be read of a thread that waits. */
+static bool waits(unsigned core)
+{
+	struct thread_registers registers;
+	return tcb_read_registers(IPC, thread[core], &registers) == 0;
+}
+
+/* Returns when all workers wait, and their cores have had the time to halt. */
+static void rest(void)
+{
+	for (unsigned core = 1; core <= workers; core++)
+		while (!waits(core))
+			others_run();
+	others_run();
+}
+
+static void fork_and_join(void)
+{
+	running = 0;
+	MARK(1);
+	for (unsigned core = 1; core <= workers; core++)
+		check_ok(notification_signal(wake[core]));
+	MARK(3);
+	check_ok(notification_wait(joined, 0, 0));
+	check_eq(running, workers);
+}
+
+static void measure(unsigned cores, unsigned rounds)
+{
+	MARK(0);
+	workers = cores - 1;
+	joined = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+	for (unsigned core = 1; core <= workers; core++)
+		start(core);
+	for (unsigned i = 0; i < WARM_UP + rounds; i++) {
+		rest();
+		fork_and_join();
+	}
+	rest();
+	for (unsigned core = 1; core <= workers; core++)
+		check_ok(tcb_suspend(thread[core]));
+	struct text line = LINE;
+	text_format(&line, "{\"event\":\"forkjoin\",\"cores\":%u,\"warm_up\":%u,\"rounds\":%u}\n", cores, WARM_UP, rounds);
+	output_results(&line);
+	memory_reset();
+}
+
+void forkjoin_measure(unsigned rounds, const uint32_t *cores)
+{
+	for (; *cores; cores++) {
+		check(*cores >= 2 && *cores <= ROOT->cpu_count);
+		measure(*cores, rounds);
+	}
+}
