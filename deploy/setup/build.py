@@ -17,10 +17,11 @@ from deploy.errors import Failure
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import extensions, packages, sources, tab
-from deploy.setup.needs import Needs
+from deploy.setup.needs import BOOT_GROUPS, Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
 SAID_EVERY = 10.0  # seconds, where there is no terminal
+NOT_BUILT_WITH = BOOT_GROUPS  # of packages: neither Meson nor the build uses them
 CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: it leaves out what needs others
 
 
@@ -65,7 +66,7 @@ def configure(output: Output, needed: Needs, werror: bool = False) -> None:
     present = packages.present()
     strict = werror and not _warnings_are_errors()
     if (BUILD / "build.ninja").exists() and not strict:
-        if packages.named(needed.groups) & present <= _configured():
+        if packages.named(needed.groups - NOT_BUILT_WITH) & present <= _configured():
             return
     if (BUILD / "meson-private" / "coredata.dat").exists():
         command.insert(2, "--reconfigure")
@@ -134,13 +135,13 @@ _made: list[tuple[Needs, Output]] = []  # by this process
 def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
     """From Debian packages to programs, what is needed; a second or two when there is nothing to do."""
     with build_lock(output):
-        packages.ensure(output, needed.groups)
+        with extensions.beside(output, needed.groups), packages.ensured(output, needed.groups, NOT_BUILT_WITH):
+            if needed.targets != frozenset():
+                sources.ensure(output)
+                LOGS.mkdir(parents=True, exist_ok=True)
+                configure(output, needed, werror)
+                compile(output, needed.targets or ())
         extensions.ensure(output, needed.groups)
-        if needed.targets != frozenset():
-            sources.ensure(output)
-            LOGS.mkdir(parents=True, exist_ok=True)
-            configure(output, needed, werror)
-            compile(output, needed.targets or ())
         tab.renew()
     _made.append((needed, output))
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,13 +48,17 @@ class Extension:
 
     def install(self) -> bool:
         if not self.tools:
-            return _pip("--only-binary", ":all:", "--requirement", str(self.requirements))
+            return _pip(*_ready_made(self))
         return _pip("--only-binary", ":all:", "--requirement", str(HERE / self.tools)) and _pip(
             "--no-build-isolation", "--use-pep517", "--requirement", str(self.requirements)
         )
 
+    def set_stamp(self) -> None:
+        self.stamp.write_text(self.wanted_stamp())
+
 
 EXTENSIONS = (
+    Extension("plots", "Matplotlib, to draw plots"),
     Extension("science", "SciPy, to fit models to measurements"),
     Extension("docs", "mkdocs-material, to make a site of docs/"),
     Extension("test", "pytest, libclang and what else tests use"),
@@ -61,9 +66,15 @@ EXTENSIONS = (
 )
 
 
+def _ready_made(*extensions: Extension) -> list[str]:
+    return ["--only-binary", ":all:", *(word for extension in extensions for word in ("--requirement", str(extension.requirements)))]
+
+
 def _pip(*arguments: str) -> bool:
-    pip = [str(bootstrap.VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    return bootstrap.run_logged([*pip, "--require-hashes", "--no-deps", *arguments])
+    if bootstrap.run_logged(bootstrap.pip_install(*arguments)):
+        return True
+    # An installation that was killed may have left a package without the list of its files, which pip refuses to replace.
+    return "RECORD" in bootstrap.what_went_wrong() and bootstrap.run_logged(bootstrap.pip_install("--ignore-installed", *arguments))
 
 
 def is_ours() -> bool:
@@ -75,6 +86,29 @@ def missing(groups: Set[str]) -> list[Extension]:
     return [extension for extension in EXTENSIONS if extension.group in groups and not extension.is_ready()]
 
 
+@contextmanager
+def beside(output: Output, groups: Set[str]) -> Iterator[None]:
+    """Installs those that need no compiler while the body runs, which uses none of them. The caller has the lock of the build.
+
+    What fails here is left to ensure(), which tries it again and says why."""
+    found = [extension for extension in missing(groups | bootstrap.had()) if not extension.tools] if is_ours() else []
+    if not found:
+        yield
+        return
+    output.step(f"Python packages to install: {'; '.join(extension.what for extension in found)}")
+    process = bootstrap.start_logged(bootstrap.pip_install(*_ready_made(*found)))
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    with output.progress("Installing Python packages"):
+        status = process.wait()
+    for extension in found if status == 0 else ():
+        extension.set_stamp()
+
+
 def ensure(output: Output, groups: Set[str]) -> None:
     """Those, and what the environment had before it was made anew. The caller has the lock of the build."""
     for extension in missing(groups | bootstrap.had()) if is_ours() else ():
@@ -82,4 +116,4 @@ def ensure(output: Output, groups: Set[str]) -> None:
             done = extension.install()
         if not done:
             raise Failure(f"Python packages not installed: {bootstrap.what_went_wrong()} (all of it: {bootstrap.LOG})")
-        extension.stamp.write_text(extension.wanted_stamp())
+        extension.set_stamp()

@@ -84,7 +84,7 @@ def native(*names: str) -> Needs:
 
 
 def natively(locks: Iterable[str]) -> Needs:
-    return native("bench-cores", *(f"kernel-bench-{lock}{stat}" for lock in locks for stat in ("", "+stat")))
+    return native("bench-cores", *(f"kernel-bench-{lock}{stat}" for lock in locks for stat in ("", "+stat"))) | PLOTS
 
 
 def of_comparison(job: Comparison) -> Needs:
@@ -93,21 +93,22 @@ def of_comparison(job: Comparison) -> Needs:
 
     what = plan(job.deployment(job.layouts[0], job.workloads[0]))
     found = of_map(what.cluster_map) | kernels([job.lock], statistics=True, transactions=job.modelled is not None)
-    return found | plugin("profile") | (MODELLED if job.modelled else NOTHING)
+    return found | plugin("profile") | PLOTS | (MODELLED if job.modelled else NOTHING)
 
 
 def clocks(modelled: object) -> Needs:
-    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions."""
-    return MODELLED if modelled else plugin("lockstep")
+    """What the emulator's cores go by: a modelled machine's prices, or each other's instructions; and what draws the result."""
+    return (MODELLED if modelled else plugin("lockstep")) | PLOTS
 
 
 NOTHING = Needs()
-EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "science", "test", "fuzz", "sqlite")))
+EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "fuzz", "sqlite")))
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("deploy/modelled.so", "deploy/modelled-preload.so"))
 BESIDE_LINUX = _of(LINUX)
-DOCS = _of((), "docs")
+PLOTS = _of((), "plots")
+DOCS = _of((), "docs") | PLOTS
 DEPLOY = _of((), "libvirt")
 PRICES = native("bench-prices", "bench-cores")

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import subprocess
 import tomllib
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,22 +76,46 @@ def announced(needed: list[Package]) -> str:
     return f"Debian packages to install: {', '.join(parts)}"
 
 
-def ensure(output: Output, groups: Set[str] | None = None) -> None:
-    needed = missing(groups)
-    if not needed:
-        return
-    output.step(announced(needed))
-    with output.progress("Reading Debian's package lists"):
-        backports = apt.refresh(output.step)
-    if not backports and any(package.backports for package in needed):
-        output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.SUITE} (7.2)")
+def _install(needed: list[Package], backports: bool) -> None:
     for from_backports in (False, True):
         names = [package.name for package in needed if (package.backports and backports) == from_backports]
-        if not names:
-            continue
         release = ["-t", apt.BACKPORTS] if from_backports else []
-        with output.progress(f"Installing {len(names)} Debian package{'s' * (len(names) != 1)}"):
+        if names:
             apt.run_apt(["install", "--no-install-recommends", *release, *names])
-    still = missing(groups)
+
+
+def _installing(needed: list[Package]) -> str:
+    return f"Installing {len(needed)} Debian package{'s' * (len(needed) != 1)}"
+
+
+@contextmanager
+def ensured(output: Output, groups: Set[str] | None = None, beside: Set[str] = frozenset()) -> Iterator[None]:
+    """Installs what is missing of these groups: those of `beside`, which the body does not use, while the body runs, the
+    others before it. apt is never left behind: where the body fails, that is raised after apt has ended."""
+    needed = missing(groups)
+    if needed:
+        output.step(announced(needed))
+        with output.progress("Reading Debian's package lists"):
+            backports = apt.refresh(output.step)
+        if not backports and any(package.backports for package in needed):
+            output.step(f"{apt.BACKPORTS} is not reachable: QEMU comes from {apt.SUITE} (7.2)")
+        first = [package for package in needed if package.group not in beside]
+        rest = [package for package in needed if package.group in beside]
+        if first:
+            with output.progress(_installing(first)):
+                _install(first, backports)
+        with ThreadPoolExecutor(1) as aside:
+            installed = aside.submit(_install, rest, backports)
+            yield
+            with output.progress(_installing(rest)) if rest else nullcontext():
+                installed.result()
+    else:
+        yield
+    still = missing(groups) if needed else []
     if still:
         raise Failure(f"apt-get did not install {', '.join(f'{p.name} ({p.why})' for p in still)}")
+
+
+def ensure(output: Output, groups: Set[str] | None = None) -> None:
+    with ensured(output, groups):
+        pass

@@ -98,7 +98,7 @@ def _parsed(node: Node, args: list[str]) -> tuple[Node, set[str], int] | None:
             given.add(option["names"][0])
         elif node["commands"] is not None:
             if word not in node["commands"]:
-                return None
+                return node, given, 0  # as click: behind an unknown word it offers what could have stood there
             node, given = node["commands"][word], set()
             if not node:
                 return None
@@ -165,6 +165,6 @@ def answer(instruction: str) -> str | None:
         args, incomplete = asked(shell)
     except (KeyError, ValueError, IndexError):
         return None
-    top = load(called(args))
+    top = load(called(args)) or load("")
     found = completions(top, args, incomplete) if top else None
     return None if found is None else "\n".join(shown(shell, item) for item in found)
