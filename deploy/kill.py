@@ -19,7 +19,7 @@ OF_A_CORE = ("panic", "hang-core")
 MAGIC = 0x6B696C6C << 32  # LEDGER_ORDER_MAGIC
 ORDER_OFFSET = 128  # of `order` in struct ledger_kernel
 
-Write = Callable[[int, int], None]  # physical address, word
+Write = Callable[[int, int], object]  # physical address, word
 
 
 def loss(events: Iterable[Event], cluster: int) -> Event | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
+from topology import demand
 
 COLUMNS = 60  # of a line of text
 _LEVELS = " ▁▂▃▄▅▆▇█"
@@ -107,8 +108,9 @@ def lines(survivors: Sequence[Survivor]) -> list[str]:
     return found
 
 
-def plot(survivors: Sequence[Survivor], output: Path) -> None:
-    """Operations a second over time, a panel for each client, gaps shaded."""
+def plot(survivors: Sequence[Survivor], output: Path, clock: str = "the machine's clock") -> None:
+    """Operations a second over time, a panel for each client, gaps shaded. `clock`: whose time they tell."""
+    demand.module("matplotlib", "plots")
     import matplotlib
 
     matplotlib.use("Agg")
@@ -126,7 +128,7 @@ def plot(survivors: Sequence[Survivor], output: Path) -> None:
         axes.set_ylabel("operations/s", size=8)
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
-    panels[-1, 0].set_xlabel("seconds of the machine's clock")
+    panels[-1, 0].set_xlabel(f"seconds of {clock}")
     figure.tight_layout()
     figure.savefig(output, dpi=130)
     pyplot.close(figure)
