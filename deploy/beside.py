@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-TOLD = ("system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "row", "group", "model")
+TOLD = ("system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "how", "row", "group", "model")
 TICKS = 5  # percentiles in each half of the distance to 100 %, as HdrHistogram's own tools print them
 
 

@@ -29,6 +29,7 @@ INSTANCES = "instances.json"  # in a run's folder: its name, and where each appl
 POWER_ON_ATTEMPTS = 3  # each with other ports, where nobody has named them
 
 _REPORTER_GONE = re.compile(r"^\[manager \d+\] cluster 0 is gone: (.*)\n", re.MULTILINE)
+_REPORTER_DOWN = re.compile(r"^\[manager \d+\] cluster 0 stays down: (.*)\n", re.MULTILINE)  # which would have been started again
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
 _OPERATION = 0.002  # seconds for each of a load's, of which nobody hears until the last: ten times what one takes
@@ -216,8 +217,11 @@ class Run:
             self.events.finish()
         return fresh
 
-    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None) -> None:
-        """Until `condition` holds. The machine's end, standing still, and the user's limit (from now) are failures."""
+    def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None, every: float = _POLL) -> None:
+        """Until `condition` holds. The machine's end, standing still, and the user's limit (from now) are failures.
+
+        `every`: seconds between looks.
+        """
         began = time.monotonic()
         while True:
             self.poll()
@@ -226,7 +230,7 @@ class Run:
             if self.status is not None:
                 raise Failure(f"the machine ended before {what}: {self.reason()}")
             self._check_moving(f"no {what}", patience, began)
-            time.sleep(_POLL)
+            time.sleep(every)
 
     def _check_moving(self, goal: str, patience: Patience | None, began: float) -> None:
         if why := self._watch.overdue(goal, patience or self.patience, began):
@@ -251,7 +255,7 @@ class Run:
         while self.status is None:
             self.poll()
             if self.status is None:
-                if why := lost_reporter(self.console):
+                if why := lost_reporter(self.console, any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
                     raise Failure(why)
                 self._check_moving("not done", patience, began)
             time.sleep(_POLL)
@@ -320,9 +324,9 @@ class Run:
             shutil.rmtree(self.directory, ignore_errors=True)
 
 
-def lost_reporter(console: str) -> str:
-    """That the first cluster is lost, through which all others report: they can say so on the console only. Else nothing."""
-    found = _REPORTER_GONE.search(console)
+def lost_reporter(console: str, comes_back: bool = False) -> str:
+    """That the first cluster is lost for good, through which all others report: they can say so on the console only. Else nothing."""
+    found = (_REPORTER_DOWN if comes_back else _REPORTER_GONE).search(console)
     return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from deploy import image
 from deploy.deployment import Load
-from deploy.events import Event, EventStream
+from deploy.events import CANCEL, Event, EventStream
 from deploy.expand import Plan
 from deploy.results import Result, evaluate
 from topology.errors import InputError
@@ -58,7 +58,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     except OSError as error:
         raise InputError(str(path), error.strerror or "cannot be read") from None
     for number, line in enumerate(data.split(b"\n"), 1):
-        yield number, line.strip(b"\r\0 ").decode("utf-8", "replace")
+        if not line.rstrip().endswith(CANCEL.encode()):
+            yield number, line.strip(b"\r\0 ").decode("utf-8", "replace")
 
 
 def read_events(path: Path) -> EventStream:

@@ -25,6 +25,7 @@ from deploy.pong import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.results import Result, evaluate
 from deploy.switches import Switches, same_for, switches
 from deploy.turning import PAUSE_US
+from topology.clustermap import NEVER
 from topology.grouping import is_layout_name
 from topology.machine import Machine, Shape, default_memory, emulated, with_memory
 from topology.units import MIB
@@ -57,6 +58,7 @@ class Comparison:
     think: int = 0  # microseconds, the mean, that a client pauses before an operation
     modelled: ModelledMachine | None = None  # whose prices the emulator has
     line_factor: float = 1.0  # of what lines cost that move between its cores
+    restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (plugins/modelled/plugin.c)
 
     def deployment(self, layout: str, workload: str, counting: bool = False) -> Deployment:
@@ -68,6 +70,7 @@ class Comparison:
             lock=self.lock,
             statistics=counting,
             switch=self.switch,
+            restart=self.restart,
             redis=Redis(heap=heap_for(self.records), stack=self.stack, args=(*Redis.args, *UNLIMITED)),
             load=Load(self.clients, workload, self.records, self.operations, VALUE_SIZE, think=self.think),
         )

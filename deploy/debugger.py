@@ -21,14 +21,17 @@ _PATIENCE = Patience(10.0)  # on the wall: answers take milliseconds, and of a Q
 Human = Callable[[str], str]  # a command of the human monitor: what it answers
 
 
-def write_word(human: Human, address: int, word: int) -> None:
-    """Stores eight bytes at a physical address. QEMU runs as this user, or may write to this user's folders."""
+def write_word(human: Human, address: int, word: int) -> float:
+    """Stores eight bytes at a physical address. QEMU runs as this user, or may write to this user's folders.
+
+    Returns time.monotonic() of the moment at which the machine goes on.
+    """
     with tempfile.TemporaryDirectory(prefix="skerry-debugger-") as folder:
         path = Path(folder, "socket")
-        _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
+        return _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
 
 
-def write_word_by_port(human: Human, address: int, word: int) -> None:
+def write_word_by_port(human: Human, address: int, word: int) -> float:
     """The same where QEMU runs on this machine as another user, by a free TCP port of 127.0.0.1.
 
     Hazard: until this connection is taken, another user of this machine may connect to that port, and would have the
@@ -37,10 +40,10 @@ def write_word_by_port(human: Human, address: int, word: int) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place: tuple[str, int] = probe.getsockname()
-    _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, address, word)
+    return _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, address, word)
 
 
-def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> None:
+def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> float:
     said = human(f"gdbserver {device}").strip()
     try:
         with socket.socket(family) as connection:
@@ -54,6 +57,7 @@ def _write(human: Human, device: str, family: int, place: str | tuple[str, int],
             _ask(connection, "Qqemu.PhyMemMode:1", "OK")
             _ask(connection, f"M{address:x},8:{word.to_bytes(8, 'little').hex()}", "OK")
             _ask(connection, "D", "OK")  # and goes on
+            return time.monotonic()
     except OSError as error:
         raise Failure(f"QEMU's debugger does not answer: {error}") from error
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 
 from deploy.errors import Failure
 
+CANCEL = "\x18"  # at the end of a line that its writer could not finish; a later life of it says so
 _FIRST = b'{"event":'  # how every line of the managers begins
 BUTTON = "the power button was pressed"  # why a run is done; as cluster-manager/root/run/run-machine.c says it
 
@@ -107,7 +108,8 @@ class EventStream:
                 self._rest = data
                 return []
         *lines, self._rest = data.split(b"\n")
-        fresh = [parse_line(line.decode("utf-8", "replace")) for line in lines if line.strip(b"\r\0 ")]
+        texts = (line.decode("utf-8", "replace") for line in lines if line.strip(b"\r\0 "))
+        fresh = [parse_line(text) for text in texts if not text.rstrip().endswith(CANCEL)]
         self.events += fresh
         return fresh
 

@@ -12,7 +12,7 @@ from deploy.deployment.blame import blamed, traced
 from deploy.file_tree import FileTree
 from deploy.metal import REACH
 from deploy.switches import Switches, switches
-from topology import drivers
+from topology import drivers, regimes
 from topology.check import check_map
 from topology.clustermap import NEVER, Application, ClusterMap, switch_of
 from topology.errors import InputError
@@ -221,9 +221,11 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
     )
     if deployment.locks:
         _each_its_lock(deployment, cluster_map)
+    if deployment.granularity:
+        _set_granularity(deployment.granularity, cluster_map)
     for cluster in cluster_map.clusters:
         mine = [a for a in apps if a.cpu in cluster.cpus]
-        cluster.restart = deployment.restart != NEVER and not cluster.devices
+        cluster.restart = deployment.restart != NEVER
         cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
     if deployment.metrics:
@@ -314,6 +316,16 @@ def _each_its_lock(deployment: Deployment, cluster_map: ClusterMap) -> None:
         raise InputError("clusters lock", f"the list has {len(locks)}, and layout {deployment.layout} makes {which}", at=("clusters", "lock"))
     for cluster, lock in zip(clusters, locks):
         cluster.kernel = deployment.kernel_of(lock)
+
+
+def _set_granularity(granularity: str, cluster_map: ClusterMap) -> None:
+    locks = [cluster.kernel.partition("+")[0] for cluster in cluster_map.clusters]
+    able = [cluster for cluster, lock in zip(cluster_map.clusters, locks) if lock in regimes.names(regimes.SWITCHED)]
+    if not able:
+        problem = f"'{granularity}' is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, and the lock is {' and '.join(dict.fromkeys(locks))}"
+        raise InputError("clusters granularity", problem, at=("clusters", "granularity"))
+    for cluster in able:
+        cluster.granularity = granularity
 
 
 def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | None = None) -> Plan:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Sequence
 from deploy.errors import Failure
 from deploy.events import Event
 from topology import regimes
+from topology.clustermap import GRANULARITIES
 from topology.errors import InputError
 
-GRANULARITIES = ("coarse", "fine")  # enum granularity
 MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
 OFFSET = 136  # of `granularity` in struct ledger_kernel
 NUMBERS = 1 << 24
-KIND = "switched"  # of regimes
 
 Write = Callable[[int, int], None]  # physical address, word
 
@@ -26,11 +25,11 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
         raise Failure("no cluster has started yet")
     if cluster is not None and cluster not in boots:
         raise InputError(f"--cluster {cluster}", f"is not one that has started: {', '.join(map(str, sorted(boots)))}")
-    able = [boot for boot in boots.values() if str(boot["kernel"]).partition("+")[0] in regimes.names(KIND)]
+    able = [boot for boot in boots.values() if str(boot["kernel"]).partition("+")[0] in regimes.names(regimes.SWITCHED)]
     found = able if cluster is None else [boot for boot in able if int(boot["cluster"]) == cluster]
     if not found:
         what = "no cluster's kernel" if cluster is None else f"cluster {cluster}'s kernel, {boots[cluster]['kernel']},"
-        raise Failure(f"{what} can change its locks: that is for --lock {' and '.join(regimes.names(KIND))}")
+        raise Failure(f"{what} can change its locks: that is for --lock {' and '.join(regimes.names(regimes.SWITCHED))}")
     if any(not boot.get("ledger") for boot in found):
         raise Failure("there is no ledger: the image was made by an older Skerry")
     return found

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 

@@ -56,15 +56,15 @@ def check_plot(plot: Path | None) -> None:
         raise InputError(f"--plot {plot}", f"is none of {', '.join(PLOTS)}")
 
 
-def _check_target(path: Path) -> None:
+def check_target(path: Path, option: str = "--json") -> None:
     """Now, and not after minutes of work."""
-    culprit = f"--json {path}"
+    culprit = f"{option} {path}"
     try:
         is_folder, folder = path.is_dir(), path.resolve().parent
         has_folder = folder.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name that is none
         said = getattr(error, "strerror", None) or "is not a file's name"
-        raise InputError("--json", f"{str(path)[:100]!r}: {said.lower()}") from None
+        raise InputError(option, f"{str(path)[:100]!r}: {said.lower()}") from None
     if is_folder or not has_folder:
         raise InputError(culprit, "is a folder" if is_folder else "no such folder")
     if not os.access(path if path.exists() else folder, os.W_OK):
@@ -80,7 +80,7 @@ class Output:
         self.err = make_console(stderr=True)
         self.out = self.err if json_to == "-" else make_console()
         if json_to not in (None, "-"):
-            _check_target(Path(json_to))
+            check_target(Path(json_to))
 
     @property
     def shows_bars(self) -> bool:

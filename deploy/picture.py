@@ -4,11 +4,13 @@
 from pathlib import Path
 from typing import Any
 
+from topology import demand
 from topology.errors import InputError
 
 
 def save(figure: Any, output: Path) -> None:
     """In the format that the file's name tells; the figure is gone then."""
+    demand.module("matplotlib", "plots")
     from matplotlib import pyplot
 
     try:

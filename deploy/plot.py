@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 
@@ -18,7 +21,7 @@ _PANELS = (
     ("cpu_utilisation", "CPU utilisation", 100.0, "%"),
     ("p99_us", "p99 latency", 1.0, "µs"),
     ("kernel_entries_per_s", "kernel entries", 1e-3, "thousand/s"),
-    ("lock_conflict_ratio", "lock conflicts", 100.0, "% of grabs"),
+    ("lock_conflict_ratio", "lock conflicts", 100.0, "% of acquisitions"),
 )
 
 

@@ -27,7 +27,7 @@ FIGURES = (
     ("cpu_utilisation", "CPU utilisation", ".1%"),
     ("kernel_entries_per_s", "kernel entries/s", ",.0f"),
     ("kernel_entries_per_op", "kernel entries/operation", ",.2f"),
-    ("lock_conflict_ratio", "lock conflicts/grab", ".3%"),
+    ("lock_conflict_ratio", "lock conflicts/acquisition", ".3%"),
     ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
     ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
     ("instructions_per_op", "instructions/operation", ",.0f"),

@@ -149,19 +149,19 @@ def _sum(cores: Iterable[Core], counter: str) -> int:
 
 
 def _locks(cores: Sequence[Core]) -> dict[str, float]:
-    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all grabs."""
-    grabs, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("grabs", "conflicts", "wait"))
+    """Of the locks of kernels as a whole. Mean wait: from wanting the lock to having it, over all acquisitions."""
+    acquisitions, conflicts, wait = (_sum(cores, f"lock_{name}") for name in ("acquisitions", "conflicts", "wait"))
     return {
-        "lock_conflict_ratio": stats.ratio(conflicts, grabs),
-        "lock_mean_wait_cycles": stats.ratio(wait, grabs),
-        "lock_mean_hold_cycles": stats.ratio(_sum(cores, "lock_hold"), grabs),
+        "lock_conflict_ratio": stats.ratio(conflicts, acquisitions),
+        "lock_mean_wait_cycles": stats.ratio(wait, acquisitions),
+        "lock_mean_hold_cycles": stats.ratio(_sum(cores, "lock_hold"), acquisitions),
         **_transactions([core for core in cores if core.regime == "rtm"]),
     }
 
 
 def _transactions(cores: Sequence[Core]) -> dict[str, float]:
     """Entries that took the lock instead. All of them, where a machine has no transactions."""
-    return {"fallback_ratio": stats.ratio(_sum(cores, "lock_grabs"), _sum(cores, "entries"))} if cores else {}
+    return {"fallback_ratio": stats.ratio(_sum(cores, "lock_acquisitions"), _sum(cores, "entries"))} if cores else {}
 
 
 def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: float) -> dict[str, float]:

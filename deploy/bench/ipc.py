@@ -12,6 +12,8 @@ from deploy.modelled.machine import ModelledMachine
 from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
+from topology import regimes
+from topology.clustermap import COARSE
 
 ROUNDS_MAX = 200_000  # the program has room for
 EMPTY = "empty"  # the readings of the clock alone
@@ -65,6 +67,11 @@ class Measured:
     rounds: int
     spread: dict[str, Spread]
     modelled: ModelledMachine | None = None
+    granularity: str | None = None  # of a kernel that has a choice
+
+    @property
+    def title(self) -> str:
+        return f"{self.lock}, {self.granularity}" if self.granularity else self.lock
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -76,7 +83,8 @@ class Measured:
             metrics=self.metrics | {"rounds": self.rounds}, per_core=[],
         ).to_json()
         spread = {metric(name, self.unit): [value.least, value.most] for name, value in self.spread.items()}
-        return entry | {"min_max": spread} | ({"modelled": self.modelled.to_json()} if self.modelled else {})
+        entry |= {"min_max": spread} | ({"granularity": self.granularity} if self.granularity else {})
+        return entry | ({"modelled": self.modelled.to_json()} if self.modelled else {})
 
 
 def metric(name: str, unit: str) -> str:
@@ -84,9 +92,11 @@ def metric(name: str, unit: str) -> str:
 
 
 def measure(
-    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None
+    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None, granularity: str = COARSE
 ) -> Measured:
-    target = pingpong.machine(lock, "ipc", str(rounds))
+    """`granularity`: of a kernel that has a choice."""
+    chosen = granularity if lock in regimes.names(regimes.SWITCHED) else None
+    target = pingpong.machine(lock, "ipc", str(rounds), granularity=chosen)
     with modelled_run.clocks(modelled, False, target) as marks:
         found = pingpong.events(target, accel, patience, extra=marks.arguments if marks else ())
     events = {event["name"]: event for event in found if event.kind == "pingpong"}
@@ -103,7 +113,7 @@ def measure(
     ways = (spread["call"], spread["reply_recv"])
     spread[ONE_WAY] = Spread(*(sum(getattr(way, which) for way in ways) / 2 for which in ("median", "least", "most")))
     unit = "instructions" if accel.icount else "cycles"
-    return Measured(lock, unit, accel.emulated, rounds, spread, modelled)
+    return Measured(lock, unit, accel.emulated, rounds, spread, modelled, chosen)
 
 
 def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
@@ -114,6 +124,8 @@ def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
         if baseline.spread[name].median > 0
     }
     entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": found}
+    if measured.granularity:
+        entry["granularity"] = measured.granularity
     if measured.lock in reference.FIGURE_RATIOS:
         entry["published"] = {ONE_WAY: reference.FIGURE_RATIOS[measured.lock]}
     return entry | ({"emulated": True} if measured.emulated else {})

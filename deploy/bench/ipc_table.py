@@ -33,7 +33,7 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
     )
     table.add_column("")
     for one in measured:
-        table.add_column(one.lock, justify="right")
+        table.add_column(one.title, justify="right")
         if one.lock != BASELINE:
             table.add_column(f"/ {BASELINE}", justify="right")
     if counted:

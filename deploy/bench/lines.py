@@ -110,12 +110,12 @@ class Line:
 
 @dataclass(frozen=True)
 class LockUse:
-    """Of a lock, or of all locks that a kind of kernel entry takes. Times are cycles, of all grabs."""
+    """Of a lock, or of all locks that a kind of kernel entry takes. Times are cycles, of all acquisitions."""
 
     name: str
-    grabs: int
-    conflicts: int  # grabs that found it taken
-    handovers: int  # grabs behind another core's
+    acquisitions: int
+    conflicts: int  # acquisitions that found it taken
+    handovers: int  # acquisitions behind another core's
     wait: int  # from wanting it to having it
     wait_max: int
     hold: int

@@ -41,14 +41,14 @@ def lines_table(found: Lines, top: int) -> Table:
 def _uses(title: str, uses: Sequence[LockUse], of_kinds: bool) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     head = ["entries", "lines moved"] if of_kinds else []
-    for column in ("", *head, "grabs", "conflicts", "handed over", "wait", "hold", "moves of the lock", "inside"):
+    for column in ("", *head, "acqui-\nsitions", "conflicts", "handed over", "wait", "hold", "moves of the lock", "inside"):
         table.add_column(column, justify="right" if column else "left")
     for use in uses:
         about = [f"{use.entries:,}", f"{ratio(use.moves, use.entries):.2f}"] if of_kinds else []
-        shares = [f"{ratio(part, use.grabs):.1%}" for part in (use.conflicts, use.handovers)]
-        means = [f"{ratio(part, use.grabs):,.0f}" for part in (use.wait, use.hold)]
-        moves = [f"{ratio(part, use.grabs):.2f}" for part in (use.lock_moves, use.inside_moves)]
-        table.add_row(escape(use.name), *about, f"{use.grabs:,}", *shares, *means, *moves)
+        shares = [f"{ratio(part, use.acquisitions):.1%}" for part in (use.conflicts, use.handovers)]
+        means = [f"{ratio(part, use.acquisitions):,.0f}" for part in (use.wait, use.hold)]
+        moves = [f"{ratio(part, use.acquisitions):.2f}" for part in (use.lock_moves, use.inside_moves)]
+        table.add_row(escape(use.name), *about, f"{use.acquisitions:,}", *shares, *means, *moves)
     return table
 
 
@@ -57,10 +57,10 @@ def lock_tables(found: Lines, top: int) -> list[Table]:
     if not found.locks:
         return []
     shown, rest = found.locks[:top], found.locks[top:]
-    more = f" ({len(rest)} more, of {sum(lock.grabs for lock in rest):,} grabs)" if rest else ""
+    more = f" ({len(rest)} more, of {sum(lock.acquisitions for lock in rest):,} acquisitions)" if rest else ""
     return [
-        _uses(f"Locks{more}: means of a grab, in cycles and lines", shown, False),
-        _uses("Kernel entries by kind: lines moved by an entry; of the locks that it takes, means of a grab", found.kinds, True),
+        _uses(f"Locks{more}: means of an acquisition, in cycles and lines", shown, False),
+        _uses("Kernel entries by kind: lines moved by an entry; of the locks that it takes, means of an acquisition", found.kinds, True),
     ]
 
 

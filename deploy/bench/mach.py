@@ -76,7 +76,7 @@ class Run:
     def conflict_ratio(self) -> float:
         """Of all simple locks, as in the last lines of Tables 1 and 2."""
         locks = self.snapshot.total.simple.values()
-        return ratio(sum(lock.conflicts for lock in locks), sum(lock.grabs for lock in locks))
+        return ratio(sum(lock.conflicts for lock in locks), sum(lock.acquisitions for lock in locks))
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -86,7 +86,7 @@ class Run:
             "cycles": self.time,
             "operations_per_million_cycles": ratio(1e6 * self.operations, self.time),
             "kernel_entries": total.entries,
-            "grabs": sum(lock.grabs for lock in total.simple.values()),
+            "acquisitions": sum(lock.acquisitions for lock in total.simple.values()),
             "conflicts": sum(lock.conflicts for lock in total.simple.values()),
             "lock_conflict_ratio": self.conflict_ratio,
             "fallback_ratio": ratio(total.transactions.fallbacks, total.entries),
@@ -134,7 +134,7 @@ def ranges_of(runs: Iterable[Run]) -> Ranges:
     return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
 
 
-ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of a grab
+ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of an acquisition
 
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 
@@ -42,7 +45,7 @@ def _over_cores(axes: Any, runs: Sequence[Run]) -> None:
     axes.set_title("Figure 3: message program", size=9)
     axes.set_xlabel("cores")
     axes.set_xticks(sorted({run.cores for run in runs}))
-    axes.set_ylabel("conflicts, % of grabs")
+    axes.set_ylabel("conflicts, % of acquisitions")
     axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     if runs:
@@ -61,7 +64,7 @@ def _classes(axes: Any, runs: Sequence[Run]) -> None:
         axes.barh([place for place, _ in mine], [share for _, share in mine], height=0.38, label=what)
     axes.set_yticks(range(len(labels)), labels, fontsize=7)
     axes.invert_yaxis()
-    axes.set_xlabel("conflicts, % of grabs")
+    axes.set_xlabel("conflicts, % of acquisitions")
     cores = max((run.cores for run in runs), default=0)
     axes.set_title(f"Tables 1 and 2: lock classes on {cores} cores", size=9, pad=4)
     axes.spines[["top", "right"]].set_visible(False)

@@ -52,23 +52,23 @@ def simple_locks(runs: Sequence[Run], ranged: ClassRanges = {}) -> Table:
     number, _, name = TITLES[program]
     title = f"{number}: simple locks, {name} on {runs[0].cores} cores ({_what(runs[0])})"
     table = plain_table(
-        title, "regime", "lock class", "instances", "grabs", "conflicts", "conflicts/grab", "spins max", "ave",
-        f"paper, {MACH_PROCESSORS} CPUs: conflicts/grab", "ours/paper",
+        title, "regime", "lock class", "instances", "acqui-\nsitions", "conflicts", "conflicts/\nacquisition", "spins max", "ave",
+        f"paper, {MACH_PROCESSORS} CPUs: conflicts/\nacquisition", "ours/paper",
     )
     table.columns[1].justify = "left"
     for run in runs:
         table.add_section()
         locks = run.snapshot.total.simple
         for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
-            counts = (lock.instances, lock.grabs, lock.conflicts)
+            counts = (lock.instances, lock.acquisitions, lock.conflicts)
             spins = (f"{lock.spins_max:,}", f"{lock.spins_mean:,.0f}")
             beside = beside_paper(program, name if len(locks) > 1 else MACH_TOTAL, lock.conflict_ratio)
             ours = _ratio(run, name, lock.conflict_ratio, ranged)
             table.add_row(run.lock, NAMES[name], *(f"{n:,}" for n in counts), ours, *spins, *beside)
         if len(locks) > 1:
-            grabs, conflicts = sum(lock.grabs for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
+            acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
             ours, beside = _ratio(run, MACH_TOTAL, run.conflict_ratio, ranged), beside_paper(program, MACH_TOTAL, run.conflict_ratio)
-            table.add_row(run.lock, "total", "", f"{grabs:,}", f"{conflicts:,}", ours, "", "", *beside)
+            table.add_row(run.lock, "total", "", f"{acquisitions:,}", f"{conflicts:,}", ours, "", "", *beside)
     return table
 
 
@@ -87,11 +87,11 @@ def reads(runs: Sequence[Run]) -> Table | None:
     if not having:
         return None
     given = MACH_READS
-    table = plain_table("Grabs to read for each one to write", "regime", "program", "reads/write", "paper", "ours/paper")
+    table = plain_table("Acquisitions to read for each one to write", "regime", "program", "reads/write", "paper", "ours/paper")
     table.columns[1].justify = "left"
     for run in having:
         locks = run.snapshot.total.locks
-        ours = ratio(locks["read"].grabs, locks["write"].grabs)
+        ours = ratio(locks["read"].acquisitions, locks["write"].acquisitions)
         over = f"{ours / given.high:.1f} to {ours / given.low:.1f}" if ours else "no writers"
         table.add_row(run.lock, run.work.program, f"{ours:.1f}", f"{given.low:g} to {given.high:g}", over)
     return table
@@ -119,7 +119,7 @@ def over_cores(runs: Sequence[Run], ranged: ClassRanges = {}) -> Table:
     sizes = sorted({run.cores for run in runs})
     four = MACH_PROCESSORS in sizes
     more = (f"ours/paper, {MACH_PROCESSORS}",) if four else ()
-    table = plain_table("Figure 3: conflicts per grab, message program, by number of cores", "regime", *map(str, sizes), *more)
+    table = plain_table("Figure 3: conflicts per acquisition, message program, by number of cores", "regime", *map(str, sizes), *more)
     for lock in dict.fromkeys(run.lock for run in runs):
         by_cores = {run.cores: run for run in runs if run.lock == lock}
         cells = [_ratio(by_cores[n], MACH_TOTAL, by_cores[n].conflict_ratio, ranged) if n in by_cores else "" for n in sizes]
@@ -161,4 +161,4 @@ def tables(runs: Sequence[Run], ranged: Ranges = {}, classes: ClassRanges = {}) 
             "nothing; the cost of a line's transfer, which real locks are about, is not in them."
         )
     number = sum(len(run.checks) for run in runs)
-    yield f"All {number} checks hold: grabs (or commits and fallbacks) equal entries, idle and busy cycles equal wall."
+    yield f"All {number} checks hold: acquisitions (or commits and fallbacks) equal entries, idle and busy cycles equal wall."

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 

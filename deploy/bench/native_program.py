@@ -53,7 +53,7 @@ def check(name: str, found: dict[str, Any]) -> None:
         raise Failure(f"{name}: {entries} entries were made, and the kernel counted {counted['entries']}")
     locks, transactions = counted["locks"], counted["transactions"]
     # An entry is a reader first, where there are some; a writer it becomes afterwards.
-    grabs = sum(locks[name]["grabs"] for name in ("kernel", "read") if name in locks)
+    acquisitions = sum(locks[name]["acquisitions"] for name in ("kernel", "read") if name in locks)
     if found["regime"] == "none":
         expected = 0
     elif found["regime"] == "rtm":
@@ -66,8 +66,8 @@ def check(name: str, found: dict[str, Any]) -> None:
             raise Failure(f"{name}: begun transactions ({begun}) != committed + aborted ({ended})")
     else:
         expected = entries
-    if grabs != expected:
-        raise Failure(f"{name}: the kernel's lock was taken {grabs} times, not {expected}")
+    if acquisitions != expected:
+        raise Failure(f"{name}: the kernel's lock was taken {acquisitions} times, not {expected}")
     for lock, of in locks.items():
-        if of["conflicts"] > of["grabs"]:
-            raise Failure(f"{name}: more conflicts of '{lock}' than grabs")
+        if of["conflicts"] > of["acquisitions"]:
+            raise Failure(f"{name}: more conflicts of '{lock}' than acquisitions")

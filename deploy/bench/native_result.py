@@ -39,15 +39,15 @@ def counted(found: Mapping[str, Any]) -> dict[str, float]:
         return {}
     locks = [of for name, of in counted["locks"].items() if name in KERNEL]
     objects = [of for name, of in counted["locks"].items() if name not in KERNEL]
-    grabs = sum(of["grabs"] for of in locks)
+    acquisitions = sum(of["acquisitions"] for of in locks)
     metrics = {}
-    if grabs:
-        metrics["lock_conflict_ratio"] = sum(of["conflicts"] for of in locks) / grabs
-        metrics["lock_mean_wait_cycles"] = sum(of["wait"] for of in locks) / grabs
-        metrics["lock_mean_hold_cycles"] = sum(of["hold"] for of in locks) / grabs
+    if acquisitions:
+        metrics["lock_conflict_ratio"] = sum(of["conflicts"] for of in locks) / acquisitions
+        metrics["lock_mean_wait_cycles"] = sum(of["wait"] for of in locks) / acquisitions
+        metrics["lock_mean_hold_cycles"] = sum(of["hold"] for of in locks) / acquisitions
     if objects:
-        metrics["object_locks_per_entry"] = sum(of["grabs"] for of in objects) / counted["entries"]
-        metrics["object_lock_conflict_ratio"] = sum(of["conflicts"] for of in objects) / sum(of["grabs"] for of in objects)
+        metrics["object_locks_per_entry"] = sum(of["acquisitions"] for of in objects) / counted["entries"]
+        metrics["object_lock_conflict_ratio"] = sum(of["conflicts"] for of in objects) / sum(of["acquisitions"] for of in objects)
     transactions = counted["transactions"]
     if transactions["begun"] or transactions["fallbacks"]:
         metrics["fallback_ratio"] = transactions["fallbacks"] / counted["entries"]

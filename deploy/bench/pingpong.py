@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs apps/pingpong: one core, and the program in the place of the root task."""
+"""Runs apps/pingpong in the place of the root task: on one core, where no machine is given."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,12 +14,14 @@ from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 
 
-def machine(kernel: str, *arguments: str, memory: int = default_memory(1)) -> Plan:
+def machine(
+    kernel: str, *arguments: str, memory: int = default_memory(1), granularity: str | None = None, shape: Shape | None = None
+) -> Plan:
     lock, _, statistics = kernel.partition("+")
     program = Program("pingpong", args=arguments, barrier=False)
     target = plan(Deployment(
-        name=f"bench-{arguments[0]}", shape=Shape(1, 1, memory), lock=lock, statistics=bool(statistics),
-        programs=(program,), network=False, shutdown="never",
+        name=f"bench-{arguments[0]}", shape=shape or Shape(1, 1, memory), layout="spanning", lock=lock, statistics=bool(statistics),
+        granularity=granularity, programs=(program,), network=False, shutdown="never",
     ))
     target.cluster_map.clusters[0].root = "pingpong"
     return target

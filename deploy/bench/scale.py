@@ -76,7 +76,7 @@ class Point:
 
     @property
     def conflicts(self) -> float:
-        return ratio(self.total("conflicts"), self.total("grabs"))
+        return ratio(self.total("conflicts"), self.total("acquisitions"))
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -121,7 +121,7 @@ class Point:
         if self._knows_idle:
             found["cpu_utilisation"] = 1 - self._idle(core)
         if self.counted:
-            found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["grabs"])}
+            found |= {"lock_conflict_ratio": ratio(core["conflicts"], core["acquisitions"])}
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -163,6 +163,7 @@ class Request:
     modelled: ModelledMachine | None = None
     line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
     section: int = 0  # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
+    granularity: str | None = None  # of a kernel that has a choice
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (plugins/modelled/plugin.c)
 
     @property
@@ -184,7 +185,7 @@ def machine(request: Request, unit: str) -> Plan:
     check_named(request.layout)
     target = plan(Deployment(
         name="bench-scale", shape=_shape(request), layout=request.layout,
-        lock=request.lock, statistics=request.statistics, network=False, shutdown="never",
+        lock=request.lock, statistics=request.statistics, granularity=request.granularity, network=False, shutdown="never",
         programs=(Program("pingpong", barrier=False),),
     ))
     clusters = target.cluster_map.clusters

@@ -11,8 +11,9 @@ import typer
 
 from deploy.commands.kill import local_machine
 from deploy.errors import Failure
-from deploy.granularity import GRANULARITIES, check, done, next_number, order
+from deploy.granularity import check, done, next_number, order
 from deploy.output import Json, Output, Quiet, version
+from topology.clustermap import GRANULARITIES
 
 PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
 _POLL = 0.02

@@ -211,6 +211,7 @@ class Deployment:
     lock: str = "clh"
     locks: tuple[str, ...] = ()  # one for each cluster, in place of `lock`
     statistics: bool = False  # the kernel image that counts
+    granularity: str | None = None  # of kernels that have a choice, from their start on; None: coarse
     restart: str = NEVER  # when a cluster that is lost is started again
     restart_limit: int = RESTART_LIMIT
     restart_delay: int = RESTART_DELAY

@@ -124,6 +124,7 @@ class _Reader:
             lock=locks if isinstance(locks, str) else locks[0],
             locks=() if isinstance(locks, str) else tuple(locks),
             statistics=file.clusters.statistics,
+            granularity=file.clusters.granularity,
             restart=file.clusters.restart,
             restart_limit=file.clusters.restart_limit,
             restart_delay=file.clusters.restart_delay,
@@ -227,7 +228,7 @@ class _Reader:
             if name in file.model_fields_set:
                 place = self.places.place((name,))
                 raise InputError("", at=(name,), place=place, problem=f"'{name}' contradicts the layout, a cluster map that says what runs")
-        for name in ("lock", "statistics"):
+        for name in ("lock", "statistics", "granularity"):
             if name in file.clusters.model_fields_set:
                 raise self.wrong("contradicts the layout, a cluster map that says it", "clusters", name)
 

@@ -26,7 +26,8 @@ from deploy.deployment.values import (
     size_text,
     wrong,
 )
-from topology.clustermap import NEVER, ON_FAILURE
+from topology import regimes
+from topology.clustermap import GRANULARITIES, NEVER, ON_FAILURE
 from topology.grouping import NAMES, WORDS
 from topology.layouts import EVERY
 from topology.limits import MAX_RESTART_DELAY, MAX_RESTART_LIMIT
@@ -109,11 +110,14 @@ class Clusters(Table):
     statistics: bool = Field(
         Deployment.statistics, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
     )
-
-
+    granularity: one_of(*GRANULARITIES) | None = Field(
+        Deployment.granularity,
+        description=f"Of kernels with lock `{'`, `'.join(regimes.names(regimes.SWITCHED))}`, from their start on: `coarse`, one lock (the default), "
+        "or `fine`, one for each object. `skerry granularity` changes it later.",
+    )  # fmt: skip
     restart: one_of(NEVER, ON_FAILURE) = Field(
         Deployment.restart, description="`on-failure`: a cluster that is lost is fenced, loaded and started again, and its programs "
-        "with it, while the others go on. Not of the cluster that has the devices.",
+        "with it, while the others go on.",
     )  # fmt: skip
     restart_limit: integer(0, MAX_RESTART_LIMIT) = Field(
         Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without end."
@@ -206,7 +210,7 @@ class File(Table):
     name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
     shutdown: one_of("when-done", "never") = Field(
         Deployment.shutdown, description="Power off when every program that counts (`barrier`, and every client) has ended, if "
-        "there is one; or never."
+        "there is one; or never. The run is over then either way: no program and no cluster that ends later is started again."
     )
     network: bool | NetworkTable = Field(
         Deployment.network, description="A switch and a network driver on core 0, or a switch on each socket; as a table, with what it says."

@@ -17,7 +17,9 @@ from deploy.paths import BUILD, LOGS, ROOT
 HERE = Path(__file__).parent
 SHIM = "scripts/iframe-worker.js"
 STAGE = BUILD / "site-source"
-OUTSIDE = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # pages not in docs/
+OUTSIDE = {  # pages not in docs/
+    "README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md", "CHANGELOG.md": "changelog.md",
+}  # fmt: skip
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 ITEM = re.compile(r"^- \[([^\]]+)\]\(([^)#]+)\)")
 THEME = {

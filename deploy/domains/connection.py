@@ -36,9 +36,12 @@ def is_libvirts(error: BaseException | None) -> bool:
 
 
 def is_failed_start(error: Exception) -> bool:
-    """Whether an emulator ended before it ran: libvirt gives one code for all causes, a port that is in use among them."""
+    """Whether an emulator ended before it ran: libvirt gives one code for all causes, a port that is in use among them.
+
+    One that ends while libvirt connects to its monitor is a system error: the connection is refused.
+    """
     lib = library()
-    codes = (lib.VIR_ERR_INTERNAL_ERROR, lib.VIR_ERR_OPERATION_FAILED)
+    codes = (lib.VIR_ERR_INTERNAL_ERROR, lib.VIR_ERR_OPERATION_FAILED, lib.VIR_ERR_SYSTEM_ERROR)
     return isinstance(error, lib.libvirtError) and error.get_error_code() in codes
 
 

@@ -16,7 +16,7 @@ from topology import regimes
 BIG_LOCKS = regimes.names("big")
 TRANSACTIONS = regimes.names("transactions")
 READERS = regimes.names("readers")
-SWITCHED = regimes.names("switched")
+SWITCHED = regimes.names(regimes.SWITCHED)
 ALTERNATIVES = (WHOLE[:1], WHOLE[1:])  # of a switched regime: coarse and fine
 
 
@@ -47,25 +47,25 @@ def checks(snapshot: Snapshot) -> list[Check]:
     served = record.syscalls + record.interrupts  # the rest are faults, and calls that are to be made again
     found.append(Check("system calls and interrupts served <= entries", served, record.entries, slack, at_most=True))
     if snapshot.regime in BIG_LOCKS:
-        found.append(Check("grabs = entries", locks["kernel"].grabs, record.entries, slack))
+        found.append(Check("acquisitions = entries", locks["kernel"].acquisitions, record.entries, slack))
     if snapshot.regime in TRANSACTIONS:
         t = record.transactions
         found.append(Check("commits + fallbacks = entries", t.committed + t.fallbacks, record.entries, slack))
         found.append(Check("begun = commits + aborts", t.begun, t.committed + sum(t.aborted), slack))
-        found.append(Check("fallbacks = grabs of the lock", t.fallbacks, locks["kernel"].grabs, slack))
+        found.append(Check("fallbacks = acquisitions of the lock", t.fallbacks, locks["kernel"].acquisitions, slack))
     if snapshot.regime in READERS:
-        found.append(Check("read grabs = entries", locks["read"].grabs, record.entries, slack))
-        found.append(Check("write grabs <= entries", locks["write"].grabs, record.entries, slack, at_most=True))
+        found.append(Check("read acquisitions = entries", locks["read"].acquisitions, record.entries, slack))
+        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack, at_most=True))
     if snapshot.regime in SWITCHED:
         # coarse entries take the one, fine ones the other, and while the granularity changes both
-        kernel, read = locks["kernel"].grabs, locks["read"].grabs
-        found.append(Check("entries <= grabs + read grabs", record.entries, kernel + read, slack, at_most=True))
-        found.append(Check("read grabs <= entries", read, record.entries, slack, at_most=True))
-        found.append(Check("write grabs <= entries", locks["write"].grabs, record.entries, slack, at_most=True))
+        kernel, read = locks["kernel"].acquisitions, locks["read"].acquisitions
+        found.append(Check("entries <= acquisitions + read acquisitions", record.entries, kernel + read, slack, at_most=True))
+        found.append(Check("read acquisitions <= entries", read, record.entries, slack, at_most=True))
+        found.append(Check("write acquisitions <= entries", locks["write"].acquisitions, record.entries, slack, at_most=True))
     for name, lock in record.active.items():
-        found.append(Check(f"{name}: conflicts <= grabs", lock.conflicts, lock.grabs, slack, at_most=True))
-        found.append(Check(f"{name}: waits in the histogram = grabs", sum(lock.wait_log2), lock.grabs, slack))
-        found.append(Check(f"{name}: holds in the histogram = grabs", sum(lock.hold_log2), lock.grabs, slack))
+        found.append(Check(f"{name}: conflicts <= acquisitions", lock.conflicts, lock.acquisitions, slack, at_most=True))
+        found.append(Check(f"{name}: waits in the histogram = acquisitions", sum(lock.wait_log2), lock.acquisitions, slack))
+        found.append(Check(f"{name}: holds in the histogram = acquisitions", sum(lock.hold_log2), lock.acquisitions, slack))
     for core in snapshot.cores:
         found.append(Check(f"cpu {core.cpu}: idle <= wall", core.idle, core.wall, core.wall // 50, at_most=True))
     wall = sum(core.wall for core in snapshot.cores)

@@ -114,7 +114,7 @@ class LockStat(Part):
 
     @property
     def conflict_ratio(self) -> float:
-        return ratio(self.conflicts, self.grabs)
+        return ratio(self.conflicts, self.acquisitions)
 
     @property
     def spins_mean(self) -> float:
@@ -123,7 +123,7 @@ class LockStat(Part):
 
     @property
     def wait_mean(self) -> float:
-        return ratio(self.wait, self.grabs)
+        return ratio(self.wait, self.acquisitions)
 
     @property
     def hold_mean(self) -> float:
@@ -192,7 +192,7 @@ class Record(Part):
     @property
     def active(self) -> dict[str, LockStat]:
         """The classes that the kernel's regime has."""
-        return {name: lock for name, lock in self.locks.items() if lock.instances or lock.grabs}
+        return {name: lock for name, lock in self.locks.items() if lock.instances or lock.acquisitions}
 
     @property
     def simple(self) -> dict[str, LockStat]:

@@ -79,8 +79,8 @@ class Core(Counted):
         return self.counters["entries"]
 
     @property
-    def grabs(self) -> int:
-        return self.counters["lock_grabs"]
+    def acquisitions(self) -> int:
+        return self.counters["lock_acquisitions"]
 
     @property
     def conflicts(self) -> int:
@@ -108,14 +108,14 @@ class Core(Counted):
         found = [f"{where}: '{name}' ran backwards" for name, value in self.counters.items() if value < 0]
         if self.idle > self.wall * (1 + _SLACK):
             found.append(f"{where}: idle for longer than the interval")
-        if self.conflicts > self.grabs:
-            found.append(f"{where}: more lock conflicts than grabs")
-        if self.counted and not self.entries:
-            found.append(f"{where}: the kernel was never entered")
+        if self.conflicts > self.acquisitions:
+            found.append(f"{where}: more lock conflicts than acquisitions")
+        if self.counted and not self.entries and self.idle < self.wall * (1 - _SLACK):
+            found.append(f"{where}: not idle, yet the kernel was never entered")
         return found
 
     def to_json(self) -> dict[str, Any]:
-        names = ("cpu", "core", "wall", "idle", "entries", "grabs", "conflicts", "commits", "switches", "idling", "utilisation")
+        names = ("cpu", "core", "wall", "idle", "entries", "acquisitions", "conflicts", "commits", "switches", "idling", "utilisation")
         return {name: getattr(self, name) for name in names}
 
 

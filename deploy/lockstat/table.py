@@ -28,7 +28,7 @@ def plain_table(title: str, *columns: str) -> Table:
 
 def _row(name: str, lock: LockStat) -> list[str]:
     return [
-        *[name, f"{lock.instances:,}", f"{lock.grabs:,}", f"{lock.conflicts:,}", f"{lock.conflict_ratio:.3f}"],
+        *[name, f"{lock.instances:,}", f"{lock.acquisitions:,}", f"{lock.conflicts:,}", f"{lock.conflict_ratio:.3f}"],
         *[f"{lock.spins_max:,}", f"{lock.spins_mean:,.0f}", f"{lock.wait_max:,}", f"{lock.wait_mean:,.0f}"],
         *[f"{lock.hold_max:,}", f"{lock.hold_mean:,.0f}"],
     ]
@@ -37,27 +37,27 @@ def _row(name: str, lock: LockStat) -> list[str]:
 def lock_table(title: str, locks: dict[str, LockStat]) -> Table:
     """Those with most conflicts first, as in Tables 1 and 2; times in cycles."""
     times = (f"{what}\n{kind}" for what in ("spins", "wait", "hold") for kind in ("max", "mean"))
-    table = plain_table(title, "lock class", "locks", "grabs", "con-\nflicts", "per\ngrab", *times)
+    table = plain_table(title, "lock class", "locks", "taken", "con-\nflicts", "con-\nflict\nrate", *times)
     for name, lock in sorted(locks.items(), key=lambda item: -item[1].conflicts):
         table.add_row(*_row(NAMES.get(name, name.replace("_", " ")), lock))
-    grabs, conflicts = sum(lock.grabs for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
+    acquisitions, conflicts = sum(lock.acquisitions for lock in locks.values()), sum(lock.conflicts for lock in locks.values())
     if len(locks) > 1:
         table.add_section()
-        table.add_row("total", "", f"{grabs:,}", f"{conflicts:,}", f"{ratio(conflicts, grabs):.3f}")
+        table.add_row("total", "", f"{acquisitions:,}", f"{conflicts:,}", f"{ratio(conflicts, acquisitions):.3f}")
     return table
 
 
 def reader_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> Table:
     """The columns of Tables 3 and 4. `snapshots`: of kernels with a reader/writer lock, each with its name."""
     table = plain_table(
-        title, "lock", "write\ngrabs", "read\ngrabs", "met a\nwri-\nter", "met\nread-\ners", "read-\ners\nmax", "\n\nmean", "write\nwait\nmax", "\n\nmean",
-        "read\ncon-\nflicts", "read\nwait\nmax", "\n\nmean",
+        title, "lock", "taken\nto\nwrite", "taken\nto\nread", "met a\nwri-\nter", "met\nread-\ners", "read-\ners\nmax", "\n\nmean",
+        "write\nwait\nmax", "\n\nmean", "read\ncon-\nflicts", "read\nwait\nmax", "\n\nmean",
     )
     table.padding = (0, 0)  # twelve columns
     for name, snapshot in snapshots:
         read, write, met = snapshot.total.locks["read"], snapshot.total.locks["write"], snapshot.total.writers
         table.add_row(
-            *[name, f"{write.grabs:,}", f"{read.grabs:,}", f"{met.after_writer:,}", f"{met.after_readers:,}"],
+            *[name, f"{write.acquisitions:,}", f"{read.acquisitions:,}", f"{met.after_writer:,}", f"{met.after_readers:,}"],
             *[f"{met.readers_max:,}", f"{ratio(met.readers, met.after_readers):.1f}", f"{write.wait_max:,}"],
             *[f"{write.wait_mean:,.0f}", f"{read.conflicts:,}", f"{read.wait_max:,}", f"{read.wait_mean:,.0f}"],
         )
@@ -74,9 +74,9 @@ def transaction_table(title: str, snapshots: Sequence[tuple[str, Snapshot]]) -> 
 
 
 def core_table(title: str, snapshot: Snapshot) -> Table:
-    table = plain_table(title, "cpu", "entries", "grabs", "conflicts", "commits", "thread switches", "utilisation")
+    table = plain_table(title, "cpu", "entries", "acquired", "conflicts", "commits", "thread switches", "utilisation")
     for core in snapshot.cores:
-        counts = (core.entries, core.grabs, core.conflicts, core.commits, core.switches)
+        counts = (core.entries, core.acquisitions, core.conflicts, core.commits, core.switches)
         table.add_row(str(core.cpu), *(f"{n:,}" for n in counts), f"{core.utilisation:.1%}")
     return table
 
@@ -95,7 +95,7 @@ def histogram_table(title: str, lock: LockStat) -> Table:
 
 
 def has_readers(snapshot: Snapshot) -> bool:
-    return bool(snapshot.total.locks["read"].grabs or snapshot.total.locks["write"].grabs)
+    return bool(snapshot.total.locks["read"].acquisitions or snapshot.total.locks["write"].acquisitions)
 
 
 def has_transactions(snapshot: Snapshot) -> bool:

@@ -11,9 +11,9 @@ from deploy.report.sections import Cell, Figure, Section, Table, commands, label
 
 MOST_DRAWN = 4  # kernels whose histograms are drawn
 _COLUMNS = (
-    ("grabs", "grabs", ",.0f"),
+    ("acquisitions", "acquisitions", ",.0f"),
     ("conflicts", "conflicts", ",.0f"),
-    ("conflict_ratio", "conflicts/grab", ".3%"),
+    ("conflict_ratio", "conflicts/acquisition", ".3%"),
     ("spins_mean", "mean spins", ",.1f"),
     ("wait_mean", "mean wait", ",.1f"),
     ("hold_mean", "mean hold", ",.1f"),

@@ -4,12 +4,15 @@
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator
 
 from deploy.report.group import Value
 from deploy.report.svg import COLOURS, HATCHES, LINES, MARKERS, drawing
 from deploy.ycsb import percentile
+from topology import demand
 from topology.model.fit import Fit
+
+demand.module("matplotlib", "plots")
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator  # noqa: E402
 
 LONGEST = 34  # characters of a name beside a bar
 PERCENTILES = (0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999)

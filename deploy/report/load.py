@@ -93,7 +93,7 @@ class Core(_Shape):
 class LockClass(_Shape):
     """What `skerry lockstat` says of one class of locks; times in cycles."""
 
-    grabs: Number
+    acquisitions: Number
     conflicts: Number
     conflict_ratio: Number = 0
     spins_mean: Number = 0

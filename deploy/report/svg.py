@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import matplotlib
+from topology import demand
+
+demand.module("matplotlib", "plots")
+import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
 

@@ -21,7 +21,7 @@ class Rates:
     utilisation: float | None = None  # of its cores' time
     entries: float | None = None  # kernel entries per second
     switches: float | None = None  # thread switches per second
-    conflict_ratio: float | None = None  # of grabs of the kernel's own lock
+    conflict_ratio: float | None = None  # of acquisitions of the kernel's own lock
     fallback_ratio: float | None = None  # of entries; only where transactions are tried
     redis: float | None = None  # commands per second, of instances that answer
 
@@ -44,7 +44,7 @@ class LockRow:
     cluster: int
     name: str  # a class of deploy.lockstat.record.CLASSES
     instances: int
-    grabs: float  # per second
+    acquisitions: float  # per second
     conflicts: float  # per second
     conflict_ratio: float
     counters: Mapping[str, float] = field(default_factory=dict)  # all, per second
@@ -169,7 +169,7 @@ def _of_core(snapshot: Snapshot, now: Core, passed: Core | None, seconds: float,
     if not snapshot.counted:
         return Rates(used, redis=redis)
     fallbacks = ratio(passed.entries - passed.commits, passed.entries) if snapshot.regime == "rtm" else None
-    conflicts = ratio(passed.conflicts, passed.grabs)
+    conflicts = ratio(passed.conflicts, passed.acquisitions)
     return Rates(used, passed.entries / seconds, passed.switches / seconds, conflicts, fallbacks and max(0.0, fallbacks), redis)
 
 
@@ -181,10 +181,10 @@ def _of_cluster(
     used = _mean(cores)
     if not snapshot.counted:
         return Rates(used, redis=redis)
-    grabs, conflicts = (sum(getattr(core, name) for core in passed.cores) for name in ("grabs", "conflicts"))
+    acquisitions, conflicts = (sum(getattr(core, name) for core in passed.cores) for name in ("acquisitions", "conflicts"))
     total = passed.total
     fallbacks = ratio(total.transactions.fallbacks, total.entries) if snapshot.regime == "rtm" else None
-    return Rates(used, total.entries / seconds, total.switches / seconds, ratio(conflicts, grabs), fallbacks, redis)
+    return Rates(used, total.entries / seconds, total.switches / seconds, ratio(conflicts, acquisitions), fallbacks, redis)
 
 
 def _mean(cores: list[Rates]) -> float | None:
@@ -194,7 +194,7 @@ def _mean(cores: list[Rates]) -> float | None:
 
 def _lock(cluster: int, name: str, lock: LockStat, seconds: float) -> LockRow:
     counters = _per_second(lock, LOCK_COUNTERS, seconds)
-    return LockRow(cluster, name, lock.instances, counters["grabs"], counters["conflicts"], lock.conflict_ratio, counters)
+    return LockRow(cluster, name, lock.instances, counters["acquisitions"], counters["conflicts"], lock.conflict_ratio, counters)
 
 
 def _per_second(counted: Part, names: Iterable[str], seconds: float) -> dict[str, float]:
@@ -205,14 +205,14 @@ def _whole(
     clusters: list[ClusterRow], cores: list[CoreRow], before: dict[int, Snapshot], later: Look, redis: dict[str, float | None]
 ) -> Rates:
     counting = [s.since(before[s.cluster]) for s in later.snapshots if s.counted and s.cluster in before and _continues(before[s.cluster], s)]
-    grabs, conflicts = (sum(getattr(core, name) for s in counting for core in s.cores) for name in ("grabs", "conflicts"))
+    acquisitions, conflicts = (sum(getattr(core, name) for s in counting for core in s.cores) for name in ("acquisitions", "conflicts"))
     eliding = [s.total for s in counting if s.regime == "rtm"]
     fallbacks = ratio(sum(t.transactions.fallbacks for t in eliding), sum(t.entries for t in eliding)) if eliding else None
     return Rates(
         _mean([row.rates for row in cores]),
         _sum(row.rates.entries for row in clusters),
         _sum(row.rates.switches for row in clusters),
-        ratio(conflicts, grabs) if counting else None,
+        ratio(conflicts, acquisitions) if counting else None,
         fallbacks,
         _sum(redis.values()),
     )

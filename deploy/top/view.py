@@ -25,9 +25,10 @@ HELP = (
     "up down  scroll; also k j, PgUp PgDn, Home End",
     "h, ?     this page",
     "",
-    "Rates are per second of the host's clock. util: time not idle. confl: grabs of",
-    "the kernel's lock that met it taken. fallb: entries under rtm that took the",
-    "lock. -: not counted, or not known yet. * marks the column sorted by.",
+    "Rates are per second of the host's clock. util: time not idle. confl: the share",
+    "of acquisitions of the kernel's lock that met it taken. fallb: entries under rtm",
+    "that took the lock. -: not counted, or not known yet. * marks the column sorted",
+    "by.",
 )
 
 
@@ -94,7 +95,7 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
     "cores": (Column("cpu", 5, _text), Column("cluster", 8, _text), *_RATES),
     "locks": (
         Column("cluster", 8, _text), Column("class of lock", 18, _text, left=True), Column("instances", 10, _text),
-        Column("grabs/s", 9, _count), Column("conflicts/s", 12, _count), Column("confl", 6, _share),
+        Column("acquisitions/s", 9, _count), Column("conflicts/s", 12, _count), Column("confl", 6, _share),
     ),
     "redis": (Column("instance", 40, _text, left=True), Column("redis/s", 9, _count)),
 }  # fmt: skip
@@ -110,7 +111,7 @@ def rows(sample: Sample, view: str) -> list[tuple[Value, ...]]:
     if view == "cores":
         return [(c.cpu, c.cluster, *_rates(c.rates)) for c in sample.cores]
     if view == "locks":
-        return [(k.cluster, NAMES[k.name], k.instances, k.grabs, k.conflicts, k.conflict_ratio) for k in sample.locks]
+        return [(k.cluster, NAMES[k.name], k.instances, k.acquisitions, k.conflicts, k.conflict_ratio) for k in sample.locks]
     return list(sample.instances)
 
 

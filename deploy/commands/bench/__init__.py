@@ -4,6 +4,8 @@
 import typer
 
 from deploy.commands.bench.calibrate import calibrate
+from deploy.commands.bench.dynamic import dynamic
+from deploy.commands.bench.failure import failure
 from deploy.commands.bench.ipc import ipc
 from deploy.commands.bench.latency import latency
 from deploy.commands.bench.lines import lines
@@ -14,12 +16,14 @@ from deploy.commands.bench.scale import scale
 from deploy.commands.bench.validate import validate
 
 bench = typer.Typer(
-    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach; latency, lines; calibrate, validate.",
+    help="The experiments of the papers, each with its table and JSON: ipc, scale, redis, lock, mach, dynamic; failure, latency, lines; calibrate, validate.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 bench.command("calibrate")(calibrate)
+bench.command("dynamic")(dynamic)
+bench.command("failure")(failure)
 bench.command("ipc")(ipc)
 bench.command("latency")(latency)
 bench.command("lines")(lines)

@@ -8,9 +8,12 @@ import typer
 from deploy import kvm, options, process, qemu
 from deploy.bench import ipc as experiment
 from deploy.bench import native as natively
-from deploy.bench import native_ipc, regimes
+from deploy.bench import native_ipc
+from deploy.bench import regimes as of_bench
 from deploy.bench.ipc_table import ipc_table, published_table
 from deploy.commands.bench.common import Locks, Native, Plot, Runs, places
+from deploy.commands.granularity import Granularity
+from deploy.completion import words
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import chosen
 from deploy.output import Json, Output, Quiet
@@ -18,6 +21,8 @@ from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from topology import regimes
+from topology.clustermap import COARSE, GRANULARITIES
 from topology.errors import InputError
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
@@ -25,12 +30,20 @@ SILENCE = 300.0  # seconds in which a measurement must come to its end
 Rounds = Annotated[
     int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
 ]
+OfKernel = Annotated[
+    Granularity | None,
+    typer.Option(
+        "--granularity", metavar="|".join(GRANULARITIES), autocompletion=words(*GRANULARITIES),
+        help=f"Of kernels that have a choice, --lock {','.join(regimes.names(regimes.SWITCHED))}, from their start on (coarse).",
+    ),
+]
 
 
 def ipc(
     lock: Locks = None,
     icount: options.Icount = False,
     native: Native = False,
+    granularity: OfKernel = None,
     rounds: Rounds = 1000,
     runs: Runs = native_ipc.RUNS,
     machine: options.ModelledMachine = None,
@@ -52,10 +65,14 @@ def ipc(
     json, picture = places("ipc", json, plot)
     output = Output(quiet, json)
     kvm.check_choice(accel, icount)
-    locks = regimes.chosen(lock)
+    locks = of_bench.chosen(lock)
+    if granularity and not set(locks) & set(regimes.names(regimes.SWITCHED)):
+        raise InputError("--granularity", f"is for --lock {','.join(regimes.names(regimes.SWITCHED))}, not for {','.join(locks)}")
     if native:
         if icount or accel != "auto":
             raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
+        if granularity:
+            raise InputError("--native", "measures kernels as they start, so --granularity is not allowed")
         natively.ipc_command(locks, rounds, runs, output, picture)
         output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
         return
@@ -68,7 +85,8 @@ def ipc(
     with output.progress("Booting", total=len(locks)) as update:
         for done, name in enumerate(locks):
             update(completed=done, description=f"kernel {name}")
-            measured.append(experiment.measure(name, mode, rounds, Patience(SILENCE, timeout), modelled))
+            patience = Patience(SILENCE, timeout)
+            measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE))
     output.table(ipc_table(measured))
     if (beside := published_table(measured)) is not None:
         output.table(beside)

@@ -107,7 +107,7 @@ def redis(
     if modelled:
         run.check_installed()
     needed = [needs.of_comparison(job) | needs.clocks(modelled) for job in jobs]
-    ensure_built(output, reduce(or_, needed, needs.BESIDE_LINUX if baseline else needs.NOTHING))
+    ensure_built(output, reduce(or_, needed, needs.PLOTS | (needs.BESIDE_LINUX if baseline else needs.NOTHING)))
     load, outside, stepped = _modes(jobs[-1], accel, icount, bool(baseline), max(request.cores))
     output.line(f"Mode: {load.description}.")
     points = _measure(jobs, load, stepped, output)

@@ -7,7 +7,7 @@
 enum { MOST_HELD = 96, NODE_SIZE = 64 };
 
 struct sums {
-	uint64_t grabs, conflicts, handovers, wait, wait_max, hold, hold_max;
+	uint64_t acquisitions, conflicts, handovers, wait, wait_max, hold, hold_max;
 	uint64_t lock_moves;   /* of the lock's own lines */
 	uint64_t inside_moves; /* of others, while it is held */
 };
@@ -21,7 +21,7 @@ struct lock {
 
 enum phase { TENTATIVE, WAITS, HOLDS }; /* TENTATIVE: an atomic addition, which may be a ticket */
 
-struct grab {
+struct acquisition {
 	struct lock *lock;
 	enum phase phase;
 	bool conflict;
@@ -32,8 +32,8 @@ struct grab {
 };
 
 struct watched {
-	struct grab grab[MOST_HELD];
-	unsigned grabs;
+	struct acquisition acquisition[MOST_HELD];
+	unsigned acquisitions;
 	uint64_t exchanged; /* what the load of a locked instruction gave */
 	unsigned kind;
 };
@@ -71,41 +71,41 @@ void locks_free(void) { table_free(&locks, NULL); }
 
 /* ---- what happens to a lock ---- */
 
-static void drop(struct watched *core, struct grab *grab)
+static void drop(struct watched *core, struct acquisition *acquisition)
 {
-	memmove(grab, grab + 1, (size_t)(&core->grab[core->grabs] - (grab + 1)) * sizeof(*grab));
-	core->grabs--;
+	memmove(acquisition, acquisition + 1, (size_t)(&core->acquisition[core->acquisitions] - (acquisition + 1)) * sizeof(*acquisition));
+	core->acquisitions--;
 }
 
-static struct grab *want(struct watched *core, const struct lock_access *a, enum phase phase)
+static struct acquisition *want(struct watched *core, const struct lock_access *a, enum phase phase)
 {
-	if (core->grabs == MOST_HELD)
-		drop(core, &core->grab[0]); /* it is none */
-	struct grab *grab = &core->grab[core->grabs++];
-	*grab = (struct grab){ .lock = NULL, .phase = phase, .kind = core->kind, .wanted = a->before };
-	return grab;
+	if (core->acquisitions == MOST_HELD)
+		drop(core, &core->acquisition[0]); /* it is none */
+	struct acquisition *acquisition = &core->acquisition[core->acquisitions++];
+	*acquisition = (struct acquisition){ .lock = NULL, .phase = phase, .kind = core->kind, .wanted = a->before };
+	return acquisition;
 }
 
-static void add_wait(struct sums *to, const struct grab *grab, bool handover)
+static void add_wait(struct sums *to, const struct acquisition *acquisition, bool handover)
 {
-	uint64_t wait = grab->acquired - grab->wanted;
-	to->grabs++;
-	to->conflicts += grab->conflict;
+	uint64_t wait = acquisition->acquired - acquisition->wanted;
+	to->acquisitions++;
+	to->conflicts += acquisition->conflict;
 	to->handovers += handover;
 	to->wait += wait;
 	if (wait > to->wait_max)
 		to->wait_max = wait;
 }
 
-static void acquire(unsigned core, struct grab *grab, uint64_t now)
+static void acquire(unsigned core, struct acquisition *acquisition, uint64_t now)
 {
-	struct lock *lock = grab->lock;
+	struct lock *lock = acquisition->lock;
 	bool handover = lock->last_holder && lock->last_holder != core + 1;
-	grab->phase = HOLDS;
-	grab->acquired = now;
+	acquisition->phase = HOLDS;
+	acquisition->acquired = now;
 	lock->last_holder = core + 1;
-	add_wait(&lock->sums, grab, handover);
-	add_wait(&kinds[grab->kind].sums, grab, handover);
+	add_wait(&lock->sums, acquisition, handover);
+	add_wait(&kinds[acquisition->kind].sums, acquisition, handover);
 }
 
 static void add_hold(struct sums *to, uint64_t hold)
@@ -115,11 +115,11 @@ static void add_hold(struct sums *to, uint64_t hold)
 		to->hold_max = hold;
 }
 
-static void release(struct watched *core, struct grab *grab, uint64_t now)
+static void release(struct watched *core, struct acquisition *acquisition, uint64_t now)
 {
-	add_hold(&grab->lock->sums, now - grab->acquired);
-	add_hold(&kinds[grab->kind].sums, now - grab->acquired);
-	drop(core, grab);
+	add_hold(&acquisition->lock->sums, now - acquisition->acquired);
+	add_hold(&kinds[acquisition->kind].sums, now - acquisition->acquired);
+	drop(core, acquisition);
 }
 
 /* ---- protocols ---- */
@@ -127,27 +127,27 @@ static void release(struct watched *core, struct grab *grab, uint64_t now)
 static void ticket_access(struct watched *core, const struct lock_access *a)
 {
 	if (a->atomic && !a->store && a->size == 4) {
-		struct grab *grab = want(core, a, TENTATIVE);
-		grab->lock = lock_at(a);
-		grab->ticket = a->value;
+		struct acquisition *acquisition = want(core, a, TENTATIVE);
+		acquisition->lock = lock_at(a);
+		acquisition->ticket = a->value;
 		return;
 	}
-	for (unsigned i = core->grabs; i-- > 0;) {
-		struct grab *grab = &core->grab[i];
-		bool serving = a->physical == grab->lock->physical + 4 && a->size == 4;
-		if (grab->phase == TENTATIVE && a->physical == grab->lock->physical && a->store)
+	for (unsigned i = core->acquisitions; i-- > 0;) {
+		struct acquisition *acquisition = &core->acquisition[i];
+		bool serving = a->physical == acquisition->lock->physical + 4 && a->size == 4;
+		if (acquisition->phase == TENTATIVE && a->physical == acquisition->lock->physical && a->store)
 			return; /* the addition's own */
-		if (grab->phase == TENTATIVE && (!serving || a->store)) {
-			drop(core, grab);
-		} else if (serving && grab->phase == HOLDS && a->store) {
-			release(core, grab, a->before);
+		if (acquisition->phase == TENTATIVE && (!serving || a->store)) {
+			drop(core, acquisition);
+		} else if (serving && acquisition->phase == HOLDS && a->store) {
+			release(core, acquisition, a->before);
 			return;
-		} else if (serving && grab->phase != HOLDS && !a->store) {
-			grab->phase = WAITS;
-			if (a->value == grab->ticket)
-				acquire(a->core, grab, a->after);
+		} else if (serving && acquisition->phase != HOLDS && !a->store) {
+			acquisition->phase = WAITS;
+			if (a->value == acquisition->ticket)
+				acquire(a->core, acquisition, a->after);
 			else
-				grab->conflict = true;
+				acquisition->conflict = true;
 			return;
 		}
 	}
@@ -164,37 +164,37 @@ static bool exchange(struct watched *core, const struct lock_access *a)
 		core->exchanged = a->value;
 		return true;
 	}
-	struct grab *grab = core->grabs ? &core->grab[0] : NULL;
-	if (grab && grab->phase == HOLDS) { /* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
-		if (core->exchanged == grab->mine)
-			release(core, grab, a->before);
+	struct acquisition *acquisition = core->acquisitions ? &core->acquisition[0] : NULL;
+	if (acquisition && acquisition->phase == HOLDS) { /* of mcs: CMPXCHG, which gives the lock up if the tail was its own */
+		if (core->exchanged == acquisition->mine)
+			release(core, acquisition, a->before);
 		return true;
 	}
-	core->grabs = 0;
-	grab = want(core, a, WAITS);
-	grab->lock = lock_at(a);
-	grab->mine = a->value;
-	grab->before = core->exchanged;
-	if (protocol == PROTOCOL_MCS && !grab->before)
-		acquire(a->core, grab, a->after);
+	core->acquisitions = 0;
+	acquisition = want(core, a, WAITS);
+	acquisition->lock = lock_at(a);
+	acquisition->mine = a->value;
+	acquisition->before = core->exchanged;
+	if (protocol == PROTOCOL_MCS && !acquisition->before)
+		acquire(a->core, acquisition, a->after);
 	return true;
 }
 
 static void queue_access(struct watched *core, const struct lock_access *a)
 {
-	if (exchange(core, a) || !core->grabs)
+	if (exchange(core, a) || !core->acquisitions)
 		return;
-	struct grab *grab = &core->grab[0];
-	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, grab->mine), other = is_in_node(a->address, grab->before);
-	if (grab->phase == WAITS && a->size == 4 && !a->store && (clh ? other : own)) {
+	struct acquisition *acquisition = &core->acquisition[0];
+	bool clh = protocol == PROTOCOL_CLH, own = is_in_node(a->address, acquisition->mine), other = is_in_node(a->address, acquisition->before);
+	if (acquisition->phase == WAITS && a->size == 4 && !a->store && (clh ? other : own)) {
 		if (a->value)
-			grab->conflict = true;
+			acquisition->conflict = true;
 		else
-			acquire(a->core, grab, a->after);
-	} else if (grab->phase == HOLDS && a->size == 4 && a->store && !a->value && (clh ? own : other)) {
-		release(core, grab, a->before);
-	} else if (grab->phase == HOLDS && !clh && own && a->size == 8 && !a->store && a->value) {
-		grab->before = a->value; /* mcs: its successor */
+			acquire(a->core, acquisition, a->after);
+	} else if (acquisition->phase == HOLDS && a->size == 4 && a->store && !a->value && (clh ? own : other)) {
+		release(core, acquisition, a->before);
+	} else if (acquisition->phase == HOLDS && !clh && own && a->size == 8 && !a->store && a->value) {
+		acquisition->before = a->value; /* mcs: its successor */
 	}
 }
 
@@ -209,21 +209,23 @@ void locks_access(const struct lock_access *access)
 
 /* ---- lines and entries ---- */
 
-static bool is_own_line(const struct grab *grab, uint64_t line, uint64_t address)
+static bool is_own_line(const struct acquisition *acquisition, uint64_t line, uint64_t address)
 {
-	return grab->lock->physical >> 6 == line || (address & ~63ull) == (grab->mine & ~63ull) || (address & ~63ull) == (grab->before & ~63ull);
+	uint64_t virtual = address & ~63ull;
+
+	return acquisition->lock->physical >> 6 == line || virtual == (acquisition->mine & ~63ull) || virtual == (acquisition->before & ~63ull);
 }
 
 void locks_moved(unsigned number, uint64_t line, uint64_t address)
 {
 	struct watched *core = &cores[number];
 	kinds[core->kind].moves++;
-	if (!core->grabs)
+	if (!core->acquisitions)
 		return;
-	struct grab *grab = &core->grab[core->grabs - 1];
-	bool own = grab->phase != HOLDS || is_own_line(grab, line, address);
-	*(own ? &grab->lock->sums.lock_moves : &grab->lock->sums.inside_moves) += 1;
-	*(own ? &kinds[grab->kind].sums.lock_moves : &kinds[grab->kind].sums.inside_moves) += 1;
+	struct acquisition *acquisition = &core->acquisition[core->acquisitions - 1];
+	bool own = acquisition->phase != HOLDS || is_own_line(acquisition, line, address);
+	*(own ? &acquisition->lock->sums.lock_moves : &acquisition->lock->sums.inside_moves) += 1;
+	*(own ? &kinds[acquisition->kind].sums.lock_moves : &kinds[acquisition->kind].sums.inside_moves) += 1;
 }
 
 void locks_entered(unsigned core, unsigned kind)
@@ -245,7 +247,7 @@ void locks_reset(void)
 static int hotter(const void *a, const void *b)
 {
 	const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
-	uint64_t of_x = x->sums.grabs, of_y = y->sums.grabs;
+	uint64_t of_x = x->sums.acquisitions, of_y = y->sums.acquisitions;
 	return of_x != of_y ? (of_x < of_y) - (of_x > of_y) : (x->physical > y->physical) - (x->physical < y->physical);
 }
 
@@ -253,7 +255,7 @@ static int hotter(const void *a, const void *b)
 
 static void write_sums(FILE *out, const struct sums *s)
 {
-	fprintf(out, "\"grabs\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,", NUMBER(s->grabs),
+	fprintf(out, "\"acquisitions\":%llu,\"conflicts\":%llu,\"handovers\":%llu,\"wait\":%llu,\"wait_max\":%llu,", NUMBER(s->acquisitions),
 	        NUMBER(s->conflicts), NUMBER(s->handovers), NUMBER(s->wait / UNIT), NUMBER(s->wait_max / UNIT));
 	fprintf(out, "\"hold\":%llu,\"hold_max\":%llu,\"lock_moves\":%llu,\"inside_moves\":%llu", NUMBER(s->hold / UNIT),
 	        NUMBER(s->hold_max / UNIT), NUMBER(s->lock_moves), NUMBER(s->inside_moves));
@@ -264,7 +266,7 @@ void locks_write(FILE *out)
 	void **sorted = table_sorted(&locks, hotter);
 	const struct lock *lock;
 	fputs("\"locks\":[", out);
-	for (uint64_t i = 0; (lock = sorted[i]) && lock->sums.grabs; i++) {
+	for (uint64_t i = 0; (lock = sorted[i]) && lock->sums.acquisitions; i++) {
 		fprintf(out, "%s{\"physical\":%llu,\"address\":%llu,", i ? "," : "", NUMBER(lock->physical), NUMBER(lock->address));
 		write_sums(out, &lock->sums);
 		fputs("}", out);
@@ -272,7 +274,7 @@ void locks_write(FILE *out)
 	fputs("],\"kinds\":[", out);
 	const char *between = "";
 	for (unsigned i = 0; i < LOCK_KINDS; i++)
-		if (kinds[i].entries || kinds[i].sums.grabs) {
+		if (kinds[i].entries || kinds[i].sums.acquisitions) {
 			fprintf(out, "%s{\"kind\":%u,\"entries\":%llu,\"moves\":%llu,", between, i, NUMBER(kinds[i].entries), NUMBER(kinds[i].moves));
 			write_sums(out, &kinds[i].sums);
 			fputs("}", out);
