@@ -34,6 +34,9 @@ class Range:
         return f"{self.base:#x}..{self.end:#x}"
 
 
+GRANULARITIES = COARSE, FINE = "coarse", "fine"  # enum granularity
+
+
 @dataclass
 class Cluster:
     number: int
@@ -46,6 +49,7 @@ class Cluster:
     restart: bool = False  # when it is lost
     restart_limit: int = RESTART_LIMIT  # times in 60 s; it stays down then. 0: no limit
     restart_delay: int = RESTART_DELAY  # ms before the first of them
+    granularity: str = COARSE  # of a kernel that has a choice, from its start on
 
     @property
     def name(self) -> str:

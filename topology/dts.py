@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from topology.clustermap import COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
+from topology.clustermap import COARSE, COMPATIBLE, NEVER, Application, Channel, Cluster, ClusterMap, Network, Range
 from topology.limits import RESTART_DELAY, RESTART_LIMIT
 from topology.machine import Board
 
@@ -78,6 +78,8 @@ def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.flag("devices", cluster.devices)
     out.flag("restart", cluster.restart)
     _restarts(out, cluster)
+    if cluster.granularity != COARSE:
+        out.strings("granularity", [cluster.granularity])
     out.close()
 
 

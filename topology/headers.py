@@ -83,7 +83,7 @@ def _types(header: Path) -> frozenset[str]:
 
 @cache
 def _comments(header: Path) -> Mapping[str, str]:
-    """What stands behind a field's declaration, by structure and field, as "lock_stat.grabs"."""
+    """What stands behind a field's declaration, by structure and field, as "lock_stat.acquisitions"."""
     found: dict[str, str] = {}
     struct = ""
     for line in (ROOT / header).read_text().splitlines():

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).resolve().parents[1] / "cluster-kernel" / "lock" / "regimes.toml"
-KINDS = ("big", "readers", "switched", "transactions", "none")
+SWITCHED = "switched"
+KINDS = ("big", "readers", SWITCHED, "transactions", "none")
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
 PROTOCOLS = ("", "clh", "mcs", "ticket")  # deploy/plugins/modelled/locks.h
-PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath")  # of the explorer, cluster-kernel/model
+PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath", "wake-ups")  # of the explorer, cluster-kernel/model
 
 
 class ListError(Exception):

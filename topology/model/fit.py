@@ -106,6 +106,7 @@ def _guess(curve: Curve) -> list[float]:
 
 def _errors(jacobian: Any, residuals: Any) -> list[float]:
     """Standard errors of the logarithms, which are the parameters' relative ones: sqrt(diag(s^2 (J'J)^-1))."""
+    demand.module("numpy", "science")
     import numpy
 
     spare = len(residuals) - jacobian.shape[1]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 ELPHINSTONE, PETERS, BOYD_WICKIZER, UEMURA = "Elphinstone 2016", "Peters 2015", "Boyd-Wickizer 2012 (slides)", "Uemura"
+UHLIG = "Uhlig 2007"
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ LINE_COSTS: Sequence[tuple[str, str, Published]] = (
     ("epyc-7402", "socket", Published(94.0, f"{_CORE_TO_CORE}: Threadripper 3960X, Zen 2 of 24 cores, other complex")),
 )
 
-# ---- Uemura et al., the Mach kernel on four processors: conflicts of a grab ----
+# ---- Uemura et al., the Mach kernel on four processors: conflicts of an acquisition ----
 
 _MACH_1 = "Uemura, Table 1 (message program, 4 processors)"
 _MACH_2 = "Uemura, Table 2 (VM program, 4 processors)"
@@ -116,4 +117,16 @@ MACH_CONFLICTS: Mapping[tuple[str, str], Published] = {
     ("memory", "endpoint"): Published(0.009, f"{_MACH_2}: OBJ LOCK"),
     ("memory", MACH_TOTAL): Published(203 / 37134, f"{_MACH_2}: total"),
 }
-MACH_READS = Between(3.0, 4.0, "Uemura, 4: grabs to read for each one to write, 3:1 to 4:1")
+MACH_READS = Between(3.0, 4.0, "Uemura, 4: acquisitions to read for each one to write, 3:1 to 4:1")
+
+# ---- Uhlig 2007: eight Pentium 4 Xeons, each with two hardware threads ----
+
+UHLIG_MACHINE = "an IBM xSeries 445, eight Pentium 4 Xeons of 2.2 GHz"
+UHLIG_FIGURE_6: Mapping[tuple[str, str], Published] = {  # one-way IPC over the kernel for one processor; address spaces, series
+    (spaces, series): Published(value, f"{UHLIG}, 4.1, Figure 6: {series}, {spaces}-address-space")
+    for spaces, series, value in (("inter", "msg", 1.029), ("intra", "msg", 1.086), ("inter", "lock", 1.276), ("intra", "lock", 1.812))
+}
+UHLIG_FIGURE_7: Mapping[int, Published] = {  # by processors: time with messages over time with locks; the text has the ends only
+    2: Published(2.5, f"{UHLIG}, 4.1, Figure 7: 2 processors"),
+    16: Published(3.6, f"{UHLIG}, 4.1, Figure 7: 16 processors"),
+}
