@@ -1,130 +1,159 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Clusters that are ended again and again under load: `build/venv/bin/python -m tests.long.cluster_restarts [KILLS [SEED]]`.
+"""Clusters that are ended again and again under load:
+`build/venv/bin/python -m tests.long.cluster_restarts [--kills N] [--seed N] [--sockets N] [--fresh]`.
 
-Who is ended, how and when is drawn from the seed, which is printed. Threads write to every Redis from outside, each
-write with a number of its own, and remember which of them were acknowledged. An acknowledged write on the cluster that
-goes on is read back; a Redis of a cluster that started again never has one of its former life. Some 8 s a kill.
+Who is ended, how and when is drawn from the seed, which is printed; the kill of a number is the same in every run. A client
+of each Redis writes from outside and reads back (deploy/failure/load.py): an acknowledged write on a cluster that goes on is
+there, and nothing of a former life is seen. At the end the control words say how many lives each cluster has had, and the
+first cluster's manager has the memory and the slots that it has after one kill. Some 10 s a kill.
+
+Ctrl-C or SIGTERM ends it between two kills. The verdict stands in tests/long/cluster_restarts.json, and the next run with
+the same seed goes on behind the last kill that is there; each kill's figures are in build/results/cluster-restarts-SEED.jsonl.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import random
-import statistics
 import sys
-import threading
 import time
-from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
 
-import redis
-
+from deploy import host, monitor, process
 from deploy.boot import Run
-from tests.boot.machine import client, machine, servers, with_redis
-from tests.boot.test_detection import kill_cluster
+from deploy.errors import Failure
+from deploy.expand import Plan, plan
+from deploy.failure.scene import Fate, deployment, draw, mortal, on_stage
+from deploy.paths import BUILD
+from tests.boot.lives import life
+from tests.boot.machine import machine
 
-WAYS = ("panic", "hang", "hang-core", "init", "manager", "garbage")
-KEYS = 500
-PAUSE = 3.0  # seconds between a restart and the next kill, at most
-
-
-class Load(threading.Thread):
-    """Writes to a Redis of a cluster that goes on, and reads back what was acknowledged, until it is told to end."""
-
-    def __init__(self, run: Run, name: str) -> None:
-        super().__init__(daemon=True)
-        self.machine, self.name_, self.number = run, name, 0
-        self.over = threading.Event()
-        self.known: dict[str, int] = {}  # key: number of the last acknowledged write
-        self.unsure: dict[str, int] = {}  # key: number of a write without an answer
-        self.errors = 0
-        self.wrong: list[str] = []
-        self.longest = 0.0  # seconds without an answer
-
-    def _operate(self, server: redis.Redis) -> None:
-        key = f"key:{random.randrange(KEYS)}"
-        self._check(key, server.get(key))
-        self.number += 1
-        self.unsure[key] = self.number
-        server.set(key, self.number)
-        self.known[key] = self.number
-        del self.unsure[key]
-
-    def _check(self, key: str, found: bytes | None) -> None:
-        """What is read is the last acknowledged write, or one without an answer."""
-        possible = {self.known.get(key), self.unsure.get(key, self.known.get(key))}
-        if (None if found is None else int(found)) not in possible:
-            self.wrong.append(f"{self.name_} {key}: {found!r} is none of {possible}")
-
-    def run(self) -> None:
-        while not self.over.is_set():
-            try:
-                with client(self.machine, self.name_, socket_timeout=2, socket_connect_timeout=2) as server:
-                    while not self.over.is_set():
-                        start = time.monotonic()
-                        self._operate(server)
-                        self.longest = max(self.longest, time.monotonic() - start)
-            except redis.RedisError:
-                self.errors += 1
-                time.sleep(0.1)
+KILLS = 1000
+VERDICTS = Path(__file__).with_suffix(".json")
+RUNNING, PASSED, FAILED = "not at its end", "passed", "FAILED"
+PAUSE = 0.2, 3.0  # seconds of load before a kill
+ANSWER = 30.0     # seconds until a request counts as an error: hosts are slow, or have more to do
 
 
-def _serves(run: Run, names: Iterable[str]) -> bool:
-    try:
-        for name in names:
-            with client(run, name, socket_timeout=2, socket_connect_timeout=2) as server:
-                server.ping()
-        return True
-    except redis.RedisError:
-        return False
+def left(run: Run) -> tuple[int, int]:
+    """Bytes and slots that nobody has in the first cluster, as its manager says at the end."""
+    monitor.human(run.command.monitor, monitor.POWER_BUTTON)
+    run.wait_for(lambda: not run.running, "the machine is off")
+    (memory,) = run.events.of("memory", cluster=0)
+    return int(memory["free"]), int(memory["slots"])
 
 
-def campaign(run: Run, kills: int, draw: random.Random) -> list[str]:
-    """What went wrong."""
-    here = [name for name in servers(run) if run.plan.application(name).cpu < 2]
-    there = [name for name in servers(run) if run.plan.application(name).cpu >= 2]
-    survivors = [Load(run, name) for name in here]
-    for load in survivors:
-        load.start()
+class Campaign:
+    """One seed's kills, and what is known of them."""
+
+    def __init__(self, seed: int, kills: int, sockets: int, verdicts: Path = VERDICTS) -> None:
+        self.path, self.seed, self.kills = verdicts, seed, kills
+        self.entry: dict[str, Any] = read(verdicts).get(str(seed), {"seed": seed, "done": 0, "commits": []}) | {
+            "kills": kills, "sockets": sockets, "verdict": RUNNING
+        }  # fmt: skip
+        self.figures = BUILD / "results" / f"cluster-restarts-{seed}.jsonl"
+        self.figures.parent.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def done(self) -> int:
+        return int(self.entry["done"])
+
+    def note(self, fate: Fate) -> None:
+        with self.figures.open("a") as file:
+            file.write(json.dumps(fate.to_json()) + "\n")
+        self.entry["done"] = fate.kill.number
+        for name, value in (("survivor_errors", fate.survivor_errors), ("survivor_requests", fate.survivor_requests)):
+            self.entry[name] = self.entry.get(name, 0) + value
+        self.entry["worst_pong_ms"] = round(max(self.entry.get("worst_pong_ms", 0), fate.pong_ms))
+        self.entry["worst_survivor_longest_ms"] = round(max(self.entry.get("worst_survivor_longest_ms", 0), fate.survivor_longest_ms))
+        self._write()
+
+    def end(self, wrong: str = "") -> None:
+        errors = self.entry.get("survivor_errors", 0)
+        wrong = wrong or (f"survivors' clients had {errors} errors" if errors else "")
+        self.entry |= {"verdict": FAILED if wrong else PASSED if self.done >= self.kills else RUNNING, "why": wrong}
+        self._write()
+
+    def _write(self) -> None:
+        commit = str(host.environment().get("commit", "?"))
+        if commit not in self.entry["commits"]:
+            self.entry["commits"].append(commit)
+        self.entry["date"] = time.strftime("%Y-%m-%d")
+        found = read(self.path) | {str(self.seed): self.entry}
+        lines = ",\n".join(json.dumps(found[seed]) for seed in sorted(found, key=int))
+        new = self.path.with_suffix(".new")
+        new.write_text(f'{{"campaigns": [\n{lines}\n]}}\n')
+        new.replace(self.path)
+
+    def __str__(self) -> str:
+        return (
+            f"seed {self.seed}: {self.done} of {self.kills} kills, {self.entry['verdict']}"
+            f"{': ' + self.entry['why'] if self.entry.get('why') else ''}; survivors: {self.entry.get('survivor_requests', 0):,} requests, "
+            f"{self.entry.get('survivor_errors', 0)} errors, longest answer {self.entry.get('worst_survivor_longest_ms', 0) / 1e3:.2f} s; "
+            f"worst PONG after {self.entry.get('worst_pong_ms', 0) / 1e3:.2f} s"
+        )  # fmt: skip
+
+
+def read(path: Path = VERDICTS) -> dict[str, dict[str, Any]]:
+    data = json.loads(path.read_text()) if path.exists() else {"campaigns": []}
+    return {str(entry["seed"]): entry for entry in data["campaigns"]}
+
+
+def after_one(what: Plan, seed: int) -> tuple[int, int]:
+    with machine(what) as run:
+        with on_stage(run, seed, ANSWER) as scene:
+            scene.kill(replace(draw(seed, 1, mortal(what), quiet=PAUSE), how="panic", core=0))
+        return left(run)
+
+
+def session(campaign: Campaign, what: Plan) -> None:
+    """One machine, from the first kill that is not done to the last. Failure where something is wrong."""
+    wanted = after_one(what, campaign.seed)
     took: list[float] = []
-    for number in range(1, kills + 1):
-        how, core, pause = draw.choice(WAYS), draw.randrange(2), draw.uniform(0, PAUSE)
-        time.sleep(pause)
-        for name in there:
-            with client(run, name) as server:
-                assert server.set("former", str(number)), "it is not acknowledged"
-        start = time.monotonic()
-        kill_cluster(run, 1, how, core if how in ("panic", "hang-core") else None)
-        run.wait_for(lambda: len(run.events.of("cluster-restarted")) >= number, f"cluster 1 after {how}")
-        run.wait_for(lambda: _serves(run, there), f"its Redis after {how}")
-        took.append(time.monotonic() - start)
-        event = run.events.of("cluster-restarted")[-1]
-        print(f"{number}: {how} of core {core} after {pause:.2f} s: told and loaded {event}, PONG after {took[-1]:.2f} s", flush=True)
-        for name in there:
-            with client(run, name) as server:
-                if (left := server.get("former")) is not None:
-                    return [f"{name} has {left!r} of its former life"]
-        if wrong := [line for load in survivors for line in load.wrong]:
-            return wrong
-    for load in survivors:
-        load.over.set()
-        load.join()
-    print(f"kill to PONG: median {statistics.median(took):.2f} s, worst {max(took):.2f} s; survivors: "
-          f"{sum(load.number for load in survivors)} writes, {sum(load.errors for load in survivors)} errors, "
-          f"longest answer {max(load.longest for load in survivors):.2f} s")  # fmt: skip
-    errors = sum(load.errors for load in survivors)
-    return [line for load in survivors for line in load.wrong] + ([f"survivors had {errors} errors"] if errors else [])
+    with machine(what) as run:
+        with on_stage(run, campaign.seed, ANSWER) as scene:
+            lives = dict.fromkeys((number for number, _ in mortal(what)), 1)
+            for number in range(campaign.done + 1, campaign.kills + 1):
+                fate = scene.kill(draw(campaign.seed, number, mortal(what), quiet=PAUSE))
+                lives[fate.kill.cluster] += 1
+                if (found := {cluster: life(run, cluster) for cluster in lives}) != lives:
+                    raise Failure(f"kill {number}: the control words have lives {found}, not {lives}")
+                campaign.note(fate)
+                took.append(fate.pong_ms / 1e3)
+                print(f"{number}: {fate.kill} after {fate.kill.quiet:.2f} s: {fate.why}; PONG after {took[-1]:.2f} s", flush=True)
+            if scene.false_alarms:
+                raise Failure(f"{scene.false_alarms} clusters were lost that nobody had ended")
+        if (found_left := left(run)) != wanted:
+            raise Failure(f"the first cluster has {found_left} bytes and slots left, after one kill {wanted}")
+    if took:
+        print(f"kill to PONG: median {median(took):.2f} s, worst {max(took):.2f} s")
 
 
 def main() -> int:
-    kills = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.SystemRandom().randrange(1 << 32)
+    parser = argparse.ArgumentParser(prog="python -m tests.long.cluster_restarts", description="Ends clusters again and again under load.")
+    parser.add_argument("--kills", type=int, default=KILLS, metavar="N", help=f"in all ({KILLS})")
+    parser.add_argument("--seed", type=int, metavar="N", help="what kills are drawn from; default: a new one")
+    parser.add_argument("--sockets", type=int, default=2, metavar="N", help="clusters of the machine (2), of which the first is not ended")
+    parser.add_argument("--fresh", action="store_true", help="begin again where the seed has a verdict")
+    given = parser.parse_args()
+    seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
+    process.heed_signals()
     print(f"seed {seed}", flush=True)
-    with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
-        run.wait_serving()
-        wrong = campaign(run, kills, random.Random(seed))
-        wrong += [str(event) for kind in ("fault", "failed", "cluster-stuck", "bad-line") for event in run.events.of(kind)]
-    for line in wrong:
-        print(line)
-    return 1 if wrong else 0
+    campaign = Campaign(seed, given.kills, given.sockets)
+    if given.fresh:
+        campaign.entry = {"seed": seed, "done": 0, "commits": [], "kills": given.kills, "sockets": given.sockets, "verdict": RUNNING}
+        campaign.figures.unlink(missing_ok=True)
+    try:
+        session(campaign, plan(deployment(given.sockets)))
+        campaign.end()
+    except (KeyboardInterrupt, Failure) as error:
+        campaign.end("" if isinstance(error, KeyboardInterrupt) else f"after kill {campaign.done}: {error}")
+    print(campaign)
+    return {PASSED: 0, FAILED: 1}.get(str(campaign.entry["verdict"]), 130)
 
 
 if __name__ == "__main__":
