@@ -17,6 +17,7 @@ from deploy.modules import REGIMES
 from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
+from topology.clustermap import COARSE, FINE
 
 CONTRACT = [metric(name, "instructions") for name in ("call", "reply_recv", "slow_call", "signal", "yield")]
 
@@ -32,13 +33,16 @@ BOUNDS = {
 }
 
 
+FINE_BUDGET = 90  # instructions that regime dynamic takes beyond regime fine, while it is fine
+
+
 @cache
 def once(lock: str) -> dict[str, Spread]:
     return counted(lock).spread
 
 
-def counted(lock: str, rounds: int = 200) -> Measured:
-    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE))
+def counted(lock: str, rounds: int = 200, granularity: str = COARSE) -> Measured:
+    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity)
 
 
 @pytest.mark.limit(120)
@@ -73,6 +77,28 @@ def test_bounds(lock: str, name: str, most: int) -> None:
     assert once(lock)[name].median <= most
 
 
+FAST = [name for name in OPERATIONS if name.startswith(("call", "reply_recv"))]
+COARSE_BUDGET = 8  # instructions for the choice, on the fast path
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("name", FAST)
+def test_coarse_budget(name: str) -> None:
+    """regime dynamic while coarse takes at most 8 instructions more than clh on the fast path"""
+    assert once("clh")[name].median <= once("dynamic")[name].median <= once("clh")[name].median + COARSE_BUDGET
+
+
+@pytest.mark.limit(120)
+def test_fine_dynamic() -> None:
+    """regime dynamic while fine: its counts are exact, and near those of regime fine"""
+    found = counted("dynamic", granularity=FINE)
+    assert found.granularity == FINE and counted("dynamic", granularity=FINE).spread == found.spread
+    for name in FAST:
+        value = found.spread[name]
+        assert value.least == value.median == value.most, f"{name}: {value}"
+        assert once("fine")[name].median < value.median <= once("fine")[name].median + FINE_BUDGET
+
+
 @pytest.mark.limit(200)
 def test_command(tmp_path: Path) -> None:
     """bench ipc --icount: table, ratios to the kernel without a lock, JSON, plot"""
@@ -95,14 +121,29 @@ def test_command(tmp_path: Path) -> None:
     assert (tmp_path / "r.png").stat().st_size > 1000
 
 
+@pytest.mark.limit(200)
+def test_command_fine(tmp_path: Path) -> None:
+    """bench ipc --granularity fine: regime dynamic is named with it, in the table and in JSON"""
+    words = ["--icount", "--lock", "dynamic", "--granularity", "fine", "--rounds", "20", "--json", "r.json", "--plot", "r.png"]
+    done = skerry("bench", "ipc", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "r.json").read_text())
+    none, fine = data["results"]
+    assert "granularity" not in none and (fine["lock"], fine["granularity"]) == ("dynamic", FINE)
+    assert data["ratios"][0]["granularity"] == FINE and "dynamic, fine" in done.stdout
+    assert fine["metrics"][CONTRACT[0]] > once("dynamic")["call"].median
+
+
 def test_refusals(tmp_path: Path) -> None:
     """bench ipc refuses what it cannot do in one line"""
-    bad = {"--lock": "clh,foo", "--plot": "nowhere/x.png", "--rounds": "0"}
+    bad = {"--lock": "clh,foo", "--plot": "nowhere/x.png", "--rounds": "0", "--granularity": "medium"}
     for option, value in bad.items():
         done = skerry("bench", "ipc", option, value, cwd=tmp_path)
         culprit = "'foo'" if option == "--lock" else option
         assert done.returncode == 2
         assert culprit in done.stderr and len(done.stderr.splitlines()) == 1
+    done = skerry("bench", "ipc", "--granularity", "fine", "--lock", "clh,fine", cwd=tmp_path)
+    assert done.returncode == 2 and "--granularity: is for --lock dynamic, not for none,clh,fine" in done.stderr
 
 
 @pytest.mark.limit(120)

@@ -7,10 +7,11 @@ import os
 
 import pytest
 
-from deploy import debugger, kill, monitor
+from deploy import kill
 from deploy.boot import Run
 from deploy.cli import main
 from deploy.events import Event
+from deploy.failure.scene import end_cluster
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 
 # how, core: the reason, the core that is named, and a part of the sentence
@@ -25,11 +26,6 @@ WAYS: dict[tuple[str, int], tuple[str, int | None, str]] = {
 }
 
 
-def kill_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> None:
-    boot = kill.check(run.events.events, cluster, how, core)
-    kill.order(lambda address, word: debugger.write_word(lambda line: monitor.human(run.command.monitor, line)[0], address, word), boot, how, core)
-
-
 def boots(run: Run) -> bool:
     return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
 
@@ -42,7 +38,7 @@ def test_way(how: str, core: int) -> None:
     with machine(with_redis()) as run:
         run.wait_serving()
         here = next(name for name in servers(run) if run.plan.application(name).cpu < 2)
-        kill_cluster(run, 1, how, core if how in kill.OF_A_CORE else None)
+        end_cluster(run, 1, how, core if how in kill.OF_A_CORE else None)
         lost: Event = run.wait_event("cluster-lost", cluster=1)
         assert lost["reason"] == reason and lost.get("core") == named and words in lost["why"], lost
         with client(run, here) as server:
@@ -57,7 +53,7 @@ def test_first(how: str) -> None:
     words = {"panic": "its kernel panicked on core 0", "hang": "its cores have stopped"}[how]
     with machine(deployment(network=False)) as run:
         run.wait_for(lambda: boots(run), "both clusters")
-        kill_cluster(run, 0, how)
+        end_cluster(run, 0, how)
         run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.console, "the other manager's words")
 
 
@@ -66,7 +62,7 @@ def test_without_channel() -> None:
     """clusters that share no channel watch each other, too"""
     with machine(deployment(3, 1, network=False)) as run:
         run.wait_for(lambda: boots(run), "three clusters")
-        kill_cluster(run, 1, "panic")
+        end_cluster(run, 1, "panic")
         run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.console, "the third cluster's words")
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == "panic"
 
@@ -76,12 +72,12 @@ def test_refused() -> None:
     """what cannot be killed is refused, and a cluster is lost once"""
     with machine(deployment(network=False)) as run:
         run.wait_for(lambda: boots(run), "both clusters")
-        kill_cluster(run, 1, "panic")
+        end_cluster(run, 1, "panic")
         run.wait_event("cluster-lost", cluster=1)
         with pytest.raises(Exception, match="lost already"):
-            kill_cluster(run, 1, "hang")
+            end_cluster(run, 1, "hang")
         with pytest.raises(Exception, match="0 to 1"):
-            kill_cluster(run, 0, "hang-core", 2)
+            end_cluster(run, 0, "hang-core", 2)
 
 
 @pytest.mark.limit(150)

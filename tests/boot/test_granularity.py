@@ -8,10 +8,13 @@ import pytest
 from deploy import debugger, monitor
 from deploy.boot import Run
 from deploy.deployment import Load
-from deploy.granularity import GRANULARITIES, check, done, order
+from deploy.failure.scene import end_cluster
+from deploy.granularity import check, done, order
 from deploy.lockstat import live
-from tests.boot.machine import machine, with_redis
+from tests.boot.machine import client, machine, servers, with_redis
 from tests.boot.test_lockstat import add_up
+from tests.boot.test_restart_cluster import restarted
+from topology.clustermap import COARSE, FINE, GRANULARITIES
 
 CHANGES, OPERATIONS = 24, 12000  # of each client
 
@@ -55,3 +58,44 @@ def under_load(changes: int, operations: int) -> int:
 def test_under_load() -> None:
     """no operation of YCSB is lost or wrong while the kernel changes its locks to and fro"""
     assert under_load(CHANGES, OPERATIONS) >= CHANGES
+
+
+def taken(run: Run, cluster: int) -> tuple[int, int]:
+    """How often a kernel takes its one lock, and a core's side of the big-reader lock, while its Redis serves."""
+    own = [name for name in servers(run) if run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number == cluster]
+    first = live.local(run.directory).snapshots()[cluster]
+    for i in range(20):
+        client(run, own[0]).set(f"key{i}", i)
+    between = live.local(run.directory).snapshots()[cluster].since(first).total
+    return between.locks["kernel"].acquisitions, between.locks["read"].acquisitions if "read" in between.locks else 0
+
+
+@pytest.mark.limit(120)
+def test_from_the_start() -> None:
+    """a kernel for which the deployment says so is fine before its first program starts, and another is not"""
+    with machine(with_redis(2, 2, locks=("dynamic", "clh"), statistics=True, granularity=FINE)) as run:
+        run.wait_serving()
+        said = run.events.of("granularity")
+        assert [(e["cluster"], e["number"], e["granularity"], e["error"]) for e in said] == [(0, 0, FINE, 0)]
+        kinds = [e.kind for e in run.events.events if e.get("cluster", 0) == 0]
+        assert kinds.index("boot") < kinds.index("granularity") < kinds.index("started")
+        coarse, fine = taken(run, 0)
+        assert coarse == 0 and fine > 100, (coarse, fine)
+        coarse, fine = taken(run, 1)
+        assert coarse > 100 and fine == 0, (coarse, fine)
+        change(run, COARSE, 1)
+        coarse, fine = taken(run, 0)
+        assert coarse > 100 and fine == 0, (coarse, fine)
+        add_up(live.local(run.directory).snapshots())
+
+
+@pytest.mark.limit(300)
+def test_after_a_loss() -> None:
+    """a kernel that is started again is fine again, and can be ordered otherwise"""
+    with machine(with_redis(2, 2, locks=("clh", "dynamic"), granularity=FINE, restart="on-failure")) as run:
+        run.wait_serving()
+        end_cluster(run, 1, "panic", 1)
+        run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
+        run.wait_for(lambda: len(run.events.of("granularity", cluster=1, number=0, granularity=FINE, error=0)) == 2, "cluster 1 fine again")
+        change(run, COARSE, 1)
+        assert not run.events.of("granularity", cluster=0)

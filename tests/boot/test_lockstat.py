@@ -46,7 +46,7 @@ def test_running(tmp_path: Path) -> None:
             assert later.total.entries > earlier.total.entries > 1000
             assert later.total.switches > earlier.total.switches
             between = later.since(earlier)
-            assert 0 < between.total.locks["kernel"].grabs < later.total.locks["kernel"].grabs
+            assert 0 < between.total.locks["kernel"].acquisitions < later.total.locks["kernel"].acquisitions
             assert all(0 <= core.utilisation <= 1 for core in between.cores)
         add_up([*first, *second])
 
@@ -113,7 +113,7 @@ def test_libvirt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert main(["lockstat", "locks", *where, "--json", str(tmp_path / "now.json")]) == 0
         (told,) = json.loads((tmp_path / "now.json").read_text())["results"]
         assert told["kernel"] == "clh+stat" and len(told["per_core"]) == 2
-        assert told["locks"]["kernel"]["grabs"] > 500
+        assert told["locks"]["kernel"]["acquisitions"] > 500
         assert main(["lockstat", "nobody", *where]) == 2
         assert main(["top", "locks", *where, "--once", "--json", str(tmp_path / "top.json")]) == 0
         (seen,) = json.loads((tmp_path / "top.json").read_text())["results"]

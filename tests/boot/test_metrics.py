@@ -113,8 +113,8 @@ def test_what_is_told(run: Run) -> None:
         entries = told.only("skerry_core_entries_total", cpu=cpu)
         served = told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu)
         assert 0 < served <= entries + 1  # a core may be in its kernel while it is read
-        grabs = told.only("skerry_lock_grabs_total", cpu=cpu, **{"class": "kernel"})
-        assert told.only("skerry_lock_conflicts_total", cpu=cpu) <= grabs + 1 and abs(grabs - entries) <= 1
+        acquisitions = told.only("skerry_lock_acquisitions_total", cpu=cpu, **{"class": "kernel"})
+        assert told.only("skerry_lock_conflicts_total", cpu=cpu) <= acquisitions + 1 and abs(acquisitions - entries) <= 1
         assert 0 < told.only("skerry_lock_hold_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu)
     for app in run.plan.cluster_map.applications:
         labels = {"application": app.name, "program": app.program, "cpu": app.cpu}

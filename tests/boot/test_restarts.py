@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -113,6 +114,20 @@ def test_run_ends() -> None:
         assert done["status"] == 1 and done["why"] == "an application ended too often and stays down"
         assert [name.partition("@")[0] for name in done["down"]] == ["counted"]
         assert len(run.events.of("restart", app=done["down"][0])) == 2
+
+
+@pytest.mark.limit(150)
+def test_run_is_over() -> None:
+    """when the programs that count have ended the run is over, also where the machine runs on: nothing is started again then"""
+    counted = replace(sleeper("counted", 1, "never", 0), args=("1", "3000000"), barrier=True)
+    always = replace(sleeper("always", 3, "always", 0), args=("1", "300000"))
+    with machine(deployment(network=False, programs=(counted, always), shutdown="never")) as run:
+        run.wait_event("restart")
+        done = run.wait_event("done")
+        assert done["status"] == 0 and run.running
+        begun, restarts = time.monotonic(), len(run.events.of("restart"))
+        run.wait_for(lambda: time.monotonic() > begun + 3, "three seconds")
+        assert restarts >= 2 and len(run.events.of("restart")) == restarts and run.running
 
 
 def kill(run: Run, name: str, number: int) -> None:

@@ -57,12 +57,12 @@ def test_model() -> None:
 
 @pytest.mark.limit(120)
 def test_statistics() -> None:
-    """a counting kernel's grabs are its entries, two for each round trip; conflicts come with the second core"""
+    """a counting kernel's acquisitions are its entries, two for each round trip; conflicts come with the second core"""
     request = Request("clh", [1, 3], [100.0], rounds=256, statistics=True)
     alone, three = measure(request, in_step.mode(3), True, Patience(PATIENCE))
     for one in (alone, three):
         for core in one.per_core:
-            assert abs(core["grabs"] - core["entries"]) <= 1
+            assert abs(core["acquisitions"] - core["entries"]) <= 1
             assert abs(core["entries"] - 2 * core["rounds"]) < 20  # the main thread's on core 0; one may be on its way
     assert alone.conflicts == 0
     assert 0.1 < three.conflicts < 1

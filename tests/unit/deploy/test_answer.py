@@ -27,7 +27,7 @@ def result(layout: str, clusters: int, ops: float, busy: tuple[float, ...] = (0.
     cores = [{"core": 14 * i, "ops_per_s": 0.0, "cpu_utilisation": share} for i, share in enumerate(busy)]
     cores.append({"core": 1, "ops_per_s": ops, "cpu_utilisation": 0.99})
     apps = [{"program": name} for name in ("switch", "redis-server", "ycsb", "ycsb")]
-    seen = Entries(operations=1000, entries=11_200, grabs=11_200, conflicts=4480, wait=11_200 * 770, hold=11_200 * 180, moves=33_600)
+    seen = Entries(operations=1000, entries=11_200, acquisitions=11_200, conflicts=4480, wait=11_200 * 770, hold=11_200 * 180, moves=33_600)
     return Result(layout, "clh", "c", clusters, 28, True, metrics, cores, machine={"applications": apps}, observed=seen)
 
 

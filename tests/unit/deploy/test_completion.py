@@ -152,6 +152,14 @@ def test_written_at_set_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setenv("COMP_CWORD", "1")
     monkeypatch.setenv("COMP_WORDS", "skerry topo")
     assert tab.answer("bash_complete") == "plain,topology"
+    kind = get_completion_class("bash")
+    assert kind
+    click_answers = kind(typer.main.get_command(make_app()), {}, NAME, VARIABLE)
+    for words, place in (("skerry nothing-like-it co", 2), ("skerry nothing-like-it topology ", 3), ("skerry nothing-like-it --", 2)):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(place))
+        items = click_answers.get_completions(*click_answers.get_completion_args())
+        assert tab.answer("bash_complete") == "\n".join(map(click_answers.format_completion, items)), words
 
 
 def test_tab_is_quick() -> None:

@@ -91,7 +91,7 @@ def tree(tmp_path: Path) -> Path:
     text = header.read_text()
     for old, new in {
         "	stat_count reserved_line[4];": "	stat_count wakeups; /* +stat: threads that were woken */\n	stat_count reserved_line[3];",
-        "	stat_max hold_max;": "	stat_max hold_max;\n	stat_count timeouts; /* grabs that were given up */",
+        "	stat_max hold_max;": "	stat_max hold_max;\n	stat_count timeouts; /* acquisitions that were given up */",
         "reserved[27]": "reserved[20]",
         "sizeof(struct lock_stat) == 520": "sizeof(struct lock_stat) == 528",
     }.items():

@@ -111,6 +111,6 @@ def test_clusters_that_start_again() -> None:
     lost, down = event("cluster-lost", cluster=1, why="it hangs"), event("cluster-stuck", cluster=1, why="it cannot be fenced")
     again, never = (plan(Deployment(restart=restart, programs=(Program("crash", 0),))) for restart in ("on-failure", "never"))
     assert is_started_again(lost, again) and not is_started_again(lost, never)
-    assert [c.restart for c in again.cluster_map.clusters] == [False, True] and not any(c.restart for c in never.cluster_map.clusters)
+    assert [c.restart for c in again.cluster_map.clusters] == [True, True] and not any(c.restart for c in never.cluster_map.clusters)
     found = death(down, again, "")
     assert found and found.counts and str(found) == "cluster 1 stays down: it cannot be fenced"

@@ -8,6 +8,7 @@ from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
 from deploy.expand import plan, plan_map
 from deploy.options import load_plan
 from deploy.paths import ROOT
+from topology.clustermap import COARSE, FINE
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.machine import Shape
@@ -96,6 +97,18 @@ def test_what_no_build_makes_is_refused_before_one() -> None:
     for wrong in (Deployment(lock="mutex", network=False), Deployment(programs=(Program("nosuch", 1),))):
         with pytest.raises(InputError, match="cluster@0: .*no such"):
             plan(wrong)
+
+
+def test_granularity() -> None:
+    """each kernel that has a choice of locks gets the deployment's, also where the command line names the lock, and a map says so"""
+    mixed = plan(parse("[redis]\n[clusters]\nlock = ['clh', 'dynamic']\ngranularity = 'fine'"))
+    assert [cluster.granularity for cluster in mixed.cluster_map.clusters] == [COARSE, FINE]
+    assert read_dts(write_dts(mixed.cluster_map)) == mixed.cluster_map
+    named = parse("[redis]\n[clusters]\ngranularity = 'fine'").with_clusters(None, "dynamic")
+    assert [cluster.granularity for cluster in plan(named).cluster_map.clusters] == [FINE, FINE]
+    assert [cluster.granularity for cluster in plan(Deployment(lock="dynamic", redis=Redis())).cluster_map.clusters] == [COARSE, COARSE]
+    with pytest.raises(InputError, match=r"\[clusters\] granularity: 'fine' is for lock dynamic, and the lock is fine"):
+        plan(named.with_clusters(None, "fine"))
 
 
 def test_transactions_of_modelled_machines() -> None:

@@ -121,6 +121,8 @@ UNFIT = [
     ("[redis]\n[clusters]\nlayout = 'size=x'", "file:3: [clusters] layout: 'size=x': the size is not"),
     ("[redis]\n[clusters]\nlock = 'none'", "file:3: [clusters] lock: cluster@0: "),
     ("[redis]\n[clusters]\nlock = ['clh']", "file:3: [clusters] lock: the list has 1, and layout per-socket makes 2"),
+    ("[redis]\n[clusters]\ngranularity = 'fine'", "file:3: [clusters] granularity: 'fine' is for lock dynamic, and the lock is clh"),
+    ("[redis]\n[clusters]\nlock = ['fine', 'clh']\ngranularity = 'coarse'", "file:4: [clusters] granularity: 'coarse' is for lock dynamic, and the lock is fine and clh"),
     ("[redis]\n[machine]\nl3-caches = 0\n[clusters]\nlayout = 'per-l3'", "file:5: [clusters] layout: this machine has no L3"),
     ("[redis]\n[machine]\nmemory = '20480G'", "file:3: [machine] memory: the machine has memory that ends at 40962 GiB"),
     ("[redis]\n[machine]\nmemory = '2M'", "file:3: [machine] memory: 2 MiB is not a multiple of 2 MiB from 256 MiB"),

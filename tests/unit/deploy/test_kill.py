@@ -142,3 +142,5 @@ def test_lost_reporter() -> None:
     """of the first cluster's loss the others tell on the console, with whatever stands before"""
     assert not lost_reporter("[manager 0] cluster 1 is gone: its kernel panicked\n[manager 1] cluster 0 is")
     assert lost_reporter("x\n[manager 1] cluster 0 is gone: its core 1 hangs\ny") == "cluster 0, which reports for all, is lost: its core 1 hangs"
+    down = "[manager 1] cluster 0 is gone: x\n[manager 1] cluster 0 stays down: it was started again 5 times in 60 s\n"
+    assert not lost_reporter(down[:33], True) and lost_reporter(down, True).endswith("is lost: it was started again 5 times in 60 s")

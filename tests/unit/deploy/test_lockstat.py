@@ -39,7 +39,7 @@ int main(void)
 	       s.transactions.aborted[ABORT_OTHER]);
 	printf("readers_max %lu\\ncauses %d\\nclasses %d\\nbuckets %d\\n", s.writers.readers_max, ABORT_CAUSES, LOCK_CLASSES,
 	       STAT_BUCKETS);
-	printf("grabs %lu\\nlast_hold %lu\\n", s.lock[LOCK_CLASS_KERNEL].grabs, s.lock[LOCK_CLASS_RUN_QUEUE].hold_log2[STAT_BUCKETS - 1]);
+	printf("acquisitions %lu\\nlast_hold %lu\\n", s.lock[LOCK_CLASS_KERNEL].acquisitions, s.lock[LOCK_CLASS_RUN_QUEUE].hold_log2[STAT_BUCKETS - 1]);
 	printf("endpoint_spins_max %lu\\n", s.lock[LOCK_CLASS_ENDPOINT].spins_max);
 	return 0;
 }
@@ -58,7 +58,7 @@ def test_layout(tmp_path: Path) -> None:
         **{name: getattr(r, name) for name in ("idle_cycles", "started", "idle_since", "entries", "switches", "latest", "sequence")},
         **{"begun": r.transactions.begun, "aborted": r.transactions.aborted[0], "other": r.transactions.aborted[-1]},
         **{"readers_max": r.writers.readers_max, "causes": len(CAUSES), "classes": len(CLASSES), "buckets": record.BUCKETS},
-        **{"grabs": r.locks["kernel"].grabs, "last_hold": r.locks["run_queue"].hold_log2[-1]},
+        **{"acquisitions": r.locks["kernel"].acquisitions, "last_hold": r.locks["run_queue"].hold_log2[-1]},
         **{"endpoint_spins_max": r.locks["endpoint"].spins_max},
     } == expected
 
@@ -66,14 +66,14 @@ def test_layout(tmp_path: Path) -> None:
 WORD = {name: field.at for name, field in headers.layout(headers.KERNEL / "stat.h", "core_stat").items()}
 
 
-def words(entries: int, grabs: int, conflicts: int = 0) -> list[int]:
+def words(entries: int, acquisitions: int, conflicts: int = 0) -> list[int]:
     """A record of a big lock: every wait took 5 cycles and every hold 300."""
     made = [0] * WORDS
     made[4], made[WORD["layout"]] = entries, record.LAYOUT
     lock = record.LOCK
-    made[lock : lock + 9] = [1, grabs, conflicts, 7 * conflicts, 9, 5 * grabs, 50, 300 * grabs, 400]
-    made[lock + 9 + 2] = grabs
-    made[lock + 9 + record.BUCKETS + 8] = grabs
+    made[lock : lock + 9] = [1, acquisitions, conflicts, 7 * conflicts, 9, 5 * acquisitions, 50, 300 * acquisitions, 400]
+    made[lock + 9 + 2] = acquisitions
+    made[lock + 9 + record.BUCKETS + 8] = acquisitions
     return made
 
 
@@ -93,7 +93,7 @@ def test_means() -> None:
     assert (lock.conflict_ratio, lock.spins_mean, lock.wait_mean, lock.hold_mean) == (0.1, 7, 5, 300)
     between = Record.from_words(words(250, 250, 30)).since(Record.from_words(words(100, 100, 10)))
     lock = between.locks["kernel"]
-    assert (between.entries, lock.grabs, lock.conflicts, lock.instances, lock.spins_max) == (150, 150, 20, 1, 9)
+    assert (between.entries, lock.acquisitions, lock.conflicts, lock.instances, lock.spins_max) == (150, 150, 20, 1, 9)
     assert list(between.active) == ["kernel"]
     negative = Record.from_words([2**64 - 3 if i == record.LOCK else 0 for i in range(WORDS)])
     assert negative.plus(Record.from_words(words(1, 1))).locks["kernel"].instances == -2
@@ -108,20 +108,20 @@ def test_adds_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("regime", "entries", "grabs", "conflicts", "wall", "what"),
+    ("regime", "entries", "acquisitions", "conflicts", "wall", "what"),
     [
-        ("clh", 1000, 990, 0, 1 << 40, "grabs = entries"),
-        ("mcs", 990, 1000, 0, 1 << 40, "grabs = entries"),
-        ("clh", 100, 100, 120, 1 << 40, "kernel: conflicts <= grabs"),
+        ("clh", 1000, 990, 0, 1 << 40, "acquisitions = entries"),
+        ("mcs", 990, 1000, 0, 1 << 40, "acquisitions = entries"),
+        ("clh", 100, 100, 120, 1 << 40, "kernel: conflicts <= acquisitions"),
         ("rtm", 100, 50, 0, 1 << 40, "commits + fallbacks = entries"),
-        ("fine", 100, 100, 0, 1 << 40, "read grabs = entries"),
-        ("dynamic", 100, 90, 0, 1 << 40, "entries <= grabs + read grabs"),
+        ("fine", 100, 100, 0, 1 << 40, "read acquisitions = entries"),
+        ("dynamic", 100, 90, 0, 1 << 40, "entries <= acquisitions + read acquisitions"),
         ("clh", 100, 100, 0, 10_000, "cycles waiting for the kernel's lock and holding it <= wall"),
     ],
 )
-def test_does_not_add_up(regime: str, entries: int, grabs: int, conflicts: int, wall: int, what: str) -> None:
+def test_does_not_add_up(regime: str, entries: int, acquisitions: int, conflicts: int, wall: int, what: str) -> None:
     """what does not add up is found"""
-    assert what in wrong(snapshot(regime, words(entries, grabs, conflicts), wall))
+    assert what in wrong(snapshot(regime, words(entries, acquisitions, conflicts), wall))
 
 
 def test_readers() -> None:
@@ -129,10 +129,10 @@ def test_readers() -> None:
     made = [0] * WORDS
     at = 16 + 3 + len(CAUSES)
     made[4], made[at : at + 4] = 120, [3, 5, 12, 4]
-    for class_number, grabs in ((1, 120), (2, 30)):
+    for class_number, acquisitions in ((1, 120), (2, 30)):
         lock = at + 4 + class_number * (9 + 2 * record.BUCKETS)
-        made[lock : lock + 9] = [1, grabs, 8, 80, 20, 9 * grabs, 90, 7 * grabs, 70]
-        made[lock + 9 + 3] = made[lock + 9 + record.BUCKETS + 2] = grabs
+        made[lock : lock + 9] = [1, acquisitions, 8, 80, 20, 9 * acquisitions, 90, 7 * acquisitions, 70]
+        made[lock + 9 + 3] = made[lock + 9 + record.BUCKETS + 2] = acquisitions
     fine = snapshot("fine", made)
     assert wrong(fine) == []
     parts = [part for part in tables(fine) if not isinstance(part, str)]
@@ -147,7 +147,7 @@ def test_readers() -> None:
 
 def event(when: str, made: list[int], kernel: str = "clh+stat") -> list[dict[str, Any]]:
     core = {"cpu": 4, "core": 0, "tsc": made[4] << 20, "started": 0} | dict.fromkeys(COUNTERS, 0)
-    core |= {"idle": made[4] << 19, "entries": made[4], "lock_grabs": made[4]}
+    core |= {"idle": made[4] << 19, "entries": made[4], "lock_acquisitions": made[4]}
     return [
         {"event": "stats", "when": when, "cluster": 1, "kernel": kernel, "tsc_hz": 10**9, "cores": [core]},
         {"event": "locks", "when": when, "cluster": 1, "kernel": kernel, "words": [[i, w] for i, w in enumerate(made) if w]},
@@ -166,9 +166,9 @@ def test_finished_run(tmp_path: Path) -> None:
         assert emulated is (True if path == file else None)
         assert [s.total.entries for s in source.between(read, None, None)] == [400]
         inside = source.between(read, "barrier-1", "end")[0]
-        assert (inside.cluster, inside.cores[0].cpu, inside.total.locks["kernel"].grabs) == (1, 4, 300)
+        assert (inside.cluster, inside.cores[0].cpu, inside.total.locks["kernel"].acquisitions) == (1, 4, 300)
         assert wrong(inside) == []
-        assert [str(part) for part in tables(inside, histogram=True)][-1].startswith("Adds up: grabs = entries: 300 = 300")
+        assert [str(part) for part in tables(inside, histogram=True)][-1].startswith("Adds up: acquisitions = entries: 300 = 300")
         with pytest.raises(InputError, match="barrier-7: no such moment"):
             source.between(read, "barrier-7", None)
 
@@ -176,7 +176,7 @@ def test_finished_run(tmp_path: Path) -> None:
 def test_fallbacks() -> None:
     """of transactions the share that took the lock stands beside the throughput"""
     for kernel, expected in (("rtm+stat", {"fallback_ratio": 0.25}), ("clh+stat", {})):
-        counts = dict.fromkeys(COUNTERS, 1) | {"lock_grabs": 250, "entries": 1000, "commits": 750}
+        counts = dict.fromkeys(COUNTERS, 1) | {"lock_acquisitions": 250, "entries": 1000, "commits": 750}
         core = Core(0, kernel, 1e9, cpu=0, core=0, wall=10**6, counters=counts)
         found = results._locks([core, core])
         assert {name: value for name, value in found.items() if "fallback" in name} == expected

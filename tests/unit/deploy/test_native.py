@@ -82,7 +82,7 @@ STATISTICS = {
     "counter": 10,
     "counted": {
         "entries": 10,
-        "locks": {"kernel": {"grabs": 3, "conflicts": 1, "spins": 5, "wait": 9, "hold": 30}},
+        "locks": {"kernel": {"acquisitions": 3, "conflicts": 1, "spins": 5, "wait": 9, "hold": 30}},
         "transactions": {"begun": 11, "committed": 7, "fallbacks": 3, "aborted": {"conflict": 4, "other": 0}},
     },
 }
@@ -93,7 +93,7 @@ STATISTICS = {
     [
         (("counter",), 9, "does not exclude"),
         (("counted", "entries"), 9, "the kernel counted 9"),
-        (("counted", "locks", "kernel", "grabs"), 4, "taken 4 times, not 3"),
+        (("counted", "locks", "kernel", "acquisitions"), 4, "taken 4 times, not 3"),
         (("counted", "locks", "kernel", "conflicts"), 4, "more conflicts"),
         (("counted", "transactions", "committed"), 8, "are not 10 entries"),
         (("counted", "transactions", "aborted", "other"), 1, r"committed \+ aborted"),
@@ -171,6 +171,7 @@ def test_fit_reads_it(tmp_path: Path) -> None:
         (("lock", "--delay", "soon"), "--delay"),
         (("scale", "--native", "--cores", "1024"), "--cores: 1024 threads"),
         (("ipc", "--native", "--icount"), "--native"),
+        (("ipc", "--native", "--granularity", "fine"), "--native: measures kernels as they start"),
         (("ipc", "--native", "--lock", "spin"), "--lock: 'spin'"),
     ],
 )

@@ -22,7 +22,7 @@ def cells(table: Table) -> list[list[str]]:
 
 def test_sources() -> None:
     """papers: each published number says where it stands"""
-    known = (papers.ELPHINSTONE, papers.PETERS, papers.BOYD_WICKIZER, papers.UEMURA)
+    known = (papers.ELPHINSTONE, papers.PETERS, papers.BOYD_WICKIZER, papers.UEMURA, papers.UHLIG)
     for value in vars(papers).values():
         for one in value.values() if isinstance(value, dict) else (value,):
             if isinstance(one, (papers.Published, papers.Between)):
@@ -50,11 +50,11 @@ def test_ipc() -> None:
 
 
 def run(lock: str, cores: int, counts: dict[str, tuple[int, int]], program: str = "messages", factor: float = 1.0) -> Run:
-    """`counts`: grabs and conflicts of each class of locks."""
+    """`counts`: acquisitions and conflicts of each class of locks."""
     words = [0] * WORDS
-    for name, (grabs, conflicts) in counts.items():
+    for name, (acquisitions, conflicts) in counts.items():
         at = LOCK + CLASSES.index(name) * LOCK_WORDS
-        words[at : at + 3] = [1, grabs, conflicts]
+        words[at : at + 3] = [1, acquisitions, conflicts]
     record = Record.from_words(words)
     work = Work(program, 4, (4, 100))
     return Run(lock, cores, work, 1, 400, 1000, "modelled", Snapshot(0, lock, 1e9, (), record), [], True, line_factor=factor)
@@ -97,7 +97,7 @@ def test_mach_figure_3() -> None:
 
 
 def test_mach_reads() -> None:
-    """bench mach: grabs to read for each one to write stand beside the study's 3 to 4"""
+    """bench mach: acquisitions to read for each one to write stand beside the study's 3 to 4"""
     table = reads([run("clh", 4, {"kernel": (10, 0)}), run("fine", 4, {"read": (600, 0), "write": (50, 0)})])
     assert table is not None and cells(table) == [["fine", "messages", "12.0", "3 to 4", "3.0 to 4.0"]]
     assert reads([run("clh", 4, {"kernel": (10, 0)})]) is None

@@ -53,7 +53,7 @@ LOCKSTAT = {
     "skerry": "0", "command": "lockstat",
     "results": [{
         "cluster": 0, "kernel": "clh+stat", "lock": "clh", "per_core": [{"cpu": 0, "core": 0, "utilisation": 0.5}],
-        "locks": {"kernel": {"grabs": 1000, "conflicts": 125, "conflict_ratio": 0.125, "spins_mean": 7.5, "wait_mean": 33.5,
+        "locks": {"kernel": {"acquisitions": 1000, "conflicts": 125, "conflict_ratio": 0.125, "spins_mean": 7.5, "wait_mean": 33.5,
                              "hold_mean": 120.25, "wait_log2": [0, 0, 900, 100], "hold_log2": [0, 0, 0, 1000]}},
         "transactions": {"begun": 0, "committed": 0, "fallbacks": 0, "aborted": {}},
     }],
@@ -137,7 +137,7 @@ def test_numbers(everything: tuple[list[dict[str, Any]], str]) -> None:
     found = Page(text)
     caption = "compare --records 10: 4 cores, YCSB C, A <b>processor</b> & more, emulated by QEMU 10.0"
     assert found.heads[caption] == ["per-socket", "spanning", "÷ spanning"]
-    rows = {"operations/s": "ops_per_s", "p99 latency, µs": "p99_us", "lock conflicts/grab": "lock_conflict_ratio",
+    rows = {"operations/s": "ops_per_s", "p99 latency, µs": "p99_us", "lock conflicts/acquisition": "lock_conflict_ratio",
             "memory per instance, MiB": "memory_per_instance", "CPU utilisation": "cpu_utilisation"}  # fmt: skip
     for row, metric in rows.items():
         first, second = ([file["results"][i]["metrics"][metric] for file in files] for i in (0, 1))

@@ -104,9 +104,17 @@ def test_a_bad_run_is_not_believed(what: Plan, name: str) -> None:
 IMPOSSIBLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "ran backwards": lambda s: s["cores"][0].update(entries=0),
     "idle for longer": lambda s: s["cores"][0].update(idle=10**12),
-    "more lock conflicts than grabs": lambda s: s["cores"][0].update(lock_conflicts=10**6),
+    "more lock conflicts than acquisitions": lambda s: s["cores"][0].update(lock_conflicts=10**6),
     "never entered": lambda s: s["cores"][0].update(entries=1000),
 }
+
+
+def test_core_that_idles_all_the_time_enters_no_kernel(what: Plan) -> None:
+    events = good_run(what)
+    first, last = (next(e for e in events if e.get("when") == when)["cores"][0] for when in ("barrier-1", "barrier-2"))
+    last.update({name: value for name, value in first.items() if name not in ("tsc", "idle")})
+    last["idle"] = first["idle"] + last["tsc"] - first["tsc"]
+    assert not any("never entered" in problem for problem in evaluate(what, stream(*events), emulated=True).problems)
 
 
 @pytest.mark.parametrize("expected", IMPOSSIBLE)

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 from deploy import cli, modules
-from deploy.deployment import DEFAULT, read
-from deploy.errors import Failure
+from deploy.deployment import read
 from deploy.expand import plan
 from deploy.output import Output
 from deploy.paths import BUILD, ROOT
-from deploy.setup import apt, bootstrap, build, extensions, needs, packages
+from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
 from topology import demand
 from topology.check import images_of
@@ -67,6 +66,8 @@ COMMANDS = {
     "bench scale --lock rtm --cores 1,2 --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "pingpong") | needs.MODELLED,
     "bench scale --lock rtm --cores 1,2": needs.kernels(["rtm"], "pingpong") | needs.plugin("lockstep"),
     "bench mach --lock clh --cores 2": needs.kernels(["clh+stat"], "stress"),
+    "bench failure": needs.kernels(["clh"], "redis-server", "ycsb") | needs.plugin("profile"),
+    "demo failure": needs.kernels(["clh"], "redis-server"),
     "bench latency --lock clh": needs.kernels(["none", "clh"], "stress"),
     "bench lines --lock rtm --cores 2": needs.kernels(["rtm+model", "rtm+stat"], "pingpong") | needs.MODELLED,
     "bench redis --lock clh --cores 1,2": needs.kernels(["clh+stat"], "redis-server", "ycsb"),
@@ -148,81 +149,6 @@ def test_interrupted_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert (folder / "build.ninja").exists()
 
 
-# ---- packages ----
-
-
-class Machine:
-    """In the place of dpkg and apt."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str], backports: bool = True) -> None:
-        self.present, self.done = set(present), []
-        monkeypatch.setattr(packages, "installed", lambda: set(self.present))
-        monkeypatch.setattr(apt, "run_apt", self._apt)
-        monkeypatch.setattr(apt, "has_backports", lambda: backports)
-        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
-        monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
-        monkeypatch.setattr(apt, "root_prefix", lambda: [])
-        monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
-
-    def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
-        self.done.append((arguments[0], " ".join(arguments)))
-        if arguments[0] == "install":
-            self.present |= {word for word in arguments[1:] if not word.startswith("-")} - {apt.BACKPORTS}
-
-    def all_installed(self) -> str:
-        return " ".join(text for kind, text in self.done if kind == "install")
-
-
-def every(*groups: str) -> set[str]:
-    return {package.name for package in packages.wanted(frozenset(groups))}
-
-
-def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
-    machine = Machine(monkeypatch, tmp_path, set())
-    packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
-    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
-    assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
-    machine.done.clear()
-    packages.ensure(Output(), needs.FUZZ.groups)
-    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
-    assert machine.present == every("qemu", "image", "topology", "fuzz")
-    packages.ensure(Output(), needs.EVERYTHING.groups)
-    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
-    machine.done.clear()
-    packages.ensure(Output(), needs.EVERYTHING.groups)
-    assert machine.done == []
-
-
-def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """what is added to apt's sources is said before it is written, with file, archive and suites"""
-    machine = Machine(monkeypatch, tmp_path, set())
-    seen: list[bool] = []
-    announce = apt.described
-
-    def described(text: str) -> str:
-        seen.append(apt.OUR_SOURCES.exists())
-        return announce(text)
-
-    monkeypatch.setattr(apt, "described", described)
-    packages.ensure(Output(), frozenset({"qemu"}))
-    said = [text for kind, text in machine.done if kind == "say"]
-    place = tmp_path / "skerry.sources"
-    archive = "http://archive.example/debian"
-    assert f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports" in said
-    assert seen == [False] and place.exists()
-    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said if "sources" in text))
-
-
-def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """a package that is still missing afterwards is a failure that names it and its reason"""
-    machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
-    monkeypatch.setattr(apt, "run_apt", lambda *arguments, **more: None)
-    with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
-        packages.ensure(Output(), frozenset({"topology"}))
-    assert machine.all_installed() == ""
-
-
 def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Meson looks again when a command needs packages that it has not seen, and only then"""
     ran: list[list[str]] = []
@@ -234,7 +160,7 @@ def test_configured_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     (tmp_path / "build.ninja").touch()
     (tmp_path / "meson-private").mkdir()
     (tmp_path / "meson-private" / "coredata.dat").touch()
-    present = every("qemu", "image", "topology")
+    present = {package.name for package in packages.wanted(needs.BOOT_GROUPS)}
     monkeypatch.setattr(build.subprocess, "run", run)
     monkeypatch.setattr(build, "BUILD", tmp_path)
     monkeypatch.setattr(build, "LOGS", tmp_path)
@@ -277,7 +203,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def test_modules_on_demand() -> None:
     """a module that is not in every environment is asked for in the line before its import"""
     groups = later()
-    assert {"scipy", "pytest", "clang", "libvirt"} <= set(groups)
+    assert {"matplotlib", "scipy", "pytest", "clang", "libvirt"} <= set(groups)
     seen = set()
     for path in [*ROOT.glob("deploy/**/*.py"), *ROOT.glob("topology/**/*.py")]:
         text = path.read_text()
@@ -288,7 +214,7 @@ def test_modules_on_demand() -> None:
                 seen.add(name)
                 before = "".join(text.splitlines()[:line])
                 assert f'demand.module("{name}", "{groups[name]}")' in before, f"{path}:{line}: {name}"
-    assert seen == {"scipy", "libvirt"}
+    assert seen == {"matplotlib", "numpy", "scipy", "libvirt"}
 
 
 def test_commands_load_without() -> None:
@@ -297,31 +223,6 @@ def test_commands_load_without() -> None:
     load = "from deploy import cli; [cli.command_module(name) for name in cli.COMMANDS]; sys.exit(cli.main(['--help']))"
     done = subprocess.run([sys.executable, "-B", "-c", f"{blocked}; {load}"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0 and "lockstat" in done.stdout, done.stderr
-
-
-def test_environment_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """an environment that is made anew gets back, with the next command, the groups that it had"""
-    venv = tmp_path / "venv"
-    for name, path in (("VENV", venv), ("STAMP", venv / "stamp"), ("HAD", venv / "had"), ("LOG", tmp_path / "log")):
-        monkeypatch.setattr(bootstrap, name, path)
-    installed: list[list[str]] = []
-
-    def run(command: list[str]) -> bool:
-        installed.append(command)
-        venv.mkdir(exist_ok=True)
-        return True
-
-    monkeypatch.setattr(bootstrap, "run_logged", run)
-    monkeypatch.setattr(extensions, "is_ours", lambda: True)
-    quiet = Output(quiet=True)
-    assert bootstrap.make_venv_alone() and bootstrap.had() == set()
-    extensions.ensure(quiet, frozenset({"test"}))
-    assert bootstrap.had() == {"test"} and not extensions.missing(frozenset({"test"}))
-    for _ in range(2):
-        assert bootstrap.make_venv_alone() and extensions.missing(frozenset({"test"})) and bootstrap.had() == {"test"}
-    installed.clear()
-    extensions.ensure(quiet, frozenset())
-    assert [command[-1] for command in installed] == [str(extensions.HERE / "requirements-test.txt")]
 
 
 def test_demand(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def snapshot(cluster: int, cores: int, second: float, kernel: str = "clh+stat") 
     entries = int(1000 * second) if kernel.endswith("+stat") else 0
     wall = int(second * HZ)
     counters = dict.fromkeys(COUNTERS, 0) | {
-        "idle": wall * 3 // 4, "entries": entries, "lock_grabs": entries, "lock_conflicts": entries // 10, "switches": entries // 2,
+        "idle": wall * 3 // 4, "entries": entries, "lock_acquisitions": entries, "lock_conflicts": entries // 10, "switches": entries // 2,
     }  # fmt: skip
     rows = tuple(Core(cluster, kernel, float(HZ), cluster * cores + i, i, wall, counters) for i in range(cores))
     words = [0] * WORDS
@@ -76,7 +76,7 @@ def test_rates() -> None:
     assert made.clusters[1].rates.redis is None and not made.clusters[1].lost
     assert (made.whole.entries, made.whole.utilisation, made.whole.redis) == (4000, 0.25, 500)
     assert made.whole.conflict_ratio == pytest.approx(0.1)
-    assert [(k.cluster, k.name, k.grabs, k.conflicts) for k in made.locks] == [(0, "kernel", 2000, 200), (1, "kernel", 2000, 200)]
+    assert [(k.cluster, k.name, k.acquisitions, k.conflicts) for k in made.locks] == [(0, "kernel", 2000, 200), (1, "kernel", 2000, 200)]
 
 
 def test_fallbacks() -> None:
@@ -86,7 +86,7 @@ def test_fallbacks() -> None:
         entries = 1000 * second
         words = [0] * WORDS
         words[4], words[16:19] = entries, [entries, entries * 3 // 4, entries // 4]
-        counters = dict.fromkeys(COUNTERS, 0) | {"entries": entries, "lock_grabs": entries // 4, "commits": entries * 3 // 4}
+        counters = dict.fromkeys(COUNTERS, 0) | {"entries": entries, "lock_acquisitions": entries // 4, "commits": entries * 3 // 4}
         core = Core(0, "rtm+stat", float(HZ), 0, 0, second * HZ, counters)
         return Look(second, (Snapshot(0, core.kernel, float(HZ), (core,), Record.from_words(words)),))
 

@@ -87,7 +87,7 @@ def test_point_of_a_result() -> None:
     apps = [{"program": name} for name in ("switch", "switch", "redis-server", "ycsb", "ycsb")]
     metrics = {"ops_per_s": 10_000.0, "mean_us": 150.0}
     result = Result("per-socket", "clh", "c", 2, 4, True, metrics, [], machine={"applications": apps})
-    result.observed = Entries(operations=100, entries=700, grabs=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
+    result.observed = Entries(operations=100, entries=700, acquisitions=700, conflicts=70, wait=7000, hold=70_000, moves=1400)
     busy, calm = turning.point(result, 0), turning.point(result, PAUSE_US)
     assert (busy.mean_us, calm.mean_us, busy.clients, busy.stations, busy.entries_per_op) == (200.0, 150.0, 2, 2, 7.0)
     assert busy.rate == pytest.approx(10_000 * 7 / 4)

@@ -76,6 +76,8 @@ BROKEN = [
     ("devices;", "devices = <1>;", "cluster@0: devices takes no value"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; devices;', "cluster@1: cluster@0 and cluster@1 both have devices"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "none";', "cluster@1: kernel \"none\" runs on one core"),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; granularity = "coarse";', "cluster@1: granularity is for kernel \"dynamic\", not \"clh+stat\""),
+    ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "dynamic"; granularity = "medium";', "cluster@1: granularity \"medium\" is neither coarse nor fine"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "../clh";', "cluster@1: '../clh'"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernal = "clh+stat";', "cluster@1: has no kernel"),
     ('reg = <1>; kernel = "clh+stat";', 'reg = <1>; kernel = "clh+stat"; colour = "red";', "cluster@1: unknown property 'colour'"),

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The clusters' control words in the loader's memory, which no manager can write."""
+
+from __future__ import annotations
+
+import re
+
+from deploy import modules, monitor
+from deploy.boot import Run
+from deploy.paths import BUILD
+from deploy.symbols import Image
+
+_SHIFT = 32  # of the life in a word, cluster_control.h
+_WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)
+
+
+def control(cluster: int) -> int:
+    """Where the loader has a cluster's control word."""
+    return Image(BUILD / modules.LOADER).symbol("control").address + 128 * cluster
+
+
+def life(run: Run, cluster: int) -> int:
+    """1 at boot, one more each time that the cluster was loaded again."""
+    (said,) = monitor.human(run.command.monitor, f"xp /1gx {control(cluster):#x}")
+    found = _WORD.search(said.strip().replace("\r", ""))
+    assert found, f"the monitor says {said!r} of cluster {cluster}'s control word"
+    return int(found[0], 16) >> _SHIFT

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`bench dynamic`: signals to workers on other cores of a modelled machine, by a kernel that is coarse or fine."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from deploy.bench import forkjoin
+from deploy.bench.forkjoin import Latency
+from deploy.modelled.machine import PAPERS, load
+from deploy.patience import Patience
+from tests.boot.machine import PATIENCE
+from tests.boot.test_commands import skerry
+from tests.boot.test_modelled import needs_new
+
+XEON = load(PAPERS)
+CORES, ROUNDS = (2, 3, 4), 4
+
+
+def measured(granularity: str, line_factor: float = 1.0) -> list[Latency]:
+    return forkjoin.measure("dynamic", granularity, CORES, ROUNDS, XEON, line_factor, Patience(PATIENCE))
+
+
+@cache
+def once(granularity: str) -> list[Latency]:
+    return measured(granularity)
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_rounds() -> None:
+    """fork and join: more workers take longer, the coordinator comes first, an interrupt is in it, and two runs agree"""
+    found = once("fine")
+    assert [(one.cores, len(one.rounds)) for one in found] == [(n, ROUNDS) for n in CORES]
+    assert [one.running for one in found] == sorted({one.running for one in found})
+    assert all(XEON.prices["ipi"].cycles < turn.running < 100_000 and 0 < turn.signalled < turn.running for one in found for turn in one.rounds)
+    assert found == measured("fine")
+
+
+@needs_new
+@pytest.mark.limit(300)
+def test_line_costs_and_locks() -> None:
+    """fork and join: it takes longer where lines cost more, and not as long under the other locks"""
+    dear = measured("fine", 2.0)
+    assert all(plain.running < other.running for plain, other in zip(once("fine"), dear))
+    assert all(fine.running != coarse.running for fine, coarse in zip(once("fine"), once("coarse")))
+
+
+@needs_new
+@pytest.mark.limit(400)
+def test_command(tmp_path: Path) -> None:
+    """bench dynamic: table, plot, JSON and CSV of what the kernel can do, and a line for what it cannot"""
+    done = skerry("bench", "dynamic", "--figure", "7", "--cores", "2,3", "--quick", "--json", "r.json", "--plot", "r.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert [(one["lock"], one["granularity"], one["cores"]) for one in data["results"]] == [
+        (f"dynamic {granularity}", granularity, n) for granularity in ("coarse", "fine") for n in (2, 3)
+    ]
+    assert all(one["metrics"]["signal_to_last_cycles"] > XEON.prices["ipi"].cycles and "range" not in one for one in data["results"])
+    assert "Not drawn: series messages" in done.stdout and "modelled: 2 x 14" in done.stdout
+    assert (tmp_path / "r.png").stat().st_size > 1000 and len((tmp_path / "r.csv").read_text().splitlines()) == 5

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Debian's packages: those that a command needs, said before, some while it builds."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from deploy.deployment import DEFAULT
+from deploy.errors import Failure
+from deploy.expand import plan
+from deploy.output import Output
+from deploy.setup import apt, needs, packages
+
+
+class Stop(Exception):
+    pass
+
+
+class Machine:
+    """In the place of dpkg and apt."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, present: set[str], backports: bool = True) -> None:
+        self.present, self.done = set(present), []
+        monkeypatch.setattr(packages, "installed", lambda: set(self.present))
+        monkeypatch.setattr(apt, "run_apt", self._apt)
+        monkeypatch.setattr(apt, "has_backports", lambda: backports)
+        monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
+        monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
+        monkeypatch.setattr(apt, "root_prefix", lambda: [])
+        monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
+
+    def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        self.done.append((arguments[0], " ".join(arguments)))
+        if arguments[0] == "install":
+            self.present |= {word for word in arguments[1:] if not word.startswith("-")} - {apt.BACKPORTS}
+
+    def all_installed(self) -> str:
+        return " ".join(text for kind, text in self.done if kind == "install")
+
+
+def every(*groups: str) -> set[str]:
+    return {package.name for package in packages.wanted(frozenset(groups))}
+
+
+def test_packages_on_demand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a run installs no clang, no tcl, no libvirt; the command that needs them does, and says for what"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    packages.ensure(Output(), needs.of_map(plan(DEFAULT).cluster_map).groups)
+    assert machine.present == every("qemu", "image", "topology") and "gcc" in machine.present
+    assert not {"clang", "tcl", "libvirt-daemon", "libvirt-dev", "redis-tools", "git"} & machine.present
+    machine.done.clear()
+    packages.ensure(Output(), needs.FUZZ.groups)
+    assert ("say", "Debian packages to install: clang libclang-rt-14-dev (to fuzz)") == machine.done[0]
+    assert machine.present == every("qemu", "image", "topology", "fuzz")
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.present == {package.name for package in packages.wanted()}, "a group that nobody needs"
+    machine.done.clear()
+    packages.ensure(Output(), needs.EVERYTHING.groups)
+    assert machine.done == []
+
+
+def test_sources_are_announced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what is added to apt's sources is said before it is written, with file, archive and suites"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    seen: list[bool] = []
+    announce = apt.described
+
+    def described(text: str) -> str:
+        seen.append(apt.OUR_SOURCES.exists())
+        return announce(text)
+
+    monkeypatch.setattr(apt, "described", described)
+    packages.ensure(Output(), frozenset({"qemu"}))
+    said = [text for kind, text in machine.done if kind == "say"]
+    place = tmp_path / "skerry.sources"
+    archive = "http://archive.example/debian"
+    assert f"Debian's package sources: {place} gets deb-src {archive} bookworm and deb {archive} bookworm-backports" in said
+    assert seen == [False] and place.exists()
+    assert [kind for kind, _ in machine.done].index("update") > said.index(next(text for text in said if "sources" in text))
+
+
+def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a package that is still missing afterwards is a failure that names it and its reason"""
+    machine = Machine(monkeypatch, tmp_path, every("topology") - {"make"})
+    monkeypatch.setattr(apt, "run_apt", lambda *arguments, **more: None)
+    with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
+        packages.ensure(Output(), frozenset({"topology"}))
+    assert machine.all_installed() == ""
+
+
+def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """what builds is installed before the build, what boots while it runs, and the build's failure waits for apt"""
+    machine = Machine(monkeypatch, tmp_path, set())
+    building = threading.Event()
+    install = machine._apt
+
+    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        if "gcc" in arguments:
+            assert not building.is_set()
+        elif arguments[0] == "install":
+            assert building.wait(60)
+        install(arguments)
+
+    monkeypatch.setattr(apt, "run_apt", apt_get)
+    with pytest.raises(Stop), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
+        assert "gcc" in machine.present and "qemu-system-x86" not in machine.present
+        building.set()
+        raise Stop
+    assert machine.present == every(*needs.BOOT)
+
+
+def test_package_fails_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """where apt fails during the build, the build goes on to its end, and then apt's error is told"""
+    machine = Machine(monkeypatch, tmp_path, every())
+
+    def apt_get(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
+        if arguments[0] == "install":
+            raise Failure("apt-get install: E: no space")
+
+    monkeypatch.setattr(apt, "run_apt", apt_get)
+    built = False
+    with pytest.raises(Failure, match="E: no space"), packages.ensured(Output(), needs.BOOT_GROUPS, needs.BOOT_GROUPS):
+        built = True
+    assert built and machine.present == every()
