@@ -70,14 +70,14 @@ static void report_cores(const struct kernel *kernel)
 }
 
 /* False when another core of this cluster reports already. */
-static void begin(enum ledger_reason why, const char *reason)
+static void begin(enum ledger_reason kind, const char *reason)
 {
 	struct core_local *local = this_core();
 	if (atomic_flag_test_and_set(&panicking))
 		stop();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
 	if (kernel && kernel->ledger)
-		ledger_last_words(kernel->ledger, why, local->index, reason);
+		ledger_last_words(kernel->ledger, kind, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index)
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
@@ -92,9 +92,9 @@ _Noreturn void arch_panic(const char *reason)
 	stop();
 }
 
-static _Noreturn void report(const struct context *f, enum ledger_reason why, const char *reason)
+static _Noreturn void report(const struct context *f, enum ledger_reason kind, const char *reason)
 {
-	begin(why, reason);
+	begin(kind, reason);
 	print("  vector %u error %p cr2 %p\n", (unsigned)f->vector, f->error, read_cr2());
 	print("  rip %p rsp %p rflags %p\n", f->rip, f->rsp, f->rflags);
 	print("  rax %p rbx %p rcx %p rdx %p\n", f->rax, f->rbx, f->rcx, f->rdx);

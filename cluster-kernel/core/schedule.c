@@ -89,7 +89,7 @@ static struct thread *take_handoff(struct cpu *cpu)
 	return handoff;
 }
 
-void schedule_settle(struct cpu *cpu)
+void schedule_flush_wakeups(struct cpu *cpu)
 {
 	struct thread *handoff = take_handoff(cpu);
 	if (handoff)
@@ -98,7 +98,7 @@ void schedule_settle(struct cpu *cpu)
 
 void schedule_queue(struct cpu *cpu, struct thread *thread)
 {
-	schedule_settle(cpu);
+	schedule_flush_wakeups(cpu);
 	enqueue(cpu, thread);
 }
 

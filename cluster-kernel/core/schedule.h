@@ -31,7 +31,7 @@ static inline bool schedule_foreign(struct cpu *cpu, const struct thread *thread
 /* A ready thread goes to its core's queue; interrupts that core if it must. */
 void schedule_queue(struct cpu *cpu, struct thread *thread);
 /* The first thread that this entry has woken goes to its core's queue, if it has no place yet. */
-void schedule_settle(struct cpu *cpu);
+void schedule_flush_wakeups(struct cpu *cpu);
 /* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile, or its own. */
 void schedule_wake_remote(struct cpu *cpu, struct thread *thread);
 /* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */

@@ -209,7 +209,7 @@ static inline bool enter_alone(struct cpu *cpu)
 	assert_entered();
 	if (kernel_exclusive(cpu))
 		return true;
-	schedule_settle(cpu);
+	schedule_flush_wakeups(cpu);
 	kernel_exit(cpu);
 	kernel_enter_exclusive(cpu);
 	assert_exclusive();

@@ -22,12 +22,12 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 		return;
 	kernel_irrevocable(cpu); /* not only when it is settled: the whole entry would be done twice */
 	if (owed->count == TLB_SPACES)
-		tlb_settle(cpu);
+		tlb_flush_pending(cpu);
 	vspace->owed_in = kernel_of(cpu)->tlb_round;
 	owed->vspace[owed->count++] = vspace;
 }
 
-void tlb_settle(struct cpu *cpu)
+void tlb_flush_pending(struct cpu *cpu)
 {
 	struct tlb_spaces *owed = &cpu->shared.owed;
 	if (!owed->count)

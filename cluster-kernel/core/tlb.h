@@ -6,7 +6,7 @@
  * A kernel entry that empties a page-table entry records the address space
  * (tlb_owe). Before it releases the lock it interrupts every core that may hold
  * translations of a recorded space, and waits until all have flushed them
- * (tlb_settle): one round for all recorded spaces. So when a system call
+ * (tlb_flush_pending): one round for all recorded spaces. So when a system call
  * returns, or stops at a preemption point, no core can use what it has unmapped.
  *
  * Rounds are numbered. `owed_in` of a recorded space is the number of the next
@@ -30,6 +30,6 @@ struct tlb_spaces {
 /* Records that an entry of `vspace`'s page tables has become empty; makes a round first where there is no room. Caller holds the kernel alone. */
 void tlb_owe(struct cpu *cpu, struct vspace *vspace);
 /* Makes a round: afterwards no TLB holds anything of the recorded spaces that is not in their page tables. Caller holds the kernel alone. */
-void tlb_settle(struct cpu *cpu);
+void tlb_flush_pending(struct cpu *cpu);
 /* Makes every core flush and unload `vspace`, which is about to be destroyed. Caller holds the kernel alone. */
 void tlb_leave(struct cpu *cpu, struct vspace *vspace);

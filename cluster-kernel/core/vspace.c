@@ -193,7 +193,7 @@ uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info)
 		error = mapping_undo(cpu, cap);
 		if (error)
 			return error;
-		tlb_settle(cpu); /* a core may be on its way through the table */
+		tlb_flush_pending(cpu); /* a core may be on its way through the table */
 		memory_zero((void *)cap->object, 4096);
 		return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;

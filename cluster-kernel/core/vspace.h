@@ -65,7 +65,7 @@ void vspace_destroy(struct cpu *cpu, struct vspace *vspace);
 struct vspace *vspace_by_id(struct kernel *kernel, uint64_t id);
 /* The entry for `vaddr` at `level`; null when a table above it is missing, whose level is then in *missing. */
 uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing);
-/* Undoes what a mapped frame or page table capability maps; cores may hold it until tlb_settle(). */
+/* Undoes what a mapped frame or page table capability maps; cores may hold it until tlb_flush_pending(). */
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
 /*
  * For the invocation that maps `cap`, a frame or a page table, with `words` words: returns SKERRY_OK, with the address
@@ -74,6 +74,6 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
 uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace);
 /* `cap` is mapped at `vaddr` from now on. */
 void mapping_note(struct cap *cap, const struct vspace *vspace, uint64_t vaddr);
-/* For the invocation that unmaps `cap`: SKERRY_OK, or SKERRY_NOT_MAPPED. Cores may hold it until tlb_settle(). */
+/* For the invocation that unmaps `cap`: SKERRY_OK, or SKERRY_NOT_MAPPED. Cores may hold it until tlb_flush_pending(). */
 uint64_t mapping_undo(struct cpu *cpu, struct cap *cap);
 uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info);

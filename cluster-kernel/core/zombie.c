@@ -71,6 +71,6 @@ void zombies_timer(struct cpu *cpu)
 	assert_exclusive();
 	kernel_assert(cpu->own.cleanup_at);
 	cpu->own.cleanup_at = zombies_reap(cpu) ? 0 : arch_time() + kernel_of(cpu)->tsc_hz / BUDGETS;
-	tlb_settle(cpu);
+	tlb_flush_pending(cpu);
 	timer_housekeeping(cpu);
 }
