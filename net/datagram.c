@@ -19,7 +19,7 @@ struct datagram {
 	struct socket_address remote;
 };
 
-static int refuse(void)
+static int error_set(void)
 {
 	static bool told;
 
@@ -32,7 +32,7 @@ static int refuse(void)
 static int datagram_bind(struct file *file, const struct sockaddr *address, socklen_t length)
 {
 	(void)file, (void)address, (void)length;
-	return refuse();
+	return error_set();
 }
 
 static int datagram_connect(struct file *file, const struct sockaddr *address, socklen_t length)
@@ -66,25 +66,25 @@ static int datagram_peer_name(struct file *file, struct sockaddr *address, sockl
 static ssize_t datagram_read(struct file *file, void *buffer, size_t size)
 {
 	(void)file, (void)buffer, (void)size;
-	return refuse();
+	return error_set();
 }
 
 static ssize_t datagram_write(struct file *file, const void *buffer, size_t size)
 {
 	(void)file, (void)buffer, (void)size;
-	return refuse();
+	return error_set();
 }
 
 static ssize_t datagram_send(struct file *file, const struct msghdr *m, int flags)
 {
 	(void)file, (void)m, (void)flags;
-	return refuse();
+	return error_set();
 }
 
 static ssize_t datagram_receive(struct file *file, struct msghdr *m, int flags)
 {
 	(void)file, (void)m, (void)flags;
-	return refuse();
+	return error_set();
 }
 
 static int datagram_getsockopt(struct file *file, int level, int option, void *value, socklen_t *size)
@@ -103,7 +103,7 @@ static int datagram_getsockopt(struct file *file, int level, int option, void *v
 static int datagram_setsockopt(struct file *file, int level, int option, const void *value, socklen_t size)
 {
 	(void)file, (void)level, (void)option, (void)value, (void)size;
-	return refuse();
+	return error_set();
 }
 
 static int datagram_shutdown(struct file *file, int how)

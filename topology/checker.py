@@ -16,7 +16,7 @@ from topology.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "lib/cluster-map"
-SHARED = ("lib/freestanding/format.c", "lib/freestanding/refusal.c")
+SHARED = ("lib/freestanding/format.c", "lib/freestanding/error_message.c")
 LIBRARY = ROOT / "build" / FOLDER / "cluster-map.so"
 INCLUDES = (FOLDER, "lib/include", "cluster-kernel/include")
 
@@ -36,15 +36,15 @@ def read_map(blob: bytes, source: str = "cluster map") -> dict[str, Any]:
     if library is None:
         raise InputError("cc", "not found; install gcc and libfdt-dev, with which maps are read")
     answer = json.loads(library.cluster_map_json(blob, ctypes.c_uint64(len(blob))))
-    if "refusal" in answer:
-        raise refused(answer["refusal"], source)
+    if "error" in answer:
+        raise refused(answer["error"], source)
     return cast(dict[str, Any], answer)
 
 
-def refused(refusal: Mapping[str, str], source: str = "cluster map") -> InputError:
+def refused(error: Mapping[str, str], source: str = "cluster map") -> InputError:
     """The culprit is the node, or all of the source; the line begins with it, unless it names two nodes."""
-    text, node = refusal["text"].removeprefix("map: "), refusal.get("node", "")
-    at = tuple(refusal[name] for name in ("cause", "cause_property") if refusal.get(name))
+    text, node = error["text"].removeprefix("map: "), error.get("node", "")
+    at = tuple(error[name] for name in ("cause", "cause_property") if error.get(name))
     for mark in (": ", " "):
         if node and text.startswith(node + mark) and not text.startswith(f"{node} and "):
             return InputError(source if node == "/" else node, text.removeprefix(node + mark), at=at)

@@ -6,7 +6,7 @@
 extern const struct test *const __start_ktest_tests[], *const __stop_ktest_tests[];
 
 static char why_bytes[LINE_SIZE];
-static struct text why = { .data = why_bytes, .size = sizeof(why_bytes) - 1 }; /* a zero behind it */
+static struct text reason = { .data = why_bytes, .size = sizeof(why_bytes) - 1 }; /* a zero behind it */
 static _Atomic bool failed, running;
 static intptr_t test_over[5];
 
@@ -33,8 +33,8 @@ static bool begin(const char *file, int line, const char *what)
 		__builtin_ia32_pause();
 	bool first = !failed;
 	if (first) {
-		why.length = 0;
-		text_format(&why, "%s:%d: %s", file, line, what);
+		reason.length = 0;
+		text_format(&reason, "%s:%d: %s", file, line, what);
 	}
 	atomic_flag_clear(&taken);
 	return first;
@@ -46,8 +46,8 @@ static _Noreturn void end(void)
 	if (in_worker())
 		worker_stop();
 	if (!running) { /* before the first test */
-		text_format(&why, "\n");
-		output_console(&why);
+		text_format(&reason, "\n");
+		output_console(&reason);
 		output_exit(EXIT_BAD);
 	}
 	__builtin_longjmp((void **)test_over, 1);
@@ -64,7 +64,7 @@ void check_equal(const char *file, int line, const char *what, uint64_t value, u
 	if (value == expected)
 		return;
 	if (begin(file, line, what)) {
-		text_format(&why, " is 0x%lx, not 0x%lx", value, expected);
+		text_format(&reason, " is 0x%lx, not 0x%lx", value, expected);
 	}
 	end();
 }
@@ -74,10 +74,10 @@ void check_code(const char *file, int line, const char *what, int result, unsign
 	if (result == -(int)expected)
 		return;
 	if (begin(file, line, what)) {
-		text_format(&why, " is ");
-		text_code(&why, (uint64_t)-(int64_t)result);
-		text_format(&why, ", not ");
-		text_code(&why, expected);
+		text_format(&reason, " is ");
+		text_code(&reason, (uint64_t)-(int64_t)result);
+		text_format(&reason, ", not ");
+		text_code(&reason, expected);
 	}
 	end();
 }
@@ -163,7 +163,7 @@ static __attribute__((noinline)) bool run(const struct test *test)
 static void report(const struct test *test, bool good, void (*emit)(const struct text *line))
 {
 	struct text line = LINE;
-	why_bytes[why.length] = 0;
+	why_bytes[reason.length] = 0;
 	text_format(&line, "%s%s%s%s\n", good ? "ok " : "not ok ", test->name, good ? "" : ": ", good ? "" : why_bytes);
 	output_console(&line);
 

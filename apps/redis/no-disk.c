@@ -14,10 +14,10 @@ int __wrap_rdbSave(int request, char *name, void *replication);
 
 static const char reason[] = "This instance has no disk to save to: its data lives as long as its process";
 
-static void refuse(struct client *c) { addReplyError(c, reason); }
-void __wrap_saveCommand(struct client *c) { refuse(c); }
-void __wrap_bgsaveCommand(struct client *c) { refuse(c); }
-void __wrap_bgrewriteaofCommand(struct client *c) { refuse(c); }
+static void error_set(struct client *c) { addReplyError(c, reason); }
+void __wrap_saveCommand(struct client *c) { error_set(c); }
+void __wrap_bgsaveCommand(struct client *c) { error_set(c); }
+void __wrap_bgrewriteaofCommand(struct client *c) { error_set(c); }
 
 /* SHUTDOWN SAVE: the answer is an error that refers to the log, and the instance lives on. */
 int __wrap_rdbSave(int request, char *name, void *replication)

@@ -21,10 +21,10 @@ enum { HEAD_BYTES = 96, FIELD_BYTES = 64 };
 static char field_heads[MAX_FIELDS][FIELD_BYTES];
 static size_t field_head_lengths[MAX_FIELDS];
 
-static bool lose(struct client *c, const char *why)
+static bool lose(struct client *c, const char *reason)
 {
 	if (!c->lost && !c->life.survives)
-		fprintf(stderr, "ycsb: %s: %s:%u: %s\n", c->options->name, c->options->host, c->options->port, why);
+		fprintf(stderr, "ycsb: %s: %s:%u: %s\n", c->options->name, c->options->host, c->options->port, reason);
 	c->lost = true;
 	c->errors += !c->life.survives;
 	return false;

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Noreturn void refuse(const char *argument, const char *why)
+static _Noreturn void refuse(const char *argument, const char *reason)
 {
-	fprintf(stderr, "%s: %s\n", argument, why);
+	fprintf(stderr, "%s: %s\n", argument, reason);
 	exit(2);
 }
 

@@ -60,10 +60,10 @@ enum { RTM_EXPLICIT = 1, RTM_RETRY = 2, RTM_CONFLICT = 4, RTM_CAPACITY = 8, RTM_
 
 static inline void lock_kernel_init(struct kernel *kernel)
 {
-	const char *why = arch_no_transactions();
+	const char *reason = arch_no_transactions();
 	clh_lock_init(&lock_of(kernel)->queue);
-	if (why)
-		print("cluster %u: kernel rtm runs as clh: %s\n", kernel_cluster(kernel), why);
+	if (reason)
+		print("cluster %u: kernel rtm runs as clh: %s\n", kernel_cluster(kernel), reason);
 	else
 		lock_of(kernel)->retry_budget = (struct rtm_retry_budget){ RTM_ATTEMPTS /* the build's option */, RTM_TURNS };
 }

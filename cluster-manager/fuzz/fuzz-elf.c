@@ -23,20 +23,20 @@ static void check_segment(const struct elf_image *elf, uint32_t i, uint64_t low,
 
 static bool try_as(const uint8_t *file, size_t size, uint64_t low, uint64_t high, uint32_t most)
 {
-	struct refusal why = { .text = "" };
+	struct error_message err = { .text = "" };
 	struct elf_image elf;
 	bool entry = false;
 
-	if (!elf_read(&elf, file, size, "x", &why)) {
-		MUST(why.text[0] != '\0');
+	if (!elf_read(&elf, file, size, "x", &err)) {
+		MUST(err.text[0] != '\0');
 		return false;
 	}
 	for (uint32_t i = 0; i < elf.count; i++) {
 		MUST(elf.segment[i].offset <= size && elf.segment[i].file_size <= size - elf.segment[i].offset);
 		MUST(elf.segment[i].file_size <= elf.segment[i].memory_size && elf.segment[i].memory_size > 0);
 	}
-	if (!elf_check_mappable(&elf, low, high, most, "x", &why)) {
-		MUST(why.text[0] != '\0');
+	if (!elf_check_mappable(&elf, low, high, most, "x", &err)) {
+		MUST(err.text[0] != '\0');
 		return false;
 	}
 	MUST(elf.count > 0 && elf.count <= most);

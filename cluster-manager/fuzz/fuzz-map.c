@@ -169,19 +169,19 @@ static void check_others(const struct cluster_map *map)
 	}
 }
 
-static void check_refusal(const struct refusal *why)
+static void check_error(const struct error_message *err)
 {
-	size_t length = strlen(why->text);
+	size_t length = strlen(err->text);
 
-	MUST(length > 8 && length < sizeof why->text - 1);
+	MUST(length > 8 && length < sizeof err->text - 1);
 	for (size_t i = 0; i < length; i++)
-		MUST(why->text[i] >= ' ' && why->text[i] <= '~');
+		MUST(err->text[i] >= ' ' && err->text[i] <= '~');
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct cluster_map map;
-	struct refusal why = { .text = "" };
+	struct error_message err = { .text = "" };
 	void *tree;
 
 	if (machine.cpu_count == 0)
@@ -190,18 +190,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	tree = fuzz_copy(data + 1, size - 1);
 	machine.has_srat = data[0] & HAS_SRAT;
-	if (cluster_map_read(&map, tree, size - 1, &why)) {
+	if (cluster_map_read(&map, tree, size - 1, &err)) {
 		check_others(&map);
-		check_form(&map, tree, &why); /* of the host's tool: reads what the loader does not */
+		check_form(&map, tree, &err); /* of the host's tool: reads what the loader does not */
 		map.machine = data[0] & 1;
-		if (map_check(&map, &machine, &why)) {
+		if (map_check(&map, &machine, &err)) {
 			check_cores(&map);
 			for (uint32_t i = 0; i < map.cluster_count; i++)
 				check_memory(&map, i);
 		}
 	}
-	if (why.text[0] != '\0')
-		check_refusal(&why);
+	if (err.text[0] != '\0')
+		check_error(&err);
 	free(tree);
 	return 0;
 }

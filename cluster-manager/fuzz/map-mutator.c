@@ -253,12 +253,12 @@ static void damage(void)
 static bool is_sound(const uint8_t *data, size_t size)
 {
 	static _Alignas(8) char copy[ROOM];
-	struct refusal why;
+	struct error_message err;
 
 	if (size > sizeof copy)
 		return false;
 	memcpy(copy, data, size);
-	return check_blob(copy, size, &why) && fdt_check_full(copy, size) == 0 &&
+	return check_blob(copy, size, &err) && fdt_check_full(copy, size) == 0 &&
 	       fdt_open_into(copy, tree, sizeof tree) == 0;
 }
 

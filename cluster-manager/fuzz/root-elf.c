@@ -47,12 +47,12 @@ int vspace_map_range(int vspace, int first, uint32_t count, uint64_t size, uint6
 const char *root_elf_refusal(const void *file, size_t size)
 {
 	struct module module = { file, size, 1 };
-	static struct refusal why;
+	static struct error_message err;
 	struct elf_image image;
 
 	shared_count = 0;
 	mapped_end = SIZE_4K;
-	why.text[0] = 0;
-	elf_load(&module, "x", 3, &image, &why);
-	return why.text[0] ? why.text : NULL;
+	err.text[0] = 0;
+	elf_load(&module, "x", 3, &image, &err);
+	return err.text[0] ? err.text : NULL;
 }

@@ -63,9 +63,9 @@ static const uint8_t *table_at(uint64_t address, const char *signature, uint32_t
 	memcpy(length, table + 4, sizeof *length);
 	table = *length < HEADER_SIZE || *length > TABLE_MAX ? NULL : acpi_memory(address, *length);
 	if (table == NULL)
-		say("ACPI table %s: length %u cannot be, the table is left out", name, *length);
+		print("ACPI table %s: length %u cannot be, the table is left out", name, *length);
 	else if (!sums_to_zero(table, *length))
-		say("ACPI table %s: wrong checksum, the table is left out", name);
+		print("ACPI table %s: wrong checksum, the table is left out", name);
 	else
 		return table;
 	return NULL;
@@ -82,11 +82,11 @@ static struct root find_root(const struct machine *m)
 	struct root root = { .width = 8 };
 
 	if (m->rsdp != 0 && rsdp == NULL)
-		die("no ACPI: the RSDP at 0x%lx is out of reach", m->rsdp);
+		panic("no ACPI: the RSDP at 0x%lx is out of reach", m->rsdp);
 	if (rsdp == NULL)
-		die("no ACPI: there is no RSDP");
+		panic("no ACPI: there is no RSDP");
 	if (!is_rsdp(rsdp))
-		die("no ACPI: the RSDP is broken");
+		panic("no ACPI: the RSDP is broken");
 	if (rsdp->revision >= 2) {
 		rsdp = acpi_memory(m->rsdp, sizeof *rsdp);
 		if (rsdp != NULL)
@@ -97,10 +97,10 @@ static struct root find_root(const struct machine *m)
 		root.width = 4;
 	}
 	if (root.table == NULL)
-		die("no ACPI: there is neither XSDT nor RSDT");
+		panic("no ACPI: there is neither XSDT nor RSDT");
 	root.count = (root.length - HEADER_SIZE) / root.width;
 	if (root.count > TABLES_MAX) {
-		say("ACPI: of %u tables only the first %u are looked at", root.count, TABLES_MAX);
+		print("ACPI: of %u tables only the first %u are looked at", root.count, TABLES_MAX);
 		root.count = TABLES_MAX;
 	}
 	return root;
@@ -126,7 +126,7 @@ static void say_unreachable(const struct root *root)
 		count++;
 	}
 	if (count > 0)
-		say("ACPI: %u table%s out of this CPU's reach, at 0x%lx, left out", count, count == 1 ? "" : "s, the last", last);
+		print("ACPI: %u table%s out of this CPU's reach, at 0x%lx, left out", count, count == 1 ? "" : "s, the last", last);
 }
 
 static const uint8_t *find_table(const struct root *root, const char *signature, uint32_t *length)
@@ -165,5 +165,5 @@ void acpi_read(struct machine *m)
 			wanted[i].read(m, table, length);
 	}
 	if (m->cpu_count == 0)
-		die("no ACPI MADT: the cores of this machine are unknown");
+		panic("no ACPI MADT: the cores of this machine are unknown");
 }

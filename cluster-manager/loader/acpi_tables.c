@@ -22,7 +22,7 @@ static bool in_reach(const struct machine *m, uint64_t address, const char *what
 {
 	if (address < m->address_limit && m->address_limit - address >= PAGE)
 		return true;
-	say("ACPI %s at 0x%lx are out of this CPU's reach, and left out", what, address);
+	print("ACPI %s at 0x%lx are out of this CPU's reach, and left out", what, address);
 	return false;
 }
 
@@ -84,7 +84,7 @@ static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint
 	if (size == 0)
 		return;
 	if (m->node_range_count == MACHINE_MAX_NODE_RANGES)
-		die("ACPI SRAT: more than %u ranges of memory, the next is at 0x%lx", MACHINE_MAX_NODE_RANGES, base);
+		panic("ACPI SRAT: more than %u ranges of memory, the next is at 0x%lx", MACHINE_MAX_NODE_RANGES, base);
 	m->node_range[m->node_range_count++] = (struct machine_node_range){ { base, size }, node };
 }
 

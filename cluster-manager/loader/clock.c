@@ -134,8 +134,8 @@ static struct reference find_reference(const struct machine *m, enum clock_sourc
 		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && measure(&r))
 			return r;
 	if (wanted != CLOCK_ANY)
-		die("the clock that the command line asks for is not there, or does not run");
-	die("no ACPI timer, HPET or PIT runs, and CPUID does not say how fast the TSC is: no clock to measure with");
+		panic("the clock that the command line asks for is not there, or does not run");
+	panic("no ACPI timer, HPET or PIT runs, and CPUID does not say how fast the TSC is: no clock to measure with");
 }
 
 void clock_calibrate(const struct machine *m, enum clock_source wanted)
@@ -145,11 +145,11 @@ void clock_calibrate(const struct machine *m, enum clock_source wanted)
 	uint64_t said = cpuid_tsc_hz(&exact);
 
 	if (machine_clock.tsc_hz < 1000000)
-		die("the time stamp counter does not run");
+		panic("the time stamp counter does not run");
 	if (exact)
 		refine(said);
 	read_time(m);
-	say("TSC %lu kHz, APIC timer %lu kHz, by %s; epoch %lu", machine_clock.tsc_hz / 1000,
+	print("TSC %lu kHz, APIC timer %lu kHz, by %s; epoch %lu", machine_clock.tsc_hz / 1000,
 	    machine_clock.lapic_hz / 1000, reference_name(&r), machine_clock.epoch);
 }
 

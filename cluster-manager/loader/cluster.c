@@ -30,7 +30,7 @@ static uint64_t take(struct cluster *c, uint64_t size, uint64_t align, const cha
 	uint64_t base;
 
 	if (!ranges_find(&c->free, &memory_busy, size, align, &base))
-		die("%s: no room for its %s (%lu KiB in one piece)", c->map->name, what, size / 1024);
+		panic("%s: no room for its %s (%lu KiB in one piece)", c->map->name, what, size / 1024);
 	ranges_remove(&c->free, base, size);
 	return base;
 }
@@ -64,13 +64,13 @@ static void place_kernel(struct cluster *c, const struct machine *m)
 {
 	char name[BOOT_NAME_SIZE + 8] = "kernel-";
 	const struct machine_module *module;
-	struct refusal why;
+	struct error_message err;
 	uint64_t end = KERNEL_IMAGE_BASE;
 
 	strcpy(name + 7, c->map->kernel);
 	module = machine_module(m, name);
-	if (!elf_read(&c->kernel, module->data, module->size, name, &why))
-		die("%s", why.text);
+	if (!elf_read(&c->kernel, module->data, module->size, name, &err))
+		panic("%s", err.text);
 	for (uint32_t i = 0; i < c->kernel.count; i++)
 		if (end < c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size)
 			end = c->kernel.segment[i].vaddr + c->kernel.segment[i].memory_size;
@@ -83,10 +83,10 @@ static void place_kernel(struct cluster *c, const struct machine *m)
 static void place_root(struct cluster *c, const struct machine *m)
 {
 	const struct machine_module *module = machine_module(m, c->map->root);
-	struct refusal why;
+	struct error_message err;
 
-	if (!elf_read(&c->root, module->data, module->size, c->map->root, &why))
-		die("%s", why.text);
+	if (!elf_read(&c->root, module->data, module->size, c->map->root, &err))
+		panic("%s", err.text);
 	for (uint32_t i = 0; i < c->root.count; i++) {
 		const struct elf_segment *s = &c->root.segment[i];
 		struct boot_segment *to = &c->info->segment[i];
@@ -152,12 +152,12 @@ static struct boot_range channel_ram(const struct map_channel *channel, const st
 	while (r.size > 0 && ranges_common(&m->ram, r.base, r.size) != r.size)
 		r.size -= LARGE_PAGE_SIZE;
 	if (r.size == 0)
-		die("%s: the firmware keeps memory in the first 2 MiB at 0x%lx", channel->name, r.base);
+		panic("%s: the firmware keeps memory in the first 2 MiB at 0x%lx", channel->name, r.base);
 	if (r.base < (uint64_t)loader_end)
-		die("%s: memory at 0x%lx is the loader's; put the channel above 0x%lx", channel->name, r.base,
+		panic("%s: memory at 0x%lx is the loader's; put the channel above 0x%lx", channel->name, r.base,
 		    round_up((uint64_t)loader_end, LARGE_PAGE_SIZE) - 1);
 	if (r.size < channel->memory.size)
-		say("%s: the firmware keeps the end of its memory, %lu of %lu KiB are left", channel->name,
+		print("%s: the firmware keeps the end of its memory, %lu of %lu KiB are left", channel->name,
 		    r.size / 1024, channel->memory.size / 1024);
 	return r;
 }
@@ -274,11 +274,11 @@ static uint64_t program_slots(const struct map_application *a, const struct mach
 {
 	const struct machine_module *module = machine_module(m, a->program);
 	struct elf_image program;
-	struct refusal why;
+	struct error_message err;
 	uint64_t pages = 0;
 
-	if (!elf_read(&program, module->data, module->size, a->program, &why))
-		die("%s", why.text);
+	if (!elf_read(&program, module->data, module->size, a->program, &err))
+		panic("%s", err.text);
 	for (uint32_t i = 0; i < program.count; i++)
 		pages += program.segment[i].memory_size / PAGE_SIZE + 2;
 	return pages > PROGRAM_PAGES ? pages - PROGRAM_PAGES : 0;
@@ -310,7 +310,7 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 			slots += REMOTE_SLOTS;
 	}
 	if (!has_piece(&c->free, state_size(c, bits)))
-		die("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, bits) / 1024);
+		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, bits) / 1024);
 	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
 	       has_piece(&c->free, state_size(c, bits + 1)))
 		bits++;

@@ -75,12 +75,12 @@ static void choose_console(const struct machine *m, const struct options *o)
 			serial[0] = none;
 			uart[0] = uart_at(&none, NULL);
 		} else if (!in_reach(&o->console)) {
-			say("console=: 0x%lx is out of this CPU's reach", o->console.base);
+			print("console=: 0x%lx is out of this CPU's reach", o->console.base);
 		} else if (!use(0, &o->console, o->console_baud)) {
-			say("console=: no 16550 answers at 0x%lx", o->console.base);
+			print("console=: no 16550 answers at 0x%lx", o->console.base);
 		}
 	} else if (m->spcr.kind != BOOT_SERIAL_NONE && !same(&m->spcr, &early) && use(0, &m->spcr, m->spcr_baud)) {
-		say("console at 0x%lx, as the firmware's SPCR says", m->spcr.base);
+		print("console at 0x%lx, as the firmware's SPCR says", m->spcr.base);
 	}
 }
 
@@ -96,11 +96,11 @@ static void choose_results(const struct options *o)
 		port = other;
 	if (same(&port, &serial[0])) {
 		if (o->results_said)
-			say("results=: 0x%lx is the console already, which is where results go then", port.base);
+			print("results=: 0x%lx is the console already, which is where results go then", port.base);
 	} else if (!in_reach(&port)) {
-		say("results=: 0x%lx is out of this CPU's reach", port.base);
+		print("results=: 0x%lx is out of this CPU's reach", port.base);
 	} else if (!use(1, &port, o->results_said ? o->results_baud : BAUD) && o->results_said) {
-		say("results=: no 16550 answers at 0x%lx", port.base);
+		print("results=: no 16550 answers at 0x%lx", port.base);
 	}
 }
 
@@ -114,7 +114,7 @@ static void choose_screen(const struct machine *m, const struct options *o)
 		return;
 	memory = acpi_memory(is.base, size);
 	if (memory == NULL) {
-		say("the screen at 0x%lx is out of reach", is.base);
+		print("the screen at 0x%lx is out of reach", is.base);
 		return;
 	}
 	is.rows = screen_rows(&is) < LOADER_ROWS ? screen_rows(&is) : LOADER_ROWS;
@@ -194,7 +194,7 @@ static void put_line(const char *prefix, const char *format, va_list args)
 	put("\n");
 }
 
-void say(const char *format, ...)
+void print(const char *format, ...)
 {
 	va_list args;
 
@@ -203,7 +203,7 @@ void say(const char *format, ...)
 	va_end(args);
 }
 
-void die(const char *format, ...)
+void panic(const char *format, ...)
 {
 	va_list args;
 

@@ -8,7 +8,7 @@
 /*
  * Before anything is known of the machine: COM1, if it answers. What is said
  * until console_choose() is repeated where that finds another console. `m` and
- * `o` are what it will go by, or die() before it, with what they hold then.
+ * `o` are what it will go by, or panic() before it, with what they hold then.
  */
 void console_early(const struct machine *m, const struct options *o);
 /* What the command line says, else the firmware's console (SPCR), else COM1 and COM2; and the screen, if there is one. */

@@ -17,7 +17,7 @@ static void keep(const char *format, va_list args)
 	host_lines++;
 }
 
-void say(const char *format, ...)
+void print(const char *format, ...)
 {
 	va_list args;
 
@@ -26,7 +26,7 @@ void say(const char *format, ...)
 	va_end(args);
 }
 
-void die(const char *format, ...)
+void panic(const char *format, ...)
 {
 	va_list args;
 

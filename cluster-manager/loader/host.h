@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loader's parts on the host, for tests and fuzzers: what die() says ends the attempt and can be read. */
+/* The loader's parts on the host, for tests and fuzzers: what panic() says ends the attempt and can be read. */
 #pragma once
 
 #include <setjmp.h>
@@ -7,7 +7,7 @@
 #include "loader.h"
 
 extern jmp_buf host_refused;
-extern char host_words[256]; /* what say() or die() said last */
+extern char host_words[256]; /* what print() or panic() said last */
 extern unsigned host_lines;  /* how often */
 
 /* False: `call` died. */

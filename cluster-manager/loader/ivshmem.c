@@ -63,17 +63,17 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 	bool wide = (low & BAR_WIDTH) == BAR_64;
 
 	if (pci_read(bdf, PCI_ID) != IVSHMEM_ID)
-		die("%s: device %u on bus 0 is no ivshmem device", channel->name, device);
+		panic("%s: device %u on bus 0 is no ivshmem device", channel->name, device);
 	if (wide)
 		high = pci_read(bdf, PCI_BAR2 + 4);
 	base = (uint64_t)high << 32 | (low & ~(uint32_t)BAR_FLAGS);
 	size = bar_size(bdf, low, high, wide);
 	if (size != wanted)
-		die("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, wanted / 1024);
+		panic("%s: device %u has %lu KiB, the map says %lu", channel->name, device, size / 1024, wanted / 1024);
 	if (base == 0)
-		die("%s: the firmware gave device %u no addresses", channel->name, device);
+		panic("%s: the firmware gave device %u no addresses", channel->name, device);
 	if (!identity_map(base, size))
-		die("%s: memory of device %u at 0x%lx is out of reach", channel->name, device, base);
+		panic("%s: memory of device %u at 0x%lx is out of reach", channel->name, device, base);
 	ranges_add(&ivshmem_ranges, base, size);
 	return (struct boot_range){ base, channel->memory.size };
 }
@@ -136,7 +136,7 @@ static void say_who_is_missing(const struct party *party, uint32_t parties)
 {
 	for (uint32_t i = 0; i < parties; i++)
 		if (!party[i].met)
-			say("waiting for the machine of cluster %u", party[i].channel->peer);
+			print("waiting for the machine of cluster %u", party[i].channel->peer);
 }
 
 void ivshmem_meet(const struct cluster *clusters, uint32_t count)

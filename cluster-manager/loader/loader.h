@@ -16,9 +16,9 @@ enum { PAGE_SIZE = 4096, LARGE_PAGE_SIZE = 2 << 20 };
 static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value + align - 1) & ~(align - 1); }
 
 /* console.c: lines, each after "skerry loader: " */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
-_Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* memory.c */
 /* Maps physical addresses where they are; 0 .. 4 GiB are there from the start. False: out of reach. */

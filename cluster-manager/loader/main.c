@@ -32,11 +32,11 @@ static void check_cpu(struct machine *m)
 	struct cpuid features = cpuid(0x80000001, 0);
 
 	if (!(features.edx >> 20 & 1))
-		die("this CPU has no no-execute pages (NX)");
+		panic("this CPU has no no-execute pages (NX)");
 	if (!(features.edx >> 11 & 1))
-		die("this CPU has no SYSCALL");
+		panic("this CPU has no SYSCALL");
 	if (!(cpuid(1, 0).edx >> 9 & 1))
-		die("this CPU has no local APIC");
+		panic("this CPU has no local APIC");
 	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
 	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
 	bits = extended >= 0x80000008 ? cpuid(0x80000008, 0).eax & 0xff : 36;
@@ -49,18 +49,18 @@ static void check_cpu(struct machine *m)
 static void read_map(const struct machine *m, uint32_t number)
 {
 	const struct machine_module *module = machine_module(m, "map");
-	struct refusal why;
+	struct error_message err;
 
 	if (module == NULL)
-		die("there is no module map");
+		panic("there is no module map");
 	if (module->size > sizeof map_blob)
-		die("map: %lu bytes are more than %u", module->size, MAP_MAX_SIZE);
+		panic("map: %lu bytes are more than %u", module->size, MAP_MAX_SIZE);
 	memcpy(map_blob, module->data, module->size);
-	if (!cluster_map_read(&map, map_blob, module->size, &why))
-		die("%s", why.text);
+	if (!cluster_map_read(&map, map_blob, module->size, &err))
+		panic("%s", err.text);
 	map.machine = number;
-	if (!map_check(&map, m, &why))
-		die("%s", why.text);
+	if (!map_check(&map, m, &err))
+		panic("%s", err.text);
 }
 
 /* Both sides start from zeroes: a generation of 0 says that a side has not started. */
@@ -86,17 +86,17 @@ static void mask_pic(const struct machine *m)
 
 static void say_loaded(const struct cluster *c)
 {
-	say("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
+	print("%s: kernel %s, %u core%s, %lu MiB free, %u modules, %u channel%s", c->map->name, c->map->kernel,
 	    c->map->cpu_count, c->map->cpu_count == 1 ? "" : "s", ranges_total(&c->free) >> 20,
 	    c->info->module_count, c->info->channel_count, c->info->channel_count == 1 ? "" : "s");
 }
 
 static void read_options(const struct machine *m)
 {
-	struct refusal why;
+	struct error_message err;
 
-	if (!options_parse(&options, m->command_line, &why))
-		die("%s", why.text);
+	if (!options_parse(&options, m->command_line, &err))
+		panic("%s", err.text);
 }
 
 void loader_main(uint32_t magic, const void *info)
@@ -114,7 +114,7 @@ void loader_main(uint32_t magic, const void *info)
 	read_options(&machine);
 	acpi_read(&machine);
 	console_choose();
-	say("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
+	print("%u cores, %lu MiB of RAM, %u modules, %s", machine.cpu_count, ranges_total(&machine.ram) >> 20,
 	    machine.module_count, machine.x2apic ? "x2APIC" : "xAPIC");
 	read_map(&machine, options.machine);
 

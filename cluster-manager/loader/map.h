@@ -5,14 +5,14 @@
 #include <skerry/cluster_map.h>
 
 #include "machine.h"
-#include <skerry/refusal.h>
+#include <skerry/error_message.h>
 
-/* Returns whether this machine, number map->machine of the map, has what the map says of it; else *why says what it lacks. */
-bool map_check(const struct cluster_map *map, const struct machine *machine, struct refusal *why);
+/* Returns whether this machine, number map->machine of the map, has what the map says of it; else *err says what it lacks. */
+bool map_check(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
 
 /* The parts of map_check(), in its order. */
-bool map_check_clusters(const struct cluster_map *map, const struct machine *machine, struct refusal *why);
-bool map_check_memory(const struct cluster_map *map, const struct machine *machine, struct refusal *why);
+bool map_check_clusters(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
+bool map_check_memory(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
 
 /* Returns whether the cluster is on the machine that the loader runs on. */
 static inline bool map_is_here(const struct cluster_map *map, const struct map_cluster *cluster)

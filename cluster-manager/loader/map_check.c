@@ -9,65 +9,65 @@
 #include <skerry/root_info.h>
 
 static bool check_cpu(const struct cluster_map *map, const struct map_cpu *cpu, const struct machine *machine,
-		      struct refusal *why)
+		      struct error_message *err)
 {
 	const struct machine_cpu *real = machine_cpu(machine, cpu->apic);
 
 	if (cpu->machine != map->machine)
 		return true;
 	if (real == NULL)
-		return refuse(why, "map: %s: this machine has no core with local APIC id %u", cpu->name, cpu->apic);
+		return error_set(err, "map: %s: this machine has no core with local APIC id %u", cpu->name, cpu->apic);
 	if (!real->enabled)
-		return refuse(why, "map: %s: the firmware has disabled the core with local APIC id %u", cpu->name,
+		return error_set(err, "map: %s: the firmware has disabled the core with local APIC id %u", cpu->name,
 			      cpu->apic);
 	if (cpu->apic > 254 && !machine->x2apic)
-		return refuse(why, "map: %s: local APIC id %u needs x2APIC, which this machine lacks", cpu->name,
+		return error_set(err, "map: %s: local APIC id %u needs x2APIC, which this machine lacks", cpu->name,
 			      cpu->apic);
 	if (real->has_node && cpu->has_node && real->node != cpu->node)
-		return refuse(why, "map: %s: numa-node-id is %u, the firmware says %u", cpu->name, cpu->node,
+		return error_set(err, "map: %s: numa-node-id is %u, the firmware says %u", cpu->name, cpu->node,
 			      real->node);
 	return true;
 }
 
 static bool read_module(const struct machine *machine, const char *name, const char *wanted_by,
-			struct elf_image *elf, struct refusal *why)
+			struct elf_image *elf, struct error_message *err)
 {
 	const struct machine_module *module = machine_module(machine, name);
 
 	if (module == NULL)
-		return refuse(why, "map: %s: there is no module %s", wanted_by, name);
-	return elf == NULL || elf_read(elf, module->data, module->size, name, why);
+		return error_set(err, "map: %s: there is no module %s", wanted_by, name);
+	return elf == NULL || elf_read(elf, module->data, module->size, name, err);
 }
 
-static bool check_images_of(const struct map_cluster *cluster, const struct machine *machine, struct refusal *why)
+static bool check_images_of(const struct map_cluster *cluster, const struct machine *machine, struct error_message *err)
 {
 	char kernel[BOOT_NAME_SIZE + 8] = "kernel-";
 	struct elf_image elf;
 
 	strcpy(kernel + 7, cluster->kernel);
-	if (!read_module(machine, kernel, cluster->name, &elf, why) ||
-	    !elf_check_mappable(&elf, KERNEL_IMAGE_BASE, UINT64_MAX, ELF_MAX_SEGMENTS, kernel, why) ||
-	    !read_module(machine, cluster->root, cluster->name, &elf, why) ||
-	    !elf_check_mappable(&elf, 4096, ROOT_RESERVED_BASE, BOOT_MAX_SEGMENTS, cluster->root, why))
+	if (!read_module(machine, kernel, cluster->name, &elf, err) ||
+	    !elf_check_mappable(&elf, KERNEL_IMAGE_BASE, UINT64_MAX, ELF_MAX_SEGMENTS, kernel, err) ||
+	    !read_module(machine, cluster->root, cluster->name, &elf, err) ||
+	    !elf_check_mappable(&elf, 4096, ROOT_RESERVED_BASE, BOOT_MAX_SEGMENTS, cluster->root, err))
 		return false;
 	for (uint32_t i = 0; i < cluster->module_count; i++)
-		if (!read_module(machine, cluster->module[i], cluster->name, NULL, why))
+		if (!read_module(machine, cluster->module[i], cluster->name, NULL, err))
 			return false;
 	return true;
 }
 
 /* Its module is there: it is among those of its cluster. */
-static bool check_program(const char *name, const struct machine *machine, struct refusal *why)
+static bool check_program(const char *name, const struct machine *machine, struct error_message *err)
 {
 	const struct machine_module *module = machine_module(machine, name);
 	struct elf_image elf;
 
-	return elf_read(&elf, module->data, module->size, name, why) &&
-	       elf_check_mappable(&elf, 4096, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, why);
+	return elf_read(&elf, module->data, module->size, name, err) &&
+	       elf_check_mappable(&elf, 4096, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, err);
 }
 
 /* The same of the module with its files. What is in there concerns nobody but the program. */
-static bool check_files(const char *name, const struct machine *machine, struct refusal *why)
+static bool check_files(const char *name, const struct machine *machine, struct error_message *err)
 {
 	const struct machine_module *module = machine_module(machine, name);
 	struct file_tree head;
@@ -78,41 +78,41 @@ static bool check_files(const char *name, const struct machine *machine, struct 
 		valid = head.magic == FILE_TREE_MAGIC && head.version == FILE_TREE_VERSION && head.size == module->size &&
 			head.size <= FILE_TREE_BYTES;
 	}
-	return valid || refuse(why, "module %s is not a tree of files of version %u", name, FILE_TREE_VERSION);
+	return valid || error_set(err, "module %s is not a tree of files of version %u", name, FILE_TREE_VERSION);
 }
 
-static bool check_machine(const struct cluster_map *map, struct refusal *why)
+static bool check_machine(const struct cluster_map *map, struct error_message *err)
 {
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (map_is_here(map, &map->cluster[i]))
 			return true;
-	return refuse(why, "map: there is no machine %u", map->machine);
+	return error_set(err, "map: there is no machine %u", map->machine);
 }
 
-bool map_check_clusters(const struct cluster_map *map, const struct machine *machine, struct refusal *why)
+bool map_check_clusters(const struct cluster_map *map, const struct machine *machine, struct error_message *err)
 {
 	for (uint32_t i = 0; i < machine->module_count; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(machine->module[i].name, machine->module[j].name) == 0)
-				return refuse(why, "module %s was loaded twice", machine->module[i].name);
+				return error_set(err, "module %s was loaded twice", machine->module[i].name);
 	for (uint32_t i = 0; i < map->cpu_count; i++)
-		if (!check_cpu(map, &map->cpu[i], machine, why))
+		if (!check_cpu(map, &map->cpu[i], machine, err))
 			return false;
 	for (uint32_t i = 0; i < map->cluster_count; i++)
-		if (map_is_here(map, &map->cluster[i]) && !check_images_of(&map->cluster[i], machine, why))
+		if (map_is_here(map, &map->cluster[i]) && !check_images_of(&map->cluster[i], machine, err))
 			return false;
 	for (uint32_t i = 0; i < map->application_count; i++) {
 		const struct map_application *a = &map->application[i];
 
 		if (map_is_here(map, map_cluster(map, a->cluster)) &&
-		    (!check_program(a->program, machine, why) ||
-		     (a->files[0] != '\0' && !check_files(a->files, machine, why))))
+		    (!check_program(a->program, machine, err) ||
+		     (a->files[0] != '\0' && !check_files(a->files, machine, err))))
 			return false;
 	}
 	return true;
 }
 
-bool map_check(const struct cluster_map *map, const struct machine *machine, struct refusal *why)
+bool map_check(const struct cluster_map *map, const struct machine *machine, struct error_message *err)
 {
-	return check_machine(map, why) && map_check_clusters(map, machine, why) && map_check_memory(map, machine, why);
+	return check_machine(map, err) && map_check_clusters(map, machine, err) && map_check_memory(map, machine, err);
 }

@@ -15,13 +15,13 @@ static bool overlap(const struct boot_range *a, const struct boot_range *b)
  * all: those are a map for a larger machine. 2 MiB of slack below the top of
  * RAM and the hole below 1 MiB go unremarked.
  */
-static bool check_is_ram(const char *to, const struct boot_range *r, const struct machine *machine, struct refusal *why)
+static bool check_is_ram(const char *to, const struct boot_range *r, const struct machine *machine, struct error_message *err)
 {
 	uint64_t usable = ranges_common(&machine->ram, r->base, r->size);
 	struct ranges absent = { 0 };
 
 	if (usable == 0)
-		return refuse(why, "map: %s: memory 0x%lx .. 0x%lx is not RAM of this machine", to, r->base,
+		return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is not RAM of this machine", to, r->base,
 			      r->base + r->size - 1);
 	ranges_add(&absent, r->base, r->size);
 	ranges_remove(&absent, 0, MIB);
@@ -29,10 +29,10 @@ static bool check_is_ram(const char *to, const struct boot_range *r, const struc
 		ranges_remove(&absent, machine->known.at[i].base, machine->known.at[i].size);
 	for (uint32_t i = 0; i < absent.count; i++)
 		if (absent.at[i].size > 2 * MIB)
-			return refuse(why, "map: %s: memory 0x%lx .. 0x%lx: this machine has none at 0x%lx", to,
+			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx: this machine has none at 0x%lx", to,
 				      r->base, r->base + r->size - 1, absent.at[i].base);
 	if (usable < r->size / 2)
-		return refuse(why, "map: %s: of memory 0x%lx .. 0x%lx only %lu of %lu KiB are usable RAM", to,
+		return error_set(err, "map: %s: of memory 0x%lx .. 0x%lx only %lu of %lu KiB are usable RAM", to,
 			      r->base, r->base + r->size - 1, usable / 1024, r->size / 1024);
 	return true;
 }
@@ -63,39 +63,39 @@ static bool has_node(const struct cluster_map *map, const struct map_cluster *cl
 }
 
 static bool check_near(const struct cluster_map *map, const struct map_cluster *cluster, const struct boot_range *r,
-		       const struct machine *machine, struct refusal *why)
+		       const struct machine *machine, struct error_message *err)
 {
 	for (uint32_t i = 0; i < machine->node_range_count; i++) {
 		const struct machine_node_range *n = &machine->node_range[i];
 
 		if (overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
-			return refuse(why, "map: %s: memory 0x%lx .. 0x%lx is in NUMA node %u, its cores are not",
+			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is in NUMA node %u, its cores are not",
 				      cluster->name, r->base, r->base + r->size - 1, n->node);
 	}
 	return true;
 }
 
 static bool check_memory_of(const struct cluster_map *map, const struct map_cluster *cluster, const struct machine *machine,
-			    struct refusal *why)
+			    struct error_message *err)
 {
 	for (uint32_t i = 0; i < cluster->memory_count; i++)
-		if (!check_is_ram(cluster->name, &cluster->memory[i], machine, why) ||
-		    (machine->has_srat && !check_near(map, cluster, &cluster->memory[i], machine, why)))
+		if (!check_is_ram(cluster->name, &cluster->memory[i], machine, err) ||
+		    (machine->has_srat && !check_near(map, cluster, &cluster->memory[i], machine, err)))
 			return false;
 	return true;
 }
 
-bool map_check_memory(const struct cluster_map *map, const struct machine *machine, struct refusal *why)
+bool map_check_memory(const struct cluster_map *map, const struct machine *machine, struct error_message *err)
 {
 	for (uint32_t i = 0; i < map->cluster_count; i++)
-		if (map_is_here(map, &map->cluster[i]) && !check_memory_of(map, &map->cluster[i], machine, why))
+		if (map_is_here(map, &map->cluster[i]) && !check_memory_of(map, &map->cluster[i], machine, err))
 			return false;
 	for (uint32_t i = 0; i < map->channel_count; i++) {
 		const struct map_channel *channel = &map->channel[i];
 
 		if (channel->remote || !map_is_here(map, map_cluster(map, channel->end[0]))) /* a device's, or elsewhere */
 			continue;
-		if (!check_is_ram(channel->name, &channel->memory, machine, why))
+		if (!check_is_ram(channel->name, &channel->memory, machine, err))
 			return false;
 	}
 	return true;

@@ -91,7 +91,7 @@ static void note_reserved(uint64_t base, uint64_t size)
 		return;
 	}
 	if (reserved_count == RESERVED_MAX)
-		die("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX, base);
+		panic("the firmware's memory map: more than %u reserved ranges, the next is at 0x%lx", RESERVED_MAX, base);
 	reserved[reserved_count++] = (struct boot_range){ base, size };
 }
 
@@ -121,12 +121,12 @@ void memory_settle(struct machine *m)
 		ranges_remove(&m->ram, reserved[i].base, reserved[i].size);
 	beyond = ranges_common(&m->ram, reach, ADDRESSES_END - reach);
 	if (beyond > 0)
-		say("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20, reach);
+		print("%lu MiB of RAM at 0x%lx and above are out of this CPU's reach, and left out", beyond >> 20, reach);
 	ranges_remove(&m->ram, reach, ADDRESSES_END - reach);
 	ranges_trim(&m->ram, PAGE_SIZE);
 	if (m->ram.count == 0)
-		die("the firmware says nothing of usable memory");
+		panic("the firmware says nothing of usable memory");
 	for (uint32_t i = 0; i < m->ram.count; i++)
 		if (!identity_map(m->ram.at[i].base, m->ram.at[i].size))
-			die("RAM at 0x%lx is more than the loader has page tables for", m->ram.at[i].base);
+			panic("RAM at 0x%lx is more than the loader has page tables for", m->ram.at[i].base);
 }

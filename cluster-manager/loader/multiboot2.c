@@ -42,7 +42,7 @@ void module_add(struct machine *m, const char *name, uint64_t name_size, const v
 	uint64_t n = 0;
 
 	if (m->module_count == MACHINE_MAX_MODULES)
-		die("more than %u modules were loaded", MACHINE_MAX_MODULES);
+		panic("more than %u modules were loaded", MACHINE_MAX_MODULES);
 	while (n < name_size && n < MODULE_NAME_MAX - 1 && name[n] != '\0' && name[n] != ' ')
 		n++;
 	memcpy(module->name, name, n);
@@ -82,7 +82,7 @@ static uint32_t entries_of(const struct tag_memory *tag, uint32_t least)
 	uint32_t size = tag->tag.size - (uint32_t)sizeof *tag;
 
 	if (tag->tag.size < sizeof *tag || tag->entry_size < least || size % tag->entry_size != 0)
-		die("multiboot2: the memory map of %u bytes (tag %u) is not of entries of %u or more", tag->tag.size,
+		panic("multiboot2: the memory map of %u bytes (tag %u) is not of entries of %u or more", tag->tag.size,
 		    tag->tag.type, least);
 	return size / tag->entry_size;
 }
@@ -119,10 +119,10 @@ static void read_efi_memory(struct machine *m, const struct tag_memory *tag)
 static void read_module(struct machine *m, const struct tag_module *tag)
 {
 	if (tag->tag.size < sizeof *tag)
-		die("multiboot2: the tag of module %u has %u bytes", m->module_count, tag->tag.size);
+		panic("multiboot2: the tag of module %u has %u bytes", m->module_count, tag->tag.size);
 	module_add(m, tag->name, tag->tag.size - sizeof *tag, (const void *)(uint64_t)tag->start, tag->end - tag->start);
 	if (tag->end < tag->start)
-		die("multiboot2: module %s ends at 0x%x, before its start 0x%x", m->module[m->module_count - 1].name,
+		panic("multiboot2: module %s ends at 0x%x, before its start 0x%x", m->module[m->module_count - 1].name,
 		    tag->end, tag->start);
 	ranges_add(&memory_busy, tag->start & ~0xfffu, round_up(tag->end, PAGE_SIZE) - (tag->start & ~0xfffu));
 }
@@ -133,7 +133,7 @@ static void read_command_line(struct machine *m, const struct tag *tag)
 	uint32_t size = tag->size - (uint32_t)sizeof *tag;
 
 	if (strnlen(text, size) == size)
-		die("multiboot2: the command line does not end within its %u bytes", size);
+		panic("multiboot2: the command line does not end within its %u bytes", size);
 	m->command_line = text;
 }
 
@@ -171,7 +171,7 @@ void multiboot2_read(struct machine *m, const void *info)
 		const struct tag *tag = (const void *)((const char *)info + at);
 
 		if (total - at < sizeof *tag || tag->size < sizeof *tag || tag->size > total - at)
-			die("multiboot2: the tag at byte %u of %u runs over the end", at, total);
+			panic("multiboot2: the tag at byte %u of %u runs over the end", at, total);
 		if (tag->type == TAG_END)
 			return;
 		read_tag(m, tag);
@@ -179,5 +179,5 @@ void multiboot2_read(struct machine *m, const void *info)
 			break;
 		at += (uint32_t)round_up(tag->size, 8);
 	}
-	die("multiboot2: the boot information of %u bytes has no end tag", total);
+	panic("multiboot2: the boot information of %u bytes has no end tag", total);
 }

@@ -78,7 +78,7 @@ static bool parse_machine(const char *text, uint32_t *machine)
 	return true;
 }
 
-static bool parse_word(struct options *o, const char *word, struct refusal *why)
+static bool parse_word(struct options *o, const char *word, struct error_message *err)
 {
 	if (strncmp(word, "console=", 8) == 0) {
 		o->console_said = true;
@@ -97,12 +97,12 @@ static bool parse_word(struct options *o, const char *word, struct refusal *why)
 		if (parse_machine(word + 8, &o->machine))
 			return true;
 	} else {
-		return refuse(why, "command line: there is no option %s", word);
+		return error_set(err, "command line: there is no option %s", word);
 	}
-	return refuse(why, "command line: %s is not understood", word);
+	return error_set(err, "command line: %s is not understood", word);
 }
 
-bool options_parse(struct options *o, const char *line, struct refusal *why)
+bool options_parse(struct options *o, const char *line, struct error_message *err)
 {
 	char word[WORD_MAX];
 
@@ -113,10 +113,10 @@ bool options_parse(struct options *o, const char *line, struct refusal *why)
 		while (line[length] != '\0' && line[length] != ' ')
 			length++;
 		if (length >= sizeof word)
-			return refuse(why, "command line: the word %s is longer than %u characters", line, WORD_MAX - 1);
+			return error_set(err, "command line: the word %s is longer than %u characters", line, WORD_MAX - 1);
 		memcpy(word, line, length);
 		word[length] = '\0';
-		if (length > 0 && !parse_word(o, word, why))
+		if (length > 0 && !parse_word(o, word, err))
 			return false;
 		line += length;
 		while (*line == ' ')

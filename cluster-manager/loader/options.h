@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include <skerry/refusal.h>
+#include <skerry/error_message.h>
 
 #include <skerry/boot.h>
 
@@ -25,5 +25,5 @@ struct options {
 	uint32_t machine; /* which of the map's this is */
 };
 
-/* `line` may be NULL. False: `why` names the word. */
-bool options_parse(struct options *o, const char *line, struct refusal *why);
+/* `line` may be NULL. False: `err` names the word. */
+bool options_parse(struct options *o, const char *line, struct error_message *err);

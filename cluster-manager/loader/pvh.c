@@ -43,7 +43,7 @@ static uint64_t hex(const char digits[8], uint64_t at, const char *field)
 
 	for (int i = 0; i < 8; i++) {
 		if (hex_digit(digits[i]) == 16)
-			die("the initrd's header at byte %lu: its %s is no hexadecimal number", at, field);
+			panic("the initrd's header at byte %lu: its %s is no hexadecimal number", at, field);
 		value = value << 4 | hex_digit(digits[i]);
 	}
 	return value;
@@ -57,25 +57,25 @@ static uint64_t read_file(struct machine *m, const char *archive, uint64_t size,
 	uint64_t left = size - at - sizeof *h, name_size, file_size, data;
 
 	if (memcmp(h->magic, "070701", 6) != 0)
-		die("the initrd is no cpio archive of format newc at byte %lu", at);
+		panic("the initrd is no cpio archive of format newc at byte %lu", at);
 	name_size = hex(h->name_size, at, "name size");
 	file_size = hex(h->size, at, "file size");
 	if (name_size == 0 || name_size > left)
-		die("the initrd's header at byte %lu: a name of %lu bytes, %lu are left", at, name_size, left);
+		panic("the initrd's header at byte %lu: a name of %lu bytes, %lu are left", at, name_size, left);
 	if (name[name_size - 1] != '\0')
-		die("the initrd's header at byte %lu: its name does not end", at);
+		panic("the initrd's header at byte %lu: its name does not end", at);
 	if (strcmp(name, "TRAILER!!!") == 0)
 		return 0;
 	data = round_up(at + sizeof *h + name_size, 4);
 	if (data > size || file_size > size - data)
-		die("the initrd is cut short: %s at byte %lu has %lu bytes", name, at, file_size);
+		panic("the initrd is cut short: %s at byte %lu has %lu bytes", name, at, file_size);
 	if (strncmp(name, "./", 2) == 0) {
 		name += 2;
 		name_size -= 2;
 	}
 	if ((hex(h->mode, at, "mode") & 0170000) == 0100000) { /* regular file */
 		if (name[0] == '\0' || name[0] == ' ') /* module_add() takes a name as GRUB would, to the first space */
-			die("the initrd has a file without a name at byte %lu", at);
+			panic("the initrd has a file without a name at byte %lu", at);
 		module_add(m, name, name_size, archive + data, file_size);
 	}
 	return round_up(data + file_size, 4);
@@ -87,7 +87,7 @@ void archive_read(struct machine *m, const char *archive, uint64_t size)
 
 	do {
 		if (at > size || size - at < sizeof(struct cpio_header))
-			die("the initrd is cut short: no file and no trailer begins at byte %lu of %lu", at, size);
+			panic("the initrd is cut short: no file and no trailer begins at byte %lu of %lu", at, size);
 		at = read_file(m, archive, size, at);
 	} while (at != 0);
 }
@@ -97,7 +97,7 @@ static const void *reach(uint64_t address, uint64_t size, const char *what)
 	const void *memory = acpi_memory(address, size);
 
 	if (memory == NULL)
-		die("PVH start information: the %s at 0x%lx with %lu bytes is out of reach", what, address, size);
+		panic("PVH start information: the %s at 0x%lx with %lu bytes is out of reach", what, address, size);
 	return memory;
 }
 
@@ -121,9 +121,9 @@ void pvh_read(struct machine *m, const void *start)
 	const struct pvh_memory *memory;
 
 	if (info->magic != PVH_MAGIC)
-		die("started by neither multiboot2 nor PVH");
+		panic("started by neither multiboot2 nor PVH");
 	if (info->version < 1)
-		die("PVH start information of version 0 has no memory map");
+		panic("PVH start information of version 0 has no memory map");
 	memory = reach(info->memory, (uint64_t)info->memory_count * sizeof *memory, "memory map");
 	m->rsdp = info->rsdp;
 	m->command_line = info->command_line == 0 ? NULL : reach(info->command_line, 1, "command line");

@@ -101,7 +101,7 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *of, cons
 		return false;
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (is_of(c->map, &m->module[i]) && is_in_channel(&m->module[i])) {
-			say("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name, m->module[i].name);
+			print("%s: is not started again when it is lost: its module %s lies in a channel", c->map->name, m->module[i].name);
 			return false;
 		}
 	return true;

@@ -51,7 +51,7 @@ uint64_t trampoline_page(const struct machine *m)
 	ranges_remove(&low, 0, PAGE_SIZE);
 	ranges_remove(&low, 0xa0000, UINT64_MAX - 0xa0000);
 	if (!ranges_find(&low, &memory_busy, PAGE_SIZE, PAGE_SIZE, &page))
-		die("no usable page below 640 KiB to start cores in");
+		panic("no usable page below 640 KiB to start cores in");
 	return page;
 }
 
@@ -61,7 +61,7 @@ static struct trampoline *trampoline_place(const struct machine *m)
 	struct trampoline *t = (void *)(page + TRAMPOLINE_FIELDS);
 
 	if (trampoline_end - trampoline_start > TRAMPOLINE_FIELDS)
-		die("the trampoline has outgrown its page");
+		panic("the trampoline has outgrown its page");
 	memset((void *)page, 0, PAGE_SIZE);
 	memcpy((void *)page, trampoline_start, (size_t)(trampoline_end - trampoline_start));
 	t->far_offset = (uint32_t)page + (uint32_t)(trampoline_long - trampoline_start);
@@ -100,7 +100,7 @@ static void start_core(struct trampoline *t, const struct cluster *c, uint32_t i
 		return;
 	apic_send(apic, APIC_ICR_STARTUP | vector); /* the second one, as Intel's manual has it; a running core ignores it */
 	if (!wait_for(t, CORE_TIMEOUT_US))
-		die("%s: %s (local APIC id %u) does not start", c->map->name, name, apic);
+		panic("%s: %s (local APIC id %u) does not start", c->map->name, name, apic);
 }
 
 void clusters_start(struct cluster *clusters, uint32_t count, const struct cluster_map *map, const struct machine *m)
@@ -132,7 +132,7 @@ void clusters_start(struct cluster *clusters, uint32_t count, const struct clust
 				start_core(t, &clusters[i], j, cpu->apic, cpu->name);
 		}
 	}
-	say("%u core%s up, leaving", others + (own != NULL), others + (own != NULL) == 1 ? "" : "s");
+	print("%u core%s up, leaving", others + (own != NULL), others + (own != NULL) == 1 ? "" : "s");
 	console_leave();
 	t->resident = (uint64_t)resident_entry; /* all have read the rest */
 	exceptions_stay();

@@ -4,5 +4,5 @@
 _Noreturn void __stack_chk_fail(void); /* of libfdt, as Debian compiles it */
 _Noreturn void __stack_chk_fail(void)
 {
-	die("stack overrun while reading the map");
+	panic("stack overrun while reading the map");
 }

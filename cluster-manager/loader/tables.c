@@ -34,7 +34,7 @@ static uint64_t *new_table(struct tables *t)
 	uint64_t *table;
 
 	if (t->used == t->limit)
-		die("out of room for page tables"); /* tables_bound was wrong */
+		panic("out of room for page tables"); /* tables_bound was wrong */
 	table = (uint64_t *)(t->base + t->used++ * PAGE_SIZE);
 	memset(table, 0, PAGE_SIZE);
 	return table;

@@ -2,7 +2,7 @@
 /*
  * Breaks a sound map (argv[1], compiled from test-map.dts), or its machine, and
  * one of several machines (argv[2], from test-map-machines.dts) in one place at a
- * time and expects a refusal that names the culprit.
+ * time and expects an error that names the culprit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,22 +26,22 @@ void fresh(void)
 	tree_size = ROOM;
 }
 
-static bool sound_to_loader(struct cluster_map *map, struct refusal *why)
+static bool sound_to_loader(struct cluster_map *map, struct error_message *err)
 {
-	if (!cluster_map_read(map, tree, tree_size, why))
+	if (!cluster_map_read(map, tree, tree_size, err))
 		return false;
 	map->machine = number;
-	return map_check(map, &machine, why);
+	return map_check(map, &machine, err);
 }
 
 void judge(const char *what, const char *culprit)
 {
 	static struct cluster_map map;
-	struct refusal why = { .text = "" };
-	bool good = sound_to_loader(&map, &why);
-	bool expected = culprit == NULL ? good : !good && strstr(why.text, culprit) != NULL;
+	struct error_message err = { .text = "" };
+	bool good = sound_to_loader(&map, &err);
+	bool expected = culprit == NULL ? good : !good && strstr(err.text, culprit) != NULL;
 
-	printf("%s %s: %s\n", expected ? "ok  " : "FAIL", what, good ? "accepted" : why.text);
+	printf("%s %s: %s\n", expected ? "ok  " : "FAIL", what, good ? "accepted" : err.text);
 	failures += !expected;
 }
 
@@ -49,7 +49,7 @@ void judge(const char *what, const char *culprit)
 static void flip_every_byte(void)
 {
 	static struct cluster_map map;
-	struct refusal why;
+	struct error_message err;
 	uint64_t refused = 0;
 
 	for (uint64_t i = 0; i < sound_size; i++) {
@@ -57,7 +57,7 @@ static void flip_every_byte(void)
 		must(fdt_pack(tree));
 		tree_size = fdt_totalsize(tree);
 		tree[i] ^= 1 << i % 8;
-		refused += !sound_to_loader(&map, &why);
+		refused += !sound_to_loader(&map, &err);
 	}
 	printf("ok   %lu maps of one wrong bit: %lu refused\n", (unsigned long)sound_size, (unsigned long)refused);
 }

@@ -31,7 +31,7 @@ void judge(const char *what, const char *culprit);
 
 /* What is unusual, and the statement that makes it so: this must pass. */
 #define ACCEPT(what, line) (fresh(), line, judge(what, NULL))
-/* What is broken, the statement that breaks it, and what the refusal must say. */
+/* What is broken, the statement that breaks it, and what the error must say. */
 #define BREAK(what, line, culprit) (fresh(), line, judge(what, culprit))
 
 /* --- test-map-edit.c --- */

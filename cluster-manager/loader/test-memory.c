@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory maps, boot information and archives that are broken: what is reserved never becomes RAM, each refusal says where. */
+/* Memory maps, boot information and archives that are broken: what is reserved never becomes RAM, each error says where. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,22 +18,22 @@ static void check(bool good, const char *line, const char *what)
 
 static void accepted(void)
 {
-	struct refusal why;
+	struct error_message err;
 	struct options o;
 	const char *line = NULL;
 
-	CHECK(options_parse(&o, line, &why) && !o.console_said && !o.no_screen && o.clock == CLOCK_ANY);
+	CHECK(options_parse(&o, line, &err) && !o.console_said && !o.no_screen && o.clock == CLOCK_ANY);
 	line = "  console=0x2f8   clock=cpuid ";
-	CHECK(options_parse(&o, line, &why) && o.console.kind == BOOT_SERIAL_PORT && o.console.base == 0x2f8);
+	CHECK(options_parse(&o, line, &err) && o.console.kind == BOOT_SERIAL_PORT && o.console.base == 0x2f8);
 	CHECK(o.console_baud == 0 && o.console.stride == 1 && o.console.width == 1 && o.clock == CLOCK_CPUID);
 	line = "console=mmio:0xfe034000,57600,4 results=none screen=off";
-	CHECK(options_parse(&o, line, &why) && o.console.kind == BOOT_SERIAL_MEMORY && o.console.base == 0xfe034000);
+	CHECK(options_parse(&o, line, &err) && o.console.kind == BOOT_SERIAL_MEMORY && o.console.base == 0xfe034000);
 	CHECK(o.console_baud == 57600 && o.console.stride == 4 && o.console.width == 4);
 	CHECK(o.results_said && o.results.kind == BOOT_SERIAL_NONE && o.no_screen);
 	line = "results=1016,9600";
-	CHECK(options_parse(&o, line, &why) && o.results.base == 0x3f8 && o.results_baud == 9600 && o.machine == 0);
+	CHECK(options_parse(&o, line, &err) && o.results.base == 0x3f8 && o.results_baud == 9600 && o.machine == 0);
 	line = "machine=12";
-	CHECK(options_parse(&o, line, &why) && o.machine == 12);
+	CHECK(options_parse(&o, line, &err) && o.machine == 12);
 }
 
 static void refused(void)
@@ -48,12 +48,12 @@ static void refused(void)
 
 	for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++) {
 		const char *line = lines[i];
-		struct refusal why = { .text = "" };
+		struct error_message err = { .text = "" };
 		struct options o;
 
-		CHECK(!options_parse(&o, line, &why) && strstr(why.text, "command line: "));
+		CHECK(!options_parse(&o, line, &err) && strstr(err.text, "command line: "));
 		if (strlen(line) >= 80)
-			CHECK(strstr(why.text, "the word console=aaaaa"));
+			CHECK(strstr(err.text, "the word console=aaaaa"));
 	}
 }
 

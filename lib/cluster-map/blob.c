@@ -23,7 +23,7 @@ struct walk {
 	bool had_child;                  /* the current node; no property may follow */
 	const char *top[TOP_NODES];      /* names of the root's children */
 	uint32_t tops;
-	struct refusal *why;
+	struct error_message *err;
 };
 
 static uint32_t cell(const char *blob, uint32_t offset)
@@ -47,10 +47,10 @@ static bool is_printable(const char *text)
 static bool note_top(struct walk *w, const char *name)
 {
 	if (w->tops == TOP_NODES)
-		return refuse_at(w->why, "/", NULL, "map: / has more than %u nodes", TOP_NODES);
+		return error_set_at(w->err, "/", NULL, "map: / has more than %u nodes", TOP_NODES);
 	for (uint32_t i = 0; i < w->tops; i++)
 		if (strcmp(w->top[i], name) == 0)
-			return refuse(w->why, "map: there are two nodes /%s", name);
+			return error_set(w->err, "map: there are two nodes /%s", name);
 	w->top[w->tops++] = name;
 	return true;
 }
@@ -61,17 +61,17 @@ static bool open_node(struct walk *w)
 	uint32_t room = w->end - w->at, length = (uint32_t)strnlen(name, room);
 
 	if (length == room)
-		return refuse(w->why, "map: the name of a node of %s runs over the end, at byte %u", current(w), w->at);
+		return error_set(w->err, "map: the name of a node of %s runs over the end, at byte %u", current(w), w->at);
 	if (w->depth == 0 && length != 0)
-		return refuse(w->why, "map: the root node has a name, %s", name);
+		return error_set(w->err, "map: the root node has a name, %s", name);
 	if (w->depth != 0 && length == 0)
-		return refuse(w->why, "map: a node of %s has no name, at byte %u", current(w), w->at);
+		return error_set(w->err, "map: a node of %s has no name, at byte %u", current(w), w->at);
 	if (w->depth == NODES_DEEP)
-		return refuse_at(w->why, name, NULL, "map: %s: nodes are nested more than %u deep", name, NODES_DEEP);
+		return error_set_at(w->err, name, NULL, "map: %s: nodes are nested more than %u deep", name, NODES_DEEP);
 	if (length > NODE_NAME)
-		return refuse(w->why, "map: the node name %s has %u bytes, more than %u", name, length, NODE_NAME);
+		return error_set(w->err, "map: the node name %s has %u bytes, more than %u", name, length, NODE_NAME);
 	if (!is_printable(name))
-		return refuse(w->why, "map: the node name %s at byte %u is not of printable characters", name, w->at);
+		return error_set(w->err, "map: the node name %s at byte %u is not of printable characters", name, w->at);
 	if (w->depth == 1 && !note_top(w, name))
 		return false;
 	w->node[w->depth++] = name;
@@ -87,24 +87,24 @@ static bool read_property(struct walk *w)
 	const char *name;
 
 	if (w->end - w->at < PROPERTY)
-		return refuse_at(w->why, current(w), NULL, "map: %s: a property is cut short at byte %u", current(w), w->at);
+		return error_set_at(w->err, current(w), NULL, "map: %s: a property is cut short at byte %u", current(w), w->at);
 	length = cell(w->blob, w->at);
 	offset = cell(w->blob, w->at + 4);
 	room = w->end - w->at - PROPERTY;
 	name = w->blob + w->strings + offset;
 	if (offset >= w->strings_size || strnlen(name, w->strings_size - offset) == w->strings_size - offset)
-		return refuse_at(w->why, current(w), NULL, "map: %s: the property at byte %u has no name", current(w),
+		return error_set_at(w->err, current(w), NULL, "map: %s: the property at byte %u has no name", current(w),
 				 w->at);
 	if (length > room)
-		return refuse_at(w->why, current(w), name, "map: %s: %s of %u bytes runs over the end, %u are left",
+		return error_set_at(w->err, current(w), name, "map: %s: %s of %u bytes runs over the end, %u are left",
 				 current(w), name, length, room);
 	if (w->had_child)
-		return refuse_at(w->why, current(w), name, "map: %s: %s comes after a node", current(w), name);
+		return error_set_at(w->err, current(w), name, "map: %s: %s comes after a node", current(w), name);
 	if (w->properties == PROPERTIES)
-		return refuse_at(w->why, current(w), NULL, "map: %s has more than %u properties", current(w), PROPERTIES);
+		return error_set_at(w->err, current(w), NULL, "map: %s has more than %u properties", current(w), PROPERTIES);
 	for (uint32_t i = 0; i < w->properties; i++)
 		if (strcmp(w->property[i], name) == 0)
-			return refuse_at(w->why, current(w), name, "map: %s: there are two properties %s", current(w), name);
+			return error_set_at(w->err, current(w), name, "map: %s: there are two properties %s", current(w), name);
 	w->property[w->properties++] = name;
 	w->at += PROPERTY + ((length + 3) & ~3u);
 	return true;
@@ -125,7 +125,7 @@ static bool step(struct walk *w, uint32_t tag)
 		w->had_child = true;
 		return true;
 	default:
-		return refuse_at(w->why, current(w), NULL, "map: %s: 0x%x at byte %u is no tag of a devicetree",
+		return error_set_at(w->err, current(w), NULL, "map: %s: 0x%x at byte %u is no tag of a devicetree",
 				 current(w), tag, w->at - 4);
 	}
 }
@@ -142,35 +142,35 @@ static bool check_structure(struct walk *w)
 			return true;
 		w->at += 4;
 		if (w->depth == 0 && tag != FDT_NOP && (done || tag != FDT_BEGIN_NODE))
-			return refuse(w->why, "map: 0x%x at byte %u is outside the root node", tag, w->at - 4);
+			return error_set(w->err, "map: 0x%x at byte %u is outside the root node", tag, w->at - 4);
 		if (!step(w, tag))
 			return false;
 		done |= w->depth == 0 && tag == FDT_END_NODE;
 	}
-	return refuse_at(w->why, current(w), NULL, "map: %s: the devicetree ends early, at byte %u", current(w), w->end);
+	return error_set_at(w->err, current(w), NULL, "map: %s: the devicetree ends early, at byte %u", current(w), w->end);
 }
 
-bool check_blob(const void *blob, uint64_t size, struct refusal *why)
+bool check_blob(const void *blob, uint64_t size, struct error_message *err)
 {
 	static struct walk w; /* too large for the loader's stack */
 	uint32_t total, structure, structure_size;
 
 	if (size < HEADER || fdt_magic(blob) != FDT_MAGIC)
-		return refuse(why, "map: not a sound devicetree: it does not begin as one");
+		return error_set(err, "map: not a sound devicetree: it does not begin as one");
 	if (fdt_version(blob) < VERSION || fdt_last_comp_version(blob) > VERSION)
-		return refuse(why, "map: not a sound devicetree: its version %u is not %u", fdt_version(blob), VERSION);
+		return error_set(err, "map: not a sound devicetree: its version %u is not %u", fdt_version(blob), VERSION);
 	total = fdt_totalsize(blob);
 	if (total != size)
-		return refuse(why, "map: not a sound devicetree: it says %u bytes and has %lu", total, size);
+		return error_set(err, "map: not a sound devicetree: it says %u bytes and has %lu", total, size);
 	structure = fdt_off_dt_struct(blob);
 	structure_size = fdt_size_dt_struct(blob);
-	w = (struct walk){ .blob = blob, .why = why, .strings = fdt_off_dt_strings(blob),
+	w = (struct walk){ .blob = blob, .err = err, .strings = fdt_off_dt_strings(blob),
 			   .strings_size = fdt_size_dt_strings(blob) };
 	if (structure % 4 != 0 || structure < HEADER || structure > total || structure_size > total - structure)
-		return refuse(why, "map: not a sound devicetree: its structure block is at byte %u with %u", structure,
+		return error_set(err, "map: not a sound devicetree: its structure block is at byte %u with %u", structure,
 			      structure_size);
 	if (w.strings < HEADER || w.strings > total || w.strings_size > total - w.strings)
-		return refuse(why, "map: not a sound devicetree: its strings are at byte %u with %u", w.strings,
+		return error_set(err, "map: not a sound devicetree: its strings are at byte %u with %u", w.strings,
 			      w.strings_size);
 	w.at = structure;
 	w.end = structure + structure_size;

@@ -14,60 +14,60 @@ static bool has_module(const struct map_cluster *cluster, const char *name)
 	return false;
 }
 
-static bool check_place(const struct cluster_map *map, const struct map_application *a, struct refusal *why)
+static bool check_place(const struct cluster_map *map, const struct map_application *a, struct error_message *err)
 {
 	const struct map_cluster *cluster = map_cluster(map, a->cluster);
 
 	if (!has_module(cluster, a->program))
-		return refuse_at(why, a->name, "program", "map: %s: program %s is not among the modules of %s", a->name,
+		return error_set_at(err, a->name, "program", "map: %s: program %s is not among the modules of %s", a->name,
 				 a->program, cluster->name);
 	if (a->files[0] != '\0' && !has_module(cluster, a->files))
-		return refuse_at(why, a->name, "files", "map: %s: files %s are not among the modules of %s", a->name,
+		return error_set_at(err, a->name, "files", "map: %s: files %s are not among the modules of %s", a->name,
 				 a->files, cluster->name);
 	if (a->statistics && (!cluster->devices || cluster->machine != 0))
-		return refuse_at(why, a->name, "statistics",
+		return error_set_at(err, a->name, "statistics",
 				 "map: %s has statistics, which %s does not collect: it has not the devices%s", a->name,
 				 cluster->name, cluster->machine ? " of machine 0" : "");
 	return true;
 }
 
-static bool check_heap(const struct map_application *a, struct refusal *why)
+static bool check_heap(const struct map_application *a, struct error_message *err)
 {
 	if (a->heap == 0 || a->heap % MAP_HUGE_PAGE != 0)
-		return refuse_at(why, a->name, "heap", "map: %s: heap 0x%lx is not a multiple of 2 MiB", a->name, a->heap);
+		return error_set_at(err, a->name, "heap", "map: %s: heap 0x%lx is not a multiple of 2 MiB", a->name, a->heap);
 	if (a->heap > PROCESS_PORT_VADDR - PROCESS_HEAP_VADDR)
-		return refuse_at(why, a->name, "heap",
+		return error_set_at(err, a->name, "heap",
 				 "map: %s: heap 0x%lx is more than a program has addresses for, 0x%lx", a->name, a->heap,
 				 (uint64_t)(PROCESS_PORT_VADDR - PROCESS_HEAP_VADDR));
 	if (a->storage > a->heap)
-		return refuse_at(why, a->name, "storage", "map: %s: storage 0x%lx is more than its heap, 0x%lx", a->name,
+		return error_set_at(err, a->name, "storage", "map: %s: storage 0x%lx is more than its heap, 0x%lx", a->name,
 				 a->storage, a->heap);
 	return true;
 }
 
 /* The user, the group and the folder that it starts with, and its threads. */
-static bool check_start(const struct cluster_map *map, const struct map_application *a, struct refusal *why)
+static bool check_start(const struct cluster_map *map, const struct map_application *a, struct error_message *err)
 {
 	if (a->uid > MAP_MAX_USER || a->gid > MAP_MAX_USER)
-		return refuse_at(why, a->name, "user", "map: %s: user %u, group %u: numbers are up to %u", a->name, a->uid,
+		return error_set_at(err, a->name, "user", "map: %s: user %u, group %u: numbers are up to %u", a->name, a->uid,
 				 a->gid, MAP_MAX_USER);
 	if (a->threads == 0 || a->threads > PROCESS_THREADS)
-		return refuse_at(why, a->name, "threads", "map: %s: threads are from 1 to %u, not %u", a->name, PROCESS_THREADS,
+		return error_set_at(err, a->name, "threads", "map: %s: threads are from 1 to %u, not %u", a->name, PROCESS_THREADS,
 				 a->threads);
 	if (a->cwd.size > 0 && *(const char *)map_bytes(map, &a->cwd) != '/')
-		return refuse_at(why, a->name, "cwd", "map: %s: cwd is not an absolute path", a->name);
+		return error_set_at(err, a->name, "cwd", "map: %s: cwd is not an absolute path", a->name);
 	return true;
 }
 
-static bool check_restart(const struct map_application *a, struct refusal *why)
+static bool check_restart(const struct map_application *a, struct error_message *err)
 {
 	if (a->restart != MAP_RESTART_NEVER && a->role != MAP_PROGRAM)
-		return refuse_at(why, a->name, "restart", "map: %s: a switch or a driver is not started again", a->name);
+		return error_set_at(err, a->name, "restart", "map: %s: a switch or a driver is not started again", a->name);
 	if (a->restart_limit > MAP_RESTART_LIMIT_MAX)
-		return refuse_at(why, a->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", a->name,
+		return error_set_at(err, a->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", a->name,
 				 MAP_RESTART_LIMIT_MAX, a->restart_limit);
 	if (a->restart_delay > MAP_RESTART_DELAY_MAX)
-		return refuse_at(why, a->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", a->name,
+		return error_set_at(err, a->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", a->name,
 				 MAP_RESTART_DELAY_MAX, a->restart_delay);
 	return true;
 }
@@ -82,7 +82,7 @@ static bool can_start(const struct cluster_map *map, const struct map_applicatio
 }
 
 /* Starts all that can be started until nothing more can; what is left awaits itself through others. */
-static bool check_circles(const struct cluster_map *map, struct refusal *why)
+static bool check_circles(const struct cluster_map *map, struct error_message *err)
 {
 	static bool started[MAP_MAX_APPLICATIONS];
 	bool more = true;
@@ -96,25 +96,25 @@ static bool check_circles(const struct cluster_map *map, struct refusal *why)
 	}
 	for (uint32_t i = 0; i < map->application_count; i++)
 		if (!started[i])
-			return refuse_at(why, map->application[i].name, "await",
+			return error_set_at(err, map->application[i].name, "await",
 					 "map: %s can never start: what it awaits awaits it", map->application[i].name);
 	return true;
 }
 
-static bool check_unique(const struct map_application *a, const struct map_application *other, struct refusal *why)
+static bool check_unique(const struct map_application *a, const struct map_application *other, struct error_message *err)
 {
 	if (strcmp(a->name, other->name) == 0)
-		return refuse_at(why, a->name, NULL, "map: there are two applications %s", a->name);
+		return error_set_at(err, a->name, NULL, "map: there are two applications %s", a->name);
 	if (a->ipv4 != 0 && a->ipv4 == other->ipv4)
-		return refuse_at(why, a->name, "ipv4", "map: %s and %s have the same ipv4 %u.%u.%u.%u", other->name,
+		return error_set_at(err, a->name, "ipv4", "map: %s and %s have the same ipv4 %u.%u.%u.%u", other->name,
 				 a->name, MAP_IPV4(a->ipv4));
 	if (a->has_mac && other->has_mac && memcmp(a->mac, other->mac, 6) == 0)
-		return refuse_at(why, a->name, "mac", "map: %s and %s have the same mac", other->name, a->name);
+		return error_set_at(err, a->name, "mac", "map: %s and %s have the same mac", other->name, a->name);
 	return true;
 }
 
 /* With what their cluster's programs have in all, heaps fit into its memory. */
-static bool check_heaps(const struct cluster_map *map, const struct map_cluster *cluster, struct refusal *why)
+static bool check_heaps(const struct cluster_map *map, const struct map_cluster *cluster, struct error_message *err)
 {
 	const struct map_application *largest = NULL;
 	uint64_t heaps = 0, memory = 0;
@@ -132,34 +132,34 @@ static bool check_heaps(const struct cluster_map *map, const struct map_cluster 
 	}
 	if (largest == NULL || heaps < memory)
 		return true;
-	refuse_at(why, cluster->name, "memory", "map: %s: heaps of %lu MiB do not fit into its %lu MiB (largest: %s)",
+	error_set_at(err, cluster->name, "memory", "map: %s: heaps of %lu MiB do not fit into its %lu MiB (largest: %s)",
 		  cluster->name, heaps / MAP_MIB, memory / MAP_MIB, largest->name);
-	why->cause = largest->name;
-	why->cause_property = "heap";
+	err->cause = largest->name;
+	err->cause_property = "heap";
 	return false;
 }
 
 /* They are on the program's stack when it starts, with a pointer to each, and the auxiliary vector beside them. */
-static bool check_arguments(const struct cluster_map *map, const struct map_application *a, struct refusal *why)
+static bool check_arguments(const struct cluster_map *map, const struct map_application *a, struct error_message *err)
 {
 	uint64_t room = MAP_ARGUMENT_PAGES * 4096 - AUXILIARY, count = 1, variables = 0, size;
 
 	for (const char *s = NULL; (s = map_next_string(map, &a->args, s)) != NULL;)
 		count++;
 	if (count > MAP_MAX_ARGUMENTS)
-		return refuse_at(why, a->name, "args", "map: %s: %lu arguments are more than %u", a->name, count - 1,
+		return error_set_at(err, a->name, "args", "map: %s: %lu arguments are more than %u", a->name, count - 1,
 				 MAP_MAX_ARGUMENTS - 1);
 	for (const char *s = NULL; (s = map_next_string(map, &a->env, s)) != NULL; variables++) {
 		const char *sign = strchr(s, '=');
 
 		if (sign == NULL || sign == s)
-			return refuse_at(why, a->name, "env", "map: %s: env \"%s\" is not NAME=VALUE", a->name, s);
+			return error_set_at(err, a->name, "env", "map: %s: env \"%s\" is not NAME=VALUE", a->name, s);
 	}
 	if (variables > MAP_MAX_VARIABLES)
-		return refuse_at(why, a->name, "env", "map: %s: %lu variables are more than %u", a->name, variables,
+		return error_set_at(err, a->name, "env", "map: %s: %lu variables are more than %u", a->name, variables,
 				 MAP_MAX_VARIABLES);
 	size = strlen(a->program) + 1 + a->args.size + a->env.size + a->cwd.size + 8 * (count + variables);
-	return size <= room || refuse_at(why, a->name, a->env.size > a->args.size ? "env" : "args",
+	return size <= room || error_set_at(err, a->name, a->env.size > a->args.size ? "env" : "args",
 					 "map: %s: its arguments and its environment take %lu bytes, and a program has room for %lu", a->name,
 					 size, room);
 }
@@ -172,16 +172,16 @@ bool check_applications(const struct draft *d)
 		const struct map_application *a = &map->application[i];
 
 		for (uint32_t j = 0; j < i; j++)
-			if (!check_unique(a, &map->application[j], d->why))
+			if (!check_unique(a, &map->application[j], d->err))
 				return false;
-		if (!check_heap(a, d->why) || !check_place(map, a, d->why) || !check_start(map, a, d->why) || !check_restart(a, d->why) ||
-		    !check_arguments(map, a, d->why))
+		if (!check_heap(a, d->err) || !check_place(map, a, d->err) || !check_start(map, a, d->err) || !check_restart(a, d->err) ||
+		    !check_arguments(map, a, d->err))
 			return false;
 	}
-	if (!check_circles(map, d->why))
+	if (!check_circles(map, d->err))
 		return false;
 	for (uint32_t i = 0; i < map->cluster_count; i++)
-		if (!check_heaps(map, &map->cluster[i], d->why))
+		if (!check_heaps(map, &map->cluster[i], d->err))
 			return false;
 	return true;
 }

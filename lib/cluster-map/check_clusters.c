@@ -4,12 +4,12 @@
 
 #include "draft.h"
 
-static bool check_cpus(const struct cluster_map *map, struct refusal *why)
+static bool check_cpus(const struct cluster_map *map, struct error_message *err)
 {
 	for (uint32_t i = 0; i < map->cpu_count; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (map->cpu[j].machine == map->cpu[i].machine && map->cpu[j].apic == map->cpu[i].apic)
-				return refuse_at(why, map->cpu[i].name, "reg",
+				return error_set_at(err, map->cpu[i].name, "reg",
 						 "map: %s and %s have the same local APIC id %u", map->cpu[j].name,
 						 map->cpu[i].name, map->cpu[i].apic);
 	return true;
@@ -22,7 +22,7 @@ bool runs_regime(const struct map_cluster *cluster, const char *regime)
 	return strncmp(cluster->kernel, regime, length) == 0 && (cluster->kernel[length] == '\0' || cluster->kernel[length] == '+');
 }
 
-static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct refusal *why)
+static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct error_message *err)
 {
 	const struct map_cluster *cluster = &map->cluster[index];
 
@@ -31,65 +31,65 @@ static bool check_cpus_of(const struct cluster_map *map, uint32_t index, struct 
 
 		for (uint32_t j = 0; j < i; j++)
 			if (cluster->cpu[j] == cluster->cpu[i])
-				return refuse_at(why, cpu, NULL, "map: %s is in %s twice", cpu, cluster->name);
+				return error_set_at(err, cpu, NULL, "map: %s is in %s twice", cpu, cluster->name);
 		for (uint32_t c = 0; c < index; c++)
 			for (uint32_t j = 0; j < map->cluster[c].cpu_count; j++)
 				if (map->cluster[c].cpu[j] == cluster->cpu[i])
-					return refuse_at(why, cpu, NULL, "map: %s is in %s and in %s", cpu,
+					return error_set_at(err, cpu, NULL, "map: %s is in %s and in %s", cpu,
 							 map->cluster[c].name, cluster->name);
 	}
 	if (cluster->cpu_count > 1 && runs_regime(cluster, "none"))
-		return refuse_at(why, cluster->name, "kernel", "map: %s: kernel \"%s\" runs on one core only, not on %u",
+		return error_set_at(err, cluster->name, "kernel", "map: %s: kernel \"%s\" runs on one core only, not on %u",
 				 cluster->name, cluster->kernel, cluster->cpu_count);
 	return true;
 }
 
-static bool check_modules_of(const struct map_cluster *cluster, struct refusal *why)
+static bool check_modules_of(const struct map_cluster *cluster, struct error_message *err)
 {
 	for (uint32_t i = 0; i < cluster->module_count; i++) {
 		for (uint32_t j = 0; j < i; j++)
 			if (strcmp(cluster->module[i], cluster->module[j]) == 0)
-				return refuse_at(why, cluster->name, "modules", "map: %s: module %s is named twice",
+				return error_set_at(err, cluster->name, "modules", "map: %s: module %s is named twice",
 						 cluster->name, cluster->module[i]);
 		if (strcmp(cluster->module[i], "map") == 0)
-			return refuse_at(why, cluster->name, "modules",
+			return error_set_at(err, cluster->name, "modules",
 					 "map: %s: module map is given to every cluster unasked", cluster->name);
 	}
 	return true;
 }
 
-static bool check_channel(const struct cluster_map *map, uint32_t index, struct refusal *why)
+static bool check_channel(const struct cluster_map *map, uint32_t index, struct error_message *err)
 {
 	const struct map_channel *channel = &map->channel[index];
 
 	for (uint32_t side = 0; side < 2; side++)
 		if (map_cluster(map, channel->end[side]) == NULL)
-			return refuse_at(why, channel->name, "ends", "map: %s: there is no cluster %u", channel->name,
+			return error_set_at(err, channel->name, "ends", "map: %s: there is no cluster %u", channel->name,
 					 channel->end[side]);
 	if (channel->end[0] == channel->end[1])
-		return refuse_at(why, channel->name, "ends", "map: %s: both ends are cluster %u", channel->name,
+		return error_set_at(err, channel->name, "ends", "map: %s: both ends are cluster %u", channel->name,
 				 channel->end[0]);
 	for (uint32_t i = 0; i < index; i++) {
 		const struct map_channel *other = &map->channel[i];
 
 		if (other->number == channel->number)
-			return refuse_at(why, channel->name, "reg", "map: %s and %s have the same reg %u", other->name,
+			return error_set_at(err, channel->name, "reg", "map: %s and %s have the same reg %u", other->name,
 					 channel->name, channel->number);
 		if ((other->end[0] == channel->end[0] && other->end[1] == channel->end[1]) ||
 		    (other->end[0] == channel->end[1] && other->end[1] == channel->end[0]))
-			return refuse_at(why, channel->name, "ends", "map: %s and %s join the same two clusters",
+			return error_set_at(err, channel->name, "ends", "map: %s and %s join the same two clusters",
 					 other->name, channel->name);
 	}
 	return true;
 }
 
-static bool check_restart_of(const struct map_cluster *cluster, struct refusal *why)
+static bool check_restart_of(const struct map_cluster *cluster, struct error_message *err)
 {
 	if (cluster->restart_limit > MAP_RESTART_LIMIT_MAX)
-		return refuse_at(why, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", cluster->name,
+		return error_set_at(err, cluster->name, "restart-limit", "map: %s: restart-limit is up to %u, not %u", cluster->name,
 				 MAP_RESTART_LIMIT_MAX, cluster->restart_limit);
 	if (cluster->restart_delay > MAP_RESTART_DELAY_MAX)
-		return refuse_at(why, cluster->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", cluster->name,
+		return error_set_at(err, cluster->name, "restart-delay", "map: %s: restart-delay is up to %u ms, not %u", cluster->name,
 				 MAP_RESTART_DELAY_MAX, cluster->restart_delay);
 	return true;
 }
@@ -99,25 +99,25 @@ bool check_clusters(const struct draft *d)
 	const struct cluster_map *map = d->map;
 
 	if (map->cluster_count == 0)
-		return refuse(d->why, "map: there is no cluster");
-	if (!check_cpus(map, d->why))
+		return error_set(d->err, "map: there is no cluster");
+	if (!check_cpus(map, d->err))
 		return false;
 	for (uint32_t i = 0; i < map->cluster_count; i++) {
 		const struct map_cluster *cluster = &map->cluster[i];
 
 		/* numbers index tables in kernels and managers */
 		if (cluster->number >= map->cluster_count)
-			return refuse_at(d->why, cluster->name, "reg",
+			return error_set_at(d->err, cluster->name, "reg",
 					 "map: %s: reg is %u, clusters are numbered from 0 to %u", cluster->name,
 					 cluster->number, map->cluster_count - 1);
 		if (map_cluster(map, cluster->number) != cluster)
-			return refuse_at(d->why, cluster->name, "reg", "map: %s and %s have the same reg %u",
+			return error_set_at(d->err, cluster->name, "reg", "map: %s and %s have the same reg %u",
 					 map_cluster(map, cluster->number)->name, cluster->name, cluster->number);
-		if (!check_cpus_of(map, i, d->why) || !check_modules_of(cluster, d->why) || !check_restart_of(cluster, d->why))
+		if (!check_cpus_of(map, i, d->err) || !check_modules_of(cluster, d->err) || !check_restart_of(cluster, d->err))
 			return false;
 	}
 	for (uint32_t i = 0; i < map->channel_count; i++)
-		if (!check_channel(map, i, d->why))
+		if (!check_channel(map, i, d->err))
 			return false;
 	return true;
 }

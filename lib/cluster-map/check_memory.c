@@ -16,27 +16,27 @@ static bool overlap(const struct boot_range *a, const struct boot_range *b)
 	return a->base < b->base + b->size && b->base < a->base + a->size;
 }
 
-static bool check_shape(const struct grant *g, uint64_t align, struct refusal *why)
+static bool check_shape(const struct grant *g, uint64_t align, struct error_message *err)
 {
 	const struct boot_range *r = &g->range;
 
 	if (r->size == 0)
-		return refuse_at(why, g->to, "memory", "map: %s: memory at 0x%lx is empty", g->to, r->base);
+		return error_set_at(err, g->to, "memory", "map: %s: memory at 0x%lx is empty", g->to, r->base);
 	if (r->base + r->size < r->base)
-		return refuse_at(why, g->to, "memory", "map: %s: memory at 0x%lx goes past the end of the address space",
+		return error_set_at(err, g->to, "memory", "map: %s: memory at 0x%lx goes past the end of the address space",
 				 g->to, r->base);
 	if ((r->base | r->size) & (align - 1))
-		return refuse_at(why, g->to, "memory", "map: %s: memory 0x%lx, size 0x%lx is not a multiple of %lu KiB",
+		return error_set_at(err, g->to, "memory", "map: %s: memory 0x%lx, size 0x%lx is not a multiple of %lu KiB",
 				 g->to, r->base, r->size, align / 1024);
 	return true;
 }
 
-static bool check_disjoint(const struct grant *grant, uint32_t count, struct refusal *why)
+static bool check_disjoint(const struct grant *grant, uint32_t count, struct error_message *err)
 {
 	for (uint32_t i = 1; i < count; i++)
 		for (uint32_t j = 0; j < i; j++)
 			if (grant[i].machine == grant[j].machine && overlap(&grant[i].range, &grant[j].range))
-				return refuse_at(why, grant[i].to, "memory",
+				return error_set_at(err, grant[i].to, "memory",
 						 "map: memory 0x%lx .. 0x%lx of %s overlaps 0x%lx .. 0x%lx of %s",
 						 grant[j].range.base, grant[j].range.base + grant[j].range.size - 1,
 						 grant[j].to, grant[i].range.base,
@@ -54,7 +54,7 @@ bool check_memory(const struct draft *d)
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		for (uint32_t j = 0; j < map->cluster[i].memory_count; j++, count++) {
 			grant[count] = (struct grant){ map->cluster[i].name, map->cluster[i].machine, map->cluster[i].memory[j] };
-			if (!check_shape(&grant[count], SMALL_PAGE, d->why))
+			if (!check_shape(&grant[count], SMALL_PAGE, d->err))
 				return false;
 		}
 	for (uint32_t i = 0; i < map->channel_count; i++) {
@@ -63,8 +63,8 @@ bool check_memory(const struct draft *d)
 		if (channel->remote) /* a device's memory */
 			continue;
 		grant[count] = (struct grant){ channel->name, map_cluster(map, channel->end[0])->machine, channel->memory };
-		if (!check_shape(&grant[count++], MAP_HUGE_PAGE, d->why))
+		if (!check_shape(&grant[count++], MAP_HUGE_PAGE, d->err))
 			return false;
 	}
-	return check_disjoint(grant, count, d->why);
+	return check_disjoint(grant, count, d->err);
 }

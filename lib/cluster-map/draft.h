@@ -19,7 +19,7 @@ struct draft_application {
 struct draft {
 	const void *fdt;
 	struct cluster_map *map;
-	struct refusal *why;
+	struct error_message *err;
 	int cpu_cells; /* of /cpus */
 	uint32_t phandle[MAP_MAX_CPUS];
 	struct draft_application application[MAP_MAX_APPLICATIONS];
@@ -29,7 +29,7 @@ struct draft {
 /* --- blob.c --- */
 
 /* The devicetree's shape: blocks, nodes and properties lie inside it. `size` bytes, aligned to 8. */
-bool check_blob(const void *blob, uint64_t size, struct refusal *why);
+bool check_blob(const void *blob, uint64_t size, struct error_message *err);
 
 /* --- property.c: each property is there, has the right size, and is copied --- */
 

@@ -57,7 +57,7 @@ static bool check_properties(struct draft *d, int node, const char *allowed)
 	fdt_for_each_property_offset(property, d->fdt, node) {
 		if (fdt_getprop_by_offset(d->fdt, property, &name, NULL) != NULL && !is_among("phandle linux,phandle", name) &&
 		    !is_among(allowed, name))
-			return refuse_at(d->why, node_name(d, node), name, "map: %s: unknown property '%s'", node_name(d, node),
+			return error_set_at(d->err, node_name(d, node), name, "map: %s: unknown property '%s'", node_name(d, node),
 					 name);
 	}
 	return true;
@@ -68,7 +68,7 @@ static bool check_childless(struct draft *d, int node)
 	int child = fdt_first_subnode(d->fdt, node);
 
 	return child < 0 ||
-	       refuse_at(d->why, node_name(d, child), NULL, "map: %s: unknown node in %s", node_name(d, child), node_name(d, node));
+	       error_set_at(d->err, node_name(d, child), NULL, "map: %s: unknown node in %s", node_name(d, child), node_name(d, node));
 }
 
 /* Whether a node's name is `base`, or begins with `base` and '@'. */
@@ -86,7 +86,7 @@ static bool check_cells(struct draft *d, int node, uint32_t address, uint32_t si
 	if (!read_u32(d, node, "#address-cells", &cells[0]) || !read_u32(d, node, "#size-cells", &cells[1]))
 		return false;
 	return (cells[0] == address && cells[1] == size) ||
-	       refuse_at(d->why, node_name(d, node), "#address-cells",
+	       error_set_at(d->err, node_name(d, node), "#address-cells",
 			 "map: %s: #address-cells must be %u and #size-cells %u", node_name(d, node), address, size);
 }
 
@@ -96,7 +96,7 @@ static bool check_unit(struct draft *d, int node, const char *unit)
 	const char *name = node_name(d, node), *at = strchr(name, '@');
 
 	return (at != NULL && strcmp(at + 1, unit) == 0) ||
-	       refuse_at(d->why, name, "reg", "map: %s: its name says '%s', its reg %s", name, at == NULL ? "" : at + 1, unit);
+	       error_set_at(d->err, name, "reg", "map: %s: its name says '%s', its reg %s", name, at == NULL ? "" : at + 1, unit);
 }
 
 /* One or two cells, which no other child of the same node has: *reg. */
@@ -107,7 +107,7 @@ static bool check_reg(struct draft *d, int node, int cells, uint64_t *reg)
 	const fdt32_t *cell = fdt_getprop(d->fdt, node, "reg", &size);
 
 	if (cell == NULL || size != 4 * cells)
-		return refuse_at(d->why, node_name(d, node), "reg", "map: %s: reg is not %s", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), "reg", "map: %s: reg is not %s", node_name(d, node),
 				 cells == 1 ? "one cell" : "two cells");
 	if (cells == 1)
 		snprintf(unit, sizeof unit, "%x", fdt32_ld(cell));
@@ -123,7 +123,7 @@ static bool check_device_type(struct draft *d, int node, const char *expected)
 
 	if (!read_string(d, node, "device_type", &type))
 		return false;
-	return strcmp(type, expected) == 0 || refuse_at(d->why, node_name(d, node), "device_type",
+	return strcmp(type, expected) == 0 || error_set_at(d->err, node_name(d, node), "device_type",
 							"map: %s: device_type is not '%s'", node_name(d, node), expected);
 }
 
@@ -133,14 +133,14 @@ static bool check_child(struct draft *d, int node, const struct form *form)
 	uint32_t value;
 
 	if (form->child[0] != '\0' && !is_named(node_name(d, node), form->child))
-		return refuse_at(d->why, node_name(d, node), NULL, "map: %s: unknown node in %s", node_name(d, node), form->name);
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: unknown node in %s", node_name(d, node), form->name);
 	if (!check_childless(d, node) || !check_properties(d, node, form->child_properties))
 		return false;
 	if (strcmp(form->child, "cpu") == 0)
 		return check_device_type(d, node, "cpu") &&
 		       ((d->cpu_cells == 2 && !has_property(d, node, "numa-node-id")) || read_u32(d, node, "numa-node-id", &value));
 	return !has_property(d, node, "size") || has_property(d, node, "ivshmem") ||
-	       refuse_at(d->why, node_name(d, node), "size", "map: %s: size is for a channel with ivshmem", node_name(d, node));
+	       error_set_at(d->err, node_name(d, node), "size", "map: %s: size is for a channel with ivshmem", node_name(d, node));
 }
 
 /* A node whose children are told apart by `reg`. */
@@ -157,7 +157,7 @@ static bool check_container(struct draft *d, int parent, const struct form *form
 			return false;
 		for (uint32_t i = 0; i < count; i++)
 			if (reg[i] == reg[count])
-				return refuse_at(d->why, node_name(d, node), "reg", "map: %s: two nodes have this reg",
+				return error_set_at(d->err, node_name(d, node), "reg", "map: %s: two nodes have this reg",
 						 node_name(d, node));
 		count++; /* as many as cluster_map_read() has accepted */
 	}
@@ -173,14 +173,14 @@ static bool check_memory_node(struct draft *d, int node)
 	uint32_t numa;
 
 	if (cell == NULL || size == 0 || size % 16 != 0)
-		return refuse_at(d->why, name, "reg", "map: %s: reg is not base and size of two cells each", name);
+		return error_set_at(d->err, name, "reg", "map: %s: reg is not base and size of two cells each", name);
 	for (int i = 0; i < size / 16; i++) {
 		uint64_t base = fdt64_ld(cell + 2 * i), bytes = fdt64_ld(cell + 2 * i + 1);
 
 		if (bytes == 0)
-			return refuse_at(d->why, name, "reg", "map: %s: memory at 0x%lx is empty", name, base);
+			return error_set_at(d->err, name, "reg", "map: %s: memory at 0x%lx is empty", name, base);
 		if (bytes - 1 > UINT64_MAX - base)
-			return refuse_at(d->why, name, "reg", "map: %s: memory at 0x%lx goes past the end of the address space", name,
+			return error_set_at(d->err, name, "reg", "map: %s: memory at 0x%lx goes past the end of the address space", name,
 					 base);
 	}
 	snprintf(unit, sizeof unit, "%lx", (unsigned long)fdt64_ld(cell));
@@ -193,14 +193,14 @@ static bool check_distances(struct draft *d, int node)
 	const fdt32_t *cell = fdt_getprop(d->fdt, node, "distance-matrix", &size);
 
 	if (fdt_node_check_compatible(d->fdt, node, "numa-distance-map-v1") != 0)
-		return refuse_at(d->why, "distance-map", "compatible", "map: distance-map: compatible is not 'numa-distance-map-v1'");
+		return error_set_at(d->err, "distance-map", "compatible", "map: distance-map: compatible is not 'numa-distance-map-v1'");
 	if (cell == NULL || size == 0 || size % 12 != 0)
-		return refuse_at(d->why, "distance-map", "distance-matrix",
+		return error_set_at(d->err, "distance-map", "distance-matrix",
 				 "map: distance-map: distance-matrix is not made of groups of 3 cells");
 	for (int i = 1; i < size / 12; i++)
 		for (int j = 0; j < i; j++)
 			if (cell[3 * i] == cell[3 * j] && cell[3 * i + 1] == cell[3 * j + 1])
-				return refuse_at(d->why, "distance-map", "distance-matrix",
+				return error_set_at(d->err, "distance-map", "distance-matrix",
 						 "map: distance-map: says the distance of %u and %u twice", fdt32_ld(cell + 3 * i),
 						 fdt32_ld(cell + 3 * i + 1));
 	return true;
@@ -224,7 +224,7 @@ static bool check_machine(struct draft *d, int node)
 		if (has_property(d, node, optional[i]) && !read_u32(d, node, optional[i], &value))
 			return false;
 	if (fdt_getprop(d->fdt, node, "memory-per-node", &size) == NULL || size != 8)
-		return refuse_at(d->why, "machine", "memory-per-node", "map: machine: memory-per-node is not one size of two cells");
+		return error_set_at(d->err, "machine", "memory-per-node", "map: machine: memory-per-node is not one size of two cells");
 	return read_u32(d, node, "sockets", &value) && read_u32(d, node, "cores-per-socket", &value);
 }
 
@@ -242,7 +242,7 @@ static bool check_top(struct draft *d, int node)
 	const struct form *form = form_of(node_name(d, node));
 
 	if (form == NULL)
-		return refuse_at(d->why, node_name(d, node), NULL, "map: %s: unknown node", node_name(d, node));
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: unknown node", node_name(d, node));
 	if (!check_properties(d, node, form->properties))
 		return false;
 	if (form->child != NULL)
@@ -256,9 +256,9 @@ static bool check_top(struct draft *d, int node)
 	return strcmp(form->name, "machine") != 0 || check_machine(d, node);
 }
 
-bool check_form(const struct cluster_map *map, const void *fdt, struct refusal *why)
+bool check_form(const struct cluster_map *map, const void *fdt, struct error_message *err)
 {
-	struct draft d = { .fdt = fdt, .why = why };
+	struct draft d = { .fdt = fdt, .err = err };
 	uint32_t machine = 0;
 	int node;
 
@@ -271,6 +271,6 @@ bool check_form(const struct cluster_map *map, const void *fdt, struct refusal *
 	for (uint32_t i = 0; i < map->cpu_count; i++)
 		machine |= map->cpu[i].machine;
 	return d.cpu_cells != 2 || machine != 0 ||
-	       refuse_at(why, "cpus", "#address-cells",
+	       error_set_at(err, "cpus", "#address-cells",
 			 "map: cpus: #address-cells is 2, for several machines, and no core is of another than 0");
 }

@@ -221,14 +221,14 @@ static void put_map(struct text *out, const struct cluster_map *map, const void 
 	end(out, "]");
 }
 
-static void put_refusal(struct text *out, const struct refusal *why)
+static void put_error(struct text *out, const struct error_message *err)
 {
-	put(out, "\"refusal\":{");
-	put_text(out, "text", why->text);
-	put_text(out, "node", why->node);
-	put_text(out, "property", why->property);
-	put_text(out, "cause", why->cause);
-	put_text(out, "cause_property", why->cause_property);
+	put(out, "\"error\":{");
+	put_text(out, "text", err->text);
+	put_text(out, "node", err->node);
+	put_text(out, "property", err->property);
+	put_text(out, "cause", err->cause);
+	put_text(out, "cause_property", err->cause_property);
 	end(out, "}");
 }
 
@@ -237,15 +237,15 @@ const char *cluster_map_json(const void *blob, uint64_t size)
 	static struct cluster_map map;
 	static _Alignas(8) char copy[MAP_MAX_SIZE];
 	struct text out = { .data = json, .size = ROOM - 1 };
-	struct refusal why = { .text = "" };
+	struct error_message err = { .text = "" };
 
 	if (size <= sizeof copy)
 		memcpy(copy, blob, size);
 	put(&out, "{");
-	if (cluster_map_read(&map, copy, size, &why) && check_form(&map, copy, &why))
+	if (cluster_map_read(&map, copy, size, &err) && check_form(&map, copy, &err))
 		put_map(&out, &map, copy);
 	else
-		put_refusal(&out, &why);
+		put_error(&out, &err);
 	end(&out, "}");
 	if (out.truncated)
 		__builtin_trap();

@@ -21,7 +21,7 @@ bool read_flag(struct draft *d, int node, const char *property, bool *out)
 
 	*out = fdt_getprop(d->fdt, node, property, &size) != NULL;
 	return !*out || size == 0 ||
-	       refuse_at(d->why, node_name(d, node), property, "map: %s: %s takes no value", node_name(d, node), property);
+	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s takes no value", node_name(d, node), property);
 }
 
 bool read_u32(struct draft *d, int node, const char *property, uint32_t *out)
@@ -30,9 +30,9 @@ bool read_u32(struct draft *d, int node, const char *property, uint32_t *out)
 	const fdt32_t *cell = fdt_getprop(d->fdt, node, property, &size);
 
 	if (cell == NULL)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
+		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
 	if (size != 4)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s: %s is not one cell", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not one cell", node_name(d, node),
 				 property);
 	*out = fdt32_ld(cell);
 	return true;
@@ -44,13 +44,13 @@ bool read_string(struct draft *d, int node, const char *property, const char **o
 	const char *text = fdt_getprop(d->fdt, node, property, &size);
 
 	if (text == NULL)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
+		return error_set_at(d->err, node_name(d, node), property, "map: %s has no %s", node_name(d, node), property);
 	if (size < 2 || strnlen(text, (size_t)size) != (size_t)size - 1)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s: %s is not one string", node_name(d,
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not one string", node_name(d,
 				 node), property);
 	for (const char *p = text; *p != '\0'; p++)
 		if (*p < ' ' || *p > '~')
-			return refuse_at(d->why, node_name(d, node), property,
+			return error_set_at(d->err, node_name(d, node), property,
 					 "map: %s: %s \"%s\" is not of printable characters", node_name(d, node),
 					 property, text);
 	*out = text;
@@ -70,7 +70,7 @@ bool read_name(struct draft *d, int node, const char *property, char out[BOOT_NA
 	if (!read_string(d, node, property, &text))
 		return false;
 	if (strlen(text) >= BOOT_NAME_SIZE)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s: %s \"%s\" is longer than %u bytes",
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s \"%s\" is longer than %u bytes",
 				 node_name(d, node), property, text, BOOT_NAME_SIZE - 1);
 	memcpy(out, text, strlen(text) + 1);
 	return true;
@@ -83,7 +83,7 @@ bool read_strings(struct draft *d, int node, const char *property, const char **
 	*data = fdt_getprop(d->fdt, node, property, &length);
 	*size = *data == NULL ? 0 : (uint32_t)length;
 	return *data == NULL || (length > 0 && (*data)[length - 1] == '\0') ||
-	       refuse_at(d->why, node_name(d, node), property, "map: %s: %s is not a list of strings", node_name(d, node),
+	       error_set_at(d->err, node_name(d, node), property, "map: %s: %s is not a list of strings", node_name(d, node),
 			 property);
 }
 
@@ -93,12 +93,12 @@ bool read_ranges(struct draft *d, int node, struct boot_range *out, uint32_t max
 	const uint8_t *p = fdt_getprop(d->fdt, node, "memory", &size);
 
 	if (p == NULL)
-		return refuse_at(d->why, node_name(d, node), "memory", "map: %s has no memory", node_name(d, node));
+		return error_set_at(d->err, node_name(d, node), "memory", "map: %s has no memory", node_name(d, node));
 	if (size == 0 || size % 16 != 0)
-		return refuse_at(d->why, node_name(d, node), "memory",
+		return error_set_at(d->err, node_name(d, node), "memory",
 				 "map: %s: memory is not base and size of two cells each", node_name(d, node));
 	if ((uint32_t)size / 16 > max)
-		return refuse_at(d->why, node_name(d, node), "memory", "map: %s has more than %u memory range%s",
+		return error_set_at(d->err, node_name(d, node), "memory", "map: %s has more than %u memory range%s",
 				 node_name(d, node), max, max == 1 ? "" : "s");
 	*count = (uint32_t)size / 16;
 	for (uint32_t i = 0; i < *count; i++, p += 16)
@@ -124,13 +124,13 @@ bool read_ipv4(struct draft *d, int node, const char *property, uint32_t *out)
 		for (; *p >= '0' && *p <= '9' && digits < 3; p++, digits++)
 			value = value * 10 + (unsigned)(*p - '0');
 		if (digits == 0 || padded || value > 255 || *p != (field < 3 ? '.' : '\0'))
-			return refuse_at(d->why, node_name(d, node), property,
+			return error_set_at(d->err, node_name(d, node), property,
 					 "map: %s: %s \"%s\" is not an IPv4 address", node_name(d, node), property, text);
 		address = address << 8 | value;
 		p++;
 	}
 	if (address == 0)
-		return refuse_at(d->why, node_name(d, node), property, "map: %s: %s \"%s\" is no address", node_name(d,
+		return error_set_at(d->err, node_name(d, node), property, "map: %s: %s \"%s\" is no address", node_name(d,
 				 node), property, text);
 	*out = __builtin_bswap32(address);
 	return true;

@@ -10,7 +10,7 @@ bool read_children(struct draft *d, const char *parent, bool required, bool (*re
 	int top = fdt_subnode_offset(d->fdt, 0, parent), node;
 
 	if (top < 0)
-		return required ? refuse(d->why, "map: there is no node /%s", parent) : true;
+		return required ? error_set(d->err, "map: there is no node /%s", parent) : true;
 	fdt_for_each_subnode(node, d->fdt, top)
 		if (!read(d, node))
 			return false;
@@ -24,7 +24,7 @@ static bool read_network(struct draft *d)
 
 	network->present = node >= 0;
 	if (node >= 0 && !has_property(d, node, "gateway"))
-		return refuse_at(d->why, "network", "gateway", "map: network has no gateway");
+		return error_set_at(d->err, "network", "gateway", "map: network has no gateway");
 	return node < 0 || (read_ipv4(d, node, "netmask", &network->netmask) &&
 			    read_ipv4(d, node, "gateway", &network->gateway) && read_u32(d, node, "mtu", &network->mtu));
 }
@@ -38,29 +38,29 @@ static bool read_run(struct draft *d)
 		return false;
 	d->map->shutdown_when_done = shutdown != NULL && strcmp(shutdown, "when-done") == 0;
 	return shutdown == NULL || d->map->shutdown_when_done || strcmp(shutdown, "never") == 0 ||
-	       refuse_at(d->why, "run", "shutdown", "map: run: shutdown \"%s\" is neither when-done nor never", shutdown);
+	       error_set_at(d->err, "run", "shutdown", "map: run: shutdown \"%s\" is neither when-done nor never", shutdown);
 }
 
 /* The container, and what says that it holds a map. */
-static bool check_tree(const void *blob, uint64_t size, struct refusal *why)
+static bool check_tree(const void *blob, uint64_t size, struct error_message *err)
 {
 	int error;
 
 	if (size > MAP_MAX_SIZE)
-		return refuse(why, "map: %lu bytes are more than %u", size, MAP_MAX_SIZE);
-	if (!check_blob(blob, size, why))
+		return error_set(err, "map: %lu bytes are more than %u", size, MAP_MAX_SIZE);
+	if (!check_blob(blob, size, err))
 		return false;
 	error = fdt_check_full(blob, size);
 	if (error != 0)
-		return refuse(why, "map: not a sound devicetree: %s", fdt_strerror(error));
+		return error_set(err, "map: not a sound devicetree: %s", fdt_strerror(error));
 	if (fdt_node_check_compatible(blob, 0, "skerry,cluster-map-v1") != 0)
-		return refuse_at(why, "/", NULL, "map: / is not compatible with skerry,cluster-map-v1");
+		return error_set_at(err, "/", NULL, "map: / is not compatible with skerry,cluster-map-v1");
 	if (fdt_address_cells(blob, 0) != 2 || fdt_size_cells(blob, 0) != 2)
-		return refuse_at(why, "/", NULL, "map: / needs #address-cells and #size-cells of 2");
+		return error_set_at(err, "/", NULL, "map: / needs #address-cells and #size-cells of 2");
 	return true;
 }
 
-bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, struct refusal *why)
+bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, struct error_message *err)
 {
 	static struct draft draft;
 	struct draft *d = &draft;
@@ -68,9 +68,9 @@ bool cluster_map_read(struct cluster_map *map, const void *blob, uint64_t size, 
 	memset(d, 0, sizeof *d);
 	d->fdt = blob;
 	d->map = map;
-	d->why = why;
+	d->err = err;
 	memset(map, 0, sizeof *map);
-	if (!check_tree(blob, size, why) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) || !check_memory(d) ||
+	if (!check_tree(blob, size, err) || !read_clusters(d) || !check_clusters(d) || !check_machines(d) || !check_memory(d) ||
 	    !read_applications(d) || !check_applications(d) || !read_network(d) || !check_network(d) || !read_run(d))
 		return false;
 	map->magic = MAP_MAGIC;

@@ -24,7 +24,7 @@ static bool read_place(struct draft *d, int node, struct map_application *a)
 		return false;
 	cpu = cpu_by_phandle(d, phandle);
 	if (cpu == MAP_NONE)
-		return refuse_at(d->why, a->name, "cpu", "map: %s: its cpu names no node of /cpus", a->name);
+		return error_set_at(d->err, a->name, "cpu", "map: %s: its cpu names no node of /cpus", a->name);
 	a->cpu = (uint32_t)cpu;
 	for (uint32_t c = 0; c < map->cluster_count; c++)
 		for (uint32_t i = 0; i < map->cluster[c].cpu_count; i++)
@@ -33,7 +33,7 @@ static bool read_place(struct draft *d, int node, struct map_application *a)
 				a->core = i;
 				return true;
 			}
-	return refuse_at(d->why, a->name, "cpu", "map: %s: %s is in no cluster", a->name, map->cpu[cpu].name);
+	return error_set_at(d->err, a->name, "cpu", "map: %s: %s is in no cluster", a->name, map->cpu[cpu].name);
 }
 
 static bool read_role(struct draft *d, int node, struct map_application *a)
@@ -45,7 +45,7 @@ static bool read_role(struct draft *d, int node, struct map_application *a)
 	if (role == NULL)
 		return true;
 	if (strcmp(role, "switch") != 0 && strcmp(role, "nic") != 0)
-		return refuse_at(d->why, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name, role);
+		return error_set_at(d->err, a->name, "role", "map: %s: role \"%s\" is neither switch nor nic", a->name, role);
 	a->role = role[0] == 's' ? MAP_SWITCH : MAP_NIC;
 	return true;
 }
@@ -67,7 +67,7 @@ static bool read_restart(struct draft *d, int node, struct map_application *a)
 			restart = NULL;
 		}
 	if (restart != NULL)
-		return refuse_at(d->why, a->name, "restart", "map: %s: restart \"%s\" is neither never, on-failure nor always",
+		return error_set_at(d->err, a->name, "restart", "map: %s: restart \"%s\" is neither never, on-failure nor always",
 				 a->name, restart);
 	return (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &a->restart_limit)) &&
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &a->restart_delay));
@@ -80,18 +80,18 @@ static bool read_values(struct draft *d, int node, struct map_application *a)
 	const void *p = fdt_getprop(d->fdt, node, "heap", &size);
 
 	if (p != NULL && size != 8)
-		return refuse_at(d->why, a->name, "heap", "map: %s: heap is not one size of two cells", a->name);
+		return error_set_at(d->err, a->name, "heap", "map: %s: heap is not one size of two cells", a->name);
 	if (p != NULL)
 		a->heap = fdt64_ld(p);
 	p = fdt_getprop(d->fdt, node, "storage", &size);
 	if (p != NULL && size != 8)
-		return refuse_at(d->why, a->name, "storage", "map: %s: storage is not one size of two cells", a->name);
+		return error_set_at(d->err, a->name, "storage", "map: %s: storage is not one size of two cells", a->name);
 	if (p != NULL)
 		a->storage = fdt64_ld(p);
 	p = fdt_getprop(d->fdt, node, "mac", &size);
 	a->has_mac = p != NULL;
 	if (a->has_mac && size != 6)
-		return refuse_at(d->why, a->name, "mac", "map: %s: mac is not six bytes", a->name);
+		return error_set_at(d->err, a->name, "mac", "map: %s: mac is not six bytes", a->name);
 	if (a->has_mac)
 		memcpy(a->mac, p, 6);
 	return read_flag(d, node, "barrier", &a->barrier) && read_flag(d, node, "statistics", &a->statistics) &&
@@ -105,7 +105,7 @@ static bool read_limits(struct draft *d, int node, struct map_application *a)
 	const fdt32_t *p = fdt_getprop(d->fdt, node, "user", &size);
 
 	if (p != NULL && size != 8)
-		return refuse_at(d->why, a->name, "user", "map: %s: user is not a uid and a gid, of a cell each", a->name);
+		return error_set_at(d->err, a->name, "user", "map: %s: user is not a uid and a gid, of a cell each", a->name);
 	if (p != NULL) {
 		a->uid = fdt32_ld(p);
 		a->gid = fdt32_ld(p + 1);
@@ -136,7 +136,7 @@ static bool read_lists(struct draft *d, int node, struct map_application *a)
 	const void *ids = fdt_getprop(d->fdt, node, "pci-id", &size);
 
 	if (ids != NULL && (size == 0 || size % 8 != 0))
-		return refuse_at(d->why, a->name, "pci-id", "map: %s: pci-id is not pairs of vendor and device", a->name);
+		return error_set_at(d->err, a->name, "pci-id", "map: %s: pci-id is not pairs of vendor and device", a->name);
 	if (!read_strings(d, node, "args", &args, &args_size) || !read_strings(d, node, "env", &env, &env_size))
 		return false;
 	a->pci_id = pool_add(d, ids, ids == NULL ? 0 : (uint32_t)size);
@@ -153,9 +153,9 @@ static bool read_application(struct draft *d, int node)
 	const char *name = node_name(d, node);
 
 	if (map->application_count == MAP_MAX_APPLICATIONS)
-		return refuse_at(d->why, name, NULL, "map: %s: more than %u applications", name, MAP_MAX_APPLICATIONS);
+		return error_set_at(d->err, name, NULL, "map: %s: more than %u applications", name, MAP_MAX_APPLICATIONS);
 	if (strlen(name) >= PROCESS_NAME)
-		return refuse_at(d->why, name, NULL, "map: the application %s has a name of more than %u bytes", name,
+		return error_set_at(d->err, name, NULL, "map: the application %s has a name of more than %u bytes", name,
 				 PROCESS_NAME - 1);
 	strcpy(a->name, name);
 	a->stack = a->stack_of = a->port_of = MAP_NONE;
@@ -169,7 +169,7 @@ static bool read_application(struct draft *d, int node)
 	return true;
 }
 
-/* Finds whom a property of `a` names, each another application, and named once. `does`: for the refusal. */
+/* Finds whom a property of `a` names, each another application, and named once. `does`: for the error. */
 static bool join_named(struct draft *d, int node, const struct map_application *a, const char *property, const char *does,
 		       struct map_list *out)
 {
@@ -183,15 +183,15 @@ static bool join_named(struct draft *d, int node, const struct map_application *
 		int other = find_application(d->map, names + at);
 
 		if (other == MAP_NONE)
-			return refuse_at(d->why, a->name, property, "map: %s %s %s, which is no application", a->name, does,
+			return error_set_at(d->err, a->name, property, "map: %s %s %s, which is no application", a->name, does,
 					 names + at);
 		if (a == &d->map->application[other])
-			return refuse_at(d->why, a->name, property, "map: %s %s itself", a->name, does);
+			return error_set_at(d->err, a->name, property, "map: %s %s itself", a->name, does);
 		for (uint32_t i = 0; i < count; i++)
 			if (named[i] == other)
-				return refuse_at(d->why, a->name, property, "map: %s %s %s twice", a->name, does, names + at);
+				return error_set_at(d->err, a->name, property, "map: %s %s %s twice", a->name, does, names + at);
 		if (count == MAP_MAX_AWAITED)
-			return refuse_at(d->why, a->name, property, "map: %s %s more than %u applications", a->name, does,
+			return error_set_at(d->err, a->name, property, "map: %s %s more than %u applications", a->name, does,
 					 MAP_MAX_AWAITED);
 		named[count++] = (uint16_t)other;
 	}

@@ -20,7 +20,7 @@ static bool read_cpu_reg(struct draft *d, int node, struct map_cpu *cpu)
 	if (d->cpu_cells != 2)
 		return read_u32(d, node, "reg", &cpu->apic);
 	if (cell == NULL || size != 8)
-		return refuse_at(d->why, cpu->name, "reg", "map: %s: reg is not machine and local APIC id", cpu->name);
+		return error_set_at(d->err, cpu->name, "reg", "map: %s: reg is not machine and local APIC id", cpu->name);
 	cpu->machine = fdt32_ld(&cell[0]);
 	cpu->apic = fdt32_ld(&cell[1]);
 	return true;
@@ -41,14 +41,14 @@ static bool read_cpu(struct draft *d, int node)
 	uint32_t phandle = fdt_get_phandle(d->fdt, node);
 
 	if (map->cpu_count == MAP_MAX_CPUS)
-		return refuse_at(d->why, node_name(d, node), NULL, "map: %s: more than %u cpus", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u cpus", node_name(d, node),
 				 MAP_MAX_CPUS);
 	take_name(d, node, cpu->name);
 	for (uint32_t i = 0; i < map->cpu_count; i++)
 		if (strcmp(map->cpu[i].name, cpu->name) == 0)
-			return refuse_at(d->why, cpu->name, NULL, "map: there are two cpus %s", cpu->name);
+			return error_set_at(d->err, cpu->name, NULL, "map: there are two cpus %s", cpu->name);
 	if (cpu_by_phandle(d, phandle) != MAP_NONE)
-		return refuse_at(d->why, cpu->name, "phandle", "map: %s and %s have the same phandle",
+		return error_set_at(d->err, cpu->name, "phandle", "map: %s and %s have the same phandle",
 				 map->cpu[cpu_by_phandle(d, phandle)].name, cpu->name);
 	d->phandle[map->cpu_count] = phandle;
 	if (!read_cpu_reg(d, node, cpu))
@@ -66,15 +66,15 @@ static bool read_cluster_cpus(struct draft *d, int node, struct map_cluster *clu
 	const fdt32_t *phandle = fdt_getprop(d->fdt, node, "cpus", &size);
 
 	if (phandle == NULL || size == 0 || size % 4 != 0)
-		return refuse_at(d->why, cluster->name, "cpus", "map: %s has no cpus", cluster->name);
+		return error_set_at(d->err, cluster->name, "cpus", "map: %s has no cpus", cluster->name);
 	if (size / 4 > BOOT_MAX_CPUS)
-		return refuse_at(d->why, cluster->name, "cpus", "map: %s has more than %u cpus", cluster->name,
+		return error_set_at(d->err, cluster->name, "cpus", "map: %s has more than %u cpus", cluster->name,
 				 BOOT_MAX_CPUS);
 	for (int i = 0; i < size / 4; i++) {
 		int cpu = cpu_by_phandle(d, fdt32_ld(&phandle[i]));
 
 		if (cpu == MAP_NONE)
-			return refuse_at(d->why, cluster->name, "cpus",
+			return error_set_at(d->err, cluster->name, "cpus",
 					 "map: %s: entry %u of cpus names no node of /cpus", cluster->name, (unsigned)i);
 		cluster->cpu[cluster->cpu_count++] = (uint32_t)cpu;
 	}
@@ -93,10 +93,10 @@ static bool read_cluster_modules(struct draft *d, int node, struct map_cluster *
 		size_t length = strlen(data + at);
 
 		if (cluster->module_count == MAP_MAX_MODULES)
-			return refuse_at(d->why, cluster->name, "modules", "map: %s has more than %u modules",
+			return error_set_at(d->err, cluster->name, "modules", "map: %s has more than %u modules",
 					 cluster->name, MAP_MAX_MODULES);
 		if (length == 0 || length >= BOOT_NAME_SIZE)
-			return refuse_at(d->why, cluster->name, "modules",
+			return error_set_at(d->err, cluster->name, "modules",
 					 "map: %s: module name \"%s\" is empty or longer than %u bytes", cluster->name,
 					 data + at, BOOT_NAME_SIZE - 1);
 		memcpy(cluster->module[cluster->module_count++], data + at, length + 1);
@@ -123,10 +123,10 @@ static bool read_granularity(struct draft *d, int node, struct map_cluster *clus
 	if (granularity == NULL)
 		return true;
 	if (cluster->granularity == GRANULARITY_COARSE && strcmp(granularity, "coarse") != 0)
-		return refuse_at(d->why, cluster->name, "granularity", "map: %s: granularity \"%s\" is neither coarse nor fine",
+		return error_set_at(d->err, cluster->name, "granularity", "map: %s: granularity \"%s\" is neither coarse nor fine",
 				 cluster->name, granularity);
 	return runs_regime(cluster, "dynamic") ||
-	       refuse_at(d->why, cluster->name, "granularity", "map: %s: granularity is for kernel \"dynamic\", not \"%s\"",
+	       error_set_at(d->err, cluster->name, "granularity", "map: %s: granularity is for kernel \"dynamic\", not \"%s\"",
 			 cluster->name, cluster->kernel);
 }
 
@@ -136,12 +136,12 @@ static bool read_cluster(struct draft *d, int node)
 	struct map_cluster *cluster = &map->cluster[map->cluster_count];
 
 	if (map->cluster_count == BOOT_MAX_CLUSTERS)
-		return refuse_at(d->why, node_name(d, node), NULL, "map: %s: more than %u clusters", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u clusters", node_name(d, node),
 				 BOOT_MAX_CLUSTERS);
 	take_name(d, node, cluster->name);
 	for (uint32_t i = 0; i < map->cluster_count; i++)
 		if (strcmp(map->cluster[i].name, cluster->name) == 0)
-			return refuse_at(d->why, cluster->name, NULL, "map: there are two clusters %s", cluster->name);
+			return error_set_at(d->err, cluster->name, NULL, "map: there are two clusters %s", cluster->name);
 	if (!read_flag(d, node, "devices", &cluster->devices) || !read_u32(d, node, "reg", &cluster->number) ||
 	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
@@ -160,18 +160,18 @@ static bool read_devices(struct draft *d, int node, struct map_channel *channel)
 	const void *p = fdt_getprop(d->fdt, node, "size", &size);
 
 	if (has_property(d, node, "memory"))
-		return refuse_at(d->why, channel->name, "ivshmem", "map: %s has both ivshmem and memory", channel->name);
+		return error_set_at(d->err, channel->name, "ivshmem", "map: %s has both ivshmem and memory", channel->name);
 	if (device_size != 8)
-		return refuse_at(d->why, channel->name, "ivshmem", "map: %s: ivshmem is not two device numbers",
+		return error_set_at(d->err, channel->name, "ivshmem", "map: %s: ivshmem is not two device numbers",
 				 channel->name);
 	if (p == NULL || size != 8)
-		return refuse_at(d->why, channel->name, "size", "map: %s has no size of two cells", channel->name);
+		return error_set_at(d->err, channel->name, "size", "map: %s has no size of two cells", channel->name);
 	channel->remote = true;
 	channel->device[0] = fdt32_ld(&device[0]);
 	channel->device[1] = fdt32_ld(&device[1]);
 	channel->memory.size = fdt64_ld(p);
 	if (channel->memory.size < 2 * MAP_KERNELS_PART || (channel->memory.size & (channel->memory.size - 1)) != 0)
-		return refuse_at(d->why, channel->name, "size",
+		return error_set_at(d->err, channel->name, "size",
 				 "map: %s: size 0x%lx is not a power of two of at least 4 MiB", channel->name,
 				 channel->memory.size);
 	channel->memory.size -= MAP_KERNELS_PART;
@@ -187,16 +187,16 @@ static bool read_channel(struct draft *d, int node)
 	const fdt32_t *ends = fdt_getprop(d->fdt, node, "ends", &size);
 
 	if (map->channel_count == MAP_MAX_CHANNELS)
-		return refuse_at(d->why, node_name(d, node), NULL, "map: %s: more than %u channels", node_name(d, node),
+		return error_set_at(d->err, node_name(d, node), NULL, "map: %s: more than %u channels", node_name(d, node),
 				 MAP_MAX_CHANNELS);
 	take_name(d, node, channel->name);
 	for (uint32_t i = 0; i < map->channel_count; i++)
 		if (strcmp(map->channel[i].name, channel->name) == 0)
-			return refuse_at(d->why, channel->name, NULL, "map: there are two channels %s", channel->name);
+			return error_set_at(d->err, channel->name, NULL, "map: there are two channels %s", channel->name);
 	if (!read_u32(d, node, "reg", &channel->number))
 		return false;
 	if (ends == NULL || size != 8)
-		return refuse_at(d->why, channel->name, "ends", "map: %s: ends does not name two clusters", channel->name);
+		return error_set_at(d->err, channel->name, "ends", "map: %s: ends does not name two clusters", channel->name);
 	channel->end[0] = fdt32_ld(&ends[0]);
 	channel->end[1] = fdt32_ld(&ends[1]);
 	if (has_property(d, node, "ivshmem") ? !read_devices(d, node, channel)

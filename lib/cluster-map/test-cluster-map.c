@@ -18,20 +18,20 @@ enum { ROOM = MAP_MAX_SIZE };
 #define CHECK(condition)                                                                  \
 	do {                                                                              \
 		if (!(condition)) {                                                       \
-			fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, why.text); \
+			fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, err.text); \
 			failures++;                                                       \
 		}                                                                         \
 	} while (0)
 
 static _Alignas(8) char sound[ROOM], tree[ROOM];
 static struct cluster_map map;
-static struct refusal why;
+static struct error_message err;
 static int failures;
 
 static bool read_tree(void)
 {
-	why.text[0] = '\0';
-	return cluster_map_read(&map, tree, fdt_totalsize(tree), &why);
+	err.text[0] = '\0';
+	return cluster_map_read(&map, tree, fdt_totalsize(tree), &err);
 }
 
 static void must(int error)
@@ -207,7 +207,7 @@ static void many(void)
 		snprintf(name, sizeof name, "more@%x", have);
 		add_application(name, "more");
 	}
-	CHECK(!read_tree() && strstr(why.text, "more than 512 applications") != NULL && strchr(why.text, '\n') == NULL);
+	CHECK(!read_tree() && strstr(err.text, "more than 512 applications") != NULL && strchr(err.text, '\n') == NULL);
 }
 
 /* As many as may be, with as much in lists as a map may have. */

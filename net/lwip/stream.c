@@ -236,11 +236,11 @@ ssize_t stream_read(struct file *file, void *buffer, size_t size)
 ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
 {
 	struct socket *socket = socket_of(file);
-	int refusal = message_begin(message, flags);
+	int error = message_begin(message, flags);
 	size_t total = 0;
 
-	if (refusal)
-		return refusal;
+	if (error)
+		return error;
 	if (!socket->first)
 		return nothing_to_read(socket);
 	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {

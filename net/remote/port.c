@@ -72,7 +72,7 @@ void remote_changed(struct remote_socket *socket)
 
 /* --- the end --- */
 
-static void lose(const char *why)
+static void lose(const char *reason)
 {
 	if (port.gone)
 		return;
@@ -80,7 +80,7 @@ static void lose(const char *why)
 	call_goes_on();
 	port.first = NULL;
 	port.last = &port.first;
-	console_log("the network stack is gone: %s; all connections are reset", why);
+	console_log("the network stack is gone: %s; all connections are reset", reason);
 	for (unsigned i = 0; i < SOCKET_PORT_SOCKETS; i++)
 		if (port.socket[i]) {
 			port.socket[i]->changed = false;

@@ -32,7 +32,7 @@ static const char *const call_names[CALLS_MAX] = {
 };
 
 /* A stub that answers 0 would hide real gaps: each call we lack is named once. */
-static long refuse(unsigned long number)
+static long error_set(unsigned long number)
 {
 	static bool told[CALLS_MAX];
 
@@ -66,7 +66,7 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 		start();
 	}
 	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
-		return refuse((unsigned long)number);
+		return error_set((unsigned long)number);
 	if (!table[number].locked)
 		return table[number].handler(args);
 	layer_lock();

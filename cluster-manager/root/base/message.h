@@ -92,7 +92,7 @@ struct report_recounted {
 	uint32_t lost_ms;  /* since the loss of the primary was known; 0: it was not */
 	uint32_t is_ours, fence_ms, load_ms; /* the sender has started it again, which took so long */
 	uint32_t reason, core, silent_ms;    /* as in struct watch_verdict */
-	char why[144];     /* terminated */
+	char text[144];     /* terminated */
 	uint32_t reserved;
 };
 
@@ -103,7 +103,7 @@ struct note_loaded {
 struct note_down {
 	uint32_t cluster;
 	uint32_t is_stuck; /* it cannot be fenced, or not be loaded */
-	char why[64];      /* terminated */
+	char text[64];      /* terminated */
 };
 
 struct report_granularity {

@@ -230,11 +230,11 @@ static void summarise(struct channel *c)
 	}
 }
 
-static void lose(struct channel *c, const char *why)
+static void lose(struct channel *c, const char *text)
 {
 	c->state = LINK_DEAD;
 	c->queue_head = c->queue_tail;
-	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = c->peer, .body = why, .size = strlen(why) + 1 };
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = c->peer, .body = text, .size = strlen(text) + 1 };
 	mailbox_put(&mail);
 }
 
@@ -245,12 +245,12 @@ void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life)
 		channel[index].life = life;
 }
 
-bool channel_lose(uint32_t cluster, const char *why)
+bool channel_lose(uint32_t cluster, const char *text)
 {
 	int index = channel_to(cluster);
 	if (index < 0 || channel[index].state == LINK_DEAD)
 		return false;
-	lose(&channel[index], why);
+	lose(&channel[index], text);
 	return true;
 }
 

@@ -36,7 +36,7 @@ void channels_heartbeat(void);
  */
 void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life);
 /* Takes the channel to a lost cluster down. False: there is none, or it is down. */
-bool channel_lose(uint32_t cluster, const char *why);
+bool channel_lose(uint32_t cluster, const char *text);
 
 /* Is there a channel to this cluster, and is it not dead? */
 bool channel_alive(uint32_t cluster);

@@ -24,9 +24,9 @@ static bool channel_is_up = true;
 void *own_memory(uint64_t size) { return calloc(1, size); }
 void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life) { CHECK(cluster < CLUSTERS && life); }
 
-bool channel_lose(uint32_t cluster, const char *why)
+bool channel_lose(uint32_t cluster, const char *text)
 {
-	CHECK(cluster && cluster < CLUSTERS && strlen(why) > 10);
+	CHECK(cluster && cluster < CLUSTERS && strlen(text) > 10);
 	losses++;
 	return channel_is_up;
 }
@@ -87,7 +87,7 @@ static void ends(unsigned signs, unsigned patience, enum watch_reason reason, ui
 	CHECK(!watch_verdict(1));
 	pass(2, TIMER_MS, signs);
 	const struct watch_verdict *v = watch_verdict(1);
-	CHECK(v && v->reason == reason && v->core == core && strstr(v->why, words));
+	CHECK(v && v->reason == reason && v->core == core && strstr(v->text, words));
 	CHECK(v && v->silent_ms >= patience && v->silent_ms <= patience + 3 * TIMER_MS);
 }
 
@@ -131,7 +131,7 @@ static void last_words(void)
 	ledger_last_words(&ledger[1].kernel, LEDGER_EXCEPTION, 2, "exception in the kernel");
 	pass(1, TIMER_MS, ALL);
 	const struct watch_verdict *v = watch_verdict(1);
-	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 && !strcmp(v->why, "its kernel panicked on core 2: exception in the kernel"));
+	CHECK(v && v->reason == WATCH_PANIC && v->core == 2 && !strcmp(v->text, "its kernel panicked on core 2: exception in the kernel"));
 	losses = mails = 0;
 	watch_report();
 	CHECK(!losses && !mails);
@@ -145,16 +145,16 @@ static void last_words(void)
 	pass(1 + WATCH_WORDS_MS / TIMER_MS, TIMER_MS, ALL);
 	watch_report();
 	CHECK(losses == 2 && mails == 1);
-	CHECK(v->core == WATCH_NO_CORE && strstr(v->why, "panicked: much longer than"));
+	CHECK(v->core == WATCH_NO_CORE && strstr(v->text, "panicked: much longer than"));
 }
 
 static bool is_sound(const struct watch_verdict *v)
 {
-	size_t length = strnlen(v->why, sizeof(v->why));
+	size_t length = strnlen(v->text, sizeof(v->text));
 	for (size_t i = 0; i < length; i++)
-		if (v->why[i] < 0x20 || v->why[i] > 0x7e)
+		if (v->text[i] < 0x20 || v->text[i] > 0x7e)
 			return false;
-	return length && length < sizeof(v->why) && v->reason <= WATCH_MANAGER && (v->core < CORES || v->core == WATCH_NO_CORE);
+	return length && length < sizeof(v->text) && v->reason <= WATCH_MANAGER && (v->core < CORES || v->core == WATCH_NO_CORE);
 }
 
 /* Every byte at every place of the text, and every number where a number is expected: within bounds, and printable. */

@@ -92,7 +92,7 @@ static void conclude(struct watched *w, enum watch_reason reason, uint32_t core,
 /* The kernel's last words: what they say is printed, and used for nothing else. */
 static void panicked(struct watched *w, const struct ledger_words *words)
 {
-	struct text t = TEXT(w->verdict.why);
+	struct text t = TEXT(w->verdict.text);
 	conclude(w, WATCH_PANIC, words->core, 0);
 	text_format(&t, "its kernel panicked");
 	if (words->core != LEDGER_NO_CORE)
@@ -103,7 +103,7 @@ static void panicked(struct watched *w, const struct ledger_words *words)
 /* One of its signs of life has stood still for too long: which ones have, more or less? */
 static void fell_silent(struct watched *w, uint64_t now)
 {
-	struct text t = TEXT(w->verdict.why);
+	struct text t = TEXT(w->verdict.text);
 	uint32_t silent = 0, first = WATCH_NO_CORE;
 	for (uint32_t i = 0; i < w->cores; i++)
 		if (is_silent(&w->core[i], now, WATCH_CORE_MS / 2)) {
@@ -199,10 +199,10 @@ void watch_report(void)
 		if (w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
 			continue; /* its kernel prints its own report now, on the same console */
 		w->is_reported = true;
-		if (channel_lose(w->cluster, w->verdict.why))
+		if (channel_lose(w->cluster, w->verdict.text))
 			continue;
-		const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = w->cluster, .body = w->verdict.why,
-			                   .size = strlen(w->verdict.why) + 1 };
+		const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = w->cluster, .body = w->verdict.text,
+			                   .size = strlen(w->verdict.text) + 1 };
 		mailbox_put(&mail); /* no channel leads to it, or it has been down before */
 	}
 }

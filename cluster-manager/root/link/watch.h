@@ -34,7 +34,7 @@ struct watch_verdict {
 	enum watch_reason reason;
 	uint32_t core;       /* index in its cluster of the first one concerned; WATCH_NO_CORE: none */
 	uint32_t silent_ms;  /* by our clock; 0 where it spoke */
-	char why[144];
+	char text[144];
 };
 enum { WATCH_NO_CORE = 0xffffffff };
 

@@ -96,11 +96,11 @@ static int load_segment(const struct module *m, unsigned segment, const struct e
 	return vspace_map_range(vspace, frames, count, SIZE_4K, start, rights, CACHE_WRITE_BACK);
 }
 
-int elf_load(const struct module *m, const char *name, int vspace, struct elf_image *image, struct refusal *why)
+int elf_load(const struct module *m, const char *name, int vspace, struct elf_image *image, struct error_message *err)
 {
 	/* all of the file, before memory is taken for any of it; page 0 stays unmapped */
-	if (!elf_read(image, m->data, m->size, name, why) ||
-	    !elf_check_mappable(image, SIZE_4K, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, why))
+	if (!elf_read(image, m->data, m->size, name, err) ||
+	    !elf_check_mappable(image, SIZE_4K, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, err))
 		return -SKERRY_BAD_ARGUMENT;
 	for (uint32_t i = 0; i < image->count; i++) {
 		int error = load_segment(m, i, &image->segment[i], vspace);

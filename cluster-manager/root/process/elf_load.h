@@ -6,10 +6,10 @@
 
 /*
  * Maps the segments of a program (skerry/executable.h) into an address space. What is read-only is shared by all programs
- * of one module. 0, or an error; with SKERRY_BAD_ARGUMENT `why` says what is wrong with the file, of which nothing is
+ * of one module. 0, or an error; with SKERRY_BAD_ARGUMENT `err` says what is wrong with the file, of which nothing is
  * loaded then.
  */
-int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image, struct refusal *why);
+int elf_load(const struct module *module, const char *name, int vspace, struct elf_image *image, struct error_message *err);
 
 /* Before an owner's address space goes: what it shares with others is mapped there no longer. */
 void elf_unload(uint32_t owner);

@@ -149,11 +149,11 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		error = give_slots(p, application);
 	if (error)
 		return error;
-	static struct refusal why; /* is read when this has returned */
+	static struct error_message err; /* is read when this has returned */
 	*step = "loading the program";
-	error = elf_load(&module, a->program, p->vspace, &image, &why);
+	error = elf_load(&module, a->program, p->vspace, &image, &err);
 	if (error == -SKERRY_BAD_ARGUMENT)
-		*step = why.text;
+		*step = err.text;
 	if (error)
 		return error;
 	describe(a, &info);

@@ -72,15 +72,15 @@ static void make(void)
 static const char *load(void)
 {
 	static int module;
-	static struct refusal why;
+	static struct error_message err;
 	struct elf_image image;
 	const struct module m = { .index = module++, .data = &file, .size = sizeof(file) };
-	why.text[0] = 0;
-	int error = elf_load(&m, "it", 7, &image, &why);
-	CHECK(error == (why.text[0] ? -SKERRY_BAD_ARGUMENT : 0));
+	err.text[0] = 0;
+	int error = elf_load(&m, "it", 7, &image, &err);
+	CHECK(error == (err.text[0] ? -SKERRY_BAD_ARGUMENT : 0));
 	CHECK(!error || !maps); /* nothing is loaded of a file that is refused */
 	CHECK(error || (image.entry == file.e.e_entry && elf_headers(&image) == TEXT + offsetof(struct file, p)));
-	return why.text;
+	return err.text;
 }
 
 static bool says(const char *words)

@@ -61,20 +61,20 @@ static const char *take(const struct mail *mail)
 	return "sent what it may not send so";
 }
 
-static void peer_lost(uint32_t cluster, const char *why)
+static void peer_lost(uint32_t cluster, const char *text)
 {
 	if (signs_are_spoilt())
 		return; /* what only we write was overwritten: it is us who went wrong, and others see that, too */
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
-	console_print("cluster %u is gone: %s", cluster, why);
+	console_print("cluster %u is gone: %s", cluster, text);
 	rescue_lost(cluster);
 	if (!is_primary() && cluster == map->primary && rescue_is_coming(cluster)) {
-		loss_of_primary(why);
+		loss_of_primary(text);
 		order_cluster_lost(cluster);
 	}
 	if (is_primary())
-		run_cluster_lost(cluster, why);
+		run_cluster_lost(cluster, text);
 	else if (cluster == map->primary && !rescue_is_coming(cluster) && map->shutdown_when_done && map_cluster(map, ROOT->cluster)->devices)
 		mail_then_power_off(1); /* nobody else is left to order it */
 }

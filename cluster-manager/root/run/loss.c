@@ -20,13 +20,13 @@ void loss_report_boot(bool again)
 	report(REPORT_BOOT, &body, sizeof(body));
 }
 
-void loss_of_primary(const char *why)
+void loss_of_primary(const char *text)
 {
 	const struct watch_verdict *v = watch_verdict(map->primary);
-	struct text t = TEXT(loss.why);
+	struct text t = TEXT(loss.text);
 	loss = (struct report_recounted){ .reason = v ? v->reason : WATCH_ALIVE, .core = v ? v->core : WATCH_NO_CORE,
 		                         .silent_ms = v ? v->silent_ms : 0 };
-	text_format(&t, "%s", why);
+	text_format(&t, "%s", text);
 	lost_at = read_tsc();
 }
 

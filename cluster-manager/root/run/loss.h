@@ -5,7 +5,7 @@
 #include "message.h"
 
 /* The primary is lost, and will be started again. */
-void loss_of_primary(const char *why);
+void loss_of_primary(const char *text);
 /* This cluster had it fenced and loaded again, which took so long. */
 void loss_loaded(uint32_t fence_ms, uint32_t load_ms);
 /* Returns what is known of the loss that was not told yet; all zero: there is none. */

@@ -171,7 +171,7 @@ static bool note_cluster(uint32_t cluster, enum message_type type, const void *b
 	if (type == NOTE_LOADED)
 		run_cluster_loaded(loaded->cluster, loaded->fence_ms, loaded->load_ms);
 	else
-		run_cluster_down(down->cluster, down->is_stuck, down->why);
+		run_cluster_down(down->cluster, down->is_stuck, down->text);
 	return true;
 }
 
@@ -187,7 +187,7 @@ static bool life(uint32_t cluster, const struct report_life *l, size_t size)
 
 static bool recounted(uint32_t cluster, const struct report_recounted *r, size_t size)
 {
-	if (size != sizeof(*r) || cluster_place(cluster) < 0 || memchr(r->why, 0, sizeof(r->why)) == NULL)
+	if (size != sizeof(*r) || cluster_place(cluster) < 0 || memchr(r->text, 0, sizeof(r->text)) == NULL)
 		return false;
 	run_recounted(cluster, r);
 	return true;

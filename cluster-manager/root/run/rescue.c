@@ -105,13 +105,13 @@ bool rescue_is_coming(uint32_t cluster)
 }
 
 /* It stays down. */
-static void give_up(struct rescue *r, bool stuck, const char *why)
+static void give_up(struct rescue *r, bool stuck, const char *text)
 {
 	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
-	struct text t = TEXT(note.why);
-	text_format(&t, "%s", why);
+	struct text t = TEXT(note.text);
+	text_format(&t, "%s", text);
 	r->is_lost = false;
-	console_print("cluster %u stays down: %s", number_of(r), why);
+	console_print("cluster %u stays down: %s", number_of(r), text);
 	if (is_primary())
 		report(NOTE_DOWN, &note, sizeof(note));
 }
@@ -145,11 +145,11 @@ static void claim(struct rescue *r, uint64_t word)
 	r->claimed_at = read_tsc();
 	r->fences = 0;
 	if (r->is_spent) {
-		char why[64];
-		struct text t = TEXT(why);
+		char text[64];
+		struct text t = TEXT(text);
 		text_format(&t, "it was started again %u times in %u s", map_cluster(map, number_of(r))->restart_limit, RESTART_WINDOW_MS / 1000);
 		if (!step(r, CLUSTER_GIVE_UP))
-			give_up(r, false, why);
+			give_up(r, false, text);
 		return;
 	}
 	console_print("cluster %u is fenced and loaded again", number_of(r));
@@ -169,14 +169,14 @@ static void look_at_claim(struct rescue *r, uint64_t word)
 		claim(r, word);
 }
 
-static void fence_again(struct rescue *r, const char *why)
+static void fence_again(struct rescue *r, const char *text)
 {
 	if (r->fences < FENCES) {
 		step(r, CLUSTER_FENCE);
 		r->fences++;
 		restart_wait(r);
 	} else if (!step(r, CLUSTER_GIVE_UP)) {
-		give_up(r, true, why);
+		give_up(r, true, text);
 	}
 }
 
@@ -238,10 +238,10 @@ static void look(struct rescue *r)
 /* Its ledger shows another life: others may have noticed a loss, and dealt with it, before this cluster did. */
 static void look_whether_missed(struct rescue *r)
 {
-	static const char why[] = "it was started again";
+	static const char text[] = "it was started again";
 	uint64_t word = read_word(r);
-	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = number_of(r), .body = why, .size = sizeof(why) };
-	if (control_state(word) == CONTROL_RUNNING && control_life(word) != watch_life(number_of(r)) && !channel_lose(number_of(r), why))
+	const struct mail mail = { .kind = MAIL_PEER_LOST, .cluster = number_of(r), .body = text, .size = sizeof(text) };
+	if (control_state(word) == CONTROL_RUNNING && control_life(word) != watch_life(number_of(r)) && !channel_lose(number_of(r), text))
 		mailbox_put(&mail);
 }
 

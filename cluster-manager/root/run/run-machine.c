@@ -25,13 +25,13 @@ static void gone(const struct step *s, uint32_t i, uint32_t status)
 	act(s, RUN_GONE, i);
 }
 
-static void finish(const struct step *s, uint32_t status, const char *why)
+static void finish(const struct step *s, uint32_t status, const char *text)
 {
 	if (s->run->phase != RUN_GOING)
 		return;
 	s->run->phase = RUN_FINISHING;
 	s->run->status = status;
-	s->run->why = why;
+	s->run->text = text;
 	act(s, RUN_FINISH, 0);
 	for (uint32_t i = 0; i < s->map->application_count; i++)
 		if (s->run->application[i].state == APPLICATION_PAUSED || s->run->application[i].state == APPLICATION_LOST) /* it is not started again */
@@ -129,11 +129,11 @@ static void check_all_ended(const struct step *s)
 }
 
 /* It did not end by itself. */
-static void fail(const struct step *s, uint32_t i, const char *why)
+static void fail(const struct step *s, uint32_t i, const char *text)
 {
 	gone(s, i, 1);
 	if (s->map->application[i].barrier)
-		finish(s, 1, why);
+		finish(s, 1, text);
 }
 
 /* An application has ended, with a failure or without: by its policy it is started again. False: it is not. */

@@ -17,7 +17,7 @@ enum run_application_state { APPLICATION_WAITING, APPLICATION_STARTED, APPLICATI
 struct run {
 	enum run_phase phase;
 	uint32_t status;
-	const char *why;   /* it failed, or ended early; null when it did neither */
+	const char *text;   /* it failed, or ended early; null when it did neither */
 	bool switch_off;   /* at the end, whatever the map says */
 	uint32_t released; /* the last barrier that opened */
 	struct run_application {

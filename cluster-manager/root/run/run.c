@@ -116,13 +116,13 @@ static void done(void)
 	results_flush();
 	struct text *t = results_begin("done");
 	text_format(t, ",\"status\":%u,\"tsc\":%lu", run.status, read_tsc());
-	if (run.why) {
+	if (run.text) {
 		text_format(t, ",\"why\":");
-		text_json_string(t, run.why);
+		text_json_string(t, run.text);
 	}
 	name_down(t);
 	results_end(t);
-	console_print("the run is over, %s", run.why ? run.why : "all went well");
+	console_print("the run is over, %s", run.text ? run.text : "all went well");
 }
 
 static void open_barrier(void)
@@ -216,11 +216,11 @@ void run_start(void)
 	run_happened(RUN_EVENT_START, 0, 0);
 }
 
-static void publish_loss(uint32_t cluster, const char *why, const struct watch_verdict *v)
+static void publish_loss(uint32_t cluster, const char *text, const struct watch_verdict *v)
 {
 	struct text *t = results_begin("cluster-lost");
 	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
-	text_json_string(t, why);
+	text_json_string(t, text);
 	text_format(t, ",\"reason\":\"%s\"", v ? watch_reason_name(v->reason) : "channel");
 	if (v && v->core != WATCH_NO_CORE)
 		text_format(t, ",\"core\":%u", v->core);
@@ -279,7 +279,7 @@ static void publish_own_loss(const struct report_recounted *r)
 	const struct watch_verdict v = { .reason = r->reason, .core = r->core, .silent_ms = r->silent_ms };
 	if (lost_at[place] || !resuming || !r->lost_ms)
 		return;
-	publish_loss(ROOT->cluster, r->why, r->reason == WATCH_ALIVE ? NULL : &v);
+	publish_loss(ROOT->cluster, r->text, r->reason == WATCH_ALIVE ? NULL : &v);
 	lost_at[place] = read_tsc() - milliseconds(r->lost_ms);
 	restarted[place] = (struct restarted){ r->is_ours, r->fence_ms, r->load_ms };
 }
@@ -313,10 +313,10 @@ void run_tick(void)
 		run_happened(RUN_EVENT_DEADLINE, 0, 0);
 }
 
-void run_cluster_lost(uint32_t cluster, const char *why)
+void run_cluster_lost(uint32_t cluster, const char *text)
 {
 	int place = cluster_place(cluster);
-	publish_loss(cluster, why, watch_verdict(cluster));
+	publish_loss(cluster, text, watch_verdict(cluster));
 	if (place < 0)
 		return;
 	lost_at[place] = read_tsc();
@@ -350,11 +350,11 @@ void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms)
 	r->load_ms = load_ms;
 }
 
-void run_cluster_down(uint32_t cluster, bool stuck, const char *why)
+void run_cluster_down(uint32_t cluster, bool stuck, const char *text)
 {
 	struct text *t = results_begin(stuck ? "cluster-stuck" : "cluster-stays-down");
 	text_format(t, ",\"cluster\":%u,\"why\":", cluster);
-	text_json_string(t, why);
+	text_json_string(t, text);
 	results_end(t);
 	run_happened(RUN_EVENT_LOST, (uint32_t)cluster_place(cluster), 0);
 }

@@ -25,13 +25,13 @@ void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value);
 /* Returns run_believes() of the run as it is: whether such an event can be true. */
 bool run_may_happen(enum run_event_kind kind, uint32_t subject);
 /* Publishes that a cluster is lost, and performs what follows from it. */
-void run_cluster_lost(uint32_t cluster, const char *why);
+void run_cluster_lost(uint32_t cluster, const char *text);
 /* A cluster has reported that it has started, for the first time or again. */
 void run_cluster_booted(uint32_t cluster);
 /* A lost cluster was fenced and loaded again by this one, which took so long. */
 void run_cluster_loaded(uint32_t cluster, uint32_t fence_ms, uint32_t load_ms);
 /* A lost cluster stays down; `stuck`: it cannot be fenced, or not be loaded. */
-void run_cluster_down(uint32_t cluster, bool stuck, const char *why);
+void run_cluster_down(uint32_t cluster, bool stuck, const char *text);
 
 /* Returns what the run knows of an application; `application` is an index in the map. */
 const struct run_application *run_application(uint32_t application);

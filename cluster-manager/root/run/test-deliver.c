@@ -71,9 +71,9 @@ bool rescue_is_coming(uint32_t cluster)
 	CHECK(cluster == OTHER);
 	return coming;
 }
-void loss_of_primary(const char *why)
+void loss_of_primary(const char *text)
 {
-	CHECK(coming && !strcmp(why, "it is gone"));
+	CHECK(coming && !strcmp(text, "it is gone"));
 	told_lost++;
 }
 void order_cluster_lost(uint32_t cluster)
@@ -108,10 +108,10 @@ void text_pass(enum message_type type, uint32_t application, const char *text, s
 	CHECK(type == REPORT_CONSOLE && application == ABOUT_MANAGER && length == TEXT && !memcmp(text, "abc", TEXT));
 	texts++;
 }
-void run_cluster_lost(uint32_t cluster, const char *why)
+void run_cluster_lost(uint32_t cluster, const char *text)
 {
-	CHECK(cluster == OTHER && !strcmp(why, "it is gone"));
-	lost_why = why;
+	CHECK(cluster == OTHER && !strcmp(text, "it is gone"));
+	lost_why = text;
 }
 void run_happened(enum run_event_kind kind, uint32_t subject, uint32_t value)
 {
@@ -153,13 +153,13 @@ static void no_room(void)
 						     REPORT_STATS, REPORT_LOCKS, REPORT_MEMORY };
 	for (unsigned i = 0; i < sizeof(printed) / sizeof(*printed); i++) {
 		unsigned before = taken;
-		const char *why = (room = false, came(printed[i]));
-		CHECK(why && strstr(why, "room") && taken == before);
+		const char *text = (room = false, came(printed[i]));
+		CHECK(text && strstr(text, "room") && taken == before);
 		room = good = true;
 		CHECK(!came(printed[i]) && taken == before + 1);
 		good = false;
-		why = came(printed[i]);
-		CHECK(why && strstr(why, "may not send"));
+		text = came(printed[i]);
+		CHECK(text && strstr(text, "may not send"));
 	}
 	CHECK(texts == 2 * 3 && reports == 5 * 3);
 	CHECK(came_with(REPORT_CONSOLE, "", 1)); /* shorter than any */

@@ -87,9 +87,9 @@ void watch_again(uint32_t cluster, uint32_t life)
 bool watch_is_back(uint32_t cluster) { return cluster == LOST && ledger_life == watched_life; }
 bool watch_is_another(uint32_t cluster) { return cluster == LOST && ledger_life && ledger_life != watched_life; }
 
-bool channel_lose(uint32_t cluster, const char *why)
+bool channel_lose(uint32_t cluster, const char *text)
 {
-	CHECK(cluster == LOST && why);
+	CHECK(cluster == LOST && text);
 	losses++;
 	rescue_lost(cluster); /* as deliver.c does with the message that this makes */
 	return true;
@@ -110,7 +110,7 @@ int report(enum message_type type, const void *body, size_t size)
 	const struct note_down *down = body;
 	CHECK(l->cluster == LOST && size == (type == NOTE_DOWN ? sizeof(*down) : sizeof(*l)));
 	if (type == NOTE_DOWN) {
-		CHECK(strlen(down->why) > 10);
+		CHECK(strlen(down->text) > 10);
 		down->is_stuck ? stucks++ : downs++;
 	} else {
 		CHECK(type == NOTE_LOADED && l->fence_ms < FOREVER && l->load_ms < FOREVER);

@@ -110,7 +110,7 @@ static void check_finish(struct world *w, struct run_event event, const struct r
 	CHECK(!w->ordered_to_finish); /* once */
 	w->ordered_to_finish = true;
 	w->all_right = well || (event.kind == RUN_EVENT_BUTTON && !early);
-	CHECK((run->status == 0) == w->all_right && (run->why == NULL) == (well && event.kind == RUN_EVENT_EXITED));
+	CHECK((run->status == 0) == w->all_right && (run->text == NULL) == (well && event.kind == RUN_EVENT_EXITED));
 }
 
 static void check_done(struct world *w)

@@ -210,9 +210,9 @@ static uint64_t hash(const struct state *s)
 {
 	uint64_t h = 14695981039346656037ull;
 	const struct run *r = &s->run;
-	const void *part[] = { &s->world, r->application, r->cluster, &r->why };
+	const void *part[] = { &s->world, r->application, r->cluster, &r->text };
 	const size_t size[] = { sizeof(s->world), APPLICATIONS * sizeof(r->application[0]), CLUSTERS * sizeof(r->cluster[0]),
-				sizeof(r->why) };
+				sizeof(r->text) };
 	for (unsigned p = 0; p < 4; p++)
 		for (size_t i = 0; i < size[p]; i++)
 			h = (h ^ ((const uint8_t *)part[p])[i]) * 1099511628211ull;
@@ -255,7 +255,7 @@ static void explore(const struct state *s)
 	/* Nothing more happens by itself: the run is over, with the verdict that is due. */
 	ends++;
 	CHECK(s->world.done && s->run.phase == RUN_OVER && (s->run.status == 0) == s->world.all_right);
-	CHECK(s->world.faults || (s->world.all_right && !s->run.why && s->world.released == BARRIERS));
+	CHECK(s->world.faults || (s->world.all_right && !s->run.text && s->world.released == BARRIERS));
 }
 
 /* --- the runs --- */

@@ -33,7 +33,7 @@ static int64_t get_last(void) { return qemu.ticks.last; }
 static int64_t get_the_hosts(void) { return qemu.host++; }
 
 /* It is not taken, and nothing is changed. */
-static void refuse(int64_t (*get)(void))
+static void error_set(int64_t (*get)(void))
 {
 	const struct ticks before = { 3, 4 };
 	qemu.ticks = before;
@@ -46,10 +46,10 @@ int main(void)
 	qemu.host = 1ll << 61;
 	EXPECT(ticks_take(NULL, get_ticks), 0);
 	EXPECT(ticks_take(&qemu.ticks, NULL), 0);
-	refuse(get_the_other_way_round);
-	refuse(get_by_offset);
-	refuse(get_last);
-	refuse(get_the_hosts);
+	error_set(get_the_other_way_round);
+	error_set(get_by_offset);
+	error_set(get_last);
+	error_set(get_the_hosts);
 	qemu.ticks = (struct ticks){ 7, 8 };
 	EXPECT(ticks_take(&qemu.ticks, get_ticks), 1);
 	EXPECT(qemu.ticks.last == 7 && qemu.ticks.offset == 8, 1);

@@ -2,7 +2,7 @@
 /* Reading ELF64 executables for x86-64, without trusting them. */
 #pragma once
 
-#include <skerry/refusal.h>
+#include <skerry/error_message.h>
 
 enum { ELF_MAX_SEGMENTS = 16, ELF_READ = 1, ELF_WRITE = 2, ELF_EXECUTE = 4 };
 
@@ -22,7 +22,7 @@ struct elf_image {
 };
 
 /* Any static executable that is not position-independent: what `file` does not hold whole is refused. */
-bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char *name, struct refusal *why);
+bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char *name, struct error_message *err);
 
 /*
  * What can be mapped, by the loader or a manager: every segment inside
@@ -30,4 +30,4 @@ bool elf_read(struct elf_image *out, const void *file, uint64_t size, const char
  * executable, the entry point in an executable one.
  */
 bool elf_check_mappable(const struct elf_image *elf, uint64_t low, uint64_t high, uint32_t max_segments,
-			const char *name, struct refusal *why);
+			const char *name, struct error_message *err);

@@ -35,7 +35,7 @@ def test_the_map_of_the_document_is_good() -> None:
     check_map(read_dts(GOOD), MACHINE)
 
 
-# Each: what to replace, by what, and what the refusal must say.
+# Each: what to replace, by what, and what the error must say.
 BROKEN = [
     ("/dts-v1/;", "", "error"),
     ('compatible = "skerry,cluster-map-v1"', 'compatible = "skerry,cluster-map-v2"', "cluster map: is not compatible with skerry,cluster-map-v1"),

@@ -142,7 +142,7 @@ def good() -> str:
 
 
 MEMORY = 'memory@0 { device_type = "memory"; reg = <0x0 0x0 0x0 0x40000000>; numa-node-id = <0>; };'
-# Each: what to replace, by what, and what the refusal must say.
+# Each: what to replace, by what, and what the error must say.
 BROKEN = [
     ("cpu@1,1 {", "cpu@1,2 {", "cpu@1,2: its name says '1,2', its reg 1,1"),
     ("cpu@1,1 {", "cpu@1 {", "cpu@1: its name"),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <skerry/refusal.h>
+#include <skerry/error_message.h>
 #include <skerry/format.h>
 
-enum { WORD_LONGEST = 40 }; /* of a refusal, so that its reason has room beside the longest name */
+enum { WORD_LONGEST = 40 }; /* of an error, so that its message has room beside the longest name */
 
 /* Strings come from maps, archives and command lines: they come out printable. */
 static void write_text(char *out, size_t size, size_t longest, const char *format, va_list args)
@@ -19,30 +19,30 @@ void format_line(char *out, size_t size, const char *format, va_list args)
 	write_text(out, size, size, format, args);
 }
 
-static bool note(struct refusal *why, const char *node, const char *property, const char *format, va_list args)
+static bool note(struct error_message *err, const char *node, const char *property, const char *format, va_list args)
 {
-	write_text(why->text, sizeof why->text, WORD_LONGEST, format, args);
-	why->node = why->cause = node;
-	why->property = why->cause_property = property;
+	write_text(err->text, sizeof err->text, WORD_LONGEST, format, args);
+	err->node = err->cause = node;
+	err->property = err->cause_property = property;
 	return false;
 }
 
-bool refuse(struct refusal *why, const char *format, ...)
+bool error_set(struct error_message *err, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	note(why, NULL, NULL, format, args);
+	note(err, NULL, NULL, format, args);
 	va_end(args);
 	return false;
 }
 
-bool refuse_at(struct refusal *why, const char *node, const char *property, const char *format, ...)
+bool error_set_at(struct error_message *err, const char *node, const char *property, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	note(why, node, property, format, args);
+	note(err, node, property, format, args);
 	va_end(args);
 	return false;
 }
