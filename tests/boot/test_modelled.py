@@ -320,10 +320,10 @@ def test_sweep(tmp_path: Path) -> None:
 @pytest.mark.limit(300)
 def test_functional_boot(tmp_path: Path) -> None:
     """modelled machine: what is measured is the same within 5 %, whether the boot was priced or only executed"""
-    job = small_job(tmp_path, plugin={})
+    job = replace(small_job(tmp_path, plugin={}), operations=200)  # the caches are cold at first: with 20 that alone is 5 %
     functional, priced = run_of(job), run_of(replace(job, plugin={"priced": ""}))
     for metric in ("ops_per_s", "p50_us"):
-        assert functional.metrics[metric] == pytest.approx(priced.metrics[metric], rel=0.05)  # of some dozens of operations
+        assert functional.metrics[metric] == pytest.approx(priced.metrics[metric], rel=0.05)
 
 
 @needs_new
