@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose sockets a program has: lwIP's within it (lwip/), or those of a stack
+ * The sockets that a program has: lwIP's within it (lwip/), or those of a stack
  * process beside it (remote/). Both stand behind the POSIX layer's one seam
  * (skerry/posix.h), where the operations are explained; their sockets are
  * files with the same operations.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses in frames, for who has other names for the rest of their headers (ethernet.h). */
+/* Addresses in frames, for code that has other names for the rest of their headers (ethernet.h). */
 #pragma once
 
 #include <stdint.h>

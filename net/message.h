@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sendmsg() and recvmsg() ask of a connection, whoever keeps its data. */
+/* What sendmsg() and recvmsg() ask of a connection, wherever its data is. */
 #pragma once
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who runs on one core. */
+/* Which thread runs on one core. */
 #include "ktest.h"
 
 static _Atomic uint64_t turn;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The endpoint: one thread, a fixed number of connections, each of which has so
- * long for its request and so long to take the answer. Who waits for /metrics at
- * the same time gets the same scrape.
+ * long for its request and so long to take the answer. Clients that wait for
+ * /metrics at the same time get the same scrape.
  */
 #pragma once
 

@@ -149,7 +149,7 @@ static void prepare_mappings(void)
 	table = tables;
 }
 
-/* One frame, as often in the address space that runs: whoever has it must forget each page. */
+/* One frame, as often in the address space that runs: cores that have it loaded must flush each page. */
 static void prepare_running_mappings(void)
 {
 	uint64_t tables = objects(OBJECT_PAGE_TABLE, 0, 3);

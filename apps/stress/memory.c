@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every task has the same frames in REGION, read-only. Who writes faults; the
+ * Every task has the same frames in REGION, read-only. A write faults; the
  * pager gives the task a copy. After each round all copies are revoked, and
  * the shared frames mapped again.
  */

@@ -33,7 +33,7 @@ bool life_is_over(const struct life *life, uint64_t stamp);
 
 /*
  * From here on the loss of the server sets c->lost and is no error. Returns
- * false when the server is lost or does not say who it is.
+ * false when the server is lost or does not name itself.
  */
 bool client_survive(struct client *c);
 

@@ -41,7 +41,7 @@ struct hosted_core {
 	_Atomic uint64_t timer; /* TSC at which the timer interrupts, 0: off */
 	_Atomic uint64_t vectors[HOSTED_VECTORS / 64]; /* interrupts that have arrived */
 	enum hosted_order order;
-	struct thread *thread; /* who is to do it */
+	struct thread *thread; /* that is to do it */
 	uint64_t words[9];     /* of the order */
 	unsigned fault, fault_count;
 	struct hosted_translation {

@@ -31,7 +31,7 @@ void fiber_init(struct fiber *fiber, void (*run)(void *), void *argument);
 void fiber_free(struct fiber *fiber);
 /* From outside: goes on in the fiber until it calls fiber_yield(). */
 void fiber_resume(struct fiber *fiber);
-/* From inside: back to whoever resumed it. */
+/* From inside: back to the caller that resumed it. */
 void fiber_yield(struct fiber *fiber);
 /*
  * From inside: false. After fiber_back() it returns once more, with registers and stack as they were: true. A mark is

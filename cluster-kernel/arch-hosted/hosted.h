@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Machines in a process: each has its own kernel instance, cores, memory,
- * clock and console. There are no programs; whoever uses a machine says which
+ * clock and console. There are no programs; the user of a machine says which
  * system calls the current thread of a core makes and which interrupts arrive.
  *
  * The cores of a machine are contexts of one thread. They change over only at
@@ -25,7 +25,7 @@ struct hosted_config {
 	uint64_t seed;
 	bool threads;     /* cores are threads of the host */
 	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
-	bool pinned;      /* of threads: each has a processor of the host to itself, who waits keeps it */
+	bool pinned;      /* of threads: each has a processor of the host to itself, and keeps it while it waits */
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
 	unsigned beat_ms; /* between beats of a core, in the machine's ledger; 0: it has none */
 	unsigned channel_count;

@@ -14,7 +14,7 @@ enum { EXCEPTIONS = 32, EXCEPTION_PAGE_FAULT = 14 };
 _Noreturn void entry_resume(const struct context *context);
 _Noreturn void entry_idle(void);
 
-/* The way out of all but the fast path: deferred work, then whoever is current. System calls come here from entry.S. */
+/* The way out of all but the fast path: deferred work, then the current thread. System calls come here from entry.S. */
 _Noreturn void trap_leave(struct cpu *cpu)
 {
 	kernel_assert(!cpu->own.handoff && cpu == this_core()->cpu);

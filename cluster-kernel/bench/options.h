@@ -14,7 +14,7 @@ struct options {
 	uint64_t delay;   /* mean cycles from leaving the kernel to entering it */
 	uint64_t section; /* cycles with the lock */
 	uint64_t lines;   /* cache lines shared by all, written in the section */
-	uint64_t nap;     /* microseconds asleep in the section: who is not excluded comes then */
+	uint64_t nap;     /* microseconds asleep in the section: threads that are not excluded enter then */
 	uint64_t exclusive;   /* each so-manieth entry has the kernel to itself; 0: none */
 	uint64_t unlocked;    /* 1: many cores in one kernel under `none` */
 	uint64_t irrevocable; /* 1: the section says so (core/lock.h) */

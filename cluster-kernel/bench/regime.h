@@ -26,7 +26,7 @@ static inline void regime_enter_alone(struct cpu *cpu)
 	kernel_enter_exclusive(cpu);
 }
 
-/* One object's lock, for whoever enters at once with others: a thread's. */
+/* One object's lock, for threads that enter side by side: a thread's. */
 static inline struct object_lock *regime_object(struct cpu *cpu) { return &cpu->shared.idle.lock; }
 static inline void regime_lock(struct cpu *cpu, struct object_lock *object) { object_lock(cpu, object, LOCK_CLASS_TCB); }
 static inline void regime_unlock(struct cpu *cpu, struct object_lock *object) { object_unlock(cpu, object, LOCK_CLASS_TCB); }

@@ -10,7 +10,7 @@ struct team;
 struct member {
 	struct team *team;
 	unsigned index, cpu;
-	void *state;  /* of whoever runs it */
+	void *state;  /* of the thread that runs it */
 	double share; /* of its time that the host let it run */
 };
 

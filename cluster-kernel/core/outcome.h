@@ -5,5 +5,5 @@
 #include <stdint.h>
 
 #define KERNEL_AGAIN     (~0ull)       /* the work budget is spent (work.h): the thread makes the call again */
-#define KERNEL_WAITS     (~0ull - 1)   /* the thread waits: who wakes it gives it its result, maybe has already */
+#define KERNEL_WAITS     (~0ull - 1)   /* the thread waits: its waker gives it its result, maybe has already */
 #define KERNEL_EXCLUSIVE (~0ull - 2)   /* nothing was done, for that needs the kernel for itself (lock.h) */

@@ -15,7 +15,7 @@ struct reply {
 	struct thread *thread; /* RECEIVING with this reply object, or the caller in state REPLY */
 };
 
-/* Who is to be answered, or null. */
+/* Returns the caller that is to be answered, or null. */
 static inline struct thread *reply_caller(const struct reply *reply) NEEDS(reply->lock);
 static inline struct thread *reply_caller(const struct reply *reply)
 {

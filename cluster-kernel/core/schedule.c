@@ -203,7 +203,7 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	account(cpu, previous, next);
 	if (next != &cpu->shared.idle) {
 		cpu->own.vspace_wanted = thread_vspace(next);
-		/* whoever destroys it from now on must ask this core */
+		/* a core that destroys it from now on must ask this one */
 		vspace_retain_core(cpu->own.vspace_wanted, cpu->own.index);
 	}
 	cpu->shared.current = next;
@@ -338,7 +338,7 @@ void schedule(struct cpu *cpu)
 	lock(cpu, cpu);
 	struct thread *moves = choose(cpu);
 	/*
-	 * Setting the timer is dear, and most deadlines are cancelled long before
+	 * Setting the timer is expensive, and most deadlines are cancelled long before
 	 * they pass: a timer that is set too early is left alone. It fires once
 	 * for nothing and is then set anew.
 	 */

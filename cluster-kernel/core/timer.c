@@ -11,8 +11,8 @@
 /* Length of the right spine, which is the shortest way down to a missing child. */
 static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
 
-/* Puts the children in order; true when the rank is another now. */
-static bool settle(struct thread *thread)
+/* Puts the children in order; returns whether the rank changed. */
+static bool order_children(struct thread *thread)
 {
 	struct timer_node *node = &thread->timer;
 	unsigned before = node->rank;
@@ -39,7 +39,7 @@ static struct thread *merge(struct thread *a, struct thread *b)
 	kernel_assert(!a->timer.right || a->timer.right->deadline >= a->deadline);
 	a->timer.right = merge(a->timer.right, b);
 	a->timer.right->timer.parent = a;
-	settle(a);
+	order_children(a);
 	return a;
 }
 
@@ -125,7 +125,7 @@ static void take_out(struct cpu *home, struct thread *thread)
 		parent->timer.left = rest;
 	else
 		parent->timer.right = rest;
-	while (parent && settle(parent))
+	while (parent && order_children(parent))
 		parent = parent->timer.parent;
 }
 

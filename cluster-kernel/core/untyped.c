@@ -160,7 +160,7 @@ static uint64_t retype(struct cpu *cpu, struct retype *r)
 {
 	struct cap *cap = &r->untyped->cap;
 	if (!slot_has_children(r->untyped) && cap->used)
-		cap->used = cap->zeroed = 0; /* whoever had it may have left something */
+		cap->used = cap->zeroed = 0; /* its last user may have left data */
 	if (!(cap->flags & CAP_DEVICE) && r->object != OBJECT_UNTYPED && !zero_memory(cpu, r))
 		return KERNEL_AGAIN;
 	/*

@@ -83,8 +83,8 @@ static inline uint32_t epoch_mark(const struct epoch_place *own) { return (own->
 
 /*
  * Whether every core has left its entries in which it may not have seen a change that bears the mark, and this core sees
- * all that was done in them. Epoch mark + 1 begins after the core that made the change has passed `mark`, so who passes
- * mark + 1 sees the change; epoch mark + 2 begins after all have passed mark + 1.
+ * all that was done in them. Epoch mark + 1 begins after the core that made the change has passed `mark`, so a core that
+ * passes mark + 1 sees the change; epoch mark + 2 begins after all have passed mark + 1.
  */
 static inline bool epoch_over(const struct epoch_place *own, uint32_t mark) { return epoch_after(own->seen, mark) >= 2; }
 

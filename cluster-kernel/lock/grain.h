@@ -52,7 +52,7 @@ static inline enum grain grain_sample(struct grains *grains, const struct epoch_
 	uint32_t word = atomic_load_explicit(&grains->word, memory_order_acquire);
 	while (grain_changes(word) && epoch_over(own, word & EPOCH_NUMBER)) {
 		uint32_t final = grain_word(grain_of(word) == GRAIN_TO_FINE ? GRAIN_FINE : GRAIN_COARSE, 0);
-		/* release: who finds the final grain sees what this core has acquired with its epochs */
+		/* release: a core that finds the final grain sees what this core has acquired with its epochs */
 		if (atomic_compare_exchange_strong_explicit(&grains->word, &word, final, memory_order_acq_rel, memory_order_acquire))
 			word = final;
 	}

@@ -5,11 +5,11 @@
  * (Elphinstone 2016, section 3.4; lock elision, Rajwar and Goodman 2001). When
  * transactions fail, the entry takes a lock, as in regime `clh` (clh_lock.h):
  *
- *     the lock in the read set   a transaction looks at the queue's tail: who
- *                                takes the lock writes there, and aborts it
+ *     the lock in the read set   a transaction reads the queue's tail: a core
+ *                                that takes the lock writes it, and aborts it
  *     the lock is held           then it waits outside, which costs no attempt;
  *                                but not for ever: the lock goes from core to
- *                                core in order, and who waits outside has no turn
+ *                                core in order, and one that waits outside is in no queue
  *     too large                  (capacity): the next would be, too; the lock
  *     not to be taken back       a device, another core: kernel_irrevocable(),
  *                                the lock

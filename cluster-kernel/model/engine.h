@@ -22,7 +22,7 @@ int engine_watched(void);
 void engine_access(struct op *op, const void *code);
 
 /*
- * shared.c: which atomic places are used by whom, learnt as the exploration
+ * shared.c: which threads use which atomic places, learnt as the exploration
  * goes. An access that commutes with all that others do there needs no choice
  * of schedule. When that turns out wrong, everything begins anew, wiser.
  */

@@ -222,7 +222,7 @@ static void a_was_answered(void)
 	EXPLORE_CHECK(running(1) == a && running(0) == root && machine_progress(root) == 2, "a call was not answered");
 }
 
-/* Who calls is destroyed meanwhile. */
+/* The caller is destroyed meanwhile. */
 static void call_of_the_dead(void)
 {
 	machine_make(3);

@@ -23,7 +23,7 @@ static struct core_stat stat[CORES];
 /* Guarded by the kernel's lock and, in regimes that have them, the object's lock. */
 static uint64_t guarded[2];
 
-/* Who waits in which entry, for fairness. */
+/* Which thread waits in which entry, for fairness. */
 static _Atomic uint32_t waits_in[CORES];
 static uint32_t entry[CORES];   /* each core's own */
 static uint32_t entered[CORES]; /* guarded */
@@ -124,7 +124,7 @@ static void pairs(unsigned self)
 	count(self, 1);
 }
 
-/* Who is seen to wait before one asks is served before one. */
+/* A thread that is seen to wait before another asks is served before it. */
 static void in_turn(unsigned self)
 {
 	uint32_t before[CORES];

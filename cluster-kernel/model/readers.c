@@ -184,7 +184,7 @@ static void one_of_the_two(void)
 	              "a message or a signal is lost");
 }
 
-/* Two call one who receives: one is answered, the other sends. */
+/* Two call one receiver: one is answered, the other sends. */
 static void two_callers(void)
 {
 	make_a_on(3, 1);
@@ -238,7 +238,7 @@ static void answered_or_waits(void)
 	              "a caller was answered and waits, or the other way round");
 }
 
-/* A server answers and then must be the writer, to receive a capability; who was answered is suspended in between. */
+/* A server answers and then must be the writer, to receive a capability; the answered caller is suspended in between. */
 static void suspended_in_between(void)
 {
 	make_a_on(2, 1);

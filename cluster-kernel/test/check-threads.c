@@ -38,7 +38,7 @@ static void check_timer(const struct world *world, const struct thread *thread)
 	CHECK(thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
 }
 
-/* At rest a core's thread has raised it; who waits is reported already, or waits for something else. */
+/* At rest a core's thread has raised it; a waiting thread has been reported, or waits for something else. */
 static void check_trap(const struct thread *thread)
 {
 	CHECK(!thread->context.raise || thread->state == THREAD_INACTIVE || thread->queued,

@@ -158,7 +158,7 @@ static void a_remote_bell(void)
 		listen(core);
 		struct hosted *saved = machine;
 		machine = pair[1];
-		run_both(); /* who was told to listen by another core begins to look */
+		run_both(); /* a core that another one told to listen begins to poll */
 		uint64_t poll_at = pair[1]->kernel.cpu[core]->own.poll_at;
 		EXPECT(poll_at > 0, true);
 		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(NUMBER, core), W(BADGED)), 0);
@@ -321,7 +321,7 @@ static void a_flood_drowns_no_other(void)
 	receive_beside_a_flood(true);
 }
 
-/* Of another machine each look receives as many as it has time for: who rings without end gets no more of the core. */
+/* Of another machine each look receives as many as it has time for: a peer that rings without end gets no more of the core. */
 static void more_remote_bells_than_a_budget(void)
 {
 	enum { LOOK = 200 * 1000 }; /* ticks of a clock of 1 GHz */

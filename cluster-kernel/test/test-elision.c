@@ -83,7 +83,7 @@ static void expect_sums(unsigned core, uint64_t entries)
 	EXPECT(elides || t->fallbacks == entries);
 }
 
-/* Plain memory: whoever is not alone there loses what others add. */
+/* Plain memory: where two cores are inside, additions are lost. */
 static uint64_t shared[2];
 static struct {
 	_Alignas(64) uint64_t value;

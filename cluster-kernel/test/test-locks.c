@@ -94,7 +94,7 @@ static void pass_to_the_end(unsigned self)
 		kernel_relax(0);
 	}
 }
-/* A core to which the lock is away makes it enabled, and comes again: whoever has it, all additions are made. */
+/* A core to which the lock is away makes it enabled, and comes again: no addition is lost, in whichever state the lock is. */
 static void with_dynamic(unsigned self, unsigned round)
 {
 	enum dynamic_hold hold;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who runs after an entry that has made threads ready: the first of them may never have been in a queue. */
+/* Which thread runs after an entry that has made threads ready: the first of them may never have been in a queue. */
 #include "harness.h"
 #include "work.h"
 
@@ -72,7 +72,7 @@ static void the_best_of_several_runs(void)
 	expect_then(t[2]);
 }
 
-/* Who was interrupted by a higher priority goes on before its equals. */
+/* A thread that a higher priority interrupted goes on before its equals. */
 static void a_higher_one_runs_at_once(void)
 {
 	objects();
@@ -102,7 +102,7 @@ static void an_equal_waits_its_turn(void)
 	expect_then(woken);
 }
 
-/* Also when who wakes it goes to sleep in the same entry. */
+/* Also when its waker goes to sleep in the same entry. */
 static void an_equal_waits_its_turn_when_its_waker_waits(void)
 {
 	objects();
@@ -219,7 +219,7 @@ static void the_fast_path_charges_who_ran(void)
 	EXPECT(server->time - server_before >= PART && server->time - server_before < 2 * PART, true);
 }
 
-/* Its deadline passes in the entry in which its equals' slice ends: it is behind who waits, before who has run. */
+/* Its deadline passes in the entry in which its equals' slice ends: it is behind the thread that waits, before the one that has run. */
 static void woken_at_the_end_of_a_slice(void)
 {
 	objects();

@@ -3,7 +3,7 @@
  * A QEMU plugin under which emulated cores go in step: in the kernel none is
  * ever more than `quantum` instructions ahead of another that runs. So each
  * core has a clock of its own that advances by 1 with each of its instructions,
- * and all clocks agree: who waits for a lock spends the instructions that it
+ * and all clocks agree: a core that waits for a lock spends the instructions that it
  * spins, as on a machine whose every instruction takes one cycle and whose
  * cache lines move for nothing. How fast the host is, and what else it does,
  * does not matter.

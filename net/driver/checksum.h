@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Write the checksums of a frame that leaves. A frame cut short is left alone: whoever gets it drops it. */
+/* Write the checksums of a frame that leaves. A frame cut short is left alone: its receiver drops it. */
 void checksum_make(uint8_t *frame, uint32_t length);
 
 /* Are the checksums of a frame that came in right? */

@@ -32,7 +32,7 @@ volatile void *pci_bar(const struct process_device *device, unsigned bar, uint64
 
 /* Power state D0, memory access on, DMA off, no interrupt line. */
 void pci_enable(const struct process_device *device, uint64_t tsc_hz);
-/* DMA on: only after a reset, for until then the card has the addresses of whoever drove it before. */
+/* DMA on: only after a reset, for until then the card has the addresses of its former driver. */
 void pci_enable_dma(const struct process_device *device);
 
 /* Wait for so many ticks of the time-stamp counter. */

@@ -32,7 +32,7 @@ uint64_t connections_searched(void);
 /*
  * The program at this address (network byte order) has ended without a word: its
  * connections are reset, unless it had sent its last. Of those and of what it has
- * not answered yet, segments are sent again at once, and an answer is for who has
+ * not answered yet, segments are sent again at once, and an answer is for the process that has
  * the address now.
  */
 void connections_ended(uint32_t ipv4);

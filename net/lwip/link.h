@@ -7,7 +7,7 @@
  * order, until the far end has taken some, or until there is a far end again. They are lwIP's own pbufs, which it
  * does not send again meanwhile, so that waiting takes no memory. Should there
  * be too many, lwIP is told so and tries again. A cable's are at most as many as
- * there are places left: who takes nothing from its cable takes no other link's.
+ * there are places left: a link that takes nothing from its cable takes no other link's.
  */
 #pragma once
 

@@ -55,7 +55,7 @@
 enum { FORWARD_TABLE = 512, FORWARD_STATIONS = 2 * PROCESS_MAX_PORTS, FORWARD_NONE = 0xff, FORWARD_BATCH = 64, FORWARD_KEEPS_UP = PORT_SLOTS };
 _Static_assert(FORWARD_TABLE >= 2 * FORWARD_STATIONS && FORWARD_STATIONS <= FORWARD_NONE, "short probes");
 
-/* Who can be reached, at a port or behind a lower switch. */
+/* The stations that can be reached, at a port or behind a lower switch. */
 struct forward_station {
 	uint64_t mac;  /* mac_number() */
 	uint32_t ipv4; /* network byte order; 0: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who can be reached through which port of the switch, by MAC and by IPv4 address. */
+/* The stations behind each port of the switch, by MAC and by IPv4 address. */
 #pragma once
 
 #include "forward.h"
@@ -9,6 +9,6 @@ void stations_init(struct forward *forward);
 /* No other station has this MAC; there are fewer than FORWARD_STATIONS. */
 void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, unsigned port);
 
-/* Who has this address: null for strangers. */
+/* The station that has this address: null for strangers. */
 const struct forward_station *station_by_mac(const struct forward *forward, uint64_t mac);
 const struct forward_station *station_by_ipv4(const struct forward *forward, uint32_t ipv4);

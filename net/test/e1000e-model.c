@@ -36,7 +36,7 @@ void model_init(bool asleep)
 	config[POWER] = PCI_CAPABILITY_POWER;
 	config[POWER + 1] = MSIX;
 	config[POWER + 4] = asleep ? D3 : 0;
-	config[PCI_COMMAND] = PCI_COMMAND_MASTER; /* as whoever drove it before has left it */
+	config[PCI_COMMAND] = PCI_COMMAND_MASTER; /* as its former driver has left it */
 	config[MSIX] = PCI_CAPABILITY_MSIX;
 	config[MSIX + 4] = 3; /* the table is in BAR 3 */
 	memcpy(config + CONFIG_BAR_0, &(uint32_t){ BAR_0 }, 4);

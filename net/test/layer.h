@@ -37,7 +37,7 @@ void network_patience(struct network *network, unsigned seconds);
 extern size_t layer_heap; /* what layer_allocate() gives at most, in processes started from now on */
 /* A cable between the stacks of two ports, from their next starts on. */
 void network_cable(struct network *network, unsigned from, unsigned to);
-/* As the cluster-manager does when a port's program, or its stack, has stopped: closes its ends, and wakes who is at the others. */
+/* As the cluster-manager does when a port's program, or its stack, has stopped: closes its ends, and wakes the programs at the others. */
 void network_close(unsigned port);
 extern uint64_t layer_life; /* of what is started next */
 extern bool layer_still;    /* lwIP's clock stands still: nothing happens by its timers */

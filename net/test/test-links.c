@@ -58,7 +58,7 @@ int main(void)
 	link_start(&a, cable_open(memory, PORT_TO_SWITCH, 2), true);
 	link_start(&b, cable_open(shared(CABLE_SIZE), PORT_TO_SWITCH, 2), true);
 	link_start(&to_switch, port_open(shared(PORT_SIZE), PORT_TO_SWITCH, 2), false);
-	CHECK(fill(&a) == PLACES / 2 && a.published == CABLE_SLOTS); /* nobody is there; who comes first keeps half for others */
+	CHECK(fill(&a) == PLACES / 2 && a.published == CABLE_SLOTS); /* no peer is there; the first comer keeps half for others */
 	CHECK(fill(&b) == PLACES / 4);
 	CHECK(fill(&to_switch) == PLACES / 4);
 	CHECK(references == 1 + PLACES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The layer's own allocator: malloc's lock may be held by whoever calls us.
+ * The layer's own allocator: malloc's lock may be held by the caller.
  * Powers of two up to half a page from free lists, larger blocks in pages. A
  * header of 16 bytes before the block keeps its size.
  */

@@ -15,7 +15,7 @@
  *  - A thread runs the network and takes what another thread waits for. It calls
  *    event_notify(), which wakes the poller and all waiters.
  *  - The poller returns to its program and does not come back while waiters
- *    still sleep. So whoever returns when there is no poller wakes a waiter,
+ *    still sleep. So a thread that returns when there is no poller wakes a waiter,
  *    which becomes the poller or does the same in its turn: pass_on().
  *
  * Futex waiters never poll.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a lost cluster is started again: the states it goes through, and who
- * takes it through them.
+ * How a lost cluster is started again: the states it goes through, and which
+ * cluster makes each step.
  *
  *     RUNNING --claim--> CLAIMED --fence--> FENCED --start--> LOADING --loaded--> RUNNING, next life
  *

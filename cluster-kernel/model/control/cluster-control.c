@@ -3,7 +3,7 @@
  * A lost cluster of two cores that is started again (skerry/cluster_control.h):
  * claimers, of which one may die before each of its accesses, and the cores. A
  * core's kernel writes the cluster's memory until its reset takes it to the
- * loader; who loads while it still writes makes a data race.
+ * loader; loading while it still writes is a data race.
  */
 #include <setjmp.h>
 #include <string.h>

@@ -222,7 +222,7 @@ static void starts_again(unsigned self)
 	serve(self ? 3 : 0);
 }
 
-/* While side 0 has something to say to whoever is there. */
+/* While side 0 has something to say to its peer. */
 static void starts_again_unnoticed(unsigned self)
 {
 	if (self)

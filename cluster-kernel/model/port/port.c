@@ -74,7 +74,7 @@ static void wait(unsigned self)
 	__atomic_exchange_n(&bell[self], 0, __ATOMIC_ACQUIRE);
 }
 
-/* A frame says who sent it, and to whom. */
+/* A frame names its sender and its receiver. */
 static bool send(struct life *l)
 {
 	uint64_t *frame = port_reserve(&l->end);
@@ -224,7 +224,7 @@ static void both_up(void)
 	playing = false;
 }
 
-/* And has a frame for whoever comes. */
+/* And has a frame for the next life. */
 static void switch_opens(void)
 {
 	playing = true;

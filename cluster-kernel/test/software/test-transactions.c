@@ -139,7 +139,7 @@ static void lock_held(void)
 	EXPECT(cpu(0)->own.stat->lock[LOCK_CLASS_KERNEL].conflicts, 0);
 }
 
-/* Who waits outside has no turn: after some time it queues. */
+/* A core that waits outside has no place in the queue: after some time it queues. */
 static void patience_ends(void)
 {
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);

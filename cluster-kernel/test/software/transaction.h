@@ -28,7 +28,7 @@ enum { TRANSACTION_EXPLICIT = 1, TRANSACTION_RETRY = 2, TRANSACTION_CONFLICT = 4
 /* Writes that one transaction may make; more abort it with status CAPACITY. */
 enum { TRANSACTION_WRITES_MAX = 8192 };
 
-/* Who says where transactions abort, and why; null (at first): drawn, most of them commit. */
+/* Says where transactions abort, and why; null (at first): drawn, most of them commit. */
 extern uint32_t (*transaction_aborts)(enum transaction_place place);
 /* Called at each turn of a waiting loop; null: nothing. */
 extern void (*transaction_waits)(void);

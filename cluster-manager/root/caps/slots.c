@@ -2,7 +2,7 @@
 #include "root.h"
 #include "slots.h"
 
-/* Who has a slot: 0, nobody; else an owner + 1, with OBJECT where slots_delete() leaves the slot to the untyped's revocation. */
+/* The owner of a slot: 0, none; else an owner + 1, with OBJECT where slots_delete() leaves the slot to the untyped's revocation. */
 enum { NOBODY = 0, OBJECT = 0x8000 };
 _Static_assert((int)OWNERS < (int)OBJECT, "an owner fits beside the bit");
 

@@ -5,7 +5,7 @@
 #include "slots.h"
 #include "vspace.h"
 
-/* Tables of the manager's own address space stay, whoever is served meanwhile. */
+/* Tables of the manager's own address space stay, whichever program is served meanwhile. */
 static int make_table(int vspace)
 {
 	uint32_t before = owner_set(vspace == ROOT_SLOT_VSPACE ? OWNER_MANAGER : owner_now());

@@ -11,7 +11,7 @@
 
 enum { CABLE_FRAMES = CABLE_SIZE / SIZE_4K, CABLES = MAP_MAX_APPLICATIONS };
 
-/* An end's number is that of its direction: whoever names the cable has the place of a stack. */
+/* An end's number is that of its direction: the application that names the cable has the place of a stack. */
 struct cable {
 	uint32_t end[2]; /* applications with the addresses */
 	int frames[2];

@@ -36,7 +36,7 @@ static uint64_t switch_badge(const struct port *p) { return 1ull << p->index % 6
 
 int ports_wake(uint32_t application) { return wake[application]; }
 
-/* Who has the port of an application with an address: its stack, where that is a process of its own. */
+/* The process that has the port of an application with an address: its stack, where that is a process of its own. */
 static uint32_t holder(uint32_t application)
 {
 	int stack = map->application[application].stack;
@@ -229,7 +229,7 @@ static int attach_upper(uint32_t application, struct process *process, struct pr
 	return error ? error : give_doorbell(process, slot, p, bell_of_switch(p));
 }
 
-/* Who is behind the lower switches of this one. */
+/* The applications behind the lower switches of this one. */
 static void describe_routes(uint32_t application, struct process_info *info)
 {
 	for (uint32_t i = 0; i < map->application_count; i++) {

@@ -33,7 +33,7 @@ void ports_close(uint32_t application);
 void ports_ended(uint32_t application);
 /* The notification that PROCESS_SLOT_WAKE of a program of this cluster names. */
 int ports_wake(uint32_t application);
-/* The same of whoever has the port of an application with an address: its stack, where that is a process of its own. */
+/* The same of the process that has the port of an application with an address: its stack, where that is a process of its own. */
 int ports_wake_of_holder(uint32_t application);
 /*
  * The application whose port or cables this program has: itself, or the one whose stack it is; MAP_NONE: its stack is a

@@ -33,7 +33,7 @@ struct rescue {
 	uint32_t ticks;     /* of our timer since then */
 	uint32_t fences;
 	uint64_t claimed_at, parked_at; /* TSC */
-	struct restart_history history; /* of losses, whoever dealt with them */
+	struct restart_history history; /* of losses, whichever cluster dealt with them */
 	bool is_spent;
 };
 

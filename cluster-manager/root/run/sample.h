@@ -2,7 +2,7 @@
 /*
  * What all clusters count, for a program that asks (skerry/sample.h). Nothing is
  * counted or sent unless somebody does. The primary orders, every cluster reports,
- * and whoever asked is answered when all have that live, or after a second.
+ * and the asker is answered when all have that live, or after a second.
  */
 #pragma once
 

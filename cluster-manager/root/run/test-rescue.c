@@ -167,7 +167,7 @@ static void whole_way(void)
 	CHECK(control_read(&control) == control_word(2, 0, CONTROL_RUNNING));
 }
 
-/* Six times: the waits grow, and after the limit it stays down, by whoever's claim. */
+/* Six times: the waits grow, and after the limit it stays down, whichever cluster claims it. */
 static void too_often(void)
 {
 	uint64_t took = 0;

@@ -25,7 +25,7 @@ struct record {
 };
 
 static struct writer {
-	struct record *record; /* WAITERS_EACH of them: whoever wrote one waits; null until one must be kept */
+	struct record *record; /* WAITERS_EACH of them: their writers wait; null until one must be kept */
 	uint32_t first, count;
 } writer[MAP_MAX_APPLICATIONS];
 static uint32_t next_writer;   /* whose turn it is */

@@ -29,13 +29,13 @@ static __thread __attribute__((tls_model("initial-exec"))) int self = NOBODY;
 
 int baton_self(void) { return self; }
 
-void baton_join(unsigned who)
+void baton_join(unsigned party)
 {
-	self = (int)who;
-	if (who == EVENTS)
+	self = (int)party;
+	if (party == EVENTS)
 		events_thread = (pid_t)syscall(SYS_gettid);
 	else
-		fiber_join(who);
+		fiber_join(party);
 }
 
 bool baton_is_open(void) { return open_now; }
@@ -51,7 +51,7 @@ static int next_turn(uint64_t *limit)
 	return EVENTS;
 }
 
-static bool is_core(int who) { return who != NOBODY && who != EVENTS; }
+static bool is_core(int party) { return party != NOBODY && party != EVENTS; }
 
 /* The caller holds the mutex. Hands the baton to the core that the agenda names. */
 static void pass_on(void)
@@ -92,9 +92,9 @@ static bool sleeps(pid_t id)
 	return name_end && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-static uint64_t clock_of_holder(int who)
+static uint64_t clock_of_holder(int party)
 {
-	return who == NOBODY ? 0 : who == EVENTS ? agenda.events_clock : clock_of(&agenda.core[who]);
+	return party == NOBODY ? 0 : party == EVENTS ? agenda.events_clock : clock_of(&agenda.core[party]);
 }
 
 /* Under the mutex: all others that could execute do so for a block, without the baton. */
@@ -214,20 +214,20 @@ static uint64_t clock_here(void)
 	return self == NOBODY ? agenda_now(&agenda) : clock_of_holder(self);
 }
 
-void baton_wake(unsigned who, uint64_t latency)
+void baton_wake(unsigned party, uint64_t latency)
 {
 	pthread_mutex_lock(&mutex);
 	uint64_t now = clock_here();
-	if (who == EVENTS) {
+	if (party == EVENTS) {
 		agenda.started |= self != NOBODY;
 		if (now < agenda.events)
 			agenda.events = now;
 		hold_back(now);
-	} else if (agenda.core[who].state == PARKED) {
-		agenda_unpark(&agenda, who, now, agenda.core[who].ahead);
-		hold_back_for(who);
-	} else if (agenda_expect(&agenda, who, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
-		hold_back_for(who);
+	} else if (agenda.core[party].state == PARKED) {
+		agenda_unpark(&agenda, party, now, agenda.core[party].ahead);
+		hold_back_for(party);
+	} else if (agenda_expect(&agenda, party, now + (self == NOBODY || self == EVENTS ? 0 : latency))) {
+		hold_back_for(party);
 	}
 	if (holder == NOBODY)
 		pass_on();

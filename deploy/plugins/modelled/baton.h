@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lets one of QEMU's threads run at a time, as the agenda says: a core's, or that of the event loop (EVENTS). Who runs has
- * the baton. A thread joins as the one that it plays, and calls these functions for itself. Cores' threads are fibers (fiber.h).
+ * Lets one of QEMU's threads run at a time, as the agenda says: a core's, or that of the event loop (EVENTS). The one that
+ * runs has the baton. A thread joins as the one that it plays, and calls these functions for itself. Cores' threads are fibers (fiber.h).
  */
 #pragma once
 
@@ -15,9 +15,9 @@ struct baton {
 extern struct baton baton;
 extern struct agenda agenda;
 
-/* Who is played by the calling thread; NOBODY if it plays no part. */
+/* The part that the calling thread plays; NOBODY if it plays no part. */
 int baton_self(void);
-void baton_join(unsigned who);
+void baton_join(unsigned party);
 /* All have joined; the event loop has the baton. Until then nobody waits. */
 void baton_open(void);
 bool baton_is_open(void);
@@ -30,8 +30,8 @@ void baton_keep(unsigned core, bool keeps);
 void baton_await(unsigned core);
 /* The caller will await its turn, which comes when somebody wakes it; the event loop's also when its moment comes. */
 void baton_block(uint64_t until);
-/* The caller wakes `who`, which blocks, or has spun. An interrupt from a core to a core takes `latency`. */
-void baton_wake(unsigned who, uint64_t latency);
+/* The caller wakes `party`, which blocks, or has spun. An interrupt from a core to a core takes `latency`. */
+void baton_wake(unsigned party, uint64_t latency);
 /* Something outside happened: the event loop wants a turn soon, which changes nobody's order. */
 void baton_ask(void);
 bool baton_events_turn(void);

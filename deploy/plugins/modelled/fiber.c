@@ -14,7 +14,7 @@
 #include "prices.h"
 
 enum { STACK = 65536, HWCAP2_WRFSBASE = 2 };
-enum { BUSY, IDLE, FIRST }; /* of a carrier's `work`; FIRST + who: is to run that fiber */
+enum { BUSY, IDLE, FIRST }; /* of a carrier's `work`; FIRST + party: is to run that fiber */
 
 struct carrier;
 struct fiber {
@@ -22,7 +22,7 @@ struct fiber {
 	uintptr_t storage;
 	struct carrier *carrier;
 	_Atomic bool go;
-	_Atomic bool saved; /* whoever makes it false runs it */
+	_Atomic bool saved; /* the thread that makes it false runs it */
 };
 struct carrier {
 	_Atomic uint32_t work; /* a futex */
@@ -140,38 +140,38 @@ static void make_loop(struct carrier *carrier)
 	carrier->stack = frame;
 }
 
-void fiber_join(unsigned who)
+void fiber_join(unsigned party)
 {
-	struct carrier *carrier = &carriers[who];
+	struct carrier *carrier = &carriers[party];
 	uintptr_t storage;
 	__asm__("mov %%fs:0, %0" : "=r"(storage)); /* System V ABI for thread-local storage */
 	by_instruction = getauxval(AT_HWCAP2) & HWCAP2_WRFSBASE;
 	carrier->storage = storage;
 	carrier->id = (pid_t)syscall(SYS_gettid);
 	make_loop(carrier);
-	fibers[who].storage = storage;
-	fibers[who].carrier = carrier;
+	fibers[party].storage = storage;
+	fibers[party].carrier = carrier;
 }
 
-void fiber_go(unsigned who)
+void fiber_go(unsigned party)
 {
-	fibers[who].go = true;
-	if (claim(&fibers[who])) /* else it runs, or sees it as soon as it is saved */
-		start(&fibers[who]);
+	fibers[party].go = true;
+	if (claim(&fibers[party])) /* else it runs, or sees it as soon as it is saved */
+		start(&fibers[party]);
 }
 
-void fiber_go_after(unsigned from, unsigned who)
+void fiber_go_after(unsigned from, unsigned party)
 {
-	fibers[who].go = true;
-	if (claim(&fibers[who]))
-		fibers[from].carrier->next = &fibers[who];
+	fibers[party].go = true;
+	if (claim(&fibers[party]))
+		fibers[from].carrier->next = &fibers[party];
 }
 
-void fiber_stop(unsigned who) { atomic_store_explicit(&fibers[who].go, false, memory_order_release); }
+void fiber_stop(unsigned party) { atomic_store_explicit(&fibers[party].go, false, memory_order_release); }
 
-void fiber_await(unsigned who)
+void fiber_await(unsigned party)
 {
-	struct fiber *self = &fibers[who], *next = self->carrier->next;
+	struct fiber *self = &fibers[party], *next = self->carrier->next;
 	self->carrier->next = NULL;
 	if (self->go && next)
 		start(next);
@@ -192,4 +192,4 @@ void fiber_await(unsigned who)
 	}
 }
 
-pid_t fiber_thread(unsigned who) { return fibers[who].carrier->id; }
+pid_t fiber_thread(unsigned party) { return fibers[party].carrier->id; }

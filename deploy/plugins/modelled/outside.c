@@ -34,7 +34,7 @@ static struct pollfd polled[MOST_FILES + 1]; /* while the event loop waits: what
 static nfds_t polled_count;
 static bool notified; /* a core has written to one of these */
 static int turn;      /* eventfd: the event loop has the baton */
-static uint64_t last_ns, last_tsc; /* that were seen; whoever looks has the baton */
+static uint64_t last_ns, last_tsc; /* that were seen; their reader has the baton */
 static bool sets_ticks; /* else reads of the counter are trapped */
 
 /* ---- clocks ---- */
@@ -75,12 +75,12 @@ bool outside_sets_counter(void) { return sets_ticks; }
 
 /* ---- conditions ---- */
 
-static void waits_on(unsigned who, pthread_cond_t *cond)
+static void waits_on(unsigned party, pthread_cond_t *cond)
 {
 	pthread_mutex_lock(&mutex);
-	place[who].waits = cond;
-	if (!place[who].halts)
-		place[who].halts = cond;
+	place[party].waits = cond;
+	if (!place[party].halts)
+		place[party].halts = cond;
 	pthread_mutex_unlock(&mutex);
 }
 
@@ -88,12 +88,12 @@ static void await_events_turn(void);
 
 static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *held)
 {
-	int who = baton_self();
-	if (who == NOBODY || (who == EVENTS && !baton_is_open()))
+	int party = baton_self();
+	if (party == NOBODY || (party == EVENTS && !baton_is_open()))
 		return original->cond_wait(cond, held);
-	waits_on((unsigned)who, cond);
+	waits_on((unsigned)party, cond);
 	if (!baton_is_open()) {
-		place[who].arrived = true;
+		place[party].arrived = true;
 		int status = original->cond_wait(cond, held);
 		if (!baton_is_open())
 			return status;
@@ -101,11 +101,11 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *held)
 		baton_block(NEVER);
 	}
 	pthread_mutex_unlock(held); /* the one that has the baton may need it */
-	if (who == EVENTS)
+	if (party == EVENTS)
 		await_events_turn();
 	else
-		baton_await((unsigned)who);
-	waits_on((unsigned)who, NULL);
+		baton_await((unsigned)party);
+	waits_on((unsigned)party, NULL);
 	pthread_mutex_lock(held);
 	return 0;
 }
@@ -166,9 +166,9 @@ static void wake_events(void)
 /* A core that writes to a file that the event loop waits for (an eventfd: a timer or a bottom half of QEMU's) wakes it now. */
 static void wrote(int file, size_t size)
 {
-	int who = baton_self();
+	int party = baton_self();
 	bool wakes = false;
-	if (size != sizeof(uint64_t) || who == NOBODY || who == EVENTS)
+	if (size != sizeof(uint64_t) || party == NOBODY || party == EVENTS)
 		return;
 	pthread_mutex_lock(&mutex);
 	for (nfds_t i = 1; i <= polled_count; i++)

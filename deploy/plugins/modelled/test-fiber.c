@@ -25,58 +25,58 @@ static unsigned random_next(unsigned *state)
 }
 
 /* The fiber has gone on: with everything that it had, and nobody else does. */
-static void check_own(unsigned who, const unsigned *on_stack, unsigned done)
+static void check_own(unsigned party, const unsigned *on_stack, unsigned done)
 {
-	EXPECT(mine, who);
+	EXPECT(mine, party);
 	EXPECT(my_turns, done);
-	EXPECT(*on_stack, ~who);
-	EXPECT(pthread_equal(pthread_self(), thread[who]) != 0, 1);
-	EXPECT(errno, (int)who + 1000);
-	carried += fiber_thread(who) == (pid_t)syscall(SYS_gettid);
+	EXPECT(*on_stack, ~party);
+	EXPECT(pthread_equal(pthread_self(), thread[party]) != 0, 1);
+	EXPECT(errno, (int)party + 1000);
+	carried += fiber_thread(party) == (pid_t)syscall(SYS_gettid);
 }
 
 /* It may have been let go although it is another's turn: then it does nothing but wait again. */
-static void await_turn(unsigned who)
+static void await_turn(unsigned party)
 {
-	fiber_await(who);
-	while (main_turn || turn != who) {
-		fiber_stop(who);
-		if (!main_turn && turn == who) { /* it came just now */
-			fiber_go(who);
+	fiber_await(party);
+	while (main_turn || turn != party) {
+		fiber_stop(party);
+		if (!main_turn && turn == party) { /* it came just now */
+			fiber_go(party);
 			continue;
 		}
-		fiber_await(who);
+		fiber_await(party);
 	}
 }
 
 static void *play(void *number)
 {
-	unsigned who = (unsigned)(uintptr_t)number, state = who, on_stack = ~who, done = 0;
-	double on_fpu = who * 1.5;
-	mine = who;
-	fiber_join(who);
+	unsigned party = (unsigned)(uintptr_t)number, state = party, on_stack = ~party, done = 0;
+	double on_fpu = party * 1.5;
+	mine = party;
+	fiber_join(party);
 	joined++;
 	for (;;) {
-		errno = (int)who + 1000;
-		await_turn(who);
-		check_own(who, &on_stack, done);
-		EXPECT(on_fpu == who * 1.5 + done, 1);
+		errno = (int)party + 1000;
+		await_turn(party);
+		check_own(party, &on_stack, done);
+		EXPECT(on_fpu == party * 1.5 + done, 1);
 		my_turns = ++done;
 		on_fpu += 1;
 		if (++turns % GO_EACH == 0)
-			fiber_go(who); /* it runs: nobody else may */
+			fiber_go(party); /* it runs: nobody else may */
 		unsigned next = random_next(&state) % FIBERS;
 		if (turns % OUT_EACH == 0) { /* to main(), which decides which fiber is next */
-			fiber_stop(who);
+			fiber_stop(party);
 			main_turn = true;
 			continue;
 		}
-		if (next == who)
+		if (next == party)
 			continue;
 		direct++;
-		fiber_stop(who);
+		fiber_stop(party);
 		turn = next;
-		fiber_go_after(who, next);
+		fiber_go_after(party, next);
 	}
 	return NULL;
 }

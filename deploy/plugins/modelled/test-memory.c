@@ -244,7 +244,7 @@ static void translations(void)
 	end();
 }
 
-/* What nobody has accessed yet is in the L3 of whoever asks, until so much of it was asked for as it holds. */
+/* What nobody has accessed yet is in the L3 of the core that asks, until so much of it was asked for as it holds. */
 static void a_warm_start(void)
 {
 	begin();

@@ -54,7 +54,7 @@ static void owe(const struct transactions *all, struct transaction *t, enum abor
 	count_abort(t, reason, lost);
 }
 
-/* The core takes the lock at `when`: whoever has looked at it is aborted. */
+/* The core takes the lock at `when`: transactions that have read it abort. */
 static void abort_others(struct transactions *all, unsigned core, uint64_t when)
 {
 	for (unsigned i = 0; i < MOST_CORES; i++)
