@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "memory.h"
 #include "root.h"
 #include "signs.h"
@@ -163,30 +164,38 @@ static void hold(uint32_t i)
 	held[owner].last = i;
 }
 
-int memory_untyped(unsigned bits)
+/* Takes a block of 1 << bits bytes. Returns 0 without one, and why. */
+static uint32_t take_block(unsigned bits, int *error)
 {
+	*error = -SKERRY_NO_MEMORY;
 	if (bits < BITS_MIN)
 		bits = BITS_MIN;
 	unsigned from = bits;
 	while (from <= BITS_MAX && !free_list[from])
 		from++;
 	if (from > BITS_MAX)
-		return -SKERRY_NO_MEMORY;
+		return 0;
 	uint32_t i = free_list[from];
 	unlink(i);
 	block_at(i)->state = BLOCK_TAKEN;
 	for (; from > bits; from--) {
-		int error;
-		uint32_t half = split(i, &error);
+		uint32_t half = split(i, error);
 		if (!half) {
 			release(i);
-			return error;
+			return 0;
 		}
 		i = half;
 		block_at(i)->state = BLOCK_TAKEN;
 	}
 	hold(i);
-	return (int)block_at(i)->slot;
+	return i;
+}
+
+int memory_untyped(unsigned bits)
+{
+	int error;
+	uint32_t i = take_block(bits, &error);
+	return i ? (int)block_at(i)->slot : error;
 }
 
 /* In the order in which they were taken: an address space goes before the frames that are mapped there. */
@@ -274,28 +283,64 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits)
 	return error ? error : first;
 }
 
-int memory_frames(enum skerry_object type, uint32_t count)
+int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint32_t count)
 {
 	unsigned frame_bits = object_bits(type, 0);
+	uint32_t last = 0;
+	*reserve = (struct memory_reserve){ .type = type };
 	int first = slots_take_for_objects(count);
 	if (first < 0)
 		return first;
 	/* the largest blocks first; smaller ones when memory is in pieces */
 	unsigned count_bits = 31;
 	for (uint32_t done = 0; done < count;) {
+		int error;
 		while (1u << count_bits > count - done)
 			count_bits--;
-		int untyped = memory_untyped(frame_bits + count_bits);
-		if (untyped < 0) {
+		uint32_t i = take_block(frame_bits + count_bits, &error);
+		if (!i) {
 			if (count_bits == 0)
-				return untyped;
+				return error;
 			count_bits--;
 			continue;
 		}
-		int error = retype(untyped, type, 0, first + (int)done, 1u << count_bits);
-		if (error)
-			return error;
+		if (last)
+			block_at(last)->next = i; /* as hold() has it, but for the manager's */
+		else
+			reserve->block = i;
+		last = i;
 		done += 1u << count_bits;
 	}
 	return first;
+}
+
+int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
+{
+	unsigned frame_bits = object_bits(reserve->type, 0);
+	while (count) {
+		require(reserve->block);
+		const struct block *b = block_at(reserve->block);
+		uint64_t left = ((1ull << b->bits) - reserve->used) >> frame_bits;
+		uint32_t now = left < count ? (uint32_t)left : count;
+		if (!now) {
+			reserve->block = b->next;
+			reserve->used = 0;
+			continue;
+		}
+		int error = retype((int)b->slot, reserve->type, 0, first, now);
+		if (error)
+			return error;
+		reserve->used += (uint64_t)now << frame_bits;
+		first += (int)now;
+		count -= now;
+	}
+	return 0;
+}
+
+int memory_frames(enum skerry_object type, uint32_t count)
+{
+	struct memory_reserve reserve;
+	int first = memory_reserve(&reserve, type, count);
+	int error = first < 0 ? first : memory_commit(&reserve, first, count);
+	return error ? error : first;
 }

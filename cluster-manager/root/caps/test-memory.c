@@ -39,12 +39,15 @@ static int model_retype(uint64_t untyped, enum skerry_object type, unsigned size
 	CHECK(u->type == OBJECT_UNTYPED);
 	if (!retypes_left || !retypes_left--)
 		return -SKERRY_NO_MEMORY;
+	for (uint64_t i = 0; i < count; i++)
+		if (first + i < SLOTS && capability[first + i].type)
+			return -SKERRY_SLOT_FULL;
 	if (!has_children((int)untyped))
 		u->used = 0;
 	u->used = (u->used + size - 1) & -size;
 	CHECK(u->used + count * size <= 1ull << u->bits); /* the manager knows what fits */
 	for (uint64_t i = 0; i < count; i++) {
-		CHECK(first + i >= FIRST_FREE && first + i < SLOTS && !capability[first + i].type);
+		CHECK(first + i >= FIRST_FREE && first + i < SLOTS);
 		capability[first + i] = (struct capability){ type, (int)untyped, bits_of(type, size_bits), 0 };
 	}
 	u->used += count * size;
@@ -232,6 +235,47 @@ static void again_and_again(const struct picture *empty)
 	}
 }
 
+/* What was promised can be had in any order, each frame once, when nothing else can be had any more. */
+static void promises(const struct picture *empty)
+{
+	enum { SMALL = 300, LARGE = 3 };
+	struct memory_reserve small, large;
+	unsigned made[SMALL] = { 0 }, other = 0;
+	owner_set(owner_application(1));
+	int first = memory_reserve(&small, OBJECT_FRAME_4K, SMALL), second = memory_reserve(&large, OBJECT_FRAME_2M, LARGE);
+	CHECK(first > 0 && second > 0);
+	for (int i = 0; i < SMALL; i++)
+		CHECK(!capability[first + i].type);
+	owner_set(owner_application(2));
+	while (memory_untyped(12) >= 0)
+		other++;
+	while (memory_object(OBJECT_TCB, 0) >= 0)
+		other++;
+	CHECK(other && memory_object(OBJECT_TCB, 0) < 0 && memory_frames(OBJECT_FRAME_4K, 1) < 0);
+	owner_set(owner_application(1));
+	for (unsigned left = SMALL; left;) {
+		uint32_t i = draw(SMALL);
+		CHECK(memory_commit(&small, first + (int)i, 1) == (made[i] ? -SKERRY_SLOT_FULL : 0));
+		CHECK(capability[first + (int)i].type == OBJECT_FRAME_4K);
+		left -= !made[i]++;
+	}
+	CHECK(!memory_commit(&large, second + 1, LARGE - 1) && !memory_commit(&large, second, 1));
+	for (int i = 0; i < LARGE; i++)
+		CHECK(capability[second + i].type == OBJECT_FRAME_2M);
+	owner_set(OWNER_MANAGER);
+	memory_return(owner_application(1));
+	memory_return(owner_application(2));
+	struct picture now = picture_take();
+	same(empty, &now);
+	/* a reserve that cannot be had leaves nothing behind, and makes nothing */
+	owner_set(owner_application(1));
+	CHECK(memory_reserve(&large, OBJECT_FRAME_2M, SLOTS / 2) == -SKERRY_NO_MEMORY);
+	owner_set(OWNER_MANAGER);
+	memory_return(owner_application(1));
+	now = picture_take();
+	same(empty, &now);
+}
+
 int main(void)
 {
 	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)))
@@ -245,6 +289,7 @@ int main(void)
 	}
 	again_and_again(&empty);
 	no_slots(&empty);
+	promises(&empty);
 	CHECK(revocations);
 	return failures != 0;
 }
