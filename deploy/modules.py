@@ -32,6 +32,7 @@ PROGRAMS = {
     "crash": Path("tests/programs/crash.elf"),
     "hostile": Path("tests/programs/hostile.elf"),
     "sleep": Path("tests/programs/sleep.elf"),
+    "touch": Path("tests/programs/touch.elf"),
 }
 
 RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The process's heap in pages, without a kernel call: the cluster-manager has
- * mapped all of it, zeroed. Bitmaps at its start say which pages are in
+ * reserved all of it, and maps it, zeroed, as it is touched. Bitmaps at its start say which pages are in
  * use, which may hold old content and must be zeroed when mapped again, and
  * which nobody may have touched (resident.c).
  * First fit, so that the memory stays compact. Files are mapped by a copy; what
@@ -73,7 +73,7 @@ static size_t find_run(size_t from, size_t count)
 static void zero(size_t first, size_t count)
 {
 	for (size_t page = first; page < first + count; page++)
-		if (bit_get(heap.dirty, page))
+		if (bit_get(heap.dirty, page) && platform_is_touched((uintptr_t)page_address(page)))
 			memset(page_address(page), 0, PAGE);
 }
 
@@ -288,10 +288,12 @@ long sys_madvise(const long *a)
 		return 0; /* the others are only hints */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
-	memset(page_address(first), 0, count * PAGE);
-	for (size_t page = first; page < first + count; page++)
+	for (size_t page = first; page < first + count; page++) {
+		if (platform_is_touched((uintptr_t)page_address(page)))
+			memset(page_address(page), 0, PAGE);
 		if (bit_get(heap.used, page))
 			resident_unseen(page, 1);
+	}
 	return 0;
 }
 

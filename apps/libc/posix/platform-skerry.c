@@ -27,6 +27,17 @@ _Static_assert(sizeof(struct ipc_buffer) * PROCESS_IPC_BUFFERS == PAGE && THREAD
 
 const struct process_info *platform_info(void) { return (const struct process_info *)PROCESS_INFO_VADDR; }
 
+/* What the manager sets while we look is missed: the answer is of a moment ago then. */
+bool platform_is_touched(uintptr_t address)
+{
+	const struct process_touched *touched = (const struct process_touched *)PROCESS_TOUCHED_VADDR;
+	const uint64_t stack = address - (PROCESS_STACK_TOP - PROCESS_STACK_SIZE), heap = address - PROCESS_HEAP_VADDR;
+
+	if (stack < PROCESS_STACK_SIZE)
+		return __atomic_load_n(&touched->stack, __ATOMIC_ACQUIRE) >> stack / PROCESS_STACK_STEP & 1;
+	return __atomic_load_n(&touched->heap[heap / PROCESS_HEAP_STEP / 64], __ATOMIC_ACQUIRE) >> heap / PROCESS_HEAP_STEP % 64 & 1;
+}
+
 const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
 
 static struct ipc_buffer *buffer_of(unsigned index) { return (struct ipc_buffer *)PROCESS_IPC_VADDR + index; }

@@ -15,6 +15,7 @@
 /* First of all calls; before thread-local storage exists. The heap is at PROCESS_HEAP_VADDR afterwards. */
 void platform_start(void);
 const struct process_info *platform_info(void);
+bool platform_is_touched(uintptr_t address); /* of heap or stack: false, reading there would take memory, and find zeroes */
 const void *platform_files(void); /* skerry/file_tree.h, platform_info()->files_size bytes */
 
 /*

@@ -6,8 +6,7 @@
  * Resident is what the process uses: the pages of its image, its network port
  * or what it shares with its stack process, those that malloc() and brk() have
  * taken from its heap, and of its stack and of mappings the touched ones
- * (resident.c). The rest of the heap is mapped as well, for the manager
- * reserves all of it, but counts only as size.
+ * (resident.c). The rest of the heap is reserved, and counts only as size.
  */
 #include <elf.h>
 #include <errno.h>

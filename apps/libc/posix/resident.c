@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much of the memory that was given out has been touched. No page fault
- * tells, for all of it is mapped from the start; but it is all zero then. So
+ * How much of the memory that was given out has been touched. The manager maps
+ * it when it is touched, all zero, in steps of many pages (skerry/process.h). So
  * a page of a mapping, or of the first thread's stack, counts from the first
- * look that finds anything but zeroes in it, until it is given back. Each
- * look ends behind LOOK_PAGES empty ones and the next goes on from there:
- * Redis asks ten times a second, and a touched page costs a look little.
+ * look that finds anything but zeroes in it, until it is given back. What is not
+ * mapped yet is not looked at: that would map it. Each look ends behind
+ * LOOK_PAGES empty ones and the next goes on from there: Redis asks ten times a
+ * second, and a touched page costs a look little.
  */
 #include <skerry/process.h>
 #include "layer.h"
+#include "platform.h"
 
 enum { LOOK_PAGES = 16, WORD_PAGES = 64 };
 
@@ -52,8 +54,12 @@ void resident_gone(size_t first, size_t count)
 	}
 }
 
-static bool holds(const uint64_t *page)
+static bool holds(uintptr_t address)
 {
+	const uint64_t *page = (const uint64_t *)address;
+
+	if (!platform_is_touched(address))
+		return false;
 	for (size_t i = 0; i < PAGE / sizeof(*page); i += 8)
 		if (page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] | page[i + 6] | page[i + 7])
 			return true;
@@ -73,7 +79,7 @@ static size_t look(struct region *r, size_t empty)
 			const size_t bit = WORD_PAGES - 1 - (size_t)__builtin_clzll(bits);
 			r->next = r->next / WORD_PAGES * WORD_PAGES + bit;
 			bits &= ~(1ull << bit);
-			if (!holds((const uint64_t *)(r->base + r->next * PAGE))) {
+			if (!holds(r->base + r->next * PAGE)) {
 				empty++;
 				continue;
 			}

@@ -144,7 +144,10 @@ struct report_stats {
 struct report_memory {
 	uint64_t total, free;  /* bytes */
 	uint32_t count, slots; /* free capability slots */
-	struct about_application each[MAP_MAX_APPLICATIONS]; /* `count` of them; value in KiB */
+	struct report_memory_of {
+		uint32_t application;
+		uint32_t given, committed; /* KiB */
+	} each[MAP_MAX_APPLICATIONS]; /* `count` of them */
 };
 _Static_assert(sizeof(struct report_memory) <= MESSAGE_SIZE_MAX, "all applications fit a message");
 

@@ -5,13 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/process.h>
+#include "promise.h"
 
 /* What ports and devices need of a program that is being built. */
 struct process {
 	int cnode, vspace, tcb;
 	int own_memory;        /* the untyped whose child is the program's own */
 	bool started;
-	uint64_t memory;       /* bytes it was given */
+	uint64_t memory;       /* bytes it was given, with what it is promised */
+	struct promise stack, heap;
+	struct promise_table touched;
 };
 
 /* Puts a copy of a root capability into a slot of the program's CNode. */

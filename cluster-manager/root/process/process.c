@@ -28,6 +28,27 @@ bool process_started(uint32_t application) { return process[application].started
 int process_tcb(uint32_t application) { return process[application].tcb; }
 uint64_t process_memory(uint32_t application) { return process[application].memory; }
 
+uint64_t process_committed(uint32_t application)
+{
+	const struct process *p = &process[application];
+	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size;
+	return p->memory - (p->memory ? promised - promise_kept(&p->stack) - promise_kept(&p->heap) : 0);
+}
+
+bool process_touches(uint32_t application, uint64_t address)
+{
+	struct process *p = &process[application];
+	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address) ? &p->stack : NULL;
+	if (!promised)
+		return false;
+	uint32_t before = owner_set(owner_application(application));
+	int error = promise_keep(promised, p->vspace, &p->touched, address);
+	owner_set(before);
+	if (error)
+		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)", map->application[application].name, address, -error);
+	return !error;
+}
+
 static int make_objects(struct process *p)
 {
 	p->cnode = memory_object(OBJECT_CNODE, PROCESS_CNODE_BITS);
@@ -85,14 +106,10 @@ static void describe(const struct map_application *a, struct process_info *info)
 	memcpy(info->name, a->name, sizeof(info->name));
 }
 
-static int map_heap(const struct map_application *a, int vspace)
+static int promise_heap(struct process *p, uint64_t size)
 {
-	uint32_t count = (uint32_t)(a->heap / SIZE_2M);
-	if (count == 0)
-		return 0;
-	int frames = memory_frames(OBJECT_FRAME_2M, count);
-	return frames < 0 ? frames : vspace_map_range(vspace, frames, count, SIZE_2M, PROCESS_HEAP_VADDR,
-						      RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	int error = promise_make(&p->heap, PROCESS_HEAP_VADDR, OBJECT_FRAME_2M, size, PROCESS_HEAP_STEP / SIZE_2M, PROCESS_TOUCHED_HEAP);
+	return error || !size ? error : promise_tables(&p->heap, p->vspace, &p->touched);
 }
 
 static int map_info(const struct process_info *info, int vspace)
@@ -115,7 +132,7 @@ static int attach(struct process *p, uint32_t application, struct process_info *
 	if (error)
 		return error;
 	*step = "its heap";
-	error = map_heap(a, p->vspace);
+	error = promise_heap(p, a->heap);
 	if (error)
 		return error;
 	*step = "its network port";
@@ -159,7 +176,9 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	describe(a, &info);
 	uint64_t random[2] = { random_word(), random_word() };
 	*step = "its stack";
-	error = stack_make(a, &image, p->vspace, random, &registers->rsp, &info.cwd);
+	error = promise_table_make(&p->touched, p->vspace, a->heap);
+	if (!error)
+		error = stack_make(a, &image, p, random, &registers->rsp, &info.cwd);
 	if (error)
 		return error;
 	error = attach(p, application, &info, step);

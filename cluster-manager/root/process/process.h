@@ -16,5 +16,9 @@ void process_kill(uint32_t application);
 
 bool process_started(uint32_t application);
 int process_tcb(uint32_t application);
-/* Bytes that it was given at its last start. */
+/* Bytes that it was given at its last start, with what it was promised. */
 uint64_t process_memory(uint32_t application);
+/* The same without what of that it has not touched. */
+uint64_t process_committed(uint32_t application);
+/* Its thread has touched an address where nothing is mapped. Whether something is now: it was promised. */
+bool process_touches(uint32_t application, uint64_t address);

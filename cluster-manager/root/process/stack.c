@@ -9,9 +9,14 @@
 
 enum {
 	FRAMES = PROCESS_STACK_SIZE / SIZE_4K,
+	STEP = PROCESS_STACK_STEP / SIZE_4K,
 	ARGUMENT_FRAMES = MAP_ARGUMENT_PAGES, /* what is written before the program starts is in the topmost ones */
 	ARGUMENT_BYTES = ARGUMENT_FRAMES * SIZE_4K,
 };
+
+_Static_assert(ARGUMENT_FRAMES <= STEP, "the first step has them");
+/* Promises make no page tables but for the first step's (promise.h). */
+_Static_assert(PROCESS_STACK_TOP % SIZE_2M == 0 && PROCESS_STACK_SIZE <= SIZE_2M, "one page table has the stack");
 
 /* The topmost frames while they are written: grows down. */
 struct builder {
@@ -75,21 +80,19 @@ static int build(struct builder *b, const struct map_application *a, const struc
 	return 0;
 }
 
-int stack_make(const struct map_application *a, const struct elf_image *image, int vspace, const uint64_t random[2],
+int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p, const uint64_t random[2],
 	       uint64_t *stack_pointer, uint64_t *cwd)
 {
-	int frames = memory_frames(OBJECT_FRAME_4K, FRAMES);
-	if (frames < 0)
-		return frames;
-	int arguments = frames + FRAMES - ARGUMENT_FRAMES;
-	struct builder b = { window_open(arguments, ARGUMENT_FRAMES), ARGUMENT_BYTES };
-	if (!b.memory)
-		return -SKERRY_NO_MEMORY;
-	int error = build(&b, a, image, random, cwd);
-	window_close();
-	*stack_pointer = address_of(&b);
+	int error = promise_make(&p->stack, PROCESS_STACK_TOP - PROCESS_STACK_SIZE, OBJECT_FRAME_4K, PROCESS_STACK_SIZE, STEP, PROCESS_TOUCHED_STACK);
+	if (!error)
+		error = promise_commit(&p->stack, FRAMES / STEP - 1);
 	if (error)
 		return error;
-	return vspace_map_range(vspace, frames, FRAMES, SIZE_4K, PROCESS_STACK_TOP - PROCESS_STACK_SIZE,
-				RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	struct builder b = { window_open(p->stack.first + FRAMES - ARGUMENT_FRAMES, ARGUMENT_FRAMES), ARGUMENT_BYTES };
+	if (!b.memory)
+		return -SKERRY_NO_MEMORY;
+	error = build(&b, a, image, random, cwd);
+	window_close();
+	*stack_pointer = address_of(&b);
+	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1);
 }

@@ -3,12 +3,13 @@
 
 #include <stdint.h>
 #include "elf_load.h"
+#include "grant.h"
 #include "map.h"
 
 /*
- * Maps a program's stack and puts its arguments, environment and auxiliary vector
+ * Promises a program its stack, maps the topmost step of it and puts its arguments, environment and auxiliary vector
  * there as the System V ABI has it. *stack_pointer is where the first thread starts,
  * *cwd the address of the path of its working directory, or 0.
  */
-int stack_make(const struct map_application *a, const struct elf_image *image, int vspace, const uint64_t random[2],
+int stack_make(const struct map_application *a, const struct elf_image *image, struct process *p, const uint64_t random[2],
 	       uint64_t *stack_pointer, uint64_t *cwd);

@@ -148,6 +148,14 @@ static int read_sample(const struct request *r, struct message *answer)
 	return 0;
 }
 
+/* The thread's first touch of memory that its program was promised; it goes on. */
+static bool is_touch(uint32_t application, const struct message *m)
+{
+	enum { PRESENT = 1, FETCH = 16 }; /* Intel SDM volume 3, 4.7 */
+	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS && !(m->word[3] & (PRESENT | FETCH)) &&
+	       process_touches(application, m->word[2]);
+}
+
 static void fault(uint32_t application, const struct message *m)
 {
 	const struct report_fault body = fault_of(application, m);
@@ -221,6 +229,10 @@ static void serve(const struct message *m)
 		return;
 	struct request r = { .application = (uint32_t)number - 1, .m = *m };
 	struct message answer = { 0 };
+	if (m->badge & BADGE_FAULT && is_touch(r.application, m)) {
+		ipc_reply((uint64_t)reply, &answer);
+		return;
+	}
 	if (m->badge & BADGE_FAULT) {
 		fault(r.application, m);
 		return; /* the thread is suspended, nobody holds the reply object */

@@ -117,8 +117,19 @@ void memory_report(void)
 	body.count = 0;
 	for (uint32_t i = 0; i < map->application_count; i++)
 		if (process_memory(i))
-			body.each[body.count++] = (struct about_application){ i, (uint32_t)(process_memory(i) / 1024) };
+			body.each[body.count++] = (struct report_memory_of){ i, (uint32_t)(process_memory(i) / 1024),
+									     (uint32_t)(process_committed(i) / 1024) };
 	report(REPORT_MEMORY, &body, offsetof(struct report_memory, each) + body.count * sizeof(body.each[0]));
+}
+
+static void add_each(struct text *t, const struct report_memory *memory, bool committed)
+{
+	for (uint32_t i = 0; i < memory->count; i++) {
+		const struct report_memory_of *each = &memory->each[i];
+		text_format(t, i ? "," : "");
+		text_json_string(t, map->application[each->application].name);
+		text_format(t, ":%lu", (uint64_t)(committed ? each->committed : each->given) * 1024);
+	}
 }
 
 void memory_publish(uint32_t cluster, const struct report_memory *memory)
@@ -126,11 +137,9 @@ void memory_publish(uint32_t cluster, const struct report_memory *memory)
 	struct text *t = results_begin("memory");
 	text_format(t, ",\"cluster\":%u,\"total\":%lu,\"free\":%lu,\"slots\":%u,\"per_app\":{", cluster, memory->total,
 		    memory->free, memory->slots);
-	for (uint32_t i = 0; i < memory->count; i++) {
-		text_format(t, i ? "," : "");
-		text_json_string(t, map->application[memory->each[i].application].name);
-		text_format(t, ":%lu", (uint64_t)memory->each[i].value * 1024);
-	}
+	add_each(t, memory, false);
+	text_format(t, "},\"committed\":{");
+	add_each(t, memory, true);
 	text_format(t, "}");
 	results_end(t);
 }

@@ -10,9 +10,8 @@
  *
  * Its memory below the program's own segments is nothing, above:
  *
- *     PROCESS_HEAP_VADDR    heap_size bytes, zero, mapped writable; 2 MiB frames.
- *                           libc's mmap and brk are served from here without a
- *                           system call.
+ *     PROCESS_HEAP_VADDR    heap_size bytes, zero and writable. libc's mmap and brk are served from here
+ *                           without a system call. All of it is reserved; 2 MiB of it are mapped when first touched.
  *     PROCESS_PORT_VADDR    the network port (skerry/port.h), if it has one
  *     PROCESS_CABLES_VADDR  its cables (skerry/port.h), one after another, CABLE_SIZE each, if it has any
  *     PROCESS_SOCKETS_VADDR the socket port (skerry/socket_port.h), if it or its stack has one
@@ -21,7 +20,9 @@
  *     PROCESS_HOSTS_VADDR   /etc/hosts of the deployment, read-only, if it has a network
  *     PROCESS_IPC_VADDR     a frame of IPC buffers for its first PROCESS_IPC_BUFFERS threads; the first
  *                           thread has the first
- *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it; a guard page below
+ *     PROCESS_TOUCHED_VADDR struct process_touched, read-only
+ *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it, reserved, and mapped when first touched,
+ *                           PROCESS_STACK_STEP at a time; a guard page below
  */
 #pragma once
 
@@ -38,10 +39,13 @@
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_HOSTS_VADDR 0x0000700000001000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
+#define PROCESS_TOUCHED_VADDR 0x0000700000200000ull /* up to 510 MiB */
 #define PROCESS_DEVICE_VADDR 0x0000710000000000ull /* a driver: its device's BARs, see process_info.device */
 #define PROCESS_DMA_VADDR  0x0000720000000000ull /* a driver: memory whose physical address it knows */
 #define PROCESS_STACK_TOP  0x00007f0000000000ull
 #define PROCESS_STACK_SIZE 0x100000ull
+#define PROCESS_STACK_STEP 0x8000ull
+#define PROCESS_HEAP_STEP 0x200000ull
 
 enum { PROCESS_PRIORITY = 100, PROCESS_NAME = 32, PROCESS_IPC_BUFFERS = 4, PROCESS_THREADS = 64 };
 
@@ -74,6 +78,18 @@ struct process_network {
 	uint8_t mac[6];
 	uint16_t mtu;
 };
+
+/* What is mapped of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set stays set. */
+struct process_touched {
+	uint64_t stack;
+	uint64_t heap[]; /* of so many words as heap_size needs */
+};
+_Static_assert(PROCESS_STACK_SIZE / PROCESS_STACK_STEP <= 64, "one word for the stack");
+enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_HEAP = 64 }; /* the first bits */
+static inline uint64_t process_touched_size(uint64_t heap)
+{
+	return sizeof(struct process_touched) + (heap / PROCESS_HEAP_STEP + 63) / 64 * 8;
+}
 
 /*
  * A switch learns its ports here: port i's shared memory is at PROCESS_PORTS_VADDR + i * PORT_SIZE. The last port of a

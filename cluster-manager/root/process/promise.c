@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/process.h>
+#include <skerry/require.h>
+#include "promise.h"
+#include "root.h"
+#include "slots.h"
+#include "vspace.h"
+
+enum { PAGE_BITS = 8 * SIZE_4K };
+#define TABLE_REACH (1ull << 30) /* of one page table that has 2 MiB frames */
+
+int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
+{
+	uint64_t size = process_touched_size(heap);
+	uint32_t count = (uint32_t)((size + SIZE_4K - 1) / SIZE_4K);
+	int frames = memory_frames(OBJECT_FRAME_4K, count);
+	if (frames < 0)
+		return frames;
+	t->pages = slots_copy(frames, count);
+	return t->pages < 0 ? t->pages : vspace_map_range(vspace, frames, count, SIZE_4K, PROCESS_TOUCHED_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
+}
+
+static int note(const struct promise_table *t, uint64_t bit)
+{
+	uint64_t *page = window_open(t->pages + (int)(bit / PAGE_BITS), 1);
+	if (!page)
+		return -SKERRY_NO_MEMORY;
+	__atomic_fetch_or(&page[bit % PAGE_BITS / 64], 1ull << bit % 64, __ATOMIC_RELEASE);
+	window_close();
+	return 0;
+}
+
+int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step, uint64_t first_bit)
+{
+	uint64_t frame_size = frame == OBJECT_FRAME_2M ? SIZE_2M : SIZE_4K;
+	require(size / frame_size % step == 0);
+	*p = (struct promise){ .address = address, .frame_size = frame_size, .count = (uint32_t)(size / frame_size), .step = step, .bit = first_bit };
+	p->first = memory_reserve(&p->reserve, frame, p->count);
+	return p->first < 0 ? p->first : 0;
+}
+
+int promise_commit(struct promise *p, uint32_t group)
+{
+	require(group < p->count / p->step);
+	int error = memory_commit(&p->reserve, p->first + (int)(group * p->step), p->step);
+	if (!error)
+		p->made += p->step;
+	return error;
+}
+
+int promise_map(struct promise *p, int vspace, const struct promise_table *t, uint32_t group)
+{
+	uint32_t frame = group * p->step;
+	int error = vspace_map_range(vspace, p->first + (int)frame, p->step, p->frame_size, p->address + frame * p->frame_size,
+				     RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	return error ? error : note(t, p->bit + group);
+}
+
+int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
+{
+	uint64_t size = (uint64_t)p->count * p->frame_size;
+	int error = promise_commit(p, 0);
+	for (uint64_t at = size > TABLE_REACH ? (size - 1) & -TABLE_REACH : 0; !error && at; at -= TABLE_REACH) {
+		error = vspace_map(vspace, p->first, p->address + at, RIGHT_READ, CACHE_WRITE_BACK);
+		if (!error)
+			error = frame_unmap((uint64_t)p->first);
+	}
+	return error ? error : promise_map(p, vspace, t, 0);
+}
+
+int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address)
+{
+	require(promise_has(p, address));
+	uint32_t group = (uint32_t)((address - p->address) / (p->step * p->frame_size));
+	int error = promise_commit(p, group);
+	if (error == -SKERRY_SLOT_FULL)
+		return 0; /* another thread touched it, too */
+	return error ? error : promise_map(p, vspace, t, group);
+}
