@@ -33,10 +33,11 @@ FIGURES = (
     ("instructions_per_op", "instructions/operation", ",.0f"),
     *((f"{SPLIT}.{group}", f"  {group}{SPLIT_MARK}", ",.0f") for group in GROUPS),
     ("memory_per_instance", "memory per instance, MiB", ",.1f"),
+    ("memory_committed", "memory given per instance, MiB", ",.1f"),
     ("memory_reserved", "memory reserved per instance, MiB", ",.1f"),
     ("boot_to_pong_s", "power-on to first +PONG, s", ".2f"),
 )
-_UNIT = {"memory_per_instance": MIB, "memory_reserved": MIB}
+_UNIT = {"memory_per_instance": MIB, "memory_committed": MIB, "memory_reserved": MIB}
 _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 

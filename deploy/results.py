@@ -110,7 +110,7 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
     cores = [core for cluster in plan.cluster_map.clusters for core in stats.between(events, cluster.number)]
     bad += [problem for core in cores for problem in core.problems()]
     missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores}
-    reserved = _reserved(plan, events)
+    reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
     bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
     bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
     seconds = max((core.seconds for core in cores), default=0.0)
@@ -121,7 +121,7 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
         emulated=emulated,
-        metrics=_metrics(clients, cores, seconds) | _memory(clients, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        metrics=_metrics(clients, cores, seconds) | _memory(clients, committed, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
         per_core=[_core(core, clients, seconds) for core in cores],
         problems=bad,
         latency_us=ycsb.merged(clients),
@@ -185,16 +185,17 @@ def _metrics(clients: Sequence[ycsb.Client], cores: Sequence[Core], seconds: flo
     }
 
 
-def _reserved(plan: Plan, events: EventStream) -> dict[str, int]:
-    """Bytes that its manager gave each Redis, most of them its heap; 0: not said."""
-    given = {name: size for event in events.of("memory") for name, size in event["per_app"].items()}
+def _told(plan: Plan, events: EventStream, what: str) -> dict[str, int]:
+    """Bytes that its manager reserved for each Redis, most of them its heap (per_app), or has given it (committed); 0: not said."""
+    given = {name: size for event in events.of("memory") for name, size in event[what].items()}
     return {a.name: given.get(a.name, 0) for a in plan.cluster_map.applications if a.program == "redis-server"}
 
 
-def _memory(clients: Sequence[ycsb.Client], reserved: Mapping[str, int]) -> dict[str, float]:
+def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int], reserved: Mapping[str, int]) -> dict[str, float]:
     """Bytes, the mean of all instances."""
     return {
         "memory_per_instance": stats.mean(ycsb.resident(clients).values()),
+        "memory_committed": stats.mean(committed.values()),
         "memory_reserved": stats.mean(reserved.values()),
     }
 

@@ -16,7 +16,7 @@ from deploy.report.load import Entry, Source
 from topology.units import MIB
 
 _NAMES = {metric: (name, form) for metric, name, form in FIGURES}
-_BYTES = ("memory_per_instance", "memory_reserved")
+_BYTES = ("memory_per_instance", "memory_committed", "memory_reserved")
 _SHOWN = ("ops_per_s", "p50_us", "p99_us", "kernel_entries_per_op", "instructions_per_op", "memory_per_instance", "boot_to_pong_s")
 _LOCKS = ("lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
 _TOLD = ("delay_cycles", "rounds", "operations", "seconds")

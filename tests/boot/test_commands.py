@@ -19,7 +19,7 @@ from deploy.paths import ROOT
 SKERRY = str(ROOT / "skerry")
 METRICS = {
     *("ops_per_s", "p50_us", "p99_us", "errors", "kernel_entries_per_s", "lock_conflict_ratio", "cpu_utilisation"),
-    *("memory_per_instance", "memory_reserved"),
+    *("memory_per_instance", "memory_committed", "memory_reserved"),
 }
 
 

@@ -58,7 +58,7 @@ def good_run(plan: Plan, seconds: float = 2.0) -> list[dict[str, Any]]:
         found.append(snapshot(cluster.number, cluster.cpus, "barrier-2", HZ + int(seconds * HZ), 3))
     for cluster in plan.cluster_map.clusters:
         given = {a.name: a.heap for a in plan.cluster_map.applications if a.cpu in cluster.cpus}
-        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given}
+        memory = {"total": 1 << 30, "free": 1 << 28, "per_app": given, "committed": {name: size // 2 for name, size in given.items()}}
         found.append({"event": "memory", "cluster": cluster.number} | memory)
     found.append({"event": "done", "status": 0})
     return found
