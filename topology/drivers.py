@@ -11,16 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topology.errors import ListError
+
 if TYPE_CHECKING:  # the build reads this list with a Python that has only its own library
     from topology.clustermap import Application
 
 FOLDER = Path(__file__).resolve().parents[1] / "net"
 FILE = FOLDER / "drivers.toml"
+LIST = "net/drivers.toml"  # as errors name it
 _NAME, _ID = re.compile(r"[a-z][a-z0-9-]{0,30}"), re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
-
-
-class ListError(Exception):
-    """The list is not as it should be; names the driver and the key."""
 
 
 @dataclass(frozen=True)
@@ -47,41 +46,45 @@ def read(text: str) -> dict[str, Driver]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ListError(f"{FILE.name}: {error}") from None
+        raise ListError(LIST, f"not TOML: {error}") from None
     if not data:
-        raise ListError(f"{FILE.name}: there is no driver")
+        raise ListError(LIST, "there is no driver")
     found = {name: _driver(name, entry) for name, entry in data.items()}
     of: dict[str, str] = {}
     for driver in found.values():
         for pair in driver.pci:
             if of.setdefault(pair, driver.name) != driver.name:
-                raise ListError(f"{driver.name}: pci: {of[pair]} drives {pair}")
+                raise ListError(LIST, f"{driver.name}: pci: {of[pair]} drives {pair}")
     return found
 
 
 def _driver(name: str, entry: Any) -> Driver:
     if not isinstance(entry, dict):
-        raise ListError(f"{name}: is no table [{name}]")
+        raise ListError(LIST, f"{name}: is no table [{name}]")
     if not _NAME.fullmatch(name):
-        raise ListError(f"{name}: a name has small letters, digits and hyphens")
+        raise ListError(LIST, f"{name}: a name has small letters, digits and hyphens")
     known = {field.name: field for field in fields(Driver) if field.name != "name"}
     if strange := [key for key in entry if key not in known]:
-        raise ListError(f"{name}: {strange[0]}: no such key; there are {', '.join(known)}")
+        raise ListError(LIST, f"{name}: {strange[0]}: no such key; there are {', '.join(known)}")
     if missing := [key for key, field in known.items() if field.default is MISSING and key not in entry]:
-        raise ListError(f"{name}: {missing[0]}: is missing")
+        raise ListError(LIST, f"{name}: {missing[0]}: is missing")
     for key, value in entry.items():
         many = key in ("pci", "sources")
         if not (isinstance(value, list) and value and all(isinstance(v, str) for v in value) if many else isinstance(value, str)):
-            raise ListError(f"{name}: {key}: {value!r} is not {'a list of texts' if many else 'a text'}")
+            raise ListError(LIST, f"{name}: {key}: {value!r} is not {'a list of texts' if many else 'a text'}")
     if wrong := [pair for pair in entry["pci"] if not _ID.fullmatch(pair)]:
-        raise ListError(f"{name}: pci: '{wrong[0]}' is not VENDOR:DEVICE, as in 8086:10d3")
+        raise ListError(LIST, f"{name}: pci: '{wrong[0]}' is not VENDOR:DEVICE, as in 8086:10d3")
     return Driver(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
 
 
 @cache
 def every() -> dict[str, Driver]:
     """By name, the usual one first."""
-    return read(FILE.read_text())
+    found = read(FILE.read_text())
+    for driver in found.values():
+        if missing := [file for file in ("card.h", *driver.sources) if not (FOLDER / driver.name / file).is_file()]:
+            raise ListError(LIST, f"{driver.name}: net/{driver.name}/{missing[0]} is missing")
+    return found
 
 
 def usual() -> Driver:

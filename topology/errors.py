@@ -64,3 +64,7 @@ class InputError(ValueError):
         data = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("place", "others", "of_node")}
         data |= {"file": self.place.file, "line": self.place.line, "column": self.place.column} if self.place else {}
         return {"text": str(self), **{name: value for name, value in data.items() if value not in (None, (), "")}}
+
+
+class ListError(InputError):
+    """A list of the tree (regimes.toml, drivers.toml) is wrong; names the file, the table and the key."""

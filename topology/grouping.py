@@ -2,9 +2,10 @@
 """Layouts by their names, as options and deployment files have them. The threads of a core are never parted."""
 
 import re
+from collections import Counter
 
 from topology.errors import InputError
-from topology.layouts import AT, EVERY, Clusters, Layout
+from topology.layouts import AT, EVERY, HERE, Clusters, Layout
 from topology.machine import Machine
 
 WORDS = tuple(found.name for found in EVERY.values() if not found.has_number)
@@ -44,10 +45,16 @@ def group(machine: Machine, text: str) -> Clusters:
 
 def _check(machine: Machine, clusters: Clusters, text: str) -> None:
     """What a layout's function promises."""
-    places = [place for members in clusters for place in members]
-    assert sorted(places) == list(range(len(machine.cores))), f"layout {text}: each core is in one cluster"
-    assert all(clusters), f"layout {text}: each cluster has a core"
-    of = {place: number for number, members in enumerate(clusters) for place in members}
-    physical: dict[object, int] = {}
+    culprit = f"{HERE}: {text}"
+    number_of = {place: number for number, members in enumerate(clusters) for place in members}
+    count, given = len(machine.cores), Counter(place for members in clusters for place in members)
+    if strange := [place for place in given if place not in range(count)]:
+        raise InputError(culprit, f"place {strange[0]!r} of a cluster is none of machine.cores, which are 0 to {count - 1}", at=AT)
+    if missing := [place for place in range(count) if given[place] != 1]:
+        raise InputError(culprit, f"core {missing[0]} is in {given[missing[0]]} clusters; each core belongs in one", at=AT)
+    if not all(clusters):
+        raise InputError(culprit, f"cluster {clusters.index([])} has no core", at=AT)
+    first: dict[object, int] = {}
     for place, core in enumerate(machine.cores):
-        assert physical.setdefault(core.physical, of[place]) == of[place], f"layout {text}: the threads of a core are together"
+        if number_of[first.setdefault(core.physical, place)] != number_of[place]:
+            raise InputError(culprit, f"{first[core.physical]} and {place} are threads of one core, but in two clusters", at=AT)

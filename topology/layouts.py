@@ -14,6 +14,7 @@ from topology.machine import Core, Machine
 from topology.spans import format_spans
 
 AT = ("layout",)  # the parameter, of an error
+HERE = "topology/layouts.py"  # as errors name it
 Clusters = list[list[int]]  # places of cores in machine.cores, a list for each cluster
 
 
@@ -44,8 +45,16 @@ EVERY: dict[str, Layout] = {}  # by name, in the order of texts
 
 def layout(function: Callable[..., Clusters]) -> Callable[..., Clusters]:
     """Adds it to the list."""
-    name = function.__name__.replace("_", "-") + ("=N" if function.__code__.co_argcount == 2 else "")
-    EVERY[name] = Layout(name, " ".join((function.__doc__ or "").split()), function)
+    words = function.__name__.replace("_", "-")
+    parameters, sentence = function.__code__.co_argcount, " ".join((function.__doc__ or "").split())
+    if not sentence:
+        raise InputError(f"{HERE}: {function.__name__}", "its docstring is missing, which says what a cluster is")
+    if parameters not in (1, 2):
+        raise InputError(f"{HERE}: {function.__name__}", f"has {parameters} parameters; a layout has a machine, and perhaps a number")
+    name = words + ("=N" if parameters == 2 else "")
+    if name in EVERY:
+        raise InputError(f"{HERE}: {function.__name__}", f"there is a layout {name} already")
+    EVERY[name] = Layout(name, sentence, function)
     return function
 
 

@@ -3,22 +3,24 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).resolve().parents[1] / "cluster-kernel" / "lock" / "regimes.toml"
+from topology.errors import ListError
+
+FOLDER = Path(__file__).resolve().parents[1] / "cluster-kernel" / "lock"
+FILE = FOLDER / "regimes.toml"
+LIST = "cluster-kernel/lock/regimes.toml"  # as errors name it
 SWITCHED = "switched"
 KINDS = ("big", "readers", SWITCHED, "transactions", "none")
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
 PROTOCOLS = ("", "clh", "mcs", "ticket")  # deploy/plugins/modelled/locks.h
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,15}")
 PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath", "wake-ups")  # of the explorer, cluster-kernel/model
-
-
-class ListError(Exception):
-    """The list is not as it should be; names the regime and the key."""
 
 
 @dataclass(frozen=True)
@@ -38,38 +40,68 @@ def read(text: str) -> dict[str, Regime]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ListError(f"{FILE.name}: {error}") from None
+        raise ListError(LIST, f"not TOML: {error}") from None
     found = {name: _regime(name, entry) for name, entry in data.items()}
     for regime in found.values():
         if regime.seen_as and regime.seen_as not in found:
-            raise ListError(f"{regime.name}: seen_as: there is no regime '{regime.seen_as}'")
+            raise ListError(LIST, f"{regime.name}: seen_as: there is no regime '{regime.seen_as}'")
     return found
 
 
 def _regime(name: str, entry: Any) -> Regime:
     if not isinstance(entry, dict):
-        raise ListError(f"{name}: is no table [{name}]")
+        raise ListError(LIST, f"{name}: is no table [{name}]")
+    if not _NAME.fullmatch(name):
+        raise ListError(LIST, f"{name}: a name is a small letter, and up to 15 small letters, digits and hyphens behind it")
     known = Regime.__dataclass_fields__
     if strange := [key for key in entry if key not in known or key == "name"]:
-        raise ListError(f"{name}: {strange[0]}: no such key; there are {', '.join(key for key in known if key != 'name')}")
+        raise ListError(LIST, f"{name}: {strange[0]}: no such key; there are {', '.join(key for key in known if key != 'name')}")
     if missing := [key for key in ("what", "kind") if key not in entry]:
-        raise ListError(f"{name}: {missing[0]}: is missing")
+        raise ListError(LIST, f"{name}: {missing[0]}: is missing")
+    _check_types(name, entry)
     regime = Regime(name, **entry)
     for key, value, allowed in (("kind", regime.kind, KINDS), ("model", regime.model, ("", *MODELS)),
                                 ("protocol", regime.protocol, PROTOCOLS)):
         if value not in allowed:
-            raise ListError(f"{name}: {key}: '{value}' is not one of {', '.join(filter(None, allowed))}")
-    if bool(regime.model) == bool(regime.no_model):
-        raise ListError(f"{name}: model: has both a model and none" if regime.model else f"{name}: needs a model, or no_model says why not")
+            raise ListError(LIST, f"{name}: {key}: '{value}' is not one of {', '.join(filter(None, allowed))}")
+    if regime.model and regime.no_model:
+        raise ListError(LIST, f"{name}: has both model and no_model")
+    if not regime.model and not regime.no_model:
+        raise ListError(LIST, f"{name}: model: is missing, and no_model, which says why there is none")
     if strange := [program for program in regime.without if program not in PROGRAMS]:
-        raise ListError(f"{name}: without: '{strange[0]}' is not one of {', '.join(PROGRAMS)}")
+        raise ListError(LIST, f"{name}: without: '{strange[0]}' is not one of {', '.join(PROGRAMS)}")
     return regime
+
+
+def _check_types(name: str, entry: dict[str, Any]) -> None:
+    for key, value in entry.items():
+        if key == "twice":
+            if type(value) is not int or not 0 <= value <= 3:
+                raise ListError(LIST, f"{name}: twice: {value!r} is not a number of cores from 0 to 3")
+        elif key != "without":
+            if not isinstance(value, str):
+                raise ListError(LIST, f"{name}: {key}: {value!r} is not a text")
+        elif not isinstance(value, dict):
+            raise ListError(LIST, f"{name}: without: {value!r} is no table of the explorer's programs, as without.lock = [\"first come\"]")
+        elif wrong := [program for program, cases in value.items() if not _are_cases(cases)]:
+            raise ListError(LIST, f"{name}: without.{wrong[0]}: {value[wrong[0]]!r} is neither a list of cases nor true")
+
+
+def _are_cases(cases: object) -> bool:
+    return isinstance(cases, bool) or isinstance(cases, list) and all(isinstance(case, str) for case in cases)
+
+
+def _check_headers(regimes: dict[str, Regime]) -> None:
+    if missing := [name for name in regimes if not (FOLDER / f"{name}.h").is_file()]:
+        raise ListError(LIST, f"{missing[0]}: its header cluster-kernel/lock/{missing[0]}.h is missing")
 
 
 @cache
 def every() -> dict[str, Regime]:
     """By name, the usual one first."""
-    return read(FILE.read_text())
+    found = read(FILE.read_text())
+    _check_headers(found)
+    return found
 
 
 def names(*kinds: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from deploy.setup import extensions, packages, sources, tab
 from deploy.setup.needs import BOOT_GROUPS, Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
+TELLING = re.compile(r"error|ERROR|FAILED|undefined reference")
+IDLE = re.compile(r"WARNING: |^ *werror: |^\S*(?:cc|gcc|clang)\S* .* -o ")  # of Meson, and options as -Werror of a compiler
 SAID_EVERY = 10.0  # seconds, where there is no terminal
 NOT_BUILT_WITH = BOOT_GROUPS  # of packages: neither Meson nor the build uses them
 CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: it leaves out what needs others
@@ -41,7 +43,7 @@ def build_lock(output: Output) -> Iterator[None]:
 def complain(what: str, log: Path) -> Failure:
     """The failure of a build step: its log's telling lines on stderr, the last line in the exception."""
     lines = log.read_text(errors="replace").splitlines()
-    telling = [line for line in lines if re.search(r"error|ERROR|FAILED|undefined reference", line)]
+    telling = [line for line in lines if TELLING.search(line) and not IDLE.search(line)]
     tail = "\n".join(telling[:15] or lines[-15:])
     return Failure(f"{what}:\n{tail}\nskerry: {what} (all of it: {log})")
 

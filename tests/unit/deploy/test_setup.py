@@ -297,3 +297,18 @@ def test_python_is_installed(apt: str, status: int, said: str, tmp_path: Path) -
     log = tmp_path / "build/log/apt.log"
     assert done.returncode == status and done.stderr.startswith(said.format(log=log)) and not done.stdout
     assert log.read_text().startswith("Reading" if status == 1 else "Setting up python3\nSetting up")
+
+
+def test_what_a_build_complains_of(tmp_path: Path) -> None:
+    """a build that fails shows the compiler's errors, not Meson's warnings of errors to come nor options that speak of errors"""
+    log = tmp_path / "build.log"
+    log.write_text(
+        "../meson.build:58: WARNING: Source item 'a.c' is a generated file. This will become a hard error in the future.\n"
+        "    werror: true\n"
+        "FAILED: kernel.p/a.c.o\n"
+        "cc -Ikernel.p -Werror=vla -o kernel.p/a.c.o -c ../a.c\n"
+        "../a.c:2:1: error: unknown type name 'syntax'\n"
+    )
+    said = str(build.complain("the build failed", log)).splitlines()
+    assert said[1:-1] == ["FAILED: kernel.p/a.c.o", "../a.c:2:1: error: unknown type name 'syntax'"]
+    assert said[-1] == f"skerry: the build failed (all of it: {log})"

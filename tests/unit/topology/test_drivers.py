@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from topology import drivers
-from topology.drivers import FOLDER, ListError, read
+from topology.drivers import FOLDER, LIST, read
+from topology.errors import ListError
 
 GOOD = '[x]\nwhat = "a card"\npci = ["10ec:8139"]\nsources = ["device.c"]\nqemu = "x"\nlibvirt = "x"\n'
 
@@ -32,8 +35,8 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize("text,why", [
-    ("[x", "drivers.toml: "),
-    ("", "drivers.toml: there is no driver"),
+    ("[x", "not TOML: "),
+    ("", "there is no driver"),
     ("x = 3", "x: is no table"),
     (GOOD.replace("[x]", "[X_]"), "X_: a name has "),
     (GOOD + "fast = true", "x: fast: no such key; there are what, pci, "),
@@ -48,4 +51,17 @@ def test_refused(text: str, why: str) -> None:
     """a list that is not as it should be is refused with the driver and the key"""
     with pytest.raises(ListError) as error:
         read(text)
-    assert str(error.value).startswith(why)
+    assert str(error.value).startswith(f"{LIST}: {why}")
+
+
+def test_sources_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a driver of the list without its folder, or one of its sources, is refused with the missing file"""
+    (tmp_path / "drivers.toml").write_text(GOOD)
+    monkeypatch.setattr(drivers, "FOLDER", tmp_path)
+    monkeypatch.setattr(drivers, "FILE", tmp_path / "drivers.toml")
+    (tmp_path / "x").mkdir()
+    for name in ("card.h", "device.c"):
+        with pytest.raises(ListError, match=f"x: net/x/{name} is missing"):
+            drivers.every.__wrapped__()
+        (tmp_path / "x" / name).touch()
+    assert list(drivers.every.__wrapped__()) == ["x"]

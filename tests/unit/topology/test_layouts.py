@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 import itertools
+import re
 from dataclasses import replace
 
 import pytest
 
+from topology import layouts
 from topology.check import check_map
 from topology.clustermap import Range
 from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import group
-from topology.layouts import possible_sizes
-from topology.machine import MemoryRange, Shape, emulated, uniform_distances
+from topology.layouts import Clusters, possible_sizes
+from topology.machine import Machine, MemoryRange, Shape, emulated, uniform_distances
 from topology.mapmaker import make_map
 from topology.memory import carve, channel_size
 from topology.reader import read_dts
@@ -141,3 +143,35 @@ def test_channels_grow_with_their_ports() -> None:
     assert channel_size(1) == 16 * MIB
     assert channel_size(40) >= 2 * MIB + 40 * 0x120000
     assert channel_size(40) % LARGE_PAGE == 0
+
+
+@pytest.mark.parametrize("clusters, why", [
+    ([[0, 1], [2]], "core 3 is in 0 clusters"),
+    ([[0, 1, 2], [2, 3]], "core 2 is in 2 clusters"),
+    ([[0, 1, 2, 3], []], "cluster 1 has no core"),
+    ([[0, 1, 2, 3, 4]], "place 4 of a cluster is none of machine.cores, which are 0 to 3"),
+    ([[0, 2], [1, 3]], "0 and 1 are threads of one core, but in two clusters"),
+])
+def test_a_function_that_breaks_its_promise_is_named(clusters: Clusters, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(layouts.EVERY, "odd", layouts.Layout("odd", "Odd.", lambda machine: clusters))
+    with pytest.raises(InputError, match=re.escape(f"topology/layouts.py: odd: {why}")):
+        group(emulated(Shape(1, 2, threads=2)), "odd")
+
+
+def test_a_function_that_is_no_layout_is_named() -> None:
+    def mute(machine: Machine) -> Clusters:
+        return [[0]]
+
+    def three(machine: Machine, one: int, two: int) -> Clusters:
+        """Three."""
+        return [[0]]
+
+    def spanning(machine: Machine) -> Clusters:
+        """Another."""
+        return [[0]]
+
+    before = dict(layouts.EVERY)
+    for function, why in ((mute, "its docstring is missing"), (three, "has 3 parameters"), (spanning, "there is a layout spanning already")):
+        with pytest.raises(InputError, match=f"{function.__name__}: {why}"):
+            layouts.layout(function)
+    assert layouts.EVERY == before
