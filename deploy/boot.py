@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 
 from deploy import backtrace, image, modules, monitor, process, qemu
+from deploy.deaths import death
 from deploy.deployment import Load
 from deploy.errors import Failure
-from deploy.events import BAD_LINE, Event, EventStream, lost_words, standing
+from deploy.events import BAD_LINE, Event, EventStream, standing
 from deploy.expand import Plan
 from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
@@ -270,11 +271,19 @@ class Run:
         if self.status == qemu.EXIT_REFUSED:
             return f"refused by the loader: {self._last_line(self.console)}"
         if self.status == qemu.EXIT_FAILURE:
-            bad = [e for kind in ("fault", "failed", "cluster-lost", BAD_LINE, "done") for e in standing(self.events.events) if e.kind == kind]
-            return f"the machine failed: {(lost_words(bad[0]) if bad[0].kind == 'cluster-lost' else bad[0]) if bad else self._last_line(self.console)}"
+            return f"the machine failed: {self._failure() or self._last_line(self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
         return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
+
+    def _failure(self) -> str:
+        """The event that says most about it, in words; nothing without one."""
+        events = standing(self.events.events)
+        for kind in ("fault", "failed", "exit", "cluster-lost", BAD_LINE):
+            if found := next((found for e in events if e.kind == kind and (found := death(e, self.plan, "")) and found.counts), None):
+                return str(found)
+        done = next((e for e in events if e.kind == "done"), None)
+        return str(done.get("why", done)) if done else ""
 
     def dump_registers(self) -> None:
         """Appends the state of all cores to QEMU's log."""

@@ -5,9 +5,12 @@ import re
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from deploy.events import CLUSTER_DOWN, ENDS, Event, down_words, lost_words
+from deploy.errors import Failure
+from deploy.events import BAD_LINE, CLUSTER_DOWN, ENDS, Event, down_words, lost_words
 from deploy.expand import Plan
+from deploy.symbols import Image
 from topology.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8
@@ -48,9 +51,11 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         return Death(None, lost_words(event))
     if event.kind in CLUSTER_DOWN:
         return Death(None, down_words(event))
+    if event.kind == BAD_LINE:
+        return Death(None, f"{event.get('app') or 'a manager'} sent a result that is no JSON: {event.get('reason')}")
     name = str(event.get("app"))
     if event.kind == "fault":
-        what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}"
+        what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}{_source(event, plan)}"
     elif event.kind == "failed":
         what = f"{name} could not be started: error {event.get('error')}"
     elif event.kind == "exit" and event.get("status") != 0:
@@ -73,16 +78,32 @@ def status_text(status: object) -> str:
 def telling(console: str, application: str) -> list[str]:
     """The last lines that an application wrote, and before them the reason that a Redis gives in its crash report."""
     mark = f"[{application}] "
-    lines = [_plain(line.removeprefix(mark)) for line in console.splitlines() if line.startswith(mark)]
+    lines = [plain(line.removeprefix(mark)) for line in console.splitlines() if line.startswith(mark)]
     lines = [line for line in lines if line.strip()]
     before, last = lines[:-LAST_LINES], lines[-LAST_LINES:]
     reasons = [line for line in before if _REASONS.search(line)][:_REASON_LINES]
     return [*reasons, "…", *last] if reasons else last
 
 
-def _plain(line: str) -> str:
+def plain(line: str) -> str:
     """Without what a terminal would obey."""
     return "".join(c if c.isprintable() else "?" for c in line.rstrip("\r\n").replace("\t", " "))
+
+
+def _source(event: Event, plan: Plan) -> str:
+    """` in FUNCTION, FILE:LINE` of a fault in an executable of the user's, as far as the executable has symbols."""
+    name, rip = event.get("app"), event.get("rip")
+    application = next((a for a in plan.cluster_map.applications if a.name == name), None)
+    path = plan.own.get(application.program) if application else None
+    if not isinstance(path, Path) or not isinstance(rip, int):
+        return ""
+    try:
+        place = Image(path).places([rip])[rip]
+    except Failure:  # no binutils here, or the file has changed
+        return ""
+    if place.function == "??":
+        return ""
+    return f" in {place.function}{f', {Path(place.source).name}' if place.source else ''}"
 
 
 def _address(value: object) -> str:

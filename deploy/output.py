@@ -33,7 +33,7 @@ Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write 
 def make_console(stderr: bool = False) -> Console:
     """The terminal's width, or a wide page where there is no terminal."""
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, soft_wrap=True, width=None if stream.isatty() else PAGE_WIDTH)
+    return Console(stderr=stderr, highlight=False, emoji=False, soft_wrap=True, width=None if stream.isatty() else PAGE_WIDTH)
 
 
 def finite(data: Any) -> Any:

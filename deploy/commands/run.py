@@ -24,6 +24,7 @@ from deploy.modelled.machine import ModelledMachine, chosen
 from deploy.modules import module_path
 from deploy.output import Json, Output, Quiet, check_plot, version
 from deploy.patience import FOREVER, Patience
+from deploy.program_output import ProgramOutput
 from deploy.render import layout_table
 from deploy.results import Result, evaluate, host_description
 from deploy.setup import needs
@@ -52,7 +53,8 @@ def run(
 ) -> None:
     """Boot a deployment and print the host address of each instance.
 
-    Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did.
+    Without --keep it ends when every counted program has ended, or all serve, and shows what a YCSB load did and what
+    programs of your own ([[program]] elf) have written.
     --json FILE has what the machine's managers reported, every event, and where instances are reached. The exit status is 1 if an instance, or
     another program that the deployment counts, has died, however the run ended. With --machine it runs on all of that
     modelled machine; a client on the host goes by another clock.
@@ -71,7 +73,9 @@ def run(
     mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, len(what.machine.cores), icount=icount)
     _say_mode(output, mode, modelled)
     port = _free_port() if gdb else None
-    narrate = _Narrator(output, what)
+    console = verbose or keep
+    spoken = ProgramOutput(what, output.line)
+    narrate = _Narrator(output, what, set() if console else spoken.names)
     how = Options(
         accel=mode,
         patience=Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
@@ -80,15 +84,16 @@ def run(
         gdb_port=port,
         keep_time=not (mode.icount or gdb or modelled),
         on_event=narrate.event,
-        on_console=(lambda text: output.out.print(text, end="", markup=False)) if verbose or keep else None,
+        on_console=(lambda text: output.out.print(text, end="", markup=False)) if console else spoken.feed,
     )
     with _booted(what, how, modelled) as running:
         narrate.machine = running
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
         try:
-            _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (verbose or keep or gdb))
+            _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (console or gdb))
         finally:
+            spoken.end()
             for line in running.panics():
                 output.line(line)
         failures = [str(death) for death in narrate.deaths if death.counts]
@@ -97,19 +102,23 @@ def run(
             output.table(layout_table(measured))
             failures += measured.problems[:1]
         survivors = _survivors(running, output, plot)
-        output.results({
-            "skerry": version(),
-            "command": "run",
-            "host": host_description(mode, how.binary),
-            **({"modelled": modelled.to_json()} if modelled else {}),
-            "instances": [{"app": f.application, "address": f.address} for f in running.forwards],
-            "events": [event.data for event in running.events.events],
-            **({"results": [measured.to_json()]} if measured else {}),
-            **({"survival": [one.to_json() for one in survivors]} if survivors else {}),
-            "failures": failures,
-        })
+        output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
         if failures:
             raise Failure("; ".join(failures))
+
+
+def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None, survivors: list[survival.Survivor]) -> dict[str, Any]:
+    """For --json."""
+    return {
+        "skerry": version(),
+        "command": "run",
+        "host": host_description(machine.options.accel, machine.options.binary),
+        **({"modelled": modelled.to_json()} if modelled else {}),
+        "instances": [{"app": f.application, "address": f.address} for f in machine.forwards],
+        "events": [event.data for event in machine.events.events],
+        **({"results": [measured.to_json()]} if measured else {}),
+        **({"survival": [one.to_json() for one in survivors]} if survivors else {}),
+    }
 
 
 @contextmanager
@@ -167,8 +176,10 @@ def _free_port() -> int:
 class _Narrator:
     """Says what happens, as it happens."""
 
-    def __init__(self, output: Output, what: Plan) -> None:
+    def __init__(self, output: Output, what: Plan, shown: set[str]) -> None:
+        """`shown`: programs that have been heard already when they die."""
         self.output = output
+        self.shown = shown
         self.plan = what
         self.machine: Run | None = None
         self.deaths: list[Death] = []
@@ -189,8 +200,9 @@ class _Narrator:
             self.output.step(f"cluster {event.get('cluster')} has started again {took}")
         elif found := death(event, self.plan, self.machine.console if self.machine else ""):
             self.deaths.append(found)
-            self.output.line(f"{found}; its last lines:" if found.lines else str(found))
-            for line in found.lines:
+            lines = [] if found.application in self.shown else found.lines
+            self.output.line(f"{found}; its last lines:" if lines else str(found))
+            for line in lines:
                 self.output.line(f"    {line}")
         elif event.kind == "exit":
             self.output.step(f"{event.get('app')} {status_text(event.get('status'))}")

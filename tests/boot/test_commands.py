@@ -149,3 +149,40 @@ def test_run_of_a_load(tmp_path: Path) -> None:
     (result,) = document["results"]
     assert result["metrics"]["operations"] == 1000 and result["metrics"]["ops_per_s"] > 0
     assert result["metrics"]["kernel_entries_per_s"] is None and result["per_core"][0]["lock_conflict_ratio"] is None
+
+
+OWN = """\
+network = false
+shutdown = "when-done"
+
+[[program]]
+elf = "own.elf"
+
+[[program]]
+elf = "own.elf"
+args = ["dies"]
+cpu = 1
+"""
+OWN_SOURCE = """\
+#include <stdio.h>
+int main(int count, char **words)
+{
+	puts("root:x:0:0");
+	fflush(stdout);
+	return count > 1 ? *(volatile int *)8 : 0;
+}
+"""
+
+
+@pytest.mark.limit(90)
+def test_run_of_own_programs(tmp_path: Path) -> None:
+    """`run` shows what own programs write, as they wrote it, and where in its source one died"""
+    (tmp_path / "own.toml").write_text(OWN)
+    (tmp_path / "own.c").write_text(OWN_SOURCE)
+    subprocess.run([SKERRY, "cc", "-g", "-o", tmp_path / "own.elf", tmp_path / "own.c"], check=True)
+    done = subprocess.run([SKERRY, "run", tmp_path / "own.toml"], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert re.findall(r"^\[own@[01]\] root:x:0:0$", done.stdout, re.MULTILINE)
+    why = r"own@1 was killed: page fault at 0x8, read, at instruction 0x[0-9a-f]+ in main, own.c:6"
+    assert re.search(rf"^{why}$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(rf"^skerry: the machine failed: {why} \(log: ", done.stderr, re.MULTILINE), done.stderr

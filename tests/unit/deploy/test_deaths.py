@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from deploy.deaths import LAST_LINES, death, is_started_again, telling
 from deploy.deployment import Deployment, Program, Redis
 from deploy.events import Event, cluster_restarts, restarts, standing
 from deploy.expand import Plan, plan
+from deploy.symbols import Image
 
 CRASH = Program("crash", 1, args=("null",), barrier=False)
 COUNTED = Program("crash", 1, args=("null",), name="counted")
@@ -44,6 +48,25 @@ def test_events(what: Plan) -> None:
         assert found and str(found) == text and found.counts
     for one in (event("exit", app=redis, status=0), event("serving", app=redis), event("stats", cluster=0)):
         assert death(one, what, "") is None
+
+
+def test_bad_line(what: Plan) -> None:
+    """a result that cannot be read is said in words"""
+    found = death(event("bad-line", app="switch@0", reason="no object", line="x"), what, "")
+    assert str(found) == "switch@0 sent a result that is no JSON: no object"
+
+
+def test_place(tmp_path: Path) -> None:
+    """of a fault in a program of the user's, function and line are told as far as the program knows them"""
+    (tmp_path / "own.c").write_text("int main(void)\n{\n\treturn *(volatile int *)8;\n}\n")
+    command = ["gcc", "-static", "-nostdlib", "-no-pie", "-Wl,-e,main", "-o", str(tmp_path / "own.elf"), str(tmp_path / "own.c")]
+    said = []
+    for option in ("-g", "-g0", "-s"):
+        subprocess.run([*command, option], check=True)
+        what = plan(Deployment(programs=(Program("own", 0, elf=tmp_path / "own.elf"),), network=False))
+        rip = Image(tmp_path / "own.elf").symbol("main").address if option != "-s" else 0x401000
+        said.append(str(death(event("fault", app=name(what, "own"), cause="page fault", rip=rip), what, "")).partition("instruction ")[2])
+    assert [text.partition(" ")[2] for text in said] == ["in main, own.c:2", "in main", ""]
 
 
 def test_counts(what: Plan) -> None:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What programs of the user's write, taken out of a machine's console line by line."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from deploy.deaths import plain
+from deploy.expand import Plan
+
+_LINE = re.compile(r"\[([^\]\s]{1,31})\] (.*)")
+
+
+class ProgramOutput:
+    """`feed` is for pieces of the console as they come; whole lines of [[program]] elf = … go to `say`."""
+
+    def __init__(self, what: Plan, say: Callable[[str], None]) -> None:
+        own = {name for name, module in what.own.items() if isinstance(module, Path)}
+        self.names = {a.name for a in what.cluster_map.applications if a.program in own}
+        self._say, self._rest = say, ""
+
+    def feed(self, text: str) -> None:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._line(line)
+
+    def end(self) -> None:
+        """At the machine's end a line may lack its end."""
+        self._line(self._rest)
+        self._rest = ""
+
+    def _line(self, line: str) -> None:
+        found = _LINE.match(line)
+        if found and found[1] in self.names:
+            self._say(plain(line))
