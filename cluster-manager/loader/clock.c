@@ -67,19 +67,33 @@ bool clock_counts_instructions(void)
 	return true;
 }
 
+/* Returns when the reference has just changed, or seems not to run. */
+static void await_edge(const struct reference *r)
+{
+	const uint32_t before = reference_read(r);
+
+	for (uint32_t i = 0; i < 1000000 && !elapsed(r, before); i++)
+		;
+}
+
 /* False when the reference does not run. */
-static bool measure(const struct reference *r)
+static bool measure(const struct reference *r, bool counted)
 {
 	struct reading first, last;
-	uint32_t window = (uint32_t)(r->hz * CALIBRATION_WINDOW_US / 1000000), ticks;
+	const uint64_t us = counted ? COUNTED_WINDOW_US : CALIBRATION_WINDOW_US;
+	uint32_t window = (uint32_t)(r->hz * us / 1000000), ticks;
 
 	apic_timer_start();
+	if (counted)
+		await_edge(r);
 	first = take(r);
 	for (uint32_t i = 0; elapsed(r, first.reference) < window; i++) {
 		if (i == 1000 && elapsed(r, first.reference) == 0)
 			return false;
 		spin(1000); /* port reads are dear, above all under an emulator */
 	}
+	if (counted)
+		await_edge(r);
 	last = take(r);
 	ticks = (last.reference - first.reference) & r->mask;
 	machine_clock.tsc_hz = (last.tsc - first.tsc) * r->hz / ticks;
@@ -131,7 +145,7 @@ static struct reference find_reference(const struct machine *m, enum clock_sourc
 	struct reference r;
 
 	for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
-		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && measure(&r))
+		if ((wanted == CLOCK_ANY || wanted == order[i]) && reference_start(&r, order[i], m) && measure(&r, m->counted))
 			return r;
 	if (wanted != CLOCK_ANY)
 		panic("the clock that the command line asks for is not there, or does not run");

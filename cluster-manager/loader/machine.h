@@ -56,6 +56,7 @@ struct machine {
 	const char *command_line; /* NULL: none */
 	uint64_t lapic_base;
 	bool x2apic;           /* CPUID has it */
+	bool counted;          /* an emulator counts instructions: they are the time */
 	uint64_t address_limit; /* 1 << physical address bits */
 };
 

@@ -38,7 +38,8 @@ static void check_cpu(struct machine *m)
 	if (!(cpuid(1, 0).edx >> 9 & 1))
 		panic("this CPU has no local APIC");
 	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
-	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !(is_tcg() && clock_counts_instructions());
+	m->counted = is_tcg() && clock_counts_instructions();
+	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !m->counted;
 	bits = extended >= 0x80000008 ? cpuid(0x80000008, 0).eax & 0xff : 36;
 	m->address_limit = 1ul << (bits < ADDRESS_BITS_MAX ? bits : ADDRESS_BITS_MAX);
 	memory_reach(m->address_limit);
