@@ -18,6 +18,7 @@ from deploy.files import write_text
 from deploy.output import Json, Output, Quiet
 from deploy.patience import Patience
 from deploy.plugin import plugin
+from deploy.profile import starting
 from deploy.profile.flame import svg
 from deploy.profile.run import profile as measure
 from deploy.profile.table import components, functions
@@ -34,6 +35,7 @@ Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 
 Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
 Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Show so many functions of each layout.")]
 Stat = Annotated[bool, typer.Option("--stat", help="With kernels that count, which are slower.")]
+Start = Annotated[bool, typer.Option("--start", help="From the loader's first instruction to the first command that a Redis serves.")]
 Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
 
 
@@ -53,6 +55,7 @@ def profile(
     stat: Stat = False,
     count: Functions = 30,
     flame: Flame = None,
+    start: Start = False,
     timeout: options.Timeout = None,
     quiet: Quiet = False,
     json: Json = None,
@@ -69,10 +72,14 @@ def profile(
     base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
     output = Output(quiet, json or str(base.with_suffix(".json")))
     shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, lock, smt).shape
+    picture = flame or base.with_suffix(".svg")
     job = prepared(
         shape, memory, layout, workload, switch, records, clients,
         lock=lock or "clh", operations=operations, patience=Patience(SILENCE, timeout),
     )
+    if start:
+        _start(job, count, picture, output)
+        return
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
@@ -83,7 +90,6 @@ def profile(
         output.table(components(counted, f"{name}: instructions of an operation by component"))
         if count:
             output.table(functions(counted, f"{name}: by function", count))
-    picture = flame or base.with_suffix(".svg")
     first = found[0][0]
     write_text(picture, svg(first, f"{job.layouts[0]}, YCSB {workload.upper()}: {first.instructions / first.operations:,.0f} instructions/operation"))
     data = document("profile", host_description(qemu.TCG_COUNTED, job.binary), [result for _, result in found])
@@ -91,6 +97,24 @@ def profile(
         entry["profile"] = _to_json(counted)
     output.results(data)
     output.line(f"Flame graph: {picture}." if json == "-" else f"Results: {output.json_to}. Flame graph: {picture}.")
+
+
+def _start(job: Comparison, count: int, picture: Path, output: Output) -> None:
+    """The same of a start, where there is no load."""
+    plugin("profile")
+    what = starting.planned(job.shape, job.layouts[0], job.lock)
+    ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
+    output.line(f"Machine: {job.shape}. Mode: {qemu.TCG_COUNTED.description}, each block of code counted by a plugin.")
+    with output.progress("booting", total=1) as update:
+        counted = starting.profile(what, job.patience, job.binary, lambda event: update(completed=int(event.kind == "serving")))
+    title = f"{job.layouts[0]}: from the loader's first instruction to the first command served"
+    output.table(components(counted, f"{title}, by component"))
+    if count:
+        output.table(functions(counted, "By function", count))
+    write_text(picture, svg(counted, f"{title}: {counted.instructions:,} instructions"))
+    entry = {"layout": job.layouts[0], "lock": job.lock, "metrics": {"instructions_to_serve": counted.instructions}, "profile": _to_json(counted)}
+    output.results(document("profile-start", host_description(qemu.TCG_COUNTED, job.binary), []) | {"results": [entry]})
+    output.line(f"Flame graph: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Flame graph: {picture}.")
 
 
 def _measure(job: Comparison, layout: str, stat: bool, output: Output) -> tuple[Profile, Result]:

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A QEMU plugin that counts how often each block of the guest's code is
- * executed between the guest's marks BEGIN and END (skerry/mark.h).
+ * executed between the guest's marks BEGIN and END (skerry/mark.h), or from the
+ * first instruction in a range of virtual addresses to the first time that code
+ * with these bytes is executed at an address. All are hexadecimal.
  *
  *     -plugin profile.so,out=FILE[,begin=1][,end=2]
+ *     -plugin profile.so,out=FILE,from=FIRST-BEHIND,to=ADDRESS:BYTES
  *
  * At END a line goes to FILE for each block that was executed:
  *
@@ -42,6 +45,10 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool counting;
 static uint64_t begin_mark = 1, end_mark = 2;
 static FILE *out;
+static uint64_t from_first, from_behind; /* equal: marks are what counts */
+static uint64_t to_address;
+static uint8_t to_bytes[LONGEST];
+static size_t to_size;
 
 int qemu_plugin_version = PLUGIN_VERSION;
 
@@ -85,6 +92,26 @@ static void mark(unsigned vcpu, void *number)
 		finish();
 }
 
+static void arrived(unsigned vcpu, void *at_end)
+{
+	static _Atomic bool begun;
+	(void)vcpu;
+	if (at_end && counting)
+		finish();
+	else if (!at_end && !atomic_exchange(&begun, true))
+		counting = true;
+}
+
+/* Registers what begins and ends the interval, where marks do not. The block's bytes end at `end`. */
+static void watch(struct qemu_plugin_insn *instruction, const uint8_t *bytes, const uint8_t *end, uint64_t address)
+{
+	size_t size = (size_t)(end - bytes) < to_size ? (size_t)(end - bytes) : to_size;
+	if (address >= from_first && address < from_behind)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, arrived, PLUGIN_NO_REGISTERS, NULL);
+	if (address == to_address && !memcmp(bytes, to_bytes, size))
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, arrived, PLUGIN_NO_REGISTERS, &counting);
+}
+
 static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
 {
 	uint64_t hash = 0xcbf29ce484222325 ^ address; /* FNV-1a */
@@ -124,23 +151,48 @@ static void translate(plugin_id id, struct qemu_plugin_tb *translated)
 	}
 	block->address = qemu_plugin_tb_vaddr(translated);
 	block->instructions = count;
+	uint8_t *bytes = block->content + count;
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, i);
 		size_t size = qemu_plugin_insn_size(instruction);
-		uint8_t *bytes = block->content + count + block->size;
-		plugin_read(instruction, bytes, size);
+		plugin_read(instruction, bytes + block->size, size);
 		block->content[i] = (uint8_t)size;
+		int number = mark_number(bytes + block->size, size);
 		block->size += size;
-		int number = mark_number(bytes, size);
-		if (number == (int)begin_mark || number == (int)end_mark)
+		if (from_first == from_behind && (number == (int)begin_mark || number == (int)end_mark))
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
 	}
-	block->hash = hash_of(block->address, block->content + count, block->size);
+	for (size_t i = 0, at = 0; from_first != from_behind && i < count; at += block->content[i++])
+		watch(qemu_plugin_tb_get_insn(translated, i), bytes + at, bytes + block->size, block->address + at);
+	block->hash = hash_of(block->address, bytes, block->size);
 	qemu_plugin_register_vcpu_tb_exec_cb(translated, executed, PLUGIN_NO_REGISTERS, kept(block));
+}
+
+static bool read_range(const char *text)
+{
+	char *rest;
+	from_first = strtoull(text, &rest, 16);
+	if (*rest != '-')
+		return false;
+	from_behind = strtoull(rest + 1, &rest, 16);
+	return !*rest && from_first < from_behind;
+}
+
+static bool read_code(const char *text)
+{
+	char *rest;
+	unsigned byte;
+	to_address = strtoull(text, &rest, 16);
+	if (*rest++ != ':')
+		return false;
+	for (to_size = 0; to_size < LONGEST && sscanf(rest, "%2x", &byte) == 1; rest += 2)
+		to_bytes[to_size++] = (uint8_t)byte;
+	return to_size && !*rest;
 }
 
 int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
 {
+	bool from = false, to = false;
 	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
@@ -149,9 +201,13 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 			begin_mark = strtoull(argv[i] + 6, NULL, 10);
 		else if (!strncmp(argv[i], "end=", 4))
 			end_mark = strtoull(argv[i] + 4, NULL, 10);
+		else if (!strncmp(argv[i], "from=", 5))
+			from = read_range(argv[i] + 5);
+		else if (!strncmp(argv[i], "to=", 3))
+			to = read_code(argv[i] + 3);
 	}
-	if (!out || begin_mark == end_mark) {
-		fputs("profile: out=FILE must be given, and begin and end be two marks\n", stderr);
+	if (!out || begin_mark == end_mark || from != to || (from_first != from_behind) != from) {
+		fputs("profile: out=FILE must be given, begin and end be two marks, and from=FIRST-BEHIND stand beside to=ADDRESS:BYTES\n", stderr);
 		return -1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);

@@ -9,6 +9,7 @@ from topology import drivers
 # A part of the source file's path, and the component that it tells; the first that fits.
 _BY_SOURCE = (
     ("/cluster-kernel/", "kernel"),
+    ("/cluster-manager/loader/", "loader"),
     ("/cluster-manager/", "manager"),
     ("/net/switch/", "switch"),
     *((f"/net/{name}/", name) for name in drivers.every()),
@@ -29,7 +30,7 @@ APPLICATION, LIBC, NETWORK, KERNEL = "application", "libc", "network", "kernel"
 GROUPS = (APPLICATION, LIBC, NETWORK, KERNEL)
 SPLIT = "instructions_per_op_by"  # the metric that has them
 _GROUP = {
-    "kernel": KERNEL, "manager": KERNEL,
+    "kernel": KERNEL, "manager": KERNEL, "loader": KERNEL,
     "switch": NETWORK, **{name: NETWORK for name in drivers.every()}, "sockets": NETWORK, "lwIP": NETWORK,
     "POSIX layer": LIBC, "malloc": LIBC, "strings": LIBC, "musl": LIBC,
 }  # fmt: skip

@@ -38,12 +38,16 @@ class Program:
         return [(s.address, data[s.offset:s.offset + s.in_file]) for s in elf.segments(self.name, str(self.path), data)
                 if s.flags & elf.EXECUTE]
 
-    def has(self, address: int, code: bytes) -> bool:
-        """Whether this code stands at this address."""
+    def bytes_at(self, address: int, count: int) -> bytes:
+        """Of its code; fewer at the end of a segment, none where it has no code."""
         for start, content in self.code:
             if start <= address < start + len(content):
-                return content[address - start:address - start + len(code)] == code
-        return False
+                return content[address - start:address - start + count]
+        return b""
+
+    def has(self, address: int, code: bytes) -> bool:
+        """Whether this code stands at this address."""
+        return self.bytes_at(address, len(code)) == code
 
     def function(self, address: int) -> Function:
         """The one that has this address, by the symbol before it."""

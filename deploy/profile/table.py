@@ -10,9 +10,9 @@ from deploy.profile.components import group
 from deploy.profile.tally import Profile
 
 
-def _table(title: str, *names: str) -> Table:
+def _table(profile: Profile, title: str, *names: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("instructions/operation", justify="right")
+    table.add_column(f"instructions/{profile.unit}", justify="right")
     table.add_column("share", justify="right")
     for name in names:
         table.add_column(name)
@@ -24,7 +24,7 @@ def _figures(profile: Profile, instructions: float) -> tuple[str, str]:
 
 
 def components(profile: Profile, title: str) -> Table:
-    table = _table(title, "program", "component", "group")
+    table = _table(profile, title, "program", "component", "group")
     for (program, component), instructions in profile.by("program", "component").most_common():
         table.add_row(*_figures(profile, instructions), escape(program), component, group(component))
     table.add_section()
@@ -36,7 +36,7 @@ def components(profile: Profile, title: str) -> Table:
 
 
 def functions(profile: Profile, title: str, most: int) -> Table:
-    table = _table(title, "program", "component", "function")
+    table = _table(profile, title, "program", "component", "function")
     for line in profile.lines[:most]:
         table.add_row(*_figures(profile, line.instructions), escape(line.program), line.component, escape(line.function))
     rest = sum(line.instructions for line in profile.lines[most:])

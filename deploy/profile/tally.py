@@ -29,6 +29,7 @@ class Line:
 class Profile:
     lines: Sequence[Line]  # the most first
     operations: int
+    unit: str = "operation"  # what `operations` counts
 
     @property
     def instructions(self) -> int:
@@ -52,7 +53,7 @@ class Profile:
         return {f"{SPLIT}.{name}": value for name, value in self.by_group().items()}
 
 
-def tally(blocks: Iterable[Block], programs: Sequence[Program], operations: int) -> Profile:
+def tally(blocks: Iterable[Block], programs: Sequence[Program], operations: int, unit: str = "operation") -> Profile:
     """Each block belongs to the program that has its code at its address; kernels all have their code at the same."""
     found: Counter[tuple[str, str, str]] = Counter()
     for block in blocks:
@@ -63,7 +64,7 @@ def tally(blocks: Iterable[Block], programs: Sequence[Program], operations: int)
         for place in block.places():
             function = program.function(place)
             found[program.name, component(program.name, function), function.name] += block.executions
-    return Profile([Line(*names, count) for names, count in found.most_common()], operations)
+    return Profile([Line(*names, count) for names, count in found.most_common()], operations, unit)
 
 
 def _program(block: Block, programs: Sequence[Program]) -> Program | None:

@@ -65,6 +65,23 @@ def test_profile(tmp_path: Path) -> None:
     assert sum(count for (program, _), count in counted.items() if program == "(other code)") < total / 1000
 
 
+@pytest.mark.limit(300)
+def test_profile_start(tmp_path: Path) -> None:
+    """a start is counted from the loader's first instruction to the first command served, and takes no more than is promised"""
+    done = skerry("profile", "--start", "--sockets", "1", "--cores", "2", "--json", "start.json", "--flame", "start.svg", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert (tmp_path / "start.svg").read_text().startswith("<svg")
+    (row,) = json.loads((tmp_path / "start.json").read_text())["results"]
+    functions = row["profile"]["functions"]
+    total = sum(line["instructions"] for line in functions)
+    assert row["metrics"]["instructions_to_serve"] == total and 5e6 < total < 21e6
+    counted = {(line["program"], line["function"]): line["instructions"] for line in functions}
+    for program, function in (("loader", "clock_calibrate"), ("root", "vspace_map"), ("redis-server", "createSharedObjects")):
+        assert counted[program, function] > 1000
+    assert ("redis-server", "pingCommand") not in counted
+    assert sum(count for (program, _), count in counted.items() if program == "(other code)") < total / 1000
+
+
 @pytest.mark.limit(120)
 def test_keep(tmp_path: Path) -> None:
     """run --keep serves until Ctrl-C and leaves no process behind"""

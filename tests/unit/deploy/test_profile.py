@@ -136,7 +136,7 @@ def test_flame() -> None:
     assert found[3, "schedule<&>"].start == 700
     picture = ElementTree.fromstring(svg(PROFILE, "a & b"))
     titles = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
-    assert titles[0] == "a & b" and "schedule<&>: 30.0 instructions of an operation, 30.0%" in titles
+    assert titles[0] == "a & b" and "schedule<&>: 30.0 instructions/operation, 30.0%" in titles
 
 
 def test_metrics_in_files() -> None:

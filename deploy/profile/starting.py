@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a machine with one Redis from the loader's first instruction to the first command that Redis serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deploy import modules, qemu
+from deploy.boot import Options, boot
+from deploy.deployment import Deployment, Redis
+from deploy.events import Event
+from deploy.expand import Plan, plan
+from deploy.paths import BUILD
+from deploy.patience import Patience
+from deploy.plugin import arguments, plugin
+from deploy.pong import PATIENCE, first_pong
+from deploy.profile import blocks
+from deploy.profile.programs import Program
+from deploy.profile.tally import Profile, tally
+from topology.machine import Machine, Shape
+from topology.units import MIB
+
+COMMAND = "processCommand"  # of Redis: each command begins there
+_CODE = 15  # bytes that tell Redis from other programs with code at the same address
+
+
+def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
+    return plan(Deployment(name="start", shape=shape, layout=layout, lock=lock, redis=Redis(heap=64 * MIB), shutdown="never"))
+
+
+def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Event], None], build: Path = BUILD) -> Profile:
+    loader = Program("loader", build / modules.LOADER)
+    programs = {name: Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()}
+    first, behind = (loader.image.symbol(name).address for name in ("loader_start", "loader_end"))
+    redis = programs["redis-server"]
+    command = redis.image.symbol(COMMAND).address
+    with TemporaryDirectory(prefix="skerry-profile-") as folder:
+        out = Path(folder) / "blocks"
+        options = {"out": str(out), "from": f"{first:x}-{behind:x}", "to": f"{command:x}:{redis.bytes_at(command, _CODE).hex()}"}
+        how = Options(
+            qemu.TCG_COUNTED, patience, "kernel", binary=binary, build=build, on_event=on_event,
+            extra=arguments(build / plugin("profile"), options),
+        )
+        with boot(what, how) as machine:
+            server = what.forwards[0][0]
+            machine.wait_event("serving", app=server)
+            first_pong(machine.address(server), machine.pid, max(PATIENCE, patience.silence))
+        found = blocks.read(out)
+    return tally(found, [loader, *programs.values()], 1, "start")
