@@ -48,3 +48,11 @@ static inline uint64_t arch_pte_frame(uint64_t paddr, unsigned level, unsigned r
 		entry |= level ? PTE_PAT_LARGE : PTE_PAT_4K;
 	return level ? entry | PTE_LARGE : entry;
 }
+static inline unsigned arch_pte_rights(uint64_t entry)
+{
+	return RIGHT_READ | (entry & PTE_WRITE ? RIGHT_WRITE : 0) | (entry & PTE_NX ? 0 : RIGHT_EXECUTE);
+}
+static inline uint64_t arch_pte_protect(uint64_t entry, unsigned rights)
+{
+	return (entry & ~(PTE_WRITE | PTE_NX)) | (rights & RIGHT_WRITE ? PTE_WRITE : 0) | (rights & RIGHT_EXECUTE ? 0 : PTE_NX);
+}

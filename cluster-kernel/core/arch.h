@@ -32,6 +32,8 @@ struct thread;
  *         uint64_t arch_pte_address(uint64_t, level)  physical address in it
  *         uint64_t arch_pte_table(paddr)       an entry that leads to a table
  *         uint64_t arch_pte_frame(paddr, level, rights, attributes)
+ *         unsigned arch_pte_rights(uint64_t)   with which it maps a frame: READ among them
+ *         uint64_t arch_pte_protect(uint64_t, rights)  the same with other rights, READ among them
  */
 
 /*

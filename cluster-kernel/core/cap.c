@@ -4,6 +4,7 @@
 #include "irq.h"
 #include "kernel.h"
 #include "notification.h"
+#include "protect.h"
 #include "reply.h"
 #include "thread.h"
 #include "vspace.h"
@@ -130,6 +131,8 @@ bool slot_delete(struct cpu *cpu, struct slot *slot)
 		return true;
 	}
 	struct cap cap = slot->cap;
+	if (cap.flags & CAP_NOTED)
+		protection_remove(cpu, slot);
 	slot_remove(slot);
 	if (cap.flags & CAP_MAPPED)
 		vspace_unmap_cap(cpu, &cap);

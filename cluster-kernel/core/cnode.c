@@ -3,6 +3,7 @@
 #include "derive.h"
 #include "kernel.h"
 #include "message.h"
+#include "protect.h"
 #include "work.h"
 #include "zombie.h"
 
@@ -104,6 +105,8 @@ static uint64_t invoke_move(struct cpu *cpu, struct slot *to, uint64_t info, boo
 	kernel_assert(mutant.object == from->cap.object && !(mutant.rights & ~from->cap.rights));
 	slot_move(to, from);
 	to->cap = mutant;
+	if (mutant.flags & CAP_NOTED)
+		protection_move(cpu, to, from);
 	return SKERRY_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <skerry/stat.h>
 #include "assert.h"
 #include "lock.h"
+#include "protect.h"
 #include "regime.h"
 #include "run_queue.h"
 #include "thread.h"
@@ -85,6 +86,7 @@ struct cpu_public {
 	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */
 	struct run_queue ready;
 	struct thread idle;
+	struct protection protection; /* a FRAME_PROTECT that has stopped half-way on this core; the exclusive writer's */
 };
 
 struct cpu {

@@ -24,7 +24,7 @@ uint64_t cap_copy(const struct cap *source, uint64_t rights, struct cap *copy)
 	copy->rights &= rights;
 	if (copy->flags & CAP_MAPPED)
 		copy->vaddr = copy->vspace = 0;
-	copy->flags &= ~(CAP_MAPPED | CAP_THREAD);
+	copy->flags &= ~(CAP_MAPPED | CAP_THREAD | CAP_NOTED);
 	return has_one_owner(source) ? SKERRY_BAD_ARGUMENT : SKERRY_OK;
 }
 

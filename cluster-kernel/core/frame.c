@@ -3,6 +3,7 @@
 #include "arch.h"
 #include "kernel.h"
 #include "message.h"
+#include "protect.h"
 #include "vspace.h"
 
 static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
@@ -42,6 +43,7 @@ uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
 	switch (message_label(info)) {
 	case FRAME_MAP: return frame_map(cpu, cap, info);
 	case FRAME_UNMAP: return mapping_undo(cpu, cap);
+	case FRAME_PROTECT: return frame_protect(cpu, slot, info);
 	case FRAME_ADDRESS: message_set_word(current(cpu), 0, cap->object); return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;
 	}

@@ -110,7 +110,7 @@ void thread_set_slot(struct thread *thread, unsigned index, struct slot *from)
 	kernel_assert(index < THREAD_SLOTS && slot_empty(&thread->slot[index]));
 	kernel_assert(!slot_empty(from) && !(from->cap.flags & CAP_THREAD));
 	struct cap copy = from->cap;
-	copy.flags = (copy.flags & ~CAP_MAPPED) | CAP_THREAD;
+	copy.flags = (copy.flags & ~(CAP_MAPPED | CAP_NOTED)) | CAP_THREAD;
 	slot_insert(&thread->slot[index], &copy, from);
 }
 

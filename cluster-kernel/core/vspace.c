@@ -103,27 +103,34 @@ static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 	return 0;
 }
 
+/* Null where the table was replaced: this mapping went with it. */
+static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap)
+{
+	unsigned missing;
+	kernel_assert(cap->flags & CAP_MAPPED);
+	uint64_t *entry = vspace_entry(vspace, cap->vaddr, frame_level(cap), &missing);
+	if (entry && (!arch_pte_present(*entry) || arch_pte_address(*entry, frame_level(cap)) != cap->object))
+		entry = 0;
+	return entry;
+}
+
+static void set_entry(struct cpu *cpu, struct vspace *vspace, uint64_t *entry, uint64_t value)
+{
+	*entry = value;
+	tlb_owe(cpu, vspace);
+	work_done(cpu, WORK_UNMAP);
+}
+
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 {
 	assert_exclusive();
 	kernel_assert(cap->flags & CAP_MAPPED);
 	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
-	unsigned missing;
-	uint64_t *entry;
 	if (!vspace)
 		return;
-	if (cap->type == OBJECT_PAGE_TABLE) {
-		entry = entry_of_table(vspace, cap);
-	} else {
-		entry = vspace_entry(vspace, cap->vaddr, frame_level(cap), &missing);
-		if (entry && (!arch_pte_present(*entry) || arch_pte_address(*entry, frame_level(cap)) != cap->object))
-			entry = 0; /* the table was replaced, this mapping went with it */
-	}
-	if (!entry)
-		return;
-	*entry = 0;
-	tlb_owe(cpu, vspace);
-	work_done(cpu, WORK_UNMAP);
+	uint64_t *entry = cap->type == OBJECT_PAGE_TABLE ? entry_of_table(vspace, cap) : entry_of_frame(vspace, cap);
+	if (entry)
+		set_entry(cpu, vspace, entry, 0);
 }
 
 uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace)
@@ -158,6 +165,23 @@ uint64_t mapping_undo(struct cpu *cpu, struct cap *cap)
 	vspace_unmap_cap(cpu, cap);
 	cap->flags &= ~CAP_MAPPED;
 	return SKERRY_OK;
+}
+
+void mapping_protect(struct cpu *cpu, struct cap *cap, unsigned rights, bool may_gain)
+{
+	assert_exclusive();
+	kernel_assert((cap->flags & CAP_MAPPED) && !(rights & ~cap->rights & RIGHT_ALL));
+	if (!(rights & RIGHT_READ)) {
+		mapping_undo(cpu, cap);
+		return;
+	}
+	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
+	uint64_t *entry = vspace ? entry_of_frame(vspace, cap) : 0;
+	if (!entry)
+		return;
+	uint64_t protected = arch_pte_protect(*entry, may_gain ? rights : rights & arch_pte_rights(*entry));
+	if (protected != *entry) /* TLBs are flushed also where it gains: a processor may use the lesser translation, and fault */
+		set_entry(cpu, vspace, entry, protected);
 }
 
 static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)

@@ -76,4 +76,9 @@ uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, un
 void mapping_note(struct cap *cap, const struct vspace *vspace, uint64_t vaddr);
 /* For the invocation that unmaps `cap`: SKERRY_OK, or SKERRY_NOT_MAPPED. Cores may hold it until tlb_flush_pending(). */
 uint64_t mapping_undo(struct cpu *cpu, struct cap *cap);
+/*
+ * The mapped frame `cap` is mapped with at most `rights`, with `may_gain` with just these; without RIGHT_READ it is
+ * unmapped. Cores may hold what it was until tlb_flush_pending().
+ */
+void mapping_protect(struct cpu *cpu, struct cap *cap, unsigned rights, bool may_gain);
 uint64_t invoke_page_table(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -100,6 +100,104 @@ static void gone_in_one_round(void)
 	EXPLORE_CHECK(machine->kernel.tlb_round == round_before + 1, "two spaces took more than a round");
 }
 
+enum { COPY = FRAME + 1, SECOND_COPY = FRAME + 2 };
+
+/* A copy of the frame is mapped at AT in its place. */
+static void map_a_copy(unsigned cores)
+{
+	make_space(cores);
+	EXPECT(call(FRAME, FRAME_UNMAP, NONE, NONE), 0);
+	copy(COPY, FRAME, RIGHT_ALL, 0);
+	EXPECT(call(COPY, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(SPACE)), 0);
+	EXPECT(hosted_store(machine, 1, AT, 1), true);
+	machine_touch(AT);
+}
+
+static unsigned rights_of(uint64_t slot) { return slot_of(slot)->cap.rights; }
+
+/* A frame can be written no more while A uses it: no TLB lets it afterwards (kernel_check). */
+static void protect(void)
+{
+	map_a_copy(2);
+	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+}
+
+static void a_reads(void)
+{
+	a_runs();
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ, "a copy of the frame has kept a right");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2), "a frame can be written, or not be read");
+}
+
+/* ... while A unmaps it. */
+static void protect_and_unmap(void)
+{
+	map_a_copy(2);
+	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
+	machine_invokes(a, COPY, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void unmapped_and_protected(void)
+{
+	machine_check();
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ, "a copy of the frame has kept a right");
+	EXPLORE_CHECK(!hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
+}
+
+/* ... while A maps another copy, which the call finds with or without its mapping. */
+static void protect_and_map(void)
+{
+	map_a_copy(2);
+	copy(SECOND_COPY, COPY, RIGHT_ALL, 0);
+	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
+	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = SECOND_COPY, .word = { AT + 4096, RIGHT_ALL, 0 },
+	                                         .info = message_info(FRAME_MAP, 1, 3) }, SPACE);
+}
+
+static void both_read(void)
+{
+	machine_check();
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && rights_of(SECOND_COPY) == RIGHT_READ, "a copy of the frame has kept a right");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT) && !hosted_store(machine, 1, AT, 2), "a frame can be written, or not be read");
+	EXPLORE_CHECK(hosted_touch(machine, 1, AT + 4096) && !hosted_store(machine, 1, AT + 4096, 2), "the second can be written, or not be read");
+}
+
+/* ... while A makes another copy, of one that the call has done or not. */
+static void protect_and_copy(void)
+{
+	map_a_copy(2);
+	copy(SECOND_COPY, COPY, RIGHT_ALL, 0);
+	machine->kernel.work_budget = 1;
+	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
+	machine_program(a, (struct hosted_call){ .number = SYS_CALL, .cptr = CNODE, .word = { FRAME + 3, COPY, RIGHT_ALL },
+	                                         .info = message_info(CNODE_COPY, 1, 3) }, CNODE);
+}
+
+static void none_writes(void)
+{
+	machine_check();
+	for (uint64_t slot = COPY; slot <= FRAME + 3; slot++)
+		EXPLORE_CHECK(rights_of(slot) == RIGHT_READ, "a copy of the frame has kept a right");
+}
+
+/* ... while A deletes the copy at which the call may have stopped. */
+static void protect_and_delete(void)
+{
+	map_a_copy(2);
+	copy(SECOND_COPY, COPY, RIGHT_ALL, 0);
+	machine->kernel.work_budget = 1;
+	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
+	machine_invokes(a, CNODE, CNODE_DELETE, SECOND_COPY, 0, 0);
+}
+
+static void the_other_reads(void)
+{
+	machine_check();
+	EXPLORE_CHECK(rights_of(COPY) == RIGHT_READ && slot_empty(slot_of(SECOND_COPY)), "a copy of the frame has kept a right");
+	EXPLORE_CHECK(!hosted_store(machine, 1, AT, 2), "a frame can be written");
+}
+
 /* The space goes under a running thread, which then faults at its first instruction. */
 static void delete_space(void)
 {
@@ -245,6 +343,11 @@ static const struct explore_case cases[] = {
 	{ .name = "a frame is unmapped under a running thread", .threads = 2, .set_up = unmap, .end = a_runs, KERNEL },
 	{ .name = "a frame is unmapped in a space that was left", .threads = 2, .set_up = unmap_elsewhere, .end = a_woke, KERNEL },
 	{ .name = "a page goes from two spaces", .threads = 3, .set_up = revoke_from_two, .end = gone_in_one_round, KERNEL },
+	{ .name = "a frame is protected under a running thread", .threads = 2, .set_up = protect, .end = a_reads, KERNEL },
+	{ .name = "a frame is protected and unmapped", .threads = 2, .set_up = protect_and_unmap, .end = unmapped_and_protected, KERNEL },
+	{ .name = "a frame is protected and mapped", .threads = 2, .set_up = protect_and_map, .end = both_read, KERNEL },
+	{ .name = "a frame is protected and copied", .threads = 2, .set_up = protect_and_copy, .end = none_writes, KERNEL },
+	{ .name = "a frame is protected and deleted", .threads = 2, .set_up = protect_and_delete, .end = the_other_reads, KERNEL },
 	{ .name = "a space goes under a running thread", .threads = 2, .set_up = delete_space, .end = the_space_is_gone, KERNEL },
 	{ .name = "a space goes under a caller", .threads = 2, .set_up = delete_space_of_caller, .end = the_server_runs, KERNEL },
 	{ .name = "a space goes that two cores hold", .threads = 3, .set_up = delete_space_of_two, .end = the_space_is_gone, KERNEL },

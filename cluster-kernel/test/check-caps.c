@@ -207,6 +207,28 @@ static void check_memory(const struct world *world)
 	free(around);
 }
 
+static bool is_slot(const struct world *world, const struct slot *slot)
+{
+	size_t i = 0;
+	while (i < world->slots && world->slot[i] != slot)
+		i++;
+	return i < world->slots;
+}
+
+/* What a FRAME_PROTECT that has stopped half-way says it has done. */
+static void check_protection(const struct world *world, const struct protection *noted)
+{
+	const struct link *link = noted->done;
+	if (!noted->frame)
+		return;
+	CHECK(is_slot(world, noted->frame) && is_slot(world, link_slot(link)), "a core has noted a slot that is none", noted->frame, link);
+	CHECK(noted->frame->cap.flags & link_slot(link)->cap.flags & CAP_NOTED, "a slot does not know that a core has noted it", noted->frame, link);
+	for (; link && link != &noted->frame->close; link = link->next)
+		CHECK(!link_opens(link) || !(link_slot(link)->cap.rights & ~noted->rights), "a capability has kept what was taken from it",
+		      link, link_slot(link)->cap.rights);
+	CHECK(link, "a core has noted a slot that does not derive from the frame", noted->frame, noted->done);
+}
+
 void check_caps(struct world *world)
 {
 	world->found = malloc((world->slots + 1) * sizeof(*world->found));
@@ -219,6 +241,8 @@ void check_caps(struct world *world)
 	}
 	CHECK(in_tree == world->slots, "a capability is not in the derivation tree", in_tree, world->slots);
 	check_zombies(world);
+	for (unsigned c = 0; c < world->kernel->cpu_count; c++)
+		check_protection(world, &world->kernel->cpu[c]->shared.protection);
 	merge(world);
 	check_memory(world);
 	for (size_t i = 0; i < world->founds; i++) {

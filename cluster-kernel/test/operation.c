@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/cluster_control.h>
 #include "operation.h"
-#include <stddef.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <skerry/root_info.h>
@@ -173,12 +173,19 @@ static void tcb(struct step *s)
 
 static void memory(struct step *s)
 {
-	bool table = pick(2);
-	unsigned what = pick(4);
+	unsigned table = pick(2), what = pick(4);
 	s->call.cptr = slot_of_type(table ? OBJECT_PAGE_TABLE : OBJECT_FRAME_4K + one_in(6));
 	s->label = table ? PAGE_TABLE_MAP + what / 3 : what == 3 ? FRAME_UNMAP + pick(2) : FRAME_MAP;
 	WORDS(s, any_vaddr(), one_in(4) ? pick(16) : RIGHT_ALL, one_in(20) ? any_word() : pick(3));
 	set_caps(s, 1, pick(3) ? ROOT_SLOT_VSPACE : slot_of_type(OBJECT_VSPACE), 0, 0);
+}
+
+static void protect(struct step *s)
+{
+	s->call.cptr = slot_of_type(OBJECT_FRAME_4K + one_in(6));
+	s->label = FRAME_PROTECT;
+	WORDS(s, pick(2) ? RIGHT_READ : pick(16));
+	set_caps(s, one_in(4), ROOT_SLOT_VSPACE, 0, 0);
 }
 
 /* Any cluster, in any order of steps; the word is the one that is so, or any. */
@@ -235,8 +242,7 @@ static void signal_or_wait(struct step *s)
 {
 	s->call.number = SYS_SIGNAL + pick(4);
 	s->call.cptr = one_in(8) ? slot_of_type(OBJECT_DOORBELL) : slot_of_type(OBJECT_NOTIFICATION);
-	s->words = 1;
-	s->word[0] = pick(2) ? 0 : hosted_now(draw.machine) + pick(20000);
+	WORDS(s, pick(2) ? 0 : hosted_now(draw.machine) + pick(20000));
 }
 
 /* What wakes others and never waits. */
@@ -291,19 +297,13 @@ static void write_buffer(struct hosted *machine, unsigned core, const struct thr
 
 static void tell(unsigned core, const struct thread *thread, const struct step *s)
 {
-	fprintf(stderr,
-	        "core %u thread %p: system call %llu on %llu, label %llu, words %#llx %#llx %#llx %#llx, caps %llu %llu %llu, "
-	        "reply %llu\n",
-	        core, (const void *)thread, (unsigned long long)s->call.number, (unsigned long long)s->call.cptr,
-	        (unsigned long long)s->label, (unsigned long long)s->word[0], (unsigned long long)s->word[1],
-	        (unsigned long long)s->word[2], (unsigned long long)s->word[3], (unsigned long long)s->cap[0],
-	        (unsigned long long)s->cap[1], (unsigned long long)s->cap[2], (unsigned long long)s->call.reply);
+	const uint64_t *word = s->word, *cap = s->cap;
+	fprintf(stderr, "core %u thread %p: system call %" PRIu64 " on %" PRIu64 ", label %" PRIu64 ", words %#" PRIx64 " %#" PRIx64 " %#"
+	        PRIx64 " %#" PRIx64 ", caps %" PRIu64 " %" PRIu64 " %" PRIu64 ", reply %" PRIu64 "\n", core, (const void *)thread,
+	        s->call.number, s->call.cptr, s->label, word[0], word[1], word[2], word[3], cap[0], cap[1], cap[2], s->call.reply);
 }
 
-/*
- * The root task seldom does what it may not return from, or what nobody could do after it: the others need somebody to
- * wake them.
- */
+/* The root task seldom does what it may not return from, or what nobody could do after it: the others need it to wake them. */
 static void be_careful(struct step *s)
 {
 	bool playing = s->call.cptr >= PLAY_FIRST && s->call.cptr < PLAY_FIRST + PLAY_SLOTS;
@@ -317,8 +317,8 @@ static void be_careful(struct step *s)
 
 enum { CAREFUL_KINDS = 9 };
 static void (*const calls[])(struct step *s) = { retype, cnode, cnode, tcb, tcb, memory, device, nudge, nudge, message,
-	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait };
-enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 1 }; /* the last is a kind of its own: signal and wait */
+	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait, protect };
+enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 2 }; /* the last are kinds of their own: signal and wait, protect */
 
 static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 {
@@ -326,7 +326,7 @@ static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 	struct step s = { .call.number = SYS_CALL };
 	bool careful = thread == machine->root && !one_in(250);
 	use_some_memory(machine, core);
-	calls[careful ? kind % CAREFUL_KINDS : kind](&s);
+	calls[careful && kind <= CALL_KINDS ? kind % CAREFUL_KINDS : kind](&s);
 	if (kind == CALL_KINDS && !careful) {
 		s.call.number = SYS_SIGNAL_WAIT;
 		s.call.reply = one_in(16) ? any_slot() : slot_of_type(one_in(8) ? OBJECT_DOORBELL : OBJECT_NOTIFICATION);
@@ -376,8 +376,7 @@ static void use_memory(struct hosted *machine, unsigned core)
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, KINDS };
-	const struct cpu *cpu = machine->kernel.cpu[core];
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, KINDS };
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
 	switch (kind) {
@@ -386,7 +385,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case TIME: hosted_advance(machine, pick(256) * 80); return false;
 	case TIME_TOO: hosted_advance(machine, machine->kernel.slice); return false;
 	}
-	if (cpu->shared.current == &cpu->shared.idle)
+	if (current(machine->kernel.cpu[core]) == &machine->kernel.cpu[core]->shared.idle)
 		return false;
 	switch (kind) {
 	case FAULT: return fault(machine, core);
@@ -394,7 +393,8 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case MEMORY_TOO: use_memory(machine, core); return false;
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
 	case GRANULARITY: order_granularity(machine, core); return true;
-	case SIGNAL_WAIT: return system_call(machine, core, CALL_KINDS);
+	case SIGNAL_WAIT:
+	case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}
 }

@@ -24,7 +24,7 @@
  * The bases of FS and GS are those that TCB_SET_TLS and TCB_WRITE_REGISTERS set;
  * what a program sets by WRFSBASE or WRGSBASE may be lost at any time.
  *
- * A system call that has much to do (revocation, deletion, zeroing) stops now
+ * A system call that has much to do (revocation, protection, deletion, zeroing) stops now
  * and then and is made again by itself: interrupts and other cores get their
  * turn, the caller sees one call. (Unless it deletes the capability through which
  * it was made, and has more to do: then it ends with BAD_CAP, and the kernel does
@@ -234,6 +234,12 @@ enum skerry_invocation {
 	FRAME_UNMAP,
 	/* r0 physical address. */
 	FRAME_ADDRESS,
+	/* m0 rights. All capabilities that derive from this one keep at most these rights, and so do what they and this
+	 * one map; without READ it is unmapped. This capability keeps its rights. A thread loses its IPC buffer, as by
+	 * CNODE_REVOKE, if its frame loses READ or WRITE. c0 VSpace (may be absent) in which this capability is mapped:
+	 * its own mapping gets just these rights, of those that the capability has. When it returns, no core can use
+	 * what was taken. Errors: NOT_MAPPED, BAD_ARGUMENT (with c0: it is mapped in another VSpace). */
+	FRAME_PROTECT,
 	/* c0 VSpace, m0 address: fills the highest missing level there.
 	 * Errors: MAPPED (this capability; none is missing; a large frame is there), BAD_ARGUMENT. */
 	PAGE_TABLE_MAP = 72,

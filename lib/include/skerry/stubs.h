@@ -270,6 +270,20 @@ static inline int frame_unmap(uint64_t frame)
 	return invoke_only(frame, FRAME_UNMAP);
 }
 
+static inline int frame_protect(uint64_t frame, unsigned rights)
+{
+	struct message m = { .word = { rights } };
+	return invoke(frame, FRAME_PROTECT, 0, 1, &m);
+}
+
+/* The same; what the frame itself maps in `vspace` gets just these rights. */
+static inline int frame_protect_in(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, unsigned rights)
+{
+	struct message m = { .word = { rights } };
+	ipc->caps[0] = vspace;
+	return invoke(frame, FRAME_PROTECT, 1, 1, &m);
+}
+
 static inline int frame_address(uint64_t frame, uint64_t *address)
 {
 	return invoke_word(frame, FRAME_ADDRESS, address);
