@@ -49,8 +49,8 @@ static void resume(struct victim *v)
 	check_ok(ipc_reply(v->reply, &m));
 }
 
-/* `take` makes the frame's mapping at TARGET go. */
-static void rounds(unsigned core, void (*take)(uint64_t frame))
+/* `take` makes the frame's mapping at TARGET, which is that of its copy `target`, go, or one that can be read only. */
+static void rounds(unsigned core, void (*take)(uint64_t frame, uint64_t target))
 {
 	struct victim v = victim(core);
 	for (unsigned i = 0; i < ROUNDS; i++) {
@@ -61,19 +61,36 @@ static void rounds(unsigned core, void (*take)(uint64_t frame))
 		volatile uint64_t *seen = (volatile uint64_t *)WINDOW;
 		resume(&v);
 		until(*seen > 10);
-		take(target);
+		take(frame, target);
 		uint64_t last = *seen;
 		for (unsigned j = 0; j < 20000; j++)
 			check_eq(*seen, last);
 		check_ok(frame_unmap(window));
+		check_ok(cnode_delete(ROOT_SLOT_CNODE, target));
 	}
 }
 
-static void by_unmap(uint64_t frame) { check_ok(frame_unmap(frame)); }
-static void by_delete(uint64_t frame) { check_ok(cnode_delete(ROOT_SLOT_CNODE, frame)); }
+static void by_unmap(uint64_t frame, uint64_t target)
+{
+	(void)frame;
+	check_ok(frame_unmap(target));
+}
+
+static void by_delete(uint64_t frame, uint64_t target)
+{
+	(void)frame;
+	check_ok(cnode_delete(ROOT_SLOT_CNODE, target));
+}
+
+static void by_protect(uint64_t frame, uint64_t target)
+{
+	(void)target;
+	check_ok(frame_protect(frame, RIGHT_READ));
+}
 
 TEST(unmap, 2, 0, "shootdown: no write of another core arrives after UNMAP") { rounds(last_core(), by_unmap); }
 TEST(delete, 2, 0, "shootdown: no write of another core arrives after the capability's end") { rounds(last_core(), by_delete); }
+TEST(protect, 2, 0, "shootdown: no write of another core arrives after PROTECT") { rounds(last_core(), by_protect); }
 TEST(local, 1, 0, "shootdown: no write of another thread of this core arrives after UNMAP") { rounds(0, by_unmap); }
 
 /* Each new frame at the same address: a translation that stayed would lead to the old one. */
