@@ -133,8 +133,7 @@ static void a_large_frame(void)
 	EXPECT(protect(LARGE, RIGHT_READ), 0);
 	EXPECT(hosted_store(machine, 0, AT + 0x1ff000, 2), false);
 	uint64_t value = 0;
-	EXPECT(hosted_load(machine, 0, AT + 0x1ff000, &value), true);
-	EXPECT(value, 1);
+	EXPECT(hosted_load(machine, 0, AT + 0x1ff000, &value) && value == 1, true);
 }
 
 static void a_space_or_a_table_is_gone(void)
@@ -288,8 +287,7 @@ static void the_frame_moves(void)
 	grow();
 	stopped_begin();
 	stopped_call(3, F, FRAME_PROTECT, W(RIGHT_READ), NONE);
-	unsigned left = with_more_than(RIGHT_READ);
-	EXPECT(left > 0, true);
+	EXPECT(with_more_than(RIGHT_READ) > 0, true);
 	EXPECT(call(CNODE, CNODE_MOVE, W(F + 1, F), W(CNODE)), 0);
 	EXPECT(machine->kernel.cpu[0]->shared.protection.frame == slot_of(F + 1), true);
 	stopped_finish(SKERRY_BAD_CAP);
@@ -339,6 +337,49 @@ static void two_calls(void)
 	EXPECT(with_more_than(RIGHT_READ), 0);
 }
 
+/* What is noted holds for one frame and for these rights. */
+static void another_frame_and_other_rights(void)
+{
+	enum { SECOND = F + 20 };
+	check_every(64);
+	grow();
+	make(OBJECT_FRAME_4K, 0, SECOND, 1);
+	copy(SECOND + 1, SECOND, RIGHT_ALL, 0);
+	stopped_begin();
+	stopped_call(3, F, FRAME_PROTECT, W(RIGHT_READ), NONE);
+	EXPECT(protect(SECOND, RIGHT_READ), 0);
+	EXPECT(rights_of(SECOND + 1), RIGHT_READ);
+	stopped_wait(machine->time + 10);
+	EXPECT(machine->kernel.cpu[0]->shared.protection.frame == slot_of(F), true);
+	EXPECT(protect(F, RIGHT_WRITE), 0);
+	EXPECT(with_more_than(RIGHT_WRITE), 0);
+	stopped_finish(0);
+	EXPECT(with_more_than(0), 0);
+}
+
+/* In a line of descent each capability that the call has reached is the first behind the one it derives from. */
+static void the_last_one_goes(void)
+{
+	enum { DEPTH = 600, SPARE = MANY + DEPTH };
+	check_every(64);
+	make(OBJECT_FRAME_4K, 0, MANY, 1);
+	for (unsigned i = 1; i < DEPTH; i++)
+		copy(MANY + i, MANY + i - 1, RIGHT_ALL, 0);
+	stopped_begin();
+	stopped_call(1, MANY, FRAME_PROTECT, W(RIGHT_READ), NONE);
+	const struct protection *noted = &machine->kernel.cpu[0]->shared.protection;
+	uint64_t last = link_slot(noted->done) - slot_of(0);
+	EXPECT(last > MANY + 1 && rights_of(last - 1) == RIGHT_ALL, true);
+	EXPECT(slot_of(last)->cap.flags & CAP_NOTED, CAP_NOTED);
+	copy(SPARE, last, RIGHT_ALL, 0);
+	EXPECT(slot_of(SPARE)->cap.flags, 0);
+	delete(last);
+	kernel_check(machine);
+	stopped_finish(0);
+	for (unsigned i = 1; i <= DEPTH; i++)
+		EXPECT(rights_of(MANY + i) & ~RIGHT_READ, 0);
+}
+
 const struct test tests[] = {
 	{ "descendants keep at most these rights", descendants_keep_at_most_these, 1 },
 	{ "a frame's own mapping", own_mapping, 1 },
@@ -353,5 +394,7 @@ const struct test tests[] = {
 	{ "the frame moves between two budgets", the_frame_moves, 1 | TEST_ONCE },
 	{ "the frame goes between two budgets", the_frame_goes, 1 | TEST_ONCE },
 	{ "two calls of one core", two_calls, 1 | TEST_ONCE },
+	{ "another frame and other rights", another_frame_and_other_rights, 1 | TEST_ONCE },
+	{ "the last one that was reached goes", the_last_one_goes, 1 | TEST_ONCE },
 	{ 0 },
 };
