@@ -69,6 +69,20 @@ TEST(executable, 1, 0, "protection: a page with EXECUTE and without WRITE is exe
 	check_eq(result(WINDOW, WRITE), PRESENT | WRITING | USER);
 }
 
+TEST(taken, 1, 0, "protection: FRAME_PROTECT takes WRITE and EXECUTE, each alone, and gives back what it took")
+{
+	uint64_t frame = map(RIGHT_ALL, RIGHT_ALL);
+	check_ok(frame_protect(frame, RIGHT_READ | RIGHT_EXECUTE));
+	check_eq(result(WINDOW, EXECUTE), FINE);
+	check_eq(result(WINDOW, WRITE), PRESENT | WRITING | USER);
+	check_ok(frame_protect_in(IPC, frame, ROOT_SLOT_VSPACE, RIGHT_READ | RIGHT_WRITE));
+	check_eq(result(WINDOW, WRITE), FINE);
+	check_eq(result(WINDOW, EXECUTE), PRESENT | USER | FETCH);
+	check_ok(frame_protect_in(IPC, frame, ROOT_SLOT_VSPACE, RIGHT_ALL));
+	check_eq(result(WINDOW, WRITE), FINE);
+	check_eq(result(WINDOW, EXECUTE), FINE);
+}
+
 TEST(capability, 1, 0, "protection: no mapping has a right that its capability has not")
 {
 	map(RIGHT_ALL, RIGHT_READ);

@@ -276,7 +276,7 @@ static inline int frame_protect(uint64_t frame, unsigned rights)
 	return invoke(frame, FRAME_PROTECT, 0, 1, &m);
 }
 
-/* The same; what the frame itself maps in `vspace` gets just these rights. */
+/* FRAME_PROTECT with the address space: what the frame itself maps gets just these rights. */
 static inline int frame_protect_in(struct ipc_buffer *ipc, uint64_t frame, uint64_t vspace, unsigned rights)
 {
 	struct message m = { .word = { rights } };
