@@ -13,6 +13,7 @@
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include "connections.h"
+#include "prediction.h"
 
 enum { BUCKETS_SHIFT = 10, BUCKETS = 1 << BUCKETS_SHIFT };
 
@@ -27,6 +28,7 @@ struct connection {
 static struct {
 	struct connection *bucket[BUCKETS];
 	struct connection *order;
+	struct connection *last; /* that was found */
 	uint64_t secret; /* odd: peers cannot choose ports that share a bucket */
 	uint64_t searched;
 	u8_t slot;
@@ -76,6 +78,8 @@ static void destroyed(u8_t slot, void *data)
 	for (link = &table.bucket[c->bucket]; *link != c; link = &(*link)->chain) {
 	}
 	*link = c->chain;
+	if (table.last == c)
+		table.last = NULL;
 	net_free(c);
 }
 
@@ -149,22 +153,34 @@ static bool belongs(const struct tcp_pcb *pcb, const struct ip_hdr *ip, uint32_t
 	       ip_2_ip4(&pcb->local_ip)->addr == ip->dest.addr;
 }
 
+/* Null: it has none here. */
+static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
+{
+	struct connection *c = table.last;
+
+	if (c && belongs(c->pcb, ip, ports))
+		return c;
+	for (c = table.bucket[bucket_of(ip->src.addr, ports)]; c && !belongs(c->pcb, ip, ports); c = c->chain) {
+	}
+	if (c)
+		table.last = c;
+	return c;
+}
+
 int connections_seen(struct pbuf *packet, struct netif *netif)
 {
 	const struct ip_hdr *ip = packet->payload;
+	struct connection *c;
 	uint32_t ports;
 
-	(void)netif;
 	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + sizeof(ports))
 		return 0;
 	memcpy(&ports, (const char *)ip + IPH_HL_BYTES(ip), sizeof(ports));
-	if (!tcp_active_pcbs || belongs(tcp_active_pcbs, ip, ports))
+	if (!(c = connection_of(ip, ports)))
 		return 0;
-	for (struct connection *c = table.bucket[bucket_of(ip->src.addr, ports)]; c; c = c->chain)
-		if (belongs(c->pcb, ip, ports)) {
-			to_front(c);
-			break;
-		}
+	if (prediction_take(c->pcb, packet, netif))
+		return 1;
+	to_front(c);
 	return 0;
 }
 

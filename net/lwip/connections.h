@@ -2,8 +2,10 @@
 /*
  * The connection that a segment belongs to, found in front of lwIP, which
  * searches a list of all connections for each segment. Here it is found by a
- * hash of its addresses and put at the front of that list, where lwIP's own
- * search ends at once. What lwIP answers does not depend on the list's order.
+ * hash of its addresses. The segment that it expects next is taken in at once
+ * (prediction.h). For any other one it is put at the front of that list, where
+ * lwIP's own search ends at once. What lwIP answers does not depend on the
+ * list's order.
  */
 #pragma once
 
@@ -23,7 +25,10 @@ void connections_listen(struct tcp_pcb *listener);
 /* A connection of tcp_connect(). Without memory it is not found here, but by lwIP. */
 void connections_add(struct tcp_pcb *);
 
-/* LWIP_HOOK_IP4_INPUT: an IPv4 packet that nobody has checked. 0: lwIP goes on with it. */
+/*
+ * LWIP_HOOK_IP4_INPUT: an IPv4 packet that nobody has checked. 0: lwIP goes on with it. 1: it was taken in here
+ * (prediction.h).
+ */
 int connections_seen(struct pbuf *, struct netif *);
 
 /* How many connections lwIP's list was searched through here; for tests. */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
+ * tcp_receive(), in their order, with what cannot be left out. RFC numbers and
+ * reasons are there. net/test/test-prediction.c compares both, packet by packet.
+ */
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/prot/ip4.h>
+#include <lwip/prot/tcp.h>
+#include "prediction.h"
+
+enum { HEADERS = IP_HLEN + TCP_HLEN };
+
+struct segment {
+	u32_t sequence, acknowledges;
+	tcpwnd_size_t window; /* scaled */
+	u16_t length;         /* of its data */
+	u8_t flags;
+};
+
+/* The packet is one whole IPv4 packet to this interface, and its headers have no options. */
+static bool is_plain(const struct pbuf *packet, const struct netif *netif)
+{
+	const struct ip_hdr *ip = packet->payload;
+	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(ip + 1);
+
+	return !packet->next && packet->len >= HEADERS && ip->_v_hl == (4 << 4 | IP_HLEN / 4) &&
+	       lwip_ntohs(IPH_LEN(ip)) == packet->len && (IPH_OFFSET(ip) & PP_HTONS(IP_OFFMASK | IP_MF)) == 0 &&
+	       IPH_PROTO(ip) == IP_PROTO_TCP && ip->dest.addr == netif_ip4_addr(netif)->addr && netif_is_up(netif) &&
+	       TCPH_HDRLEN(tcp) == TCP_HLEN / 4;
+}
+
+/* Nothing about the connection asks for lwIP's general path: no loss, no end, nothing kept back. */
+static bool is_steady(const struct tcp_pcb *pcb)
+{
+	return pcb->state == ESTABLISHED && !(pcb->flags & (TF_INFR | TF_RTO | TF_RXCLOSED | TF_CLOSEPEND | TF_FIN)) &&
+	       !pcb->ooseq && !pcb->refused_data && pcb->netif_idx == NETIF_NO_INDEX && pcb->recv;
+}
+
+static struct segment segment_of(const struct tcp_pcb *pcb, const struct pbuf *packet)
+{
+	const struct tcp_hdr *tcp = (const struct tcp_hdr *)((const char *)packet->payload + IP_HLEN);
+
+	return (struct segment){ .sequence = lwip_ntohl(tcp->seqno), .acknowledges = lwip_ntohl(tcp->ackno),
+				 .window = (tcpwnd_size_t)lwip_ntohs(tcp->wnd) << pcb->snd_scale,
+				 .length = (u16_t)(packet->len - HEADERS), .flags = TCPH_FLAGS(tcp) };
+}
+
+/* A window of less than nothing is closed: segments beyond it that lwIP had kept have come into order. */
+static bool is_expected(const struct tcp_pcb *pcb, const struct segment *s)
+{
+	const u32_t acknowledged = s->acknowledges - pcb->lastack;
+
+	return (s->flags & ~TCP_PSH) == TCP_ACK && s->sequence == pcb->rcv_nxt && (s32_t)pcb->rcv_wnd > 0 &&
+	       s->length <= pcb->rcv_wnd &&
+	       acknowledged <= pcb->snd_nxt - pcb->lastack && (acknowledged || s->length);
+}
+
+static void update_window(struct tcp_pcb *pcb, const struct segment *s)
+{
+	if (!TCP_SEQ_LT(pcb->snd_wl1, s->sequence) &&
+	    !(pcb->snd_wl1 == s->sequence && TCP_SEQ_LT(pcb->snd_wl2, s->acknowledges)) &&
+	    !(pcb->snd_wl2 == s->acknowledges && s->window > pcb->snd_wnd))
+		return;
+	pcb->snd_wnd = s->window;
+	if (pcb->snd_wnd_max < pcb->snd_wnd)
+		pcb->snd_wnd_max = pcb->snd_wnd;
+	pcb->snd_wl1 = s->sequence;
+	pcb->snd_wl2 = s->acknowledges;
+}
+
+static tcpwnd_size_t add(tcpwnd_size_t window, tcpwnd_size_t more)
+{
+	return (tcpwnd_size_t)(window + more) >= window ? (tcpwnd_size_t)(window + more) : (tcpwnd_size_t)-1;
+}
+
+static void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledged)
+{
+	const tcpwnd_size_t most = 2 * (tcpwnd_size_t)pcb->mss;
+
+	if (pcb->cwnd < pcb->ssthresh) {
+		pcb->cwnd = add(pcb->cwnd, acknowledged < most ? acknowledged : most);
+		return;
+	}
+	pcb->bytes_acked = add(pcb->bytes_acked, acknowledged);
+	if (pcb->bytes_acked >= pcb->cwnd) {
+		pcb->bytes_acked -= pcb->cwnd;
+		pcb->cwnd = add(pcb->cwnd, pcb->mss);
+	}
+}
+
+/* Frees segments up to pcb->lastack. Returns the rest; adds the bytes of the data to `bytes`. */
+static struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment, tcpwnd_size_t *bytes)
+{
+	while (segment && TCP_SEQ_LEQ(lwip_ntohl(segment->tcphdr->seqno) + TCP_TCPLEN(segment), pcb->lastack)) {
+		struct tcp_seg *next = segment->next;
+
+		pcb->snd_queuelen = (u16_t)(pcb->snd_queuelen - pbuf_clen(segment->p));
+		*bytes += segment->len;
+		tcp_seg_free(segment);
+		segment = next;
+	}
+	return segment;
+}
+
+/* Returns the bytes of data that the program had written and that have arrived. */
+static tcpwnd_size_t acknowledge(struct tcp_pcb *pcb, u32_t to)
+{
+	const tcpwnd_size_t acknowledged = (tcpwnd_size_t)(to - pcb->lastack);
+	tcpwnd_size_t bytes = 0;
+
+	pcb->nrtx = 0;
+	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
+	pcb->lastack = to;
+	open_congestion_window(pcb, acknowledged);
+	pcb->unacked = free_acknowledged(pcb, pcb->unacked, &bytes);
+	pcb->unsent = free_acknowledged(pcb, pcb->unsent, &bytes);
+	pcb->rtime = pcb->unacked ? 0 : -1;
+	pcb->polltmr = 0;
+	if (!pcb->unsent)
+		pcb->unsent_oversize = 0;
+	pcb->snd_buf += bytes;
+	return bytes;
+}
+
+static void estimate_round_trip(struct tcp_pcb *pcb, u32_t acknowledges)
+{
+	s16_t m;
+
+	if (!pcb->rttest || !TCP_SEQ_LT(pcb->rtseq, acknowledges))
+		return;
+	m = (s16_t)((s16_t)(tcp_ticks - pcb->rttest) - (pcb->sa >> 3));
+	pcb->sa = (s16_t)(pcb->sa + m);
+	m = (s16_t)((m < 0 ? -m : m) - (pcb->sv >> 2));
+	pcb->sv = (s16_t)(pcb->sv + m);
+	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
+	pcb->rttest = 0;
+}
+
+static void receive_data(struct tcp_pcb *pcb, struct pbuf *packet, const struct segment *s)
+{
+	pcb->rcv_nxt += s->length;
+	pcb->rcv_wnd -= s->length;
+	tcp_update_rcv_ann_wnd(pcb);
+	packet->payload = (char *)packet->payload + HEADERS;
+	packet->len = packet->tot_len = s->length;
+	if (s->flags & TCP_PSH)
+		packet->flags |= PBUF_FLAG_PUSH;
+	tcp_ack(pcb);
+}
+
+/* Tells the program. Returns false if it has aborted the connection. */
+static bool tell(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
+{
+	err_t error = ERR_OK;
+
+	for (; sent && error != ERR_ABRT; sent -= LWIP_MIN(sent, 0xffffu))
+		TCP_EVENT_SENT(pcb, (u16_t)LWIP_MIN(sent, 0xffffu), error);
+	if (error == ERR_ABRT) {
+		if (data)
+			pbuf_free(data);
+		return false;
+	}
+	if (!data)
+		return true;
+	error = pcb->recv(pcb->callback_arg, pcb, data, ERR_OK);
+	if (error != ERR_OK && error != ERR_ABRT)
+		pcb->refused_data = data;
+	return error != ERR_ABRT;
+}
+
+bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct netif *netif)
+{
+	struct segment s;
+	tcpwnd_size_t sent = 0;
+	bool alive;
+
+	if (!is_steady(pcb) || !is_plain(packet, netif))
+		return false;
+	s = segment_of(pcb, packet);
+	if (!is_expected(pcb, &s))
+		return false;
+	pcb->tmr = tcp_ticks;
+	pcb->keep_cnt_sent = pcb->persist_probe = 0;
+	update_window(pcb, &s);
+	pcb->dupacks = 0;
+	if (s.acknowledges != pcb->lastack)
+		sent = acknowledge(pcb, s.acknowledges);
+	estimate_round_trip(pcb, s.acknowledges);
+	if (s.length)
+		receive_data(pcb, packet, &s);
+	else
+		pbuf_free(packet);
+	tcp_input_pcb = pcb; /* what the program sends now waits for tcp_output() below */
+	alive = tell(pcb, s.length ? packet : NULL, sent);
+	tcp_input_pcb = NULL;
+	if (alive && (pcb->unsent || pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR)))
+		tcp_output(pcb);
+	return true;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Header prediction (Van Jacobson): the segment that an established connection
+ * expects next, taken in without lwIP's general path. All others go through lwIP
+ * as it is. What is sent, what the program is told and what the connection's
+ * state is afterwards are the same both ways.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct netif;
+struct pbuf;
+struct tcp_pcb;
+
+/*
+ * Takes in an IPv4 packet with a TCP segment of this connection, by its addresses and ports, if it is the expected one:
+ * in order, within the window, without options, fragments or flags but ACK and PSH, and new as data or as an
+ * acknowledgement. The packet has been freed then, or is the program's. Returns false for any other one, and has changed
+ * nothing. The connection's callbacks for received and sent data do not close it.
+ */
+bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <lwip/ip.h>
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/prot/ip4.h>
+#include <lwip/prot/tcp.h>
+#include "test-prediction.h"
+
+enum { HEADERS = IP_HLEN + TCP_HLEN };
+
+struct peer peer;
+struct netif netif;
+uint32_t now = 1000, random_state;
+uint64_t seen;
+unsigned blocks;
+bool finds;
+
+void note(const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		seen = (seen ^ ((const unsigned char *)bytes)[i]) * 1099511628211ull;
+}
+
+void note_number(uint64_t number) { note(&number, sizeof(number)); }
+
+/* --- what lwIP asks for --- */
+
+u32_t sys_now(void) { return now; }
+
+uint32_t net_random(void)
+{
+	random_state = random_state * 1103515245 + 12345;
+	return random_state >> 8;
+}
+
+unsigned below(unsigned limit) { return net_random() % limit; }
+
+void *net_allocate(size_t size)
+{
+	blocks++;
+	return malloc(size);
+}
+
+void *net_allocate_zeroed(size_t count, size_t size)
+{
+	blocks++;
+	return calloc(count, size);
+}
+
+void net_free(void *block)
+{
+	blocks -= !!block;
+	free(block);
+}
+
+_Noreturn void net_assertion(const char *text, const char *file, int line)
+{
+	fprintf(stderr, "lwIP: %s (%s:%d)%s\n", text, file, line, finds ? "" : ", alone");
+	abort();
+}
+
+/* --- packets --- */
+
+static void give(struct pbuf *packet)
+{
+	if (ip_input(packet, &netif) != ERR_OK)
+		pbuf_free(packet);
+}
+
+/* The same bytes in two pieces, cut behind the headers that lwIP wants in one, at times where the padding begins. */
+static struct pbuf *cut(struct pbuf *whole, unsigned headers, unsigned padding)
+{
+	const u16_t at = (u16_t)(padding && below(2) ? whole->tot_len - padding : headers + below(whole->tot_len - headers));
+	struct pbuf *first = pbuf_alloc(PBUF_RAW, at, PBUF_RAM);
+	struct pbuf *second = pbuf_alloc(PBUF_RAW, (u16_t)(whole->tot_len - at), PBUF_RAM);
+
+	pbuf_copy_partial(whole, first->payload, at, 0);
+	pbuf_copy_partial(whole, second->payload, second->len, at);
+	pbuf_free(whole);
+	pbuf_cat(first, second);
+	return first;
+}
+
+void input(const struct packet *k)
+{
+	const unsigned ip_bytes = IP_HLEN + 4 * k->ip_options, tcp_bytes = TCP_HLEN + 4 * k->tcp_options;
+	const unsigned size = ip_bytes + tcp_bytes + k->data;
+	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(size + k->padding), PBUF_RAM);
+	struct ip_hdr *ip = packet->payload;
+	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + ip_bytes);
+
+	memset(packet->payload, 1, packet->len); /* options: no operation */
+	for (unsigned i = 0; i < k->data; i++)
+		((unsigned char *)packet->payload)[ip_bytes + tcp_bytes + i] = (unsigned char)(k->sequence + i);
+	IPH_VHL_SET(ip, 4, ip_bytes / 4);
+	IPH_LEN_SET(ip, lwip_htons((u16_t)size));
+	IPH_OFFSET_SET(ip, lwip_htons((u16_t)k->fragment));
+	IPH_TTL_SET(ip, 64);
+	IPH_PROTO_SET(ip, IP_PROTO_TCP);
+	ip->src.addr = lwip_htonl(PEER);
+	ip->dest.addr = lwip_htonl(ADDRESS);
+	tcp->src = lwip_htons(peer.port);
+	tcp->dest = lwip_htons(PORT);
+	tcp->seqno = lwip_htonl(k->sequence);
+	tcp->ackno = lwip_htonl(k->acknowledges);
+	tcp->wnd = lwip_htons((u16_t)k->window);
+	TCPH_HDRLEN_FLAGS_SET(tcp, tcp_bytes / 4, k->flags);
+	if (k->broken)
+		((unsigned char *)packet->payload)[below(ip_bytes + tcp_bytes)] ^= (unsigned char)(1 << below(8));
+	if (k->broken && !below(4))
+		pbuf_realloc(packet, (u16_t)(1 + below(size)));
+	else if (k->chained && packet->tot_len > ip_bytes + tcp_bytes)
+		packet = cut(packet, ip_bytes + TCP_HLEN, k->padding);
+	give(packet);
+}
+
+void connect_peer(void)
+{
+	struct packet k = { .window = 0xffff };
+
+	peer.port = (uint16_t)(peer.port ? peer.port + 1 : 1024);
+	peer.received = 0;
+	peer.open = true;
+	k.sequence = net_random() << 8;
+	k.flags = TCP_SYN;
+	if (below(2)) { /* with a window scale of 7, and a segment size */
+		static const unsigned char options[] = { 2, 4, MOST >> 8, MOST & 255, 3, 3, 7, 0 };
+		struct pbuf *packet = pbuf_alloc(PBUF_RAW, HEADERS + sizeof(options), PBUF_RAM);
+		struct ip_hdr *ip = packet->payload;
+		struct tcp_hdr *tcp = (struct tcp_hdr *)(ip + 1);
+
+		memset(ip, 0, HEADERS);
+		memcpy(tcp + 1, options, sizeof(options));
+		IPH_VHL_SET(ip, 4, IP_HLEN / 4);
+		IPH_LEN_SET(ip, lwip_htons(HEADERS + sizeof(options)));
+		IPH_PROTO_SET(ip, IP_PROTO_TCP);
+		ip->src.addr = lwip_htonl(PEER);
+		ip->dest.addr = lwip_htonl(ADDRESS);
+		tcp->src = lwip_htons(peer.port);
+		tcp->dest = lwip_htons(PORT);
+		tcp->seqno = lwip_htonl(k.sequence);
+		tcp->wnd = lwip_htons(0xffff);
+		TCPH_HDRLEN_FLAGS_SET(tcp, (TCP_HLEN + sizeof(options)) / 4, TCP_SYN);
+		give(packet);
+	} else {
+		input(&k);
+	}
+	peer.sent = k.sequence + 1;
+	k = (struct packet){ .sequence = peer.sent, .acknowledges = peer.received, .flags = TCP_ACK, .window = 0x7fff };
+	input(&k);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the test of header prediction draws at random, notes, and sends to lwIP. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <lwip/netif.h>
+
+static const uint32_t ADDRESS = 0x0a000001, PEER = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
+
+enum { PORT = 6379, MOST = 1460 }; /* bytes of a segment */
+
+struct peer {
+	uint16_t port;
+	uint32_t sent, received; /* the next numbers of both directions */
+	bool open;
+};
+
+extern struct peer peer;
+extern struct netif netif;
+extern uint32_t now, random_state;
+extern uint64_t seen;   /* a digest of this step */
+extern unsigned blocks; /* of memory that lwIP has */
+extern bool finds;      /* connections are found, and so predicted */
+
+void note(const void *bytes, size_t size);
+void note_number(uint64_t number);
+
+/* A random number. */
+unsigned below(unsigned limit);
+
+struct packet {
+	uint32_t sequence, acknowledges;
+	unsigned flags, window, data;
+	unsigned ip_options, tcp_options, padding, fragment; /* 4-byte words, 4-byte words, bytes, the field */
+	bool chained, broken;
+};
+
+/* Sends the packet of the peer to lwIP. */
+void input(const struct packet *);
+
+/* A new connection, in place of one that may be there. */
+void connect_peer(void);
