@@ -4,11 +4,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * memcpy() by 16-byte words, with an overlapping last word. `rep movs`, which
  * libraries like, costs an emulator every byte or word of it, and a real core
- * its microcode's start at these sizes.
+ * its microcode's start at these sizes. Programs with a C library have AVX for
+ * long copies in it (apps/libc/string/copy.c). A source that changes meanwhile,
+ * for a peer can write it, gives wrong bytes of `size` bytes, and nothing else.
  */
 static inline void copy_bytes(void *to, const void *from, size_t size)
 {
@@ -19,7 +22,9 @@ static inline void copy_bytes(void *to, const void *from, size_t size)
 	const char *f = from;
 	size_t left = size;
 
-	if (size >= 16) {
+	if (__STDC_HOSTED__ && size >= 256) {
+		memcpy(to, from, size);
+	} else if (size >= 16) {
 		for (; left >= 64; left -= 64, t += 64, f += 64) {
 			word16 a = ((const word16 *)f)[0], b = ((const word16 *)f)[1];
 			word16 c = ((const word16 *)f)[2], d = ((const word16 *)f)[3];
