@@ -24,7 +24,7 @@ enum {
 /* In front of every block; 16 bytes, to keep its alignment. */
 struct block {
 	struct block *next;
-	uint32_t class; /* CLASSES: not of a usual size */
+	uint32_t class; /* CLASSES or more: not of a usual size */
 	uint32_t to_send;
 };
 _Static_assert(sizeof(struct block) == 16, "alignment");
@@ -39,6 +39,14 @@ static size_t kept_bytes, send_bytes;
 static bool sending;
 
 static size_t class_bytes(size_t class) { return (size_t)1 << (SMALLEST_SHIFT + class); }
+
+/* The smallest class with room for so many bytes, block header included; CLASSES or more: none has. */
+static size_t class_of(size_t whole)
+{
+	const size_t last = (whole + LAYER_HEADER - 1) >> SMALLEST_SHIFT;
+
+	return last ? 64 - (size_t)__builtin_clzll(last) : 0;
+}
 
 static void list_put(struct list *list, struct block *block)
 {
@@ -90,13 +98,13 @@ static struct block *take(size_t class)
 
 void *net_allocate(size_t size)
 {
-	size_t whole = size + sizeof(struct block), class = 0;
+	const size_t whole = size + sizeof(struct block);
 	struct block *block;
+	size_t class;
 
-	if (whole < size)
+	if (size > SIZE_MAX - sizeof(struct block) - LAYER_HEADER)
 		return NULL;
-	while (class < CLASSES && class_bytes(class) - LAYER_HEADER < whole)
-		class++;
+	class = class_of(whole);
 	block = class < CLASSES ? take(class) : layer_allocate(whole);
 	if (!block)
 		return NULL;

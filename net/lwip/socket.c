@@ -54,15 +54,35 @@ static uint32_t readiness(const struct socket *socket)
 	return ready;
 }
 
-void socket_update(struct socket *socket)
+static void set_ready(struct socket *socket, uint32_t ready)
 {
-	uint32_t ready = readiness(socket);
-
 	if (ready == socket->file.ready)
 		return;
 	if (ready & ~socket->file.ready)
 		socket_readiness_changed = true;
 	file_ready_changed(&socket->file, ready);
+}
+
+void socket_update(struct socket *socket) { set_ready(socket, readiness(socket)); }
+
+void socket_update_readable(struct socket *socket)
+{
+	const uint32_t ready = socket->file.ready;
+
+	if (socket->state != SOCKET_CONNECTED)
+		socket_update(socket);
+	else if (!socket->peer_closed && !socket->read_shut)
+		set_ready(socket, socket->first ? ready | EPOLLIN : ready & ~(uint32_t)EPOLLIN);
+}
+
+void socket_update_writable(struct socket *socket)
+{
+	const uint32_t ready = socket->file.ready;
+
+	if (socket->state != SOCKET_CONNECTED)
+		socket_update(socket);
+	else if (!socket->write_shut)
+		set_ready(socket, stream_writable(socket) ? ready | EPOLLOUT : ready & ~(uint32_t)EPOLLOUT);
 }
 
 int socket_take_error(struct socket *socket)

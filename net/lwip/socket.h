@@ -68,6 +68,10 @@ void socket_detach(struct socket *socket);
 void socket_free(struct socket *socket);
 /* Tell the POSIX layer what the socket is ready for now. */
 void socket_update(struct socket *socket);
+
+/* The same where only the data to read, or only the room to write, can have changed since. */
+void socket_update_readable(struct socket *socket);
+void socket_update_writable(struct socket *socket);
 /* Takes the pending error: 0 or negative. */
 int socket_take_error(struct socket *socket);
 int socket_error_of(err_t error); /* negative errno */

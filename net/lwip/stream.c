@@ -123,7 +123,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 		output(pcb);
 	else if (done)
 		mark_unsent(socket);
-	socket_update(socket);
+	socket_update_writable(socket);
 	return done || !size ? (ssize_t)done : -EAGAIN;
 }
 
@@ -218,7 +218,7 @@ static void after_read(struct socket *socket, size_t size)
 	socket->unread -= size;
 	share_window_read(socket, size);
 	if (!socket->first)
-		socket_update(socket);
+		socket_update_readable(socket);
 }
 
 ssize_t stream_read(struct file *file, void *buffer, size_t size)
@@ -346,13 +346,14 @@ static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data,
 	if (!data) {
 		socket->peer_closed = true;
 		detach_if_over(socket);
+		socket_update(socket);
 	} else if (socket->read_shut) {
 		share_window_read(socket, data->tot_len);
 		pbuf_free(data);
 	} else {
 		keep(socket, data);
+		socket_update_readable(socket);
 	}
-	socket_update(socket);
 	return ERR_OK;
 }
 
@@ -364,7 +365,7 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	if (pcb->unsent && !tcp_nagle_disabled(pcb)) /* lwIP goes on by itself, but with the end by its own rule */
 		mark_unsent(socket);
 	socket->starved = false;
-	socket_update(socket);
+	socket_update_writable(socket);
 	return ERR_OK;
 }
 

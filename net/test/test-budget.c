@@ -150,7 +150,31 @@ static void reserve(void)
 	/* the reserve is whole again, and what is kept beside it has a bound */
 	CHECK(layer_blocks >= blocks && layer_blocks <= blocks + 512 * 1024 / 2048 + 1);
 	net_free(NULL);
-	CHECK(!net_allocate_zeroed(SIZE_MAX, 2) && !net_allocate(SIZE_MAX));
+	CHECK(!net_allocate_zeroed(SIZE_MAX, 2));
+	for (size_t below = 0; below < 32; below++)
+		CHECK(!net_allocate(SIZE_MAX - below));
+}
+
+/* Each size has its room (ASan looks), and from one class to the next none is wasted. */
+static void all_sizes(void)
+{
+	layer_left = 4 * MIB;
+	CHECK(net_memory_start());
+	for (size_t size = 0; size < 5000; size++) {
+		const size_t left = layer_left;
+		size_t whole = 64;
+		char *block;
+
+		while (whole < size + 32)
+			whole *= 2;
+		net_memory_sending(true);
+		CHECK((block = net_allocate(size)));
+		net_memory_sending(false);
+		CHECK(net_memory_sent() == (whole <= 2048 ? whole : 0));
+		memset(block, 1, size);
+		net_free(block);
+		CHECK(whole <= 2048 || layer_left == left);
+	}
 }
 
 static void no_memory_at_all(void)
@@ -208,6 +232,7 @@ int main(void)
 	}
 	pieces();
 	reserve();
+	all_sizes();
 	headers();
 	puts("passed");
 	return 0;
