@@ -84,19 +84,28 @@ static void open_and_close(unsigned times)
 	}
 }
 
+/*
+ * A stack keeps freed blocks, as many as were in use at once, and on a busy host more connections wait in TIME_WAIT at
+ * the same time. So its memory may grow, but not each time: a leak does.
+ */
 void thousand_connections(void)
 {
-	size_t own;
-	uint64_t servers;
+	enum { BATCHES = 6 };
+	size_t own = 0;
+	uint64_t servers = 0;
 
-	open_and_close(1000);
-	settle(3000); /* TIME_WAIT ends */
-	servers = server_memory();
-	own = layer_allocated();
-	open_and_close(1000);
-	settle(3000);
-	CHECK(server_memory() <= servers);
-	CHECK(layer_allocated() <= own + 4096);
+	for (unsigned i = 0; i < BATCHES; i++) {
+		uint64_t before = servers;
+		size_t own_before = own;
+
+		open_and_close(1000);
+		settle(3000); /* TIME_WAIT ends */
+		servers = server_memory();
+		own = layer_allocated();
+		if (i && servers <= before && own <= own_before + 4096)
+			return;
+	}
+	CHECK(!"memory grows with each thousand of connections");
 }
 
 void thousand_at_once(void)
