@@ -82,7 +82,7 @@ TCG_COUNTED = Accel(
     ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max,-x2apic")
     + ("-rtc", "clock=vm,base=2026-01-01", "-seed", "1"),
     "TCG counting instructions (thread=single, icount shift=0,sleep=off): "
-    "cores take turns and share one clock of 1 ns an instruction, every run is the same",
+    "one core runs at a time, the clock advances 1 ns per instruction, every run is the same",
     icount=True,
 )
 
