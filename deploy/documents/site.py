@@ -15,7 +15,7 @@ from deploy.errors import Failure
 from deploy.paths import BUILD, LOGS, ROOT
 
 HERE = Path(__file__).parent
-SHIM = "scripts/iframe-worker.js"
+SHIM, STYLE = "scripts/iframe-worker.js", "styles/site.css"
 STAGE = BUILD / "site-source"
 OUTSIDE = {  # pages not in docs/
     "README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "vulnerabilities.md", "CHANGELOG.md": "changelog.md",
@@ -79,8 +79,9 @@ def stage() -> int:
     shutil.rmtree(STAGE, ignore_errors=True)
     target = STAGE / "docs"
     shutil.copytree(ROOT / "docs", target)
-    (target / SHIM).parent.mkdir()
-    shutil.copy(HERE / Path(SHIM).name, target / SHIM)
+    for own in (SHIM, STYLE):
+        (target / own).parent.mkdir()
+        shutil.copy(HERE / Path(own).name, target / own)
     for name, copy in OUTSIDE.items():
         (target / copy).write_text((ROOT / name).read_text())
     pages = sorted(target.rglob("*.md"))
@@ -112,7 +113,7 @@ def _linked(text: str, source: Path) -> str:
 
 def _config(folder: Path) -> dict[str, Any]:
     groups = structure((ROOT / "docs" / "index.md").read_text())
-    nav: list[dict[str, Any]] = [{"Skerry": "index.md"}]
+    nav: list[dict[str, Any]] = [{"All documents": "index.md"}]
     for heading, pages in groups.items():
         nav.append({heading: [{title: OUTSIDE.get(to.removeprefix("../"), to)} for title, to in pages]})
     return {
@@ -122,6 +123,7 @@ def _config(folder: Path) -> dict[str, Any]:
         "use_directory_urls": False,  # links work from files
         "theme": THEME,
         "plugins": ["search", "offline"],
+        "extra_css": [STYLE],
         "extra": {"polyfills": [SHIM], "generator": False},  # in place of one from the network
         "markdown_extensions": ["tables", "fenced_code", {"toc": {"permalink": True}}, "admonition"],
         "nav": nav,
