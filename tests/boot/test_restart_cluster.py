@@ -17,7 +17,7 @@ from tests.boot.test_detection import boots
 
 STATES = {"claimed": 2, "fenced": 3, "loading": 4}  # enum control_state of cluster_control.h
 KILLS = 25
-QUIET = 0.2, 1.5  # seconds of load before a kill
+QUIET = 0.1, 0.6  # seconds of load before a kill
 
 
 def restarted(run: Run, cluster: int, times: int) -> bool:
