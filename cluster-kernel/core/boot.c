@@ -165,7 +165,8 @@ static void describe(struct kernel *kernel, struct root_info *root)
 		root->module[i] = info->module[i];
 	for (unsigned i = 0; i < info->channel_count; i++)
 		root->channel[i] = (struct root_channel){ .id = info->channel[i].id, .peer = info->channel[i].peer,
-			                                  .side = info->channel[i].side, .memory = info->channel[i].memory };
+			                                  .side = info->channel[i].side, .remote = info->channel[i].remote,
+			                                  .memory = info->channel[i].memory };
 	for (unsigned i = 0; i < BOOT_NAME_SIZE; i++)
 		root->kernel_name[i] = info->kernel_name[i];
 	for (unsigned i = 0; i < 16; i++) {

@@ -1,37 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Channels to other machines: memory of QEMU's inter-VM shared memory device
- * (docs/specs/ivshmem-spec.txt there), and how the loaders at its two ends meet.
- *
- * Nothing says when the other machine was switched on, and what an earlier run
- * left is still in that memory. So each side writes a number that it never used
- * before, and answers that of the other; the side that finds its own number answered
- * knows that the other is here now and has seen it. Then side 0 clears the
- * memory for both.
+ * (docs/specs/ivshmem-spec.txt there), and how this loader meets the other ends:
+ * their loaders, or managers that run already (skerry/meeting.h).
  */
-#include <stdatomic.h>
-#include <string.h>
+#include <skerry/meeting.h>
 
 #include "cpu.h"
 #include "loader.h"
 #include "pci.h"
 
 enum { BAR_WIDTH = 6, BAR_64 = 4, BAR_FLAGS = 15 };
-enum { IVSHMEM_ID = 0x11101af4, PATIENCE_S = 2 };
-
-/* After the two doorbell pages. */
-struct meeting {
-	struct {
-		_Alignas(64) _Atomic uint64_t hello; /* never 0, another at every start */
-		_Atomic uint64_t answer;             /* the peer's hello */
-	} side[2];
-	_Alignas(64) _Atomic uint64_t cleared;       /* side 1's hello, for which side 0 has done so */
-};
+enum { IVSHMEM_ID = 0x11101af4, PATIENCE_S = 2, LIFE_MAX = INT32_MAX };
 
 struct party {
 	const struct boot_channel *channel;
-	struct meeting *meeting;
-	uint64_t hello;
+	struct meeting_loader end;
 	bool met;
 };
 
@@ -88,37 +72,11 @@ static uint64_t fresh_number(void)
 
 static void say_hello(struct party *p, const struct boot_channel *channel)
 {
-	uint32_t side = channel->side;
-
 	p->channel = channel;
-	p->meeting = (struct meeting *)(channel->memory.base + channel->memory.size + 2 * PAGE_SIZE);
-	p->hello = fresh_number();
+	p->end = (struct meeting_loader){ .header = (struct channel_header *)channel->memory.base, .size = channel->memory.size,
+		                          .side = channel->side };
 	doorbells_clear(channel->rx); /* before the peer may ring */
-	atomic_store_explicit(&p->meeting->side[side].answer, 0, memory_order_relaxed);
-	atomic_store_explicit(&p->meeting->side[side].hello, p->hello, memory_order_release);
-}
-
-static bool meet(struct party *p)
-{
-	struct meeting *m = p->meeting;
-	uint32_t side = p->channel->side;
-	uint64_t hello;
-
-	if (p->met)
-		return true;
-	hello = atomic_load_explicit(&m->side[!side].hello, memory_order_acquire);
-	atomic_store_explicit(&m->side[side].answer, hello, memory_order_release);
-	if (atomic_load_explicit(&m->side[!side].answer, memory_order_acquire) != p->hello ||
-	    atomic_load_explicit(&m->side[!side].hello, memory_order_acquire) != hello)
-		return false;
-	if (side == 0) {
-		memset((void *)p->channel->memory.base, 0, p->channel->memory.size);
-		atomic_store_explicit(&m->cleared, hello, memory_order_release);
-		p->met = true;
-	} else {
-		p->met = atomic_load_explicit(&m->cleared, memory_order_acquire) == p->hello;
-	}
-	return p->met;
+	meeting_say_hello(&p->end, fresh_number());
 }
 
 static uint32_t say_hellos(struct party *party, const struct cluster *clusters, uint32_t count)
@@ -132,28 +90,58 @@ static uint32_t say_hellos(struct party *party, const struct cluster *clusters, 
 	return parties;
 }
 
-static void say_who_is_missing(const struct party *party, uint32_t parties)
+static void print_missing(const struct party *party, uint32_t parties)
 {
 	for (uint32_t i = 0; i < parties; i++)
 		if (!party[i].met)
 			print("waiting for the machine of cluster %u", party[i].channel->peer);
 }
 
-void ivshmem_meet(const struct cluster *clusters, uint32_t count)
+static void await_all(struct party *party, uint32_t parties)
 {
-	static struct party party[MAP_PCI_DEVICES];
-	uint32_t parties = say_hellos(party, clusters, count);
 	uint64_t start = read_tsc_in_order();
 	bool all = false, said = false;
 
 	while (!all) {
 		all = true;
 		for (uint32_t i = 0; i < parties; i++)
-			all &= meet(&party[i]);
+			all &= party[i].met = meeting_look(&party[i].end);
 		if (!all && !said && read_tsc_in_order() - start > machine_clock.tsc_hz * PATIENCE_S) {
-			say_who_is_missing(party, parties);
+			print_missing(party, parties);
 			said = true;
 		}
 		cpu_pause();
 	}
+}
+
+/* The life of a cluster that joins others: the largest generation that one of them grants it. */
+static uint32_t joined_life(const struct party *party, uint32_t parties)
+{
+	uint64_t life = 1;
+
+	for (uint32_t i = 0; i < parties; i++) {
+		if (!party[i].end.has_joined)
+			continue;
+		print("joins cluster %u, which runs", party[i].channel->peer);
+		if (life < party[i].end.own_generation)
+			life = party[i].end.own_generation;
+		if (life < 2)
+			life = 2;
+	}
+	return life < LIFE_MAX ? (uint32_t)life : LIFE_MAX;
+}
+
+void ivshmem_meet(const struct cluster *clusters, uint32_t count)
+{
+	static struct party party[MAP_PCI_DEVICES];
+	uint32_t parties = say_hellos(party, clusters, count), life;
+
+	await_all(party, parties);
+	life = joined_life(party, parties);
+	if (life > 1 && count > 1)
+		panic("%u clusters on one machine cannot join others that run: start all machines together", count);
+	for (uint32_t i = 0; i < parties; i++)
+		meeting_leave(&party[i].end);
+	if (life > 1)
+		clusters[0].info->life = life;
 }

@@ -99,7 +99,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 /* ivshmem.c: channels whose other end is in another machine */
 extern struct ranges ivshmem_ranges; /* of the channels of all this machine's clusters, the kernels' parts included */
 struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t device);
-/* Both sides have met when it returns, and what the earlier run left is gone. */
+/* All peers have been met when it returns: no byte of an earlier run or life will be delivered. Caller has called resident_place(). */
 void ivshmem_meet(const struct cluster *clusters, uint32_t count);
 
 /* image.c: fills what clusters_place has placed */

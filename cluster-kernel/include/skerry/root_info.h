@@ -60,7 +60,8 @@ struct root_untyped {
 };
 
 struct root_channel {
-	uint32_t id, peer, side, reserved;
+	uint32_t id, peer, side;
+	uint32_t remote; /* the peer is in another machine */
 	struct boot_range memory;
 };
 

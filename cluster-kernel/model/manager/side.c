@@ -13,5 +13,6 @@
 #define channel_complain      JOIN(channel_complain, INSTANCE)
 #define channel_is_watched    JOIN(channel_is_watched, INSTANCE)
 #define channel_lose          JOIN(channel_lose, INSTANCE)
+#define channel_peer_life     JOIN(channel_peer_life, INSTANCE)
 
 #include CHANNEL_C

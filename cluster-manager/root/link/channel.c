@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
-#include <skerry/channel.h>
 #include "channel.h"
+#include "channel-state.h"
 #include "channel-memory.h"
 #include "console.h"
 #include "fragment.h"
@@ -20,29 +20,6 @@ enum {
 	SAY_LINES = 8,          /* console lines that a peer's misdeeds may cause in SAY_MS */
 	SAY_MS = 1000,
 	CHANNEL_START_MS = 20000, /* how long a peer may take to boot; an emulated one is slow */
-};
-
-enum link_state { LINK_STARTING, LINK_UP, LINK_DEAD };
-
-struct channel {
-	uint32_t peer;
-	struct channel_side *mine, *theirs;
-	void *ring_out, *ring_in;
-	struct ring_end out, in;
-	enum link_state state;
-	uint64_t generation;   /* ours; what stands in the header may be overwritten */
-	uint64_t seen;         /* the peer's generation we talk with; 0: none yet */
-	uint64_t heartbeat;    /* as read last */
-	uint64_t alive_at;     /* our TSC when it last changed */
-	uint32_t silent_ticks; /* of our timer since then */
-	const _Atomic uint32_t *life; /* that its watcher knows of (watch.h), which sees more than its heartbeat; null: it has none */
-	int doorbell;
-	struct fragment *queue;
-	uint32_t queue_head, queue_tail; /* free-running */
-	uint32_t dropped;
-	struct assembly *assembly;
-	uint64_t said_since;   /* TSC at which the current SAY_MS began */
-	uint32_t said, unsaid; /* lines since then; dropped messages without a line */
 };
 
 static struct channel channel[BOOT_MAX_CHANNELS];
@@ -67,15 +44,6 @@ static void announce(struct channel *c)
 	atomic_store_explicit(&c->mine->version, CHANNEL_VERSION, memory_order_relaxed);
 	atomic_store_explicit(&c->mine->magic, CHANNEL_MAGIC, memory_order_relaxed);
 	atomic_store_explicit(&c->mine->generation, c->generation, memory_order_release);
-}
-
-/* A cluster that shows its life in a ledger takes it for the generation; one in another machine counts on in the header. */
-static uint64_t own_generation(const struct channel *c)
-{
-	for (uint32_t i = 1; i < ROOT->ledger_count; i++)
-		if (ROOT->ledger[i].cluster == c->peer && ROOT->life)
-			return ROOT->life;
-	return atomic_load_explicit(&c->mine->generation, memory_order_relaxed) + 1;
 }
 
 static void channel_open(uint32_t index, int notification)
@@ -104,7 +72,7 @@ static void channel_open(uint32_t index, int notification)
 	if (error)
 		manager_panic("channel %u: no doorbell (error %d)", info->id, -error);
 
-	c->generation = own_generation(c);
+	c->generation = own_generation(c, header, info);
 	announce(c);
 	notification_signal((uint64_t)c->doorbell);
 }
@@ -245,6 +213,12 @@ void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life)
 		channel[index].life = life;
 }
 
+uint32_t channel_peer_life(uint32_t cluster)
+{
+	int index = channel_to(cluster);
+	return index >= 0 ? (uint32_t)channel[index].seen : 0;
+}
+
 bool channel_lose(uint32_t cluster, const char *text)
 {
 	int index = channel_to(cluster);
@@ -292,6 +266,20 @@ static uint32_t receive(struct channel *c, uint32_t most)
 	return taken;
 }
 
+/* The peer's machine has been started again: its loader waits until this side has let go of the former life. */
+static void look_at_loader(struct channel *c)
+{
+	if (!meeting_knocks(&c->meeting))
+		return;
+	if (c->state != LINK_DEAD) {
+		if (!may_say(c))
+			return; /* it starts over and over: the timer has us look again */
+		lose(c, "it started again");
+	}
+	announce(c); /* the peer's former life may have overwritten this */
+	meeting_grant(&c->meeting);
+}
+
 /* The handshake of channel.h: notices a peer that started, and when it has noticed us. */
 static void look_at_peer(struct channel *c)
 {
@@ -302,16 +290,18 @@ static void look_at_peer(struct channel *c)
 			return;
 		if (c->life && atomic_load_explicit(c->life, memory_order_relaxed) != generation)
 			return; /* the word was overwritten, or it has not been told yet that it has started again */
+		if (!meeting_expects(&c->meeting, generation))
+			return; /* the same */
 		if (c->seen && c->state != LINK_DEAD) {
 			if (!may_say(c))
-				return; /* it starts over and over: the timer has us look again */
+				return; /* as above */
 			lose(c, "it started again");
 		}
-		bool is_later = c->seen || (c->life && generation > 1); /* than its first */
+		bool is_later = c->seen || ((c->life || c->meeting.theirs) && generation > 1); /* than its first */
 		c->state = LINK_STARTING;
 		c->seen = generation;
 		start_rings(c);
-		if (c->life)
+		if (c->life || c->meeting.theirs)
 			announce(c); /* its former life may have overwritten this */
 		c->alive_at = read_tsc();
 		c->silent_ticks = 0;
@@ -346,10 +336,11 @@ static void check_alive(struct channel *c)
 	}
 }
 
-/* No peer that keeps to the protocol changes this word again. */
+/* No peer that keeps to the protocol changes these words. */
 static void check_header(struct channel *c)
 {
-	if (c->state == LINK_UP && atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC)
+	if (c->state == LINK_UP && (atomic_load_explicit(&c->theirs->magic, memory_order_relaxed) != CHANNEL_MAGIC ||
+				    meeting_meddled(&c->meeting)))
 		lose(c, "it overwrote what it shares with us");
 }
 
@@ -371,8 +362,10 @@ void channels_tick(void)
 bool channels_work(void)
 {
 	uint32_t budget = WORK_BUDGET, empty = 0;
-	for (uint32_t i = 0; i < channel_count; i++)
+	for (uint32_t i = 0; i < channel_count; i++) {
+		look_at_loader(&channel[i]);
 		look_at_peer(&channel[i]);
+	}
 	while (budget && empty < channel_count && mailbox_has_room(WORK_ROOM, WORK_SHARE)) {
 		struct channel *c = &channel[next_channel];
 		uint32_t share = budget < WORK_SHARE ? budget : WORK_SHARE;

@@ -38,6 +38,9 @@ void channel_is_watched(uint32_t cluster, const _Atomic uint32_t *life);
 /* Takes the channel to a lost cluster down. False: there is none, or it is down. */
 bool channel_lose(uint32_t cluster, const char *text);
 
+/* The life of a cluster in another machine, as the channel counts it; 0: none is known. */
+uint32_t channel_peer_life(uint32_t cluster);
+
 /* Is there a channel to this cluster, and is it not dead? */
 bool channel_alive(uint32_t cluster);
 

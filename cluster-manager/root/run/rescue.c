@@ -98,10 +98,25 @@ void rescue_lost(uint32_t cluster)
 		begin(r, word);
 }
 
+/*
+ * A machine of its own is started again by others, at any time: the cluster is waited for where the map says so, and where
+ * the end of the run does not depend on it.
+ */
+static bool may_return(const struct map_cluster *c)
+{
+	if (c->machine == map->machine || c->restart || map->shutdown_when_done)
+		return c->machine != map->machine && c->restart;
+	for (uint32_t i = 0; i < map->application_count; i++)
+		if (map->application[i].cluster == c->number && map->application[i].barrier)
+			return false;
+	return true;
+}
+
 bool rescue_is_coming(uint32_t cluster)
 {
 	const struct rescue *r = find(cluster);
-	return r && r->is_lost;
+	const struct map_cluster *c = map_cluster(map, cluster);
+	return (r && r->is_lost) || (c && may_return(c));
 }
 
 /* It stays down. */

@@ -324,6 +324,14 @@ void run_cluster_lost(uint32_t cluster, const char *text)
 	told((uint32_t)place);
 }
 
+/* 1: its first. */
+static uint32_t cluster_life(uint32_t cluster)
+{
+	uint32_t life = cluster == ROOT->cluster ? ROOT->life : map_cluster(map, cluster)->machine == map->machine ? watch_life(cluster) :
+													     channel_peer_life(cluster);
+	return life ? life : 1;
+}
+
 void run_cluster_booted(uint32_t cluster)
 {
 	uint32_t place = (uint32_t)cluster_place(cluster);
@@ -331,7 +339,7 @@ void run_cluster_booted(uint32_t cluster)
 		const struct restarted *r = &restarted[place];
 		struct text *t = results_begin("cluster-restarted");
 		text_format(t, ",\"cluster\":%u,\"after_ms\":%lu,\"restarts\":%u", cluster,
-			    (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000), (cluster == ROOT->cluster ? ROOT->life : watch_life(cluster)) - 1);
+			    (read_tsc() - lost_at[place]) / (ROOT->tsc_hz / 1000), cluster_life(cluster) - 1);
 		if (r->is_ours)
 			text_format(t, ",\"fence_ms\":%u,\"load_ms\":%u", r->fence_ms, r->load_ms);
 		results_end(t);

@@ -38,7 +38,7 @@
 
 #define CHANNEL_MAGIC 0x314c4e4843524b53ull
 enum {
-	CHANNEL_VERSION = 2,
+	CHANNEL_VERSION = 3,
 	CHANNEL_SLOTS = 512,
 	CHANNEL_RING = 0x10000,
 	CHANNEL_RINGS = 0x1000,
@@ -56,9 +56,24 @@ struct channel_side {
 };
 enum { CHANNEL_HEARTBEAT_MS = 100, CHANNEL_DEAD_MS = 1000 };
 
+/* How the ends of a channel between machines meet (skerry/meeting.h); all zero in any other. */
+struct channel_meeting {
+	struct channel_meeting_side {
+		_Alignas(64) _Atomic uint64_t hello; /* of the machine's loader: never 0, another at every start */
+		_Atomic uint64_t answer;  /* the peer's hello that the loader has seen */
+		_Atomic uint64_t joined;  /* the peer's hello that the manager has seen, which was running already */
+		_Atomic uint64_t granted; /* the generation that the peer takes then */
+		_Atomic uint64_t own;     /* generation of this side, and of the peer, as the loader leaves them to the manager */
+		_Atomic uint64_t peer;
+	} side[2];
+	_Alignas(64) _Atomic uint64_t cleared; /* side 1's hello, for which side 0's loader has cleared the memory */
+};
+
 struct channel_header {
 	struct channel_side side[2];
+	struct channel_meeting meeting;
 };
+_Static_assert(sizeof(struct channel_header) <= CHANNEL_RINGS, "before the rings");
 
 /*
  * Where both rings start for this pair of generations. Generations only grow, so
