@@ -33,7 +33,7 @@ def separate(cluster_map: ClusterMap, machine: Machine) -> tuple[ClusterMap, lis
         for cpu, core in zip(members, own.cores):
             cpus[cpu] = Cpu(core.apic, core.node, cluster.number)
         machines.append(own)
-        clusters.append(replace(cluster, memory=[Range(r.base, r.size) for r in own.memory], devices=True, restart=False))
+        clusters.append(replace(cluster, memory=[Range(r.base, r.size) for r in own.memory], devices=True))
     found = replace(
         cluster_map, cpus=cpus, memory=[], distances={}, clusters=clusters, channels=_channels(cluster_map), shape=None
     )

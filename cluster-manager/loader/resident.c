@@ -52,13 +52,23 @@ static bool is_of(const struct map_cluster *c, const struct machine_module *modu
 	return strcmp(module->name, c->root) == 0;
 }
 
+/* Whether another cluster of this machine may lose it and start it again; a machine is started again by its host. */
+static bool is_restarted(const struct map_cluster *c, const struct cluster_map *of)
+{
+	uint32_t others = 0;
+
+	for (uint32_t i = 0; i < of->cluster_count; i++)
+		others += of->cluster[i].number != c->number && map_is_here(of, &of->cluster[i]);
+	return c->restart && others > 0 && map_is_here(of, c);
+}
+
 /* The whole pages that hold a module; none where no cluster that is started again has it. */
 static struct boot_range kept(const struct cluster_map *of, const struct machine_module *module)
 {
 	uint64_t base = (uint64_t)module->data & ~(PAGE_SIZE - 1ul);
 
 	for (uint32_t i = 0; i < of->cluster_count; i++)
-		if (of->cluster[i].restart && map_is_here(of, &of->cluster[i]) && is_of(&of->cluster[i], module))
+		if (is_restarted(&of->cluster[i], of) && is_of(&of->cluster[i], module))
 			return (struct boot_range){ base, round_up((uint64_t)module->data + module->size, PAGE_SIZE) - base };
 	return (struct boot_range){ 0 };
 }
@@ -97,7 +107,7 @@ static uint32_t boot_core(const struct cluster *c)
 bool resident_wanted(const struct cluster *c, const struct cluster_map *of, const struct machine *m)
 {
 	map = of;
-	if (!c->map->restart)
+	if (!is_restarted(c->map, of))
 		return false;
 	for (uint32_t i = 0; i < m->module_count; i++)
 		if (is_of(c->map, &m->module[i]) && is_in_channel(&m->module[i])) {

@@ -10,6 +10,7 @@ import typer
 from deploy import kvm, options, process
 from deploy.addresses import shown
 from deploy.domains import accel as accelerators
+from deploy.domains import keep as watch
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
 from deploy.domains.machines import arrange
@@ -34,6 +35,10 @@ PerCluster = Annotated[
     bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
 ]
 PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, or all of them, and leave the host as it is.")]
+Keep = Annotated[
+    bool,
+    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] restart, until Ctrl-C."),
+]
 Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
 
 
@@ -46,6 +51,7 @@ def deploy(
     per_cluster: PerCluster = False,
     replace: Replace = False,
     wait: Wait = True,
+    keep: Keep = False,
     storage: Storage = None,
     print_xml: PrintXml = False,
     accel: options.Accel = "auto",
@@ -63,6 +69,8 @@ def deploy(
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
     _check(what, name, bridge, storage)
+    if keep and (not per_cluster or len(what.cluster_map.clusters) < 2):
+        raise InputError("--keep", "is for a deployment with a domain for each cluster: --per-cluster")
     arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
     needed = needs.of_map(what.cluster_map, what.own) | needs.DEPLOY
     ensure_built(output, needed)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
@@ -74,11 +82,12 @@ def deploy(
             print(Deployment(host, wanted).preview(), end="")
             return
         with output.progress(f"Deploying {wanted.name}"):
-            done = Deployment(host, wanted).converge()
+            deployment = Deployment(host, wanted)
+            done = deployment.converge()
         output.line(f"{done.said}.")
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
-                wait_ready(done.deployed, what, Patience(limit=timeout), update)
+                wait_ready(done, what, Patience(limit=timeout), update)
         _tell(output, done, "serves" if wait else "will serve")
         output.results({
             "skerry": version(),
@@ -91,6 +100,19 @@ def deploy(
             "placement": done.deployed.record.placement,
             "instances": done.deployed.record.instances(),
         })
+        if keep:
+            _keep(output, deployment)
+
+
+def _keep(output: Output, deployment: Deployment) -> None:
+    name = deployment.wanted.name
+    output.line(f"Watching {name}; Ctrl-C ends that, and leaves it running.")
+    try:
+        watch.keep(deployment, lambda line: output.line(f"{line}."))
+    except KeyboardInterrupt:
+        output.line(f"{name} goes on; nobody watches it.")
+        return
+    output.line(f"{name} has ended.")
 
 
 def _check(what: Plan, name: str | None, bridge: str | None, storage: str | None) -> None:

@@ -18,15 +18,16 @@ from deploy import debugger, monitor
 from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.events import Event
-from deploy.kill import DONE, ORDERS, Write, check, loss, order
+from deploy.kill import DESTROY, DONE, Write, check, loss, order
 from deploy.lockstat import live
 from deploy.output import Json, Output, Quiet, version
 from deploy.patience import Clock, children_of, slowness
+from topology.errors import InputError
 
 PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
 _POLL = 0.05
 
-How = Enum("How", {name.replace("-", "_"): name for name in ORDERS}, type=str)  # type: ignore[misc]
+How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Target:
     events: Callable[[], list[Event]]
     write: Callable[[int], Write]  # of a cluster's machine
     clock: Clock  # of its emulator, where that is ours
+    destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
 
 
 def kill(
@@ -54,13 +56,13 @@ def kill(
 
     panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores are
     reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its manager
-    overwrites all that it shares with other clusters. Then it waits until the others have noticed, and says what they said.
+    overwrites all that it shares with other clusters. destroy: libvirt destroys its domain. Then it waits until the others have noticed, and says what they said.
     QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost, unless the deployment has it start again.
     """
     output = Output(quiet, json)
     with _of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
         boot = check(target.events(), cluster, how.value, core)
-        order(target.write(cluster), boot, how.value, core)
+        _end(target, cluster, boot, how.value, core)
         ordered = time.monotonic()
         output.line(f"Cluster {cluster}: {DONE[how.value]}.")
         lost = _wait(target, cluster)
@@ -75,6 +77,15 @@ def kill(
         })
         if not lost and not _reports(target.events(), cluster):
             raise Failure(f"cluster {cluster}: nobody has noticed within {PATIENCE:g} s")
+
+
+def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) -> None:
+    if how != DESTROY:
+        order(target.write(cluster), boot, how, core)
+    elif target.destroy is None:
+        raise InputError(f"--how {DESTROY}", "is for a deployment of libvirt with a domain for each cluster: --connect URI")
+    else:
+        target.destroy(cluster)
 
 
 def _reports(events: list[Event], cluster: int) -> bool:
@@ -114,7 +125,9 @@ def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
         one = deployed.pick(host, name)
         if not one.is_active():
             raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
-        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), Clock(lambda: []))  # all time counts: it is another's
+        destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
+        clock = Clock(lambda: [])  # all time counts: it is another's
+        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), clock, destroy)
 
 
 def _human(folder: Path, line: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +15,7 @@ from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
 from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
-from deploy.domains.deployed import Deployed, State, check_names
+from deploy.domains.deployed import GONE, Deployed, State, check_names
 from deploy.domains.machines import Machines, arrange
 from deploy.domains.member import Member
 from deploy.domains.placement import on_host
@@ -52,11 +52,13 @@ class Wanted:
 
 @dataclass
 class Done:
-    """What deploying did. `said` is for people, `action` one of created, replaced, started and unchanged."""
+    """What deploying did. `said` is for people, `action` one of created, replaced, started, joined and unchanged."""
 
     deployed: Deployed
     action: str
     said: str
+    clusters: frozenset[int] | None = None  # that were started while others go on; None: it concerns all
+    since: int = 0  # how many events there were before
 
 
 class Deployment:
@@ -83,6 +85,8 @@ class Deployment:
         changes += self._moves(self.there.storage)
         if not changes:
             storage = require(self.there.storage)
+            if missing := state.missing():
+                return self.start_alone(missing, state)
             if state.is_running:
                 return Done(self.there, "unchanged", f"{self.wanted.name} runs, and nothing has changed")
             self.there.stop()  # a cluster cannot go on with others that begin anew
@@ -99,6 +103,35 @@ class Deployment:
         self.there = None
         self._make()
         return self._start("replaced", f"{self.wanted.name} {was(state)} and is replaced: {differs}")
+
+    def refresh(self) -> Deployed | None:
+        """What is there now."""
+        self.there = deployments.find(self.host, self.wanted.name)
+        return self.there
+
+    def start_alone(self, clusters: list[int], state: State) -> Done:
+        """Starts the domains of these anew, which join the others."""
+        assert self.there
+        since = len(self.there.events()) if 0 not in clusters else 0  # the first domain's file begins anew
+        for member in self.there.members:
+            if member.record.machine in clusters:
+                member.stop()  # where it runs, its kernel is lost
+        self._define(require(self.there.storage), clusters)
+        fresh = [member for member in self.there.members if member.record.machine in clusters]
+        try:
+            for member in fresh:
+                member.raw.create()
+        except Exception as error:
+            if not is_libvirts(error):
+                raise
+            for member in fresh:
+                member.stop()
+            raise Failure(f"{self.host.uri}: {', '.join(m.domain for m in fresh)}: does not start: {one_line(error)}") from None
+        words = [f"{m.domain} {was_one(state, m.domain)}" for m in fresh]
+        return Done(
+            self.there, "joined", f"{self.wanted.name}: {'; '.join(words)}: started again alone, the others go on",
+            frozenset(clusters), since,
+        )  # fmt: skip
 
     def preview(self) -> str:
         """The domains that converge() would define; ports of the host that were not chosen yet may turn out others."""
@@ -217,12 +250,15 @@ class Deployment:
                 text = text.replace("</name>", f"</name>\n  <uuid>{member.raw.UUIDString()}</uuid>", 1)
         return text
 
-    def _define(self, storage: Storage) -> None:
-        """All of them, or no new one."""
+    def _define(self, storage: Storage, clusters: Collection[int] | None = None) -> None:
+        """All of them, or no new one; or only those of some clusters, the others being there."""
         before = {member.domain for member in self.there.members} if self.there else set()
         members: list[Member] = []
         try:
             for record in self.record.each():
+                if self.there and clusters is not None and record.machine not in clusters:
+                    members.append(self.there.member(record.machine))
+                    continue
                 text = self.text(record, storage.path)
                 with explained(f"{self.host.uri}: {record.domain}"):
                     raw = self.host.raw.defineXMLFlags(text, self.host.lib.VIR_DOMAIN_DEFINE_VALIDATE)
@@ -273,6 +309,13 @@ class Deployment:
         raise AssertionError
 
 
+def was_one(state: State, domain: str) -> str:
+    """Of a domain that is missing."""
+    if domain not in state.not_running():
+        return "was lost to the others"
+    return "was gone" if state.domains[domain] == GONE else was(State(state.domains[domain]))
+
+
 def was(state: State) -> str:
     if state.in_parts:
         missing = (f"{domain}: {word}" for domain, word in state.domains.items() if domain in state.not_running())
@@ -288,13 +331,15 @@ def was(state: State) -> str:
     return words.get(state.word, f"was {state.word}")
 
 
-def wait_ready(deployed: Deployed, what: Plan, patience: Patience, update: Callable[..., None]) -> None:
-    """Until every server that can be reached serves; else until all clusters run."""
+def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> None:
+    """Until every server that can be reached serves, of the clusters that were started; else until all of these run."""
+    deployed, found = done.deployed, what.cluster_map
+    clusters = {c.number for c in found.clusters if done.clusters is None or c.number in done.clusters}
     servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
-    clusters = {cluster.number for cluster in what.cluster_map.clusters}
+    servers = {name for name in servers if found.cluster_of(what.application(name).cpu).number in clusters}
     began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
-        events = deployed.events()
+        events = deployed.events()[done.since :]
         serving = {event.get("app") for event in events if event.kind == "serving"}
         running = {event.get("cluster") for event in events if event.kind == "boot"}
         update(completed=len(running & clusters) + len(serving & servers), total=len(clusters) + len(servers))

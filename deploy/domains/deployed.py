@@ -40,6 +40,7 @@ class State:
     serving: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)  # applications that were started again are no trouble
     restarts: dict[str, int] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)  # clusters of which the others say so
 
     @property
     def is_running(self) -> bool:
@@ -54,13 +55,23 @@ class State:
     def not_running(self) -> list[str]:
         return [domain for domain, word in self.domains.items() if word not in ("running", "paused")]
 
+    def missing(self) -> list[int]:
+        """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its own."""
+        down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
+        lost = [number for number, word in enumerate(self.domains.values()) if word == "running" and number in self.lost]
+        found = sorted({*down, *(lost if 0 not in down else ())})
+        over = any(word in ("done", "failed") for word in self.domains.values())
+        return found if len(found) < len(self.domains) and not over else []
+
 
 def serving(events: Iterable[Event], clusters: Collection[int] | None = None) -> list[str]:
     """Applications that have begun to serve and have not ended since; of some clusters, or of all."""
-    found: dict[str, None] = {}
+    found: dict[str, object] = {}
     for event in events:
         if event.kind == "serving" and (clusters is None or event["cluster"] in clusters):
-            found[str(event["app"])] = None
+            found[str(event["app"])] = event["cluster"]
+        elif event.kind == "cluster-lost":
+            found = {app: cluster for app, cluster in found.items() if cluster != event["cluster"]}
         elif event.kind in ("exit", "fault", "failed"):
             found.pop(str(event.get("app")), None)
     return list(found)
@@ -110,6 +121,7 @@ class Deployed:
         found = State(min(domains.values(), key=WORDS.index), domains)
         found.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
         found.restarts = restarts(events) | {f"cluster {number}": count for number, count in cluster_restarts(events).items()}
+        found.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:
             found.serving = serving(events, alive if len(domains) > 1 else None)

@@ -65,6 +65,11 @@ class Member:
                     self.raw.destroy()
             return True
 
+    def destroy(self) -> None:
+        """As a power cut does."""
+        with explained(f"{self.host.uri}: {self.domain}"):
+            self.raw.destroy()
+
     def forget(self) -> None:
         """Ends it and removes its definition, with what belongs to that."""
         lib = self.host.lib

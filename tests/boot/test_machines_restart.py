@@ -62,3 +62,22 @@ def test_a_machine_that_is_started_again_joins_the_other(tmp_path: Path) -> None
         assert steady.get("kept") == b"all the time" and steady.client_id() == identity
         restarted = [(event["cluster"], event["restarts"]) for event in first.events.of("cluster-restarted")]
         assert restarted[0] == (1, 1) and len(restarted) == 2 and restarted[1][1] in (2, 3)
+
+
+def test_the_machine_with_the_devices_joins_the_other(tmp_path: Path) -> None:
+    """The other's Redis keeps what it has; events tell of all that runs, since the new one's reader has seen none."""
+    with Machines(plan(machines.with_redis()), tmp_path) as all_of:
+        first, second = all_of.start(0), all_of.start(1)
+        first.wait_serving()
+        here, there = all_of.names(0)[0], all_of.names(1)[0]
+        for name in (here, there):
+            machines.client(first, name).set("written", "before")
+        first.stop()
+        first = all_of.start(0)
+        first.wait_serving()
+        assert machines.client(first, there).get("written") == b"before"
+        assert machines.client(first, here).get("written") is None
+        exchange(first, here)
+        second.poll()
+        assert second.running
+        assert {event["cluster"] for event in first.events.of("boot")} == {0, 1}

@@ -28,20 +28,24 @@ static void event(const char *name, uint32_t application, const char *field, uin
 	results_end(t);
 }
 
+/* What follows it is in a new file of results, if this machine was started again: what goes on elsewhere is said in it once more. */
+static bool is_elsewhere(uint32_t cluster) { return map_cluster(map, cluster)->machine != map->machine; }
+
 static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 {
 	int place = cluster_place(cluster);
 	if (size != sizeof(*b) || place < 0)
 		return false;
 	cluster_kernel_set((uint32_t)place, b->kernel);
-	if (b->again)
+	if (b->again && !is_elsewhere(cluster))
 		return true;
 	struct text *t = results_begin("boot");
 	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"kernel\":", cluster,
 		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger);
 	text_json_string(t, cluster_kernel(cluster));
 	results_end(t);
-	run_cluster_booted(cluster);
+	if (!b->again)
+		run_cluster_booted(cluster);
 	return true;
 }
 
@@ -181,6 +185,8 @@ static bool life(uint32_t cluster, const struct report_life *l, size_t size)
 	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||
 	    !(owns(cluster, l->application) || (owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
 		return false;
+	if (is_elsewhere(cluster) && l->state == LIFE_RUNS && l->serving && run_may_happen(RUN_EVENT_RUNS, l->application))
+		event("serving", l->application, "tsc", read_tsc());
 	run_life(l);
 	return true;
 }
