@@ -56,8 +56,9 @@ def kill(
 
     panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores are
     reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its manager
-    overwrites all that it shares with other clusters. destroy: libvirt destroys its domain. Then it waits until the others have noticed, and says what they said.
-    QEMU's debugger stops the machine for some milliseconds. A cluster that is lost stays lost, unless the deployment has it start again.
+    overwrites all that it shares with other clusters. destroy: libvirt destroys the cluster's own domain. Then it waits
+    until the others have noticed, and says what they said. QEMU's debugger stops the machine for some milliseconds. A
+    cluster that is lost stays lost, unless the deployment has it start again.
     """
     output = Output(quiet, json)
     with _of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:

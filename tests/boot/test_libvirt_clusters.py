@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from deploy.pong import first_pong
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
-from tests.boot.test_libvirt import MACHINE, User, wait_until
+from tests.boot.test_libvirt import MACHINE, SKERRY, User, wait_until
 
 NAME = "apart"
 # The instance of the second cluster is reached through the channel: network card and switch are in the first.
@@ -22,6 +25,7 @@ statistics = true
 cpus = [0, 1]
 heap = "32M"
 """
+RESTARTS = DEPLOYMENT.replace("[clusters]", '[clusters]\nrestart = "on-failure"\nrestart-delay = 0')
 
 
 def shared_memory() -> list[Path]:
@@ -74,6 +78,61 @@ def test_life(libvirtd: Libvirtd, tmp_path: Path) -> None:
     assert NAME not in user.virsh("list", "--all", "--name") + user.virsh("pool-list", "--all", "--name")
     assert libvirtd.files_of(f"skerry-{NAME}") == [] and shared_memory() == []
     assert libvirtd.emulators() == []
+
+
+@contextlib.contextmanager
+def watched(user: User, *words: str) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([SKERRY, *words], cwd=user.folder, env=user.environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def restarted(user: User, times: int, cluster: int = 1) -> None:
+    """The first domain's events begin anew with it."""
+    def count() -> int:
+        lines = user.skerry("logs", NAME, "--events").stdout.splitlines()
+        return sum('"cluster-restarted"' in line and f'"cluster":{cluster}' in line for line in lines)
+
+    wait_until(lambda: count() >= times)
+    wait_until(lambda: len(user.state()["serving"]) == 2)
+
+
+@pytest.mark.limit(400)
+def test_a_watched_deployment_starts_again_what_is_lost(libvirtd: Libvirtd, tmp_path: Path) -> None:
+    """libvirt: a domain for each cluster: destroyed, its kernel panics, the first one's emulator is killed; each comes back alone"""
+    user = User(libvirtd, tmp_path, NAME, RESTARTS)
+    with watched(user, "deploy", f"{NAME}.toml", *user.here, "--per-cluster", "--keep") as watcher:
+        assert watcher.stdout
+        for line in watcher.stdout:
+            if line.startswith("Watching"):
+                break
+        one, two = (f"skerry-{NAME}-{number}" for number in (0, 1))
+        first = libvirtd.emulator(one)
+        instances = user.result("deploy", f"{NAME}.toml", *user.here, "--per-cluster")["instances"]
+        host, port = instances[0]["address"].split(":")
+        steady = redis.Redis(host=host, port=int(port))
+        identity = steady.client_id()
+        for times, how in enumerate(("destroy", "panic"), 1):
+            before = libvirtd.emulator(two)
+            assert "is lost" in user.skerry("kill", NAME, "--connect", libvirtd.uri, "--cluster", "1", "--how", how).stdout
+            restarted(user, times)
+            assert libvirtd.emulator(one) == first and libvirtd.emulator(two) != before
+            answers(instances)
+        assert steady.client_id() == identity, "its connection lives on"
+        survivor = libvirtd.emulator(two)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: "shut off" not in user.virsh("domstate", one) and libvirtd.emulator(one) != first)
+        wait_until(lambda: len(user.state()["serving"]) == 2)
+        answers(instances)
+        assert libvirtd.emulator(two) == survivor
+        user.skerry("stop", NAME)
+        said = watcher.stdout.read()
+    assert said.count("is started again in 0 s, the others go on") == 3 and said.endswith(f"{NAME} has ended.\n"), said
+    assert f"{two} was lost to the others" in said and f"{one} had lost its emulator" in said
+    user.skerry("undeploy", NAME)
+    assert shared_memory() == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user: run as root")
