@@ -65,9 +65,8 @@ struct boot_range ivshmem_memory(const struct map_channel *channel, uint32_t dev
 static uint64_t fresh_number(void)
 {
 	static uint64_t used;
-	uint64_t number = (machine_clock.epoch << 40 ^ read_tsc_in_order()) * 0x9e3779b97f4a7c15ul + ++used;
 
-	return number != 0 ? number : 1;
+	return (machine_clock.epoch << 40 ^ read_tsc_in_order()) * 0x9e3779b97f4a7c15ul + ++used;
 }
 
 static void say_hello(struct party *p, const struct boot_channel *channel)

@@ -42,7 +42,8 @@ struct meeting_loader {
 	uint64_t size;     /* of the memory that begins with the header */
 	uint32_t side;
 	uint64_t hello;    /* ours */
-	uint64_t peer;     /* the peer's hello that was met */
+	uint64_t answered; /* the peer's hello that was seen last */
+	uint64_t peer;     /* that was met */
 	uint64_t own_generation, peer_generation;
 	bool is_met, has_joined;
 };
@@ -53,14 +54,27 @@ static inline void meeting_store(_Atomic uint64_t *word, uint64_t value) { atomi
 /* 0 says that a side has not started. */
 static inline uint64_t meeting_generation(uint64_t generation) { return generation ? generation : 1; }
 
+/*
+ * Hazard: ABA. A clock that repeats itself after a restart gives numbers again: one that stands where the peer has answered
+ * a former life would be taken for an answer to this one.
+ */
+static inline bool meeting_is_used(const struct meeting_loader *l, uint64_t hello)
+{
+	const struct channel_meeting *m = &l->header->meeting;
+
+	return hello == 0 || hello == meeting_load(&m->side[l->side].hello) || hello == meeting_load(&m->side[!l->side].answer) ||
+	       hello == meeting_load(&m->side[!l->side].joined) || hello == meeting_load(&m->cleared);
+}
+
 /* `fresh`: a number that is unlikely to have been there. */
 static inline void meeting_say_hello(struct meeting_loader *l, uint64_t fresh)
 {
 	struct channel_meeting_side *mine = &l->header->meeting.side[l->side];
 
-	if (fresh == atomic_load_explicit(&mine->hello, memory_order_relaxed))
+	while (meeting_is_used(l, fresh))
 		fresh++;
-	l->hello = fresh ? fresh : 1;
+	l->hello = fresh;
+	l->answered = 0;
 	l->is_met = l->has_joined = false;
 	atomic_store_explicit(&mine->answer, 0, memory_order_relaxed);
 	atomic_store_explicit(&mine->joined, 0, memory_order_relaxed);
@@ -114,7 +128,9 @@ static inline bool meeting_look(struct meeting_loader *l)
 	const struct channel_meeting_side *theirs = &l->header->meeting.side[!l->side];
 	uint64_t hello = meeting_load(&theirs->hello);
 
-	meeting_store(&mine->answer, hello);
+	if (hello != l->answered)
+		meeting_store(&mine->answer, hello);
+	l->answered = hello;
 	if (meeting_load(&theirs->joined) == l->hello) {
 		meeting_join(l, hello);
 		return true;

@@ -38,7 +38,7 @@ def test_orders() -> None:
     text = LEDGER.read_text()
     names = re.findall(r"LEDGER_ORDER_(\w+),", text[text.index("enum ledger_order {") :])
     assert {name.lower().replace("_", "-"): i for i, name in enumerate(names) if i} == kill.ORDERS == {**kill.ORDERS}
-    assert f"LEDGER_ORDER_MAGIC {kill.MAGIC:#x}" in text and kill.DONE.keys() == kill.ORDERS.keys()
+    assert f"LEDGER_ORDER_MAGIC {kill.MAGIC:#x}" in text and kill.DONE.keys() == {*kill.ORDERS, kill.DESTROY}
 
 
 @pytest.mark.parametrize("cluster,how,core,words", [
