@@ -81,3 +81,18 @@ def test_the_machine_with_the_devices_joins_the_other(tmp_path: Path) -> None:
         second.poll()
         assert second.running
         assert {event["cluster"] for event in first.events.of("boot")} == {0, 1}
+
+
+def test_machines_that_are_ended_while_they_meet(tmp_path: Path) -> None:
+    """Each waits for the other, is ended, and comes back; they meet once, and nobody joins anybody."""
+    with Machines(plan(machines.with_redis()), tmp_path) as all_of:
+        for number in (1, 0):
+            waiting = all_of.start(number)
+            loader_line(waiting, f"waiting for the machine of cluster {1 - number}")
+            waiting.stop()
+        second, first = all_of.start(1), all_of.start(0)
+        first.wait_serving()
+        for name in machines.servers(first):
+            exchange(first, name)
+        machines.assert_no_fault(first)
+        assert "joins" not in first.console + second.console
