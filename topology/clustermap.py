@@ -49,6 +49,7 @@ class Cluster:
     restart: bool = False  # when it is lost
     restart_limit: int = RESTART_LIMIT  # times in 60 s; it stays down then. 0: no limit
     restart_delay: int = RESTART_DELAY  # ms before the first of them
+    spare_cores: bool = False  # its kernel has room for the machine's other cores
     granularity: str = COARSE  # of a kernel that has a choice, from its start on
 
     @property

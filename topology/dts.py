@@ -78,6 +78,7 @@ def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.flag("devices", cluster.devices)
     out.flag("restart", cluster.restart)
     _restarts(out, cluster)
+    out.flag("spare-cores", cluster.spare_cores)
     if cluster.granularity != COARSE:
         out.strings("granularity", [cluster.granularity])
     out.close()

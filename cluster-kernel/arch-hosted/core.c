@@ -2,7 +2,9 @@
 /* What a core does: kernel entries as arch-x86_64/trap.c makes them. Whose turn it is: turns.c, threads.c. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <skerry/core_control.h>
 #include "arch.h"
+#include "core_move.h"
 #include "fastpath.h"
 #include "hosted.h"
 #include "idle.h"
@@ -45,8 +47,19 @@ static bool programmed(const struct hosted_core *core)
 	return core->machine->config.program && !core->quiet && current(core->cpu) != &core->cpu->shared.idle;
 }
 
+/* A core that has left its kernel for the loader, and is to be parked, or was taken by this one. */
+static bool is_on_the_way(const struct hosted_core *core)
+{
+	const struct boot_info *info = core->machine->kernel.boot;
+	uint64_t word = info->core_control ? core_read(hosted_core_control(info->cpu_number[core->cpu->own.index])) : 0;
+	return core_owner(word) == info->cluster && (core_state(word) == CORE_LEAVING ||
+	       core_may_join(word, (struct cluster_control *)direct(info->control) + info->cluster));
+}
+
 bool hosted_core_busy(const struct hosted_core *core)
 {
+	if (core->away)
+		return core->inside || is_on_the_way(core);
 	return core->inside || core->order != ORDER_NONE || has_vector(core) || hosted_timer_due(core) || again(core) ||
 	       programmed(core);
 }
@@ -165,8 +178,23 @@ static bool ask_program(struct hosted_core *core)
 	return !core->quiet && core->order != ORDER_NONE;
 }
 
+/* As resident.c has it. */
+static bool in_loader(struct hosted_core *core)
+{
+	struct core_control *control = hosted_core_control(core->machine->kernel.boot->cpu_number[core->cpu->own.index]);
+	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
+		atomic_store(&core->vectors[i], 0);
+	if (core_parked(control, core_read(control)) || !core_arrive(core->cpu))
+		return true;
+	core->away = false;
+	hosted_interrupt(core, HOSTED_VECTOR_RESCHEDULE);
+	return true;
+}
+
 static bool enter(struct hosted_core *core)
 {
+	if (core->away)
+		return is_on_the_way(core) && in_loader(core);
 	if (has_vector(core)) {
 		interrupt(core, take_vector(core));
 	} else if (hosted_timer_due(core)) {
@@ -211,6 +239,7 @@ void hosted_core_init(struct hosted *machine, unsigned index)
 	core->cpu = machine->kernel.cpu[index];
 	core->random = machine->config.seed * 2654435761u + index + 1;
 	idle_start(core->cpu->own.stat, hosted_now(machine));
+	core->away = !kernel_has_core(&machine->kernel, index);
 	hosted_interrupt(core, HOSTED_VECTOR_RESCHEDULE); /* as trap_start() does */
 	if (machine->config.threads)
 		threads_init(core);

@@ -13,7 +13,7 @@ struct hosted;
 struct thread;
 struct vspace;
 
-enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096 };
+enum { HOSTED_TLB = 8, HOSTED_PINS = 24, HOSTED_VECTORS = 256, HOSTED_CONSOLE = 4096, HOSTED_CPUS = 64 * 60 };
 enum {
 	HOSTED_VECTOR_REST = 0x2f, /* of the x86-64 port's finish.c: deadlines that a budget has left over */
 	HOSTED_VECTOR_IRQ,
@@ -37,6 +37,7 @@ struct hosted_core {
 	bool inside;     /* between the beginning of a kernel entry and its end */
 	bool fast;       /* this entry left by the fast path */
 	bool done;       /* what was posted last has been done */
+	bool away;       /* it has left its kernel, or was never there: the loader has it */
 	bool quiet;      /* its program has nothing to do until something arrives */
 	_Atomic uint64_t timer; /* TSC at which the timer interrupts, 0: off */
 	_Atomic uint64_t vectors[HOSTED_VECTORS / 64]; /* interrupts that have arrived */

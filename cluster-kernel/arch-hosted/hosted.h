@@ -31,6 +31,9 @@ struct hosted_config {
 	unsigned channel_count;
 	const struct hosted_link *channel;
 	unsigned controlled_count;
+	uint64_t absent;  /* a bit for each of `cores` that is not there when the kernel starts */
+	unsigned foreign_count;
+	const struct hosted_foreign *foreign; /* which cores of other clusters these are; with `controlled` only */
 	const struct hosted_controlled *controlled; /* other clusters that it may fence and start again */
 	/* Which of `count` cores goes on next; null: a generator seeded with `seed`. */
 	unsigned (*choose)(void *argument, unsigned count);
@@ -59,6 +62,12 @@ struct hosted_controlled {
 	unsigned cluster, cores;
 	unsigned boot_core; /* its core that is the boot processor, counted from 1; 0: none */
 };
+/* Core `index` is that core of the machine: BOOT_MAX_CPUS for each cluster, in order. */
+struct hosted_foreign {
+	unsigned index, cpu;
+};
+/* Its word; all machines share it. The loader's part is done by the core itself, as soon as the machines run. */
+struct core_control *hosted_core_control(unsigned cpu);
 /* Its words, which all machines share; it lives its first life, in none before a machine that controls others is created. */
 struct cluster_control *hosted_control(unsigned cluster);
 /* The cores of its machine that are sent to the loader do not arrive, or do again. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <skerry/cluster_control.h>
+#include <skerry/core_control.h>
 #include <skerry/doorbell.h>
 #include <skerry/ledger.h>
 #include <skerry/root_info.h>
@@ -52,7 +52,8 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 
 /* The clusters' control words, behind the channels; there as long as a machine that controls others is. */
 #define CONTROL_BASE 0x8000000ull
-enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control) };
+enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control), CORES_SIZE = HOSTED_CPUS * sizeof(struct core_control) };
+#define CORES_BASE (CONTROL_BASE + CONTROL_SIZE)
 static unsigned controllers;
 static _Atomic uint64_t lost_starts; /* bit: cluster */
 
@@ -60,6 +61,22 @@ struct cluster_control *hosted_control(unsigned cluster)
 {
 	kernel_assert(controllers && cluster < BOOT_MAX_CLUSTERS);
 	return (struct cluster_control *)direct(CONTROL_BASE) + cluster;
+}
+
+struct core_control *hosted_core_control(unsigned cpu)
+{
+	kernel_assert(controllers && cpu < HOSTED_CPUS);
+	return (struct core_control *)direct(CORES_BASE) + cpu;
+}
+
+/* A core that nobody has, as the loader gives it out at boot. */
+static uint32_t own_core(unsigned cluster, unsigned index, bool is_here)
+{
+	uint32_t cpu = cluster * BOOT_MAX_CPUS + index;
+	struct core_control *control = hosted_core_control(cpu);
+	if (is_here && !atomic_load(&control->word))
+		atomic_store(&control->word, core_word(0, cluster, cluster, CORE_OWNED));
+	return cpu;
 }
 
 void hosted_lose_starts(unsigned cluster, bool lose)
@@ -75,8 +92,13 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	if (!config->controlled_count)
 		return;
 	if (!controllers++)
-		arena_take(CONTROL_BASE, CONTROL_SIZE);
+		arena_take(CONTROL_BASE, CONTROL_SIZE + CORES_SIZE);
 	info->control = CONTROL_BASE;
+	info->core_control = CORES_BASE;
+	for (unsigned i = 0; i < config->cores; i++)
+		own_core(config->cluster, i, info->cores >> i & 1);
+	for (unsigned i = 0; i < config->foreign_count; i++)
+		info->cpu_number[config->foreign[i].index] = config->foreign[i].cpu;
 	info->controlled_count = config->controlled_count;
 	for (unsigned i = 0; i < config->controlled_count; i++) {
 		const struct hosted_controlled *from = &config->controlled[i];
@@ -84,19 +106,23 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 		to->cluster = from->cluster;
 		to->cpu_count = from->cores;
 		to->boot_core = from->boot_core ? from->boot_core - 1 : BOOT_NO_CORE;
-		for (unsigned core = 0; core < from->cores; core++)
+		for (unsigned core = 0; core < from->cores; core++) {
 			to->apic[core] = hosted_apic(from->cluster, core);
+			to->cpu_number[core] = own_core(from->cluster, core, true);
+		}
 		if (!hosted_control(from->cluster)->word)
 			atomic_store(&hosted_control(from->cluster)->word, control_word(1, 0, CONTROL_RUNNING));
 	}
 }
 
 /* The loader has them at once, where their interrupts arrive; the boot processor, if its handler finds that it must go there. */
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target)
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores)
 {
 	struct hosted *machine = (struct hosted *)((char *)kernel - __builtin_offsetof(struct hosted, kernel));
 	struct cluster_control *control = hosted_control(target->cluster);
 	for (unsigned i = 0; i < target->cpu_count; i++) {
+		if (!(cores >> i & 1))
+			continue;
 		atomic_fetch_add(&machine->fenced, 1);
 		if (!(atomic_load(&lost_starts) >> target->cluster & 1) && (i != target->boot_core || control_must_park(control)))
 			control_arrive(control, i);
@@ -108,7 +134,8 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 	uint64_t part = arena_part(config->cluster);
 	*info = (struct boot_info){
 		.magic = BOOT_INFO_MAGIC, .size = sizeof(*info), .cluster = config->cluster, .cluster_count = ARENA_CLUSTERS,
-		.tsc_hz = 1000000000, .lapic_hz = 1000000000, .cpu_count = config->cores,
+		.tsc_hz = 1000000000, .lapic_hz = 1000000000, .cpu_count = config->cores, .own_count = config->cores, .boot_core = BOOT_NO_CORE,
+		.cores = ~0ull >> (64 - config->cores) & ~config->absent,
 		.root_cnode_bits = ROOT_CNODE_BITS,
 		.memory_count = 1, .memory = { { part + RAM_OFFSET, config->memory } },
 		.modules = { part + MODULES_OFFSET, MODULES_SIZE },
@@ -128,7 +155,7 @@ static void make_info(struct boot_info *info, const struct hosted_config *config
 	}
 	for (unsigned i = 0; i < config->cores; i++) {
 		info->apic[i] = hosted_apic(config->cluster, i);
-		info->cpu_number[i] = i;
+		info->cpu_number[i] = config->cluster * BOOT_MAX_CPUS + i;
 	}
 	for (unsigned i = 0; i < config->channel_count; i++)
 		make_channel(info, &config->channel[i]);
@@ -189,7 +216,7 @@ void hosted_destroy(struct hosted *machine)
 	if (machine->config.beat_ms)
 		arena_drop(part + LEDGER_OFFSET, sizeof(struct ledger));
 	if (machine->config.controlled_count && !--controllers)
-		arena_drop(CONTROL_BASE, CONTROL_SIZE);
+		arena_drop(CONTROL_BASE, CONTROL_SIZE + CORES_SIZE);
 	machines[machine->config.cluster] = 0;
 	free(machine);
 }

@@ -4,6 +4,7 @@
 #include <skerry/cluster_control.h>
 #include "arch.h"
 #include "assert.h"
+#include "core_move.h"
 #include "kernel.h"
 #include "local_apic.h"
 
@@ -16,17 +17,18 @@ static void wait(const struct kernel *kernel, uint64_t microseconds)
 		arch_relax();
 }
 
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target)
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores)
 {
 	kernel_assert(kernel->boot->start_vector && kernel->boot->start_vector < 0xa0); /* a page below 640 KiB */
+	kernel_assert(!(cores >> target->cpu_count));
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		if (i != target->boot_core)
+		if (cores >> i & 1 && i != target->boot_core)
 			local_apic_send_init(target->apic[i]);
-		else
+		else if (cores >> i & 1)
 			local_apic_send_nmi(target->apic[i]);
 	wait(kernel, INIT_US);
 	for (unsigned i = 0; i < target->cpu_count; i++)
-		if (i != target->boot_core)
+		if (cores >> i & 1 && i != target->boot_core)
 			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);
 }
 
@@ -46,4 +48,13 @@ void fence_obey(void)
 {
 	if (control && leave && control_must_park(control))
 		leave();
+}
+
+/* The loader runs on its own page tables and stacks. What interrupts the core from now on waits until it takes it there. */
+void arch_leave_kernel(struct cpu *cpu)
+{
+	kernel_assert(leave && cpu->own.index);
+	core_forget(cpu);
+	local_apic_set_timer(0, kernel_of(cpu)->tsc_hz);
+	leave();
 }

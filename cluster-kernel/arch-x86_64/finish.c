@@ -92,6 +92,8 @@ static __attribute__((noinline)) void finish_other(struct cpu *cpu, uint32_t pen
 		cpu_allow_fast(cpu);
 	if (pending & PENDING_TIMER)
 		set_timer(cpu, (pending & PENDING_REST) && cpu->own.timer_wanted <= arch_time());
+	if (pending & PENDING_LEAVE)
+		arch_leave_kernel(cpu);
 }
 
 void arch_finish(struct cpu *cpu)

@@ -62,7 +62,7 @@ static uint32_t destination(const struct kernel *kernel, uint32_t core)
 {
 	kernel_assert(core < kernel->cpu_count);
 	for (unsigned i = 0; kernel->boot->apic[core] > BOOT_MAX_DEVICE_APIC && i < kernel->cpu_count; i++)
-		if (kernel->boot->apic[i] <= BOOT_MAX_DEVICE_APIC)
+		if (kernel_has_core(kernel, i) && kernel->boot->apic[i] <= BOOT_MAX_DEVICE_APIC)
 			return kernel->boot->apic[i];
 	return kernel->boot->apic[core];
 }

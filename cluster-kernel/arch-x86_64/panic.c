@@ -60,6 +60,8 @@ static void report_trace(const struct trace *trace)
 static void report_cores(const struct kernel *kernel)
 {
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++) {
+		if (!kernel_has_core(kernel, i))
+			continue;
 		const struct cpu *cpu = kernel->cpu[i];
 		const struct thread *thread = cpu->shared.current;
 		bool idle = thread == &cpu->shared.idle;
@@ -79,7 +81,7 @@ static void begin(enum ledger_reason kind, const char *reason)
 	if (kernel && kernel->ledger)
 		ledger_last_words(kernel->ledger, kind, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
-		if (i != local->index)
+		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
 	print("\nkernel panic: cluster %u core %u: %s\n", kernel ? kernel->boot->cluster : 0, local->index, reason);
 	report_cores(kernel);

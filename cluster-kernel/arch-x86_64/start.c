@@ -5,6 +5,7 @@
 #include "boot.h"
 #include "console.h"
 #include "core_local.h"
+#include "core_move.h"
 #include "descriptors.h"
 #include "fence.h"
 #include "fpu.h"
@@ -21,7 +22,7 @@ uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(409
 uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE] __attribute__((aligned(4096)));
 
 static struct kernel kernel;
-static _Atomic uint32_t kernel_built, cores_entered;
+static _Atomic uint32_t kernel_built, cores_entered, all_entered;
 
 _Noreturn void trap_start(struct cpu *cpu);
 
@@ -64,6 +65,14 @@ static void await_turn(const struct boot_info *info)
 		arch_relax();
 }
 
+static uint32_t count_cores(const struct boot_info *info)
+{
+	uint32_t count = 0;
+	for (uint64_t cores = info->cores; cores; cores &= cores - 1)
+		count++;
+	return count;
+}
+
 static void build(const struct boot_info *info)
 {
 	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
@@ -79,7 +88,7 @@ static void build(const struct boot_info *info)
 	boot_root_task(&kernel);
 	await_turn(info);
 	print("cluster %u: kernel %s, Skerry " SKERRY_VERSION ", %u cores, %u MHz\n", info->cluster, info->kernel_name,
-	      info->cpu_count, (unsigned)(info->tsc_hz / 1000000));
+	      count_cores(info), (unsigned)(info->tsc_hz / 1000000));
 	atomic_store_explicit(&kernel_built, 1, memory_order_release);
 }
 
@@ -102,13 +111,20 @@ _Noreturn void start(const struct boot_info *info, uint64_t index)
 	paging_guard(core_stack[index]);
 	for (unsigned i = 0; i < FAULT_STACKS; i++)
 		paging_guard(core_fault_stack[index][i]);
-	idle_start(kernel.cpu[index]->own.stat, arch_time());
+	if (!kernel.cpu[index]->own.stat->started) /* a core that joins again idles since it left */
+		idle_start(kernel.cpu[index]->own.stat, arch_time());
 
-	atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);
+	/* a core that joins a kernel that runs, and may have been there before; not by the identity mapping, which may be gone */
+	bool joins = !(info->cores >> index & 1) || atomic_load_explicit(&all_entered, memory_order_acquire);
+	if (!joins)
+		atomic_fetch_add_explicit(&cores_entered, 1, memory_order_acq_rel);
 	if (index == 0) {
-		wait_for(&cores_entered, info->cpu_count);
+		wait_for(&cores_entered, count_cores(info));
 		paging_drop_identity();
+		atomic_store_explicit(&all_entered, 1, memory_order_release);
 	}
 	paging_load_kernel();
+	if (joins && !core_arrive(kernel.cpu[index]))
+		arch_leave_kernel(kernel.cpu[index]);
 	trap_start(kernel.cpu[index]);
 }

@@ -63,10 +63,16 @@ void arch_unload_vspace(struct cpu *cpu);
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
 /*
- * Takes all cores of another cluster away from whatever they do, and sends them to the loader; does not wait until they are
- * there. The boot processor goes only while its cluster's control word says that it is claimed.
+ * Takes cores of another cluster, a bit for each, away from whatever they do, and sends them to the loader; does not wait
+ * until they are there. The boot processor goes only while its cluster's control word says that it is claimed.
  */
-void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target);
+void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores);
+
+/*
+ * This core, which is idle, leaves the kernel for the loader (core_move.h). May return, on a machine where nothing else
+ * becomes of it: it is not to enter the kernel again then.
+ */
+void arch_leave_kernel(struct cpu *cpu);
 
 /* Devices. `number` is that of irq_arrived(). */
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi);

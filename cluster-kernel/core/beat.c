@@ -13,8 +13,11 @@ void beats_init(struct kernel *kernel)
 	kernel->ledger = direct(info->ledger[0].base);
 	for (unsigned i = 0; i < kernel->cpu_count; i++) {
 		struct cpu *cpu = kernel->cpu[i];
+		if (!kernel_has_core(kernel, i))
+			continue;
 		cpu->own.beat_at = cpu->own.housekeeping_at = arch_time(); /* so that schedule() sets the timer */
 	}
+	atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->life, info->life, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->state, LEDGER_RUNNING, memory_order_relaxed);
 	atomic_store_explicit(&kernel->ledger->magic, LEDGER_MAGIC, memory_order_release);

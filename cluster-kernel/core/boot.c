@@ -61,7 +61,9 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	struct boot_memory *memory = &kernel->boot_memory;
 	boot_memory_init(memory, info);
 	kernel->boot = info;
+	kernel_assert(info->cores & 1 && !(info->cores >> info->cpu_count));
 	kernel->cpu_count = info->cpu_count;
+	kernel->cores = info->cores;
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
@@ -150,7 +152,9 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->size = sizeof(*root);
 	root->cluster = info->cluster;
 	root->cluster_count = info->cluster_count;
-	root->cpu_count = info->cpu_count;
+	root->cpu_count = info->own_count;
+	root->room = info->cpu_count;
+	root->core_control = info->core_control;
 	root->tsc_hz = info->tsc_hz;
 	root->epoch = info->epoch;
 	root->epoch_tsc = info->epoch_tsc;

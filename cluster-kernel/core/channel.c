@@ -42,7 +42,7 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	if (message_words(info) < 2)
 		return SKERRY_TRUNCATED;
 	uint64_t number = message_word(thread, 0), core = message_word(thread, 1);
-	if (number >= DOORBELL_COUNT || core >= kernel_of(cpu)->cpu_count)
+	if (number >= DOORBELL_COUNT || !kernel_has_core(kernel_of(cpu), core))
 		return SKERRY_BAD_ARGUMENT;
 	if (!slot)
 		return SKERRY_BAD_CAP;

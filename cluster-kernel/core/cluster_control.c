@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cluster_control.h"
-#include <skerry/cluster_control.h>
+#include <skerry/core_control.h>
 #include "arch.h"
+#include "core_move.h"
 #include "kernel.h"
 #include "message.h"
 #include LOCKING_HEADER
@@ -24,9 +25,32 @@ static struct cluster_control *own_control(const struct kernel *kernel)
 	return (struct cluster_control *)direct(kernel->boot->control) + kernel->boot->cluster;
 }
 
+static struct core_control *target_core(const struct kernel *kernel, const struct boot_controlled *target, uint32_t index)
+{
+	return (struct core_control *)direct(kernel->boot->core_control) + target->cpu_number[index];
+}
+
+/* A bit for each core that the cluster has. */
+static uint64_t target_cores(const struct kernel *kernel, const struct boot_controlled *target)
+{
+	uint64_t cores = 0;
+	for (unsigned i = 0; i < target->cpu_count; i++)
+		cores |= (uint64_t)core_is_of(core_read(target_core(kernel, target, i)), target->cluster) << i;
+	return cores;
+}
+
+/* From now on they stay the cluster's: none is parked, so that a reset of it reaches no core of another one. */
+static uint64_t hold_cores(const struct kernel *kernel, const struct boot_controlled *target)
+{
+	uint64_t cores = 0;
+	for (unsigned i = 0; i < target->cpu_count; i++)
+		cores |= (uint64_t)core_hold(target_core(kernel, target, i), target->cluster) << i;
+	return cores;
+}
+
 static uint64_t start(const struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
 {
-	if (!control_start(control, kernel->boot->cluster, target->cpu_count))
+	if (!control_start(control, kernel->boot->cluster, target_cores(kernel, target)))
 		return SKERRY_BUSY;
 	control_release(own_control(kernel), target->cluster);
 	return SKERRY_OK;
@@ -43,7 +67,7 @@ static uint64_t fence(struct kernel *kernel, struct cluster_control *control, co
 		return SKERRY_BUSY;
 	if (control_yields(own_control(kernel), control, kernel->boot->cluster, target->cluster))
 		return SKERRY_BUSY;
-	arch_fence_cores(kernel, target);
+	arch_fence_cores(kernel, target, hold_cores(kernel, target));
 	return control_fence_end(control, kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
 }
 
@@ -55,6 +79,8 @@ uint64_t invoke_cluster_control(struct cpu *cpu, struct slot *slot, uint64_t inf
 	struct thread *thread = current(cpu);
 	uint64_t label = message_label(info);
 	uint32_t own = kernel->boot->cluster;
+	if (label >= CORE_READ && label <= CORE_TAKE)
+		return invoke_core_control(cpu, slot, info);
 	if (label < CLUSTER_READ || label > CLUSTER_GIVE_UP)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < (label == CLUSTER_CLAIM ? 2u : 1u))

@@ -34,6 +34,7 @@ enum cpu_pending {
 	PENDING_DOORBELL = 8,  /* the foreign core `doorbell_apic`; one entry rings at most one */
 	PENDING_FAST = 16,     /* the fast path declines until then: cpu_decline_fast() */
 	PENDING_REST = 32,     /* the timer was served: where it is due again already, one pending interrupt comes first */
+	PENDING_LEAVE = 64,    /* the core leaves the kernel: core_move.h */
 };
 
 /* What the holder of the lock may ask of another core, which need not enter for it; see remote.h. One at a time. */
@@ -41,6 +42,7 @@ enum cpu_request {
 	REQUEST_DESCHEDULE = 1, /* unload the current thread and its address space */
 	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
 	REQUEST_FLUSH_AND_UNLOAD, /* and unload them: they are destroyed; the current thread may live in another already */
+	REQUEST_LEAVE, /* idle, and to stay so: unload the address space; leave this kernel at the end of the entry */
 };
 
 struct cpu_private {

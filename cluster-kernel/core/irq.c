@@ -42,7 +42,7 @@ uint64_t invoke_irq_control(struct cpu *cpu, struct slot *control, uint64_t info
 		return SKERRY_NO_RIGHTS;
 	struct slot *slot = cnode_slot(&node->cap, message_word(thread, 0));
 	uint64_t core = message_word(thread, 1), gsi = message_word(thread, 2), flags = message_word(thread, 3);
-	if (!slot || core >= kernel->cpu_count)
+	if (!slot || !kernel_has_core(kernel, core))
 		return SKERRY_BAD_ARGUMENT;
 	if (!slot_empty(slot))
 		return SKERRY_SLOT_FULL;

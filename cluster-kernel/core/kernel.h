@@ -43,7 +43,7 @@ struct channel_end {
 
 struct kernel {
 	struct lock_kernel lock;
-	uint32_t cpu_count;
+	uint32_t cpu_count; /* that there is room for, boot_info */
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
@@ -63,6 +63,8 @@ struct kernel {
 	struct ledger_kernel *ledger; /* the cluster's own, skerry/ledger.h; null: there is none */
 	const struct boot_info *boot;
 	struct boot_memory boot_memory; /* until the root task exists */
+	uint64_t cores;                  /* bit i: core i is here, and takes threads and interrupts; core_move.h */
+	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
 	struct cpu *cpu[BOOT_MAX_CPUS];
 };
 
@@ -71,6 +73,7 @@ INLINE_LATER struct lock_kernel *lock_shared(struct cpu *cpu) { return &cpu->own
 INLINE_LATER uint32_t kernel_cluster(const struct kernel *kernel) { return kernel->boot->cluster; }
 
 static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
+static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core) { return core < kernel->cpu_count && kernel->cores >> core & 1; }
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 
 /* kernel physical memory, through the direct map; `paddr` in this cluster's memory */

@@ -20,6 +20,14 @@ static void stall(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
+/* It idles, and nothing wakes a thread on it any more. */
+static void begin_leaving(struct cpu *cpu)
+{
+	kernel_assert(current(cpu) == &cpu->shared.idle);
+	arch_unload(cpu);
+	cpu->own.pending |= PENDING_LEAVE;
+}
+
 static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned request)
 {
 	for (uint32_t i = 0; i < spaces->count; i++)
@@ -31,9 +39,11 @@ void remote_serve(struct cpu *cpu)
 	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
 	if (!request)
 		return;
-	kernel_assert(request <= REQUEST_FLUSH_AND_UNLOAD);
+	kernel_assert(request <= REQUEST_LEAVE);
 	if (request == REQUEST_DESCHEDULE)
 		stall(cpu);
+	else if (request == REQUEST_LEAVE)
+		begin_leaving(cpu);
 	else
 		forget(cpu, cpu->shared.request_spaces, request);
 	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
@@ -42,8 +52,8 @@ void remote_serve(struct cpu *cpu)
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces)
 {
 	assert_exclusive();
-	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_AND_UNLOAD);
-	kernel_assert(request == REQUEST_DESCHEDULE || spaces->count > 0);
+	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_LEAVE);
+	kernel_assert(request == REQUEST_DESCHEDULE || request == REQUEST_LEAVE || spaces->count > 0);
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
 	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
@@ -76,6 +86,6 @@ void kernel_relax(struct cpu *cpu)
 void kernel_interrupt_all(struct cpu *cpu)
 {
 	cpu_decline_fast(cpu);
-	cpu->own.interrupt_cores |= ~0ull >> (64 - kernel_of(cpu)->cpu_count);
+	cpu->own.interrupt_cores |= kernel_of(cpu)->cores;
 	cpu->own.pending |= PENDING_INTERRUPT;
 }

@@ -84,12 +84,26 @@ static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t inf
 	return SKERRY_OK;
 }
 
+/* The thread is to run on `core` from when it next runs, or waits; at once where nothing of it is on the core that it has left. */
+static void place(struct cpu *cpu, struct thread *thread, uint32_t core)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	kernel_assert(!thread->next_core || kernel->placed[thread->next_core]);
+	thread_unplace(kernel, thread);
+	kernel->placed[core] += core != 0;
+	thread->next_core = core;
+	if (thread->state == THREAD_INACTIVE)
+		thread->core = core;
+	else if (thread_waits(thread) && !thread->in_timers)
+		thread_move_waiting(cpu, thread);
+}
+
 static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
 	if (message_words(info) < 2)
 		return SKERRY_TRUNCATED;
 	uint64_t priority = message_word(current(cpu), 0), core = message_word(current(cpu), 1);
-	if (priority >= PRIORITIES || core >= kernel_of(cpu)->cpu_count)
+	if (priority >= PRIORITIES || !kernel_has_core(kernel_of(cpu), core))
 		return SKERRY_BAD_ARGUMENT;
 	uint64_t error = check_authority(cpu, info, priority);
 	if (error)
@@ -99,9 +113,7 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	schedule_unready(cpu, thread);
 	kernel_assert(!thread->queued && thread != cpu->own.handoff);
 	thread->priority = priority;
-	thread->next_core = core;
-	if (thread->state == THREAD_INACTIVE)
-		thread->core = core;
+	place(cpu, thread, core);
 	if (thread->in_timers)
 		timer_requeue(cpu, thread);
 	if (queued)

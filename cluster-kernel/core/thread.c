@@ -20,6 +20,31 @@ void thread_init(struct thread *thread)
 	thread_become(thread, THREAD_INACTIVE);
 }
 
+void thread_unplace(struct kernel *kernel, struct thread *thread)
+{
+	kernel->placed[thread->next_core] -= thread->next_core != 0;
+	thread->next_core = 0;
+}
+
+/* A core that has left it may still be saving its state. */
+static void await_saved(struct cpu *cpu, const struct thread *thread)
+{
+	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire)) {
+		kernel_irrevocable(cpu);
+		arch_relax();
+	}
+}
+
+void thread_move_waiting(struct cpu *cpu, struct thread *thread)
+{
+	assert_exclusive();
+	kernel_assert(thread_waits(thread) && !thread->in_timers && !thread->queued && thread != current(cpu));
+	if (thread->core == thread->next_core || cpu->own.loaded_thread == thread)
+		return; /* it moves when it is woken */
+	await_saved(cpu, thread); /* a fast path on its new core does not */
+	thread->core = thread->next_core;
+}
+
 /* Takes the thread off the core that runs it. */
 static void leave_core(struct cpu *cpu, struct thread *thread)
 {
@@ -28,11 +53,7 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
 		remote_request(cpu, 1ull << thread->core, REQUEST_DESCHEDULE, 0);
-	/* a core that has left it may still be saving its state; it need not be the one it is to run on now */
-	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire)) {
-		kernel_irrevocable(cpu);
-		arch_relax();
-	}
+	await_saved(cpu, thread); /* it need not be the core that it is to run on now */
 }
 
 /* A handler has the fault's message: the fault is not raised again. A Call that a server has is made again. */
@@ -88,6 +109,7 @@ void thread_destroy(struct cpu *cpu, struct thread *thread)
 	if (thread->bound)
 		thread->bound->bound = 0;
 	kernel_assert(!thread->loaded);
+	thread_unplace(kernel_of(cpu), thread);
 	thread_clear_slots(cpu, thread);
 }
 

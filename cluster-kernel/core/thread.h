@@ -170,6 +170,10 @@ void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspa
  * fault is raised again unless a handler has received its message.
  */
 void thread_suspend(struct cpu *cpu, struct thread *thread);
+/* It is placed on no core but the first (kernel->placed). */
+void thread_unplace(struct kernel *kernel, struct thread *thread);
+/* A thread that waits without a deadline: its next core is its core at once, so that nothing of it is left on the other. */
+void thread_move_waiting(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */
 void thread_resume(struct cpu *cpu, struct thread *thread);
 

@@ -48,6 +48,7 @@ static void set_up(void)
 		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock), i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
 	}
 	kernel.cpu_count = CORES;
+	kernel.cores = (1ull << CORES) - 1;
 	explore_name(&kernel.lock, sizeof(kernel.lock), "the kernel's lock");
 	explore_name(guarded, sizeof(guarded), "what the lock guards");
 }

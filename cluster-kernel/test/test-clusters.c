@@ -107,12 +107,12 @@ static void boot_processor(void)
 {
 	struct boot_controlled target = { .cluster = OTHER, .cpu_count = 2, .boot_core = 1 };
 	begin();
-	arch_fence_cores(&pair[0]->kernel, &target);
+	arch_fence_cores(&pair[0]->kernel, &target, 3);
 	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 1);
 	EXPECT(claim(0, OTHER), 0);
 	EXPECT(by(0, CLUSTER_FENCE, OTHER, 0), 0);
 	atomic_store(&hosted_control(OTHER)->parked, 0);
-	arch_fence_cores(&pair[0]->kernel, &target);
+	arch_fence_cores(&pair[0]->kernel, &target, 3);
 	EXPECT(atomic_load(&hosted_control(OTHER)->parked), 3);
 	end();
 }

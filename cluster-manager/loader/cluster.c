@@ -174,9 +174,9 @@ static struct boot_channel *add_channel(struct cluster *c, const struct cluster_
 	r->side = side;
 	r->remote = channel->remote;
 	r->memory = memory;
-	r->peer_cpu_count = peer->cpu_count;
-	for (uint32_t i = 0; i < peer->cpu_count; i++)
-		r->peer_apic[i] = map->cpu[peer->cpu[i]].apic;
+	r->peer_cpu_count = map_core_count(map, peer);
+	for (uint32_t i = 0; i < r->peer_cpu_count; i++)
+		r->peer_apic[i] = map->cpu[map_core_cpu(map, peer, i)].apic;
 	return r;
 }
 
@@ -255,9 +255,9 @@ static void place_ledgers(struct cluster *clusters, uint32_t count)
  * What the kernel takes of the free memory: the CNode in one piece, the rest
  * where it is first found. A piece for all of it is enough wherever that is.
  */
-static uint64_t state_size(const struct cluster *c, uint32_t cnode_bits)
+static uint64_t state_size(const struct cluster *c, const struct cluster_map *map, uint32_t cnode_bits)
 {
-	return (1ull << (cnode_bits + SLOT_BITS)) + ROOT_STATE + (uint64_t)c->map->cpu_count * CORE_STATE +
+	return (1ull << (cnode_bits + SLOT_BITS)) + ROOT_STATE + (uint64_t)map_core_count(map, c->map) * CORE_STATE +
 	       (uint64_t)c->info->channel_count * CHANNEL_STATE;
 }
 
@@ -309,10 +309,10 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 		else
 			slots += REMOTE_SLOTS;
 	}
-	if (!has_piece(&c->free, state_size(c, bits)))
-		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, bits) / 1024);
+	if (!has_piece(&c->free, state_size(c, map, bits)))
+		panic("%s: no room for its kernel's own state (%lu KiB in one piece)", c->map->name, state_size(c, map, bits) / 1024);
 	while (bits < ROOT_CNODE_BITS_MAX && 1ull << bits < slots && 2ull << (bits + SLOT_BITS) <= memory / 32 &&
-	       has_piece(&c->free, state_size(c, bits + 1)))
+	       has_piece(&c->free, state_size(c, map, bits + 1)))
 		bits++;
 	c->info->root_cnode_bits = bits;
 }
@@ -343,7 +343,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		uint64_t pages;
 
 		console_share(c->info, i, count);
-		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 3, screen_size(c->info)); /* 3: control */
+		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info)); /* 4: control */
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 		size_root_cnode(c, map, m);

@@ -106,6 +106,8 @@ static void map_control(struct cluster *c)
 	if (c->info->control == 0)
 		return;
 	tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
+	base = resident_core_control(&size);
+	tables_map(&c->tables, KERNEL_DIRECT_BASE + base, base, size, MAP_WRITE);
 	tables_map(&c->tables, KERNEL_DIRECT_BASE + park, park, PAGE_SIZE, MAP_EXECUTE);
 }
 
@@ -164,10 +166,12 @@ static void fill_info(struct cluster *c, const struct cluster_map *map, const st
 	info->rsdp = m->rsdp;
 	info->epoch = machine_clock.epoch;
 	info->epoch_tsc = machine_clock.epoch_tsc;
-	info->cpu_count = c->map->cpu_count;
+	info->own_count = c->map->cpu_count;
+	info->cpu_count = map_core_count(map, c->map);
+	info->cores = resident_cores(c);
 	for (uint32_t i = 0; i < info->cpu_count; i++) {
-		info->cpu_number[i] = c->map->cpu[i];
-		info->apic[i] = map->cpu[c->map->cpu[i]].apic;
+		info->cpu_number[i] = (uint32_t)map_core_cpu(map, c->map, i);
+		info->apic[i] = map->cpu[info->cpu_number[i]].apic;
 	}
 	ranges_keep_largest(&c->free, BOOT_MAX_RANGES);
 	info->memory_count = c->free.count;

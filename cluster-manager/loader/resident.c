@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The part of the loader that stays: it loads a lost cluster again, on that
- * cluster's own first core (skerry/cluster_control.h).
+ * cluster's own first core (skerry/cluster_control.h), and has the cores that
+ * are on the way from one cluster to another (skerry/core_control.h).
  *
  * Each core of such a cluster has a stack here, and the cluster a copy of its
  * boot information as placing left it: in its memory, but in no kernel's direct
@@ -11,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <skerry/cluster_control.h>
+#include <skerry/core_control.h>
 
 #include "cpu.h"
 #include "exceptions.h"
@@ -28,6 +29,9 @@ struct resident_core resident_core[MAP_MAX_CPUS];
 uint32_t resident_core_count;
 
 static _Alignas(PAGE_SIZE) struct cluster_control control[BOOT_MAX_CLUSTERS];
+static _Alignas(PAGE_SIZE) struct core_control core_words[MAP_MAX_CPUS]; /* by place in the map */
+static struct cluster *clusters;
+static uint32_t cluster_count;
 static const struct cluster_map *map;
 static const struct machine *machine;
 
@@ -35,6 +39,24 @@ uint64_t resident_control(uint64_t *size)
 {
 	*size = round_up(sizeof control, PAGE_SIZE);
 	return (uint64_t)control;
+}
+
+uint64_t resident_core_control(uint64_t *size)
+{
+	*size = round_up(sizeof core_words, PAGE_SIZE);
+	return (uint64_t)core_words;
+}
+
+uint64_t resident_cores(const struct cluster *c)
+{
+	uint64_t cores = 0;
+
+	if (c->resident == 0)
+		return (1ull << c->map->cpu_count) - 1;
+	for (uint32_t i = 0; map_core_cpu(map, c->map, i) != MAP_NONE; i++)
+		if (core_is_of(core_read(&core_words[map_core_cpu(map, c->map, i)]), c->map->number))
+			cores |= 1ull << i;
+	return cores;
 }
 
 uint64_t resident_size(const struct cluster *c)
@@ -98,8 +120,8 @@ static bool is_in_channel(const struct machine_module *module)
 /* It begins in the firmware after INIT, so it is fenced in another way. This core is it. */
 static uint32_t boot_core(const struct cluster *c)
 {
-	for (uint32_t i = 0; i < c->map->cpu_count; i++)
-		if (map->cpu[c->map->cpu[i]].apic == apic_id())
+	for (uint32_t i = 0; map_core_cpu(map, c->map, i) != MAP_NONE; i++)
+		if (map->cpu[map_core_cpu(map, c->map, i)].apic == apic_id())
 			return i;
 	return BOOT_NO_CORE;
 }
@@ -122,27 +144,35 @@ static void add_controlled(struct boot_info *info, const struct cluster *c)
 	struct boot_controlled *to = &info->controlled[info->controlled_count++];
 
 	to->cluster = c->map->number;
-	to->cpu_count = c->map->cpu_count;
+	to->cpu_count = map_core_count(map, c->map);
 	to->boot_core = boot_core(c);
-	for (uint32_t i = 0; i < c->map->cpu_count; i++)
-		to->apic[i] = map->cpu[c->map->cpu[i]].apic;
+	for (uint32_t i = 0; i < to->cpu_count; i++) {
+		to->cpu_number[i] = (uint32_t)map_core_cpu(map, c->map, i);
+		to->apic[i] = map->cpu[to->cpu_number[i]].apic;
+	}
 }
 
 static void add_cores(struct cluster *c)
 {
 	uint64_t stack = c->resident + round_up(sizeof(struct boot_info), PAGE_SIZE);
 
-	for (uint32_t i = 0; i < c->map->cpu_count; i++)
-		resident_core[resident_core_count++] = (struct resident_core){
-			.apic = map->cpu[c->map->cpu[i]].apic, .index = i, .cluster = c, .stack_top = stack + (i + 1ul) * STACK_SIZE };
+	for (uint32_t i = 0; i < c->map->cpu_count; i++) {
+		uint32_t cpu = c->map->cpu[i], number = c->map->number;
+
+		resident_core[resident_core_count++] =
+			(struct resident_core){ .apic = map->cpu[cpu].apic, .cpu = cpu, .stack_top = stack + (i + 1ul) * STACK_SIZE };
+		atomic_store_explicit(&core_words[cpu].word, core_word(0, number, number, CORE_OWNED), memory_order_relaxed);
+	}
 	atomic_store_explicit(&control[c->map->number].word, control_word(1, 0, CONTROL_RUNNING), memory_order_relaxed);
 }
 
-void resident_place(struct cluster *clusters, uint32_t count, const struct machine *m, uint32_t start_vector)
+void resident_place(struct cluster *placed, uint32_t count, const struct machine *m, uint32_t start_vector)
 {
 	bool any = false;
 
 	machine = m;
+	clusters = placed;
+	cluster_count = count;
 	for (uint32_t i = 0; i < count; i++)
 		any |= clusters[i].resident != 0;
 	boot_pml4[DIRECT_ENTRY] = boot_pml4[0]; /* the first 4 GiB, as the kernels have them, for resident_park */
@@ -153,6 +183,8 @@ void resident_place(struct cluster *clusters, uint32_t count, const struct machi
 		info->control = any ? (uint64_t)control : 0;
 		info->park = any ? (uint64_t)resident_park : 0;
 		info->start_vector = start_vector;
+		info->core_control = any ? (uint64_t)core_words : 0;
+		info->boot_core = boot_core(&clusters[i]);
 		for (uint32_t j = 0; j < count; j++)
 			if (j != i && clusters[j].resident != 0)
 				add_controlled(info, &clusters[j]);
@@ -176,32 +208,76 @@ static void load_again(struct cluster *c, uint32_t life)
 	cluster_load(c, map, machine);
 }
 
-static _Noreturn void enter(const struct resident_core *core)
+static _Noreturn void enter(const struct cluster *c, uint32_t index)
 {
-	const struct cluster *c = core->cluster;
-
 	if (apic_is_boot_processor())
 		apic_drain();
-	enter_kernel(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, core->index);
+	enter_kernel(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, index);
 }
 
-_Noreturn void resident_main(const struct resident_core *core)
+/* Its cores start with its next life, none later. Its kernel does not run now, so none leaves it meanwhile. */
+static bool load_next(struct cluster *c, struct cluster_control *own, uint64_t word)
 {
-	struct cluster_control *own = &control[core->cluster->map->number];
-	uint32_t life = control_arrive(own, core->index);
+	load_again(c, control_life(word) + 1);
+	for (uint32_t cpu = 0; cpu < map->cpu_count; cpu++)
+		core_loaded(&core_words[cpu], c->map->number);
+	return control_loaded(own, word);
+}
 
-	exceptions_load();
+/* A core of a lost cluster waits for the cluster's next life; core 0 loads it. */
+static _Noreturn void wait_for_life(struct cluster *c, uint32_t index)
+{
+	struct cluster_control *own = &control[c->map->number];
+	uint32_t life = control_arrive(own, index);
+
 	for (;;) {
 		uint64_t word = control_read(own);
 
 		if (control_may_enter(word, life))
-			enter(core);
+			enter(c, index);
 		if (control_state(word) == CONTROL_DOWN)
 			cpu_stop(); /* INIT ends this, too */
-		if (core->index == 0 && control_state(word) == CONTROL_LOADING) {
-			load_again(core->cluster, control_life(word) + 1);
-			if (control_loaded(own, word))
-				enter(core);
+		if (index == 0 && control_state(word) == CONTROL_LOADING && load_next(c, own, word))
+			enter(c, index);
+		cpu_pause();
+	}
+}
+
+static struct cluster *find_cluster(uint32_t number)
+{
+	for (uint32_t i = 0; i < cluster_count; i++)
+		if (clusters[i].map->number == number)
+			return &clusters[i];
+	return NULL;
+}
+
+static _Noreturn void join(const struct cluster *c, uint32_t index)
+{
+	__typeof__(&resident_join) mapped = (__typeof__(&resident_join))(KERNEL_DIRECT_BASE + (uint64_t)resident_join);
+
+	mapped(c->tables.base, c->entry, KERNEL_DIRECT_BASE + (uint64_t)c->info, index);
+	__builtin_unreachable();
+}
+
+/* A core that was reset, or that has left its kernel. Its word says which. */
+_Noreturn void resident_main(const struct resident_core *core)
+{
+	struct core_control *own = &core_words[core->cpu];
+
+	exceptions_load();
+	for (;;) {
+		uint64_t word = core_read(own);
+		struct cluster *c = find_cluster(core_owner(word));
+		int32_t index = c == NULL ? MAP_NONE : map_core_index(map, c->map, core->cpu);
+
+		if (core_state(word) == CORE_LEAVING) {
+			apic_drain();
+			core_parked(own, word);
+		} else if (core_state(word) == CORE_JOINING && index != MAP_NONE) {
+			if (core_may_join(word, &control[c->map->number]))
+				join(c, (uint32_t)index);
+		} else if (core_is_of(word, core_owner(word)) && index != MAP_NONE) {
+			wait_for_life(c, (uint32_t)index);
 		}
 		cpu_pause();
 	}

@@ -10,10 +10,10 @@
 #include "loader.h"
 
 struct resident_core {
-	uint32_t apic, index; /* index within its cluster */
-	struct cluster *cluster;
-	uint64_t stack_top;
+	uint32_t apic, cpu; /* cpu: its place in the map */
 	uint64_t reserved;
+	uint64_t stack_top;
+	uint64_t reserved2;
 };
 extern struct resident_core resident_core[];
 extern uint32_t resident_core_count;
@@ -26,11 +26,17 @@ bool resident_wanted(const struct cluster *c, const struct cluster_map *map, con
 uint64_t resident_size(const struct cluster *c);
 /* Where the words are by which clusters are started again, in whole pages. */
 uint64_t resident_control(uint64_t *size);
+/* Where the words are by which cores move, in whole pages. */
+uint64_t resident_core_control(uint64_t *size);
+/* A bit for each core of the cluster, by index in it. */
+uint64_t resident_cores(const struct cluster *c);
 /* After all is placed, before anything is loaded. `start_vector`: of the trampoline's page. */
 void resident_place(struct cluster *clusters, uint32_t count, const struct machine *m, uint32_t start_vector);
 /* Where the trampoline takes a core to, and the NMI handler of its kernel the boot processor. */
 void resident_entry(void);
 void resident_park(void);
+/* To be called in the direct map, from where it is a core enters a kernel that runs. */
+_Noreturn void resident_join(uint64_t cr3, uint64_t entry, uint64_t boot_info, uint32_t index);
 /* A handler that does nothing. */
 void resident_interrupt(void);
 _Noreturn void resident_main(const struct resident_core *core);

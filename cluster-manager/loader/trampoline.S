@@ -72,6 +72,20 @@ resident_park:
 	mov %rax, %cr3
 	mov $resident_parked, %eax
 	jmp *%rax
+
+/*
+ * resident_join(cr3, entry, boot_info, index), called at its address in the direct map: a core enters a kernel that runs,
+ * which has given up the identity mapping.
+ */
+	.globl resident_join
+resident_join:
+	mov %rdi, %cr3
+	mov %rsi, %rax
+	mov %rdx, %rdi
+	mov %ecx, %esi
+	xor %ebp, %ebp
+	cld
+	jmp *%rax
 	.balign 4096
 
 resident_parked:

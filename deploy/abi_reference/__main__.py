@@ -13,12 +13,13 @@ KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"
 PAGE = ROOT / "docs" / "generated" / "abi.md"
 GROUPS = {
-    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell", "ledger", "cluster_control", "cluster_mask", "tsc"]),
+    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell", "ledger", "cluster_control", "core_control",
+                                        "cluster_mask", "tsc"]),
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
     "The library of user-level programs": (
         LIBRARY,
-        ["message", "system_call", "stubs", "process", "file_tree", "sample", "channel", "meeting", "ring", "ledger_read", "stat_read", "stat_pack",
-         "mark", "map_limits", "cluster_map"],
+        ["message", "system_call", "stubs", "core_stubs", "process", "file_tree", "sample", "channel", "meeting", "ring", "ledger_read", "stat_read",
+         "stat_pack", "mark", "map_limits", "cluster_map"],
     ),
     "The network": (LIBRARY, ["port", "socket_port", "socket_address", "posix"]),
 }

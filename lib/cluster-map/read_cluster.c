@@ -108,7 +108,7 @@ static bool read_restart(struct draft *d, int node, struct map_cluster *cluster)
 {
 	cluster->restart_limit = MAP_RESTART_LIMIT;
 	cluster->restart_delay = MAP_RESTART_DELAY;
-	return read_flag(d, node, "restart", &cluster->restart) &&
+	return read_flag(d, node, "restart", &cluster->restart) && read_flag(d, node, "spare-cores", &cluster->spare_cores) &&
 	       (!has_property(d, node, "restart-limit") || read_u32(d, node, "restart-limit", &cluster->restart_limit)) &&
 	       (!has_property(d, node, "restart-delay") || read_u32(d, node, "restart-delay", &cluster->restart_delay));
 }

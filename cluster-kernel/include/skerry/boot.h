@@ -6,7 +6,8 @@
  * 64-bit long mode, paging on, interrupts off, direction flag clear, no stack:
  *
  *     RDI = struct boot_info * (an address in the direct map)
- *     RSI = index of this core within the cluster, 0 .. cpu_count-1
+ *     RSI = index of this core within the cluster, 0 .. cpu_count-1; its bit is
+ *           in `cores`, or it joins a kernel that runs (core_control.h)
  *
  * CR3 holds the cluster's kernel page table, built by the loader in the
  * cluster's own memory:
@@ -31,7 +32,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b530009ull
+#define BOOT_INFO_MAGIC    0x595252454b53000aull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -103,10 +104,11 @@ struct boot_ledger {
 /* Another cluster of this machine that this one may fence and start again (cluster_control.h). */
 struct boot_controlled {
 	uint32_t cluster;
-	uint32_t cpu_count;
+	uint32_t cpu_count; /* that its kernel has room for */
 	uint32_t boot_core; /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
 	uint32_t reserved;
 	uint32_t apic[BOOT_MAX_CPUS]; /* local APIC id of its core i */
+	uint32_t cpu_number[BOOT_MAX_CPUS]; /* as in boot_info */
 };
 
 struct boot_ioapic {
@@ -153,9 +155,10 @@ struct boot_info {
 	uint64_t epoch;    /* seconds since 1970 when TSC read epoch_tsc; 0 when unknown */
 	uint64_t epoch_tsc;
 
-	uint32_t cpu_count;
+	uint32_t cpu_count;               /* that the kernel has room for: the map's, then others of the machine that may join */
 	uint32_t apic[BOOT_MAX_CPUS];     /* local APIC id of core i */
 	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
+	uint64_t cores;                   /* bit i: core i enters now */
 
 	uint32_t memory_count;
 	struct boot_range memory[BOOT_MAX_RANGES]; /* free RAM, becomes untyped */
@@ -185,7 +188,7 @@ struct boot_info {
 	struct boot_screen screen;
 	uint16_t power_status; /* I/O ports of ACPI's PM1 status and enable registers, for the power button; 0: none */
 	uint16_t power_enable;
-	uint32_t reserved2;
+	uint32_t own_count; /* cores that the map gives it: the first of cpu_count */
 	uint32_t ledger_count; /* clusters of this machine; 0: there are no ledgers */
 	uint32_t beat_ms;      /* between beats of a core; 0: it does not beat */
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS]; /* its own is the first */
@@ -193,7 +196,8 @@ struct boot_info {
 	uint32_t life;           /* this cluster's: 1 at boot, one more each time it was loaded again */
 	uint32_t start_vector;   /* of the start-up interrupt that takes a core to the loader */
 	uint32_t controlled_count;
-	uint32_t reserved3;
-	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI; 0: none does */
+	uint32_t boot_core;      /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
+	uint64_t core_control;   /* struct core_control of each core, by place in the map; 0: none moves, nor is a cluster started again */
+	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI, or that leaves; 0: none does */
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };

@@ -16,7 +16,8 @@
  * processor, which INIT would send into the firmware, gets an NMI: its handler
  * leaves for the loader if it finds its cluster claimed, which the claimer has
  * stored before. A kernel that has spoilt its handler cannot be fenced. START
- * needs all bits; then the cluster's core 0 loads it anew, takes it into its
+ * needs the bits of all cores that the cluster has then (core_control.h); then
+ * the cluster's core 0 loads it anew, takes it into its
  * next life, and all its cores enter the new kernel. A core that arrives again
  * in the same life (a fence that came late, or twice) waits for the next.
  *
@@ -118,14 +119,14 @@ static inline bool control_fence_end(struct cluster_control *c, uint32_t claimer
 	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_FENCED));
 }
 
-static inline bool control_all_parked(const struct cluster_control *c, uint32_t cores)
+/* `cores`: a bit for each of its cores, by index in the cluster. */
+static inline bool control_all_parked(const struct cluster_control *c, uint64_t cores)
 {
-	uint64_t all = (1ull << cores) - 1; /* fewer than 64: BOOT_MAX_CPUS */
-	return (atomic_load_explicit(&c->parked, memory_order_seq_cst) & all) == all;
+	return (atomic_load_explicit(&c->parked, memory_order_seq_cst) & cores) == cores;
 }
 
 /* False: it is not fenced by this claimer, or not all of its cores are parked. */
-static inline bool control_start(struct cluster_control *c, uint32_t claimer, uint32_t cores)
+static inline bool control_start(struct cluster_control *c, uint32_t claimer, uint64_t cores)
 {
 	uint64_t word = control_read(c);
 	return word == control_word(control_life(word), claimer, CONTROL_FENCED) && control_all_parked(c, cores) &&

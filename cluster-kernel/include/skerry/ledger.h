@@ -72,6 +72,16 @@ static inline unsigned ledger_order_core(uint64_t word) { return word >> 8 & 0xf
 #define LEDGER_GRANULARITY_MAGIC 0x6772616e00000000ull
 static inline int ledger_granularity(uint64_t word) { return word >> 32 == LEDGER_GRANULARITY_MAGIC >> 32 ? (int)(word & 0xff) : -1; }
 
+/*
+ * In the same way it has the manager move a core, which it names by its place in the cluster map: to another cluster, or
+ * where `cluster` is the manager's own, to it, from the loader.
+ */
+#define LEDGER_MOVE_MAGIC 0x6d6f766500000000ull
+static inline int ledger_move_is(uint64_t word) { return word >> 32 == LEDGER_MOVE_MAGIC >> 32; }
+static inline uint32_t ledger_move_number(uint64_t word) { return (uint32_t)word >> 20; }
+static inline uint32_t ledger_move_core(uint64_t word) { return (uint32_t)word >> 8 & 0xfff; }
+static inline uint32_t ledger_move_to(uint64_t word) { return (uint32_t)word & 0xff; }
+
 struct ledger_core {
 	_Alignas(64) _Atomic uint64_t beats; /* grows every boot_info.beat_ms; only the core itself writes it */
 };
@@ -84,7 +94,9 @@ struct ledger_kernel {
 	_Alignas(64) _Atomic uint64_t text[LEDGER_TEXT_WORDS]; /* bytes, the rest zeroes */
 	_Alignas(64) _Atomic uint64_t order;
 	_Atomic uint64_t granularity; /* LEDGER_GRANULARITY_MAGIC | number << 8 | enum granularity */
+	_Atomic uint64_t move;        /* LEDGER_MOVE_MAGIC | number << 20 | core << 8 | cluster */
 	_Alignas(64) _Atomic uint32_t life; /* boot_info.life */
+	_Atomic uint64_t present;           /* bit i: core i is one of the cluster's, and beats */
 	struct ledger_core cores[BOOT_MAX_CPUS];
 };
 

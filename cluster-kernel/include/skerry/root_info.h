@@ -72,7 +72,7 @@ struct root_info {
 	uint32_t size;
 	uint32_t cluster;
 	uint32_t cluster_count;
-	uint32_t cpu_count;
+	uint32_t cpu_count; /* that the map gives it; others may have joined it, and some of these have left */
 	uint32_t cpu_number[BOOT_MAX_CPUS]; /* its place among all cpus of the map */
 	uint64_t tsc_hz;
 	uint64_t epoch;     /* seconds since 1970 at TSC epoch_tsc; 0 when unknown */
@@ -83,7 +83,7 @@ struct root_info {
 	uint32_t module_count;
 	uint32_t channel_count;
 	uint32_t cnode_bits;
-	uint32_t reserved;
+	uint32_t room;      /* cores that the kernel has room for */
 	struct boot_range modules;
 	struct boot_module module[BOOT_MAX_MODULES];
 	struct root_channel channel[BOOT_MAX_CHANNELS];
@@ -100,6 +100,7 @@ struct root_info {
 	uint32_t life;         /* as in boot_info */
 	uint32_t controlled_count; /* clusters that this one may start again */
 	uint32_t controlled[BOOT_MAX_CLUSTERS];
+	uint64_t core_control; /* as in boot_info */
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");

@@ -285,6 +285,17 @@ enum skerry_invocation {
 	 * of before, and all others both; else 0. The same call made again changes nothing, and tells. The opposite one
 	 * takes back what has not ended. Errors: BAD_ARGUMENT (this kernel has no such locks). */
 	CONTROL_GRANULARITY = 104,
+
+	/* Of the object of CLUSTER_READ. m0 place of a core in the cluster map; r0 its owner and state, as core_word() has
+	 * them (core_control.h), r1 its index in this cluster. Errors, here and below: BAD_ARGUMENT (the kernel has no room
+	 * for that core, or no core moves). */
+	CORE_READ = 108,
+	/* m0 core, m1 another cluster of the machine: the core leaves this cluster for it. CORE_READ tells when it is parked.
+	 * Errors: BUSY (it is the first core, the boot processor, or not this cluster's; a thread is or was placed on it, an
+	 * interrupt or a doorbell is received there). */
+	CORE_LEAVE,
+	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked). */
+	CORE_TAKE,
 };
 
 /* All that a thread's user state has, less FPU and vector registers. */

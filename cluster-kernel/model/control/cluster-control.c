@@ -48,7 +48,7 @@ static void rescue(uint32_t self)
 				reset();
 				control_fence_end(&control, self);
 			}
-		} else if (!control_start(&control, self, cores)) {
+		} else if (!control_start(&control, self, (1u << cores) - 1)) {
 			explore_relax();
 		}
 	}

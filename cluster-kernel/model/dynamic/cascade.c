@@ -116,6 +116,7 @@ _Noreturn static void idle_until(unsigned self, uint32_t entry)
 static void begin_with(unsigned cores, enum grain grain)
 {
 	threads = kernel.cpu_count = cores;
+	kernel.cores = (1ull << cores) - 1;
 	lock_kernel_init(&kernel);
 	for (unsigned i = 0; i < cores; i++)
 		lock_cpu_init(&cpu[i]);

@@ -64,7 +64,7 @@ static int test_step(uint64_t slot, enum skerry_invocation step, uint32_t cluste
 	switch (step) {
 	case CLUSTER_FENCE: return fence();
 	case CLUSTER_START:
-		if (!control_start(&control, root->cluster, CORES))
+		if (!control_start(&control, root->cluster, (1u << CORES) - 1))
 			return -SKERRY_BUSY;
 		starts++;
 		loading_since = now;

@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 6, MAP_NONE = -1 };
+enum { MAP_VERSION = 7, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
@@ -45,6 +45,7 @@ struct map_cluster {
 	uint32_t machine;
 	bool devices;                /* of its machine: exactly one cluster there has them */
 	bool restart;                /* started again when it is lost */
+	bool spare_cores;            /* its kernel has room for the other cores of its machine, which may move to it */
 	uint32_t restart_limit;      /* times in 60 s, at most; it stays down then. 0: no limit */
 	uint32_t restart_delay;      /* ms before the first; each soon after it waits twice as long */
 	enum granularity granularity; /* that its manager orders of its kernel at the start */
@@ -134,6 +135,41 @@ static inline const struct map_cluster *map_cluster(const struct cluster_map *m,
 		if (m->cluster[i].number == number)
 			return &m->cluster[i];
 	return NULL;
+}
+
+/*
+ * The cores that a cluster's kernel has room for: its own, then with spare_cores the others of its machine, in map order, up
+ * to BOOT_MAX_CPUS. Returns the place of core `index` among all cpus of the map, or MAP_NONE where there is no such core.
+ */
+static inline int32_t map_core_cpu(const struct cluster_map *m, const struct map_cluster *c, uint32_t index)
+{
+	uint32_t others = c->cpu_count;
+	if (index < c->cpu_count)
+		return (int32_t)c->cpu[index];
+	for (uint32_t cpu = 0; cpu < m->cpu_count && c->spare_cores && index < BOOT_MAX_CPUS; cpu++) {
+		bool is_own = m->cpu[cpu].machine != c->machine;
+		for (uint32_t i = 0; i < c->cpu_count; i++)
+			is_own |= c->cpu[i] == cpu;
+		if (!is_own && others++ == index)
+			return (int32_t)cpu;
+	}
+	return MAP_NONE;
+}
+/* Returns how many they are. */
+static inline uint32_t map_core_count(const struct cluster_map *m, const struct map_cluster *c)
+{
+	uint32_t count = c->cpu_count;
+	while (map_core_cpu(m, c, count) != MAP_NONE)
+		count++;
+	return count;
+}
+/* Returns the index in the cluster of a cpu of the map, or MAP_NONE. */
+static inline int32_t map_core_index(const struct cluster_map *m, const struct map_cluster *c, uint32_t cpu)
+{
+	for (uint32_t i = 0; map_core_cpu(m, c, i) != MAP_NONE; i++)
+		if (map_core_cpu(m, c, i) == (int32_t)cpu)
+			return (int32_t)i;
+	return MAP_NONE;
 }
 
 /* Does it have a port of a switch? */

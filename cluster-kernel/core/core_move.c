@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "core_move.h"
+#include <skerry/core_control.h>
+#include <skerry/doorbell.h>
+#include <skerry/ledger.h>
+#include "arch.h"
+#include "cap.h"
+#include "kernel.h"
+#include "message.h"
+#include "remote.h"
+#include "timer.h"
+#include "tlb.h"
+#include "vspace.h"
+#include LOCKING_HEADER
+
+/* Its index in this cluster; cpu_count: there is no room for it. */
+static uint32_t core_index_of(const struct kernel *kernel, uint64_t number)
+{
+	uint32_t i = 0;
+	while (i < kernel->cpu_count && kernel->boot->cpu_number[i] != number)
+		i++;
+	return i;
+}
+
+static struct core_control *core_control_of(const struct kernel *kernel, uint32_t index)
+{
+	return (struct core_control *)direct(kernel->boot->core_control) + kernel->boot->cpu_number[index];
+}
+
+static bool is_neighbour(const struct kernel *kernel, uint64_t cluster)
+{
+	bool found = false;
+	for (unsigned i = 0; i < kernel->boot->controlled_count; i++)
+		found |= kernel->boot->controlled[i].cluster == cluster;
+	return found && cluster != kernel->boot->cluster;
+}
+
+static bool has_deadlines(const struct cpu *core)
+{
+	for (unsigned i = 0; i < PRIORITIES; i++)
+		if (core->shared.timers.heap[i])
+			return true;
+	return core->own.cleanup_at || core->shared.listens_remote;
+}
+
+/* The interrupts of a core whose APIC id devices cannot name go to another one (io_apic.c): while there are any, none leaves. */
+static bool has_interrupts(const struct kernel *kernel, uint32_t index)
+{
+	for (unsigned i = 0; i < KERNEL_IRQS; i++)
+		if (kernel->irq[i].used &&
+		    (kernel->irq[i].core == index || kernel->boot->apic[kernel->irq[i].core] > BOOT_MAX_DEVICE_APIC))
+			return true;
+	for (unsigned i = 0; i < kernel->channel_count; i++)
+		for (unsigned number = 0; number < DOORBELL_COUNT; number++)
+			if (atomic_load_explicit(&kernel->channel[i].rx->route[number], memory_order_relaxed) == index)
+				return true;
+	return false;
+}
+
+static bool can_leave(const struct kernel *kernel, uint32_t index)
+{
+	const struct cpu *core = kernel->cpu[index];
+	return index && index != kernel->boot->boot_core && kernel_has_core(kernel, index) && !kernel->placed[index] &&
+	       core->shared.current == &core->shared.idle && core->shared.ready.highest < 0 &&
+	       !atomic_load_explicit(&core->shared.requeue.top, memory_order_relaxed) && !has_deadlines(core) &&
+	       !has_interrupts(kernel, index);
+}
+
+/* For others of the machine: which cores beat. */
+static void tell_ledger(const struct kernel *kernel)
+{
+	if (kernel->ledger)
+		atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_release);
+}
+
+/* No translation of this cluster's address spaces is its any more. */
+static void forget_spaces(struct kernel *kernel, uint64_t bit)
+{
+	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
+		if (kernel->vspace[i]) {
+			atomic_fetch_and_explicit(&kernel->vspace[i]->active_mask, ~bit, memory_order_relaxed);
+			atomic_fetch_and_explicit(&kernel->vspace[i]->tlb_valid_mask, ~bit, memory_order_relaxed);
+		}
+}
+
+static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	struct core_control *control = core_control_of(kernel, index);
+	kernel_assert(index != cpu->own.index || !index);
+	if (!can_leave(kernel, index) || index == cpu->own.index || !core_leave(control, kernel->boot->cluster, (uint32_t)to))
+		return SKERRY_BUSY;
+	kernel->cores &= ~(1ull << index);
+	tell_ledger(kernel);
+	remote_request(cpu, 1ull << index, REQUEST_LEAVE, 0);
+	forget_spaces(kernel, 1ull << index);
+	return SKERRY_OK;
+}
+
+uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t info)
+{
+	assert_exclusive();
+	struct kernel *kernel = kernel_of(cpu);
+	struct thread *thread = current(cpu);
+	uint64_t label = message_label(info);
+	kernel_assert(slot->cap.type == OBJECT_CLUSTER_CONTROL && label >= CORE_READ && label <= CORE_TAKE);
+	if (message_words(info) < (label == CORE_LEAVE ? 2u : 1u))
+		return SKERRY_TRUNCATED;
+	if (!(slot->cap.rights & (label == CORE_READ ? RIGHT_READ : RIGHT_WRITE)))
+		return SKERRY_NO_RIGHTS;
+	uint32_t index = core_index_of(kernel, message_word(thread, 0));
+	uint64_t to = label == CORE_LEAVE ? message_word(thread, 1) : 0;
+	if (!kernel->boot->core_control || index == kernel->cpu_count || (label == CORE_LEAVE && !is_neighbour(kernel, to)))
+		return SKERRY_BAD_ARGUMENT;
+
+	kernel_irrevocable(cpu);
+	if (label == CORE_LEAVE)
+		return core_let_go(cpu, index, to);
+	if (label == CORE_TAKE)
+		return core_take(core_control_of(kernel, index), kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
+	message_set_word(thread, 0, core_read(core_control_of(kernel, index)));
+	message_set_word(thread, 1, index);
+	return SKERRY_OK;
+}
+
+void core_forget(struct cpu *cpu)
+{
+	kernel_assert(current(cpu) == &cpu->shared.idle && !cpu->own.handoff && !cpu->own.loaded_vspace && !cpu->own.loaded_thread);
+	cpu->own.pending = 0;
+	cpu->own.interrupt_cores = 0;
+	cpu->own.timer_armed = cpu->own.slice_end = cpu->own.beat_at = 0;
+	cpu->own.poll_at = cpu->own.report_at = cpu->own.housekeeping_at = 0;
+}
+
+bool core_arrive(struct cpu *cpu)
+{
+	struct kernel *kernel = kernel_of(cpu);
+	kernel_enter_exclusive(cpu);
+	assert_exclusive();
+	kernel_irrevocable(cpu);
+	kernel_assert(cpu->own.index < kernel->cpu_count && !kernel_has_core(kernel, cpu->own.index) && !kernel->placed[cpu->own.index]);
+	bool joins = core_joined(core_control_of(kernel, cpu->own.index), kernel->boot->cluster);
+	if (joins) {
+		kernel->cores |= cpu->own.bit;
+		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0; /* so that schedule() sets the timer */
+		tell_ledger(kernel);
+	}
+	kernel_exit(cpu);
+	return joins;
+}

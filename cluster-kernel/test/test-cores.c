@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Cores that leave a kernel and join another (skerry/core_control.h). */
+#include <skerry/core_control.h>
+#include "check.h"
+#include "harness.h"
+#include "vspace.h"
+
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = 10, CORES = 2, THREAD = 2000, COPY = 1000 };
+
+static struct hosted *pair[2]; /* clusters 10 and 11, of two cores each, with room for the other's second */
+
+static unsigned cpu(unsigned who, unsigned index) { return (FIRST + who) * BOOT_MAX_CPUS + index; }
+
+static void begin(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct hosted_controlled controlled[] = { { FIRST + 1 - i, CORES, 0 } };
+		const struct hosted_foreign foreign[] = { { CORES, cpu(1 - i, 1) } };
+		struct hosted_config config = { .cluster = FIRST + i, .cores = CORES + 1, .absent = 1 << CORES, .seed = machine->config.seed,
+			                        .controlled_count = 1, .controlled = controlled, .foreign_count = 1, .foreign = foreign };
+		pair[i] = hosted_create(&config);
+	}
+}
+
+static void end(void)
+{
+	for (unsigned i = 0; i < 2; i++)
+		hosted_destroy(pair[i]);
+}
+
+/* The machine of one of them is the one that the harness speaks to. */
+static struct hosted *saved;
+static void be(unsigned who)
+{
+	saved = saved ? saved : machine;
+	machine = pair[who];
+}
+static void be_oneself(void)
+{
+	machine = saved;
+	saved = 0;
+}
+
+static uint64_t by(unsigned who, uint64_t label, uint64_t number, uint64_t to)
+{
+	be(who);
+	uint64_t error = call(CONTROL, label, W(number, to), NONE);
+	settle();
+	be_oneself();
+	return error;
+}
+
+static uint64_t word_of(unsigned number) { return core_read(hosted_core_control(number)); }
+
+static void moves(unsigned from, unsigned number, unsigned times)
+{
+	uint32_t before = core_moves(word_of(number));
+	EXPECT(by(from, CORE_LEAVE, number, FIRST + 1 - from), 0);
+	EXPECT(word_of(number), core_word(before, FIRST + from, FIRST + 1 - from, CORE_PARKED));
+	EXPECT(by(from, CORE_LEAVE, number, FIRST + 1 - from), SKERRY_BUSY);
+	EXPECT(by(1 - from, CORE_TAKE, number, 0), 0);
+	EXPECT(word_of(number), core_word(before + 1, FIRST + 1 - from, FIRST + 1 - from, CORE_OWNED));
+	EXPECT(by(1 - from, CORE_TAKE, number, 0), SKERRY_BUSY);
+	EXPECT(by(from, CORE_TAKE, number, 0), SKERRY_BUSY);
+	EXPECT(core_moves(word_of(number)), times);
+}
+
+static void there_and_back(void)
+{
+	begin();
+	for (unsigned times = 1; times < 6; times += 2) {
+		moves(0, cpu(0, 1), times);
+		EXPECT(pair[0]->kernel.cores, 1);
+		EXPECT(pair[1]->kernel.cores, 7);
+		moves(1, cpu(0, 1), times + 1);
+		EXPECT(pair[0]->kernel.cores, 3);
+		EXPECT(pair[1]->kernel.cores, 3);
+	}
+	end();
+}
+
+/* A thread runs on a core that has joined; the core stays as long as the thread is placed there, whatever it does. */
+static void threads_run_there(void)
+{
+	begin();
+	moves(0, cpu(0, 1), 1);
+	be(1);
+	struct thread *thread = make_thread(THREAD, 5, CORES);
+	EXPECT(running(CORES), thread);
+	be_oneself();
+	EXPECT(by(1, CORE_LEAVE, cpu(0, 1), FIRST), SKERRY_BUSY);
+	be(1);
+	EXPECT(call(THREAD, TCB_SUSPEND, NONE, NONE), 0);
+	be_oneself();
+	EXPECT(by(1, CORE_LEAVE, cpu(0, 1), FIRST), SKERRY_BUSY);
+	be(1);
+	EXPECT(call(THREAD, TCB_RESUME, NONE, NONE), 0);
+	settle();
+	EXPECT(running(CORES), thread);
+	EXPECT(call(THREAD, TCB_SCHEDULE, W(5, 1), W(ROOT_SLOT_TCB)), 0);
+	settle();
+	EXPECT(running(1), thread);
+	be_oneself();
+	EXPECT(by(1, CORE_LEAVE, cpu(0, 1), FIRST), 0);
+	be(1);
+	EXPECT(call(THREAD, TCB_SCHEDULE, W(5, CORES), W(ROOT_SLOT_TCB)), SKERRY_BAD_ARGUMENT);
+	delete(THREAD);
+	EXPECT(pair[1]->kernel.placed[1], 0);
+	be_oneself();
+	end();
+}
+
+/* No address space counts on a core that has left: a shootdown would wait for it for ever. */
+static void owes_nothing(void)
+{
+	begin();
+	be(0);
+	make_thread(THREAD, 5, 1);
+	const struct vspace *vspace = (const struct vspace *)slot_of(ROOT_SLOT_VSPACE)->cap.object;
+	EXPECT(vspace->active_mask >> 1 & 1, 1);
+	delete(THREAD);
+	settle();
+	be_oneself();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
+	EXPECT(vspace->active_mask, 1);
+	EXPECT(vspace->tlb_valid_mask & 2, 0);
+	end();
+}
+
+static void refused(void)
+{
+	begin();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 0), FIRST + 1), SKERRY_BUSY); /* the first */
+	EXPECT(by(0, CORE_LEAVE, cpu(1, 1), FIRST + 1), SKERRY_BUSY); /* another cluster's */
+	EXPECT(by(0, CORE_LEAVE, cpu(1, 0), FIRST + 1), SKERRY_BAD_ARGUMENT); /* no room */
+	EXPECT(by(0, CORE_TAKE, cpu(1, 1), 0), SKERRY_BUSY);
+	for (uint64_t label = CORE_READ; label <= CORE_TAKE; label++)
+		EXPECT(by(0, label, 1ull << 32 | cpu(0, 1), FIRST + 1), SKERRY_BAD_ARGUMENT);
+	static const uint64_t none[] = { 0, FIRST, FIRST + 2, UINT64_MAX, 1ull << 32 | (FIRST + 1) };
+	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		EXPECT(by(0, CORE_LEAVE, cpu(0, 1), none[i]), SKERRY_BAD_ARGUMENT);
+	be(0);
+	EXPECT(call(CONTROL, CORE_LEAVE, W(cpu(0, 1)), NONE), SKERRY_TRUNCATED);
+	EXPECT(call(CONTROL, CORE_READ, NONE, NONE), SKERRY_TRUNCATED);
+	copy(COPY, CONTROL, RIGHT_READ, 0);
+	EXPECT(call(COPY, CORE_READ, W(cpu(0, 1)), NONE), 0);
+	EXPECT(word(running(0), 0), core_word(0, FIRST, FIRST, CORE_OWNED));
+	EXPECT(word(running(0), 1), 1);
+	EXPECT(call(COPY, CORE_LEAVE, W(cpu(0, 1), FIRST + 1), NONE), SKERRY_NO_RIGHTS);
+	EXPECT(call(COPY, CORE_TAKE, W(cpu(0, 1)), NONE), SKERRY_NO_RIGHTS);
+	be_oneself();
+	EXPECT(word_of(cpu(0, 1)), core_word(0, FIRST, FIRST, CORE_OWNED));
+	end();
+}
+
+/* A fence takes the cores that the cluster has: not one that has left it, but one that has joined. */
+static void fenced_with_its_cores(void)
+{
+	begin();
+	moves(1, cpu(1, 1), 1);
+	uint64_t lost = FIRST + 1;
+	EXPECT(by(0, CLUSTER_CLAIM, lost, control_read(hosted_control(lost))), 0);
+	EXPECT(by(0, CLUSTER_FENCE, lost, 0), 0);
+	EXPECT(pair[0]->fenced, 1);
+	EXPECT(core_state(word_of(cpu(1, 0))), CORE_HELD);
+	EXPECT(word_of(cpu(1, 1)), core_word(1, FIRST, FIRST, CORE_OWNED));
+	EXPECT(by(0, CLUSTER_START, lost, 0), 0);
+	end();
+}
+
+/* Held in the middle of its way: it stays the lost cluster's. Taken by a cluster that is claimed: it does not enter. */
+static void claimed_meanwhile(void)
+{
+	begin();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
+	EXPECT(control_claim(hosted_control(FIRST + 1), control_read(hosted_control(FIRST + 1)), FIRST), true);
+	EXPECT(by(1, CORE_TAKE, cpu(0, 1), 0), 0);
+	EXPECT(core_state(word_of(cpu(0, 1))), CORE_JOINING);
+	EXPECT(pair[1]->kernel.cores, 3);
+	EXPECT(core_hold(hosted_core_control(cpu(0, 1)), FIRST + 1), true);
+	EXPECT(core_is_of(word_of(cpu(0, 1)), FIRST + 1), true);
+	end();
+}
+
+const struct test tests[] = {
+	{ "a core leaves and comes back", there_and_back, 2 },
+	{ "threads run on a core that has joined", threads_run_there, 2 },
+	{ "a core that has left owes nothing", owes_nothing, 2 },
+	{ "what is refused", refused, 2 },
+	{ "a fence takes the cores that the cluster has", fenced_with_its_cores, 2 },
+	{ "a cluster is claimed while a core moves", claimed_meanwhile, 2 },
+	{ 0 },
+};
