@@ -41,7 +41,7 @@ from topology.errors import InputError
 # In the order of the help page.
 COMMANDS = [
     "doctor", "build", "test", "fuzz", "compare", "bench", "run", "topology", "image", "collect", "model", "plan",
-    "lockstat", "top", "granularity", "kill", "demo", "profile", "cc",
+    "lockstat", "top", "granularity", "kill", "map", "move", "demo", "profile", "cc",
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 ]
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)

@@ -34,6 +34,7 @@ How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # 
 class Target:
     events: Callable[[], list[Event]]
     write: Callable[[int], Write]  # of a cluster's machine
+    read: live.Memory
     clock: Clock  # of its emulator, where that is ours
     destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
 
@@ -61,7 +62,7 @@ def kill(
     cluster that is lost stays lost, unless the deployment has it start again.
     """
     output = Output(quiet, json)
-    with _of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
+    with of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
         boot = check(target.events(), cluster, how.value, core)
         _end(target, cluster, boot, how.value, core)
         ordered = time.monotonic()
@@ -114,11 +115,11 @@ def local_machine(what: str | None, command: str) -> Iterator[Target]:
         return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
 
     owner = int(folder.name.split("-")[2])
-    yield Target(lambda: list(live.read_events(folder).events), write, Clock(lambda: children_of(owner)))
+    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))
 
 
 @contextmanager
-def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
+def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
     from deploy.domains import deployed, monitor  # whose library is there only where libvirt is
     from deploy.domains.connection import Connection
 
@@ -128,7 +129,7 @@ def _of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
             raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
         destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
         clock = Clock(lambda: [])  # all time counts: it is another's
-        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), clock, destroy)
+        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), live.of_domain(one).memory, clock, destroy)
 
 
 def _human(folder: Path, line: str) -> str:

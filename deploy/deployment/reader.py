@@ -128,6 +128,7 @@ class _Reader:
             restart=file.clusters.restart,
             restart_limit=file.clusters.restart_limit,
             restart_delay=file.clusters.restart_delay,
+            spare_cores=file.clusters.spare_cores,
             redis=self._redis(file),
             load=Load(**file.ycsb.model_dump()),
             metrics=Metrics(**file.metrics.model_dump()) if file.metrics else None,

@@ -125,6 +125,10 @@ class Clusters(Table):
     restart_delay: integer(0, MAX_RESTART_DELAY) = Field(
         Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
     )
+    spare_cores: bool = Field(
+        Deployment.spare_cores, description="Each kernel has room for the machine's other cores, which `skerry move` can give it. "
+        "For `restart = \"on-failure\"`.",
+    )  # fmt: skip
 
 
 class RedisTable(keys_of(Redis)):

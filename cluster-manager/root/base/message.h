@@ -46,6 +46,7 @@ enum message_type {
 	REPORT_LIFE,       /* struct report_life: to a primary that was lost, what became of a program; one of each, then */
 	REPORT_RECOUNTED,  /* struct report_recounted: that was all */
 	REPORT_GRANULARITY, /* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
+	REPORT_CORE,       /* struct report_core: a core has moved, or an order to move one is refused */
 
 	/* notes of the primary to itself; from another cluster they are refused */
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
@@ -70,6 +71,7 @@ struct report_boot {
 	uint64_t tsc, tsc_hz;
 	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
 	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
+	uint64_t core_words; /* physical address of the words of the machine's cores (skerry/core_control.h); 0: none joins this cluster */
 	uint32_t cores;
 	uint32_t again; /* to a later life of the primary: it has not started anew */
 	char kernel[BOOT_NAME_SIZE];
@@ -111,6 +113,27 @@ struct report_granularity {
 	uint32_t fine;   /* enum granularity that was ordered */
 	uint32_t error;  /* of errors.h; 0: the kernel has it */
 	uint32_t reserved;
+};
+
+/* What has become of a core, or of the order to move it. */
+enum core_event {
+	CORE_LEFT,         /* its cluster, for another */
+	CORE_JOINED,
+	CORE_IS_FIRST,     /* of its cluster: the manager runs on it */
+	CORE_HAS_PROGRAMS,
+	CORE_IS_NOT_OURS,
+	CORE_REFUSED,      /* by the kernel: `error` */
+	CORE_RUNS,         /* `application` runs on it, and not on the map's */
+	CORE_EVENTS,
+};
+
+struct report_core {
+	uint32_t number; /* of the order */
+	uint32_t what;   /* enum core_event */
+	uint32_t cpu;    /* place in the map */
+	uint32_t to;     /* cluster */
+	uint32_t error;  /* of errors.h */
+	uint32_t application;
 };
 
 struct report_fault {

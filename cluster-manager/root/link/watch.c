@@ -20,6 +20,7 @@ struct counter {
 struct watched {
 	const struct ledger *ledger;
 	uint32_t cluster, cores; /* as the map has it */
+	uint64_t present;        /* a bit for each core that it has now */
 	bool started, manager_started;
 	bool is_lost;            /* published last: the main thread reads the verdict */
 	bool is_reported;        /* the main thread's, but for the time between `next_life` and `life` */
@@ -105,12 +106,14 @@ static void fell_silent(struct watched *w, uint64_t now)
 {
 	struct text t = TEXT(w->verdict.text);
 	uint32_t silent = 0, first = WATCH_NO_CORE;
-	for (uint32_t i = 0; i < w->cores; i++)
-		if (is_silent(&w->core[i], now, WATCH_CORE_MS / 2)) {
+	uint32_t cores = 0;
+	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++) {
+		cores += w->present >> i & 1;
+		if (is_silent(&w->core[i], now, WATCH_CORE_MS / 2))
 			first = silent++ ? first : i;
-		}
+	}
 	if (silent) {
-		bool is_whole = silent == w->cores;
+		bool is_whole = silent == cores;
 		conclude(w, is_whole ? WATCH_STOPPED : WATCH_CORE, first, now - w->core[first].since);
 		if (is_whole)
 			text_format(&t, "its cores have stopped: no beat of any");
@@ -128,7 +131,7 @@ static void fell_silent(struct watched *w, uint64_t now)
 
 static bool is_any_silent(const struct watched *w, uint64_t now)
 {
-	for (uint32_t i = 0; i < w->cores; i++)
+	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
 		if (is_silent(&w->core[i], now, WATCH_CORE_MS))
 			return true;
 	return w->manager_started &&
@@ -149,6 +152,16 @@ static void look_at_life(struct watched *w)
 	__atomic_store_n(&w->life, life, __ATOMIC_RELEASE);
 }
 
+/*
+ * Which cores beat; those that it gives up are no loss. A kernel that shows nonsense hides its cores at most: its manager's
+ * signs of life need one of them.
+ */
+static void look_at_cores(struct watched *w)
+{
+	uint64_t present = atomic_load_explicit(&w->ledger->kernel.present, memory_order_relaxed) & ((1ull << BOOT_MAX_CPUS) - 1);
+	w->present = present ? present : (1ull << w->cores) - 1;
+}
+
 /* True when it is lost. */
 static bool look(struct watched *w, uint64_t now)
 {
@@ -157,12 +170,16 @@ static bool look(struct watched *w, uint64_t now)
 	w->started |= atomic_load_explicit(&l->kernel.magic, memory_order_acquire) == LEDGER_MAGIC;
 	if (!w->started)
 		return false; /* how long it may take is the channel's to judge */
-	if (ledger_read_words(&l->kernel, w->cores, &words)) {
+	look_at_cores(w);
+	if (ledger_read_words(&l->kernel, 64 - (uint32_t)__builtin_clzll(w->present), &words)) {
 		panicked(w, &words);
 		return true;
 	}
-	for (uint32_t i = 0; i < w->cores; i++)
-		count(&w->core[i], &l->kernel.cores[i].beats, now);
+	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
+		if (w->present >> i & 1)
+			count(&w->core[i], &l->kernel.cores[i].beats, now);
+		else
+			w->core[i] = (struct counter){ 0 };
 	w->manager_started |= atomic_load_explicit(&l->manager.magic, memory_order_relaxed) == LEDGER_MAGIC;
 	count(&w->timer, &l->manager.ticks, now);
 	count(&w->manager, &l->manager.passes, now);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include "cables.h"
 #include "console.h"
+#include "cores.h"
 #include "device.h"
 #include "elf_load.h"
 #include "files.h"
@@ -83,14 +84,14 @@ static int give_slots(struct process *p, uint32_t application)
 	return error;
 }
 
-static void describe(const struct map_application *a, struct process_info *info)
+static void describe(const struct map_application *a, struct gained_core core, struct process_info *info)
 {
 	memset(info, 0, sizeof(*info));
 	info->magic = PROCESS_INFO_MAGIC;
 	info->size = sizeof(*info);
 	info->cluster = ROOT->cluster;
-	info->cpu = a->cpu;
-	info->core = a->core;
+	info->cpu = core.cpu;
+	info->core = core.index;
 	info->cluster_cores = ROOT->cpu_count;
 	info->untyped_bits = OWN_UNTYPED_BITS;
 	info->tsc_hz = ROOT->tsc_hz;
@@ -155,6 +156,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	static struct process_info info;
 	const struct map_application *a = &map->application[application];
 	const struct module module = module_find(a->program);
+	const struct gained_core core = core_choose(application);
 	struct elf_image image;
 	*step = "there is no such module";
 	if (module.index < 0)
@@ -173,7 +175,8 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		*step = err.text;
 	if (error)
 		return error;
-	describe(a, &info);
+	core_use(application, core.index);
+	describe(a, core, &info);
 	uint64_t random[2] = { random_word(), random_word() };
 	*step = "its stack";
 	error = promise_table_make(&p->touched, p->vspace, a->heap);
@@ -201,7 +204,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	error = tcb_configure(IPC, (uint64_t)p->tcb, (uint64_t)p->cnode, (uint64_t)p->vspace, (uint64_t)ipc_frame,
 			      PROCESS_IPC_VADDR, PROCESS_SLOT_FAULT);
 	if (!error)
-		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, a->core);
+		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, core.index);
 	if (!error) /* what its own threads may have */
 		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
 	registers->rip = image.entry;
@@ -221,6 +224,7 @@ static void reserve_records(const struct map_application *a)
 /* All that it has, when none of its threads runs any more. */
 static void give_back(uint32_t application)
 {
+	core_ended(application);
 	cables_close(application);
 	ports_close(application);
 	device_ended(&map->application[application]);

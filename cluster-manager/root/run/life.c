@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "life.h"
 #include "map.h"
+#include "move.h"
 #include "process.h"
 #include "report.h"
 #include "root.h"
@@ -18,6 +19,8 @@ static bool start(uint32_t application)
 		report_about(REPORT_FAILED, application, (uint32_t)-error);
 	else
 		report_about(REPORT_STARTED, application, (uint32_t)(process_memory(application) / 1024));
+	if (!error)
+		move_started(application);
 	return !error;
 }
 

@@ -17,6 +17,7 @@ void loss_report_boot(bool again)
 	body.ledger = ROOT->ledger_count ? ROOT->ledger[0].base : 0;
 	if (frame_address(ROOT_SLOT_STAT, &body.stat))
 		manager_panic("where the kernel counts is unknown");
+	body.core_words = map_cluster(map, ROOT->cluster)->spare_cores ? ROOT->core_control : 0;
 	report(REPORT_BOOT, &body, sizeof(body));
 }
 

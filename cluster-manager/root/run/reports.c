@@ -40,8 +40,8 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	if (b->again && !is_elsewhere(cluster))
 		return true;
 	struct text *t = results_begin("boot");
-	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"kernel\":", cluster,
-		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger);
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"core_words\":%lu,\"kernel\":", cluster,
+		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger, b->core_words);
 	text_json_string(t, cluster_kernel(cluster));
 	results_end(t);
 	if (!b->again)
@@ -157,6 +157,23 @@ static bool granularity(uint32_t cluster, const struct report_granularity *g, si
 	return true;
 }
 
+static bool core(uint32_t cluster, const struct report_core *c, size_t size)
+{
+	static const char *const names[CORE_EVENTS] = { "left", "joined", "first", "programs", "elsewhere", "busy", "program" };
+	if (size != sizeof(*c) || c->what >= CORE_EVENTS || c->cpu >= map->cpu_count || !map_cluster(map, c->to) ||
+	    (c->what == CORE_RUNS && !owns(cluster, c->application)))
+		return false;
+	struct text *t = results_begin("core");
+	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"cpu\":%u,\"to\":%u,\"error\":%u", cluster, c->number,
+		    names[c->what], c->cpu, c->to, c->error);
+	if (c->what == CORE_RUNS) {
+		text_format(t, ",\"app\":");
+		text_json_string(t, map->application[c->application].name);
+	}
+	results_end(t);
+	return true;
+}
+
 /* A note of this manager to itself. */
 static bool unsent(uint32_t cluster, const struct about_application *a)
 {
@@ -239,6 +256,8 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return recounted(cluster, body, size);
 	case REPORT_GRANULARITY:
 		return granularity(cluster, body, size);
+	case REPORT_CORE:
+		return core(cluster, body, size);
 	default:
 		return false;
 	}

@@ -9,6 +9,7 @@
 #include "life.h"
 #include "map.h"
 #include "memory.h"
+#include "move.h"
 #include "obey.h"
 #include "orders.h"
 #include "power.h"
@@ -287,6 +288,7 @@ static bool serve_wake_up(uint64_t bits)
 		watch_report();
 		rescue_tick();
 		obey_tick();
+		moves_tick();
 		if (power_button_pressed())
 			power_button();
 	}

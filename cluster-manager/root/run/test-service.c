@@ -67,6 +67,7 @@ static int never_returns(void) { return -SKERRY_DELETED; }
 void watch_report(void) {}
 void rescue_tick(void) {}
 void obey_tick(void) {}
+void moves_tick(void) {}
 void signs_begin(void) {}
 void sign_pass(void) {}
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry move`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from deploy.commands.kill import Target, local_machine, of_libvirt
+from deploy.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, next_number, order, refusal
+from deploy.domains.options import RunsUnder
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.output import Json, Output, Quiet, version
+from deploy.patience import slowness
+
+PATIENCE = 20.0  # seconds of given time: ticks of a manager are 50 ms of the machine's time, and it tries for 40 of them
+_POLL = 0.05
+
+
+def move(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+    ] = None,
+    connect: RunsUnder = None,
+    core: Annotated[int, typer.Option("--core", metavar="N", min=0, help="The core, numbered in the whole machine.")] = ...,  # type: ignore[assignment]
+    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="The cluster that gets it.")] = ...,  # type: ignore[assignment]
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Move a core of a running deployment from its cluster to another.
+
+    The core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose manager
+    then starts programs on it that would share a core with another. A cluster that is started again has the cores that it had.
+    That is for deployments with `spare-cores = true` under `[clusters]`. QEMU's debugger stops the machine for some milliseconds.
+    """
+    output = Output(quiet, json)
+    with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
+        before = cores_of(target.events(), target.read)
+        found, boot = check(target.events(), before, core, to)
+        number = next_number(target.events())
+        order(target.write(int(boot["cluster"])), boot, core, to, number)
+        ordered = time.monotonic()
+        _wait(target, before, found, to, number)
+        seconds = time.monotonic() - ordered
+        left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
+        output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
+        output.results({
+            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to, "seconds": round(seconds, 3),
+        })  # fmt: skip
+
+
+def _wait(target: Target, before: list[Core], core: Core, to: int, number: int) -> None:
+    """Until the core has joined the cluster, or is refused."""
+    most = target.clock.look() + PATIENCE * slowness()
+    while True:
+        now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
+        if now.state == OWNED and now.cluster == to:
+            return
+        said: Event | None = answer(target.events(), core.number, number)
+        if said and said["what"] != LEFT:
+            raise Failure(refusal(target.events(), before, core, said))
+        if target.clock.look() > most:
+            raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
+        time.sleep(_POLL)
