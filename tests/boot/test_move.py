@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cores move from one cluster to another while programs run, and stay where they are when clusters are started again."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import replace
+
+import pytest
+
+from deploy import cores
+from deploy.boot import Run
+from deploy.cores import OWNED, Core, cores_of
+from deploy.deployment import Deployment, Redis
+from deploy.errors import Failure
+from deploy.failure.scene import end_cluster
+from deploy.lockstat import live
+from tests.boot.machine import ANSWER, client, machine, servers, with_redis
+from tests.boot.test_restart_cluster import restarted, write
+from topology.errors import InputError
+from topology.units import MIB
+
+
+def deployment(lock: str = "clh", at: tuple[int, ...] = (0, 3)) -> Deployment:
+    """Two clusters of three cores; in each a Redis beside its manager, the first one beside the switch, too."""
+    what = with_redis(2, 3, lock=lock, restart="on-failure", restart_delay=0, restart_limit=0, spare_cores=True)
+    return replace(what, redis=Redis(cpus=at, heap=64 * MIB, restart="always"))
+
+
+def in_force(run: Run) -> list[Core]:
+    run.poll()
+    return cores_of(run.events.events, live.monitor_memory(run.directory))
+
+
+def owners(run: Run) -> list[int]:
+    """Of each core; each has one, or this fails."""
+    now = in_force(run)
+    assert all(core.state == OWNED for core in now), [str(core) for core in now]
+    return [core.cluster for core in now]
+
+
+def give_order(run: Run, core: int, to: int) -> int:
+    run.poll()
+    _, boot = cores.check(run.events.events, in_force(run), core, to)
+    number = cores.next_number(run.events.events)
+    cores.order(lambda address, word: write(run, address, word), boot, core, to, number)
+    return number
+
+
+def move(run: Run, core: int, to: int) -> None:
+    give_order(run, core, to)
+    run.wait_for(lambda: in_force(run)[core] == replace(in_force(run)[core], cluster=to, state=OWNED), f"core {core} in cluster {to}")
+
+
+def refused(run: Run, core: int, to: int, words: str) -> None:
+    before = in_force(run)
+    number = give_order(run, core, to)
+    run.wait_for(lambda: cores.answer(run.events.events, core, number), "an answer")
+    said = cores.answer(run.events.events, core, number)
+    assert said and words in cores.refusal(run.events.events, before, before[core], said), said
+    assert in_force(run) == before
+
+
+def all_serve(run: Run) -> None:
+    for name in servers(run):
+        assert client(run, name).ping()
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm"])
+def test_there_and_back(lock: str) -> None:
+    """cores leave and join, again and again, under each regime; the programs serve on, and nothing is noticed as a loss"""
+    with machine(deployment(lock)) as run:
+        run.wait_serving()
+        for _ in range(4):
+            move(run, 5, 0)
+            move(run, 1, 1)
+            all_serve(run)
+            move(run, 5, 1)
+            move(run, 1, 0)
+        move(run, 4, 0)
+        move(run, 5, 0)
+        run.wait_for(lambda: len(run.events.of("core", what="joined")) == 18, "all reports")
+        all_serve(run)
+        assert owners(run) == [0, 0, 0, 1, 0, 0]
+        assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
+
+
+@pytest.mark.limit(300)
+def test_program_on_a_gained_core() -> None:
+    """a program that would share its core starts on the core that its cluster has gained, which then is not given away"""
+    with machine(deployment()) as run:
+        run.wait_serving()
+        move(run, 5, 0)
+        first = servers(run)[0]
+        run.wait_for(lambda: run.events.of("core", what="joined", cpu=5), "the core")
+        with socket.create_connection(run.address(first), ANSWER) as connection:  # redis-py would repeat it to the next one
+            connection.sendall(b"SHUTDOWN NOSAVE\r\n")
+            run.wait_for(lambda: len(run.events.of("serving", app=first)) == 2, "Redis again")
+        assert run.events.of("core", what="program", cpu=5, app=first)
+        all_serve(run)
+        refused(run, 5, 1, "programs run there")
+
+
+@pytest.mark.limit(400)
+def test_restarts_keep_it() -> None:
+    """each cluster that is started again has the cores that it had, not those of the map"""
+    with machine(deployment()) as run:
+        run.wait_serving()
+        move(run, 5, 0)
+        end_cluster(run, 1, "hang")
+        run.wait_for(lambda: restarted(run, 1, 1) and len(run.events.of("serving", app=servers(run)[1])) == 2, "cluster 1 again")
+        assert owners(run) == [0, 0, 0, 1, 1, 0]
+        end_cluster(run, 0, "hang")
+        run.wait_for(lambda: restarted(run, 0, 1), "cluster 0 again")
+        assert owners(run) == [0, 0, 0, 1, 1, 0]
+        assert "cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1 and run.console.count("4 cores,") == 1
+        run.wait_for(lambda: len(run.events.of("serving", app=servers(run)[0])) == 2, "Redis of cluster 0")
+        move(run, 5, 1)
+        all_serve(run)
+
+
+@pytest.mark.limit(400)
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_cluster_dies_meanwhile(lost: int) -> None:
+    """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again"""
+    with machine(deployment()) as run:
+        run.wait_serving()
+        for times in range(1, 4):
+            core, to = (5, 0) if owners(run)[5] == 1 else (5, 1)
+            give_order(run, core, to)
+            end_cluster(run, lost, ("panic", "hang", "init")[times - 1])
+            run.wait_for(lambda times=times: restarted(run, lost, times), "the cluster again")
+            run.wait_for(lambda: all(one.state == OWNED for one in in_force(run)), "an owner for each core")
+            run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1, "its Redis")
+            assert owners(run)[:5] == [0, 0, 0, 1, 1]
+        move(run, 5, 1 - owners(run)[5])
+        all_serve(run)
+
+
+@pytest.mark.limit(200)
+def test_refused() -> None:
+    """a core that runs a program, the first of its cluster, its only one, and what is not there"""
+    with machine(deployment(at=(1, 3))) as run:
+        run.wait_serving()
+        refused(run, 0, 1, "its first")
+        refused(run, 1, 1, "programs run there: redis")
+        move(run, 4, 0)
+        move(run, 5, 0)
+        refused(run, 3, 0, "only core")
+        checks: list[tuple[int, int, type[Exception]]] = [(9, 0, InputError), (5, 7, InputError), (5, 0, Failure)]
+        for core, to, error in checks:
+            with pytest.raises(error):
+                give_order(run, core, to)
+        all_serve(run)
+
+
+@pytest.mark.limit(100)
+def test_without_room() -> None:
+    """kernels without spare cores: the map is shown, and an order is refused in words"""
+    with machine(with_redis(2, 2)) as run:
+        run.wait_serving()
+        assert owners(run) == [0, 0, 1, 1]
+        with pytest.raises(Failure, match="has no room for other cores"):
+            give_order(run, 3, 0)
