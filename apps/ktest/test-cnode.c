@@ -166,7 +166,7 @@ TEST(short_message, 1, 0, "cnode: TRUNCATED for a message that is too short")
 
 TEST(label, 1, 0, "cnode: BAD_LABEL for other invocations")
 {
-	check_error(raw(NODE, (enum skerry_invocation)(CNODE_MUTATE + 1), 1, 4, slot(), NODE, NODE), BAD_LABEL);
+	check_error(raw(NODE, (enum skerry_invocation)(CNODE_LOCALITY_OF + 1), 1, 4, slot(), NODE, NODE), BAD_LABEL);
 	check_error(raw(NODE, UNTYPED_RETYPE, 1, 4, slot(), NODE, NODE), BAD_LABEL);
 	check_error(raw(NODE, TCB_SUSPEND, 1, 4, slot(), NODE, NODE), BAD_LABEL);
 }

@@ -7,6 +7,7 @@
 #include "notification.h"
 #include "timer.h"
 #include "work.h"
+#include LOCKING_HEADER
 
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number)
 {
@@ -96,12 +97,15 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
-/* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too small. */
+/* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too
+ * small, or that wait for the writer (visit.h). */
 static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)
 {
 	kernel_assert(first % 64 == 0 && first < DOORBELL_COUNT);
 	for (; bits && !work_over(cpu); bits &= bits - 1) {
 		notification_signal_cap(cpu, &end->listener[first + __builtin_ctzll(bits)].notification.cap);
+		if (objects_have_homes() && cpu->own.writer_wanted)
+			break;
 		work_done(cpu, WORK_WAKE);
 	}
 	return bits;
@@ -143,7 +147,7 @@ static bool drain(struct cpu *cpu, bool remote)
 void doorbell_receive(struct cpu *cpu)
 {
 	kernel_assert(!(cpu->own.pending & PENDING_DOORBELL));
-	if (drain(cpu, false))
+	if (drain(cpu, false) || (objects_have_homes() && cpu->own.writer_wanted))
 		return;
 	cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[cpu->own.index];
 	cpu->own.pending |= PENDING_DOORBELL;

@@ -2,6 +2,7 @@
 #include "cnode.h"
 #include "derive.h"
 #include "kernel.h"
+#include "locality.h"
 #include "message.h"
 #include "protect.h"
 #include "work.h"
@@ -115,8 +116,10 @@ uint64_t invoke_cnode(struct cpu *cpu, struct slot *node, uint64_t info)
 	assert_exclusive();
 	kernel_assert(node->cap.type == OBJECT_CNODE);
 	uint64_t label = message_label(info);
-	if (label < CNODE_COPY || label > CNODE_MUTATE)
+	if (label < CNODE_COPY || label > CNODE_LOCALITY_OF)
 		return SKERRY_BAD_LABEL;
+	if (label > CNODE_MUTATE)
+		return invoke_locality(cpu, node, info);
 	if (message_words(info) < 1)
 		return SKERRY_TRUNCATED;
 	if (!(node->cap.rights & RIGHT_WRITE))

@@ -71,6 +71,9 @@ struct cpu_private {
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;
+	uint32_t home;      /* KERNEL_AWAY: the core that makes the call */
+	bool signal_away;   /* the signal that this core makes finds an object away, visit.h; false between signals */
+	bool writer_wanted; /* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
 	HELD_RECORD held; /* debug and hosted builds: assert.h */
 };
 
@@ -85,6 +88,8 @@ struct cpu_public {
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	const struct tlb_spaces *request_spaces; /* its author's */
 	struct thread_stack requeue; /* threads of this core that others have woken: schedule.h; empty where no core owns its queues */
+	struct thread_stack visitors; /* threads of other cores whose calls this one makes: visit.h */
+	struct thread_stack visited;  /* those that it has taken out of that, in the order in which they came */
 	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */
 	struct run_queue ready;
 	struct thread idle;

@@ -5,13 +5,14 @@
 #include "notification.h"
 #include "reply.h"
 #include "schedule.h"
+#include "visit.h"
 #include "work.h"
 #include LOCKING_HEADER
 
 /* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
 static inline __attribute__((always_inline)) void sent(struct thread *sender, struct reply *reply, bool calling)
 {
-	kernel_assert(thread_is(sender, THREAD_READY) || thread_is(sender, THREAD_SENDING));
+	kernel_assert(thread_calls(sender) || thread_is(sender, THREAD_SENDING));
 	if (reply)
 		reply->thread = 0;
 	if (calling && reply) {
@@ -48,7 +49,7 @@ static void wait_for_receiver(struct endpoint *endpoint, struct thread *sender, 
                               bool calling)
 {
 	assert_held(&endpoint->lock);
-	kernel_assert(!endpoint->receivers.head && thread_is(sender, THREAD_READY));
+	kernel_assert(!endpoint->receivers.head && thread_calls(sender));
 	sender->calling = calling;
 	sender->grant = cap->rights & RIGHT_GRANT;
 	sender->badge = cap->badge;
@@ -61,13 +62,17 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 {
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_WRITE));
-	kernel_assert(thread_is(sender, THREAD_READY));
+	kernel_assert(thread_calls(sender));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	uint64_t result = kind == SEND_CALL ? KERNEL_WAITS : SKERRY_OK;
+	if (!object_here(cpu, &endpoint->lock))
+		return object_away(cpu, &endpoint->lock);
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	kernel_assert(!endpoint->senders.head || !endpoint->receivers.head);
 	struct thread *receiver = endpoint->receivers.head;
-	if (receiver) {
+	if (receiver && receiver->reply && !object_here(cpu, &receiver->reply->lock)) {
+		result = object_away(cpu, &receiver->reply->lock);
+	} else if (receiver) {
 		kernel_assert(thread_is(receiver, THREAD_RECEIVING) && thread_endpoint(receiver) == endpoint);
 		struct reply *reply = receiver->reply;
 		thread_queue_remove(&endpoint->receivers, receiver);
@@ -108,7 +113,7 @@ static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoin
 static uint64_t wait_for_sender(struct endpoint *endpoint, struct thread *receiver, struct reply *reply)
 {
 	assert_held(&endpoint->lock);
-	kernel_assert(!endpoint->senders.head && thread_is(receiver, THREAD_READY));
+	kernel_assert(!endpoint->senders.head && thread_calls(receiver));
 	kernel_assert(!reply || !reply->thread);
 	receiver->reply = reply;
 	if (reply)
@@ -143,6 +148,9 @@ uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct
 	assert_entered();
 	kernel_assert(cap->type == OBJECT_ENDPOINT && (cap->rights & RIGHT_READ));
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	const struct object_lock *away = endpoint_away_to_receive(cpu, receiver, endpoint, reply);
+	if (away)
+		return object_away(cpu, away);
 	endpoint_lock_to_receive(cpu, receiver, endpoint, reply);
 	uint64_t result = receive(cpu, endpoint, receiver, reply, cap->rights, block);
 	endpoint_unlock_to_receive(cpu, receiver, endpoint, reply);
@@ -171,10 +179,14 @@ bool endpoint_interrupt(struct cpu *cpu, struct thread *thread)
 	if (thread_state(thread) != THREAD_RECEIVING)
 		return false;
 	struct endpoint *endpoint = thread_endpoint(thread);
+	if (!object_here(cpu, &endpoint->lock))
+		return signal_away(cpu, &endpoint->lock);
 	object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	/* a message may have come before */
 	bool receives = thread_state(thread) == THREAD_RECEIVING && thread_endpoint(thread) == endpoint;
-	if (receives) {
+	if (receives && thread->reply && !object_here(cpu, &thread->reply->lock)) {
+		signal_away(cpu, &thread->reply->lock);
+	} else if (receives) {
 		endpoint_cancel(cpu, thread);
 		notification_take(thread->bound, thread);
 		schedule_wake(cpu, thread);

@@ -23,13 +23,24 @@ _Static_assert(sizeof(struct endpoint) <= 1u << ENDPOINT_BITS, "the ABI's endpoi
 
 enum send_kind { SEND_WAIT, SEND_POLL, SEND_CALL };
 
-/* `sender`, which makes a call, sends through `cap`; cannot fail. Returns OK or KERNEL_WAITS. */
+/* `sender`, which makes a call, sends through `cap`; cannot fail. Returns OK, KERNEL_WAITS or KERNEL_AWAY. */
 uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap *cap, uint64_t info, enum send_kind kind);
 /*
  * `receiver`, which makes a call, receives through `cap`; `reply` (may be null) will hold a caller.
- * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, or KERNEL_EXCLUSIVE (for capabilities that are sent).
+ * Returns OK, BUSY (the reply object), WOULD_BLOCK, KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (for capabilities that
+ * are sent).
  */
 uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block);
+/* The first of the objects that a receive is decided by that is away; null: none is. */
+static inline __attribute__((always_inline)) const struct object_lock *endpoint_away_to_receive(struct cpu *cpu,
+	const struct thread *receiver, const struct endpoint *endpoint, const struct reply *reply)
+{
+	if (!object_here(cpu, &endpoint->lock))
+		return &endpoint->lock;
+	if (receiver->bound && !object_here(cpu, &receiver->bound->lock))
+		return &receiver->bound->lock;
+	return reply && !object_here(cpu, &reply->lock) ? &reply->lock : 0;
+}
 /* All that a receive is decided by; a signal finds the thread receiving, or the thread finds the signal. */
 static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
                                             struct reply *reply) TAKES(endpoint->lock, reply->lock);
@@ -54,7 +65,10 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlo
 }
 /* A thread that sends or receives leaves the queue of the endpoint, which is locked. */
 void endpoint_cancel(struct cpu *cpu, struct thread *thread);
-/* Gives a thread its bound notification, which is locked and signalled, if it receives; false if it does not. */
+/*
+ * Gives a thread its bound notification, which is locked and signalled, if it receives; false if it does not. True also where
+ * the endpoint or the reply object is away: cpu->own.signal_away is set then, and nothing done.
+ */
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);
 /* Wakes all that wait; false when the budget is spent first. */
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);

@@ -6,6 +6,7 @@
  *
  *     the message     no capabilities, words in registers only
  *     the CSpace      of one level
+ *     the objects     here (visit.h)
  *     the receiver    waits, on this core, with no lower priority than the
  *                     current thread (so no ready thread has a higher one)
  *
@@ -102,6 +103,8 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
+	if (locks && !object_here(cpu, &endpoint->lock))
+		return 0;
 	if (locks)
 		object_lock(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 	struct thread *receiver = endpoint->receivers.head;
@@ -112,6 +115,8 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 		goto decline;
 	struct vspace *vspace = thread_vspace(receiver);
 	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
+		goto decline;
+	if (locks && !object_here(cpu, &reply->lock))
 		goto decline;
 
 	if (locks)
@@ -183,6 +188,8 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 	struct vspace *vspace;
 	if (!reply) /* no capability of the type is without its object: spares the tests for a receive without a reply object */
 		__builtin_unreachable();
+	if (locks && endpoint_away_to_receive(cpu, server, endpoint, reply))
+		return 0;
 	if (locks)
 		endpoint_lock_to_receive(cpu, server, endpoint, reply);
 	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);

@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "print.h"
+#include "outcome.h"
 #include "timer.h"
 #include LOCKING_HEADER
 
@@ -87,6 +88,10 @@ bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigne
 	for (unsigned i = 0; i < count; i++)
 		thread->fault_words[i] = words[i];
 	thread->faulting = 1;
-	endpoint_send(cpu, thread, &slot->cap, message_info(fault, 0, count), SEND_CALL);
+	uint64_t result = endpoint_send(cpu, thread, &slot->cap, message_info(fault, 0, count), SEND_CALL);
+	if (objects_have_homes() && result == KERNEL_AWAY) {
+		thread->faulting = 0;
+		return false;
+	}
 	return true;
 }

@@ -8,8 +8,8 @@
 
 /*
  * `thread` cannot go on: its fault endpoint is called, or it stops. `words` as
- * enum skerry_fault says. False: it is going to stop, and that needs the kernel
- * for itself; nothing was done.
+ * enum skerry_fault says. False: it is going to stop, or its
+ * fault endpoint is away, and that needs the kernel for itself; nothing was done.
  */
 bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigned count, const uint64_t *words);
 

@@ -26,6 +26,11 @@
  *                                  begins to take one lock for the kernel, or
  *                                  one for each object; false where the
  *                                  regime has no such choice
+ *     objects_have_homes()         constant: an object may have a locality, the cores that may touch it
+ *     object_here(cpu, &x->lock)   whether this entry may touch the object; elsewhere, visit.h
+ *     object_locality(&x->lock)    the cluster mask; MASK_ALL: every core
+ *     object_set_locality(&x->lock, mask)
+ *                                  by an entry that has the kernel for itself
  *     object_lock(cpu, &x->lock, class)
  *     object_unlock(...)           around one TCB, reply object, endpoint,
  *                                  notification or run queue;

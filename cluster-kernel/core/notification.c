@@ -6,6 +6,7 @@
 #include "message.h"
 #include "schedule.h"
 #include "timer.h"
+#include "visit.h"
 #include "work.h"
 #include LOCKING_HEADER
 
@@ -28,9 +29,14 @@ void notification_take(struct notification *notification, struct thread *thread)
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge)
 {
 	assert_entered();
+	if (!object_here(cpu, &notification->lock)) {
+		signal_away(cpu, &notification->lock);
+		return;
+	}
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	struct thread *bound = notification->bound;
 	struct thread *waiter = notification->waiters.head;
+	uint64_t before = notification->word;
 	kernel_assert(!bound || bound->bound == notification);
 	kernel_assert(!waiter || (thread_is(waiter, THREAD_WAITING) && thread_notification(waiter) == notification));
 	kernel_assert(!waiter || !notification->word);
@@ -41,14 +47,18 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 		deliver(notification, waiter, 0);
 		schedule_wake(cpu, waiter);
 	}
+	if (objects_have_homes() && cpu->own.signal_away)
+		notification->word = before;
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 }
 
 uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline)
 {
 	assert_entered();
-	kernel_assert(thread_is(thread, THREAD_READY) && !thread->in_timers);
+	kernel_assert(thread_calls(thread) && !thread->in_timers);
 	uint64_t result = SKERRY_OK;
+	if (!object_here(cpu, &notification->lock) || (deadline && !kernel_exclusive(cpu) && visits(cpu, thread)))
+		return deadline ? KERNEL_EXCLUSIVE : object_away(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	if (notification->word) {
 		deliver(notification, thread, 0);
@@ -66,11 +76,14 @@ uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notifi
 	return result;
 }
 
-void notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification)
+uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification)
 {
+	if (!object_here(cpu, &notification->lock))
+		return object_away(cpu, &notification->lock);
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
 	deliver(notification, thread, 0);
 	object_unlock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
+	return SKERRY_OK;
 }
 
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread)
@@ -101,8 +114,11 @@ void notification_cancel(struct thread *thread)
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap)
 {
 	kernel_assert(cap->type == CAP_NULL || cap->type == OBJECT_NOTIFICATION);
-	if (cap->type == OBJECT_NOTIFICATION)
-		notification_signal(cpu, (struct notification *)cap->object, cap->badge);
+	if (cap->type != OBJECT_NOTIFICATION)
+		return;
+	notification_signal(cpu, (struct notification *)cap->object, cap->badge);
+	if (signal_was_away(cpu))
+		cpu->own.writer_wanted = true;
 }
 
 bool notification_destroy(struct cpu *cpu, struct notification *notification)

@@ -20,12 +20,13 @@ struct notification {
 };
 _Static_assert(sizeof(struct notification) <= 1u << NOTIFICATION_BITS, "the ABI's notification size");
 
-/* An unbadged capability (badge 0) signals bit 0. */
+/* An unbadged capability (badge 0) signals bit 0. Where signal_was_away() (visit.h), nothing was done. */
 void notification_signal(struct cpu *cpu, struct notification *notification, uint64_t badge);
-/* `thread`, which makes a call, waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT or KERNEL_WAITS. */
+/* `thread`, which makes a call, waits; `deadline` in TSC cycles, 0: none. Returns OK, TIMED_OUT,
+ * KERNEL_WAITS, KERNEL_AWAY, or KERNEL_EXCLUSIVE (a deadline, of a notification that is away). */
 uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline);
-/* Takes the word for a Poll of `thread`. */
-void notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification);
+/* Takes the word for a Poll of `thread`. Returns OK or KERNEL_AWAY. */
+uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification);
 /* A thread of this core whose deadline has passed waits no longer. False when it does not wait any more. */
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread);
 /* There is a word to take; null is allowed. */
@@ -37,7 +38,7 @@ static inline bool notification_pending(const struct notification *notification)
 void notification_take(struct notification *notification, struct thread *thread) NEEDS(notification->lock);
 /* A thread that waits leaves the queue of the notification, which is locked. */
 void notification_cancel(struct thread *thread);
-/* For an interrupt or a doorbell: the capability may be null. */
+/* For an interrupt or a doorbell: the capability may be null. Where it sets writer_wanted() nothing was done. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
 /* Wakes all that wait; false when the budget is spent first. */
 bool notification_destroy(struct cpu *cpu, struct notification *notification);

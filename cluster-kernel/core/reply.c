@@ -3,6 +3,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "schedule.h"
+#include "visit.h"
 
 void reply_cancel(struct thread *caller)
 {
@@ -41,6 +42,8 @@ static void answer(struct cpu *cpu, struct thread *sender, struct reply *reply, 
 uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply, uint64_t info)
 {
 	assert_entered();
+	if (!object_here(cpu, &reply->lock))
+		return object_away(cpu, &reply->lock);
 	object_lock(cpu, &reply->lock, LOCK_CLASS_TCB);
 	struct thread *caller = reply_caller(reply);
 	if (caller)

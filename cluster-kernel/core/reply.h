@@ -38,7 +38,8 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void reply_unlock(
 }
 _Static_assert(sizeof(struct reply) <= 1u << REPLY_BITS, "the ABI's reply size");
 
-/* The message of `sender` goes to the caller, which runs again. Returns OK or NO_REPLY: there is none. */
+/* The message of `sender` goes to the caller, which runs again. Returns OK, NO_REPLY (there is none) or
+ * KERNEL_AWAY. */
 uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply, uint64_t info);
 /* The caller waits no longer (it is being suspended). */
 void reply_cancel(struct thread *caller);

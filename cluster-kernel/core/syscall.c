@@ -14,6 +14,7 @@
 #include "reply.h"
 #include "schedule.h"
 #include "timer.h"
+#include "visit.h"
 #include "work.h"
 #include "zombie.h"
 #include LOCKING_HEADER
@@ -101,15 +102,19 @@ static uint64_t do_reply_receive(struct cpu *cpu, struct thread *thread, const s
 	return endpoint_receive(cpu, thread, &slot->cap, reply, true);
 }
 
-static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu, const struct slot *slot)
+static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu, const struct thread *thread,
+                                                                      const struct slot *slot)
 {
-	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE))
+	if (is(slot, OBJECT_NOTIFICATION, RIGHT_WRITE)) {
 		notification_signal(cpu, (struct notification *)slot->cap.object, slot->cap.badge);
-	else if (is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
-		doorbell_ring(cpu, &slot->cap);
-	else
+		return signal_was_away(cpu) ? KERNEL_AWAY : SKERRY_OK;
+	}
+	if (!is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
 		return slot && (slot->cap.type == OBJECT_NOTIFICATION || slot->cap.type == OBJECT_DOORBELL)
 		               ? SKERRY_NO_RIGHTS : SKERRY_BAD_CAP;
+	if (visits(cpu, thread)) /* an entry rings at most one, and may make many visitors' calls */
+		return KERNEL_EXCLUSIVE;
+	doorbell_ring(cpu, &slot->cap);
 	return SKERRY_OK;
 }
 
@@ -130,8 +135,7 @@ static uint64_t do_wait(struct cpu *cpu, struct thread *thread, const struct slo
 	struct notification *notification = (struct notification *)slot->cap.object;
 	if (block)
 		return notification_wait(cpu, thread, notification, context_word(&thread->context, 0));
-	notification_poll(cpu, thread, notification);
-	return SKERRY_OK;
+	return notification_poll(cpu, thread, notification);
 }
 
 static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const struct slot *slot)
@@ -139,7 +143,7 @@ static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const str
 	struct context *context = &thread->context;
 	uint64_t error = check_wait(slot);
 	if (!error)
-		error = do_signal(cpu, cspace_lookup(thread, context_reply_cptr(context)));
+		error = do_signal(cpu, thread, cspace_lookup(thread, context_reply_cptr(context)));
 	if (error)
 		return error;
 	context_set_syscall(context, SYS_WAIT); /* if it is made again, then without the signal */
@@ -169,11 +173,11 @@ static bool must_write(uint64_t number, uint64_t info)
 	}
 }
 
-/* Makes a system call of `thread`. Returns its result, or one of outcome.h. */
-static uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
+/* Makes a system call of `thread`. Returns its result, or one of outcome.h. Inline in both its callers. */
+static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
 {
 	assert_entered();
-	kernel_assert(thread == current(cpu) && thread != &cpu->shared.idle && thread_is(thread, THREAD_READY));
+	kernel_assert(thread_is(thread, visits(cpu, thread) ? THREAD_AWAY : THREAD_READY) && thread != &cpu->shared.idle);
 	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!kernel_exclusive(cpu) && must_write(number, info))
 		return KERNEL_EXCLUSIVE;
@@ -190,7 +194,7 @@ static uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number
 	case SYS_NB_RECV: return do_receive(cpu, thread, slot, false);
 	case SYS_REPLY: return do_reply(cpu, thread, info);
 	case SYS_REPLY_RECV: return do_reply_receive(cpu, thread, slot, info);
-	case SYS_SIGNAL: return do_signal(cpu, slot);
+	case SYS_SIGNAL: return do_signal(cpu, thread, slot);
 	case SYS_WAIT: return do_wait(cpu, thread, slot, true);
 	case SYS_POLL: return do_wait(cpu, thread, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
@@ -198,6 +202,14 @@ static uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number
 	case SYS_SIGNAL_WAIT: return do_signal_wait(cpu, thread, slot);
 	default: return SKERRY_BAD_SYSCALL;
 	}
+}
+
+uint64_t syscall_make(struct cpu *cpu, struct thread *thread)
+{
+	const struct context *context = &thread->context;
+	if (!objects_have_homes())
+		return KERNEL_EXCLUSIVE;
+	return dispatch(cpu, thread, context_syscall(context), context_cptr(context), context_info(context));
 }
 
 /*
@@ -217,6 +229,15 @@ static inline bool enter_alone(struct cpu *cpu)
 	return current(cpu) != &cpu->shared.idle;
 }
 
+/* Whether work that this entry has left (visit.h) is to be done again; the entry has the kernel for itself then. */
+static inline bool alone_again(struct cpu *cpu)
+{
+	if (!writer_wanted(cpu))
+		return false;
+	enter_alone(cpu);
+	return true;
+}
+
 static __attribute__((noinline)) void raise_fault(struct cpu *cpu, unsigned fault, unsigned count, const uint64_t *words)
 {
 	assert_entered();
@@ -231,26 +252,39 @@ static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const s
 	raise_fault(cpu, FAULT_SYSCALL, 3, words);
 }
 
+/* Whether the thread's call may be made now: one that has come back from another core is made by the writer. */
+static inline bool may_begin(struct cpu *cpu, struct thread *thread)
+{
+	if (!objects_have_homes() || !thread->stays)
+		return true;
+	thread->stays = 0;
+	return enter_alone(cpu);
+}
+
 /*
  * Until a call ends, the thread's registers stay as they were when it made the
  * call: it may have to make it again, after a preemption point (KERNEL_AGAIN) or
  * after a suspension while it waited.
  */
-static void serve(struct cpu *cpu, struct thread *thread)
+static inline __attribute__((always_inline)) void serve(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(thread == current(cpu));
 	struct context *context = &thread->context;
 	uint64_t result;
 	count_syscall(cpu, context_syscall(context), context_cptr(context));
 	work_begin(cpu);
+	if (!may_begin(cpu, thread))
+		return;
 	do /* on retry the number may differ: a ReplyRecv whose reply was delivered restarts as Recv */
 		result = dispatch(cpu, current(cpu), context_syscall(context), context_cptr(context), context_info(context));
 	while (!kernel_exclusive(cpu) && result == KERNEL_EXCLUSIVE && enter_alone(cpu));
 	if (result == KERNEL_AGAIN)
 		context_restart(context);
+	else if (objects_have_homes() && result == KERNEL_AWAY)
+		visit_begin(cpu, thread);
 	else if (result == SKERRY_BAD_SYSCALL)
 		raise_bad_syscall(cpu, context);
-	else if (result < KERNEL_EXCLUSIVE)
+	else if (result < KERNEL_AWAY)
 		thread_result(thread, result);
 	zombies_watch(cpu);
 }
@@ -261,7 +295,7 @@ void kernel_syscall(struct cpu *cpu)
 	kernel_syscall_entered(cpu);
 }
 
-void kernel_syscall_entered(struct cpu *cpu)
+__attribute__((noinline)) void kernel_syscall_entered(struct cpu *cpu)
 {
 	assert_entered();
 	struct thread *thread = current(cpu);
@@ -290,7 +324,9 @@ void kernel_timer(struct cpu *cpu)
 	cpu->own.timer_armed = 0;
 	cpu->own.pending |= PENDING_REST;
 	work_begin(cpu);
-	timer_expire(cpu);
+	do {
+		timer_expire(cpu);
+	} while (alone_again(cpu));
 	if (zombies_due(cpu)) {
 		enter_alone(cpu);
 		zombies_timer(cpu);
@@ -300,7 +336,9 @@ void kernel_timer(struct cpu *cpu)
 		faults_timer(cpu);
 	}
 	if (doorbells_due(cpu))
-		doorbells_poll(cpu);
+		do {
+			doorbells_poll(cpu);
+		} while (alone_again(cpu));
 	schedule(cpu);
 	beat_arm(cpu);
 	kernel_exit(cpu);
@@ -313,7 +351,9 @@ void kernel_irq(struct cpu *cpu, unsigned number)
 	count_interrupt(cpu, number);
 	if (irq_is_level(cpu, number)) /* the interrupt controllers are the writer's */
 		enter_alone(cpu);
-	irq_arrived(cpu, number);
+	do {
+		irq_arrived(cpu, number);
+	} while (alone_again(cpu));
 	schedule(cpu);
 	kernel_exit(cpu);
 }
@@ -324,7 +364,9 @@ void kernel_doorbell(struct cpu *cpu)
 	kernel_assert(!cpu->own.handoff);
 	count_interrupt(cpu, INTERRUPT_DOORBELL);
 	work_begin(cpu);
-	doorbell_receive(cpu);
+	do {
+		doorbell_receive(cpu);
+	} while (alone_again(cpu));
 	schedule(cpu);
 	kernel_exit(cpu);
 }
@@ -334,6 +376,8 @@ void kernel_reschedule(struct cpu *cpu)
 	kernel_enter(cpu);
 	count_interrupt(cpu, INTERRUPT_RESCHEDULE);
 	doorbells_watch(cpu);
+	if (objects_have_homes())
+		visits_serve(cpu);
 	schedule(cpu);
 	kernel_exit(cpu);
 }

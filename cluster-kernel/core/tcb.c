@@ -152,7 +152,7 @@ static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint
 static uint64_t tcb_read_registers(struct cpu *cpu, struct thread *thread)
 {
 	uint64_t registers[sizeof(struct thread_registers) / 8];
-	if (thread->state == THREAD_READY)
+	if (thread->state == THREAD_READY || (objects_have_homes() && thread->state == THREAD_AWAY))
 		return SKERRY_BUSY;
 	kernel_assert(thread != current(cpu));
 	context_read(&thread->context, (struct thread_registers *)registers);

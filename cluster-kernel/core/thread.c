@@ -9,6 +9,7 @@
 #include "reply.h"
 #include "schedule.h"
 #include "timer.h"
+#include "visit.h"
 #include LOCKING_HEADER
 
 void thread_init(struct thread *thread)
@@ -76,6 +77,7 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 	case THREAD_SENDING:
 	case THREAD_RECEIVING: endpoint_cancel(cpu, thread); break;
 	case THREAD_REPLY: reply_cancel(thread); break;
+	case THREAD_AWAY: visit_cancel(cpu, thread); break;
 	case THREAD_WAITING:
 		timer_cancel(cpu, thread);
 		notification_cancel(thread);

@@ -22,6 +22,7 @@ enum thread_state {
 	THREAD_SENDING,  /* in an endpoint's queue; `calling` when it wants an answer */
 	THREAD_RECEIVING,
 	THREAD_REPLY,    /* its message was received; `reply` will answer */
+	THREAD_AWAY,     /* its call is made by another core, visit.h */
 	THREAD_WAITING,  /* in a notification's queue */
 	THREAD_IDLE,     /* a core's idle thread */
 };
@@ -73,6 +74,8 @@ struct thread {
 	uint64_t info;         /* SENDING: message info */
 	uint64_t fault_words[5];
 	uint64_t fault_cptr;
+	uint8_t away_at; /* AWAY: the core */
+	uint8_t stays;   /* its next call has the kernel for itself: it has come back from another core with nothing done */
 	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
 	struct slot slot[THREAD_SLOTS];
 	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];
@@ -97,6 +100,13 @@ static inline struct vspace *thread_vspace(const struct thread *thread)
 static inline bool thread_waits(const struct thread *thread)
 {
 	return thread->state >= THREAD_SENDING && thread->state <= THREAD_WAITING;
+}
+
+/* It makes a system call, on its own core or on another. */
+static inline bool thread_calls(const struct thread *thread)
+{
+	enum thread_state state = __atomic_load_n(&thread->state, __ATOMIC_RELAXED);
+	return state == THREAD_READY || state == THREAD_AWAY;
 }
 
 /*

@@ -42,6 +42,14 @@ static inline struct thread *thread_stack_take(struct thread_stack *stack)
 	return first;
 }
 
+static inline bool thread_stack_contains(const struct thread_stack *stack, const struct thread *thread)
+{
+	const struct thread *one = atomic_load_explicit(&stack->top, memory_order_relaxed);
+	while (one && one != thread)
+		one = one->next;
+	return one;
+}
+
 /* One that is in it. The caller has the kernel for itself. */
 static inline void thread_stack_remove(struct thread_stack *stack, struct thread *thread)
 {

@@ -214,6 +214,12 @@ static bool overdue(struct cpu *cpu, struct thread **thread, struct notification
 	return leaf;
 }
 
+/* Whether the thread's wait may end only as the writer. */
+static bool away(struct cpu *cpu, const struct notification *notification)
+{
+	return notification && !object_here(cpu, &notification->lock);
+}
+
 /* Returns whether the thread's wait has ended. One that another core has woken is in the requeue list, or comes there. */
 static bool expire(struct cpu *cpu, struct notification *notification, struct thread *thread)
 {
@@ -232,7 +238,10 @@ void timer_expire(struct cpu *cpu)
 	while (!work_over(cpu) && overdue(cpu, &thread, &notification)) {
 		if (!thread)
 			work_done(cpu, WORK_CLEAR_DEADLINE);
-		else if (expire(cpu, notification, thread))
+		else if (away(cpu, notification)) {
+			cpu->own.writer_wanted = true;
+			return;
+		} else if (expire(cpu, notification, thread))
 			work_done(cpu, WORK_WAKE_TIMED);
 	}
 }

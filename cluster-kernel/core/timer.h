@@ -32,7 +32,7 @@ void timer_drop(struct cpu *cpu, struct thread *thread);
 void timer_requeue(struct cpu *cpu, struct thread *thread);
 /*
  * Wakes the threads of this core whose deadline has passed and which are not below the current thread, the highest
- * first, as many as the entry's budget allows.
+ * first, as many as the entry's budget allows. Where it sets writer_wanted(), the next one waits for what is away.
  */
 void timer_expire(struct cpu *cpu);
 /* Of two times that may be 0: never. */

@@ -10,6 +10,8 @@
  *     kernel_exclusive()    yes             as a writer                as a writer
  *     object locks          none            as a reader                as a reader
  *
+ * Of an object with a locality (localities.h) some cores, or all but one, are kept away; those call its home (core/visit.h).
+ *
  * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place (core/schedule.h).
  *
  * Locks are taken in the order queue lock, sides, object locks, so that entries of different grains cannot wait for each
@@ -23,6 +25,7 @@
 #include "clh_lock.h"
 #include "epoch.h"
 #include "grain.h"
+#include "localities.h"
 #include "no-transactions.h"
 #include "object-locks.h"
 
@@ -39,6 +42,7 @@ enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4 };
 struct lock_cpu {
 	_Alignas(64) struct object_lock side; /* of the big-reader lock */
 	_Alignas(64) uint32_t entry;          /* enum entry; 0 between entries */
+	uint32_t locality;                    /* mask_of() this core */
 	struct epoch_place epoch;
 	uint64_t acquired;       /* +stat: TSC, of the queue lock */
 	uint64_t acquired_sides; /* +stat: TSC, of the write side */
@@ -58,6 +62,7 @@ static inline void lock_kernel_init(struct kernel *kernel)
 static inline void lock_cpu_init(struct cpu *cpu)
 {
 	clh_place_init(&lock_own(cpu)->place);
+	lock_own(cpu)->locality = mask_of(core_index(cpu));
 	brlock_join(&lock_shared(cpu)->readers, &lock_own(cpu)->side.ticket);
 	lock_shared(cpu)->epochs.cores++;
 	if (core_index(cpu) == 0) {
@@ -71,6 +76,23 @@ static inline void lock_cpu_init(struct cpu *cpu)
 INLINE bool kernel_locks_objects(struct cpu *cpu) { return __builtin_expect(lock_own(cpu)->entry & ENTRY_SIDE, 0); }
 INLINE bool cores_own_queues(void) { return true; }
 static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
+
+/* Of an object that one core alone touches. Entries that have the kernel for themselves take no object locks anyway. */
+INLINE bool object_alone(struct cpu *cpu, const struct object_lock *lock) { return lock->locality.mask == lock_own(cpu)->locality; }
+static inline uint32_t object_locality(const struct object_lock *lock) { return lock->locality.mask; }
+static inline void object_set_locality(struct object_lock *lock, uint32_t mask) { lock->locality.mask = mask; }
+
+/* Out of line, as most objects have no locality. */
+RARE bool dynamic_here(struct cpu *cpu, uint32_t mask)
+{
+	return kernel_exclusive(cpu) || mask_has(mask, core_index(cpu));
+}
+
+INLINE bool object_here(struct cpu *cpu, const struct object_lock *lock)
+{
+	uint32_t mask = lock->locality.mask;
+	return __builtin_expect(mask == MASK_ALL, 1) || mask == lock_own(cpu)->locality || dynamic_here(cpu, mask);
+}
 
 INLINE void dynamic_take_queue(struct cpu *cpu)
 {

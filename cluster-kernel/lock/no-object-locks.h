@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <skerry/stat.h>
 #include <skerry/syscall.h>
+#include "no-localities.h"
 
 struct cpu;
 

@@ -5,8 +5,9 @@
  *
  *     notification, endpoint, reply object, run queue, TCB
  *
- * The regime defines kernel_locks_objects(). Where that is false the entry has the kernel for itself, and these functions
- * do nothing. It does not change between object_lock() and object_unlock().
+ * The regime defines kernel_locks_objects(), and includes localities.h before this header if its objects have localities.
+ * Where kernel_locks_objects() is false the entry has the kernel for itself, and these functions do nothing. It does not
+ * change between object_lock() and object_unlock().
  *
  * Where cores_own_queues(), which is a constant, run queues and TCBs have no locks. A run queue is its core's. A TCB's lock
  * is for its run time, which the core that leaves the thread may still add up when the thread has been woken: there, no other
@@ -20,11 +21,13 @@
 #include <skerry/syscall.h>
 #include COUNT_HEADER
 #include "annotations.h"
+#include "no-localities.h"
 #include "ticket_lock.h"
 
-/* All zeroes: free. */
+/* All zeroes: free, and any core may touch the object. */
 struct IS_LOCK object_lock {
 	struct ticket_lock ticket;
+	struct lock_locality locality;
 	uint64_t acquired; /* +stat: TSC */
 };
 
@@ -52,6 +55,8 @@ NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lo
 {
 	if (!object_locks_class(cpu, class))
 		return;
+	if (object_alone(cpu, lock))
+		return;
 	uint32_t ticket;
 	uint64_t wanted = count_now();
 	uint64_t spins = ticket_take(&lock->ticket, &ticket, cpu);
@@ -61,6 +66,8 @@ NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lo
 NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
 {
 	if (!object_locks_class(cpu, class))
+		return;
+	if (object_alone(cpu, lock))
 		return;
 	count_released(cpu, class, lock->acquired);
 	ticket_release_current(&lock->ticket);

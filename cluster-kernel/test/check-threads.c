@@ -67,6 +67,7 @@ static void check_waiting(const struct world *world, const struct thread *t)
 	bool has_reply = t->state == THREAD_REPLY;
 	CHECK((t->notification != 0) == (t->state == THREAD_WAITING), "a thread's notification and its state disagree",
 	      t->state, t->notification);
+	CHECK(t->state != THREAD_AWAY, "a thread's call is away at rest", t, t->away_at);
 	if (in_endpoint) {
 		CHECK(world_find(world, OBJECT_ENDPOINT, (uint64_t)t->endpoint), "a thread waits for a dead endpoint", t, 0);
 		CHECK(in_queue(t->state == THREAD_SENDING ? &t->endpoint->senders : &t->endpoint->receivers, t),
@@ -177,6 +178,8 @@ static void check_core(const struct world *world, const struct cpu *cpu)
 	      cpu->own.stat->idle_cycles);
 	CHECK(!cpu->own.handoff, "a woken thread is in no queue", cpu->own.index, cpu->own.handoff);
 	CHECK(!cpu->shared.requeue.top, "a core has not looked for threads that others have woken", cpu->own.index, cpu->shared.requeue.top);
+	CHECK(!cpu->shared.visitors.top && !cpu->shared.visited.top, "a core has not made the calls of others' threads", cpu->own.index,
+	      cpu->shared.visitors.top);
 	check_timers(cpu);
 	uint64_t next = timer_next(cpu);
 	CHECK(cpu->own.timer_armed == core->timer, "a timer is not set as the kernel thinks", cpu->own.timer_armed, core->timer);

@@ -3,14 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/cluster_mask.h>
 #include "check.h"
+#include "locality.h"
 #include "message.h"
 #include "watch.h"
 
 struct hosted *machine;
 static const char *name;
 static unsigned steps, checked_every = 1;
-static bool changes; /* the kernel's granularity, between steps */
+static bool changes; /* the kernel's granularity and the localities of objects, between steps */
 static uint64_t change_seed;
 
 void check_every(unsigned number)
@@ -51,10 +53,27 @@ static void change_granularity(void)
 		order_granularity(drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE);
 }
 
+/* All cores, one, or some: of half of the objects in the root task's CNode. */
+static void change_localities(void)
+{
+	for (unsigned i = 0; objects_have_homes() && i < 1u << ROOT_CNODE_BITS; i++) {
+		const struct cap *cap = &machine->root_cnode[i].cap;
+		if (cap->type != OBJECT_ENDPOINT && cap->type != OBJECT_NOTIFICATION && cap->type != OBJECT_REPLY)
+			continue;
+		change_seed = change_seed * 6364136223846793005ull + 1442695040888963407ull;
+		unsigned drawn = change_seed >> 48;
+		if (drawn & 1)
+			locality_set(&machine->kernel, (struct cap *)cap, (drawn & 6) == 0 ? MASK_ALL : (drawn & 6) == 2 ? mask_make(0, 0, drawn >> 3)
+			                                                                      : mask_of((drawn >> 3) % machine->config.cores));
+	}
+}
+
 void settle(void)
 {
-	if (changes)
+	if (changes) {
+		change_localities();
 		change_granularity();
+	}
 	hosted_run(machine);
 	if (++steps % checked_every == 0)
 		kernel_check(machine);
@@ -146,7 +165,7 @@ static const char *tell(void) { return where; }
 
 /*
  * [--threads] [--changes] [WORD]: cores as threads of the host, tests of several; the kernel's granularity changes all the
- * time, at random; only tests with the word in their name.
+ * time, at random, and which cores may touch an object; only tests with the word in their name.
  */
 int main(int argc, char **argv)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/cluster_control.h>
+#include <skerry/cluster_mask.h>
 #include "operation.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,8 +75,7 @@ static uint64_t slot_of_type(unsigned type)
 
 static uint64_t any_word(void)
 {
-	static const uint64_t odd[] = { 0, 1, 2, 4096, 1ull << 21, 1ull << 30, 1ull << 39, 1ull << 47, USER_TOP - 4096, ~0ull,
-		                        1ull << 63, 0xffff800000000000ull };
+	static const uint64_t odd[] = { 0, 1, 2, 4096, 1 << 21, 1 << 30, 1ull << 39, 1ull << 47, USER_TOP - 4096, ~0ull, 1ull << 63, -1ull << 47 };
 	unsigned which = pick(96);
 	if (which < sizeof(odd) / sizeof(odd[0]))
 		return odd[which];
@@ -85,8 +85,7 @@ static uint64_t any_word(void)
 static uint64_t any_vaddr(void)
 {
 	unsigned which = pick(128);
-	uint64_t vaddr = (uint64_t)(which & 3) << 39 | (uint64_t)(which >> 2 & 1) << 30 | (uint64_t)(which >> 3 & 3) << 21 |
-	                 (uint64_t)(which >> 5) << 12;
+	uint64_t vaddr = (which & 3ull) << 39 | (which >> 2 & 1ull) << 30 | (which >> 3 & 3ull) << 21 | (which >> 5) * 4096ull;
 	return which == 127 ? any_word() : which >= 80 ? PLAY_BUFFERS + which % 16 * 4096 : vaddr;
 }
 
@@ -347,8 +346,7 @@ static bool fault(struct hosted *machine, unsigned core)
 	const uint64_t words[5] = { 1, 2, 3, 4, 5 };
 	if (current(machine->kernel.cpu[core]) == machine->root)
 		return false;
-	unsigned kind = FAULT_EXCEPTION + pick(2);
-	bool trap = one_in(4);
+	unsigned kind = FAULT_EXCEPTION + pick(2), trap = one_in(4);
 	if (operation_verbose)
 		fprintf(stderr, "core %u: a %s\n", core, trap ? "trap" : "fault");
 	if (trap)
@@ -358,25 +356,29 @@ static bool fault(struct hosted *machine, unsigned core)
 	return true;
 }
 
-static void order_granularity(struct hosted *machine, unsigned core)
+static void invoke_on(struct hosted *machine, unsigned core, uint64_t cptr, uint64_t label, uint64_t m0, uint64_t m1)
 {
-	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = ROOT_SLOT_CONTROL,
-		.info = message_info(CONTROL_GRANULARITY, 0, 1), .word = { pick(2 + one_in(16)) } });
+	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 0, 2), .word = { m0, m1 } });
+}
+
+/* Sets or reads which cores may touch an object: all, one, some, or what is none of them. */
+static void order_locality(struct hosted *machine, unsigned core)
+{
+	uint64_t slot = one_in(16) ? any_slot() : slot_of_type(OBJECT_ENDPOINT + pick(3)), home = mask_of((uint32_t)any_core());
+	invoke_on(machine, core, root_cnode(), CNODE_LOCALITY + one_in(8), slot, one_in(3) ? mask_make(0, 0, pick(8)) : one_in(16) ? any_word() : home);
 }
 
 static void use_memory(struct hosted *machine, unsigned core)
 {
 	uint64_t vaddr = any_vaddr(), value;
-	switch (pick(3)) {
-	case 0: hosted_touch(machine, core, vaddr); break;
-	case 1: hosted_load(machine, core, vaddr, &value); break;
-	default: hosted_store(machine, core, vaddr, any_word()); break;
-	}
+	unsigned how = pick(3);
+	(void)(!how ? hosted_touch(machine, core, vaddr) : how == 1 ? hosted_load(machine, core, vaddr, &value)
+	                                                              : hosted_store(machine, core, vaddr, any_word()));
 }
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, KINDS };
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, LOCALITY, KINDS };
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
 	switch (kind) {
@@ -389,10 +391,10 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 		return false;
 	switch (kind) {
 	case FAULT: return fault(machine, core);
-	case MEMORY:
-	case MEMORY_TOO: use_memory(machine, core); return false;
+	case MEMORY: case MEMORY_TOO: use_memory(machine, core); return false;
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
-	case GRANULARITY: order_granularity(machine, core); return true;
+	case GRANULARITY: invoke_on(machine, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, pick(2 + one_in(16)), 0); return true;
+	case LOCALITY: order_locality(machine, core); return true;
 	case SIGNAL_WAIT:
 	case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
 	default: return system_call(machine, core, kind % CALL_KINDS);

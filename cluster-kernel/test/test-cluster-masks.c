@@ -54,6 +54,7 @@ static void check_mask(uint32_t mask, const struct set *set, unsigned order, uns
 	unsigned cores = offset + mask_bitmap(mask) % (MASK_BITS << order), all = set_count(set, CORES);
 	check(mask_count(mask, cores) == set_count(set, cores), "mask_count", mask, cores);
 	check(mask_count(mask, 1ull << 32) == all, "mask_count of all cores", mask, 0);
+	check(mask_least(mask) == (all ? offset + ((unsigned)__builtin_ctz(mask_bitmap(mask)) << order) : 1ull << 32), "mask_least", mask, 0);
 	if (all && all < 3) {
 		unsigned first = offset + ((unsigned)__builtin_ctz(mask_bitmap(mask)) << order);
 		check(mask_only(mask, first) == (all == 1) && !mask_only(mask, first + 1), "mask_only", mask, first);

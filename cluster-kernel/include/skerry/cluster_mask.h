@@ -89,6 +89,13 @@ static inline uint64_t mask_count(uint32_t mask, uint64_t cores)
 	return count;
 }
 
+/* The first member; 2^32 where there is none. */
+static inline uint64_t mask_least(uint32_t mask)
+{
+	mask = mask_window(mask);
+	return mask_bitmap(mask) ? mask_first(mask, (uint32_t)__builtin_ctz(mask_bitmap(mask))) : 1ull << 32;
+}
+
 /* Whether `core` is the only member. */
 static inline bool mask_only(uint32_t mask, uint32_t core) { return mask_has(mask, core) && mask_count(mask, 1ull << 32) == 1; }
 

@@ -140,12 +140,13 @@ enum {
  * NO_RIGHTS. A copy never has more rights than its source.
  *
  *                    READ                      WRITE                       GRANT
- *     endpoint       receive                   send, call                  send capabilities
- *     notification   wait, poll, be bound to   signal
+ *     endpoint       receive, LOCALITY         send, call                  send capabilities
+ *     notification   wait, poll, be bound to,  signal
+ *                    LOCALITY
  *     doorbell                                 signal
  *     frame          map                       map writable
  *     TCB            READ_REGISTERS, TIME      everything else
- *     CNode          copy from                 change its slots
+ *     CNode          copy from, LOCALITY       change its slots
  *     VSpace                                   map into it
  *     I/O port       in                        out
  *     cluster control  READ                    everything else
@@ -196,6 +197,15 @@ enum skerry_invocation {
 	 * Errors: BAD_ARGUMENT, EMPTY_SLOT, SLOT_FULL, MAPPED (fewer rights while mapped), BUSY (something was derived
 	 * from it, and its rights, badge, ports or type would change). */
 	CNODE_MUTATE,
+	/* m0 slot (of a CNode that may be read) with an endpoint or a notification that may be read, or a reply object; m1
+	 * cluster mask (cluster_mask.h): the cores whose threads use the object themselves. Where a thread of another core
+	 * uses it, its home, the first core of the mask, makes the call for it, which differs in nothing but time. Where
+	 * the mask has one core, the object takes no lock. Regimes but `dynamic` check the arguments and do nothing else.
+	 * Errors: BAD_ARGUMENT (m0; m1 has no core of this kernel), EMPTY_SLOT. */
+	CNODE_LOCALITY,
+	/* m0 as for CNODE_LOCALITY; r0 cluster mask, 0 (all cores) at first and in regimes but `dynamic`; r1 home.
+	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT. */
+	CNODE_LOCALITY_OF,
 
 	/* c0 CSpace root (CNode), c1 VSpace, c2 frame of the IPC buffer; m0 address of the IPC buffer (0: none, c2
 	 * absent), m1 capability pointer (in that CSpace) of the fault endpoint, 0: none.

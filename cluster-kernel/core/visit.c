@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "visit.h"
+#include "kernel.h"
+#include "message.h"
+#include "schedule.h"
+#include "syscall.h"
+#include "work.h"
+#include LOCKING_HEADER
+
+static void interrupt_for_visit(struct cpu *cpu, unsigned core)
+{
+	cpu->own.interrupt_cores |= 1ull << core;
+	cpu->own.pending |= PENDING_INTERRUPT;
+}
+
+void visit_begin(struct cpu *cpu, struct thread *thread)
+{
+	unsigned home = cpu->own.home;
+	assert_entered();
+	kernel_assert(!kernel_exclusive(cpu) && thread == current(cpu) && !thread->faulting);
+	kernel_assert(home < kernel_of(cpu)->cpu_count && home != cpu->own.index);
+	thread->away_at = (uint8_t)home;
+	thread_become(thread, THREAD_AWAY);
+	if (thread_stack_push(&kernel_of(cpu)->cpu[home]->shared.visitors, thread))
+		interrupt_for_visit(cpu, home);
+}
+
+/* The thread makes its call again: as the writer, unless a part of the call has been made, or nothing is away now. */
+static void send_back(struct cpu *cpu, struct thread *thread, uint64_t number)
+{
+	thread->stays = !kernel_exclusive(cpu) && context_syscall(&thread->context) == number;
+	context_restart(&thread->context);
+}
+
+static void serve_visitor(struct cpu *cpu, struct thread *thread)
+{
+	kernel_assert(thread_is(thread, THREAD_AWAY) && thread->away_at == cpu->own.index && thread != current(cpu));
+	uint64_t number = context_syscall(&thread->context);
+	/* coarse: the thread's core may touch the object now */
+	uint64_t result = kernel_exclusive(cpu) ? KERNEL_AWAY : syscall_make(cpu, thread);
+	if (result == KERNEL_WAITS)
+		return; /* and is not this core's any more */
+	kernel_assert(result < KERNEL_AWAY || result == KERNEL_AWAY || result == KERNEL_EXCLUSIVE);
+	if (result < KERNEL_AWAY)
+		thread_result(thread, result);
+	else
+		send_back(cpu, thread, number);
+	schedule_wake(cpu, thread);
+}
+
+/* The order in which they came; what an entry leaves comes before all that come later. */
+void visits_serve(struct cpu *cpu)
+{
+	struct thread_stack *visited = &cpu->shared.visited;
+	struct thread *thread = atomic_load_explicit(&visited->top, memory_order_relaxed);
+	assert_entered();
+	if (!thread)
+		thread = thread_stack_take(&cpu->shared.visitors);
+	work_begin(cpu);
+	while (thread && !work_over(cpu)) {
+		struct thread *next = thread->next;
+		serve_visitor(cpu, thread);
+		work_done(cpu, WORK_VISIT);
+		thread = next;
+	}
+	atomic_store_explicit(&visited->top, thread, memory_order_relaxed);
+	if (thread)
+		interrupt_for_visit(cpu, cpu->own.index);
+}
+
+void visit_cancel(struct cpu *cpu, struct thread *thread)
+{
+	assert_exclusive();
+	kernel_assert(thread_is(thread, THREAD_AWAY) && thread->away_at < kernel_of(cpu)->cpu_count);
+	struct cpu_public *home = &kernel_of(cpu)->cpu[thread->away_at]->shared;
+	thread_stack_remove(thread_stack_contains(&home->visited, thread) ? &home->visited : &home->visitors, thread);
+}

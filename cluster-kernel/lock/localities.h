@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Localities (Uhlig 2007, section 3.1): the cores that may touch an object, as a cluster mask. A system call of another
+ * core is made by the object's home (core/visit.h). For entries that have the kernel for themselves there are none.
+ *
+ *     mask                 cores of the mask      others
+ *     all cores (0)        lock
+ *     several              lock                   away
+ *     mask_of(one core)    no lock: alone         away
+ *
+ * A locality is plain memory: an entry that has the kernel for itself changes it, so that no reader is inside and all that
+ * come later see it. Hazard, where that is not so: a core that still holds the object's lock while the one core that may
+ * touch it takes none.
+ *
+ * Included by object-locks.h of a regime that defines, before it, lock_own(cpu)->locality: mask_of() the core.
+ */
+#ifndef LOCALITIES_H /* in the place of no-localities.h */
+#define LOCALITIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <skerry/cluster_mask.h>
+
+struct cpu;
+struct object_lock;
+
+struct lock_locality {
+	uint32_t mask;
+};
+
+static inline bool objects_have_homes(void) { return true; }
+static inline __attribute__((always_inline)) bool object_alone(struct cpu *cpu, const struct object_lock *lock);
+static inline __attribute__((always_inline)) bool object_here(struct cpu *cpu, const struct object_lock *lock);
+static inline uint32_t object_locality(const struct object_lock *lock);
+static inline void object_set_locality(struct object_lock *lock, uint32_t mask);
+
+#endif
