@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* System calls that another core makes, for the object's locality leaves out the thread's core (core/visit.h). */
+#include <skerry/cluster_mask.h>
+#include "check.h"
+#include "locality.h"
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, NOTE = 1050, OTHER, ENDPOINT, REPLY };
+
+static struct thread *root, *a, *b;
+
+static uint64_t word_of(uint64_t slot) { return ((struct notification *)slot_of(slot)->cap.object)->word; }
+
+static void on(unsigned core, uint64_t number, uint64_t cptr, uint64_t reply)
+{
+	const struct hosted_call call = { .number = number, .cptr = cptr, .reply = reply };
+	hosted_post_call(machine, core, &call);
+	settle();
+}
+
+static void go_home(uint64_t slot, unsigned core) { locality_set(&machine->kernel, &slot_of(slot)->cap, mask_of(core)); }
+
+/* All objects are at home on one core. Where the kernel has one lock nothing is away. */
+static void make_at(unsigned cores, unsigned home)
+{
+	machine_make(cores);
+	root = running(0);
+	a = make_thread(A, 100, 1);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	make(OBJECT_ENDPOINT, 0, ENDPOINT, 1);
+	make(OBJECT_REPLY, 0, REPLY, 1);
+	for (uint64_t slot = NOTE; slot <= REPLY; slot++)
+		go_home(slot, home);
+	explore_name(a, sizeof(*a), "A");
+}
+
+static void signal_travels(void)
+{
+	make_at(2, 1);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void a_has_the_signal(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && badge(a) == 1 && !word_of(NOTE), "a signal that travels is lost");
+	EXPLORE_CHECK(running(0) == root && machine_progress(root) == 1, "a thread has not come back");
+}
+
+/* The wait travels, the signal does not. */
+static void wait_travels(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+/* What comes back makes its next call. */
+static void polls_and_signals(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_does(a, SYS_POLL, NOTE);
+}
+
+static void a_took_its_own(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 2 && badge(a) == 1, "a thread has not come back twice");
+}
+
+static void both_directions(void)
+{
+	make_at(2, 1);
+	go_home(OTHER, 0);
+	machine_does(a, SYS_SIGNAL, OTHER);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void both_signalled(void)
+{
+	machine_check();
+	EXPLORE_CHECK(word_of(NOTE) == 1 && word_of(OTHER) == 1, "a signal that travels is lost");
+	EXPLORE_CHECK(running(0) == root && running(1) == a, "a thread has not come back");
+}
+
+/* Of one thread the home makes the call in one entry, of the other in the next. */
+static void two_visitors(void)
+{
+	make_at(3, 0);
+	b = make_thread(B, 100, 2);
+	machine->kernel.work_budget = 1;
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_does(b, SYS_SIGNAL, OTHER);
+}
+
+static void both_visited(void)
+{
+	machine_check();
+	EXPLORE_CHECK(word_of(NOTE) == 1 && word_of(OTHER) == 1 && running(1) == a && running(2) == b, "a visitor is forgotten");
+}
+
+static void receives(struct thread *thread)
+{
+	machine_program(thread, (struct hosted_call){ .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+}
+
+static void call_travels(void)
+{
+	make_at(2, 1);
+	receives(a);
+	machine_does(root, SYS_CALL, ENDPOINT);
+}
+
+static void a_has_the_call(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && root->state == THREAD_REPLY, "a call that travels is lost");
+}
+
+/* The receive travels. */
+static void receive_travels(void)
+{
+	make_at(2, 0);
+	receives(a);
+	machine_does(root, SYS_CALL, ENDPOINT);
+}
+
+/* Endpoint and reply object have different homes: whichever thread comes second has the kernel for itself. */
+static void two_homes(void)
+{
+	make_at(2, 1);
+	go_home(REPLY, 0);
+	receives(a);
+	machine_does(root, SYS_CALL, ENDPOINT);
+}
+
+/* A signal that is to end a receive, with its notification at home there and the endpoint here. */
+static void bound_elsewhere(void)
+{
+	make_at(2, 1);
+	go_home(ENDPOINT, 0);
+	go_home(REPLY, 0);
+	EXPECT(call(A, TCB_BIND, NONE, W(NOTE)), 0);
+	receives(a);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void a_has_its_signal(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && badge(a) == 1 && !word_of(NOTE), "a bound signal is lost");
+	EXPLORE_CHECK(running(0) == root && machine_progress(root) == 1, "a thread has not come back");
+}
+
+/* The same, while the endpoint's own core sends to it. */
+static void bound_and_sent_to(void)
+{
+	make_at(2, 1);
+	go_home(ENDPOINT, 0);
+	go_home(REPLY, 0);
+	EXPECT(call(A, TCB_BIND, NONE, W(NOTE)), 0);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	machine_does(a, SYS_POLL, NOTE);
+	b = make_thread(B, 120, 1);
+	machine_does(b, SYS_SIGNAL, NOTE);
+	machine_does(root, SYS_NB_SEND, ENDPOINT);
+}
+
+static void signalled_once(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_READY && b->state == THREAD_READY && machine_progress(b) == 1, "a thread has not come back");
+	EXPLORE_CHECK(badge(a) + word_of(NOTE) <= 1, "a signal is made twice");
+}
+
+/* A call that is received with a reply object whose own core replies with it. */
+static void reply_object_elsewhere(void)
+{
+	make_at(2, 1);
+	go_home(REPLY, 0);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	b = make_thread(B, 100, 0);
+	machine_does(root, SYS_CALL, ENDPOINT);
+	machine_program(b, (struct hosted_call){ .number = SYS_REPLY, .reply = REPLY }, 0);
+}
+
+static void replied_or_not(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(running(1) == a && root->state == (result(b) ? THREAD_REPLY : THREAD_READY), "a reply and its result disagree");
+}
+
+static void reply_travels(void)
+{
+	make_at(2, 0);
+	on(1, SYS_RECV, ENDPOINT, REPLY);
+	on(0, SYS_CALL, ENDPOINT, 0);
+	machine_program(a, (struct hosted_call){ .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY }, 0);
+}
+
+static void root_has_the_reply(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(0) == root && result(root) == 0 && a->state == THREAD_RECEIVING, "a reply that travels is lost");
+}
+
+/* The wait is on its way, made, or over when its thread is suspended. */
+static void suspended(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void a_is_stopped(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && !running(1) && !machine_progress(a), "a suspended thread has gone on");
+}
+
+static void signals_and_is_suspended(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, A, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void signalled_or_not(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->state == THREAD_INACTIVE && word_of(NOTE) == machine_progress(a), "a call is half made");
+}
+
+static void suspended_and_resumed(void)
+{
+	signals_and_is_suspended();
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+static void a_signalled(void)
+{
+	machine_check();
+	EXPLORE_CHECK(running(1) == a && machine_progress(a) == 1 && word_of(NOTE) == 1, "a call is not made again");
+}
+
+static void destroyed(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, CNODE, CNODE_DELETE, A, 0, 0);
+}
+
+static void a_is_gone(void)
+{
+	machine_check();
+	EXPLORE_CHECK(!running(1), "a destroyed thread runs");
+}
+
+/* What it goes to is deleted. */
+static void object_deleted(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_invokes(root, CNODE, CNODE_DELETE, NOTE, 0, 0);
+}
+
+static void a_was_told(void)
+{
+	kernel_check(machine);
+	EXPLORE_CHECK(running(1) == a && (result(a) == SKERRY_DELETED || result(a) == SKERRY_BAD_CAP), "a wait ends without an error");
+}
+
+static void moved(void)
+{
+	make_at(2, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, A, TCB_SCHEDULE, 101, 0, ROOT_SLOT_TCB);
+}
+
+static void a_moved(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1), "a thread is not where it was told to go");
+	EXPLORE_CHECK(word_of(NOTE) == machine_progress(a), "a call is half made");
+}
+
+/* While it is on its way, its own core or a third becomes the object's home; there, another uses the object. */
+static void locality_moves(unsigned cores, unsigned home)
+{
+	make_at(cores, 0);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, CNODE, CNODE_LOCALITY, NOTE, mask_of(home), 0);
+	if (home == 1)
+		machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void comes_to_its_core(void) { locality_moves(2, 1); }
+static void goes_to_a_third(void) { locality_moves(3, 2); }
+
+static void all_signalled(void)
+{
+	machine_check();
+	EXPLORE_CHECK(word_of(NOTE) == 1 && running(0) == root && running(1) == a, "a signal is lost where a locality changes");
+}
+
+/* The home and another core use what has no lock. */
+static void home_and_away(void)
+{
+	make_at(2, 1);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_does(root, SYS_SIGNAL, NOTE);
+}
+
+static void polls_beside(void)
+{
+	make_at(2, 1);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_does(root, SYS_POLL, NOTE);
+}
+
+/* From no locality to one: readers with the lock are over before the home takes none. */
+static void becomes_local(void)
+{
+	make_at(2, 1);
+	locality_set(&machine->kernel, &slot_of(NOTE)->cap, MASK_ALL);
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_invokes(root, CNODE, CNODE_LOCALITY, NOTE, mask_of(0), 0);
+	machine_does(root, SYS_POLL, NOTE);
+}
+
+static void nothing_is_lost(void)
+{
+	machine_check();
+	EXPLORE_CHECK(word_of(NOTE) + badge(root) == 1 && running(1) == a, "a signal is lost or made twice");
+}
+
+#define KERNEL .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "signal travels", .threads = 2, .set_up = signal_travels, .end = a_has_the_signal, KERNEL },
+	{ .name = "wait travels", .threads = 2, .set_up = wait_travels, .end = a_has_the_signal, KERNEL },
+	{ .name = "twice in a row", .threads = 2, .set_up = polls_and_signals, .end = a_took_its_own, KERNEL },
+	{ .name = "both directions", .threads = 2, .set_up = both_directions, .end = both_signalled, KERNEL },
+	{ .name = "two visitors", .threads = 3, .set_up = two_visitors, .end = both_visited, KERNEL },
+	{ .name = "call travels", .threads = 2, .set_up = call_travels, .end = a_has_the_call, KERNEL },
+	{ .name = "receive travels", .threads = 2, .set_up = receive_travels, .end = a_has_the_call, KERNEL },
+	{ .name = "two homes", .threads = 2, .set_up = two_homes, .end = a_has_the_call, KERNEL },
+	{ .name = "bound elsewhere", .threads = 2, .set_up = bound_elsewhere, .end = a_has_its_signal, KERNEL },
+	{ .name = "bound and sent to", .threads = 2, .set_up = bound_and_sent_to, .end = signalled_once, KERNEL },
+	{ .name = "reply object elsewhere", .threads = 2, .set_up = reply_object_elsewhere, .end = replied_or_not, KERNEL },
+	{ .name = "reply travels", .threads = 2, .set_up = reply_travels, .end = root_has_the_reply, KERNEL },
+	{ .name = "a wait is suspended", .threads = 2, .set_up = suspended, .end = a_is_stopped, KERNEL },
+	{ .name = "a signal is suspended", .threads = 2, .set_up = signals_and_is_suspended, .end = signalled_or_not, KERNEL },
+	{ .name = "suspended and resumed", .threads = 2, .set_up = suspended_and_resumed, .end = a_signalled, KERNEL },
+	{ .name = "destroyed", .threads = 2, .set_up = destroyed, .end = a_is_gone, KERNEL },
+	{ .name = "what it goes to is deleted", .threads = 2, .set_up = object_deleted, .end = a_was_told, KERNEL },
+	{ .name = "told to move", .threads = 2, .set_up = moved, .end = a_moved, KERNEL },
+	{ .name = "the object comes to its core", .threads = 2, .set_up = comes_to_its_core, .end = all_signalled, KERNEL },
+	{ .name = "the object goes to a third core", .threads = 3, .set_up = goes_to_a_third, .end = all_signalled, KERNEL },
+	{ .name = "home and away", .threads = 2, .set_up = home_and_away, .end = all_signalled, KERNEL },
+	{ .name = "polls beside its home", .threads = 2, .set_up = polls_beside, .end = nothing_is_lost, KERNEL },
+	{ .name = "becomes local", .threads = 2, .set_up = becomes_local, .end = nothing_is_lost, KERNEL },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return machine_main(argc, argv, cases); }
