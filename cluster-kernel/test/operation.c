@@ -361,7 +361,6 @@ static void invoke_on(struct hosted *machine, unsigned core, uint64_t cptr, uint
 	hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_CALL, .cptr = cptr, .info = message_info(label, 0, 2), .word = { m0, m1 } });
 }
 
-/* Sets or reads which cores may touch an object: all, one, some, or what is none of them. */
 static void order_locality(struct hosted *machine, unsigned core)
 {
 	uint64_t slot = one_in(16) ? any_slot() : slot_of_type(OBJECT_ENDPOINT + pick(3)), home = mask_of((uint32_t)any_core());
@@ -395,8 +394,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
 	case GRANULARITY: invoke_on(machine, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, pick(2 + one_in(16)), 0); return true;
 	case LOCALITY: order_locality(machine, core); return true;
-	case SIGNAL_WAIT:
-	case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
+	case SIGNAL_WAIT: case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}
 }
