@@ -15,6 +15,13 @@ _Thread_local struct hosted_core *hosted_self;
 
 struct cpu *arch_this_cpu(void) { return hosted_self ? hosted_self->cpu : 0; }
 
+void arch_leave_kernel(struct cpu *cpu)
+{
+	core_forget(cpu);
+	hosted_self->timer = 0;
+	hosted_self->away = true;
+}
+
 static bool has_vector(const struct hosted_core *core)
 {
 	uint64_t any = 0;

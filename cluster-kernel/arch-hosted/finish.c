@@ -2,7 +2,6 @@
 /* The hardware work after the lock, done to a model of the hardware: compare arch-x86_64/finish.c. */
 #include "arch.h"
 #include "arch_switch.h"
-#include "core_move.h"
 #include "hosted.h"
 #include "vspace.h"
 
@@ -85,13 +84,6 @@ void arch_finish(struct cpu *cpu)
 		hosted_self->timer = cpu->own.timer_armed = cpu->own.timer_wanted;
 	if (pending & PENDING_LEAVE)
 		arch_leave_kernel(cpu);
-}
-
-void arch_leave_kernel(struct cpu *cpu)
-{
-	core_forget(cpu);
-	hosted_self->timer = 0;
-	hosted_self->away = true;
 }
 
 void arch_unload(struct cpu *cpu)
