@@ -208,7 +208,7 @@ def test_record_survives_the_xml() -> None:
 def test_serving() -> None:
     """an instance that began to serve counts once, and no longer when it has ended"""
     told = [("serving", "redis@2"), ("serving", "redis@3"), ("serving", "redis@2"), ("fault", "redis@3"), ("exit", "ycsb@4")]
-    assert serving(Event(kind, {"event": kind, "app": app}) for kind, app in told) == ["redis@2"]
+    assert serving(Event(kind, {"event": kind, "app": app, "cluster": 0}) for kind, app in told) == ["redis@2"]
 
 
 def test_changes() -> None:

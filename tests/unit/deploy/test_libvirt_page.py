@@ -30,6 +30,6 @@ def test_commands() -> None:
 def test_options() -> None:
     """every option that the page speaks of belongs to one of its commands"""
     app = typer.main.get_command(make_app())
-    commands = [app.commands[n] for n in ("deploy", "status", "logs", "console", "stop", "undeploy")]  # type: ignore[attr-defined]
+    commands = [app.commands[n] for n in ("deploy", "status", "logs", "console", "kill", "stop", "undeploy")]  # type: ignore[attr-defined]
     known = {option for command in commands for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
     assert set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", re.sub(r"```.*?```", "", PAGE, flags=re.DOTALL))) <= known
