@@ -141,7 +141,7 @@ static void summon_server(void)
 	summon(B, SYS_CALL, ENDPOINT);
 }
 
-/* The server has begun to wait on core 0, which still saves its registers when it is called on core 1. */
+/* The server has begun to wait on core 0, which still saves its registers when it is moved to core 1, and called there. */
 static void call_what_is_saved(void)
 {
 	machine_make(2);
@@ -282,8 +282,8 @@ static const struct explore_case cases[] = {
 	{ .name = "the server moves", .set_up = move_server, .end = server_moved, .outcomes = NOT_ONLY_ANSWERED, ON(3) },
 	{ .name = "the server has to leave", .set_up = stop_server_by_moving, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
 	{ .name = "the client runs elsewhere", .set_up = summon_client, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
-	{ .name = "the server runs elsewhere", .set_up = summon_server, .end = whole, .outcomes = NEITHER | ANSWERED | CALLED, ON(2) },
-	{ .name = "the server was elsewhere", .set_up = call_what_is_saved, .end = whole, .outcomes = NEITHER, ON(2) },
+	{ .name = "the server runs elsewhere", .set_up = summon_server, .end = whole, .outcomes = NEITHER | ANSWERED | CALLED | BOTH, ON(2) },
+	{ .name = "the server was elsewhere", .set_up = call_what_is_saved, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
 	{ .name = "the client's priority is lowered", .set_up = lower_client, .end = whole, .outcomes = NOT_ONLY_ANSWERED, ON(2) },
 	{ .name = "the server's priority is lowered", .set_up = lower_server, .end = whole, .outcomes = NEITHER | CALLED, ON(2) },
 	{ .name = "the client's priority is raised", .set_up = raise_client, .end = client_was_answered, .outcomes = ANSWERED | BOTH, ON(2) },
