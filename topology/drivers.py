@@ -81,7 +81,7 @@ def _driver(name: str, entry: Any) -> Driver:
 def every() -> dict[str, Driver]:
     """By name, the usual one first."""
     found = read(FILE.read_text())
-    for driver in found.values():
+    for driver in found.values() if any(FOLDER.glob("*.c")) else ():  # a machine that only boots images has no sources
         if missing := [file for file in ("card.h", *driver.sources) if not (FOLDER / driver.name / file).is_file()]:
             raise ListError(LIST, f"{driver.name}: net/{driver.name}/{missing[0]} is missing")
     return found

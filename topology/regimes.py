@@ -92,7 +92,9 @@ def _are_cases(cases: object) -> bool:
 
 
 def _check_headers(regimes: dict[str, Regime]) -> None:
-    if missing := [name for name in regimes if not (FOLDER / f"{name}.h").is_file()]:
+    """Where there are sources; a machine that only boots images has none."""
+    missing = [name for name in regimes if not (FOLDER / f"{name}.h").is_file()]
+    if missing and any(FOLDER.glob("*.h")):
         raise ListError(LIST, f"{missing[0]}: its header cluster-kernel/lock/{missing[0]}.h is missing")
 
 

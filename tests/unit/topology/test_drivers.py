@@ -59,6 +59,8 @@ def test_sources_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     (tmp_path / "drivers.toml").write_text(GOOD)
     monkeypatch.setattr(drivers, "FOLDER", tmp_path)
     monkeypatch.setattr(drivers, "FILE", tmp_path / "drivers.toml")
+    assert list(drivers.every.__wrapped__()) == ["x"]  # no sources at all: only images are booted here
+    (tmp_path / "machine.c").touch()
     (tmp_path / "x").mkdir()
     for name in ("card.h", "device.c"):
         with pytest.raises(ListError, match=f"x: net/x/{name} is missing"):

@@ -61,6 +61,8 @@ def test_header_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     (tmp_path / "regimes.toml").write_text(GOOD)
     monkeypatch.setattr(regimes, "FOLDER", tmp_path)
     monkeypatch.setattr(regimes, "FILE", tmp_path / "regimes.toml")
+    assert list(regimes.every.__wrapped__()) == ["tas"]  # no sources at all: only images are booted here
+    (tmp_path / "lock.h").touch()
     with pytest.raises(ListError, match="tas: its header cluster-kernel/lock/tas.h is missing"):
         regimes.every.__wrapped__()
     (tmp_path / "tas.h").touch()
