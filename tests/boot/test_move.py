@@ -104,7 +104,7 @@ def test_program_on_a_gained_core() -> None:
 
 @pytest.mark.limit(400)
 def test_restarts_keep_it() -> None:
-    """each cluster that is started again has the cores that it had, not those of the map"""
+    """each cluster that is started again has the cores that it had, not those of the map, and places its programs on them"""
     with machine(deployment()) as run:
         run.wait_serving()
         move(run, 5, 0)
@@ -116,14 +116,14 @@ def test_restarts_keep_it() -> None:
         assert owners(run) == [0, 0, 0, 1, 1, 0]
         assert "cluster 1: kernel clh, Skerry" in run.console and run.console.count("2 cores,") == 1 and run.console.count("4 cores,") == 1
         run.wait_for(lambda: len(run.events.of("serving", app=servers(run)[0])) == 2, "Redis of cluster 0")
-        move(run, 5, 1)
         all_serve(run)
+        refused(run, 5, 1, "programs run there")  # in place of sharing the manager's core
 
 
 @pytest.mark.limit(400)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_cluster_dies_meanwhile(lost: int) -> None:
-    """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again"""
+    """the giver or the taker is lost in the middle of moves: at the end every core has an owner, and moves again, or runs a program"""
     with machine(deployment()) as run:
         run.wait_serving()
         for times in range(1, 4):
@@ -134,7 +134,14 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
             run.wait_for(lambda: all(one.state == OWNED for one in in_force(run)), "an owner for each core")
             run.wait_for(lambda times=times: len(run.events.of("serving", app=servers(run)[lost])) == times + 1, "its Redis")
             assert owners(run)[:5] == [0, 0, 0, 1, 1]
-        move(run, 5, 1 - owners(run)[5])
+        owner = owners(run)[5]
+        number = give_order(run, 5, 1 - owner)
+        run.wait_for(lambda: cores.answer(run.events.events, 5, number), "an answer")
+        said = cores.answer(run.events.events, 5, number)
+        if said and said["what"] == "programs":  # it was the lost cluster's when its Redis started again
+            assert owner == lost
+        else:
+            run.wait_for(lambda: (in_force(run)[5].cluster, in_force(run)[5].state) == (1 - owner, OWNED), "the core elsewhere")
         all_serve(run)
 
 
