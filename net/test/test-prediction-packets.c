@@ -107,6 +107,8 @@ void input(const struct packet *k)
 	tcp->ackno = lwip_htonl(k->acknowledges);
 	tcp->wnd = lwip_htons((u16_t)k->window);
 	TCPH_HDRLEN_FLAGS_SET(tcp, tcp_bytes / 4, k->flags);
+	if (ip_bytes >= IP_HLEN + TCP_HLEN && !below(2)) /* options that look like the header behind them */
+		memcpy(ip + 1, tcp, TCP_HLEN);
 	if (k->broken)
 		((unsigned char *)packet->payload)[below(ip_bytes + tcp_bytes)] ^= (unsigned char)(1 << below(8));
 	if (k->broken && !below(4))
