@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from deploy.domains.deploy import Deployment, was_one
 from deploy.domains.deployed import GONE, Deployed, State
 from deploy.errors import Failure
-from deploy.events import Event
+from deploy.events import BUTTON, Event
 from deploy.patience import slowness
 from topology.clustermap import Cluster
 
@@ -56,12 +56,12 @@ class Keeper:
 
     def look(self) -> bool:
         """Does what is to be done. False: the deployment was ended, or nothing of it goes on."""
-        there = self._deployment.refresh()
-        if there is None:
+        seen = self._see()
+        if seen and seen[2].missing():
+            seen = self._see()  # domains are read one after the other: of a stop in between, the last one alone is seen
+        if not seen:
             return False
-        events, state = there.events(), there.state()
-        if self._is_over(there, state):
-            return False
+        there, events, state = seen
         self._note_joined(events)
         missing = {number for number in state.missing() if not self._joins(number, there, state)}
         for number in missing - self._down - set(self._due):
@@ -73,10 +73,20 @@ class Keeper:
             self._start(due, state, len(events))
         return True
 
-    def _is_over(self, there: Deployed, state: State) -> bool:
-        """stop and undeploy end the first domain first; what ends of itself has its own words."""
+    def _see(self) -> tuple[Deployed, list[Event], State] | None:
+        """None: it is over."""
+        there = self._deployment.refresh()
+        if there is None:
+            return None
+        events, state = there.events(), there.state()
+        return None if self._is_over(events, state) else (there, events, state)
+
+    def _is_over(self, events: list[Event], state: State) -> bool:
+        """stop presses the power button, which the first cluster reports before any domain switches off; then stop, as undeploy
+        does, ends the first domain first. What ends of itself has its own words."""
         first = next(iter(state.domains.values()))
-        return first in ("stopped", "done", "failed", GONE) or len(state.not_running()) == len(state.domains)
+        ordered = any(event.kind == "done" and event.get("why") == BUTTON for event in events)
+        return ordered or first in ("stopped", "done", "failed", GONE) or len(state.not_running()) == len(state.domains)
 
     def _note_joined(self, events: list[Event]) -> None:
         for number, (_, before) in list(self._joining.items()):

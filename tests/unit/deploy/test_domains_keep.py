@@ -11,7 +11,7 @@ import pytest
 from deploy.domains.deployed import State
 from deploy.domains.keep import History, Keeper
 from deploy.errors import Failure
-from deploy.events import Event
+from deploy.events import BUTTON, Event
 
 NAMES = ("skerry-t-0", "skerry-t-1", "skerry-t-2")
 
@@ -112,6 +112,20 @@ def test_cannot_start() -> None:
         host.now = float(step)
         assert keep.look()
     assert host.said.count("no room") == 2 and host.said[-1].endswith("stays down: it was started again 2 times in 60 s")
+
+
+def test_stopped_while_it_looks() -> None:
+    """a domain that is seen down, while the first one was seen before its end by the same stop, is not started again"""
+    host = Host()
+    keep = keeper(host)
+    host.events.append(Event("done", {"status": 0, "why": BUTTON}))  # the first has not switched off yet
+    host.state = state("running", "stopped", "running")
+    assert not keep.look() and not host.said
+
+    host = Host()
+    looks = [state("running", "stopped", "running"), state("stopped", "stopped", "stopped")]
+    host.refresh = lambda: SimpleNamespace(events=lambda: [], state=lambda: looks.pop(0), record=host.record)  # type: ignore[method-assign]
+    assert not keeper(host).look() and not host.said and not looks
 
 
 @pytest.mark.parametrize("words", [("stopped", "running", "running"), ("killed",) * 3, ("done", "off", "off"), ("gone", "running", "stopped")])
