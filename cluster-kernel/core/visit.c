@@ -48,16 +48,17 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 	schedule_wake(cpu, thread);
 }
 
-/* The order in which they came; what an entry leaves comes before all that come later. */
+/*
+ * The order in which they came; what an entry leaves comes before all that come later. The latter's interrupt may be one
+ * with that by which this core goes on with the former: so this takes both, or interrupts the core again.
+ */
 void visits_serve(struct cpu *cpu)
 {
 	struct thread_stack *visited = &cpu->shared.visited;
 	struct thread *thread = atomic_load_explicit(&visited->top, memory_order_relaxed);
 	assert_entered();
-	if (!thread)
-		thread = thread_stack_take(&cpu->shared.visitors);
 	work_begin(cpu);
-	while (thread && !work_over(cpu)) {
+	while ((thread || (thread = thread_stack_take(&cpu->shared.visitors))) && !work_over(cpu)) {
 		struct thread *next = thread->next;
 		serve_visitor(cpu, thread);
 		work_done(cpu, WORK_VISIT);

@@ -7,7 +7,7 @@
 #include "message.h"
 #include "notification.h"
 
-enum { A = 1000, B = 1010, NOTE = 1050, OTHER, ENDPOINT, REPLY };
+enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, OTHER, ENDPOINT, REPLY };
 
 static struct thread *root, *a, *b;
 
@@ -101,6 +101,25 @@ static void both_visited(void)
 {
 	machine_check();
 	EXPLORE_CHECK(word_of(NOTE) == 1 && word_of(OTHER) == 1 && running(1) == a && running(2) == b, "a visitor is forgotten");
+}
+
+/* Of three threads of one core: the third may come while the second has been left, and its interrupt be that for the second. */
+static void three_visitors(void)
+{
+	make_at(2, 0);
+	b = make_thread(B, 99, 1);
+	struct thread *const c = make_thread(C, 98, 1);
+	machine->kernel.work_budget = 1;
+	machine_does(a, SYS_SIGNAL, NOTE);
+	machine_does(b, SYS_SIGNAL, OTHER);
+	machine_does(c, SYS_SIGNAL, OTHER);
+}
+
+/* When A is back before the others have made their calls, it runs on, and they do not. */
+static void all_visited(void)
+{
+	machine_check();
+	EXPLORE_CHECK(word_of(NOTE) == 1 && running(1) == a && word_of(OTHER) >= machine_progress(b), "a visitor is forgotten");
 }
 
 static void receives(struct thread *thread)
@@ -345,6 +364,7 @@ static const struct explore_case cases[] = {
 	{ .name = "twice in a row", .threads = 2, .set_up = polls_and_signals, .end = a_took_its_own, KERNEL },
 	{ .name = "both directions", .threads = 2, .set_up = both_directions, .end = both_signalled, KERNEL },
 	{ .name = "two visitors", .threads = 3, .set_up = two_visitors, .end = both_visited, KERNEL },
+	{ .name = "three visitors", .threads = 2, .set_up = three_visitors, .end = all_visited, KERNEL },
 	{ .name = "call travels", .threads = 2, .set_up = call_travels, .end = a_has_the_call, KERNEL },
 	{ .name = "receive travels", .threads = 2, .set_up = receive_travels, .end = a_has_the_call, KERNEL },
 	{ .name = "two homes", .threads = 2, .set_up = two_homes, .end = a_has_the_call, KERNEL },
