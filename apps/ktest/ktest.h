@@ -34,6 +34,8 @@ void tests_init(void);
 void tests_reset(void);
 /* Whether the machine has what the test needs. */
 bool test_possible(const struct test *test);
+/* Whether the kernel has this lock regime, whatever it counts or checks. */
+bool kernel_is(const char *regime);
 
 /* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 

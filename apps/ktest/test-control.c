@@ -17,20 +17,12 @@ static bool is_so(enum granularity wanted)
 	return !under_way;
 }
 
-static bool regime(const char *name)
-{
-	const char *kernel = ROOT->kernel_name;
-	while (*name && *kernel == *name)
-		kernel++, name++;
-	return !*name && (!*kernel || *kernel == '+' || *kernel == '.'); /* "fine+stat"; in the hosted port, "fine.h" */
-}
-
 TEST(granularities, 1, 0, "control: a kernel has the granularities of its regime")
 {
 	int missing = -SKERRY_BAD_ARGUMENT;
-	check_eq(order(GRANULARITY_COARSE), regime("fine") ? missing : 0);
-	check_eq(order(GRANULARITY_FINE), regime("fine") || regime("dynamic") ? 0 : missing);
-	if (regime("dynamic"))
+	check_eq(order(GRANULARITY_COARSE), kernel_is("fine") ? missing : 0);
+	check_eq(order(GRANULARITY_FINE), kernel_is("fine") || kernel_is("dynamic") ? 0 : missing);
+	if (kernel_is("dynamic"))
 		until(is_so(GRANULARITY_COARSE));
 }
 
@@ -80,7 +72,7 @@ static uint64_t least(struct worker *const *client)
 
 TEST(changed, 1, 0, "control: no message is lost while the granularity changes to and fro")
 {
-	bool changes = regime("dynamic");
+	bool changes = kernel_is("dynamic");
 	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
 	struct worker *s = worker_start(server, 60, last_core(), endpoint, object(OBJECT_REPLY, 0)), *c[CLIENTS];
 	until(waits(s));
@@ -116,7 +108,7 @@ static void sleeper(struct worker *self)
 
 TEST(woken, 2, 0, "control: no wake-up of another core is lost in a deadline, whatever the granularity")
 {
-	bool changes = regime("dynamic");
+	bool changes = kernel_is("dynamic");
 	struct worker *s[CLIENTS];
 	for (unsigned i = 0; i < CLIENTS; i++)
 		s[i] = worker_start(sleeper, 50, 1 + i % last_core(), object(OBJECT_NOTIFICATION, 0), 0);

@@ -29,6 +29,14 @@ bool test_possible(const struct test *test)
 	return cores() >= test->cores;
 }
 
+bool kernel_is(const char *regime)
+{
+	const char *kernel = ROOT->kernel_name;
+	while (*regime && *kernel == *regime)
+		kernel++, regime++;
+	return !*regime && (!*kernel || *kernel == '+' || *kernel == '.'); /* "fine+stat"; in the hosted port, "fine.h" */
+}
+
 bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
 
 void pause_main(void)
