@@ -19,8 +19,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from deploy.completion import files
+from deploy.fitting import parts
 from deploy.version import version as version
 from topology.errors import InputError
 
@@ -100,8 +102,9 @@ class Output:
         self.out.print(text, markup=False, soft_wrap=not self.out.is_terminal)
 
     def table(self, renderable: Any) -> None:
-        """A rich table or other renderable that is part of the result."""
-        self.out.print(renderable)
+        """A rich table or other renderable that is part of the result; a table that is too wide in parts."""
+        for part in parts(renderable, self.out) if isinstance(renderable, Table) else (renderable,):
+            self.out.print(part)
 
     def results(self, data: dict[str, Any]) -> None:
         """Writes the results file, if one was asked for."""

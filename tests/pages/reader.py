@@ -12,6 +12,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -37,8 +38,12 @@ LESS = {("fuzz", "--time"): "20", ("fuzz", ""): ("--time", "20"), ("top", "--cou
 MACHINES = {"machine.xml": "pack:2 [numa(memory=16GB)] l3:1 core:4 pu:1", "epyc.xml": "pack:1 numa:2(memory=16GB) l3:2 core:4 pu:1"}
 WATCHED = 'shutdown = "never"\n[clusters]\nstatistics = true\n[redis]\n'
 LOADED = "[clusters]\nstatistics = true\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n"
+SPARING = 'shutdown = "never"\n[machine]\ncores = 3\n[clusters]\nrestart = "on-failure"\nspare-cores = true\n[redis]\ncpus = [0, 3]\n'
 DRIVEN = '[network]\ndriver = "e1000e"\n[redis]\n[ycsb]\nclients = 1\nrecords = 100\noperations = 100\n'
+ONLY = {"granularity": ("watched.toml", "--lock", "dynamic"), "map": ("sparing.toml",), "move": ("sparing.toml",)}  # what each wants to find
 STAYS = re.compile(r"Ctrl-C ends it|Stopped\. ")  # the last thing that one with --keep or --gdb says
+TURNS = ("-accel", "tcg,thread=single")  # a core that holds the lock does not lose its host core to one that waits for it
+OVER = "it is now safe to switch off"  # the last thing that a machine says by itself
 SECONDS = ("topology", "plan", "model", "completion", "report", "paper", "image")  # they boot nothing
 WIDTH = 80  # columns of the terminal
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -91,10 +96,10 @@ def screen(file: IO[bytes]) -> Iterator[int]:
         os.close(ours)
 
 
-def cut_off(said: str) -> list[str]:
+def cut_off(said: str, width: int | None) -> list[str]:
     """Rows of tables that are wider than the terminal, or have lost a part of a cell."""
     lines = [ESCAPE.sub("", line).rstrip() for line in said.splitlines()]
-    return [line for line in lines if line[:1] and line[0] in "│┃" and (len(line) > WIDTH or "…" in line)]
+    return [line for line in lines if line[:1] and line[0] in "│┃" and (width and len(line) > width or "…" in line)]
 
 
 def _repeat(results: str, name: str) -> str:
@@ -134,6 +139,7 @@ class Reader:
         (self.work / "part.c").write_text("int part(void) { return 1; }\n")
         (self.work / "watched.toml").write_text(WATCHED)
         (self.work / "loaded.toml").write_text(LOADED)
+        (self.work / "sparing.toml").write_text(SPARING)
 
     def run(self, command: Command, also: Sequence[str] = ()) -> str:
         """Its output; raises Wrong. `also`: options of ours behind the page's."""
@@ -141,8 +147,8 @@ class Reader:
         self._supply(words)
         if words[0] in ("top", "lockstat", "kill") and not {"--connect", "results.json"} & set(words):
             return self._look(words)
-        if words[0] == "granularity":
-            return self._change(words)
+        if words[0] in ONLY:
+            return self._at_only(words)
         if "--keep" in words or "--gdb" in words:
             with self.staying([*words, *also]) as (_, said):
                 return said()
@@ -161,6 +167,8 @@ class Reader:
                 shutil.copy(self._made("scale-of-one.json", ["bench", "scale", "--lock", "clh", "--cores", "1..3", "--delays", "2000"]), path)
             else:
                 path.write_text(_repeat(self._made("load.json", ["run", "loaded.toml"]).read_text(), name))
+        for name in (word for word in words if words[0] == "collect" and word.endswith(".iso")):
+            self._capture(name)
         if "mine.toml" in words:
             machine = self._tree / "deploy/machines/epyc-7402.toml"
             (self.work / "mine.toml").write_text(DRIVEN if words[0] in ("run", "deploy", "image") else machine.read_text())
@@ -169,6 +177,23 @@ class Reader:
         if not (self.work / name).exists():
             self.skerry([*words, "--json", name])
         return self.work / name
+
+    def _capture(self, name: str) -> None:
+        """An image of the layout of its name, and the log of a machine that booted it, by the line that `image` ends with."""
+        if (self.work / name).exists():
+            return
+        stem = name.removesuffix(".iso")
+        said = self.skerry(["image", "loaded.toml", "--layout", stem, "-o", name])
+        log = self.work / f"{stem}.log"
+        with log.open("wb") as file:
+            process = self._started([*shlex.split(said.partition("To boot it: ")[2]), *TURNS], file.fileno())
+        try:
+            self._await(process, lambda: OVER in log.read_text(errors="replace"))
+            if process.returncode is not None:
+                raise Wrong(f"status {process.returncode}: {log.read_text(errors='replace')[-1500:]}")
+        finally:
+            process.kill()
+            process.wait()
 
     def _look(self, words: tuple[str, ...]) -> str:
         """At a machine that runs, and that other commands look at after this one, unless it dies of it."""
@@ -183,10 +208,10 @@ class Reader:
             if words[0] == "kill":
                 self._end_watched()
 
-    def _change(self, words: tuple[str, ...]) -> str:
+    def _at_only(self, words: tuple[str, ...]) -> str:
         """On a machine whose kernels can, and which is the only one, for the page names none."""
         self._end_watched()
-        with self.staying(["run", "watched.toml", "--lock", "dynamic", "--keep"]):
+        with self.staying(["run", *ONLY[words[0]], "--keep"]):
             return self.skerry(words)
 
     def _end_watched(self) -> None:
@@ -206,8 +231,8 @@ class Reader:
         said = log.read_text(errors="replace")
         if status:
             raise Wrong(f"status {status}: {said[-1500:]}")
-        if self._terminal and (lost := cut_off(said)):
-            raise Wrong(f"a table does not fit {WIDTH} columns:\n" + "\n".join(lost))
+        if lost := cut_off(said, WIDTH if self._terminal else None):
+            raise Wrong("a table does not fit its page:\n" + "\n".join(lost))
         return said
 
     def _here(self, words: Sequence[str], output: int) -> int:
@@ -242,8 +267,10 @@ class Reader:
             raise Wrong(f"status {status} after Ctrl-C: {told()[-1500:]}")
 
     def _start(self, words: Sequence[str], output: int) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*self._launcher, *words], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
-                                stdout=output, stderr=subprocess.STDOUT)  # fmt: skip
+        return self._started([*self._launcher, *words], output)
+
+    def _started(self, program: Sequence[str], output: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(program, cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
 
     def _await(self, process: subprocess.Popen[bytes], there: Callable[[], bool]) -> None:
         """Until it ends or `there`. Ends it where its processes stand still: a busy host is no reason to."""
