@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Boots a plan in QEMU and follows it: events, console, host ports, exit status, hangs."""
 
+import codecs
 import json
 import math
 import os
@@ -65,6 +66,7 @@ class Run:
         self.started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._console_read = self._events_read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character can come in two pieces
         self.patience = options.patience.plus(silent_work(plan.load, len(_clients(plan))))
         try:
             self.command = self._command()
@@ -203,7 +205,7 @@ class Run:
         if text:
             self._watch.moved("the console")
         if text and self.options.on_console:
-            self.options.on_console(text.decode("utf-8", "replace"))
+            self.options.on_console(self._decoder.decode(text))
         with self.command.events.open("rb") as file:
             file.seek(self._events_read)
             data = file.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What programs of the user's write, taken out of a machine's console line by line."""
+"""What a machine writes to its console: all of it, or what programs of the user's write, line by line."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,22 @@ from pathlib import Path
 from deploy.deaths import plain
 from deploy.expand import Plan
 
+CONTROL = r"\x1b\[[0-9;=?]*[A-Za-z]"  # firmware and GRUB clear the screen
+_BEGUN = re.compile(r"\x1b(\[[0-9;=?]{0,32})?\Z")
 _LINE = re.compile(r"\[([^\]\s]{1,31})\] (.*)")
+
+
+class ConsoleText:
+    """`feed` is for pieces of the console as they come; all goes to `say` but what controls a terminal."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._rest = say, ""
+
+    def feed(self, text: str) -> None:
+        text = re.sub(CONTROL, "", self._rest + text)
+        begun = _BEGUN.search(text)
+        self._rest = begun[0] if begun else ""
+        self._say(text[:begun.start()] if begun else text)
 
 
 class ProgramOutput:

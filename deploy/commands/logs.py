@@ -16,6 +16,7 @@ from deploy.domains.options import URI, Cluster, Connect, OptionalName
 from deploy.domains.storage import EVENTS, require
 from deploy.events import EventStream
 from deploy.output import Json, Output, Quiet, version
+from deploy.program_output import CONTROL
 from topology.errors import InputError
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]
@@ -23,7 +24,7 @@ Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, 
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
 POLL = 0.3  # seconds
-CONTROL = re.compile(rb"\x1b\[[0-9;=?]*[A-Za-z]")  # firmware and GRUB clear the screen
+_CONTROL = re.compile(CONTROL.encode())
 
 
 def logs(
@@ -98,7 +99,7 @@ class _Log:
     def _write(self, text: bytes) -> None:
         if self._keep:
             self._told += text
-        self._to.write(CONTROL.sub(b"", text))
+        self._to.write(_CONTROL.sub(b"", text))
         self._to.flush()
 
     def data(self) -> dict[str, Any]:
@@ -108,4 +109,4 @@ class _Log:
             stream.feed(self._told)
             return {"events": [event.data for event in stream.events]}
         which = {"cluster": self.member.record.machine} if self.one.record.machines > 1 else {}
-        return which | {"lines": CONTROL.sub(b"", self._told).decode("utf-8", "replace").splitlines()}
+        return which | {"lines": _CONTROL.sub(b"", self._told).decode("utf-8", "replace").splitlines()}

@@ -24,7 +24,7 @@ from deploy.modelled.machine import ModelledMachine, chosen
 from deploy.modules import module_path
 from deploy.output import Json, Output, Quiet, check_plot, version
 from deploy.patience import FOREVER, Patience
-from deploy.program_output import ProgramOutput
+from deploy.program_output import ConsoleText, ProgramOutput
 from deploy.render import layout_table
 from deploy.results import Result, evaluate, host_description
 from deploy.setup import needs
@@ -84,7 +84,7 @@ def run(
         gdb_port=port,
         keep_time=not (mode.icount or gdb or modelled),
         on_event=narrate.event,
-        on_console=(lambda text: output.out.print(text, end="", markup=False)) if console else spoken.feed,
+        on_console=ConsoleText(lambda text: output.out.print(text, end="", markup=False)).feed if console else spoken.feed,
     )
     with _booted(what, how, modelled) as running:
         narrate.machine = running

@@ -11,7 +11,7 @@ import pytest
 from deploy.deployment import Deployment, Program, Redis
 from deploy.expand import Plan, plan
 from deploy.output import Output
-from deploy.program_output import ProgramOutput
+from deploy.program_output import ConsoleText, ProgramOutput
 
 CONSOLE = """\
 skerry loader: 4 cores up, leaving
@@ -45,6 +45,22 @@ def test_lines(what: Plan) -> None:
             at += size
         spoken.end()
         assert said == [f"[{own}] first", f"[{own}]   indented ?[31mred", f"[{own}] without an end"]
+
+
+def test_no_control() -> None:
+    """with --verbose and --keep the console comes without what clears the screen, in whatever pieces"""
+    console = "\x1b[H\x1b[J\x1b[1;1H  Booting `lua'\r\n\x1b[0m[own@0] 5 \x1b[?25l\x1b[31mred [1] ü\n"
+    for seed in range(20):
+        said: list[str] = []
+        text, dice, at = ConsoleText(said.append), random.Random(seed), 0
+        while at < len(console):
+            size = dice.randrange(1, 6)
+            text.feed(console[at:at + size])
+            at += size
+        assert "".join(said) == "  Booting `lua'\r\n[own@0] 5 red [1] ü\n"
+    said = []
+    ConsoleText(said.append).feed("\x1b[" + "1" * 1000)
+    assert len("".join(said)) > 900  # what only looks like one is not held back
 
 
 def test_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
