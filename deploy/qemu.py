@@ -82,7 +82,7 @@ TCG_COUNTED = Accel(
     ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max,-x2apic")
     + ("-rtc", "clock=vm,base=2026-01-01", "-seed", "1"),
     "TCG counting instructions (thread=single, icount shift=0,sleep=off): "
-    "one core runs at a time, the clock advances 1 ns per instruction, every run is the same",
+    "one core runs at a time, the clock advances 1 ns with each instruction, runs are repeatable",
     icount=True,
 )
 
@@ -91,7 +91,7 @@ def tcg_for(cores: int, counted: bool = False) -> Accel:
     """The emulator's mode for so many virtual cores; `counted`: repeatable to the instruction."""
     here = len(os.sched_getaffinity(0))
     mode = TCG_COUNTED if counted else TCG_PARALLEL if cores <= here else TCG_TURNS
-    return replace(mode, description=f"{mode.description}; {cores} core{'s' * (cores != 1)} on {here} of the host")
+    return replace(mode, description=f"{mode.description}; {cores} core{'s' * (cores != 1)} on {here} host core{'s' * (here != 1)}")
 
 
 @cache

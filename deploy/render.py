@@ -41,10 +41,10 @@ _UNIT = {"memory_per_instance": MIB, "memory_committed": MIB, "memory_reserved":
 _FORMAT = {metric: format for metric, _, format in FIGURES}
 
 
-def _note(results: Sequence[Result]) -> str | None:
-    """What the marked figures are of."""
+def _note(results: Sequence[Result], split: bool = True) -> str | None:
+    """What the marked figures are of; `split`: instructions by component are among them."""
     words = [f"{MARK.strip()} {said}" for said in dict.fromkeys(str(r.counting) for r in results if r.counting)]
-    if any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
+    if split and any(metric.startswith(f"{SPLIT}.") for result in results for metric in result.metrics):
         words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; plain kernels.")
     if any(result.turns for result in results):
         words.append(TURNS)
@@ -75,7 +75,7 @@ def layout_table(result: Result) -> Table:
         title=f"{result.layout}: {kernels}, lock {result.lock}, YCSB {result.workload.upper()}{emulated}",
         title_justify="left",
         title_style="bold",
-        caption=_note([result]),
+        caption=_note([result], split=False),
         caption_justify="left",
         box=box.SIMPLE_HEAD,  # fits into 80 columns
         padding=(0, 1, 0, 0),
@@ -132,7 +132,7 @@ def linux_table(first: Result, linux: Mapping[str, Any]) -> Table:
 def linux_differences(network: str) -> list[str]:
     """What still differs when Linux does the same work, in lines."""
     return [
-        f"Linux's clients and servers speak over {network}, Skerry's over lwIP and a switch.",
+        f"Linux's clients and servers speak over {network}, Skerry's over lwIP and a cable in shared memory.",
         "Memory per instance: used_memory_rss after the run. Skerry counts pages when they are handed out, Linux when",
         "they are first touched; for Skerry the whole heap of an instance is reserved (`heap` of the deployment).",
     ]

@@ -283,6 +283,17 @@ def test_80_columns() -> None:
         assert "…" not in text and max(map(len, text.splitlines())) <= 80, text
 
 
+def test_notes() -> None:
+    """a table explains the marks that it has, and no others"""
+    first, second = (replace(result, counting=Counting("clh+stat", 600)) for result in both())
+    first.metrics["instructions_per_op_by.kernel"] = second.metrics["instructions_per_op_by.kernel"] = 3000.0
+    for table in (render.layout_table(first), render.comparison_table(first, second)):
+        text = printed(table)
+        noted = [line.lstrip()[0] for line in text.splitlines() if line.lstrip()[:2] in ("* ", "+ ")]
+        rows = [line for line in text.splitlines() if line.lstrip()[:2] not in ("* ", "+ ")]
+        assert noted == [mark for mark in "*+" if any(f" {mark}" in row for row in rows)], text
+
+
 def test_turns(tmp_path: Path) -> None:
     """where cores take turns, what that distorts is in the file, named there, and in no table"""
     first, second = (replace(result, turns=True) for result in both())
