@@ -21,7 +21,7 @@ from topology.reader import read_blob
 
 NOTES = "plan.json"  # lies on each image
 _EVENT = re.compile(r'\{"event":.*')
-_EMULATOR = "TCG"  # what QEMU's calls itself begins with
+_HYPERVISORS = {"TCGTCGTCGTCG": "TCG", "KVMKVMKVM": "KVM", "Microsoft Hv": "Hyper-V", "VMwareVMware": "VMware", "XenVMMXenVMM": "Xen"}  # by CPUID
 
 
 def notes(plan: Plan) -> dict[str, bytes]:
@@ -94,7 +94,7 @@ class Captured:
     @property
     def host(self) -> dict[str, Any]:
         where = f"under {self.hypervisor}" if self.hypervisor else "on hardware"
-        accel = "tcg" if self.result.emulated else "kvm" if self.hypervisor.startswith("KVM") else "hardware"
+        accel = "tcg" if self.result.emulated else "kvm" if self.hypervisor == "KVM" else "hardware"
         return {"cpu": self.cpu, "cores": self.result.cores, "accel": accel, "mode": f"captured from a serial port, {where}"}
 
 
@@ -111,6 +111,7 @@ def evaluate_log(image_path: Path, log: Path) -> Captured:
     if not done:
         raise InputError(str(log), "ends before the run does")
     machine = events.of("machine")[0]
-    hypervisor = str(machine["hypervisor"]).strip()
-    result = evaluate(plan, events, hypervisor.startswith(_EMULATOR))
+    signature = str(machine["hypervisor"]).strip()
+    hypervisor = _HYPERVISORS.get(signature, signature)
+    result = evaluate(plan, events, hypervisor == "TCG")
     return Captured(result, str(machine["cpu"]).strip(), hypervisor)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -122,6 +123,17 @@ def test_other_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, boots[0]))
     with pytest.raises(InputError, match="ends before the run does"):
         captured.evaluate_log(Path("x.iso"), log(tmp_path, MACHINE, *boots))
+
+
+@pytest.mark.parametrize("signature, said, accel", [("", "on hardware", "hardware"), ("TCGTCGTCGTCG", "under TCG", "tcg"), ("KVMKVMKVM", "under KVM", "kvm")])
+def test_hypervisor(signature: str, said: str, accel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """where a log comes from is said by the name of the hypervisor, not by its signature of CPUID"""
+    monkeypatch.setattr(captured, "read_plan", lambda path: plan(DEPLOYMENT))
+    monkeypatch.setattr(captured, "evaluate", lambda what, events, emulated: SimpleNamespace(emulated=emulated, cores=2))
+    boots = [json.dumps({"event": "boot", "cluster": c, "cores": len(found.cpus)}) for c, found in enumerate(plan(DEPLOYMENT).cluster_map.clusters)]
+    machine = json.dumps({"event": "machine", "cpu": "A processor", "hypervisor": signature})
+    host = captured.evaluate_log(Path("x.iso"), log(tmp_path, machine, *boots, '{"event":"done","status":0}')).host
+    assert host["mode"].endswith(f", {said}") and host["accel"] == accel
 
 
 def test_ports() -> None:
