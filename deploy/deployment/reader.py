@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a deployment file. Whatever is wrong with it is one InputError with file and line."""
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -16,6 +17,7 @@ from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, S
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
 from deploy.file_tree import FileTree
+from deploy.paths import ROOT
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
 from topology.irregular import machine_of
@@ -25,6 +27,7 @@ from topology.reader import read_file
 from topology.sources import LIVE, read_machine
 from topology.units import GIB
 
+EXAMPLES = ROOT / "deploy/deployments"
 LARGEST = 1 << 20  # bytes of a file: more is something else
 
 
@@ -33,12 +36,19 @@ def read(path: Path) -> Deployment:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
-        raise InputError(str(path), (error.strerror or "cannot be read").lower()) from None
+        raise InputError(str(path), (error.strerror or "cannot be read").lower() + _example(path)) from None
     except ValueError:  # a name with a NUL
         raise InputError(repr(str(path)), "is not a file's name") from None
     if len(content) > LARGEST:
         raise InputError(str(path), "has more than 1 MiB: not a deployment file")
     return parse(_decode(content, str(path)), str(path), path.parent)
+
+
+def _example(path: Path) -> str:
+    """Where the name is that of an example: its path, to be typed from here."""
+    example = EXAMPLES / f"{path.stem}.toml"
+    known = path.name == str(path) and len(path.name) < 100 and not path.exists() and example.is_file()
+    return f"; there is {os.path.relpath(example)}" if known else ""
 
 
 def _decode(content: bytes, source: str) -> str:

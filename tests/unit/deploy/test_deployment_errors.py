@@ -215,6 +215,18 @@ def test_what_is_no_text(name: str, tmp_path: Path) -> None:
     assert SAID[name] in str(caught.value)
 
 
+def test_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the name of an example, which is not here: where the example is, as can be typed"""
+    monkeypatch.chdir(tmp_path)
+    for name in ("redis", "redis.toml"):
+        with pytest.raises(InputError, match=f"^{name}: no such file or directory; there is .*deploy/deployments/redis.toml$") as caught:
+            read(Path(name))
+        assert read(Path(str(caught.value).rpartition(" ")[2])).redis
+    for other in ("rediss", "x/redis"):
+        with pytest.raises(InputError, match=r"directory$"):
+            read(Path(other))
+
+
 def test_a_byte_order_mark_and_line_ends_of_windows_are_no_mistake(tmp_path: Path) -> None:
     path = tmp_path / "windows.toml"
     path.write_bytes(b"\xef\xbb\xbf[redis]\r\nport = 7000\r\n")
