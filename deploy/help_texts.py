@@ -117,7 +117,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench scale": ("bench scale --cores 1..8 --delays 500,4000", "bench scale --native --lock clh,rtm"),
     "bench redis": ("bench redis --cores 1,2,4 --lock clh,fine --workload a", "bench redis --stack process,inproc --baseline linux"),
     "bench mach": ("bench mach --cores 2..4 --lock clh",),
-    "bench lock": ("bench lock --cores 1..4 --lock clh,mcs --delay 0,2000",),
+    "bench lock": ("bench lock --cores 1,2 --lock clh,mcs --delay 0,2000",),
     "bench dynamic": ("bench dynamic", "bench dynamic --icount", "bench dynamic --figure 7 --cores 2,8,16 --quick"),
     "bench failure": ("bench failure", "bench failure --quick --how panic,manager", "bench failure --repeats 5 --seed 7"),
     "bench latency": ("bench latency",),

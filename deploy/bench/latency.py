@@ -64,9 +64,9 @@ def latency_table(measured: Sequence[Measured]) -> Table:
         title_justify="left",
         title_style="bold",
         caption=(
-            "From an interrupt that comes as the kernel is entered to the first instruction of the thread of the\n"
-            "highest priority that waits for it; less what that takes while nothing is in its way. No stretch with\n"
-            "interrupts off is longer. Pieces: how often an interrupt got in while the operation lasted."
+            "Extra delay between an interrupt that is raised as the kernel is entered and the first instruction of\n"
+            "the thread that waits for it, which has the highest priority; without the cost in an idle system. No\n"
+            "stretch with interrupts off is longer. Pieces: how often an interrupt got in during the operation."
         ),
         caption_justify="left",
     )

@@ -134,8 +134,8 @@ def lock_command(
     if "rtm" in locks and not any("no_transactions" in e for e in idle):
         more["aborts"] = native_lock.aborts(most, output, session.usable)
         output.table(native_table.aborts(more["aborts"]))
-    counts = ", ".join(f"{lock} {count:,}" for lock, count in kept.items())
-    output.line(f"Exclusion, on {most} cores: entries and none lost: {counts}.")
+    counts = ", ".join(f"{count:,} under {lock}" for lock, count in kept.items())
+    output.line(f"Mutual exclusion held on {most} core{'s' * (most != 1)}: no entry was lost of {counts}.")
     _lines(output, notes)
     session.finish("bench lock", [*idle, *contended], **more)
     plot_lock(idle, contended, [FIGURE_LOCK, *notes], picture)

@@ -25,7 +25,8 @@ def table(title: str, caption: str, *columns: str) -> Table:
 
 
 def _spread(value: Spread, unit: float = 1, digits: int = 1) -> str:
-    return f"{unit * value.median:,.{digits}f} [{unit * value.least:,.{digits}f}..{unit * value.most:,.{digits}f}]"
+    median, least, most = (f"{round(unit * one, digits) + 0.0:,.{digits}f}" for one in (value.median, value.least, value.most))  # no -0.0
+    return f"{median} [{least}..{most}]"
 
 
 def spread(entry: Entry, metric: str, unit: float = 1, digits: int = 1) -> str:

@@ -33,8 +33,8 @@ def top(
 ) -> None:
     """Watch a running deployment: clusters, cores, kernel entries, lock conflicts, idle time, Redis operations.
 
-    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. The machine's memory is
-    read from outside; Redis instances are asked for INFO. Rates but utilisation and Redis's need `statistics = true`.
+    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. Counters are read from the machine's memory:
+    watching costs it nothing but an INFO of each Redis. Other rates than utilisation and Redis's need `statistics = true`.
     """
     if not SHORTEST <= interval <= LONGEST:
         raise InputError(f"--interval {interval:g}", f"not between {SHORTEST:g} and {LONGEST:g} seconds")

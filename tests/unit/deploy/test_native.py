@@ -234,6 +234,12 @@ def test_label() -> None:
     assert native_result.counted(STATISTICS)["fallback_ratio"] == 0.3
 
 
+def test_no_negative_zero() -> None:
+    """natively: what is a little less than nothing is shown as nothing"""
+    entry = {"metrics": {"x": -0.01}, "min_max": {"x": (-0.04, 0.02)}}
+    assert native_table.spread(entry, "x") == "0.0 [0.0..0.0]" and native_table.spread(entry, "x", 1, 2) == "-0.01 [-0.04..0.02]"
+
+
 def test_aborts(capsys: pytest.CaptureFixture[str]) -> None:
     """natively: why transactions aborted is a row for each provocation, a column for each cause"""
     provoked = {what: native_result.counted(STATISTICS) for what in native_lock.PROVOKED}
