@@ -43,6 +43,7 @@ DRIVEN = '[network]\ndriver = "e1000e"\n[redis]\n[ycsb]\nclients = 1\nrecords = 
 ONLY = {"granularity": ("watched.toml", "--lock", "dynamic"), "map": ("sparing.toml",), "move": ("sparing.toml",)}  # what each wants to find
 STAYS = re.compile(r"Ctrl-C ends it|Stopped\. ")  # the last thing that one with --keep or --gdb says
 TURNS = ("-accel", "tcg,thread=single")  # a core that holds the lock does not lose its host core to one that waits for it
+CORPUS = "cluster-kernel/test/corpus"  # `fuzz --merge` changes it
 OVER = "it is now safe to switch off"  # the last thing that a machine says by itself
 SECONDS = ("topology", "plan", "model", "completion", "report", "paper", "image")  # they boot nothing
 WIDTH = 80  # columns of the terminal
@@ -94,6 +95,18 @@ def screen(file: IO[bytes]) -> Iterator[int]:
         os.close(theirs)
         keeper.join()
         os.close(ours)
+
+
+@contextmanager
+def unchanged(folder: Path) -> Iterator[None]:
+    """A folder of the tree is in the end what it was: a campaign leaves no changes behind."""
+    with tempfile.TemporaryDirectory() as kept:
+        shutil.copytree(folder, kept, symlinks=True, dirs_exist_ok=True)
+        try:
+            yield
+        finally:
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder, symlinks=True)
 
 
 def cut_off(said: str, width: int | None) -> list[str]:
@@ -152,7 +165,8 @@ class Reader:
         if "--keep" in words or "--gdb" in words:
             with self.staying([*words, *also]) as (_, said):
                 return said()
-        return self.skerry([*words, *also])
+        with unchanged(self._tree / CORPUS) if "--merge" in words else nullcontext():
+            return self.skerry([*words, *also])
 
     def _supply(self, words: tuple[str, ...]) -> None:
         """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's file."""

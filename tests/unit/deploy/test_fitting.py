@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from deploy.fitting import parts
-from tests.pages.reader import cut_off
 
 ROWS = ("Call, no words", "One way: half a round trip, of 100 in a row")
 VALUES = ["67.7 [66.4..71.2]", "1.033"]
@@ -64,9 +63,3 @@ def test_row_names() -> None:
     table.add_row("125", "2", "clh", *"abcd")
     found = parts(table, Console(width=60, file=io.StringIO()))
     assert len(found) == 4 and all([str(c.header) for c in part.columns][:3] == ["delay", "cores", ""] for part in found)
-
-
-def test_cut_off() -> None:
-    """what was cut off in a table is seen, with a terminal and without"""
-    assert cut_off("│ 1.5 [1.4..… │\n│ whole │\nand so on …\n", None) == ["│ 1.5 [1.4..… │"]
-    assert cut_off(f"│ {'x' * 90} │", None) == [] and cut_off(f"│ {'x' * 90} │", 80)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What runs the commands of pages as a reader would (tests/pages/reader.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from deploy.fuzz.target import Target
+from deploy.paths import ROOT
+from tests.pages.reader import CORPUS, cut_off, unchanged
+
+
+def test_cut_off() -> None:
+    """what was cut off in a table is seen, with a terminal and without"""
+    assert cut_off("│ 1.5 [1.4..… │\n│ whole │\nand so on …\n", None) == ["│ 1.5 [1.4..… │"]
+    assert cut_off(f"│ {'x' * 90} │", None) == [] and cut_off(f"│ {'x' * 90} │", 80)
+
+
+def test_unchanged(tmp_path: Path) -> None:
+    """what a command changes in a folder of the tree is put back, also when it fails"""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name in "abc":
+        (folder / name).write_text(name)
+    with pytest.raises(ZeroDivisionError), unchanged(folder):
+        (folder / "a").unlink()
+        (folder / "b").write_text("other")
+        (folder / "d").write_text("new")
+        raise ZeroDivisionError
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: name for name in "abc"}
+    assert Target("kernel", "clh").corpus == ROOT / CORPUS
