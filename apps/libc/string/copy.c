@@ -90,6 +90,15 @@ static inline bool is_wide(void)
 	return found == WIDE || (found == UNKNOWN && find_width());
 }
 
+/* n is above 64 and at most 128: everything is read before anything is written. */
+static inline void copy_two_blocks(char *t, const char *f, size_t n)
+{
+	const struct block first = load(f), last = load(f + n - sizeof(last));
+
+	store(t, first);
+	store(t + n - sizeof(last), last);
+}
+
 /* n is at least 128; `to` does not begin within `from`. */
 static __attribute__((noinline, target("avx"))) void copy_wide(char *t, const char *f, size_t n)
 {
@@ -132,6 +141,8 @@ void *memmove(void *to, const void *from, size_t n)
 		((word16 *)t)[1] = b;
 		((word16 *)(t + n))[-2] = c;
 		((word16 *)(t + n))[-1] = d;
+	} else if (n <= 2 * BLOCK) {
+		copy_two_blocks(t, f, n);
 	} else if ((size_t)(t - f) >= n && n >= WIDE_FROM && is_wide()) {
 		copy_wide(t, f, n);
 	} else if ((size_t)(t - f) >= n) { /* `to` does not begin within `from` */

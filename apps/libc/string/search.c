@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* memcmp() and memchr() by 16-byte words, in place of musl's, which go byte by byte where strings are short. */
+/* Comparing and searching by 16-byte words, in place of musl's, which go byte by byte where strings are short. */
 #include <emmintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -79,3 +79,31 @@ void *memchr(const void *bytes, int byte, size_t n)
 	at += __builtin_ctz(found);
 	return at < end ? (void *)at : NULL;
 }
+
+/* The first `byte` of the text, or its end. Reads as memchr() does. */
+char *__strchrnul(const char *text, int byte)
+{
+	const __m128i wanted = _mm_set1_epi8((char)byte), zero = _mm_setzero_si128();
+	const unsigned offset = (uintptr_t)text % 16;
+	const char *at = text - offset;
+	__m128i word = _mm_load_si128((const __m128i *)at);
+	unsigned found = (same(word, wanted) | same(word, zero)) >> offset << offset;
+
+	while (!found) {
+		at += 16;
+		word = _mm_load_si128((const __m128i *)at);
+		found = same(word, wanted) | same(word, zero);
+	}
+	return (char *)at + __builtin_ctz(found);
+}
+
+char *strchrnul(const char *text, int byte) __attribute__((alias("__strchrnul")));
+
+char *strchr(const char *text, int byte)
+{
+	char *at = __strchrnul(text, byte);
+
+	return *at == (char)byte ? at : NULL;
+}
+
+char *index(const char *text, int byte) __attribute__((alias("strchr")));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Our copying, comparing and searching, against the obvious loops, at all small sizes and alignments. */
+#define _GNU_SOURCE
 #include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
 #include "posixtest.h"
 
 enum { SIZE_MAX_TRIED = 300, ROOM = 1024 };
@@ -86,10 +89,82 @@ static bool test_find(void)
 	return true;
 }
 
+/* A page, and behind it one that nobody may touch. */
+static char *last_page(void)
+{
+	char *pages = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return pages != MAP_FAILED && munmap(pages + 4096, 4096) == 0 ? pages : NULL;
+}
+
+/* Texts up to the edge of a page, and across one. */
+static bool test_find_in_text(void)
+{
+	char *(*volatile find)(const char *, int) = strchr, *(*volatile find_or_end)(const char *, int) = strchrnul;
+	char *page = last_page();
+
+	CHECK(page);
+	for (size_t n = 0; n < 70; n++)
+		for (size_t behind = 0; behind < 17; behind++) {
+			char *text = page + 4096 - 1 - n - behind, *end = text + n;
+
+			memset(page, '\n', 4096); /* what is beside the text does not count */
+			memset(text, 'x', n);
+			*end = 0;
+			CHECK(!find(text, '\n') && find_or_end(text, '\n') == end);
+			CHECK(find(text, 0) == end && find_or_end(text, 256) == end);
+			for (size_t at = n; at-- > 0;) {
+				text[at] = (char)0xe1;
+				CHECK(find(text, 0xe1) == text + at && find(text, -31) == text + at);
+				CHECK(find_or_end(text, 0xe1 + 256) == text + at);
+			}
+		}
+	return munmap(page, 4096) == 0;
+}
+
+static int lowered(unsigned char c) { return c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c; }
+
+static int compared(const unsigned char *a, const unsigned char *b)
+{
+	while (*a && lowered(*a) == lowered(*b))
+		a++, b++;
+	return lowered(*a) - lowered(*b);
+}
+
+/* All pairs of characters, at the end of texts up to the edges of pages, with other bytes behind the end. */
+static bool test_compare_case(void)
+{
+	int (*volatile compare)(const char *, const char *) = strcasecmp;
+	char *left = last_page(), *right = last_page();
+
+	CHECK(left && right);
+	for (size_t n = 0; n < 40; n++)
+		for (size_t behind = 0; behind < 36; behind += behind < 3 ? 1 : 11) {
+			char *a = left + 4096 - 2 - n, *b = right + 4096 - 2 - n - behind;
+
+			memset(left, 'l', 4096);
+			memset(right, 'r', 4096);
+			for (size_t i = 0; i < n; i++) {
+				a[i] = (char)("aBz@Z"[i % 5]);
+				b[i] = (char)("AbZ@z"[i % 5]);
+			}
+			a[n + 1] = b[n + 1] = 0;
+			for (unsigned c = 0; c < 256; c += n ? 5 : 1)
+				for (unsigned d = 0; d < 256; d++) {
+					a[n] = (char)c;
+					b[n] = (char)d;
+					CHECK(compare(a, b) == compared((unsigned char *)a, (unsigned char *)b));
+				}
+		}
+	return munmap(left, 4096) == 0 && munmap(right, 4096) == 0;
+}
+
 const struct test string_tests[] = {
 	{ "move", test_move },
 	{ "copy", test_copy },
 	{ "compare", test_compare },
 	{ "find", test_find },
+	{ "find in a text", test_find_in_text },
+	{ "compare without case", test_compare_case },
 	{ 0 },
 };
