@@ -48,6 +48,14 @@ struct thread {
 extern struct thread threads[THREADS_MAX];
 extern unsigned thread_places; /* of the table that have been used: all others are free */
 struct thread *thread_self(void);
+/* When the first thread's TLS exists: whether this is it. */
+static inline bool thread_is_first(void)
+{
+	uintptr_t tls;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tls));
+	return tls == threads[0].tls;
+}
 /* Give up the lock until the thread is signalled or `deadline` (TSC, 0: none) passes; may also return early. */
 void thread_sleep(struct thread *, uint64_t deadline);
 void thread_signal(struct thread *);

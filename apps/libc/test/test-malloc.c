@@ -99,6 +99,77 @@ static bool test_threads(void)
 	return true;
 }
 
+enum { GIVEN = 120 };
+
+struct gift {
+	unsigned char *block[GIVEN]; /* of the first thread */
+	unsigned char *own[GIVEN];   /* of the other one */
+	size_t size;
+};
+
+/* The other thread frees the first one's blocks and takes its own. */
+static void *take_over(void *argument)
+{
+	struct gift *gift = argument;
+
+	for (unsigned i = 0; i < GIVEN; i++)
+		free(gift->block[i]);
+	for (unsigned i = 0; i < GIVEN; i++) {
+		gift->own[i] = malloc(gift->size);
+		if (gift->own[i])
+			memset(gift->own[i], 2, malloc_usable_size(gift->own[i]));
+	}
+	return NULL;
+}
+
+static unsigned common(const struct gift *gift, unsigned char *const *blocks)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < GIVEN; i++)
+		for (unsigned k = 0; k < GIVEN; k++)
+			found += gift->own[i] == blocks[k];
+	return found;
+}
+
+/*
+ * What the first thread frees is for others, too, but for the few blocks that it keeps; nobody else gets these. And
+ * what others free is for it.
+ */
+static bool test_given_blocks(void)
+{
+	static struct gift gift;
+	static unsigned char *before[GIVEN], *after[GIVEN];
+	pthread_t thread;
+
+	for (size_t size = 1; size < 700; size += size < 200 ? 16 : 64) {
+		gift.size = size;
+		for (unsigned i = 0; i < GIVEN; i++)
+			CHECK((before[i] = malloc(size)));
+		for (unsigned i = 0; i < GIVEN; i++) {
+			gift.block[i] = i % 2 ? before[i] : NULL;
+			if (!(i % 2))
+				free(before[i]);
+		}
+		CHECK(pthread_create(&thread, NULL, take_over, &gift) == 0 && pthread_join(thread, NULL) == 0);
+		for (unsigned i = 0; i < GIVEN; i++)
+			CHECK(gift.own[i] && gift.own[i][size - 1] == 2);
+		CHECK(common(&gift, before) >= GIVEN / 3);
+		for (unsigned i = 0; i < GIVEN; i++) {
+			CHECK((after[i] = malloc(size)));
+			memset(after[i], 1, malloc_usable_size(after[i]));
+		}
+		CHECK(common(&gift, after) == 0);
+		for (unsigned i = 0; i < GIVEN; i++) {
+			for (size_t k = 0; k < size; k++)
+				CHECK(gift.own[i][k] == 2);
+			free(gift.own[i]);
+			free(after[i]);
+		}
+	}
+	return true;
+}
+
 static bool test_alignment(void)
 {
 	for (size_t align = 1; align <= 1 << 16; align *= 2)
@@ -198,6 +269,7 @@ static bool test_reuse(void)
 const struct test malloc_tests[] = {
 	{ "blocks keep what is written", test_churn },
 	{ "blocks of two threads", test_threads },
+	{ "blocks that threads give to each other", test_given_blocks },
 	{ "aligned blocks", test_alignment },
 	{ "zeroed blocks", test_zeroed },
 	{ "more than there is", test_too_much },
