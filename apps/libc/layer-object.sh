@@ -19,7 +19,7 @@ fi
 libc=$1
 output=$2
 shift 2
-gcc -r -nostdlib -O3 -flto -flto-partition=one -flinker-output=nolto-rel -fno-pie -o "$output" \
+gcc -r -nostdlib -O3 -mstringop-strategy=libcall -flto -flto-partition=one -flinker-output=nolto-rel -fno-pie -o "$output" \
 	-Wl,--whole-archive "$@" -Wl,--no-whole-archive
 [ $internal = no ] || exit 0
 

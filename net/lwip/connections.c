@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <lwip/priv/tcp_priv.h>
+#include <lwip/prot/ethernet.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include "connections.h"
@@ -167,21 +168,49 @@ static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 	return c;
 }
 
-int connections_seen(struct pbuf *packet, struct netif *netif)
+/* The connection of a packet that nobody has checked. */
+static struct connection *connection_with(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;
-	struct connection *c;
 	uint32_t ports;
 
 	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + sizeof(ports))
-		return 0;
+		return NULL;
 	memcpy(&ports, (const char *)ip + IPH_HL_BYTES(ip), sizeof(ports));
-	if (!(c = connection_of(ip, ports)))
+	return connection_of(ip, ports);
+}
+
+int connections_seen(struct pbuf *packet, struct netif *netif)
+{
+	struct connection *c = connection_with(packet);
+
+	if (!c)
 		return 0;
 	if (prediction_take(c->pcb, packet, netif))
 		return 1;
 	to_front(c);
 	return 0;
+}
+
+static void move_start(struct pbuf *packet, int bytes)
+{
+	packet->payload = (char *)packet->payload + bytes;
+	packet->len = (u16_t)(packet->len - bytes);
+	packet->tot_len = (u16_t)(packet->tot_len - bytes);
+}
+
+bool connections_frame(struct pbuf *frame, struct netif *netif)
+{
+	const struct eth_hdr *ethernet = frame->payload;
+	struct connection *c;
+
+	if (frame->len < SIZEOF_ETH_HDR || ethernet->dest.addr[0] & 1 || ethernet->type != PP_HTONS(ETHTYPE_IP))
+		return false;
+	move_start(frame, SIZEOF_ETH_HDR);
+	if ((c = connection_with(frame)) && prediction_take(c->pcb, frame, netif))
+		return true;
+	move_start(frame, -SIZEOF_ETH_HDR);
+	return false;
 }
 
 uint64_t connections_searched(void) { return table.searched; }

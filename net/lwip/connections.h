@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tcp_pcb;
@@ -30,6 +31,12 @@ void connections_add(struct tcp_pcb *);
  * (prediction.h).
  */
 int connections_seen(struct pbuf *, struct netif *);
+
+/*
+ * An Ethernet frame that nobody has checked. True: it was the segment that its connection expects, and was taken in;
+ * lwIP's own way to it, through ethernet_input() and ip4_input(), changes nothing else. False: it is as it was.
+ */
+bool connections_frame(struct pbuf *, struct netif *);
 
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);

@@ -22,12 +22,14 @@
 
 enum { CONGESTED = 256, WAKE_BATCH = 32 };
 _Static_assert(PROCESS_MAX_CABLES <= 32, "a bit for each");
+_Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
 /* A link to another stack. */
 struct cable {
 	struct link link;
 	uint64_t mac;  /* the far end's, as mac_number() has it */
 	uint32_t ipv4; /* network byte order */
+	struct eth_hdr header; /* of an IPv4 packet to it */
 };
 
 static struct {
@@ -54,24 +56,51 @@ static struct cable *cable_to(const uint8_t address[6])
 
 static void mark_used(const struct cable *cable) { interface.used |= 1u << (cable - interface.cable); }
 
-static err_t send_frame(struct netif *netif, struct pbuf *frame)
+/* lwIP is in the middle of something: interface_receive() looks to what has changed. */
+static bool is_open(const struct cable *cable) { return cable->link.port.up && !port_changed(&cable->link.port); }
+
+static err_t send_by(struct link *link, struct pbuf *frame)
 {
-	struct cable *cable = interface.cables && frame->len >= ETHERNET_HEADER ? cable_to(frame->payload) : NULL;
-	struct link *link = &interface.to_switch;
 	err_t error;
 
-	(void)netif;
 	if (frame->tot_len > PORT_FRAME_MAX)
 		return ERR_BUF;
-	/* lwIP is in the middle of something: interface_receive() looks to what has changed */
-	if (cable && cable->link.port.up && !port_changed(&cable->link.port)) {
-		link = &cable->link;
-		mark_used(cable);
-	}
 	error = link_send(link, frame);
 	if (link->published >= WAKE_BATCH) /* let the far end begin while this batch goes on */
 		interface_flush();
 	return error;
+}
+
+static err_t send_frame(struct netif *netif, struct pbuf *frame)
+{
+	struct cable *cable = interface.cables && frame->len >= ETHERNET_HEADER ? cable_to(frame->payload) : NULL;
+
+	(void)netif;
+	if (!cable || !is_open(cable))
+		return send_by(&interface.to_switch, frame);
+	mark_used(cable);
+	return send_by(&cable->link, frame);
+}
+
+/* Null: no cable leads to this address. */
+static struct cable *cable_at(uint32_t ipv4)
+{
+	for (unsigned i = 0; i < interface.cables; i++)
+		if (interface.cable[i].ipv4 == ipv4)
+			return &interface.cable[i];
+	return NULL;
+}
+
+/* The manager has said where a cable leads, so that ARP has nothing to find out. */
+static err_t send_packet(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
+{
+	struct cable *cable = cable_at(to->addr);
+
+	if (!cable || !is_open(cable) || pbuf_add_header(packet, ETHERNET_HEADER))
+		return etharp_output(netif, packet, to);
+	memcpy(packet->payload, &cable->header, ETHERNET_HEADER);
+	mark_used(cable);
+	return send_by(&cable->link, packet);
 }
 
 static err_t set_up(struct netif *netif)
@@ -84,7 +113,7 @@ static err_t set_up(struct netif *netif)
 	netif->hwaddr_len = ETH_HWADDR_LEN;
 	memcpy(netif->hwaddr, network->mac, ETH_HWADDR_LEN);
 	netif->flags = NETIF_FLAG_BROADCAST | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET | NETIF_FLAG_LINK_UP;
-	netif->output = etharp_output;
+	netif->output = send_packet;
 	netif->linkoutput = send_frame;
 	return ERR_OK;
 }
@@ -99,6 +128,9 @@ static void start_cables(const struct process_info *info)
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
+		cable->header.type = PP_HTONS(ETHTYPE_IP);
+		memcpy(&cable->header.dest, to->mac, ETH_HWADDR_LEN);
+		memcpy(&cable->header.src, info->network.mac, ETH_HWADDR_LEN);
 		mark_used(cable); /* the far end must be told of this life */
 	}
 }
@@ -171,7 +203,7 @@ static void receive(struct link *link)
 			if (cable)
 				look_at_cable(cable);
 		}
-		if (interface.netif.input(copy, &interface.netif) != ERR_OK)
+		if (!connections_frame(copy, &interface.netif) && interface.netif.input(copy, &interface.netif) != ERR_OK)
 			pbuf_free(copy);
 	}
 }
@@ -246,10 +278,9 @@ void interface_loop(void)
 
 bool interface_is_congested(uint32_t ipv4)
 {
-	for (unsigned i = 0; i < interface.cables; i++)
-		if (interface.cable[i].ipv4 == ipv4 && interface.cable[i].link.port.up)
-			return interface.cable[i].link.waiting >= CONGESTED;
-	return interface.to_switch.waiting >= CONGESTED;
+	const struct cable *cable = cable_at(ipv4);
+
+	return (cable && cable->link.port.up ? &cable->link : &interface.to_switch)->waiting >= CONGESTED;
 }
 
 bool interface_arm(void)

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <lwip/ip.h>
+#include <lwip/prot/ethernet.h>
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
+#include "../lwip/connections.h"
 #include "test-prediction.h"
 
 enum { HEADERS = IP_HLEN + TCP_HLEN };
@@ -63,9 +65,24 @@ _Noreturn void net_assertion(const char *text, const char *file, int line)
 
 /* --- packets --- */
 
-static void give(struct pbuf *packet)
+/* In a frame, at times a broken one, as net/lwip/interface.c does. */
+static void give(struct pbuf *packet, enum frame_fault fault)
 {
-	if (ip_input(packet, &netif) != ERR_OK)
+	struct eth_hdr *ethernet;
+
+	pbuf_add_header(packet, SIZEOF_ETH_HDR);
+	ethernet = packet->payload;
+	memset(ethernet, 2, SIZEOF_ETH_HDR);
+	ethernet->type = PP_HTONS(ETHTYPE_IP);
+	if (fault == FRAME_TYPE)
+		ethernet->type ^= (u16_t)(1u << below(16));
+	else if (fault == FRAME_BROADCAST)
+		memset(&ethernet->dest, 0xff, sizeof(ethernet->dest));
+	else if (fault == FRAME_CUT)
+		pbuf_realloc(packet, (u16_t)(1 + below(SIZEOF_ETH_HDR + HEADERS)));
+	if (finds && connections_frame(packet, &netif))
+		return;
+	if (netif.input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);
 }
 
@@ -73,8 +90,8 @@ static void give(struct pbuf *packet)
 static struct pbuf *cut(struct pbuf *whole, unsigned headers, unsigned padding)
 {
 	const u16_t at = (u16_t)(padding && below(2) ? whole->tot_len - padding : headers + below(whole->tot_len - headers));
-	struct pbuf *first = pbuf_alloc(PBUF_RAW, at, PBUF_RAM);
-	struct pbuf *second = pbuf_alloc(PBUF_RAW, (u16_t)(whole->tot_len - at), PBUF_RAM);
+	struct pbuf *first = pbuf_alloc(PBUF_LINK, at, PBUF_RAM);
+	struct pbuf *second = pbuf_alloc(PBUF_LINK, (u16_t)(whole->tot_len - at), PBUF_RAM);
 
 	pbuf_copy_partial(whole, first->payload, at, 0);
 	pbuf_copy_partial(whole, second->payload, second->len, at);
@@ -87,7 +104,7 @@ void input(const struct packet *k)
 {
 	const unsigned ip_bytes = IP_HLEN + 4 * k->ip_options, tcp_bytes = TCP_HLEN + 4 * k->tcp_options;
 	const unsigned size = ip_bytes + tcp_bytes + k->data;
-	struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)(size + k->padding), PBUF_RAM);
+	struct pbuf *packet = pbuf_alloc(PBUF_LINK, (u16_t)(size + k->padding), PBUF_RAM);
 	struct ip_hdr *ip = packet->payload;
 	struct tcp_hdr *tcp = (struct tcp_hdr *)((char *)packet->payload + ip_bytes);
 
@@ -115,7 +132,7 @@ void input(const struct packet *k)
 		pbuf_realloc(packet, (u16_t)(1 + below(size)));
 	else if (k->chained && packet->tot_len > ip_bytes + tcp_bytes)
 		packet = cut(packet, ip_bytes + TCP_HLEN, k->padding);
-	give(packet);
+	give(packet, k->fault);
 }
 
 void connect_peer(void)
@@ -129,7 +146,7 @@ void connect_peer(void)
 	k.flags = TCP_SYN;
 	if (below(2)) { /* with a window scale of 7, and a segment size */
 		static const unsigned char options[] = { 2, 4, MOST >> 8, MOST & 255, 3, 3, 7, 0 };
-		struct pbuf *packet = pbuf_alloc(PBUF_RAW, HEADERS + sizeof(options), PBUF_RAM);
+		struct pbuf *packet = pbuf_alloc(PBUF_LINK, HEADERS + sizeof(options), PBUF_RAM);
 		struct ip_hdr *ip = packet->payload;
 		struct tcp_hdr *tcp = (struct tcp_hdr *)(ip + 1);
 
@@ -145,7 +162,7 @@ void connect_peer(void)
 		tcp->seqno = lwip_htonl(k.sequence);
 		tcp->wnd = lwip_htons(0xffff);
 		TCPH_HDRLEN_FLAGS_SET(tcp, (TCP_HLEN + sizeof(options)) / 4, TCP_SYN);
-		give(packet);
+		give(packet, k.fault);
 	} else {
 		input(&k);
 	}

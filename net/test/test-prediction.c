@@ -20,6 +20,7 @@
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include <lwip/timeouts.h>
+#include <netif/ethernet.h>
 #include "../lwip/connections.h"
 #include "../lwip/prediction.h"
 #include "test-prediction.h"
@@ -67,11 +68,20 @@ static err_t output(struct netif *interface, struct pbuf *frame, const ip4_addr_
 	return ERR_OK;
 }
 
+/* What would be of ARP. */
+static err_t send_nothing(struct netif *interface, struct pbuf *frame)
+{
+	(void)interface;
+	(void)frame;
+	return ERR_OK;
+}
+
 static err_t set_up(struct netif *interface)
 {
 	interface->mtu = 1500;
 	interface->output = output;
-	interface->flags = NETIF_FLAG_LINK_UP;
+	interface->linkoutput = send_nothing;
+	interface->flags = NETIF_FLAG_LINK_UP | NETIF_FLAG_ETHARP | NETIF_FLAG_ETHERNET;
 	return ERR_OK;
 }
 
@@ -177,6 +187,7 @@ static void spoil(struct packet *k)
 	case 10: k->chained = true; k->padding = below(2) * 6; break;
 	case 11: k->window = below(4) ? below(3000) : 0; break;
 	case 12: k->broken = true; break;
+	case 13: k->fault = FRAME_TYPE + below(3); break;
 	default: break;
 	}
 }
@@ -284,7 +295,7 @@ static void run(uint32_t seed, uint64_t *digests)
 	random_state = seed;
 	lwip_init();
 	connections_start();
-	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ip_input);
+	netif_add(&netif, &address, &mask, NULL, NULL, set_up, ethernet_input);
 	netif_set_default(&netif);
 	netif_set_up(&netif);
 	struct tcp_pcb *pcb = tcp_new();

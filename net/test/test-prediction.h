@@ -30,11 +30,14 @@ void note_number(uint64_t number);
 /* A random number. */
 unsigned below(unsigned limit);
 
+enum frame_fault { FRAME_WHOLE, FRAME_TYPE, FRAME_BROADCAST, FRAME_CUT };
+
 struct packet {
 	uint32_t sequence, acknowledges;
 	unsigned flags, window, data;
 	unsigned ip_options, tcp_options, padding, fragment; /* 4-byte words, 4-byte words, bytes, the field */
 	bool chained, broken;
+	enum frame_fault fault;
 };
 
 /* Sends the packet of the peer to lwIP. */
