@@ -31,12 +31,13 @@ class Archive:
     signed_by: str | None
 
 
-def root_prefix() -> list[str]:
+def root_prefix(otherwise: str) -> list[str]:
+    """In front of a command that root alone may run; the failure where this user cannot become root says `otherwise`."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
         return ["sudo"]
-    raise Failure("Debian packages are missing: run as root, or install sudo")
+    raise Failure(f"{otherwise} (this user is not root, and there is no sudo)")
 
 
 def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
@@ -45,7 +46,7 @@ def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None)
         raise Failure("there is no apt-get: Skerry is set up on Debian 12")
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / "apt.log"
-    prefix = root_prefix() if as_root else []
+    prefix = root_prefix(f"apt-get {arguments[0]} is for root") if as_root else []
     command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C", "apt-get", *OPTIONS, *arguments]
     done = subprocess.run(
         command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -124,7 +125,7 @@ def write_sources(backports: bool, say: Say) -> bool:
     if OUR_SOURCES.exists() and OUR_SOURCES.read_text() == text:
         return False
     say(described(text))
-    command = [*root_prefix(), "tee", str(OUR_SOURCES)]
+    command = [*root_prefix("apt's package sources lack some of Debian's: let root run './skerry build' once"), "tee", str(OUR_SOURCES)]
     done = subprocess.run(command, input=text, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode:
         raise Failure(f"{OUR_SOURCES} cannot be written: {done.stderr.strip()}")

@@ -95,6 +95,8 @@ def ensured(output: Output, groups: Set[str] | None = None, beside: Set[str] = f
     needed = missing(groups)
     if needed:
         output.step(announced(needed))
+        names = " ".join(package.name for package in needed)
+        apt.root_prefix(f"Debian packages are missing; root installs them by: apt-get install --no-install-recommends {names}")
         with output.progress("Reading Debian's package lists"):
             backports = apt.refresh(output.step)
         if not backports and any(package.backports for package in needed):

@@ -29,7 +29,7 @@ class Machine:
         monkeypatch.setattr(apt, "has_backports", lambda: backports)
         monkeypatch.setattr(apt, "archives", lambda: [apt.Archive("deb", "http://archive.example/debian", "bookworm", None)])
         monkeypatch.setattr(apt, "OUR_SOURCES", folder / "skerry.sources")
-        monkeypatch.setattr(apt, "root_prefix", lambda: [])
+        monkeypatch.setattr(apt, "root_prefix", lambda otherwise: [])
         monkeypatch.setattr(Output, "step", lambda output, text: self.done.append(("say", text)))
 
     def _apt(self, arguments: list[str], as_root: bool = True, cwd: Path | None = None) -> None:
@@ -89,6 +89,20 @@ def test_what_apt_leaves_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     with pytest.raises(Failure, match=r"apt-get did not install make \(musl's and Redis's own build\)"):
         packages.ensure(Output(), frozenset({"topology"}))
     assert machine.all_installed() == ""
+
+
+def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a user without root and sudo is told the command that root runs, for what is missing only; apt is not asked"""
+    as_others = apt.root_prefix
+    machine = Machine(monkeypatch, tmp_path, every("qemu") - {"gcc"})
+    monkeypatch.setattr(apt, "root_prefix", as_others)
+    monkeypatch.setattr(apt.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(apt.shutil, "which", lambda name: None if name == "sudo" else f"/usr/bin/{name}")
+    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio .*libxml2-utils \(this user is not root"):
+        packages.ensure(Output(), frozenset({"qemu", "test"}))
+    assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
+    monkeypatch.setattr(apt.shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert as_others("for root") == ["sudo"]
 
 
 def test_packages_beside_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
