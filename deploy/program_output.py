@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a machine writes to its console: all of it, or what programs of the user's write, line by line."""
+"""A machine's console for a reader's terminal: whole, or what programs of the user's write, line by line."""
 
 import re
 from collections.abc import Callable
@@ -8,22 +8,34 @@ from pathlib import Path
 from deploy.deaths import plain
 from deploy.expand import Plan
 
-CONTROL = r"\x1b\[[0-9;=?]*[A-Za-z]"  # firmware and GRUB clear the screen
-_BEGUN = re.compile(r"\x1b(\[[0-9;=?]{0,32})?\Z")
 _LINE = re.compile(r"\[([^\]\s]{1,31})\] (.*)")
+CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # ECMA-48, 5.4
+_BEGUN = re.compile(r"\x1b(\[[0-?]*[ -/]*)?\Z")
+_LONGEST = 32  # a control sequence that is longer is none
 
 
 class ConsoleText:
-    """`feed` is for pieces of the console as they come; all goes to `say` but what controls a terminal."""
+    """`feed` is for pieces of the console as they come; `show` gets what a terminal prints, not what it obeys: GRUB clears
+    the screen, and with it what the command has said."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._rest = say, ""
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._rest = show, ""
 
     def feed(self, text: str) -> None:
-        text = re.sub(CONTROL, "", self._rest + text)
-        begun = _BEGUN.search(text)
-        self._rest = begun[0] if begun else ""
-        self._say(text[:begun.start()] if begun else text)
+        text = self._rest + text
+        begun = _BEGUN.search(text, max(0, len(text) - _LONGEST))
+        self._rest = text[begun.start():] if begun else ""
+        self._pass(text[:begun.start()] if begun else text)
+
+    def end(self) -> None:
+        """At the machine's end a sequence may lack its end."""
+        self._pass(self._rest)
+        self._rest = ""
+
+    def _pass(self, text: str) -> None:
+        text = CONTROL.sub("", text).replace("\r", "")
+        if text:
+            self._show("".join(c if c.isprintable() or c in "\n\t" else "?" for c in text))
 
 
 class ProgramOutput:

@@ -74,8 +74,9 @@ def run(
     _say_mode(output, mode, modelled)
     port = _free_port() if gdb else None
     console = verbose or keep
-    spoken = ProgramOutput(what, output.line)
-    narrate = _Narrator(output, what, set() if console else spoken.names)
+    own = ProgramOutput(what, output.line)
+    spoken = ConsoleText(lambda text: output.out.print(text, end="", markup=False)) if console else own
+    narrate = _Narrator(output, what, set() if console else own.names)
     how = Options(
         accel=mode,
         patience=Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout),
@@ -84,7 +85,7 @@ def run(
         gdb_port=port,
         keep_time=not (mode.icount or gdb or modelled),
         on_event=narrate.event,
-        on_console=ConsoleText(lambda text: output.out.print(text, end="", markup=False)).feed if console else spoken.feed,
+        on_console=spoken.feed,
     )
     with _booted(what, how, modelled) as running:
         narrate.machine = running
