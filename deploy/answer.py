@@ -16,6 +16,10 @@ from deploy.turning import Turn
 
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 BUSY = 0.9  # share of its time from which a core holds the others up
+APART = (  # a reader sees both on one screen
+    "These locks are of the timed run, in which the emulator watches plain kernels. The tables' * are of kernels that count: "
+    "they hold their locks longer, and wait longer for them."
+)
 # What validation found of this machine (docs/modelled.md has all rows): bench validate --rows paper,figures.
 VALIDATED = (
     "Beside published figures of this machine the model's lock takes 4% too long in one socket, throughputs there are up to 39% too low, and "
@@ -76,7 +80,8 @@ class Answer:
         return said + (" The range includes 1: the model does not say which layout does more." if low <= 1 <= high else "")
 
     def _why(self) -> list[str]:
-        return [_lock(self.first), _lock(self.second), *(said for of in (self.first, self.second) if (said := _busy(of)))]
+        apart = [APART] if self.first.counting or self.second.counting else []
+        return [_lock(self.first), _lock(self.second), *apart, *(said for of in (self.first, self.second) if (said := _busy(of)))]
 
     def _trust(self) -> str:
         m = self.machine

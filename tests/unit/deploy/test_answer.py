@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.answer import Answer, answers
+from deploy.answer import APART, Answer, answers
 from deploy.cli import main
 from deploy.comparison import Comparison
+from deploy.counting import Counting
 from deploy.errors import Failure
 from deploy.modelled import run
 from deploy.modelled.entries import Entries
@@ -52,6 +53,15 @@ def test_verdict() -> None:
 def test_undecided() -> None:
     """a range that includes 1 decides nothing, and says so"""
     assert "does not say which" in answer(100.0, 99.0, {0.5: (100.0, 101.0), 2.0: (100.0, 90.0)}).sentences()[0]
+
+
+def test_counted_apart() -> None:
+    """where the tables show the locks of kernels that count, a sentence says why those figures are other ones"""
+    first, second = result("per-socket", 2, 2.0), result("spanning", 1, 1.0)
+    assert APART not in answer(2.0, 1.0, {}).sentences()
+    counted = replace(first, counting=Counting("clh+stat", 1000)), replace(second, counting=Counting("clh+stat", 1000))
+    sentences = answers(MACHINE, {1.0: [counted]})[0].sentences()
+    assert sentences.index(APART) == 3 and "find the lock taken" in sentences[2]
 
 
 def test_quick() -> None:
