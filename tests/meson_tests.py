@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ class MesonTest:
     environment: dict[str, str]
     folder: str | None
     limit: float  # seconds
+    needs: tuple[str, ...] = ()  # Meson's ids of what it runs and reads
 
 
 def _parse(entry: dict[str, Any]) -> MesonTest:
@@ -43,15 +45,26 @@ def _parse(entry: dict[str, Any]) -> MesonTest:
     if suite and not name.lower().startswith(suite.lower()):
         name = f"{suite}: {name}"
     limit = PATIENCE * float(entry["timeout"] or 30)
-    return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit)
+    return MesonTest(name, entry["cmd"], entry.get("env") or {}, entry.get("workdir"), limit, tuple(entry.get("depends") or ()))
+
+
+def _introspect(what: str) -> list[dict[str, Any]]:
+    done = subprocess.run(["meson", "introspect", what, str(BUILD)], capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"meson introspect: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
 
 
 def collect(only: str) -> list[MesonTest]:
-    done = subprocess.run(["meson", "introspect", "--tests", str(BUILD)], capture_output=True, text=True)
-    if done.returncode:
-        raise Failure(f"meson introspect: {(done.stderr.strip() or done.stdout.strip()).splitlines()[-1]}")
-    tests = [_parse(entry) for entry in json.loads(done.stdout)]
+    tests = [_parse(entry) for entry in _introspect("--tests")]
     return [test for test in tests if only in test.name.lower()]
+
+
+def targets(tests: Iterable[MesonTest]) -> frozenset[str]:
+    """Ninja's, of all that these tests need."""
+    files = {target["id"]: target["filename"] for target in _introspect("--targets")}
+    return frozenset(os.path.relpath(file, BUILD) for test in tests for name in test.needs for file in files[name])
 
 
 def run_one(test: MesonTest, nice: int = 0) -> Result:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -31,13 +32,15 @@ LONGEST = "test_ktest"  # of the files of boot tests, a third of them all: it be
 def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: Json = None) -> None:
     """Build everything and run every test: structure of the tree, units, components, and booted machines.
 
+    With --only, components' tests alone build no more than they use.
+
     Several at a time: one more than there are processors. One line for each; at the end what was skipped and what would
     make it run, and "N passed, N failed".
     """
     output = Output(quiet, json)
     word = (only or "").lower()
     results = []
-    build = _build(output, werror)
+    build = _build(output, word, werror)
     if build.outcome == "failed" or word in BUILD_TEST:
         results.append(build)
         _show(output, build)
@@ -51,14 +54,32 @@ def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: 
     _close(output, results)
 
 
-def _build(output: Output, werror: bool) -> Result:
+def _build(output: Output, word: str, werror: bool) -> Result:
     """The set-up and build as a test: whatever it says is no result."""
     start = time.monotonic()
     try:
-        ensure_built(output, needs.EVERYTHING, werror)
+        ensure_built(output, _needed(output, word, werror), werror)
     except Failure as error:
         return Result(BUILD_TEST, "failed", time.monotonic() - start, str(error))
     return Result(BUILD_TEST, "passed", time.monotonic() - start)
+
+
+def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
+    """For tests with `word` in their name. Components' tests say what they use; Python's use anything."""
+    if not word or word in BUILD_TEST:
+        return needs.EVERYTHING
+    ensure_built(output, replace(needs.EVERYTHING, targets=frozenset({needs.CHECKER})), werror)  # what can say the names
+    from tests.pages import names  # needs pytest, which is there now
+
+    try:
+        if any(word in name for name in names.of_python()):
+            return needs.EVERYTHING
+    except Failure:  # pytest itself will say why, as a result
+        return needs.EVERYTHING
+    components = meson_tests.collect(word)
+    if not components:
+        raise InputError(f"--only {word}", "no test has this in its name")
+    return replace(needs.EVERYTHING, targets=meson_tests.targets(components))
 
 
 def _all_results(word: str, started: Callable[[str], None]) -> Iterator[Result]:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from deploy.errors import Failure
 from deploy.paths import ROOT
 from tests import meson_tests
 
@@ -22,13 +23,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         print(f"{MARK}{name_of(item)} | {item.nodeid}".replace("\n", " "))
 
 
-def every() -> list[str]:
-    """In small letters."""
+def of_python() -> list[str]:
+    """Of Python's tests, in small letters."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "tests.pytest_report", "-p", "tests.pages.names", "-p", "no:cacheprovider"]
     command += ["--quiet", "--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull, *(str(ROOT / "tests" / part) for part in ("structure", "unit", "boot"))]
     with open(os.devnull, "w") as nowhere:
         done = subprocess.run(command, cwd=ROOT, env=os.environ | {"SKERRY_TEST_REPORT": str(nowhere.fileno())}, pass_fds=[nowhere.fileno()],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    found = [line.removeprefix(MARK) for line in done.stdout.splitlines() if line.startswith(MARK)]
-    return [name.lower() for name in (*found, *(test.name for test in meson_tests.collect("")))]
+    if done.returncode:
+        raise Failure(f"pytest cannot collect the tests: {(done.stdout + done.stderr)[-2000:]}")
+    return [line.removeprefix(MARK).lower() for line in done.stdout.splitlines() if line.startswith(MARK)]
+
+
+def every() -> list[str]:
+    return [*of_python(), *(test.name.lower() for test in meson_tests.collect(""))]

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The test runner ends a test that stands still, and says which it was and what it did last."""
+"""The test runner ends a test that stands still, and says which it was and what it did last; what it builds for a word."""
 
 from __future__ import annotations
 
+import importlib
+
+import pytest
+
+from deploy.output import Output
+from deploy.setup import needs
 from tests.meson_tests import MesonTest, run_one
+from tests.pages import names
+from topology.errors import InputError
+
+command = importlib.import_module("deploy.commands.test")
 
 
 def result_of(script: str, limit: float = 0.5) -> str:
@@ -29,3 +39,19 @@ def test_deaf() -> None:
 def test_silent() -> None:
     """a test that has said nothing is named"""
     assert result_of("exec sleep 60").endswith("kernel: a test: not done within 0.5 s of given time, ended; it said nothing")
+
+
+def test_only_builds_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--only builds what components' tests with the word use, all for a Python test, and nothing for a word of no test"""
+    built: list[needs.Needs] = []
+    monkeypatch.setattr(command, "ensure_built", lambda output, needed, werror: built.append(needed))
+    monkeypatch.setattr(names, "of_python", lambda: ["boot: a machine | tests/boot/test_made.py::test_machine"])
+    found = command._needed(Output(), "lock, clh", False)
+    assert found.targets == frozenset({"cluster-kernel/model/model-lock-clh"})
+    assert found.groups == needs.EVERYTHING.groups and [len(needed.targets or ()) for needed in built] == [1]
+    assert command._needed(Output(), "a machine", False) == needs.EVERYTHING
+    with pytest.raises(InputError, match="no test has this in its name"):
+        command._needed(Output(), "locksmith", False)
+    built.clear()
+    assert command._needed(Output(), "", False) == command._needed(Output(), "set-up", False) == needs.EVERYTHING
+    assert not built
