@@ -351,12 +351,14 @@ def silent_work(load: Load | None, clients: int) -> float:
 
 
 def private_directory() -> Path:
-    """A new one that carries our process id; those of processes that were killed go."""
-    for old in Path(tempfile.gettempdir()).glob("skerry-run-*-*"):
+    """A new one that carries our process id and its namespace; those of processes of this namespace that were killed go. The
+    processes of a container that shares the folder are not seen here, so theirs stay."""
+    here = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
+    for old in Path(tempfile.gettempdir()).glob(f"skerry-run-*-{here}-*"):
         owner = old.name.split("-")[2]
         if owner.isdecimal() and not Path("/proc", owner).exists():
             shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-"))
+    return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-{here}-"))
 
 
 def check_ports(forwards: Sequence[qemu.Forward]) -> None:

@@ -163,12 +163,17 @@ def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
 
 
 def test_directories_of_killed_runs_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what killed runs have left goes; what processes of another namespace have, which cannot be seen from here, stays"""
     monkeypatch.setattr(boots.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(boots.tempfile, "tempdir", str(tmp_path))
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
-    ours, theirs, other = (tmp_path / f"skerry-run-{x}" for x in (f"{os.getpid()}-a", f"{gone.pid}-b", "notes-c"))
-    for directory in (ours, theirs, other):
+    first = boots.private_directory()
+    here = first.name.split("-")[3]
+    names = (f"{os.getpid()}-{here}-a", f"{gone.pid}-{here}-b", f"{gone.pid}-1{here}-b", f"notes-{here}-c")
+    ours, theirs, elsewhere, other = directories = [tmp_path / f"skerry-run-{name}" for name in names]
+    for directory in directories:
         directory.mkdir()
     made = boots.private_directory()
-    assert made.parent == tmp_path and ours.exists() and other.exists() and not theirs.exists()
+    assert made.parent == tmp_path and made != first and made.name.startswith(f"skerry-run-{os.getpid()}-{here}-")
+    assert first.exists() and ours.exists() and elsewhere.exists() and other.exists() and not theirs.exists()
