@@ -17,11 +17,13 @@ uint64_t hosted_time(void);
 void hosted_relax(void);
 void hosted_flush_tlb(void);         /* what is under the loaded address space's tag */
 void hosted_flush_tag(uint64_t tag);
+void hosted_flush_kernel(void);
 
 static inline uint64_t arch_direct_base(void) { return hosted_direct_base; }
 static inline uint64_t arch_time(void) { return hosted_time(); }
 static inline void arch_relax(void) { hosted_relax(); }
 static inline void arch_flush_tlb(void) { hosted_flush_tlb(); }
+static inline void arch_flush_kernel(void) { hosted_flush_kernel(); }
 
 /* A page-table format of its own: what core/ keeps to only by chance shows here. */
 #define PTE_PRESENT    0x001ull

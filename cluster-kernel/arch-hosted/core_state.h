@@ -51,6 +51,7 @@ struct hosted_core {
 		unsigned level; /* at which the entry is */
 	} tlb[HOSTED_TLB];
 	unsigned tlb_next;
+	unsigned kernel_flushes; /* so often it has flushed what is not a program's */
 	uint64_t tls; /* FS base */
 };
 

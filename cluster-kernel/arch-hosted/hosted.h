@@ -68,6 +68,9 @@ struct hosted_foreign {
 };
 /* Its word; all machines share it. The loader's part is done by the core itself, as soon as the machines run. */
 struct core_control *hosted_core_control(unsigned cpu);
+/* Which cluster has which memory, as the loader would have it; all machines that control others share it. */
+struct memory_control *hosted_memory_control(void);
+uint64_t hosted_memory_size(void); /* as in boot_info */
 /* Its words, which all machines share; it lives its first life, in none before a machine that controls others is created. */
 struct cluster_control *hosted_control(unsigned cluster);
 /* The cores of its machine that are sent to the loader do not arrive, or do again. */

@@ -9,6 +9,7 @@
 #include <skerry/root_info.h>
 #include "arena.h"
 #include "boot.h"
+#include "direct.h"
 #include "hosted.h"
 
 /* Offsets into a cluster's part of the arena. Only RAM, IMAGE and LEDGER exist: what is not the kernel's to touch faults. */
@@ -54,6 +55,7 @@ static void make_channel(struct boot_info *info, const struct hosted_link *link)
 #define CONTROL_BASE 0x8000000ull
 enum { CONTROL_SIZE = BOOT_MAX_CLUSTERS * sizeof(struct cluster_control), CORES_SIZE = HOSTED_CPUS * sizeof(struct core_control) };
 #define CORES_BASE (CONTROL_BASE + CONTROL_SIZE)
+#define WORDS_SIZE (CONTROL_SIZE + CORES_SIZE)
 static unsigned controllers;
 static _Atomic uint64_t lost_starts; /* bit: cluster */
 
@@ -92,9 +94,10 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	if (!config->controlled_count)
 		return;
 	if (!controllers++)
-		arena_take(CONTROL_BASE, CONTROL_SIZE + CORES_SIZE);
+		arena_take(CONTROL_BASE, WORDS_SIZE);
 	info->control = CONTROL_BASE;
 	info->core_control = CORES_BASE;
+	direct_words(info);
 	for (unsigned i = 0; i < config->cores; i++)
 		own_core(config->cluster, i, info->cores >> i & 1);
 	for (unsigned i = 0; i < config->foreign_count; i++)
@@ -190,6 +193,7 @@ struct hosted *hosted_create(const struct hosted_config *config)
 	uint64_t part = arena_part(config->cluster);
 	arena_take(part + RAM_OFFSET, machine->config.memory);
 	arena_take(part + IMAGE_OFFSET, IMAGE_SIZE);
+	direct_begin(config->cluster, machine->config.memory);
 	make_info(&machine->info, &machine->config);
 
 	hosted_self = &machine->core[0];
@@ -212,11 +216,12 @@ void hosted_destroy(struct hosted *machine)
 		hosted_core_free(&machine->core[i]);
 	pthread_mutex_destroy(&machine->pins);
 	arena_drop(part + RAM_OFFSET, machine->config.memory);
+	direct_end(machine->config.cluster);
 	arena_drop(part + IMAGE_OFFSET, IMAGE_SIZE);
 	if (machine->config.beat_ms)
 		arena_drop(part + LEDGER_OFFSET, sizeof(struct ledger));
 	if (machine->config.controlled_count && !--controllers)
-		arena_drop(CONTROL_BASE, CONTROL_SIZE + CORES_SIZE);
+		arena_drop(CONTROL_BASE, WORDS_SIZE);
 	machines[machine->config.cluster] = 0;
 	free(machine);
 }

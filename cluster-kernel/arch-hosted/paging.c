@@ -98,6 +98,8 @@ void hosted_flush_tlb(void)
 	hosted_flush_tag(loaded ? loaded->loads : 0);
 }
 
+void hosted_flush_kernel(void) { hosted_self->kernel_flushes++; }
+
 /* The live address space with this tag that the core may use without a flush, null when there is none. */
 static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)
 {

@@ -15,6 +15,14 @@ static inline uint64_t arch_time(void) { return read_tsc(); }
 static inline void arch_relax(void) { cpu_pause(); }
 static inline void arch_flush_tlb(void) { write_cr3(read_cr3()); } /* of the loaded tag; no user page is global */
 
+/* A change of CR4.PGE flushes everything under every tag (SDM 3, 4.10.4.1). */
+static inline void arch_flush_kernel(void)
+{
+	uint64_t cr4 = read_cr4();
+	write_cr4(cr4 ^ CR4_PGE);
+	write_cr4(cr4);
+}
+
 /* Page-table entries (Intel SDM volume 3, 4.5) */
 #define PTE_PRESENT  0x001ull
 #define PTE_WRITE    0x002ull

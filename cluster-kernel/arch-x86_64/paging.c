@@ -8,6 +8,7 @@
 /* Registers of devices live in the top 2 MiB: one table. */
 #define DEVICE_BASE 0xffffffffffe00000ull
 enum { DEVICE_PAGES = 64 };
+#define LARGE_PAGE (1ull << 21)
 
 static uint64_t *root_table;
 static uint64_t device_directory[512] __attribute__((aligned(4096)));
@@ -76,6 +77,44 @@ uint64_t arch_vspace_init(uint64_t *root, uint64_t id)
 		root[i] = root_table[i];
 	/* tag 0 is the kernel's own table's */
 	return physical(root) | (tags ? CR3_KEEP | (id % KERNEL_VSPACES + 1) : 0);
+}
+
+/* The entry of the piece's page directory; null: there is none, or memory there is mapped in larger pages. */
+static uint64_t *direct_entry(uint64_t base)
+{
+	uint64_t vaddr = KERNEL_DIRECT_BASE + base;
+	uint64_t *table = root_table;
+	for (unsigned level = 3; level > 1; level--) {
+		uint64_t entry = table[vaddr >> (12 + 9 * level) & 511];
+		if (!arch_pte_is_table(entry))
+			return 0;
+		table = direct(arch_pte_address(entry, level));
+	}
+	return &table[vaddr >> 21 & 511];
+}
+
+/* As the loader maps it (loader/tables.c). */
+static uint64_t direct_page(uint64_t base) { return base | PTE_PRESENT | PTE_WRITE | PTE_LARGE | PTE_NX; }
+
+uint32_t arch_direct_count(const struct kernel *kernel, uint64_t base, uint32_t pieces)
+{
+	(void)kernel;
+	uint32_t count = 0;
+	kernel_assert(!(base & (LARGE_PAGE - 1)));
+	for (uint32_t i = 0; i < pieces; i++) {
+		const uint64_t *entry = direct_entry(base + i * LARGE_PAGE);
+		if (!entry || arch_pte_is_table(*entry))
+			return ARCH_NO_TABLE;
+		count += arch_pte_present(*entry) && arch_pte_address(*entry, 1) == base + i * LARGE_PAGE;
+	}
+	return count;
+}
+
+void arch_direct_set(struct kernel *kernel, uint64_t base, uint32_t pieces, bool mapped)
+{
+	kernel_assert(arch_direct_count(kernel, base, pieces) == (mapped ? 0 : pieces));
+	for (uint32_t i = 0; i < pieces; i++)
+		*direct_entry(base + i * LARGE_PAGE) = mapped ? direct_page(base + i * LARGE_PAGE) : 0;
 }
 
 void paging_use_tags(bool use) { tags = use; }

@@ -27,6 +27,7 @@ struct thread;
  *         uint64_t arch_time(void)             TSC, the same on all cores
  *         void arch_relax(void)                one turn of a waiting loop
  *         void arch_flush_tlb(void)            all user translations of this core
+ *         void arch_flush_kernel(void)         all translations of this core, the direct map's included
  *         bool arch_pte_present(uint64_t)      the entry maps or leads somewhere
  *         bool arch_pte_is_table(uint64_t)     it leads to a lower table
  *         uint64_t arch_pte_address(uint64_t, level)  physical address in it
@@ -73,6 +74,15 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
  * becomes of it: it is not to enter the kernel again then.
  */
 void arch_leave_kernel(struct cpu *cpu);
+
+/*
+ * The direct map, in pieces of 2 MiB, `base` a multiple of that. Returns how many of them it has in one entry each; ARCH_NO_TABLE
+ * where memory there cannot come into it.
+ */
+enum { ARCH_NO_TABLE = UINT32_MAX };
+uint32_t arch_direct_count(const struct kernel *kernel, uint64_t base, uint32_t pieces);
+/* Puts them into it or takes them out; TLBs are the caller's to flush. Caller holds the kernel alone, and has counted none, or all. */
+void arch_direct_set(struct kernel *kernel, uint64_t base, uint32_t pieces, bool mapped);
 
 /* Devices. `number` is that of irq_arrived(). */
 bool arch_gsi_exists(const struct kernel *kernel, uint64_t gsi);

@@ -111,6 +111,14 @@ static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
 	}
 }
 
+/* Which cluster has which memory (skerry/memory_control.h); foreign memory, too. */
+static void map_memory_control(struct kernel *kernel, struct vspace *vspace)
+{
+	const struct boot_info *info = kernel->boot;
+	if (info->memory_control)
+		map_range(&kernel->boot_memory, vspace, ROOT_MEMORY_VADDR, direct(info->memory_control), 2 * info->memory_size, RIGHT_READ);
+}
+
 static void put_cap(struct slot *cnode, unsigned index, struct cap cap)
 {
 	kernel_assert(index > 0);
@@ -155,6 +163,8 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->cpu_count = info->own_count;
 	root->room = info->cpu_count;
 	root->core_control = info->core_control;
+	root->memory_control = info->memory_control;
+	root->memory_size = info->memory_size;
 	root->tsc_hz = info->tsc_hz;
 	root->epoch = info->epoch;
 	root->epoch_tsc = info->epoch_tsc;
@@ -269,6 +279,7 @@ void boot_root_task(struct kernel *kernel)
 	map_range(memory, vspace, ROOT_IPC_BUFFER_VADDR, ipc_buffer, 4096, RIGHT_READ | RIGHT_WRITE);
 	map_range(memory, vspace, ROOT_STAT_VADDR, kernel->stat, kernel->cpu_count * sizeof(*kernel->stat), RIGHT_READ);
 	map_ledgers(kernel, vspace);
+	map_memory_control(kernel, vspace);
 	map_range(memory, vspace, ROOT_STACK_TOP - ROOT_STACK_SIZE, stack, ROOT_STACK_SIZE, RIGHT_READ | RIGHT_WRITE);
 
 	put_special(kernel, cnode, ipc_buffer);

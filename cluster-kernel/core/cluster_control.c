@@ -4,6 +4,7 @@
 #include "arch.h"
 #include "core_move.h"
 #include "kernel.h"
+#include "memory_move.h"
 #include "message.h"
 #include LOCKING_HEADER
 
@@ -81,6 +82,8 @@ uint64_t invoke_cluster_control(struct cpu *cpu, struct slot *slot, uint64_t inf
 	uint32_t own = kernel->boot->cluster;
 	if (label >= CORE_READ && label <= CORE_TAKE)
 		return invoke_core_control(cpu, slot, info);
+	if (label == MEMORY_GIVE || label == MEMORY_TAKE)
+		return invoke_memory_control(cpu, slot, info);
 	if (label < CLUSTER_READ || label > CLUSTER_GIVE_UP)
 		return SKERRY_BAD_LABEL;
 	if (message_words(info) < (label == CLUSTER_CLAIM ? 2u : 1u))

@@ -27,7 +27,7 @@ static struct core_control *core_control_of(const struct kernel *kernel, uint32_
 	return (struct core_control *)direct(kernel->boot->core_control) + kernel->boot->cpu_number[index];
 }
 
-static bool is_neighbour(const struct kernel *kernel, uint64_t cluster)
+bool is_neighbour(const struct kernel *kernel, uint64_t cluster)
 {
 	bool found = false;
 	for (unsigned i = 0; i < kernel->boot->controlled_count; i++)
@@ -138,6 +138,7 @@ bool core_arrive(struct cpu *cpu)
 	kernel_enter_exclusive(cpu);
 	assert_exclusive();
 	kernel_irrevocable(cpu);
+	arch_flush_kernel(); /* it was not asked to while it was away */
 	kernel_assert(cpu->own.index < kernel->cpu_count && !kernel_has_core(kernel, cpu->own.index) && !kernel->placed[cpu->own.index]);
 	bool joins = core_joined(core_control_of(kernel, cpu->own.index), kernel->boot->cluster);
 	if (joins) {

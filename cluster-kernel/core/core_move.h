@@ -16,10 +16,13 @@
 #include <stdint.h>
 
 struct cpu;
+struct kernel;
 struct slot;
 
 /* CORE_READ, CORE_LEAVE and CORE_TAKE of the cluster control object; caller has checked that the label is one of them. */
 uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t info);
+/* Whether it is another cluster of the machine that may be started again. */
+bool is_neighbour(const struct kernel *kernel, uint64_t cluster);
 /* This core leaves, as it was asked to: the part that is the same on every machine, before arch_leave_kernel(). */
 void core_forget(struct cpu *cpu);
 /* A core that was taken enters this kernel. False: its cluster is fenced, it is to return to the loader. */

@@ -43,6 +43,7 @@ enum cpu_request {
 	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
 	REQUEST_FLUSH_AND_UNLOAD, /* and unload them: they are destroyed; the current thread may live in another already */
 	REQUEST_LEAVE, /* idle, and to stay so: unload the address space; leave this kernel at the end of the entry */
+	REQUEST_FLUSH_KERNEL, /* flush the translations of the direct map */
 };
 
 struct cpu_private {

@@ -39,11 +39,13 @@ void remote_serve(struct cpu *cpu)
 	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
 	if (!request)
 		return;
-	kernel_assert(request <= REQUEST_LEAVE);
+	kernel_assert(request <= REQUEST_FLUSH_KERNEL);
 	if (request == REQUEST_DESCHEDULE)
 		stall(cpu);
 	else if (request == REQUEST_LEAVE)
 		begin_leaving(cpu);
+	else if (request == REQUEST_FLUSH_KERNEL)
+		arch_flush_kernel();
 	else
 		forget(cpu, cpu->shared.request_spaces, request);
 	atomic_store_explicit(&cpu->shared.request, 0, memory_order_release);
@@ -52,8 +54,8 @@ void remote_serve(struct cpu *cpu)
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces)
 {
 	assert_exclusive();
-	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_LEAVE);
-	kernel_assert(request == REQUEST_DESCHEDULE || request == REQUEST_LEAVE || spaces->count > 0);
+	kernel_assert(request >= REQUEST_DESCHEDULE && request <= REQUEST_FLUSH_KERNEL);
+	kernel_assert((spaces && spaces->count > 0) || (request != REQUEST_FLUSH && request != REQUEST_FLUSH_AND_UNLOAD));
 	struct kernel *kernel = kernel_of(cpu);
 	uint64_t self = 1ull << cpu->own.index, others = cores & ~self;
 	kernel_assert(kernel->cpu_count == 64 || !(cores >> kernel->cpu_count));
@@ -69,7 +71,9 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const str
 		}
 	if (others)
 		arch_interrupt_cores(cpu, others);
-	if ((cores & self) && request != REQUEST_DESCHEDULE)
+	if ((cores & self) && request == REQUEST_FLUSH_KERNEL)
+		arch_flush_kernel();
+	else if ((cores & self) && request != REQUEST_DESCHEDULE)
 		forget(cpu, spaces, request);
 	for (unsigned i = 0; i < kernel->cpu_count; i++)
 		while ((others >> i & 1) && atomic_load_explicit(&kernel->cpu[i]->shared.request, memory_order_acquire))

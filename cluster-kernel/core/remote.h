@@ -22,7 +22,7 @@ struct tlb_spaces;
 
 /*
  * Has `request` (enum cpu_request) served on every core of the mask, this one included but for STALL, and waits for all.
- * LEAVE and FLUSH are about the address spaces `spaces`. Caller holds the kernel alone.
+ * FLUSH and FLUSH_AND_UNLOAD are about the address spaces `spaces`. Caller holds the kernel alone.
  */
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces);
 /* Serves the request to this core, if there is one. Caller does not hold the lock; interrupts are off. */

@@ -338,12 +338,14 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 	}
 	place_channels(clusters, count, map, m);
 	place_ledgers(clusters, count);
+	moves_place(clusters, count, m);
 	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];
 		uint64_t pages;
 
 		console_share(c->info, i, count);
 		pages = tables_bound(&c->ram, c->info->image.size, c->info->channel_count + 4, screen_size(c->info)); /* 4: control */
+		pages += moves_tables_bound(c, m);
 		c->info->tables.base = take(c, pages * PAGE_SIZE, PAGE_SIZE, "page tables");
 		c->info->tables.size = pages * PAGE_SIZE;
 		size_root_cnode(c, map, m);

@@ -199,5 +199,6 @@ void cluster_load(struct cluster *c, const struct cluster_map *map, const struct
 	memset((void *)c->info->ledger[0].base, 0, sizeof(struct ledger));
 	map_screen(c);
 	map_control(c);
+	moves_map(c, m);
 	fill_info(c, map, m);
 }

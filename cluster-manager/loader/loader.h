@@ -81,11 +81,17 @@ void tables_init(struct tables *t, uint64_t base, uint64_t pages);
 /* Maps `size` bytes, in 2 MiB pages where both addresses allow. Dies where the pool is used up: tables_bound() says how large it must be. */
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights);
 
+/* Makes the tables above the 2 MiB entries, and maps nothing. */
+void tables_reach(struct tables *t, uint64_t vaddr, uint64_t size);
+/* Unmaps what is mapped in one entry of 2 MiB. */
+void tables_forget(struct tables *t, uint64_t vaddr);
+
 /* cluster.c: where everything of a cluster lies */
 struct cluster {
 	const struct map_cluster *map;
 	struct ranges ram;  /* all that the cluster owns, in its direct map; the kernel image is not, once it is placed */
-	struct ranges free; /* what of it nothing was put into */
+	struct ranges free; /* what of it nothing was put into, and has not moved to another cluster when it starts */
+	struct ranges home; /* `free` at boot */
 	struct elf_image kernel, root;
 	struct tables tables;
 	struct boot_info *info;
@@ -95,6 +101,18 @@ struct cluster {
 };
 /* Those on this machine; how many. */
 uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map, const struct machine *m);
+
+/* moves.c: memory that moves from cluster to cluster while they run (skerry/memory_control.h) */
+/* Takes room for its words. Caller has taken all but page tables. */
+void moves_place(struct cluster *clusters, uint32_t count, const struct machine *m);
+/* Pages of a cluster's page table that are for it. */
+uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m);
+/* After all is placed: what is free may move, and is said in boot_info. */
+void moves_begin(struct cluster *clusters, uint32_t count);
+/* Before a cluster's next life is loaded: it has the memory that it has now. What it did not have at boot is parked for it. */
+void moves_again(struct cluster *c);
+/* In the cluster's page table: the words, room for what may come, and nothing of what has left. */
+void moves_map(struct cluster *c, const struct machine *m);
 
 /* ivshmem.c: channels whose other end is in another machine */
 extern struct ranges ivshmem_ranges; /* of the channels of all this machine's clusters, the kernels' parts included */

@@ -191,6 +191,7 @@ void resident_place(struct cluster *placed, uint32_t count, const struct machine
 		if (clusters[i].resident != 0)
 			add_cores(&clusters[i]);
 	}
+	moves_begin(clusters, count);
 	for (uint32_t i = 0; i < count; i++)
 		if (clusters[i].resident != 0)
 			memcpy((void *)clusters[i].resident, clusters[i].info, sizeof(struct boot_info));
@@ -205,6 +206,7 @@ static void load_again(struct cluster *c, uint32_t life)
 	}
 	memcpy(c->info, (const void *)c->resident, sizeof *c->info);
 	c->info->life = life;
+	moves_again(c);
 	cluster_load(c, map, machine);
 }
 

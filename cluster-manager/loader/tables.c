@@ -62,6 +62,16 @@ static uint64_t *entry_for(struct tables *t, uint64_t vaddr, unsigned level)
 	}
 }
 
+void tables_reach(struct tables *t, uint64_t vaddr, uint64_t size)
+{
+	const uint64_t directory = LARGE_PAGE_SIZE * 512ul;
+
+	for (uint64_t at = vaddr & ~(directory - 1); at < vaddr + size; at += directory)
+		entry_for(t, at, 2);
+}
+
+void tables_forget(struct tables *t, uint64_t vaddr) { *entry_for(t, vaddr, 2) = 0; }
+
 void tables_map(struct tables *t, uint64_t vaddr, uint64_t paddr, uint64_t size, uint32_t rights)
 {
 	uint64_t bits = PRESENT | (rights & MAP_WRITE ? WRITE : 0) | (rights & MAP_EXECUTE ? 0 : NO_EXECUTE);

@@ -17,7 +17,9 @@
  *     KERNEL_DIRECT_BASE + p  physical memory p, writable, no-execute: every
  *                             range of `memory`, `modules`, `tables`, and the
  *                             doorbell pages; nothing of other clusters. The
- *                             loader's page at `park` is executable, not writable
+ *                             loader's page at `park` is executable, not writable.
+ *                             Where `memory_control` is, there are page directories
+ *                             for all RAM that may come to the cluster
  *     KERNEL_SCREEN_BASE ..   the screen, see struct boot_screen
  *     KERNEL_IMAGE_BASE ..    the kernel image, each ELF segment with its own
  *                             rights (W^X), 4 KiB pages; mapped nowhere else
@@ -32,7 +34,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b53000aull
+#define BOOT_INFO_MAGIC    0x595252454b53000bull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -199,5 +201,7 @@ struct boot_info {
 	uint32_t boot_core;      /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
 	uint64_t core_control;   /* struct core_control of each core, by place in the map; 0: none moves, nor is a cluster started again */
 	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI, or that leaves; 0: none does */
+	uint64_t memory_control; /* struct memory_control, whose homes are behind `memory_size` bytes; 0: no memory moves */
+	uint64_t memory_size;
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };

@@ -82,6 +82,16 @@ static inline uint32_t ledger_move_number(uint64_t word) { return (uint32_t)word
 static inline uint32_t ledger_move_core(uint64_t word) { return (uint32_t)word >> 8 & 0xfff; }
 static inline uint32_t ledger_move_to(uint64_t word) { return (uint32_t)word & 0xff; }
 
+/*
+ * In the same way it has the manager give memory, in pieces of 2 MiB, to another cluster; or, where `cluster` is the manager's
+ * own, take what is parked for clusters that are down (memory_control.h).
+ */
+#define LEDGER_MEMORY_MAGIC 0x6d65000000000000ull
+static inline int ledger_memory_is(uint64_t word) { return word >> 48 == LEDGER_MEMORY_MAGIC >> 48; }
+static inline uint32_t ledger_memory_number(uint64_t word) { return (uint32_t)(word >> 36) & 0xfff; }
+static inline uint32_t ledger_memory_pieces(uint64_t word) { return (uint32_t)(word >> 8) & 0xfffffff; }
+static inline uint32_t ledger_memory_to(uint64_t word) { return (uint32_t)word & 0xff; }
+
 struct ledger_core {
 	_Alignas(64) _Atomic uint64_t beats; /* grows every boot_info.beat_ms; only the core itself writes it */
 };
@@ -95,6 +105,7 @@ struct ledger_kernel {
 	_Alignas(64) _Atomic uint64_t order;
 	_Atomic uint64_t granularity; /* LEDGER_GRANULARITY_MAGIC | number << 8 | enum granularity */
 	_Atomic uint64_t move;        /* LEDGER_MOVE_MAGIC | number << 20 | core << 8 | cluster */
+	_Atomic uint64_t memory;      /* LEDGER_MEMORY_MAGIC | number << 36 | pieces << 8 | cluster */
 	_Alignas(64) _Atomic uint32_t life; /* boot_info.life */
 	_Atomic uint64_t present;           /* bit i: core i is one of the cluster's, and beats */
 	struct ledger_core cores[BOOT_MAX_CPUS];

@@ -20,6 +20,7 @@
 #define ROOT_STAT_VADDR       0x00007f0000200000ull /* struct core_stat[cores], read-only */
 #define ROOT_LEDGER_VADDR     0x00007f0000400000ull /* struct ledger[ledger_count], read-only but for the own manager's page */
 #define ROOT_STACK_TOP        0x00007f0001000000ull
+#define ROOT_MEMORY_VADDR     0x00007f0010000000ull /* struct memory_control and the homes behind it, read-only, where memory moves */
 
 /* Slots of the root CNode; its radix is root_info.cnode_bits */
 enum {
@@ -101,6 +102,7 @@ struct root_info {
 	uint32_t controlled_count; /* clusters that this one may start again */
 	uint32_t controlled[BOOT_MAX_CLUSTERS];
 	uint64_t core_control; /* as in boot_info */
+	uint64_t memory_control, memory_size;
 };
 
 _Static_assert(sizeof(struct root_info) <= 65536, "fits the pages reserved for it");

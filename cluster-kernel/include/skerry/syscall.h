@@ -306,6 +306,15 @@ enum skerry_invocation {
 	CORE_LEAVE,
 	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked). */
 	CORE_TAKE,
+
+	/* Of the same object. m0 another cluster of the machine, c0 an untyped of 2 MiB to 128 MiB: its memory leaves this
+	 * cluster for that one, and its slot is empty. It must be ordinary memory of which nothing is made, and be derived from
+	 * nothing. Errors, here and below: BAD_ARGUMENT (no such cluster or size, or memory that does not move), BUSY (something
+	 * is made of it, it derives from another untyped, or the memory is not this cluster's to give). */
+	MEMORY_GIVE = 112,
+	/* m0 physical address, m1 log2 of the size, m2 slot, c0 CNode: memory that is parked becomes this cluster's; the slot
+	 * gets the untyped. Errors: BUSY (not all of it is parked), SLOT_FULL, BAD_CAP. */
+	MEMORY_TAKE,
 };
 
 /* All that a thread's user state has, less FPU and vector registers. */

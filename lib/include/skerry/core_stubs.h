@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The invocations by which cores move (skerry/syscall.h), of the cluster control object; each returns 0, or an error. */
+/* The invocations by which cores and memory move (skerry/syscall.h), of the cluster control object; each returns 0, or an error. */
 #pragma once
 
 #include <skerry/stubs.h>
@@ -24,4 +24,18 @@ static inline int core_control_take(uint64_t control, uint32_t cpu)
 {
 	struct message m = { .word = { cpu } };
 	return invoke(control, CORE_TAKE, 0, 1, &m);
+}
+
+static inline int memory_give_to(struct ipc_buffer *ipc, uint64_t control, uint64_t untyped, uint32_t cluster)
+{
+	struct message m = { .word = { cluster } };
+	ipc->caps[0] = untyped;
+	return invoke(control, MEMORY_GIVE, 1, 1, &m);
+}
+
+static inline int memory_take_parked(struct ipc_buffer *ipc, uint64_t control, uint64_t base, unsigned size_bits, uint64_t cnode, uint64_t slot)
+{
+	struct message m = { .word = { base, size_bits, slot } };
+	ipc->caps[0] = cnode;
+	return invoke(control, MEMORY_TAKE, 1, 3, &m);
 }
