@@ -8,6 +8,7 @@
 #include "loss.h"
 #include "map.h"
 #include "memory.h"
+#include "memory-moves.h"
 #include "modules.h"
 #include "obey.h"
 #include "output.h"
@@ -69,6 +70,7 @@ _Noreturn void root_main(void)
 	timer_init(badged(notification, WAKE_TIMER));
 	ports_init();
 	cables_init();
+	memory_moves_begin();
 	if (is_primary() && ROOT->life > 1) {
 		obey_map();
 		run_resume(); /* it reports its boot when it knows what the others do */

@@ -47,6 +47,7 @@ enum message_type {
 	REPORT_RECOUNTED,  /* struct report_recounted: that was all */
 	REPORT_GRANULARITY, /* struct report_granularity: an order from outside, or the map's, is carried out, or refused */
 	REPORT_CORE,       /* struct report_core: a core has moved, or an order to move one is refused */
+	REPORT_MOVED,      /* struct report_moved: memory has moved, or an order to move some is refused */
 
 	/* notes of the primary to itself; from another cluster they are refused */
 	NOTE_UNSENT = 128, /* struct about_application: ORDER_START of it could not be sent */
@@ -72,6 +73,7 @@ struct report_boot {
 	uint64_t stat; /* physical address of its cores' records (stat.h), for a reader outside the machine */
 	uint64_t ledger; /* physical address of its ledger (skerry/ledger.h); 0: there is none */
 	uint64_t core_words; /* physical address of the words of the machine's cores (skerry/core_control.h); 0: none joins this cluster */
+	uint64_t memory_words; /* physical address of the words of the machine's memory (skerry/memory_control.h); 0: none moves here */
 	uint32_t cores;
 	uint32_t again; /* to a later life of the primary: it has not started anew */
 	char kernel[BOOT_NAME_SIZE];
@@ -134,6 +136,27 @@ struct report_core {
 	uint32_t to;     /* cluster */
 	uint32_t error;  /* of errors.h */
 	uint32_t application;
+};
+
+/* What has become of memory, or of the order to move some. */
+enum memory_event {
+	MEMORY_GIVEN,    /* to another cluster, which has still to take it */
+	MEMORY_TAKEN,
+	MEMORY_ADOPTED,  /* on an order: what others have not taken */
+	MEMORY_RETURNED, /* the other cluster has not taken it */
+	MEMORY_TOO_LITTLE, /* so much is not free in pieces of 2 MiB */
+	MEMORY_IS_DOWN,  /* the other cluster */
+	MEMORY_REFUSED,  /* `error` */
+	MEMORY_EVENTS,
+};
+
+struct report_moved {
+	uint32_t number; /* of the order */
+	uint32_t what;   /* enum memory_event */
+	uint32_t pieces; /* of 2 MiB */
+	uint32_t cluster; /* that has them, or is to have them */
+	uint32_t free;   /* pieces that the sender could give still */
+	uint32_t error;  /* of errors.h */
 };
 
 struct report_fault {

@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <skerry/require.h>
+#include "blocks.h"
 #include "memory.h"
 #include "root.h"
 #include "signs.h"
 #include "slots.h"
 
 enum {
-	BITS_MIN = 6, /* the smallest kernel object */
-	BITS_MAX = 47,
 	/* what one system call makes: bounds the time that the kernel zeroes memory with its lock held */
 	RETYPE_BATCH = 32,
 	RETYPE_BYTES = 4 << 20,
 };
 
-/*
- * Blocks. One that is split is the parent of its halves, whose records are a
- * pair: numbers 2n and 2n + 1. The blocks that the loader has left have numbers below PAIRS.
- */
-enum block_state { BLOCK_FREE, BLOCK_TAKEN, BLOCK_SPLIT };
-struct block {
-	uint32_t slot;
-	uint32_t parent;         /* 0: the loader's */
-	uint32_t next, previous; /* in the list of free ones of its size; next: of its owner's; of spare pairs, of the even one */
-	uint8_t bits, state;
-};
-
-enum { PAIRS = (1 + ROOT_MAX_UNTYPED + 1) & ~1, FIRST_RECORDS = PAIRS + 2048 };
+enum { PAIRS = BLOCK_PAIRS, FIRST_RECORDS = PAIRS + 2048 };
 enum { CHUNK = MEMORY_RECORDS_SIZE / sizeof(struct block) & ~1ul, CHUNKS_MAX = 1024 };
 
 static struct block first_records[FIRST_RECORDS];
@@ -37,12 +24,12 @@ static struct {
 } held[OWNERS]; /* blocks of each owner, in the order in which they were taken; not the manager's */
 static uint64_t total_bytes, free_bytes;
 
-static struct block *block_at(uint32_t i)
+struct block *block_at(uint32_t i)
 {
 	return i < FIRST_RECORDS ? &first_records[i] : &chunk[(i - FIRST_RECORDS) / CHUNK][(i - FIRST_RECORDS) % CHUNK];
 }
 
-static void push(uint32_t i)
+void block_push(uint32_t i)
 {
 	struct block *b = block_at(i);
 	b->state = BLOCK_FREE;
@@ -66,16 +53,18 @@ static void unlink(uint32_t i)
 	free_bytes -= 1ull << b->bits;
 }
 
-static void put_pair(uint32_t i)
+void block_pair_put(uint32_t i)
 {
 	block_at(i)->next = spare_pair;
 	spare_pair = i;
 	spare_count++;
 }
 
-static uint32_t take_pair(void)
+uint32_t block_pair_take(void)
 {
 	uint32_t i = spare_pair;
+	if (!i)
+		return 0;
 	spare_pair = block_at(i)->next;
 	spare_count--;
 	return i;
@@ -88,11 +77,11 @@ void memory_init(void)
 		if (u->kind != ROOT_UNTYPED_ORDINARY || u->size_bits < BITS_MIN || u->size_bits > BITS_MAX)
 			continue;
 		*block_at(i + 1) = (struct block){ .slot = ROOT_SLOT_UNTYPED + i, .bits = (uint8_t)u->size_bits };
-		push(i + 1);
+		block_push(i + 1);
 		total_bytes += 1ull << u->size_bits;
 	}
 	for (uint32_t i = PAIRS; i < FIRST_RECORDS; i += 2)
-		put_pair(i);
+		block_pair_put(i);
 }
 
 /* One block may take a split of each size above it, of which those of an earlier one are left. */
@@ -105,8 +94,11 @@ void memory_give_records(void *memory)
 	uint32_t first = FIRST_RECORDS + chunk_count * (uint32_t)CHUNK;
 	chunk[chunk_count++] = memory;
 	for (uint32_t i = 0; i < CHUNK; i += 2)
-		put_pair(first + i);
+		block_pair_put(first + i);
 }
+
+uint32_t block_free(unsigned bits) { return free_list[bits]; }
+void memory_total_change(int64_t bytes) { total_bytes += (uint64_t)bytes; }
 
 uint64_t memory_total(void) { return total_bytes; }
 uint64_t memory_free(void) { return free_bytes; }
@@ -125,27 +117,26 @@ static uint32_t split(uint32_t i, int *error)
 			slots_give(halves, 2);
 		return 0;
 	}
-	uint32_t low = take_pair();
+	uint32_t low = block_pair_take();
 	for (uint32_t half = 0; half < 2; half++)
 		*block_at(low + half) = (struct block){ .slot = (uint32_t)halves + half, .parent = i, .bits = b->bits - 1 };
 	b->state = BLOCK_SPLIT;
-	push(low + 1);
+	block_push(low + 1);
 	return low;
 }
 
-/* A block that nothing is made of becomes free, and one with its other half where that is free. */
-static void release(uint32_t i)
+void block_release(uint32_t i)
 {
 	for (;;) {
 		const struct block *b = block_at(i), *other = block_at(i ^ 1);
 		if (!b->parent || other->state != BLOCK_FREE || cnode_revoke(ROOT_SLOT_CNODE, block_at(b->parent)->slot)) {
-			push(i);
+			block_push(i);
 			return;
 		}
 		uint32_t low = i & ~1u, parent = b->parent;
 		unlink(i ^ 1);
 		slots_give((int)block_at(low)->slot, 2);
-		put_pair(low);
+		block_pair_put(low);
 		i = parent;
 	}
 }
@@ -164,8 +155,7 @@ static void hold(uint32_t i)
 	held[owner].last = i;
 }
 
-/* Takes a block of 1 << bits bytes. Returns 0 without one, and why. */
-static uint32_t take_block(unsigned bits, int *error)
+uint32_t block_take(unsigned bits, int *error)
 {
 	*error = -SKERRY_NO_MEMORY;
 	if (bits < BITS_MIN)
@@ -181,7 +171,7 @@ static uint32_t take_block(unsigned bits, int *error)
 	for (; from > bits; from--) {
 		uint32_t half = split(i, error);
 		if (!half) {
-			release(i);
+			block_release(i);
 			return 0;
 		}
 		i = half;
@@ -194,7 +184,7 @@ static uint32_t take_block(unsigned bits, int *error)
 int memory_untyped(unsigned bits)
 {
 	int error;
-	uint32_t i = take_block(bits, &error);
+	uint32_t i = block_take(bits, &error);
 	return i ? (int)block_at(i)->slot : error;
 }
 
@@ -207,7 +197,7 @@ static void return_blocks(uint32_t owner)
 		int error = cnode_revoke(ROOT_SLOT_CNODE, block_at(i)->slot);
 		if (error)
 			manager_panic("memory cannot be taken back (error %d)", -error);
-		release(i);
+		block_release(i);
 	}
 	held[owner].first = held[owner].last = 0;
 }
@@ -297,7 +287,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint
 		int error;
 		while (1u << count_bits > count - done)
 			count_bits--;
-		uint32_t i = take_block(frame_bits + count_bits, &error);
+		uint32_t i = block_take(frame_bits + count_bits, &error);
 		if (!i) {
 			if (count_bits == 0)
 				return error;

@@ -51,7 +51,7 @@ bool memory_has_records(uint64_t blocks);
 /* Takes MEMORY_RECORDS_SIZE zeroed bytes for more records, for good. */
 void memory_give_records(void *memory);
 
-/* Returns the bytes that memory_init() found. */
+/* Returns the bytes of the cluster's ordinary memory, free or not. */
 uint64_t memory_total(void);
 /* Returns how many of them are in free blocks. */
 uint64_t memory_free(void);

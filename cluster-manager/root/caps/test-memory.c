@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <skerry/core_stubs.h>
+#include <skerry/memory_control.h>
 #include "root.h"
 #include "test-check.h"
 #include "test-place.h"
@@ -76,11 +78,41 @@ static int model_delete(int slot)
 	return 0;
 }
 
+/* Blocks of each size that are parked. Those that are given derive from nothing, and nothing is made of them. */
+static unsigned parked[64], gives_left = UINT32_MAX;
+
+static int model_give(uint64_t untyped, uint32_t cluster)
+{
+	struct capability *u = &capability[untyped];
+	CHECK(u->type == OBJECT_UNTYPED && u->parent == NO_PARENT && !has_children((int)untyped));
+	CHECK(u->bits >= MEMORY_PIECE_BITS && u->bits <= MEMORY_MOVE_BITS_MAX);
+	CHECK(cluster == 1);
+	if (!gives_left || !gives_left--)
+		return -SKERRY_BUSY;
+	parked[u->bits]++;
+	u->type = 0;
+	return 0;
+}
+
+static int model_take(uint64_t base, uint64_t bits, uint64_t slot)
+{
+	CHECK(slot >= FIRST_FREE && slot < SLOTS && !capability[slot].type);
+	if (!parked[bits])
+		return -SKERRY_BUSY;
+	CHECK(base == 0);
+	parked[bits]--;
+	capability[slot] = (struct capability){ OBJECT_UNTYPED, NO_PARENT, (unsigned)bits, 0 };
+	return 0;
+}
+
+#define memory_give_to(ipc, control, untyped, cluster) model_give(untyped, cluster)
+#define memory_take_parked(ipc, control, base, bits, cnode, slot) model_take(base, bits, slot)
 #define untyped_retype(ipc, untyped, type, bits, cnode, slot, count) model_retype(untyped, type, bits, slot, count)
 #define cnode_revoke(cnode, slot) model_revoke((int)(slot))
 #define cnode_delete(cnode, slot) model_delete((int)(slot))
 #include "slots.c"
 #include "memory.c"
+#include "memory-move.c"
 
 void sign_pass(void) {}
 
@@ -276,6 +308,66 @@ static void promises(const struct picture *empty)
 	same(empty, &now);
 }
 
+static uint64_t parked_bytes(void)
+{
+	uint64_t sum = 0;
+	for (unsigned bits = 0; bits < 64; bits++)
+		sum += (uint64_t)parked[bits] << bits;
+	return sum;
+}
+
+/* Any block that is parked; false: none is. */
+static bool gain_any(void)
+{
+	for (unsigned tries = 0; tries < 64; tries++) {
+		unsigned bits = MEMORY_PIECE_BITS + draw(MEMORY_MOVE_BITS_MAX - MEMORY_PIECE_BITS + 1);
+		if (parked[bits]) {
+			CHECK(!memory_gain(0, bits));
+			return true;
+		}
+		CHECK(memory_gain(0, bits) == -SKERRY_BUSY);
+	}
+	return false;
+}
+
+/* Memory comes and goes while programs start and end: none is lost, nor are records or slots, and what has come is used as any. */
+static void comes_and_goes(void)
+{
+	enum { PROGRAMS = 4 };
+	const uint64_t total = memory_total(), free = memory_free();
+	const uint32_t slots = slots_free();
+	unsigned gave = 0, failed = 0;
+	bool lives[PROGRAMS] = { false };
+	for (unsigned step = 0; step < 3000; step++) {
+		uint32_t i = draw(PROGRAMS), before = memory_free_pieces(), wanted = 1 + draw(24);
+		int error;
+		gives_left = draw(8) ? UINT32_MAX : draw(3);
+		if (draw(2)) {
+			lives[i] ? memory_return(owner_application(i)) : (void)program_start(i);
+			lives[i] = !lives[i];
+		} else if (draw(2)) {
+			uint32_t given = memory_part_with(wanted, 1, &error);
+			CHECK(given == wanted || error);
+			CHECK(given <= before && memory_free_pieces() == before - given);
+			CHECK(error != -SKERRY_NO_MEMORY || given == before);
+			gave += given;
+			failed += error == -SKERRY_BUSY;
+		} else {
+			gain_any();
+		}
+		gives_left = UINT32_MAX;
+		CHECK(memory_total() + parked_bytes() == total);
+	}
+	for (uint32_t i = 0; i < PROGRAMS; i++)
+		memory_return(owner_application(i));
+	while (gain_any())
+		;
+	CHECK(!parked_bytes() && memory_total() == total && memory_free() == free && gave && failed);
+	/* blocks that derive from nothing are not joined: each may have a slot and a record of its own, and no more */
+	CHECK(slots - slots_free() <= memory_free_pieces());
+	picture_take();
+}
+
 int main(void)
 {
 	if (!test_place(ROOT_INFO_VADDR, sizeof(struct root_info)))
@@ -290,6 +382,7 @@ int main(void)
 	again_and_again(&empty);
 	no_slots(&empty);
 	promises(&empty);
+	comes_and_goes();
 	CHECK(revocations);
 	return failures != 0;
 }

@@ -18,6 +18,7 @@ void loss_report_boot(bool again)
 	if (frame_address(ROOT_SLOT_STAT, &body.stat))
 		manager_panic("where the kernel counts is unknown");
 	body.core_words = map_cluster(map, ROOT->cluster)->spare_cores ? ROOT->core_control : 0;
+	body.memory_words = ROOT->memory_control;
 	report(REPORT_BOOT, &body, sizeof(body));
 }
 

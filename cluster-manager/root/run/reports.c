@@ -40,8 +40,9 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	if (b->again && !is_elsewhere(cluster))
 		return true;
 	struct text *t = results_begin("boot");
-	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu,\"core_words\":%lu,\"kernel\":", cluster,
-		    b->tsc, b->tsc_hz, b->cores, b->stat, b->ledger, b->core_words);
+	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu", cluster, b->tsc, b->tsc_hz, b->cores,
+		    b->stat, b->ledger);
+	text_format(t, ",\"core_words\":%lu,\"memory_words\":%lu,\"kernel\":", b->core_words, b->memory_words);
 	text_json_string(t, cluster_kernel(cluster));
 	results_end(t);
 	if (!b->again)
@@ -174,6 +175,18 @@ static bool core(uint32_t cluster, const struct report_core *c, size_t size)
 	return true;
 }
 
+static bool moved(uint32_t cluster, const struct report_moved *m, size_t size)
+{
+	static const char *const names[MEMORY_EVENTS] = { "given", "taken", "adopted", "returned", "too-little", "down", "refused" };
+	if (size != sizeof(*m) || m->what >= MEMORY_EVENTS || !map_cluster(map, m->cluster))
+		return false;
+	struct text *t = results_begin("memory-moved");
+	text_format(t, ",\"cluster\":%u,\"number\":%u,\"what\":\"%s\",\"pieces\":%u,\"to\":%u,\"free\":%u,\"error\":%u", cluster, m->number,
+		    names[m->what], m->pieces, m->cluster, m->free, m->error);
+	results_end(t);
+	return true;
+}
+
 /* A note of this manager to itself. */
 static bool unsent(uint32_t cluster, const struct about_application *a)
 {
@@ -258,6 +271,8 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 		return granularity(cluster, body, size);
 	case REPORT_CORE:
 		return core(cluster, body, size);
+	case REPORT_MOVED:
+		return moved(cluster, body, size);
 	default:
 		return false;
 	}

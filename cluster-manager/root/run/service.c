@@ -9,6 +9,7 @@
 #include "life.h"
 #include "map.h"
 #include "memory.h"
+#include "memory-moves.h"
 #include "move.h"
 #include "obey.h"
 #include "orders.h"
@@ -289,6 +290,7 @@ static bool serve_wake_up(uint64_t bits)
 		rescue_tick();
 		obey_tick();
 		moves_tick();
+		memory_moves_tick();
 		if (power_button_pressed())
 			power_button();
 	}

@@ -68,6 +68,7 @@ void watch_report(void) {}
 void rescue_tick(void) {}
 void obey_tick(void) {}
 void moves_tick(void) {}
+void memory_moves_tick(void) {}
 void signs_begin(void) {}
 void sign_pass(void) {}
 
