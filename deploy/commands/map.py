@@ -13,7 +13,9 @@ from deploy.commands.kill import local_machine, of_libvirt
 from deploy.cores import OWNED, boots_of, cores_of, programs_of
 from deploy.domains.options import RunsUnder
 from deploy.kill import loss
+from deploy.memory_moves import Piece, pieces_of, sums
 from deploy.output import Json, Output, version
+from topology.units import format_size
 
 
 def map(  # named as the command is
@@ -24,24 +26,39 @@ def map(  # named as the command is
     connect: RunsUnder = None,
     json: Json = None,
 ) -> None:
-    """Show which cluster of a running deployment has which core now.
+    """Show which cluster of a running deployment has which core and which memory now.
 
-    That is the cluster map's, but for cores that `skerry move` has moved. Programs are those that have started on the core.
+    That is the cluster map's, but for what `skerry move` has moved. Programs are those that have started on the core.
     """
     output = Output(json_to=json)
     with of_libvirt(connect, what) if connect else local_machine(what, "map") as target:
         events = target.events()
-        cores, boots = cores_of(events, target.read), boots_of(events)
+        cores, boots, pieces = cores_of(events, target.read), boots_of(events), pieces_of(events, target.read)
     table = Table("core", "cluster", "kernel", "moves", "programs", box=None)
     for core in cores:
         kernel = str(boots[core.cluster]["kernel"]) if core.state == OWNED and core.cluster in boots else ""
         table.add_row(str(core.number), str(core), kernel, str(core.moves), " ".join(programs_of(events, core.number)))
     output.table(table)
+    if pieces:
+        output.table(_memory(pieces))
+    for piece in pieces:
+        if piece.parked or piece.cluster != piece.home:
+            now = f"parked, for cluster {piece.cluster}" if piece.parked else f"cluster {piece.cluster}'s"
+            output.line(f"{format_size(piece.size)} at {piece.base:#x}: cluster {piece.home}'s at boot, now {now}.")
     for cluster in boots:
         if lost := loss(events, cluster):
             output.line(f"Cluster {cluster} is down: {lost.get('why')}.")
     output.results({
         "skerry": version(), "command": "map",
         "cores": [asdict(core) | {"programs": programs_of(events, core.number)} for core in cores],
+        "memory": [asdict(piece) for piece in pieces],
         "clusters": [{"cluster": cluster, "kernel": boot["kernel"], "down": loss(events, cluster) is not None} for cluster, boot in boots.items()],
     })  # fmt: skip
+
+
+def _memory(pieces: list[Piece]) -> Table:
+    """What may move of each cluster's memory; what it was booted from, some MiB, never does."""
+    table = Table("cluster", "memory", "of it gained", "given away", "parked for it", box=None)
+    for cluster, of in sums(pieces).items():
+        table.add_row(str(cluster), *(format_size(of[what]) for what in ("has", "gained", "given", "parked")))
+    return table
