@@ -14,6 +14,7 @@ from topology.units import MIB
 
 MARK = " *"  # at what a run beside it counted
 SPLIT_MARK = " +"  # at what a plugin counted
+TOTAL = "instructions_per_op"
 TURNS = "Cores take turns in this mode, which distorts CPU utilisation, lock conflicts and lock times: they are not shown."
 PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio",
             "lock_mean_wait_cycles")  # fmt: skip
@@ -30,7 +31,7 @@ FIGURES = (
     ("lock_conflict_ratio", "lock conflicts/acquisition", ".3%"),
     ("lock_mean_wait_cycles", "lock mean wait, cycles", ",.1f"),
     ("lock_mean_hold_cycles", "lock mean hold, cycles", ",.1f"),
-    ("instructions_per_op", "instructions/operation", ",.0f"),
+    (TOTAL, "instructions/operation", ",.0f"),
     *((f"{SPLIT}.{group}", f"  {group}{SPLIT_MARK}", ",.0f") for group in GROUPS),
     ("memory_per_instance", "memory per instance, MiB", ",.1f"),
     ("memory_committed", "memory given per instance, MiB", ",.1f"),
@@ -148,6 +149,9 @@ def _beside(
         table.add_column(name, justify="right")
     quotient = _ratios(of_a, of_b)
     for metric, name, _ in FIGURES:
+        if metric == TOTAL and metric not in of_a and metric not in of_b and _counted(of_a) and _counted(of_b):
+            sums = _counted(of_a), _counted(of_b)  # of the parts, which the next rows are
+            table.add_row(f"{name}{SPLIT_MARK}", *(_text(metric, one) for one in sums), f"{sums[0] / sums[1]:.3f}")
         if metric in of_a or metric in of_b:
             ratio = f"{quotient[metric]:.3f}" if metric in quotient else "-"
             if metric in bounds:
@@ -155,6 +159,11 @@ def _beside(
             name += MARK if counted_apart and metric in COUNTED else ""
             table.add_row(name, _text(metric, of_a.get(metric)), _text(metric, of_b.get(metric)), ratio)
     return table
+
+
+def _counted(of: Mapping[str, float]) -> float:
+    """All that a plugin counted of an operation."""
+    return sum(of.get(f"{SPLIT}.{group}", 0.0) for group in GROUPS)
 
 
 def pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:

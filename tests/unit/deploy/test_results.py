@@ -294,6 +294,19 @@ def test_notes() -> None:
         assert noted == [mark for mark in "*+" if any(f" {mark}" in row for row in rows)], text
 
 
+def test_parts() -> None:
+    """instructions by part stand below their sum, where they were counted beside a machine that has none of its own"""
+    first, second = both()
+    for result, scale in ((first, 1.0), (second, 2.0)):
+        result.metrics |= {f"instructions_per_op_by.{part}": scale * 1000 for part in ("application", "libc", "network", "kernel")}
+    rows = [" ".join(line.replace("│", " ").split()) for line in printed(render.comparison_table(first, second)).splitlines()]
+    at = next(number for number, row in enumerate(rows) if row.startswith("application +"))
+    assert rows[at - 1] == "instructions/operation + 4,000 8,000 0.500"
+    first.metrics["instructions_per_op"] = 4100.0
+    text = printed(render.comparison_table(first, second))
+    assert "instructions/operation +" not in text and "4,100" in text
+
+
 def test_turns(tmp_path: Path) -> None:
     """where cores take turns, what that distorts is in the file, named there, and in no table"""
     first, second = (replace(result, turns=True) for result in both())
