@@ -23,12 +23,10 @@ NOTES = {
         "show what moving cache lines costs: no collapse of a ticket lock, no second socket, no transactions.\n"
         "Compare figures of one run with each other, and with no real machine's."
     ),
-    "modelled": (
-        "Cycles of the modelled machine. Below a figure, in brackets: its range when what lines cost that move between\n"
-        "cores is halved and doubled. What the model leaves out: docs/modelled.md."
-    ),
+    "modelled": "Cycles of the modelled machine. What the model leaves out: docs/modelled.md.",
     "tsc": "Cycles of the TSC; one virtual core on each of the host's.",
 }
+RANGED = "Below a figure, in brackets: its range when what lines cost that move between cores is halved and doubled."
 
 
 def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) -> list[Table]:
@@ -43,7 +41,7 @@ def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) ->
         found.append(_delays(mine, fits, ranged or {}))
     for delay in shared_delays(points):
         found.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
-    found[-1].caption = f"{NOTES[points[0].clock]}\n{_figures(points)}"
+    found[-1].caption = "\n".join([NOTES[points[0].clock], *([RANGED] if ranged else []), _figures(points)])
     found[-1].caption_justify = "left"
     return found
 

@@ -2,6 +2,7 @@
 """`skerry bench scale` without a machine: what becomes of points, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,14 @@ def test_tables() -> None:
     text = text_of(FIGURE_5)
     assert "Figure 5" in text and "Delay 4000" in text and "Delay 200" not in text  # which mcs does not have
     assert all(f"{1000 * one.throughput:.3f}" in text for one in FIGURE_5)
+
+
+def test_ranges() -> None:
+    """the table explains ranges where it has some: not with --quick"""
+    points = [replace(one, clock="modelled") for one in POINTS]
+    for ranged in ({}, {scale.key_of(points[0]): (0.001, 0.002)}):
+        table = tables(points, fits(points), ranged)[-1]
+        assert ("in brackets" in str(table.caption)) == bool(ranged) and "modelled machine" in str(table.caption)
 
 
 def test_figure_5() -> None:
