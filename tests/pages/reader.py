@@ -183,9 +183,10 @@ class Reader:
                 path.write_text(_repeat(self._made("load.json", ["run", "loaded.toml"]).read_text(), name))
         for name in (word for word in words if words[0] == "collect" and word.endswith(".iso")):
             self._capture(name)
-        if "mine.toml" in words:
-            machine = self._tree / "deploy/machines/epyc-7402.toml"
-            (self.work / "mine.toml").write_text(DRIVEN if words[0] in ("run", "deploy", "image") else machine.read_text())
+        if "mine.toml" in words and words[0] in ("run", "deploy", "image"):
+            (self.work / "mine.toml").write_text(DRIVEN)
+        elif "mine.toml" in words and "-o" not in words:
+            self.skerry(["bench", "calibrate", "-o", "mine.toml"])
 
     def _made(self, name: str, words: list[str]) -> Path:
         if not (self.work / name).exists():
