@@ -24,7 +24,7 @@ Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, 
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
 POLL = 0.3  # seconds
-_CONTROL = re.compile(CONTROL.encode())
+CONTROL_BYTES = re.compile(CONTROL.pattern.encode())
 
 
 def logs(
@@ -99,7 +99,7 @@ class _Log:
     def _write(self, text: bytes) -> None:
         if self._keep:
             self._told += text
-        self._to.write(_CONTROL.sub(b"", text))
+        self._to.write(CONTROL_BYTES.sub(b"", text))
         self._to.flush()
 
     def data(self) -> dict[str, Any]:
@@ -109,4 +109,4 @@ class _Log:
             stream.feed(self._told)
             return {"events": [event.data for event in stream.events]}
         which = {"cluster": self.member.record.machine} if self.one.record.machines > 1 else {}
-        return which | {"lines": _CONTROL.sub(b"", self._told).decode("utf-8", "replace").splitlines()}
+        return which | {"lines": CONTROL_BYTES.sub(b"", self._told).decode("utf-8", "replace").splitlines()}

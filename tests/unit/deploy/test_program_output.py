@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.commands import logs
 from deploy.deployment import Deployment, Program, Redis
 from deploy.expand import Plan, plan
 from deploy.output import Output
@@ -59,6 +60,11 @@ def test_console() -> None:
             at += size
         console_shown.end()
         assert "".join(shown) == "  Booting `x'\n[own@0]\tred [??]0;title?"
+
+
+def test_logs() -> None:
+    """`logs` takes the same sequences out of a console that it reads as bytes"""
+    assert logs.CONTROL.sub("", "\x1b[H\x1b[2Jup") == logs.CONTROL_BYTES.sub(b"", b"\x1b[H\x1b[2Jup").decode() == "up"
 
 
 def test_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
