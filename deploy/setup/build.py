@@ -8,6 +8,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -29,15 +30,23 @@ CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: i
 
 @contextmanager
 def build_lock(output: Output) -> Iterator[None]:
-    """One set-up at a time in one tree: a second command waits for the first."""
+    """One set-up at a time in one tree: a second command waits for the first, whose process and words are in the file."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / ".skerry-lock").open("w") as lock:
+    with (BUILD / ".skerry-lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            output.step("Another skerry is building in this tree; waiting for it")
+            lock.seek(0)
+            holder = "".join(c if c.isprintable() else "?" for c in lock.read(200))
+            output.step(f"Another skerry is building in this tree; waiting for {holder or 'it'} (how far it is: {LOGS / 'build.log'})")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}, skerry {' '.join(sys.argv[1:])}"[:150])
+        lock.flush()
+        try:
+            yield
+        finally:
+            lock.truncate(0)
 
 
 def complain(what: str, log: Path) -> Failure:

@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import ast
+import os
+import queue
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,6 +138,29 @@ def test_required_late(monkeypatch: pytest.MonkeyPatch) -> None:
     build._made.append((needs.EVERYTHING, Output(quiet=True)))
     build.require(needs.kernels(["rtm"], "stress"))
     assert made == [more]
+
+
+def test_second_command_waits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """a command that finds another building in its tree says which one it waits for and where to look, and goes on after it"""
+    monkeypatch.setattr(build, "BUILD", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["skerry", "test", "--only", "a \x1b[J"])
+    said: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(Output, "step", lambda output, text: said.put(text))
+    order = []
+
+    def second() -> None:
+        with build.build_lock(Output()):
+            order.append("second")
+
+    with build.build_lock(Output()):
+        other = threading.Thread(target=second)
+        other.start()
+        told = said.get()
+        order.append("first")
+    other.join()
+    assert order == ["first", "second"] and said.empty()
+    assert f"waiting for process {os.getpid()}, skerry test --only a ?[J (how far it is: " in told and "build.log" in told
+    assert (tmp_path / ".skerry-lock").read_text() == ""
 
 
 def test_interrupted_configuration(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
