@@ -75,7 +75,7 @@ static long sleep_in(long (*call)(const long *), const long *arguments)
 /* An empty transfer and one beyond SSIZE_MAX are answered without a look at the file's operations. */
 static inline bool sized(size_t size) { return size - 1 < SSIZE_MAX; }
 
-/* What can be read at once; -EAGAIN: ask the system call. */
+/* -EAGAIN: ask the system call, or wait_to_read() if the file is blocking(). */
 static inline long read_now(struct file *file, void *buffer, size_t size)
 {
 	if (!file || !file->ops->read || !sized(size) || (file->flags & O_ACCMODE) == O_WRONLY)
@@ -83,14 +83,38 @@ static inline long read_now(struct file *file, void *buffer, size_t size)
 	return file->ops->read(file, buffer, size);
 }
 
+/* The one of read_now() that has found nothing yet, and will. Messages have rules of their own. */
+static inline bool blocking(const struct file *file, size_t size)
+{
+	return file && file->ops->read && !file->ops->has_messages && sized(size) && !(file->flags & O_NONBLOCK) &&
+	       (file->flags & O_ACCMODE) != O_WRONLY;
+}
+
+/* What file_readv() does behind its first look. Arguments: the file, buffer and size. */
+static long wait_to_read(const long *a)
+{
+	struct file *file = (struct file *)a[0];
+	const uint64_t deadline = file->receive_timeout ? deadline_after(file->receive_timeout) : 0;
+	ssize_t n = -EAGAIN;
+
+	file_hold(file);
+	while (file_again(file, EPOLLIN | EPOLLRDHUP, deadline, &n))
+		n = file->ops->read(file, (void *)a[1], (size_t)a[2]);
+	file_put(file);
+	return n;
+}
+
 ssize_t read(int fd, void *buffer, size_t size)
 {
 	long n = NOT_DIRECT;
 
 	if (enter()) {
-		n = read_now(descriptor_file(fd), buffer, size);
+		struct file *file = descriptor_file(fd);
+
+		n = read_now(file, buffer, size);
 		if (n == -EAGAIN)
-			n = sleep_in(sys_read, (const long[]){ fd, (long)buffer, (long)size });
+			n = blocking(file, size) ? sleep_in(wait_to_read, (const long[]){ (long)file, (long)buffer, (long)size })
+						 : sleep_in(sys_read, (const long[]){ fd, (long)buffer, (long)size });
 		leave(n);
 	}
 	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0));
@@ -109,9 +133,13 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
 	long n = NOT_DIRECT;
 
 	if (enter()) {
-		n = read_now(plain_socket(fd, flags), buffer, size);
+		struct file *file = plain_socket(fd, flags);
+
+		n = read_now(file, buffer, size);
 		if (n == -EAGAIN)
-			n = sleep_in(sys_recvfrom, (const long[]){ fd, (long)buffer, (long)size, flags, 0, 0 });
+			n = blocking(file, size) && !(flags & MSG_DONTWAIT)
+				    ? sleep_in(wait_to_read, (const long[]){ (long)file, (long)buffer, (long)size })
+				    : sleep_in(sys_recvfrom, (const long[]){ fd, (long)buffer, (long)size, flags, 0, 0 });
 		leave(n);
 	}
 	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_recvfrom, fd, (long)buffer, (long)size, flags, 0, 0));
