@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
- * tcp_receive(), in their order, with what cannot be left out. RFC numbers and
- * reasons are there. net/test/test-prediction.c compares both, packet by packet.
+ * tcp_receive(), and behind them tcp_output() and ip4_route(), in their order, with
+ * what cannot be left out. RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by packet.
  */
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
@@ -196,5 +196,77 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	tcp_input_pcb = NULL;
 	if (alive && (pcb->unsent || pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR)))
 		tcp_output(pcb);
+	return true;
+}
+
+/* Where ip4_route() would find it first, or null: nothing that is known here. */
+static struct netif *route(const struct tcp_pcb *pcb)
+{
+	struct netif *first = netif_list;
+
+	return pcb->netif_idx == NETIF_NO_INDEX && first && netif_is_up(first) && netif_is_link_up(first) &&
+			       !ip4_addr_isany(netif_ip4_addr(first)) &&
+			       ip4_addr_netcmp(ip_2_ip4(&pcb->remote_ip), netif_ip4_addr(first), netif_ip4_netmask(first))
+		       ? first
+		       : NULL;
+}
+
+/* The segment is all that there is to send, nothing is under way, and it may go: Nagle's rule holds nothing back then. */
+static bool goes_at_once(const struct tcp_pcb *pcb, const struct tcp_seg *segment)
+{
+	return segment && !segment->next && !pcb->unacked && pcb->state == ESTABLISHED && tcp_input_pcb != pcb &&
+	       segment->len && !segment->flags && !(pcb->flags & TF_FIN) && segment->p->ref == 1 &&
+	       !ip4_addr_isany(ip_2_ip4(&pcb->local_ip)) &&
+	       lwip_ntohl(segment->tcphdr->seqno) - pcb->lastack + segment->len <= LWIP_MIN(pcb->snd_wnd, pcb->cwnd);
+}
+
+static void write_header(struct tcp_pcb *pcb, struct tcp_seg *segment)
+{
+	struct tcp_hdr *tcp = segment->tcphdr;
+	struct pbuf *packet = segment->p;
+	const u16_t before = (u16_t)((char *)tcp - (char *)packet->payload); /* of an earlier try */
+
+	TCPH_SET_FLAG(tcp, TCP_ACK);
+	tcp->ackno = lwip_htonl(pcb->rcv_nxt);
+	tcp->wnd = lwip_htons(TCPWND_MIN16(RCV_WND_SCALE(pcb, pcb->rcv_ann_wnd)));
+	tcp->chksum = 0;
+	packet->payload = tcp;
+	packet->len -= before;
+	packet->tot_len -= before;
+}
+
+bool prediction_send(struct tcp_pcb *pcb)
+{
+	struct tcp_seg *segment = pcb->unsent;
+	struct netif *netif;
+	u32_t sequence;
+	err_t error;
+
+	if (!goes_at_once(pcb, segment) || !(netif = route(pcb)))
+		return false;
+	sequence = lwip_ntohl(segment->tcphdr->seqno);
+	pcb->persist_backoff = 0;
+	write_header(pcb, segment);
+	pcb->rcv_ann_right_edge = pcb->rcv_nxt + pcb->rcv_ann_wnd;
+	if (pcb->rtime < 0)
+		pcb->rtime = 0;
+	if (!pcb->rttest) {
+		pcb->rttest = tcp_ticks;
+		pcb->rtseq = sequence;
+	}
+	NETIF_SET_HINTS(netif, &pcb->netif_hints);
+	error = ip4_output_if_src(segment->p, ip_2_ip4(&pcb->local_ip), ip_2_ip4(&pcb->remote_ip), pcb->ttl, pcb->tos,
+				  IP_PROTO_TCP, netif);
+	NETIF_RESET_HINTS(netif);
+	if (error != ERR_OK) {
+		tcp_set_flags(pcb, TF_NAGLEMEMERR);
+		return true;
+	}
+	tcp_clear_flags(pcb, TF_ACK_DELAY | TF_ACK_NOW | TF_NAGLEMEMERR);
+	if (TCP_SEQ_LT(pcb->snd_nxt, sequence + segment->len))
+		pcb->snd_nxt = sequence + segment->len;
+	pcb->unsent = NULL;
+	pcb->unsent_oversize = 0;
+	pcb->unacked = segment;
 	return true;
 }

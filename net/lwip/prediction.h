@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Header prediction (Van Jacobson): the segment that an established connection
- * expects next, taken in without lwIP's general path. All others go through lwIP
+ * expects next, taken in without lwIP's general path, and the answer to it, sent
+ * without. All others go through lwIP
  * as it is. What is sent, what the program is told and what the connection's
  * state is afterwards are the same both ways.
  */
@@ -20,3 +21,9 @@ struct tcp_pcb;
  * nothing. The connection's callbacks for received and sent data do not close it.
  */
 bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *);
+
+/*
+ * tcp_output() where it would send one segment of data and has nothing under way. Returns false where it would not, and
+ * has changed nothing.
+ */
+bool prediction_send(struct tcp_pcb *);

@@ -4,6 +4,7 @@
 #include <lwip/priv/tcp_priv.h>
 #include "../message.h"
 #include "memory.h"
+#include "prediction.h"
 #include "share.h"
 
 enum {
@@ -61,8 +62,9 @@ static bool short_in_flight(const struct tcp_pcb *pcb)
  */
 static void output(struct tcp_pcb *pcb)
 {
-	bool at_once = !tcp_nagle_disabled(pcb) && !short_in_flight(pcb);
-
+	if (prediction_send(pcb))
+		return;
+	const bool at_once = !tcp_nagle_disabled(pcb) && !short_in_flight(pcb);
 	if (at_once)
 		tcp_nagle_disable(pcb);
 	tcp_output(pcb);
@@ -369,10 +371,7 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	return ERR_OK;
 }
 
-static err_t on_poll(void *argument, struct tcp_pcb *pcb)
-{
-	return on_sent(argument, pcb, 0);
-}
+static err_t on_poll(void *argument, struct tcp_pcb *pcb) { return on_sent(argument, pcb, 0); }
 
 /* lwIP has freed the pcb. */
 static void on_error(void *argument, err_t error)
