@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include "posixtest.h"
 
@@ -144,12 +145,45 @@ static bool says_what_it_is(void)
 	return true;
 }
 
+static void *closes_later(void *fd)
+{
+	usleep(20000);
+	close((int)(intptr_t)fd);
+	return NULL;
+}
+
+/* read() and recv() that find nothing: at a timeout, at the peer's end, at once. */
+static bool reads_end(void)
+{
+	const struct timeval soon = { .tv_usec = 20000 }, never = { 0 };
+	pthread_t thread;
+	char c;
+
+	for (int receives = 0; receives < 2; receives++) {
+		int fds[2];
+
+		CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
+		CHECK(recv(fds[0], &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+		CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon)) == 0);
+		errno = 0;
+		CHECK((receives ? recv(fds[0], &c, 1, 0) : read(fds[0], &c, 1)) == -1 && errno == EAGAIN);
+		CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never)) == 0);
+		CHECK(pthread_create(&thread, NULL, closes_later, (void *)(intptr_t)fds[1]) == 0);
+		CHECK((receives ? recv(fds[0], &c, 1, MSG_NOSIGNAL) : read(fds[0], &c, 1)) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+		CHECK(recv(fds[0], &c, 1, 0) == 0);
+		close(fds[0]);
+	}
+	return true;
+}
+
 const struct test socketpair_tests[] = {
 	{ "a pair of sockets carries bytes both ways", carries_both_ways },
 	{ "a pair of sockets keeps the order", keeps_order },
 	{ "each direction of a pair of sockets ends", ends },
 	{ "closing a socket of a pair keeps what was written", close_keeps_what_was_written },
 	{ "a pair of sockets waits for a thread", waits_for_a_thread },
+	{ "reading of a pair of sockets ends", reads_end },
 	{ "a pair of sockets says what it is", says_what_it_is },
 	{ 0 },
 };
