@@ -51,6 +51,7 @@ class Cluster:
     restart_delay: int = RESTART_DELAY  # ms before the first of them
     spare_cores: bool = False  # its kernel has room for the machine's other cores
     granularity: str = COARSE  # of a kernel that has a choice, from its start on
+    homed: bool = False  # its programs' objects are at home on the cores of the program's NUMA node
 
     @property
     def name(self) -> str:

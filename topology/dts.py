@@ -79,6 +79,7 @@ def _cluster(out: _Writer, cluster: Cluster) -> None:
     out.flag("restart", cluster.restart)
     _restarts(out, cluster)
     out.flag("spare-cores", cluster.spare_cores)
+    out.flag("homed", cluster.homed)
     if cluster.granularity != COARSE:
         out.strings("granularity", [cluster.granularity])
     out.close()

@@ -76,6 +76,7 @@ void break_clusters(void)
 	BREAK("too many restarts of a cluster", must(fdt_setprop_u32(tree, at(C1), "restart-limit", 17)), "cluster@1: restart-limit is up to 16");
 	BREAK("too late a restart", must(fdt_setprop_u32(tree, at(C1), "restart-delay", 5001)), "cluster@1: restart-delay is up to 5000 ms");
 	BREAK("a granularity of a kernel that has no choice", set_text(C1, "granularity", "coarse"), "cluster@1: granularity is for kernel \"dynamic\"");
+	BREAK("homes of a kernel without localities", must(fdt_setprop(tree, at(C1), "homed", "", 0)), "cluster@1: homed is for kernel \"dynamic\"");
 	BREAK("an unknown granularity", set_text(C1, "granularity", "both"), "cluster@1: granularity \"both\" is neither coarse nor fine");
 	BREAK("a granularity that does not end", must(fdt_setprop(tree, at(C1), "granularity", "fine", 4)), "cluster@1: granularity is not one string");
 	BREAK("no devices", drop(C0, "devices"), "no cluster has devices");

@@ -94,6 +94,18 @@ static bool check_spare_cores(const struct map_cluster *cluster, struct error_me
 	return true;
 }
 
+static bool check_homed(const struct cluster_map *map, const struct map_cluster *cluster, struct error_message *err)
+{
+	if (cluster->homed && !runs_regime(cluster, "dynamic"))
+		return error_set_at(err, cluster->name, "homed", "map: %s: homed is for kernel \"dynamic\", not \"%s\"", cluster->name,
+				 cluster->kernel);
+	for (uint32_t i = 0; i < cluster->cpu_count && cluster->homed; i++)
+		if (!map->cpu[cluster->cpu[i]].has_node)
+			return error_set_at(err, cluster->name, "homed", "map: %s: homed, and %s has no numa-node-id", cluster->name,
+					 map->cpu[cluster->cpu[i]].name);
+	return true;
+}
+
 static bool check_restart_of(const struct map_cluster *cluster, struct error_message *err)
 {
 	if (!check_spare_cores(cluster, err))
@@ -126,7 +138,8 @@ bool check_clusters(const struct draft *d)
 		if (map_cluster(map, cluster->number) != cluster)
 			return error_set_at(d->err, cluster->name, "reg", "map: %s and %s have the same reg %u",
 					 map_cluster(map, cluster->number)->name, cluster->name, cluster->number);
-		if (!check_cpus_of(map, i, d->err) || !check_modules_of(cluster, d->err) || !check_restart_of(cluster, d->err))
+		if (!check_cpus_of(map, i, d->err) || !check_modules_of(cluster, d->err) || !check_restart_of(cluster, d->err) ||
+		    !check_homed(map, cluster, d->err))
 			return false;
 	}
 	for (uint32_t i = 0; i < map->channel_count; i++)

@@ -28,7 +28,7 @@ static const struct form forms[] = {
 	{ "memory", "device_type reg numa-node-id", NULL, NULL },
 	{ "distance-map", "compatible distance-matrix", NULL, NULL },
 	{ "clusters", CONTAINER, "cluster", "reg kernel root cpus memory modules devices restart restart-limit restart-delay granularity"
-	  " spare-cores" },
+	  " spare-cores homed" },
 	{ "channels", CONTAINER, "channel", "reg ends memory ivshmem size" },
 	{ "network", "netmask gateway mtu", NULL, NULL },
 	{ "applications", CONTAINER, "",

@@ -63,7 +63,7 @@ static void put_strings(struct text *out, const struct cluster_map *map, const c
 static void put_cluster(struct text *out, const struct map_cluster *cluster)
 {
 	put(out, "{\"number\":%u,\"devices\":%s,\"restart\":%s", cluster->number, truth(cluster->devices), truth(cluster->restart));
-	put(out, "\"spare_cores\":%s", truth(cluster->spare_cores));
+	put(out, "\"spare_cores\":%s,\"homed\":%s", truth(cluster->spare_cores), truth(cluster->homed));
 	put(out, "\"restart_limit\":%u,\"restart_delay\":%u", cluster->restart_limit, cluster->restart_delay);
 	put_text(out, "granularity", cluster->granularity == GRANULARITY_FINE ? "fine" : "coarse");
 	put_text(out, "kernel", cluster->kernel);

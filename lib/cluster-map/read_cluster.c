@@ -146,7 +146,7 @@ static bool read_cluster(struct draft *d, int node)
 	    !read_name(d, node, "kernel", cluster->kernel) || !read_name(d, node, "root", cluster->root) || !read_cluster_cpus(d, node, cluster) ||
 	    !read_ranges(d, node, cluster->memory, BOOT_MAX_RANGES, &cluster->memory_count) ||
 	    !read_cluster_modules(d, node, cluster) || !read_restart(d, node, cluster) ||
-	    !read_granularity(d, node, cluster))
+	    !read_granularity(d, node, cluster) || !read_flag(d, node, "homed", &cluster->homed))
 		return false;
 	map->cluster_count++;
 	return true;

@@ -177,6 +177,20 @@ static void granularities(void)
 	CHECK(!read_tree());
 }
 
+static void homes(void)
+{
+	fresh();
+	CHECK(read_tree() && !map.cluster[0].homed);
+	set("/clusters/cluster@1", "homed", "", 0);
+	CHECK(!read_tree()); /* of this kernel there are no localities */
+	set("/clusters/cluster@1", "kernel", "dynamic", 8);
+	CHECK(!read_tree()); /* of its core nothing says which node it is of */
+	set("/cpus/cpu@8", "numa-node-id", "\0\0\0\3", 4);
+	CHECK(read_tree() && map.cluster[0].homed && !map.cluster[1].homed);
+	set("/clusters/cluster@1", "homed", "yes", 4);
+	CHECK(!read_tree());
+}
+
 /* Each cluster on a machine of its own, with devices of its own. */
 static void machines(void)
 {
@@ -248,6 +262,7 @@ int main(int argc, char **argv)
 	joined();
 	restarts();
 	granularities();
+	homes();
 	machines();
 	many();
 	full();

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <skerry/locality_stubs.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
 #include "layer.h"
@@ -53,6 +54,8 @@ void platform_start(void)
 {
 	int error = untyped_retype(buffer_of(0), PROCESS_SLOT_UNTYPED, OBJECT_NOTIFICATION, 0, PROCESS_SLOT_CNODE,
 	                           SLOT_NOTIFICATION, THREADS_MAX);
+	for (unsigned i = 0; !error && platform_info()->locality && i < THREADS_MAX; i++)
+		error = cnode_set_locality(PROCESS_SLOT_CNODE, SLOT_NOTIFICATION + i, platform_info()->locality);
 	if (error)
 		console_log("posix: no notifications (error %d): threads cannot wait", -error);
 }

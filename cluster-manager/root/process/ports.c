@@ -3,6 +3,7 @@
 #include <skerry/channel.h>
 #include <skerry/port.h>
 #include "channel-memory.h"
+#include "homes.h"
 #include "map.h"
 #include "memory.h"
 #include "ports.h"
@@ -290,7 +291,9 @@ void ports_ended(uint32_t application) { close_all(application, false); }
 int ports_attach(uint32_t application, struct process *process, struct process_info *info)
 {
 	int owner = ports_owner(application);
-	int error = process_give(process, PROCESS_SLOT_WAKE, wake[application]);
+	int error = home_set(ROOT_SLOT_CNODE, (uint64_t)wake[application], info->core);
+	if (!error)
+		error = process_give(process, PROCESS_SLOT_WAKE, wake[application]);
 	info->life = (read_tsc() | 1) + 1; /* later than all before, those of managers before this one, too */
 	bool is_switch = map->application[application].role == MAP_SWITCH;
 	if (!error && !is_switch && owner != MAP_NONE && port[owner].exists)

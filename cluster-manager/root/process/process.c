@@ -7,6 +7,7 @@
 #include "elf_load.h"
 #include "files.h"
 #include "grant.h"
+#include "homes.h"
 #include "map.h"
 #include "memory.h"
 #include "ports.h"
@@ -60,10 +61,10 @@ static int make_objects(struct process *p)
 	return error < 0 ? error : 0;
 }
 
-static int give_slots(struct process *p, uint32_t application)
+static int give_slots(struct process *p, uint32_t application, uint32_t core)
 {
 	int reply = memory_object(OBJECT_REPLY, 0);
-	int error = reply < 0 ? reply : 0;
+	int error = reply < 0 ? reply : home_set(ROOT_SLOT_CNODE, (uint64_t)reply, core);
 	if (!error)
 		error = cnode_move(IPC, (uint64_t)p->cnode, PROCESS_SLOT_REPLY, ROOT_SLOT_CNODE, (uint64_t)reply);
 	if (!error)
@@ -92,6 +93,7 @@ static void describe(const struct map_application *a, struct gained_core core, s
 	info->cluster = ROOT->cluster;
 	info->cpu = core.cpu;
 	info->core = core.index;
+	info->locality = home_of(core.index);
 	info->cluster_cores = ROOT->cpu_count;
 	info->untyped_bits = OWN_UNTYPED_BITS;
 	info->tsc_hz = ROOT->tsc_hz;
@@ -165,7 +167,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	*step = "its kernel objects";
 	int error = make_objects(p);
 	if (!error)
-		error = give_slots(p, application);
+		error = give_slots(p, application, core.index);
 	if (error)
 		return error;
 	static struct error_message err; /* is read when this has returned */

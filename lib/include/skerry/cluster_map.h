@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 7, MAP_NONE = -1 };
+enum { MAP_VERSION = 8, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
@@ -49,6 +49,7 @@ struct map_cluster {
 	uint32_t restart_limit;      /* times in 60 s, at most; it stays down then. 0: no limit */
 	uint32_t restart_delay;      /* ms before the first; each soon after it waits twice as long */
 	enum granularity granularity; /* that its manager orders of its kernel at the start */
+	bool homed;                   /* its programs' objects are at home on the cores of the program's node (CNODE_LOCALITY) */
 	char kernel[BOOT_NAME_SIZE], root[BOOT_NAME_SIZE];
 	uint32_t cpu_count;
 	uint32_t cpu[BOOT_MAX_CPUS]; /* place of each of its cores among all cpus of the map */

@@ -148,6 +148,7 @@ struct process_info {
 	uint32_t hosts_size; /* bytes at PROCESS_HOSTS_VADDR; 0: none */
 	uint32_t uid, gid;   /* user and group that it starts as */
 	uint32_t threads;    /* that it may have at once, up to PROCESS_THREADS */
+	uint32_t locality;   /* of the objects that it makes (CNODE_LOCALITY); 0: all cores */
 	uint64_t random[4];  /* seed, different for every process */
 	uint64_t life;       /* epoch of its ends of network ports (port.h); even */
 	char name[PROCESS_NAME]; /* of the application node, "redis@1" */
