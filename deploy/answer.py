@@ -13,6 +13,7 @@ from deploy.modelled.machine import PAPERS, ModelledMachine, load
 from deploy.render import ratios
 from deploy.results import Result
 from deploy.turning import Turn
+from deploy.unpriced import kernels, locks
 
 RANGED = ("ops_per_s", "p50_us", "p99_us")  # ratios that have a range
 BUSY = 0.9  # share of its time from which a core holds the others up
@@ -69,9 +70,9 @@ class Answer:
     def _verdict(self) -> str:
         ratio, bounds = ratios(self.first, self.second)["ops_per_s"], self.range("ops_per_s")
         said = (
-            f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), {_kernels(self.first)} "
+            f"On the modelled {self.machine.name}, YCSB {self.first.workload.upper()} ({_load(self.first)}), {kernels(self.first)} "
             f"({self.first.layout}) do{'es' * (self.first.clusters == 1)} {ratio:.2f} times the operations per second of "
-            f"{_kernels(self.second)} ({self.second.layout}), lock {self.first.lock}"
+            f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
             return f"{said}. The range of this ratio was not measured (--quick)."
@@ -98,10 +99,6 @@ def _load(result: Result) -> str:
     programs = [app["program"] for app in result.machine["applications"]]
     servers, clients = programs.count("redis-server"), programs.count("ycsb")
     return f"{servers} Redis, {clients} clients, {result.observed.operations:,} operations"
-
-
-def _kernels(result: Result) -> str:
-    return "one kernel for the machine" if result.clusters == 1 else f"{result.clusters} kernels"
 
 
 def _lock(result: Result) -> str:

@@ -27,10 +27,12 @@ from deploy.switches import Switches, same_for, switches
 from deploy.turning import PAUSE_US
 from topology.clustermap import NEVER
 from topology.grouping import is_layout_name
+from topology.layouts import is_homed
 from topology.machine import Machine, Shape, default_memory, emulated, with_memory
 from topology.units import MIB
 
 LAYOUTS = ("per-socket", "spanning")
+HOMED_LOCK = "dynamic"  # of layout `homed`, whichever the others have
 OPERATIONS = 5000  # of each client
 VALUE_SIZE = 1000
 COUNTED_RECORDS, COUNTED_OPERATIONS = 2000, 1000  # at most, where the kernel counts
@@ -61,13 +63,17 @@ class Comparison:
     restart: str = NEVER  # when a cluster that is lost is started again
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of its plugin (plugins/modelled/plugin.c)
 
+    def lock_of(self, layout: str) -> str:
+        """Objects have homes under one regime only."""
+        return HOMED_LOCK if is_homed(layout) else self.lock
+
     def deployment(self, layout: str, workload: str, counting: bool = False) -> Deployment:
         """Its kernels are plain ones unless they are to count: counting kernels are slower."""
         return Deployment(
             name="compare",
             shape=self.shape,
             layout=layout,
-            lock=self.lock,
+            lock=self.lock_of(layout),
             statistics=counting,
             switch=self.switch,
             restart=self.restart,
@@ -159,7 +165,7 @@ def measure_once(
     name = f"{layout}, workload {workload}{', counting' if counting else ''}"
     what = plan(job.deployment(layout, workload, counting))
     medium = "kernel" if accel.icount or job.modelled else job.medium  # how long a disc takes depends on the host
-    watched = entries.watching(job.lock) if job.modelled and not counting else nullcontext()
+    watched = entries.watching(job.lock_of(layout)) if job.modelled and not counting else nullcontext()
     with watched as watch, _plugin(job, what, watch) as plugin:
         how = Options(
             accel, job.patience, medium, binary=job.binary, on_event=on_event, extra=plugin.arguments if plugin else ()

@@ -14,10 +14,11 @@ from deploy.metal import REACH
 from deploy.switches import Switches, switches
 from topology import drivers, regimes
 from topology.check import check_map
-from topology.clustermap import NEVER, Application, ClusterMap, switch_of
+from topology.clustermap import FINE, NEVER, Application, ClusterMap, switch_of
 from topology.errors import InputError
 from topology.grouping import is_layout_name
 from topology.irregular import machine_of
+from topology.layouts import is_homed
 from topology.limits import MAX_THREADS
 from topology.machine import Machine, Shape, emulated
 from topology.mapmaker import make_map
@@ -224,6 +225,8 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         _each_its_lock(deployment, cluster_map)
     if deployment.granularity:
         _set_granularity(deployment.granularity, cluster_map)
+    if is_homed(deployment.layout):
+        _set_homes(deployment.granularity or FINE, cluster_map)
     for cluster in cluster_map.clusters:
         mine = [a for a in apps if a.cpu in cluster.cpus]
         cluster.restart = deployment.restart != NEVER
@@ -328,6 +331,15 @@ def _set_granularity(granularity: str, cluster_map: ClusterMap) -> None:
         raise InputError("clusters granularity", problem, at=("clusters", "granularity"))
     for cluster in able:
         cluster.granularity = granularity
+
+
+def _set_homes(granularity: str, cluster_map: ClusterMap) -> None:
+    """Localities are of kernels with a lock for each object."""
+    for cluster in cluster_map.clusters:
+        lock = cluster.kernel.partition("+")[0]
+        if lock not in regimes.names(regimes.SWITCHED):
+            raise InputError("clusters lock", f"layout homed is for lock {' and '.join(regimes.names(regimes.SWITCHED))}, not {lock}", at=("clusters", "lock"))
+        cluster.homed, cluster.granularity = True, granularity
 
 
 def plan_map(path: Path, shape: Shape | Machine | None = None, metal: Machine | None = None) -> Plan:

@@ -62,7 +62,7 @@ def plot(results: Sequence[Result], mode: str, output: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     first = results[0]
     emulated = "emulated: compare ratios only\n" if first.emulated and not first.modelled else ""
-    figure.suptitle(f"Redis under YCSB, {first.cores} cores, lock {first.lock}", x=0.01, ha="left", weight="bold")
+    figure.suptitle(f"Redis under YCSB, {first.cores} cores, lock {' and '.join(dict.fromkeys(r.lock for r in results))}", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, f"{emulated}{mode}", size=7, color="#555555")
     figure.tight_layout(rect=(0, 0.06, 1, 0.97))
     figure.savefig(output, dpi=130)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from deploy.results import Result
+from topology.layouts import is_homed
 
 SAME = 0.005  # a ratio this near to 1 prints as 1.00
 
@@ -20,7 +21,7 @@ def _verdict(first: Result, second: Result) -> str:
     does = "does" if first.clusters == 1 else "do"
     how = "as many operations per second as" if abs(ratio - 1) < SAME else f"{ratio:.2f} times the operations per second of"
     return (
-        f"{'On the emulated machine' if first.emulated else 'Under KVM'}, {first.cores} cores, YCSB {first.workload.upper()}, lock {first.lock}: "
+        f"{'On the emulated machine' if first.emulated else 'Under KVM'}, {first.cores} cores, YCSB {first.workload.upper()}, {locks(first, second)}: "
         f"{kernels(first)} ({first.layout}) {does} {how} {kernels(second)} ({second.layout}); p99 latency "
         f"{first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs."
     )
@@ -47,4 +48,10 @@ def _trust(result: Result) -> str:
 
 
 def kernels(result: Result) -> str:
+    if is_homed(result.layout):
+        return "one kernel for the machine with objects at home on their node"
     return "one kernel for the machine" if result.clusters == 1 else f"{result.clusters} kernels"
+
+
+def locks(first: Result, second: Result) -> str:
+    return f"lock {first.lock}" if first.lock == second.lock else f"lock {first.lock} against {second.lock}"

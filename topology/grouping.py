@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from topology.errors import InputError
-from topology.layouts import AT, EVERY, HERE, Clusters, Layout
+from topology.layouts import AT, EVERY, HERE, Clusters, Layout, is_homed
 from topology.machine import Machine
 
 WORDS = tuple(found.name for found in EVERY.values() if not found.has_number)
@@ -29,6 +29,12 @@ def check_named(text: str) -> None:
     """Where the programs are not a map's: its layout is made of the machine."""
     if not is_layout_name(text):
         raise InputError("--layout", f"'{text}' is not one of {NAMED}; a map says itself what runs", at=AT)
+
+
+def check_unmanaged(text: str | None) -> None:
+    """For what stands in the managers' place, and gives no object a home."""
+    if text and is_homed(text):
+        raise InputError("--layout", f"'{text}' is for programs that managers start; take another layout", at=AT)
 
 
 def group(machine: Machine, text: str) -> Clusters:

@@ -94,6 +94,17 @@ def spanning(machine: Machine) -> Clusters:
 
 
 @layout
+def homed(machine: Machine) -> Clusters:
+    """The whole machine, its programs' objects at home on the cores of their NUMA node (lock `dynamic`)."""
+    return spanning(machine)
+
+
+def is_homed(name: str) -> bool:
+    """Whether managers give objects a home: which threads use them themselves, and whose calls travel (docs/dynamic.md)."""
+    return name == homed.__name__
+
+
+@layout
 def size(machine: Machine, number: int) -> Clusters:
     """N cores in the machine's order, socket after socket, cache after cache."""
     cores, sockets = alike(machine, lambda core: core.physical), cores_of_sockets(machine)

@@ -20,6 +20,7 @@ from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.grouping import check_unmanaged
 from topology.model import ranges
 
 SILENCE = 1200.0
@@ -50,6 +51,7 @@ def lines(
     entry: how often it was waited for, how long it was held, and which lines moved. Two runs give the same figures.
     """
     process.heed_signals()
+    check_unmanaged(layout)
     sizes, delays = ranges.cores(cores), ranges.delays(delay, "--delay")
     modelled = load(machine or PAPERS)
     wanted = [

@@ -26,6 +26,7 @@ from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.grouping import check_unmanaged
 from topology.model import ranges
 
 SILENCE = 1200.0  # seconds in which a measurement must come to its end
@@ -86,6 +87,7 @@ def scale(
     With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the paper says.
     """
     process.heed_signals()
+    check_unmanaged(layout)
     if figure:
         fixed = {
             "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout, "--stat": stat,

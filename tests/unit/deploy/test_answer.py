@@ -50,6 +50,13 @@ def test_verdict() -> None:
     assert said.to_json()["modelled"]["machine"] == MACHINE.name
 
 
+def test_homed() -> None:
+    """a kernel whose objects have homes is named so, and each layout's lock where they differ"""
+    first, second = result("per-socket", 2, 340.0), replace(result("homed", 1, 250.0), lock="dynamic")
+    (said,) = answers(MACHINE, {1.0: [(first, second)]})
+    assert "one kernel for the machine with objects at home on their node (homed), lock clh against dynamic" in said.sentences()[0]
+
+
 def test_undecided() -> None:
     """a range that includes 1 decides nothing, and says so"""
     assert "does not say which" in answer(100.0, 99.0, {0.5: (100.0, 101.0), 2.0: (100.0, 90.0)}).sentences()[0]

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,18 @@ def test_granularity() -> None:
     assert [cluster.granularity for cluster in plan(Deployment(lock="dynamic", redis=Redis())).cluster_map.clusters] == [COARSE, COARSE]
     with pytest.raises(InputError, match=r"\[clusters\] granularity: 'fine' is for lock dynamic, and the lock is fine"):
         plan(named.with_clusters(None, "fine"))
+
+
+def test_homes() -> None:
+    """layout homed is one kernel, fine unless the deployment says coarse, whose objects have homes; and of no other regime"""
+    homed = parse("[redis]\n[clusters]\nlayout = 'homed'\nlock = 'dynamic'")
+    (cluster,) = plan(homed).cluster_map.clusters
+    assert (cluster.homed, cluster.granularity, len(cluster.cpus)) == (True, FINE, 4)
+    assert read_dts(write_dts(plan(homed).cluster_map)) == plan(homed).cluster_map
+    assert plan(replace(homed, granularity=COARSE)).cluster_map.clusters[0].granularity == COARSE
+    assert not plan(homed.with_clusters("spanning", None)).cluster_map.clusters[0].homed
+    with pytest.raises(InputError, match=r"layout homed is for lock dynamic, not fine"):
+        plan(homed.with_clusters(None, "fine"))
 
 
 def test_transactions_of_modelled_machines() -> None:

@@ -12,7 +12,7 @@ from deploy.paths import ROOT
 
 R = "[redis]\n"
 PROGRAM = "[[program]]\nprogram = 'posixtest'\n"
-LAYOUTS = "one of per-socket, per-l3, per-numa, spanning, size=N or a map file"
+LAYOUTS = "one of per-socket, per-l3, per-numa, spanning, homed, size=N or a map file"
 
 FILES: dict[str, tuple[str, str]] = {
     # values
@@ -137,7 +137,7 @@ COMPARE = {
     "--lock none": "--lock none: per-socket: cluster@0: kernel \"none\" runs on one core only, not on 14",
     "--workload d": "--workload: 'd' is not one of a, b, c, f",
     "--layout per-socket,size=3": "--layout size=3: this machine's sockets",
-    f"--layout {A_MAP},spanning": f"--layout: '{A_MAP}' is not one of per-socket, per-l3, per-numa, spanning or size=N; a map",
+    f"--layout {A_MAP},spanning": f"--layout: '{A_MAP}' is not one of per-socket, per-l3, per-numa, spanning, homed or size=N; a map",
     f"--layout spanning,{A_MAP}": f"--layout: '{A_MAP}' is not one of per-socket",
 }
 

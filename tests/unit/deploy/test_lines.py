@@ -44,6 +44,7 @@ def test_sources() -> None:
     (["--lock", "none", "--cores", "2"], "--lock none"),
     (["--machine", "pdp11"], "--machine pdp11"),
     (["--cores", "29"], "--cores: 29 cores; 2 x 14 Xeon"),
+    (["--layout", "homed", "--lock", "dynamic"], "--layout: 'homed' is for programs that managers start"),
 ])
 def test_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
     """bench lines: what cannot be is refused before anything is built"""
