@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <skerry/cluster_mask.h>
 #include "check.h"
-#include "locality.h"
+#include "draw-localities.h"
 #include "message.h"
 #include "watch.h"
 
@@ -53,25 +52,10 @@ static void change_granularity(void)
 		order_granularity(drawn >> i & 1 ? GRANULARITY_FINE : GRANULARITY_COARSE);
 }
 
-/* All cores, one, or some: of half of the objects in the root task's CNode. */
-static void change_localities(void)
-{
-	for (unsigned i = 0; objects_have_homes() && i < 1u << ROOT_CNODE_BITS; i++) {
-		const struct cap *cap = &machine->root_cnode[i].cap;
-		if (cap->type != OBJECT_ENDPOINT && cap->type != OBJECT_NOTIFICATION && cap->type != OBJECT_REPLY)
-			continue;
-		change_seed = change_seed * 6364136223846793005ull + 1442695040888963407ull;
-		unsigned drawn = change_seed >> 48;
-		if (drawn & 1)
-			locality_set(&machine->kernel, (struct cap *)cap, (drawn & 6) == 0 ? MASK_ALL : (drawn & 6) == 2 ? mask_make(0, 0, drawn >> 3)
-			                                                                      : mask_of((drawn >> 3) % machine->config.cores));
-	}
-}
-
 void settle(void)
 {
 	if (changes) {
-		change_localities();
+		draw_localities(machine, &change_seed);
 		change_granularity();
 	}
 	hosted_run(machine);

@@ -61,13 +61,25 @@ uint64_t program_entry(void) { return (uint64_t)worker_entry; }
 _Noreturn void worker_main(struct worker *worker);
 _Noreturn void program_thread(uint64_t argument) { worker_main((struct worker *)argument); }
 
+/* What looks at granularity and localities themselves, or sets them, has a run of its own. */
+static bool runs(const struct test *test, const char *word)
+{
+	static const char *const own[] = { "control:", "locality:", "visits:" };
+	for (unsigned i = 0; i < sizeof(own) / sizeof(own[0]) && program_localities(); i++)
+		if (!strncmp(test->name, own[i], strlen(own[i])))
+			return false;
+	return test_possible(test) && strstr(test->name, word);
+}
+
 void program_main(const char *word)
 {
 	check_ok(tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MAIN_PRIORITY, 0));
 	tests_init();
 	memory_reset();
+	if (program_localities())
+		check_ok(control_granularity_wait(ROOT_SLOT_CONTROL, GRANULARITY_FINE));
 	for (const struct test *const *test = __start_ktest_tests; test < __stop_ktest_tests; test++) {
-		if (!test_possible(*test) || !strstr((*test)->name, word))
+		if (!runs(*test, word))
 			continue;
 		name = (*test)->name;
 		program_check();

@@ -4,15 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <skerry/root_info.h>
 #include "check.h"
+#include "draw-localities.h"
 #include "places.h"
 #include "thread.h"
 #include "vspace.h"
 #include "watch.h"
 
-enum { PROGRAMS = 96, CHECKED = 16, CHECKED_EVERY = 96 };
+enum { PROGRAMS = 96, CHECKED = 16, CHECKED_EVERY = 96, DRAWN_EVERY = 24 };
 enum { CALL_TIME = 400, TURN_TIME = 2000 }; /* cycles */
 enum { PAGE_PRESENT = 1, PAGE_WRITE = 2, PAGE_USER = 4, PAGE_FETCH = 16, UNDEFINED = 6 };
 #define MEMORY  (128ull << 20)
@@ -26,6 +28,7 @@ struct program {
 	enum next next;
 	uint64_t argument;
 	bool began;
+	unsigned test; /* that began it */
 	uint64_t rip; /* at its last stop; while the thread has this RIP, what it stopped for is not done */
 	unsigned fault, fault_words;
 	uint64_t fault_word[5];
@@ -36,6 +39,8 @@ static struct hosted *machine;
 static const char *wanted;
 static bool over;
 static unsigned calls; /* since program_check() */
+static unsigned checks;
+static uint64_t locality_seed; /* not 0: localities are drawn every so many calls */
 static union {
 	struct root_info info;
 	uint8_t bytes[sizeof(struct root_info)];
@@ -166,12 +171,19 @@ static bool at_rest(const struct hosted_core *core)
 	return !any && !core->inside && !hosted_timer_due(core) && !context->again && !context->raise;
 }
 
-/* Of a core between two kernel entries. The others must be so, too. */
-static void check_now(unsigned core)
+static bool others_at_rest(unsigned core)
 {
 	for (unsigned i = 0; i < machine->config.cores; i++)
 		if (i != core && !at_rest(&machine->core[i]))
-			return;
+			return false;
+	return true;
+}
+
+/* Of a core between two kernel entries. The others must be so, too. */
+static void check_now(unsigned core)
+{
+	if (!others_at_rest(core))
+		return;
 	struct hosted_core *self = hosted_self;
 	self->inside = false;
 	hosted_self = 0;
@@ -180,9 +192,12 @@ static void check_now(unsigned core)
 	self->inside = true;
 }
 
+bool program_localities(void) { return locality_seed; }
+
 void program_check(void)
 {
 	calls = 0;
+	checks++;
 	check_now((unsigned)(hosted_self - machine->core));
 }
 
@@ -201,23 +216,32 @@ static void begin(struct program *program, struct thread *thread)
 	fiber_free(&program->fiber);
 	program->thread = thread;
 	program->began = false;
+	program->test = checks;
 	program->argument = thread->context.registers.rdi;
 	thread->context.registers.rip = RUNNING;
 	fiber_init(&program->fiber, fiber_main, program);
 }
 
+/* One of an earlier test, whose threads are over; in a test of very many threads, the one that was taken longest ago. */
+static struct program *take_program(void)
+{
+	static unsigned turn;
+	for (unsigned i = 1; i < PROGRAMS && programs[1 + turn % (PROGRAMS - 1)].test == checks; i++)
+		turn++;
+	return &programs[1 + turn++ % (PROGRAMS - 1)];
+}
+
 /* The program of a thread; null where there is none at its RIP. */
 static struct program *program_of(struct thread *thread)
 {
-	static unsigned turn;
 	struct program *found = 0;
 	uint64_t rip = thread->context.registers.rip;
 	for (unsigned i = 0; i < PROGRAMS; i++)
 		if (programs[i].thread == thread)
 			found = &programs[i];
 	if (rip == program_entry()) {
-		if (!found) /* the one that has been there for longest, and is over */
-			found = &programs[1 + turn++ % (PROGRAMS - 1)];
+		if (!found)
+			found = take_program();
 		begin(found, thread);
 	}
 	return found && thread->context.registers.rip - RUNNING < RUNNING ? found : 0;
@@ -254,6 +278,8 @@ static bool ask(void *argument, struct hosted *on, unsigned core)
 	}
 	if (++calls < CHECKED || calls % CHECKED_EVERY == 0)
 		check_now(core);
+	if (locality_seed && calls % DRAWN_EVERY == 0 && others_at_rest(core))
+		draw_localities(machine, &locality_seed);
 	bool again = program->began && (program->next == CALLS || program->next == TRAPS) && r->rip == program->rip;
 	if (!again) {
 		program->began = true;
@@ -312,11 +338,27 @@ static int run(unsigned cores, unsigned seed)
 	return 0;
 }
 
-/* [WORD]: only tests with the word in their name. Each machine is a process: the tests keep what they know in variables. */
+/* A seed of one's own, or the time's: it is printed, and another one each time. */
+static void seed_localities(const char *given)
+{
+	locality_seed = given ? strtoull(given, 0, 0) : (uint64_t)time(0);
+	locality_seed |= !locality_seed;
+	printf("localities are drawn: --localities=%llu\n", (unsigned long long)locality_seed);
+}
+
+/*
+ * [--localities[=SEED]] [WORD]: between system calls objects get other localities, in a kernel that is fine; only tests
+ * with the word in their name. Each machine is a process: the tests keep what they know in variables.
+ */
 int main(int argc, char **argv)
 {
 	static const unsigned machines[][2] = { { 1, 1 }, { 3, 2 } }; /* cores, seed */
 	unsigned cores_max = strcmp(REGIME_HEADER, "none.h") ? BOOT_MAX_CPUS : 1;
+	static const char localities[] = "--localities";
+	if (argc > 1 && !strncmp(argv[1], localities, sizeof(localities) - 1)) {
+		seed_localities(argv[1][sizeof(localities) - 1] == '=' ? argv[1] + sizeof(localities) : 0);
+		argc--, argv++;
+	}
 	wanted = argc > 1 ? argv[1] : "";
 	for (unsigned i = 0; i < sizeof(machines) / sizeof(machines[0]) && machines[i][0] <= cores_max; i++) {
 		int status;

@@ -20,6 +20,8 @@ void program_call_all(uint64_t *registers);
 uint64_t program_time(void);
 /* From now on the kernel is checked after each system call, at first, then less often; once now. */
 void program_check(void);
+/* Localities are drawn while the programs run. */
+bool program_localities(void);
 /* The machine's last program is over. */
 _Noreturn void program_over(void);
 
