@@ -19,7 +19,7 @@
 extern char loader_start[], loader_end[];
 
 /* of the root task's CNode; Redis takes some 2,050, a YCSB client 1,100 */
-enum { APPLICATION_SLOTS = 3072, REMOTE_SLOTS = 512 };
+enum { APPLICATION_SLOTS = 3072 + 4 * 512 /* steps of the heap that are split */, REMOTE_SLOTS = 512 };
 enum { CABLE_CAPABILITIES = 2 * CABLE_SIZE / PAGE_SIZE + 4 }; /* its frames at each end, the manager's page, wake-ups */
 enum { PROGRAM_PAGES = 1 << 11 }; /* that an application's slots are enough for; what its program has beyond takes more */
 /* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a channel's */
@@ -304,7 +304,7 @@ static void size_root_cnode(struct cluster *c, const struct cluster_map *map, co
 		const struct map_application *a = &map->application[i];
 
 		if (a->cluster == c->map->number)
-			slots += APPLICATION_SLOTS + a->heap / LARGE_PAGE_SIZE + program_slots(a, m) + file_slots(a, m) +
+			slots += APPLICATION_SLOTS + 2 * (a->heap / LARGE_PAGE_SIZE) + program_slots(a, m) + file_slots(a, m) +
 				 map_named_count(&a->cables) * CABLE_CAPABILITIES;
 		else
 			slots += REMOTE_SLOTS;

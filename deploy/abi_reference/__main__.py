@@ -24,7 +24,7 @@ GROUPS = {
     "The network": (LIBRARY, ["port", "socket_port", "socket_address", "posix"]),
 }
 # What programs of this tree share at compile time only.
-NO_ABI = {LIBRARY / "skerry" / f"{name}.h" for name in ("error_message", "executable", "format", "list", "require", "stat_view")}
+NO_ABI = {LIBRARY / "skerry" / f"{name}.h" for name in ("error_message", "executable", "format", "list", "page_rights", "require", "stat_view")}
 NO_ABI.add(KERNEL / "skerry" / "x86.h")
 
 

@@ -159,11 +159,15 @@ struct report_moved {
 	uint32_t error;  /* of errors.h */
 };
 
+/* Where a page fault is: in the page below a stack; where the program has itself taken rights from its pages. */
+enum report_place { PLACE_OTHER, PLACE_GUARD, PLACE_PROTECTED };
+
 struct report_fault {
 	uint32_t application;
 	uint32_t fault; /* enum skerry_fault */
 	uint64_t word[5];
-	uint32_t registers_known, reserved;
+	uint32_t registers_known;
+	uint32_t place; /* of a page fault: enum report_place */
 	struct thread_registers registers;
 };
 

@@ -253,6 +253,8 @@ static int retype(int untyped, enum skerry_object type, unsigned size_bits, int 
 	return 0;
 }
 
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count) { return retype(untyped, type, 0, first, count); }
+
 int memory_object(enum skerry_object type, unsigned size_bits)
 {
 	int slot = slots_take_for_objects(1);
@@ -273,11 +275,11 @@ int memory_contiguous(enum skerry_object type, unsigned count_bits)
 	return error ? error : first;
 }
 
-int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint32_t count)
+int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned size_bits, uint32_t count)
 {
-	unsigned frame_bits = object_bits(type, 0);
+	unsigned bits = object_bits(type, size_bits);
 	uint32_t last = 0;
-	*reserve = (struct memory_reserve){ .type = type };
+	*reserve = (struct memory_reserve){ .type = type, .size_bits = size_bits };
 	int first = slots_take_for_objects(count);
 	if (first < 0)
 		return first;
@@ -287,7 +289,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint
 		int error;
 		while (1u << count_bits > count - done)
 			count_bits--;
-		uint32_t i = block_take(frame_bits + count_bits, &error);
+		uint32_t i = block_take(bits + count_bits, &error);
 		if (!i) {
 			if (count_bits == 0)
 				return error;
@@ -306,21 +308,21 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint
 
 int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 {
-	unsigned frame_bits = object_bits(reserve->type, 0);
+	unsigned bits = object_bits(reserve->type, reserve->size_bits);
 	while (count) {
 		require(reserve->block);
 		const struct block *b = block_at(reserve->block);
-		uint64_t left = ((1ull << b->bits) - reserve->used) >> frame_bits;
+		uint64_t left = ((1ull << b->bits) - reserve->used) >> bits;
 		uint32_t now = left < count ? (uint32_t)left : count;
 		if (!now) {
 			reserve->block = b->next;
 			reserve->used = 0;
 			continue;
 		}
-		int error = retype((int)b->slot, reserve->type, 0, first, now);
+		int error = retype((int)b->slot, reserve->type, reserve->size_bits, first, now);
 		if (error)
 			return error;
-		reserve->used += (uint64_t)now << frame_bits;
+		reserve->used += (uint64_t)now << bits;
 		first += (int)now;
 		count -= now;
 	}
@@ -330,7 +332,7 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 int memory_frames(enum skerry_object type, uint32_t count)
 {
 	struct memory_reserve reserve;
-	int first = memory_reserve(&reserve, type, count);
+	int first = memory_reserve(&reserve, type, 0, count);
 	int error = first < 0 ? first : memory_commit(&reserve, first, count);
 	return error ? error : first;
 }

@@ -23,19 +23,22 @@ int memory_object(enum skerry_object type, unsigned size_bits);
 /* Makes `count` frames of 4 KiB or 2 MiB, not contiguous in general. */
 int memory_frames(enum skerry_object type, uint32_t count);
 
-/* Memory and slots for frames that are made later: making them cannot fail for want of either. */
+/* Memory and slots for objects that are made later: making them cannot fail for want of either. */
 struct memory_reserve {
 	enum skerry_object type;
-	uint32_t block; /* that the next frame is made of */
+	unsigned size_bits; /* as in UNTYPED_RETYPE */
+	uint32_t block; /* that the next object is made of */
 	uint64_t used;  /* bytes of it */
 };
-/* Takes memory and slots for `count` frames of 4 KiB or 2 MiB, and makes none. Returns the first slot. */
-int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, uint32_t count);
+/* Takes memory and slots for `count` objects of one size, and makes none. Returns the first slot. */
+int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned size_bits, uint32_t count);
 /*
- * Makes frames of the reserve in `count` of its slots, in any order, each slot once. Returns 0 or an error: SLOT_FULL
+ * Makes objects of the reserve in `count` of its slots, in any order, each slot once. Returns 0 or an error: SLOT_FULL
  * where there is one in the first slots already.
  */
 int memory_commit(struct memory_reserve *reserve, int first, uint32_t count);
+/* Fills `count` slots from `first` with objects, of a size that needs no `size_bits`, out of `untyped`, which has room for them. */
+int memory_retype(int untyped, enum skerry_object type, int first, uint32_t count);
 /* Makes 1 << count_bits frames, physically contiguous and aligned. */
 int memory_contiguous(enum skerry_object type, unsigned count_bits);
 

@@ -274,7 +274,7 @@ static void promises(const struct picture *empty)
 	struct memory_reserve small, large;
 	unsigned made[SMALL] = { 0 }, other = 0;
 	owner_set(owner_application(1));
-	int first = memory_reserve(&small, OBJECT_FRAME_4K, SMALL), second = memory_reserve(&large, OBJECT_FRAME_2M, LARGE);
+	int first = memory_reserve(&small, OBJECT_FRAME_4K, 0, SMALL), second = memory_reserve(&large, OBJECT_FRAME_2M, 0, LARGE);
 	CHECK(first > 0 && second > 0);
 	for (int i = 0; i < SMALL; i++)
 		CHECK(!capability[first + i].type);
@@ -301,7 +301,7 @@ static void promises(const struct picture *empty)
 	same(empty, &now);
 	/* a reserve that cannot be had leaves nothing behind, and makes nothing */
 	owner_set(owner_application(1));
-	CHECK(memory_reserve(&large, OBJECT_FRAME_2M, SLOTS / 2) == -SKERRY_NO_MEMORY);
+	CHECK(memory_reserve(&large, OBJECT_FRAME_2M, 0, SLOTS / 2) == -SKERRY_NO_MEMORY);
 	owner_set(OWNER_MANAGER);
 	memory_return(owner_application(1));
 	now = picture_take();

@@ -73,6 +73,12 @@ void window_close(void)
 	window.count = 0;
 }
 
+void *window_large(int frame, unsigned place)
+{
+	const uint64_t address = WINDOW_VADDR + (1 + place) * (uint64_t)SIZE_2M; /* behind the other window */
+	return vspace_map(ROOT_SLOT_VSPACE, frame, address, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK) ? NULL : (void *)address;
+}
+
 void *own_memory(uint64_t size)
 {
 	static uint64_t next = OWN_VADDR;

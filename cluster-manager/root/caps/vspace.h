@@ -25,6 +25,12 @@ void *window_open(int first_frame, uint32_t count);
 /* Unmaps what window_open() mapped. */
 void window_close(void);
 
+/*
+ * Maps a frame of 2 MiB, not mapped elsewhere, into the manager's own memory, at one of two places (0 or 1), until it is
+ * unmapped. Returns its address, or null.
+ */
+void *window_large(int frame, unsigned place);
+
 /* Returns zeroed memory of the manager's own, which is never given back; null when there is none. */
 void *own_memory(uint64_t size);
 

@@ -17,6 +17,8 @@ struct report_fault fault_of(uint32_t application, const struct message *m)
 		body.word[i] = m->word[i];
 	if (message_words(m->info) > MESSAGE_REGISTERS)
 		body.word[4] = IPC->words[4];
+	if (body.fault == FAULT_PAGE)
+		body.place = process_place(application, m->word[2], m->word[1]);
 	/* only the first thread's registers can be read: others belong to the program itself */
 	body.registers_known = !tcb_read_registers(IPC, (uint64_t)process_tcb(application), &body.registers) &&
 			       body.registers.rip == body.word[0];
@@ -39,9 +41,10 @@ static void describe(const struct report_fault *f, struct text *t)
 {
 	switch (f->fault) {
 	case FAULT_PAGE:
-		text_format(t, "page fault at 0x%lx, %s%s", f->word[2],
+		text_format(t, "page fault at 0x%lx, %s%s%s", f->word[2],
 			    f->word[3] & PAGE_FETCH ? "execute" : f->word[3] & PAGE_WRITE ? "write" : "read",
-			    f->word[3] & PAGE_PRESENT ? " (not allowed there)" : "");
+			    f->word[3] & PAGE_PRESENT ? " (not allowed there)" : "",
+			    f->place == PLACE_GUARD ? ": guard page of a stack" : f->place == PLACE_PROTECTED ? ": protected" : "");
 		break;
 	case FAULT_EXCEPTION:
 		text_format(t, "%s (vector %lu, error code 0x%lx)", exception_name(f->word[3]), f->word[3], f->word[4]);

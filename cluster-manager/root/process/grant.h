@@ -15,6 +15,10 @@ struct process {
 	uint64_t memory;       /* bytes it was given, with what it is promised */
 	struct promise stack, heap;
 	struct promise_table touched;
+	struct memory_reserve tables; /* page tables of the heap's steps that may be split, as many as may be */
+	int table;                    /* slot of the first */
+	uint32_t table_count;
+	struct shield *shield;        /* null: all pages have the rights that they had at first */
 };
 
 /* Puts a copy of a root capability into a slot of the program's CNode. */

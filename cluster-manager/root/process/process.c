@@ -11,11 +11,13 @@
 #include "map.h"
 #include "memory.h"
 #include "ports.h"
+#include "protect.h"
 #include "process.h"
 #include "random.h"
 #include "root.h"
 #include "slots.h"
 #include "sockets.h"
+#include "split.h"
 #include "stack.h"
 #include "vspace.h"
 
@@ -33,22 +35,61 @@ uint64_t process_memory(uint32_t application) { return process[application].memo
 uint64_t process_committed(uint32_t application)
 {
 	const struct process *p = &process[application];
-	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size;
-	return p->memory - (p->memory ? promised - promise_kept(&p->stack) - promise_kept(&p->heap) : 0);
+	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size +
+			    (uint64_t)p->table_count * SIZE_4K;
+	uint64_t kept = p->stack.kept + p->heap.kept + (p->shield ? (uint64_t)p->shield->split_count * SIZE_4K : 0);
+	return p->memory - (p->memory ? promised - kept : 0);
 }
 
-bool process_touches(uint32_t application, uint64_t address)
+bool process_touches(uint32_t application, uint64_t address, unsigned needed)
 {
 	struct process *p = &process[application];
 	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address) ? &p->stack : NULL;
 	if (!promised)
 		return false;
 	uint32_t before = owner_set(owner_application(application));
-	int error = promise_keep(promised, p->vspace, &p->touched, address);
+	bool may = !(needed & RIGHT_EXECUTE);
+	int error = 0;
+	if (p->shield)
+		may = protect_touch(p, address, needed, &error);
+	else if (may)
+		error = promise_keep(promised, p->vspace, &p->touched, address, PAGE_RIGHTS_DEFAULT);
 	owner_set(before);
 	if (error)
 		console_print("%s: memory that it was promised cannot be mapped at 0x%lx (error %d)", map->application[application].name, address, -error);
-	return !error;
+	return may && !error;
+}
+
+/* A page for it is kept for the program's next start. */
+static struct shield *shield_of(uint32_t application)
+{
+	static struct shield *shield[MAP_MAX_APPLICATIONS];
+	_Static_assert(sizeof(*shield[0]) <= SIZE_4K, "one page");
+	if (!shield[application])
+		shield[application] = own_memory(sizeof(*shield[0]));
+	return shield[application];
+}
+
+int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights)
+{
+	struct process *p = &process[application];
+	if (rights & ~(uint64_t)RIGHT_ALL)
+		return -SKERRY_NO_RIGHTS;
+	if (!p->shield) {
+		p->shield = shield_of(application);
+		if (!p->shield)
+			return -SKERRY_NO_MEMORY;
+		memset(p->shield, 0, sizeof(*p->shield));
+	}
+	uint32_t before = owner_set(owner_application(application));
+	int64_t done = protect(p, address, size, (unsigned)rights);
+	owner_set(before);
+	return done;
+}
+
+enum report_place process_place(uint32_t application, uint64_t address, uint64_t stack_pointer)
+{
+	return protect_place(&process[application], address, stack_pointer);
 }
 
 static int make_objects(struct process *p)
@@ -112,7 +153,9 @@ static void describe(const struct map_application *a, struct gained_core core, s
 static int promise_heap(struct process *p, uint64_t size)
 {
 	int error = promise_make(&p->heap, PROCESS_HEAP_VADDR, OBJECT_FRAME_2M, size, PROCESS_HEAP_STEP / SIZE_2M, PROCESS_TOUCHED_HEAP);
-	return error || !size ? error : promise_tables(&p->heap, p->vspace, &p->touched);
+	if (!error && size)
+		error = promise_tables(&p->heap, p->vspace, &p->touched);
+	return error || !size ? error : split_reserve(p, p->heap.count);
 }
 
 static int map_info(const struct process_info *info, int vspace)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <skerry/process.h>
+#include "message.h"
 
 /* `endpoint`: programs call it, and their faults go to it, with badges of root.h. */
 void processes_init(int endpoint);
@@ -20,5 +21,12 @@ int process_tcb(uint32_t application);
 uint64_t process_memory(uint32_t application);
 /* The same without what of that it has not touched. */
 uint64_t process_committed(uint32_t application);
-/* Its thread has touched an address where nothing is mapped. Whether something is now: it was promised. */
-bool process_touches(uint32_t application, uint64_t address);
+/*
+ * Its thread has touched an address where nothing is mapped, for what needs the right. Whether something is now: it was
+ * promised, and may be used so.
+ */
+bool process_touches(uint32_t application, uint64_t address, unsigned needed);
+/* MANAGER_PROTECT (skerry/process.h). Returns the bytes that are done, or an error. */
+int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights);
+/* What the address of a page fault of its thread is. */
+enum report_place process_place(uint32_t application, uint64_t address, uint64_t stack_pointer);

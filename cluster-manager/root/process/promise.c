@@ -6,7 +6,7 @@
 #include "slots.h"
 #include "vspace.h"
 
-enum { PAGE_BITS = 8 * SIZE_4K };
+enum { PAGE_BITS = 8 * SIZE_4K, UNIT_BITS = 21 };
 #define TABLE_REACH (1ull << 30) /* of one page table that has 2 MiB frames */
 
 int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
@@ -20,7 +20,7 @@ int promise_table_make(struct promise_table *t, int vspace, uint64_t heap)
 	return t->pages < 0 ? t->pages : vspace_map_range(vspace, frames, count, SIZE_4K, PROCESS_TOUCHED_VADDR, RIGHT_READ, CACHE_WRITE_BACK);
 }
 
-static int note(const struct promise_table *t, uint64_t bit)
+int promise_note(const struct promise_table *t, uint64_t bit)
 {
 	uint64_t *page = window_open(t->pages + (int)(bit / PAGE_BITS), 1);
 	if (!page)
@@ -30,30 +30,48 @@ static int note(const struct promise_table *t, uint64_t bit)
 	return 0;
 }
 
+int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value)
+{
+	uint64_t *page = window_open(t->pages + (int)(word * 64 / PAGE_BITS), 1);
+	if (!page)
+		return -SKERRY_NO_MEMORY;
+	__atomic_store_n(&page[word % (PAGE_BITS / 64)], value, __ATOMIC_RELEASE);
+	window_close();
+	return 0;
+}
+
 int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step, uint64_t first_bit)
 {
 	uint64_t frame_size = frame == OBJECT_FRAME_2M ? SIZE_2M : SIZE_4K;
-	require(size / frame_size % step == 0);
+	require(size / frame_size % step == 0 && (frame == OBJECT_FRAME_4K || step == 1));
 	*p = (struct promise){ .address = address, .frame_size = frame_size, .count = (uint32_t)(size / frame_size), .step = step, .bit = first_bit };
-	p->first = memory_reserve(&p->reserve, frame, p->count);
+	if (frame == OBJECT_FRAME_2M) { /* an untyped for each, so that it can be split later */
+		p->unit = memory_reserve(&p->reserve, OBJECT_UNTYPED, UNIT_BITS, p->count);
+		p->first = p->unit < 0 ? p->unit : slots_take_for_objects(p->count);
+	} else {
+		p->first = memory_reserve(&p->reserve, frame, 0, p->count);
+	}
 	return p->first < 0 ? p->first : 0;
 }
 
 int promise_commit(struct promise *p, uint32_t group)
 {
 	require(group < p->count / p->step);
-	int error = memory_commit(&p->reserve, p->first + (int)(group * p->step), p->step);
+	int frame = p->first + (int)(group * p->step);
+	int error = memory_commit(&p->reserve, p->unit ? p->unit + (int)group : frame, p->step);
+	if (!error && p->unit)
+		error = memory_retype(p->unit + (int)group, OBJECT_FRAME_2M, frame, 1);
 	if (!error)
-		p->made += p->step;
+		p->kept += p->step * p->frame_size;
 	return error;
 }
 
-int promise_map(struct promise *p, int vspace, const struct promise_table *t, uint32_t group)
+int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights)
 {
 	uint32_t frame = group * p->step;
 	int error = vspace_map_range(vspace, p->first + (int)frame, p->step, p->frame_size, p->address + frame * p->frame_size,
-				     RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
-	return error ? error : note(t, p->bit + group);
+				     rights, CACHE_WRITE_BACK);
+	return error ? error : promise_note(t, p->bit + group);
 }
 
 int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
@@ -65,15 +83,15 @@ int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
 		if (!error)
 			error = frame_unmap((uint64_t)p->first);
 	}
-	return error ? error : promise_map(p, vspace, t, 0);
+	return error ? error : promise_map(p, vspace, t, 0, RIGHT_READ | RIGHT_WRITE);
 }
 
-int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address)
+int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address, unsigned rights)
 {
 	require(promise_has(p, address));
 	uint32_t group = (uint32_t)((address - p->address) / (p->step * p->frame_size));
 	int error = promise_commit(p, group);
 	if (error == -SKERRY_SLOT_FULL)
 		return 0; /* another thread touched it, too */
-	return error ? error : promise_map(p, vspace, t, group);
+	return error ? error : promise_map(p, vspace, t, group, rights);
 }

@@ -15,7 +15,8 @@ struct promise {
 	uint64_t address, frame_size;
 	uint32_t count, step;
 	int first;          /* slot of the first frame */
-	uint32_t made;      /* frames */
+	int unit;           /* frames of 2 MiB: slot of the untyped of the first one; else 0 */
+	uint64_t kept;      /* bytes of the frames that were made */
 	uint64_t bit;       /* of the first group in the table */
 	struct memory_reserve reserve;
 };
@@ -40,7 +41,7 @@ int promise_tables(struct promise *p, int vspace, const struct promise_table *t)
 /* Makes the frames of a group without mapping them. Returns 0 or an error. */
 int promise_commit(struct promise *p, uint32_t group);
 /* Maps a group's frames and notes that in the table. Returns 0 or an error. */
-int promise_map(struct promise *p, int vspace, const struct promise_table *t, uint32_t group);
+int promise_map(const struct promise *p, int vspace, const struct promise_table *t, uint32_t group, unsigned rights);
 
 /* Whether the address is in the range. */
 static inline bool promise_has(const struct promise *p, uint64_t address)
@@ -49,7 +50,8 @@ static inline bool promise_has(const struct promise *p, uint64_t address)
 }
 
 /* Makes and maps the group that has the address, which is in the range, unless it is there. Returns 0 or an error. */
-int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address);
+int promise_keep(struct promise *p, int vspace, const struct promise_table *t, uint64_t address, unsigned rights);
 
-/* Returns the bytes of the frames that were made. */
-static inline uint64_t promise_kept(const struct promise *p) { return (uint64_t)p->made * p->frame_size; }
+/* Sets a bit of the table, or a whole word of it. Returns 0 or an error. */
+int promise_note(const struct promise_table *t, uint64_t bit);
+int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value);

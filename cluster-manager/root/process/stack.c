@@ -94,5 +94,5 @@ int stack_make(const struct map_application *a, const struct elf_image *image, s
 	error = build(&b, a, image, random, cwd);
 	window_close();
 	*stack_pointer = address_of(&b);
-	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1);
+	return error ? error : promise_map(&p->stack, p->vspace, &p->touched, FRAMES / STEP - 1, RIGHT_READ | RIGHT_WRITE);
 }

@@ -150,12 +150,25 @@ static int read_sample(const struct request *r, struct message *answer)
 	return 0;
 }
 
+static int change_rights(const struct request *r, struct message *answer)
+{
+	if (message_words(r->m.info) < 3)
+		return -SKERRY_TRUNCATED;
+	int64_t done = process_protect(r->application, r->m.word[0], r->m.word[1], r->m.word[2]);
+	if (done < 0)
+		return (int)done;
+	answer->word[0] = (uint64_t)done;
+	answer->info = message_info(0, 0, 1);
+	return 0;
+}
+
 /* The thread's first touch of memory that its program was promised; it goes on. */
 static bool is_touch(uint32_t application, const struct message *m)
 {
-	enum { PRESENT = 1, FETCH = 16 }; /* Intel SDM volume 3, 4.7 */
-	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS && !(m->word[3] & (PRESENT | FETCH)) &&
-	       process_touches(application, m->word[2]);
+	enum { PRESENT = 1, WRITE = 2, FETCH = 16 }; /* Intel SDM volume 3, 4.7 */
+	const unsigned needed = m->word[3] & FETCH ? RIGHT_EXECUTE : m->word[3] & WRITE ? RIGHT_WRITE : RIGHT_READ;
+	return message_label(m->info) == FAULT_PAGE && message_words(m->info) == MESSAGE_REGISTERS && !(m->word[3] & PRESENT) &&
+	       process_touches(application, m->word[2], needed);
 }
 
 static void fault(uint32_t application, const struct message *m)
@@ -203,6 +216,8 @@ static int handle(struct request *r, struct message *answer)
 		return 0;
 	case MANAGER_AWAIT:
 		return await(r);
+	case MANAGER_PROTECT:
+		return change_rights(r, answer);
 	case MANAGER_SAMPLE:
 	case MANAGER_SAMPLE_READ:
 		if (!map->application[r->application].statistics || !is_primary())

@@ -103,7 +103,12 @@ void processes_init(int endpoint) { CHECK(endpoint > 0); }
 void process_kill(uint32_t application) { (void)application; }
 int process_start(uint32_t application) { (void)application; return 0; }
 uint64_t process_memory(uint32_t application) { (void)application; return 0; }
-bool process_touches(uint32_t application, uint64_t address) { (void)application, (void)address; return false; }
+bool process_touches(uint32_t application, uint64_t address, unsigned needed) { (void)application, (void)address, (void)needed; return false; }
+int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, uint64_t rights)
+{
+	(void)application, (void)rights;
+	return address % 4096 ? -SKERRY_BAD_ARGUMENT : (int64_t)size;
+}
 bool sockets_used(uint32_t application) { (void)application; return false; }
 int sockets_peer(uint32_t application) { (void)application; return -1; }
 int sample_ask(void) { return 1; }

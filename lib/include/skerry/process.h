@@ -79,13 +79,23 @@ struct process_network {
 	uint16_t mtu;
 };
 
-/* What is mapped of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set stays set. */
+/*
+ * What is mapped of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set stays
+ * set. A step of the heap in which pages have several rights (MANAGER_PROTECT) is split: of it something is mapped, and
+ * what, steps of PROCESS_STACK_STEP, is in its place in `split`, of which the first ones are in use.
+ */
+enum { PROCESS_SPLITS = 64 };
 struct process_touched {
 	uint64_t stack;
+	struct {
+		uint64_t step;  /* number of the heap's step + 1; 0: not in use */
+		uint64_t parts; /* a bit for each */
+	} split[PROCESS_SPLITS];
 	uint64_t heap[]; /* of so many words as heap_size needs */
 };
 _Static_assert(PROCESS_STACK_SIZE / PROCESS_STACK_STEP <= 64, "one word for the stack");
-enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_HEAP = 64 }; /* the first bits */
+_Static_assert(PROCESS_HEAP_STEP / PROCESS_STACK_STEP == 64, "one word for a split step of the heap");
+enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_SPLITS = 64, PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS }; /* the first bits */
 static inline uint64_t process_touched_size(uint64_t heap)
 {
 	return sizeof(struct process_touched) + (heap / PROCESS_HEAP_STEP + 63) / 64 * 8;
@@ -183,4 +193,9 @@ enum manager_request {
 	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
 	                    * of what all clusters count (sample.h); answered when they have told, or do not */
 	MANAGER_SAMPLE_READ, /* the same: m0 kind, m1, m2 which (sample.h); the record's words from r0 on; NOT_FOUND: no more */
+	MANAGER_PROTECT,   /* m0 address, m1 size: whole pages of its heap or its stack; m2 rights that they have from now on:
+	                    * 0, READ, READ and WRITE, or READ and EXECUTE. What is in them stays there. r0: of how many bytes,
+	                    * from the address on, that is done: a long range takes several calls. NO_RESOURCE: more than
+	                    * PAGE_RANGES_MAX (page_rights.h, 128) ranges with other rights than READ and WRITE, or PROCESS_SPLITS
+	                    * steps of the heap that are split; NO_MEMORY: to split a step that is in use. NO_RIGHTS: others. */
 };
