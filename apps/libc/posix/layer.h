@@ -7,6 +7,7 @@
 
 #include <skerry/posix.h>
 #include <skerry/format.h>
+#include <skerry/page_rights.h>
 #include <skerry/process.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -27,6 +28,18 @@ void *heap_map(size_t pages);      /* zeroed; null when there is no room */
 void *heap_map_used(size_t pages); /* the same, but may hold what an earlier user of the pages left */
 void heap_unmap(void *address, size_t pages);
 void heap_usage(size_t *total_pages, size_t *used_pages);
+bool memory_is_mapped(uintptr_t address, size_t size); /* all of these pages, by mmap() or brk() */
+bool memory_in_files(uintptr_t address, size_t size);  /* of the deployment's files, which nobody changes */
+
+/* protect.c: pages of heap and stack that may not be both read and written. */
+extern struct page_rights protected_pages;
+long protection_rights(long prot); /* RIGHT_* for PROT_*, or an error */
+long protection_set(uintptr_t address, size_t pages, unsigned rights); /* 0 or an error; some of it may be done then */
+unsigned protection_of(uintptr_t address);
+static inline bool protection_drop(uintptr_t address, size_t pages) /* they can be read and written; false: no room for that */
+{
+	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);
+}
 
 /* resident.c: pages of mappings that have not been touched, by number in the heap. `unseen`: a bit for each, all clear. */
 void resident_start(uintptr_t heap, uint64_t *unseen, size_t pages);

@@ -5,8 +5,8 @@
  * use, which may hold old content and must be zeroed when mapped again, and
  * which nobody may have touched (resident.c).
  * First fit, so that the memory stays compact. Files are mapped by a copy; what
- * never changes of the deployment's files is where it is (PROCESS_FILES_VADDR). Protection is not enforced:
- * guard pages of thread stacks guard nothing yet.
+ * never changes of the deployment's files is where it is (PROCESS_FILES_VADDR). Pages that are free are never
+ * protected (protect.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,6 +70,25 @@ static size_t find_run(size_t from, size_t count)
 	return NO_RUN;
 }
 
+/* The last ones. */
+static size_t find_run_down(size_t count)
+{
+	size_t page = heap.pages, length = 0;
+
+	while (page > heap.lowest) {
+		if (page % 64 == 0 && page - 64 >= heap.lowest && !heap.used[page / 64 - 1]) {
+			page -= 64;
+			length += 64;
+		} else {
+			page--;
+			length = bit_get(heap.used, page) ? 0 : length + 1;
+		}
+		if (length >= count)
+			return page + length - count;
+	}
+	return NO_RUN;
+}
+
 static void zero(size_t first, size_t count)
 {
 	for (size_t page = first; page < first + count; page++)
@@ -87,14 +106,18 @@ static void take(size_t first, size_t count)
 		heap.lowest = first + count;
 }
 
-static void give_back(size_t first, size_t count)
+/* False: some are protected, and there is no room to change that: they stay in use. */
+static bool give_back(size_t first, size_t count)
 {
+	if (!protection_drop((uintptr_t)page_address(first), count))
+		return false;
 	for (size_t page = first; page < first + count; page++)
 		heap.used_count -= bit_get(heap.used, page);
 	resident_gone(first, count);
 	bits_fill(heap.used, first, count, false);
 	if (first < heap.lowest)
 		heap.lowest = first;
+	return true;
 }
 
 void memory_start(void)
@@ -141,6 +164,20 @@ void heap_usage(size_t *total, size_t *used)
 {
 	*total = heap.pages;
 	*used = heap.used_count;
+}
+
+static bool in_break(size_t page) { return page >= heap.break_first && page < heap.break_page; }
+
+bool memory_is_mapped(uintptr_t address, size_t size)
+{
+	const size_t first = (address - PROCESS_HEAP_VADDR) / PAGE, count = size / PAGE;
+
+	if (address < PROCESS_HEAP_VADDR || first >= heap.pages || count > heap.pages - first)
+		return false;
+	for (size_t page = first; page < first + count; page++)
+		if (page < heap.break_limit ? !in_break(page) : !bit_get(heap.used, page))
+			return false;
+	return true;
 }
 
 static bool to_pages(uintptr_t address, size_t size, size_t *first, size_t *count)
@@ -192,7 +229,7 @@ static long map_file(const long *a)
 	return there && !(a[2] & PROT_WRITE) ? (long)there : copy_file(file, a[5], (size_t)a[1]);
 }
 
-static bool is_in_files(uintptr_t address, size_t size)
+bool memory_in_files(uintptr_t address, size_t size)
 {
 	const uintptr_t base = (uintptr_t)platform_files();
 	const size_t whole = (platform_info()->files_size + PAGE - 1) & -(size_t)PAGE;
@@ -202,44 +239,47 @@ static bool is_in_files(uintptr_t address, size_t size)
 
 long sys_mmap(const long *a)
 {
-	size_t size = (size_t)a[1], first, count;
-	int flags = (int)a[3];
+	const size_t size = (size_t)a[1];
+	const long rights = protection_rights(a[2]);
+	size_t first, count;
 
 	if (!size)
 		return -EINVAL;
-	if (!(flags & MAP_ANONYMOUS))
+	if (!(a[3] & MAP_ANONYMOUS))
 		return map_file(a);
-	if ((a[2] & (PROT_READ | PROT_WRITE)) == PROT_READ)
-		return -EACCES; /* protection is not enforced: whoever relies on it learns so; PROT_NONE only reserves */
-	if (flags & MAP_FIXED) {
+	if (rights < 0)
+		return rights;
+	if (a[3] & MAP_FIXED) {
 		if (!to_pages((uintptr_t)a[0], size, &first, &count))
 			return -EINVAL;
-		give_back(first, count);
-		zero(first, count);
-		take(first, count);
-		resident_unseen(first, count);
-		return a[0];
+		if (!give_back(first, count))
+			return -ENOMEM;
+	} else {
+		if (size > heap.pages * PAGE)
+			return -ENOMEM;
+		count = (size + PAGE - 1) / PAGE;
+		first = rights ? find_run(heap.lowest, count) : find_run_down(count); /* most often a thread's stack: away from all else */
+		if (first == NO_RUN)
+			return -ENOMEM;
 	}
-	if (size > heap.pages * PAGE)
-		return -ENOMEM;
-	char *address = heap_map((size + PAGE - 1) / PAGE);
-	if (!address)
-		return -ENOMEM;
-	to_pages((uintptr_t)address, size, &first, &count);
+	zero(first, count);
+	take(first, count);
 	resident_unseen(first, count);
-	return (long)address;
+	if (rights == PAGE_RIGHTS_DEFAULT || !protection_set((uintptr_t)page_address(first), count, (unsigned)rights))
+		return (long)page_address(first);
+	give_back(first, count);
+	return -ENOMEM;
 }
 
 long sys_munmap(const long *a)
 {
 	size_t first, count;
 
-	if (is_in_files((uintptr_t)a[0], (size_t)a[1]))
+	if (memory_in_files((uintptr_t)a[0], (size_t)a[1]))
 		return 0; /* it stays where it is */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
-	give_back(first, count);
-	return 0;
+	return give_back(first, count) ? 0 : -ENOMEM;
 }
 
 static bool run_is_free(size_t first, size_t count)
@@ -252,6 +292,13 @@ static bool run_is_free(size_t first, size_t count)
 	return true;
 }
 
+static bool is_unprotected(size_t first, size_t count)
+{
+	const uint64_t page = (uintptr_t)page_address(first) / PAGE;
+
+	return page_rights_even(&protected_pages, page, count) && protection_of((uintptr_t)page_address(first)) == PAGE_RIGHTS_DEFAULT;
+}
+
 long sys_mremap(const long *a)
 {
 	size_t first, old, new = ((size_t)a[2] + PAGE - 1) / PAGE;
@@ -259,12 +306,12 @@ long sys_mremap(const long *a)
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) || !new || (a[3] & ~MREMAP_MAYMOVE))
 		return -EINVAL;
 	if (new <= old) {
-		if (new < old)
-			give_back(first + new, old - new);
-		return a[0];
+		return new == old || give_back(first + new, old - new) ? a[0] : -ENOMEM;
 	}
 	if (new > heap.pages)
 		return -ENOMEM;
+	if (!is_unprotected(first, old))
+		return -EFAULT; /* as Linux answers where pages have several rights; here also where all are protected alike */
 	if (run_is_free(first + old, new - old)) {
 		zero(first + old, new - old);
 		take(first + old, new - old);
@@ -280,6 +327,18 @@ long sys_mremap(const long *a)
 	return (long)moved;
 }
 
+/* False: it is protected, and there is no room to change that for the time being. */
+static bool drop_content(size_t page)
+{
+	const uintptr_t address = (uintptr_t)page_address(page);
+	const unsigned rights = protection_of(address);
+
+	if (!protection_drop(address, 1))
+		return false;
+	memset(page_address(page), 0, PAGE);
+	return rights == PAGE_RIGHTS_DEFAULT || !protection_set(address, 1, rights);
+}
+
 long sys_madvise(const long *a)
 {
 	size_t first, count;
@@ -289,12 +348,22 @@ long sys_madvise(const long *a)
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
 	for (size_t page = first; page < first + count; page++) {
-		if (platform_is_touched((uintptr_t)page_address(page)))
-			memset(page_address(page), 0, PAGE);
+		if (platform_is_touched((uintptr_t)page_address(page)) && !drop_content(page))
+			return -ENOMEM;
 		if (bit_get(heap.used, page))
 			resident_unseen(page, 1);
 	}
 	return 0;
+}
+
+static bool shrink_break(uintptr_t wanted)
+{
+	const uintptr_t first = wanted & -(uintptr_t)PAGE;
+
+	if (!protection_drop(first, (heap.break_address - first + PAGE - 1) / PAGE))
+		return false;
+	memset((void *)wanted, 0, heap.break_address - wanted);
+	return true;
 }
 
 /* On failure the break stays where it is, which is what Linux answers too. */
@@ -305,15 +374,14 @@ long sys_brk(const long *a)
 
 	if (wanted < low || wanted > high)
 		return (long)heap.break_address;
-	if (wanted < heap.break_address) /* grown again, it must read as zero */
-		memset((void *)wanted, 0, heap.break_address - wanted);
+	if (wanted < heap.break_address && !shrink_break(wanted)) /* grown again, it must read as zero */
+		return (long)heap.break_address;
 	size_t page = (wanted - PROCESS_HEAP_VADDR + PAGE - 1) / PAGE;
 	heap.used_count += page - heap.break_page;
 	heap.break_page = page;
 	return (long)(heap.break_address = wanted);
 }
 
-long sys_mprotect(const long *a) { (void)a; return 0; }
 long sys_mlock(const long *a) { (void)a; return 0; } /* nothing is ever paged out */
 long sys_munlock(const long *a) { (void)a; return 0; }
 long sys_mlockall(const long *a) { (void)a; return 0; }

@@ -36,7 +36,17 @@ bool platform_is_touched(uintptr_t address)
 
 	if (stack < PROCESS_STACK_SIZE)
 		return __atomic_load_n(&touched->stack, __ATOMIC_ACQUIRE) >> stack / PROCESS_STACK_STEP & 1;
-	return __atomic_load_n(&touched->heap[heap / PROCESS_HEAP_STEP / 64], __ATOMIC_ACQUIRE) >> heap / PROCESS_HEAP_STEP % 64 & 1;
+	const uint64_t step = heap / PROCESS_HEAP_STEP;
+	if (!(__atomic_load_n(&touched->heap[step / 64], __ATOMIC_ACQUIRE) >> step % 64 & 1))
+		return false;
+	for (unsigned i = 0; i < PROCESS_SPLITS; i++) {
+		const uint64_t split = __atomic_load_n(&touched->split[i].step, __ATOMIC_ACQUIRE);
+		if (split == 0)
+			return true;
+		if (split == step + 1)
+			return __atomic_load_n(&touched->split[i].parts, __ATOMIC_ACQUIRE) >> heap % PROCESS_HEAP_STEP / PROCESS_STACK_STEP & 1;
+	}
+	return true;
 }
 
 const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
@@ -204,6 +214,14 @@ int platform_manager_record(enum manager_request request, const uint64_t words[3
 	memcpy(record, m.word, sizeof(m.word));
 	memcpy((char *)record + sizeof(m.word), ipc->words + MESSAGE_REGISTERS, size - sizeof(m.word));
 	return 0;
+}
+
+int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
+{
+	struct message m = { .info = message_info(MANAGER_PROTECT, 0, 3), .word = { address, size, rights } };
+	int error = ipc_call(PROCESS_SLOT_MANAGER, &m);
+
+	return error ? error : message_label(m.info) ? -(int64_t)message_label(m.info) : (int64_t)m.word[0];
 }
 
 void platform_write(const char *text, size_t size) { manager_call(MANAGER_WRITE, text, size, 0); }

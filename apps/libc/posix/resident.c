@@ -58,7 +58,7 @@ static bool holds(uintptr_t address)
 {
 	const uint64_t *page = (const uint64_t *)address;
 
-	if (!platform_is_touched(address))
+	if (!platform_is_touched(address) || (protected_pages.count && !(protection_of(address) & RIGHT_READ)))
 		return false;
 	for (size_t i = 0; i < PAGE / sizeof(*page); i += 8)
 		if (page[i] | page[i + 1] | page[i + 2] | page[i + 3] | page[i + 4] | page[i + 5] | page[i + 6] | page[i + 7])

@@ -25,6 +25,18 @@ const struct process_info *platform_info(void) { return &info; }
 const void *platform_files(void) { return 0; }
 bool platform_is_touched(uintptr_t address) { (void)address; return true; }
 
+/* As the manager: a few steps at a time, and only of so many ranges. */
+int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
+{
+	static struct page_rights list;
+	const size_t some = size < 4 * PROCESS_HEAP_STEP ? size : 4 * PROCESS_HEAP_STEP;
+	const int prot = (rights & RIGHT_READ ? PROT_READ : 0) | (rights & RIGHT_WRITE ? PROT_WRITE : 0) | (rights & RIGHT_EXECUTE ? PROT_EXEC : 0);
+
+	if (!page_rights_set(&list, address / PAGE, some / PAGE, rights))
+		return -SKERRY_NO_RESOURCE;
+	return linux_call(SYS_mprotect, (long)address, (long)some, prot, 0, 0, 0) ? -SKERRY_NO_MEMORY : (int64_t)some;
+}
+
 /* The cycle counter's rate, measured against Linux's clock for 20 ms. */
 static uint64_t measure_tsc(void)
 {

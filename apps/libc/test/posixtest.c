@@ -21,7 +21,7 @@ int main(int argc, char **argv)
 {
 	const struct test *const alone[] = { start_tests };
 	const struct test *const all[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests, string_tests, malloc_tests,
-	                                       cancel_tests, direct_tests, direct_cancel_tests, socketpair_tests };
+	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests, socketpair_tests };
 	const bool starts = argc > 1 && !strcmp(argv[1], "start");
 	const struct test *const *groups = starts ? alone : all;
 	const unsigned count = starts ? 1 : sizeof(all) / sizeof(all[0]);
