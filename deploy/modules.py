@@ -33,6 +33,7 @@ PROGRAMS = {
     "hostile": Path("tests/programs/hostile.elf"),
     "sleep": Path("tests/programs/sleep.elf"),
     "touch": Path("tests/programs/touch.elf"),
+    "guard": Path("tests/programs/guard.elf"),
 }
 
 RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}

@@ -34,7 +34,7 @@ FILES: dict[str, tuple[str, str]] = {
     "many arguments": (f"{PROGRAM}args = [{','.join(['1'.join('``')] * 64)}]".replace("`", "'"), "3: [[program]] args: posixtest@2: 64 arguments are more than 63"),
     "long arguments": (f"{R}args = ['{'x' * 17000}']", "2: [redis] args: redis@2: its arguments and its environment take 17"),
     "switch as a program": ("[[program]]\nprogram = 'switch'", "2: [[program]] program: 'switch' is not one of"),
-    "short for redis-server": ("[[program]]\nprogram = 'redis'", "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash, hostile, sleep, touch; did you mean 'redis-server'?"),
+    "short for redis-server": ("[[program]]\nprogram = 'redis'", "2: [[program]] program: 'redis' is not one of redis-server, ycsb, posixtest, crash, hostile, sleep, touch, guard; did you mean 'redis-server'?"),
     # tables
     "wrong table": ("[reddis]\nport = 1", "1: the file: unknown table 'reddis'; did you mean [redis]?"),
     "wrong tables": ("[[programs]]\nprogram = 'posixtest'", "1: the file: unknown table 'programs'; did you mean [[program]]?"),
