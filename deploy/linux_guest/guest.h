@@ -25,6 +25,7 @@ struct plan {
 	int count;
 	int clients;
 	const char *rendezvous; /* where the clients meet, or NULL */
+	bool symbols;           /* a profile is wanted */
 };
 
 /* Every failure of these ends the guest with an event "error": nobody could use what would come. */
@@ -41,3 +42,6 @@ void read_plan(struct plan *plan, const char *path);
 /* Memory of each server and of the whole; ticks that every core was busy and idle. */
 void report_memory(const struct plan *plan, const char *when);
 void report_cores(const char *when);
+
+/* What names the code of servers and kernel (symbols.c). */
+void report_symbols(const struct plan *plan);

@@ -28,17 +28,23 @@ def build_guest(folder: Path = BUILD / "linux-guest", build: Path = BUILD) -> Di
     linux = kernel.fetch()
     archive = Archive()
     archive.device("/dev/console", 5, 1)
-    archive.file("/init", _program(build / INIT), executable=True)
-    archive.file("/bin/ycsb", _program(build / YCSB), executable=True)
+    archive.file("/init", _program(on_host("/init", build)), executable=True)
+    archive.file("/bin/ycsb", _program(on_host("/bin/ycsb", build)), executable=True)
     for module in linux.modules:
         archive.file(f"/modules/{module.name}", module.read_bytes())
     archive.file("/modules/order", "".join(f"{module.name}\n" for module in linux.modules).encode())
-    _add_redis(archive, build / REDIS)
+    _add_redis(archive, on_host("/bin/redis-server", build))
 
     boot = DirectBoot(folder / "vmlinuz", folder / "initrd")
     shutil.copyfile(linux.image, boot.kernel)
     boot.initrd.write_bytes(archive.finish())
     return boot
+
+
+def on_host(path: str, build: Path = BUILD) -> Path:
+    """The file that the guest has at a path: ours, or a library of the host's."""
+    ours = {"/init": INIT, "/bin/ycsb": YCSB, "/bin/redis-server": REDIS}
+    return build / ours[path] if path in ours else Path(path)
 
 
 def _program(path: Path) -> bytes:

@@ -195,6 +195,8 @@ int main(void)
 	read_plan(&plan, "/plan");
 	report_memory(&plan, "boot");
 	start_servers();
+	if (plan.symbols)
+		report_symbols(&plan);
 	report_memory(&plan, "serving");
 	if (plan.clients == 0)
 		for (;; sleep_ms(100))

@@ -27,6 +27,8 @@ _POLL = 0.02
 # Where the emulator announces no invariant TSC, Linux reads the HPET or ACPI timer, many times slower; as Skerry does
 # not, neither shall Linux.
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 clocksource=tsc tsc=reliable"
+FIXED = "nokaslr norandmaps"  # addresses of kernel and programs do not differ between boots
+DEBUG_CONSOLE = 0xE9  # as in symbols.c
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Options:
     command_line: str = COMMAND_LINE
     binary: str = qemu.BINARY
     on_event: Callable[[Event], None] | None = None
+    symbols: bool = False  # what names the guest's code is reported, and addresses are the same in each boot
+    extra: tuple[str, ...] = ()  # arguments of QEMU
 
 
 class LinuxRun:
@@ -44,7 +48,7 @@ class LinuxRun:
     def __init__(self, guest: DirectBoot, deployment: Deployment, options: Options) -> None:
         self.options = options
         self.deployment = deployment
-        self.plan = guest_plan(deployment)
+        self.plan = guest_plan(deployment, options.symbols)
         self.patience = options.patience.plus(silent_work(deployment.load, len(self.plan.shares)))
         self.events = EventStream()
         self.started = 0.0
@@ -52,6 +56,7 @@ class LinuxRun:
         self._read = self._console = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.directory = Path(tempfile.mkdtemp(prefix="skerry-linux-"))
+        fixed = f" {FIXED}" if options.symbols else ""
         self.command = qemu.Command(
             shape=deployment.shape,
             accel=options.accel,
@@ -59,8 +64,16 @@ class LinuxRun:
             directory=self.directory,
             forwards=[qemu.Forward(name, GUEST_ADDRESS, port) for name, port in self.plan.ports.items()],
             binary=options.binary,
-            extra=("-append", options.command_line),
+            extra=("-append", options.command_line + fixed, *(self._debug_console() if options.symbols else ()), *options.extra),
         )
+
+    def _debug_console(self) -> tuple[str, ...]:
+        return "-chardev", f"file,id=symbols,path={self.symbols}", "-device", f"isa-debugcon,iobase={DEBUG_CONSOLE:#x},chardev=symbols"
+
+    @property
+    def symbols(self) -> Path:
+        """What symbols.c says."""
+        return self.directory / "symbols"
 
     def __enter__(self) -> LinuxRun:
         choose_ports(self.command.forwards)

@@ -5,6 +5,7 @@
  *     serve CPU NAME PORT PROGRAM ARGUMENT...
  *     run CPU NAME PROGRAM ARGUMENT...
  *     rendezvous FILE
+ *     symbols
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +61,8 @@ void read_plan(struct plan *plan, const char *path)
 			add_process(plan, verb[0] == 's', line);
 		else if (!strcmp(verb, "rendezvous"))
 			plan->rendezvous = field(&line);
+		else if (!strcmp(verb, "symbols"))
+			plan->symbols = true;
 		else
 			fail("%s: unknown line '%s'", path, verb);
 	}

@@ -28,7 +28,8 @@ class GuestPlan:
     shares: dict[str, int]  # how many records each client loads, by the client's name
 
 
-def guest_plan(deployment: Deployment) -> GuestPlan:
+def guest_plan(deployment: Deployment, symbols: bool = False) -> GuestPlan:
+    """`symbols`: what names the guest's code is to be reported."""
     assert deployment.redis
     machine = emulated(deployment.shape)
     apps = expand(deployment, len(machine.cores), network=switches(deployment, machine))
@@ -46,6 +47,8 @@ def guest_plan(deployment: Deployment) -> GuestPlan:
         lines.append(["run", str(app.cpu), app.name, "/bin/ycsb", *_client_args(app, by_address, len(clients))])
     if clients:
         lines.append(["rendezvous", RENDEZVOUS])
+    if symbols:
+        lines.append(["symbols"])
     text = "".join("\t".join(line) + "\n" for line in lines)
     shares = {app.name: int(app.args[app.args.index("--load-count") + 1]) for app in clients}
     return GuestPlan(text, ports, shares)

@@ -29,7 +29,7 @@ def measure(
             metrics["boot_to_pong_s"] = first_pong(run.address(first), run.pid) - run.started
         if deployment.load.clients:
             run.wait_done()
-            return _loaded(run, metrics)
+            return loaded(run, metrics)
         run.wait_serving()
         return _idle(run, metrics)
 
@@ -55,7 +55,8 @@ def _idle(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
     }
 
 
-def _loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
+def loaded(run: LinuxRun, metrics: dict[str, float]) -> dict[str, Any]:
+    """Of a run that is done, checked."""
     clients = ycsb.collect(run.events)
     _check(run, clients)
     seconds = (max(c.number("end_ns") for c in clients) - min(c.number("start_ns") for c in clients)) / 1e9
