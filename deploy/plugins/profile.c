@@ -3,10 +3,12 @@
  * A QEMU plugin that counts how often each block of the guest's code is
  * executed between the guest's marks BEGIN and END (skerry/mark.h), or from the
  * first instruction in a range of virtual addresses to the first time that code
- * with these bytes is executed at an address. All are hexadecimal.
+ * with these bytes is executed at an address, or from the time SKIP + 1 that
+ * this is so, for COUNT times. Addresses and bytes are hexadecimal.
  *
  *     -plugin profile.so,out=FILE[,begin=1][,end=2]
  *     -plugin profile.so,out=FILE,from=FIRST-BEHIND,to=ADDRESS:BYTES
+ *     -plugin profile.so,out=FILE,skip=SKIP,count=COUNT,to=ADDRESS:BYTES
  *
  * At END a line goes to FILE for each block that was executed:
  *
@@ -45,8 +47,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool counting;
 static uint64_t begin_mark = 1, end_mark = 2;
 static FILE *out;
-static uint64_t from_first, from_behind; /* equal: marks are what counts */
-static uint64_t to_address;
+static uint64_t from_first, from_behind; /* equal: no such range */
+static uint64_t skip, count; /* 0 to count: no such number */
+static uint64_t to_address; /* 0: marks are what counts */
 static uint8_t to_bytes[LONGEST];
 static size_t to_size;
 
@@ -102,6 +105,18 @@ static void arrived(unsigned vcpu, void *at_end)
 		counting = true;
 }
 
+/* The code that is counted is about to be executed once more. */
+static void again(unsigned vcpu, void *unused)
+{
+	static _Atomic uint64_t times;
+	(void)vcpu, (void)unused;
+	uint64_t before = atomic_fetch_add(&times, 1);
+	if (before == skip)
+		counting = true;
+	else if (before == skip + count && counting)
+		finish();
+}
+
 /* Registers what begins and ends the interval, where marks do not. The block's bytes end at `end`. */
 static void watch(struct qemu_plugin_insn *instruction, const uint8_t *bytes, const uint8_t *end, uint64_t address)
 {
@@ -109,7 +124,7 @@ static void watch(struct qemu_plugin_insn *instruction, const uint8_t *bytes, co
 	if (address >= from_first && address < from_behind)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, arrived, PLUGIN_NO_REGISTERS, NULL);
 	if (address == to_address && !memcmp(bytes, to_bytes, size))
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, arrived, PLUGIN_NO_REGISTERS, &counting);
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, count ? again : arrived, PLUGIN_NO_REGISTERS, &counting);
 }
 
 static uint64_t hash_of(uint64_t address, const uint8_t *bytes, size_t size)
@@ -143,26 +158,26 @@ static struct block *kept(struct block *fresh)
 static void translate(plugin_id id, struct qemu_plugin_tb *translated)
 {
 	(void)id;
-	size_t count = qemu_plugin_tb_n_insns(translated);
-	struct block *block = calloc(1, sizeof(*block) + count * (1 + LONGEST));
+	size_t length = qemu_plugin_tb_n_insns(translated);
+	struct block *block = calloc(1, sizeof(*block) + length * (1 + LONGEST));
 	if (!block) {
 		fputs("profile: out of memory\n", stderr);
 		abort();
 	}
 	block->address = qemu_plugin_tb_vaddr(translated);
-	block->instructions = count;
-	uint8_t *bytes = block->content + count;
-	for (size_t i = 0; i < count; i++) {
+	block->instructions = length;
+	uint8_t *bytes = block->content + length;
+	for (size_t i = 0; i < length; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(translated, i);
 		size_t size = qemu_plugin_insn_size(instruction);
 		plugin_read(instruction, bytes + block->size, size);
 		block->content[i] = (uint8_t)size;
 		int number = mark_number(bytes + block->size, size);
 		block->size += size;
-		if (from_first == from_behind && (number == (int)begin_mark || number == (int)end_mark))
+		if (!to_address && (number == (int)begin_mark || number == (int)end_mark))
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, mark, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)number);
 	}
-	for (size_t i = 0, at = 0; from_first != from_behind && i < count; at += block->content[i++])
+	for (size_t i = 0, at = 0; to_address && i < length; at += block->content[i++])
 		watch(qemu_plugin_tb_get_insn(translated, i), bytes + at, bytes + block->size, block->address + at);
 	block->hash = hash_of(block->address, bytes, block->size);
 	qemu_plugin_register_vcpu_tb_exec_cb(translated, executed, PLUGIN_NO_REGISTERS, kept(block));
@@ -192,7 +207,7 @@ static bool read_code(const char *text)
 
 int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, char **argv)
 {
-	bool from = false, to = false;
+	bool from = false, to = false, good;
 	(void)info;
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
@@ -203,11 +218,17 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 			end_mark = strtoull(argv[i] + 4, NULL, 10);
 		else if (!strncmp(argv[i], "from=", 5))
 			from = read_range(argv[i] + 5);
+		else if (!strncmp(argv[i], "skip=", 5))
+			skip = strtoull(argv[i] + 5, NULL, 10);
+		else if (!strncmp(argv[i], "count=", 6))
+			count = strtoull(argv[i] + 6, NULL, 10);
 		else if (!strncmp(argv[i], "to=", 3))
 			to = read_code(argv[i] + 3);
 	}
-	if (!out || begin_mark == end_mark || from != to || (from_first != from_behind) != from) {
-		fputs("profile: out=FILE must be given, begin and end be two marks, and from=FIRST-BEHIND stand beside to=ADDRESS:BYTES\n", stderr);
+	good = out && begin_mark != end_mark && (from_first != from_behind) == from && (to_address != 0) == to && to == (from != (count != 0));
+	if (!good) {
+		fputs("profile: out=FILE must be given, begin and end be two marks, and one of from=FIRST-BEHIND and count=COUNT beside "
+		      "to=ADDRESS:BYTES\n", stderr);
 		return -1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
