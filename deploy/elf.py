@@ -28,25 +28,29 @@ class Segment:
         return self.address + self.size
 
 
-def segments(name: str, path: str, data: bytes) -> list[Segment]:
-    """What is loaded of an ELF64 file."""
+def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[Segment]:
+    """What is loaded of an ELF64 file. `dynamic`: it may be linked dynamically, as the Linux guest's may."""
     offset, size, count = *struct.unpack_from("<Q", data, 32), *struct.unpack_from("<HH", data, 54)
     if size != 56 or offset % 8 or offset + count * size > len(data):
         raise InputError(name, f"the program headers of {path} are not in the file")
     found = []
     for number in range(count):
         kind, flags, at, address, _, in_file, memory, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * size)
-        if kind == PT_INTERP:
+        if kind == PT_INTERP and not dynamic:
             raise InputError(name, f"{path} is linked dynamically; link it with -static -no-pie")
         if kind == PT_LOAD and memory:
             found.append(Segment(flags, at, address, in_file, memory))
     return found
 
 
-def check(name: str, path: str, data: bytes) -> None:
-    """Refuses what the loader would refuse of a kernel or a program."""
+def check_header(name: str, path: str, data: bytes) -> None:
     if len(data) < 64 or data[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", data, 18)[0] != X86_64:
         raise InputError(name, f"{path} is not an ELF64 file for x86-64")
+
+
+def check(name: str, path: str, data: bytes) -> None:
+    """Refuses what the loader would refuse of a kernel or a program."""
+    check_header(name, path, data)
     kind, entry = struct.unpack_from("<H", data, 16)[0], struct.unpack_from("<Q", data, 24)[0]
     if kind == ET_DYN:
         raise InputError(name, f"{path} is position-independent; link it with -static -no-pie")

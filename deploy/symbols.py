@@ -11,6 +11,8 @@ from pathlib import Path
 
 from deploy.errors import Failure
 
+DEBUG_FILES = Path("/usr/lib/debug/.build-id")  # of Debian's packages that end in -dbg and -dbgsym
+_BUILD_ID = re.compile(r"Build ID: ([0-9a-f]{2})([0-9a-f]+)")
 _ROW = re.compile(r"(\S+) +(\d+|-) +0x([0-9a-f]+)")
 
 
@@ -29,12 +31,22 @@ class Place:
     source: str  # file:line; empty where the image does not say
 
 
+def with_symbols(path: Path) -> Path:
+    """The file beside it that ends in .debug, or Debian's of the same build id; itself where neither is."""
+    beside = path.with_name(path.name + ".debug")
+    if beside.exists():
+        return beside
+    notes = subprocess.run(["readelf", "-n", str(path)], capture_output=True, text=True).stdout
+    built = _BUILD_ID.search(notes)
+    found = DEBUG_FILES / built[1] / f"{built[2]}.debug" if built else path
+    return found if found.exists() else path
+
+
 class Image:
-    """An executable; the file beside it that ends in .debug has its symbols, if there is one."""
+    """An executable or a library."""
 
     def __init__(self, path: Path) -> None:
-        beside = path.with_name(path.name + ".debug")
-        self.path = beside if beside.exists() else path
+        self.path = with_symbols(path)
 
     def _run(self, *command: str, asked: str | None = None) -> list[str]:
         try:
@@ -44,13 +56,14 @@ class Image:
 
     @cached_property
     def symbols(self) -> list[Symbol]:
-        """By address; absolute ones left out."""
+        """By address; absolute ones left out. Of an image that was stripped what it exports."""
+        command = ["nm", "-S", "--defined-only", str(self.path)]
         found = []
-        for line in self._run("nm", "-S", "--defined-only", str(self.path)):
+        for line in self._run(*command) or self._run(*command, "-D"):
             words = line.split()
             size = int(words[1], 16) if len(words) == 4 else 0
             if words[-2] not in "aA":
-                found.append(Symbol(int(words[0], 16), size, words[-1]))
+                found.append(Symbol(int(words[0], 16), size, words[-1].partition("@")[0]))
         return sorted(found, key=lambda symbol: (symbol.address, symbol.size))
 
     def symbol(self, name: str) -> Symbol:
