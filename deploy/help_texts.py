@@ -104,7 +104,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "lockstat ycsb --connect qemu:///system",
     ),
     "cc": ("cc -O2 -o echo.elf examples/echo/echo.c", "cc -c -O2 part.c"),
-    "profile": ("profile", "profile --layout per-socket,spanning --flame spanning.svg", "profile --sockets 1 --cores 2 --workload a"),
+    "profile": (
+        "profile",
+        "profile --layout per-socket,spanning --flame spanning.svg",
+        "profile --sockets 1 --cores 2 --workload a",
+        "profile --baseline linux",
+        "profile --outside --baseline linux --sockets 1 --cores 2",
+    ),
     "deploy": (
         "deploy deploy/deployments/redis.toml",
         "deploy deploy/deployments/redis.toml --per-cluster --connect qemu+ssh://host/system",

@@ -85,6 +85,13 @@ TCG_COUNTED = Accel(
     "one core runs at a time, the clock advances 1 ns with each instruction, runs are repeatable",
     icount=True,
 )
+# For a load from outside: where all cores sleep, the clock is the host's until somebody wakes one; it would leap from
+# timer to timer.
+TCG_COUNTED_OUTSIDE = replace(
+    TCG_COUNTED, arguments=tuple(word.replace("sleep=off", "sleep=on") for word in TCG_COUNTED.arguments),
+    description="TCG counting instructions (thread=single, icount shift=0): one core runs at a time, the clock advances 1 ns "
+    "per instruction, and with the host's where all cores sleep",
+)  # fmt: skip
 
 
 def tcg_for(cores: int, counted: bool = False) -> Accel:

@@ -2,37 +2,36 @@
 """`skerry profile`."""
 
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from deploy import comparison, options, process, qemu
+from deploy import options, process
 from deploy.commands.bench.common import RESULTS
 from deploy.commands.compare import Clients, prepared
-from deploy.comparison import Comparison
+from deploy.commands.profile_runs import Shown, profile_load, profile_outside, profile_start
+from deploy.completion import words
 from deploy.deployment import Deployment
-from deploy.events import Event
-from deploy.files import write_text
 from deploy.output import Json, Output, Quiet
 from deploy.patience import Patience
 from deploy.plugin import plugin
-from deploy.profile import starting
-from deploy.profile.flame import svg
-from deploy.profile.run import profile as measure
-from deploy.profile.table import components, functions
-from deploy.profile.tally import Profile
-from deploy.results import Result, document, host_description
-from deploy.setup import needs
-from deploy.setup.build import ensure_built
+from deploy.profile.outside import Requests
 from topology.errors import InputError
 
 SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 
 Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
 Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
-Operations = Annotated[int, typer.Option("--operations", metavar="N", min=1, help="Operations of each client.")]
+OPERATIONS, REQUESTS = 1000, 3000
+MOST_IN_FLIGHT = 1000
+Operations = Annotated[int | None, typer.Option(
+    "--operations", metavar="N", min=1, help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
+Baseline = Annotated[str | None, typer.Option(
+    "--baseline", metavar="linux", help="The same of the Linux guest, beside it.", autocompletion=words("linux"))]
+Outside = Annotated[bool, typer.Option("--outside", help="Of GETs from outside: redis-benchmark, in place of YCSB.")]
+Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
 Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Show so many functions of each layout.")]
 Stat = Annotated[bool, typer.Option("--stat", help="With kernels that count, which are slower.")]
 Start = Annotated[bool, typer.Option("--start", help="From the loader's first instruction to the first command that a Redis serves.")]
@@ -50,8 +49,12 @@ def profile(
     topology: options.Topology = None,
     smt: options.Smt = None,
     records: Records = 2000,
-    operations: Operations = 1000,
+    operations: Operations = None,
     clients: Clients = None,
+    baseline: Baseline = None,
+    outside: Outside = False,
+    connections: Connections = 50,
+    pipeline: Pipeline = "1,16",
     stat: Stat = False,
     count: Functions = 30,
     flame: Flame = None,
@@ -63,9 +66,14 @@ def profile(
     """Show where the instructions of an operation go: Redis under YCSB, by program, component and function.
 
     A plugin of the emulator counts every instruction of the machine while all clients run; symbols name its function.
-    Counts are exact and the same in each run. Writes JSON and a flame graph (build/results, or where --json and --flame say).
+    Counts are exact and the same in each run (with --outside the host decides what arrives together: they differ by some
+    percent). Writes JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and --flame say).
     """
     process.heed_signals()
+    if baseline not in (None, "linux"):
+        raise InputError("--baseline", f"'{baseline}' is not linux")
+    if start and (outside or baseline):
+        raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
     if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
         raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -75,65 +83,23 @@ def profile(
     picture = flame or base.with_suffix(".svg")
     job = prepared(
         shape, memory, layout, workload, switch, records, clients,
-        lock=lock or "clh", operations=operations, patience=Patience(SILENCE, timeout),
+        lock=lock or "clh", operations=operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, timeout),
     )
-    if start:
-        _start(job, count, picture, output)
-        return
     if len(job.workloads) != 1:
         raise InputError("--workload", "one at a time")
     plugin("profile")
-    ensure_built(output, needs.of_comparison(job) | needs.plugin("profile"))
-    output.line(f"Machine: {job.shape}. Mode: {qemu.TCG_COUNTED.description}, each block of code counted by a plugin.")
-    found = [_measure(job, name, stat, output) for name in job.layouts]
-    for name, (counted, _) in zip(job.layouts, found):
-        output.table(components(counted, f"{name}: instructions of an operation by component"))
-        if count:
-            output.table(functions(counted, f"{name}: by function", count))
-    first = found[0][0]
-    write_text(picture, svg(first, f"{job.layouts[0]}, YCSB {workload.upper()}: {first.instructions / first.operations:,.0f} instructions/operation"))
-    data = document("profile", host_description(qemu.TCG_COUNTED, job.binary), [result for _, result in found])
-    for entry, (counted, _) in zip(data["results"], found):
-        entry["profile"] = _to_json(counted)
-    output.results(data)
-    output.line(f"Flame graph: {picture}." if json == "-" else f"Results: {output.json_to}. Flame graph: {picture}.")
+    show = Shown(output, count, picture)
+    if start:
+        profile_start(job, show)
+    elif outside:
+        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, show)
+    else:
+        profile_load(job, stat, baseline is not None, show)
 
 
-def _start(job: Comparison, count: int, picture: Path, output: Output) -> None:
-    """The same of a start, where there is no load."""
-    plugin("profile")
-    what = starting.planned(job.shape, job.layouts[0], job.lock)
-    ensure_built(output, needs.of_map(what.cluster_map, what.own) | needs.plugin("profile"))
-    output.line(f"Machine: {job.shape}. Mode: {qemu.TCG_COUNTED.description}, each block of code counted by a plugin.")
-    with output.progress("booting", total=1) as update:
-        counted = starting.profile(what, job.patience, job.binary, lambda event: update(completed=int(event.kind == "serving")))
-    title = f"{job.layouts[0]}: from the loader's first instruction to the first command served"
-    output.table(components(counted, f"{title}, by component"))
-    if count:
-        output.table(functions(counted, "By function", count))
-    write_text(picture, svg(counted, f"{title}: {counted.instructions:,} instructions"))
-    entry = {"layout": job.layouts[0], "lock": job.lock, "metrics": {"instructions_to_serve": counted.instructions}, "profile": _to_json(counted)}
-    output.results(document("profile-start", host_description(qemu.TCG_COUNTED, job.binary), []) | {"results": [entry]})
-    output.line(f"Flame graph: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Flame graph: {picture}.")
-
-
-def _measure(job: Comparison, layout: str, stat: bool, output: Output) -> tuple[Profile, Result]:
-    servers = comparison.servers(job)
-    with output.progress(f"{layout}: booting", total=2 + servers * (2 + 2 * job.clients)) as update:
-        seen = 0
-
-        def follow(event: Event) -> None:
-            nonlocal seen
-            seen += event.kind in ("started", "serving", "result")
-            update(completed=seen, description=f"{layout}: loading and counting" if event.kind == "started" else f"{layout}: counting")
-
-        counted, result = measure(replace(job, layouts=(layout,)), layout, job.workloads[0], stat, follow)
-    result.metrics |= {"instructions_per_op": counted.instructions / counted.operations} | counted.metrics()
-    return counted, result
-
-
-def _to_json(counted: Profile) -> dict[str, Any]:
-    return {
-        "operations": counted.operations,
-        "functions": [vars(line) for line in counted.lines],
-    }
+def _depths(text: str) -> list[int]:
+    found = [word.strip() for word in text.split(",")]
+    for word in found:
+        if not word.isdecimal() or not 1 <= int(word) <= MOST_IN_FLIGHT:
+            raise InputError("--pipeline", f"'{word}' is no number from 1 to {MOST_IN_FLIGHT}")
+    return list(dict.fromkeys(map(int, found)))

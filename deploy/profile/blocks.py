@@ -10,6 +10,9 @@ from pathlib import Path
 from deploy.errors import Failure
 
 END = "end"
+_PREFIXES = frozenset((0x66, 0x67, *range(0x40, 0x50)))  # of size, of addresses, REX
+_REPEAT = (0xF2, 0xF3)
+_STRING = frozenset((*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0)))  # ins, outs, movs, cmps, stos, lods, scas
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,12 @@ class Block:
     def instructions(self) -> int:
         """That were executed in it."""
         return self.executions * len(self.lengths)
+
+    @property
+    def repeated(self) -> int:
+        """Steps of a string instruction behind its first: the emulator goes through its block again for each."""
+        first = [byte for byte in self.code[:self.lengths[0]] if byte not in _PREFIXES] if self.lengths else []
+        return self.executions if len(first) == 2 and first[0] in _REPEAT and first[1] in _STRING else 0
 
     def places(self) -> Iterator[int]:
         """The address of each instruction."""

@@ -8,9 +8,11 @@ from functools import cached_property
 from pathlib import Path
 
 from deploy import elf
+from deploy.profile.blocks import Block
 from deploy.symbols import Image
 
 UNKNOWN = "?"
+KERNEL_HALF = 1 << 63  # of the address space
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ class Program:
                 return content[address - start:address - start + count]
         return b""
 
-    def has(self, address: int, code: bytes) -> bool:
-        """Whether this code stands at this address."""
-        return self.bytes_at(address, len(code)) == code
+    def owns(self, block: Block) -> bool:
+        """Whether its code stands at its address; kernels all have theirs at the same, programs in the other half."""
+        here = self.name.startswith("kernel-") == (block.address >= KERNEL_HALF)
+        return here and self.bytes_at(block.address, len(block.code)) == block.code
 
     def function(self, address: int) -> Function:
         """The one that has this address, by the symbol before it."""

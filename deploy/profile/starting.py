@@ -26,8 +26,13 @@ COMMAND = "processCommand"  # of Redis: each command begins there
 _CODE = 15  # bytes that tell Redis from other programs with code at the same address
 
 
+def deployment(shape: Shape | Machine, layout: str, lock: str) -> Deployment:
+    """Redis, and nobody in the machine that talks to it."""
+    return Deployment(name="start", shape=shape, layout=layout, lock=lock, redis=Redis(heap=64 * MIB), shutdown="never")
+
+
 def planned(shape: Shape | Machine, layout: str, lock: str) -> Plan:
-    return plan(Deployment(name="start", shape=shape, layout=layout, lock=lock, redis=Redis(heap=64 * MIB), shutdown="never"))
+    return plan(deployment(shape, layout, lock))
 
 
 def profile(what: Plan, patience: Patience, binary: str, on_event: Callable[[Event], None], build: Path = BUILD) -> Profile:

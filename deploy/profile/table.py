@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.markup import escape
 from rich.table import Table
 
 from deploy.profile.components import group
 from deploy.profile.tally import Profile
+from topology.units import MIB
+
+REPEATED = "rep movs, stos"  # string instructions: the emulator counts each step, a processor one instruction
 
 
 def _table(profile: Profile, title: str, *names: str) -> Table:
@@ -32,6 +37,8 @@ def components(profile: Profile, title: str) -> Table:
         table.add_row(*_figures(profile, of_operation * profile.operations), "", "", name)
     table.add_section()
     table.add_row(*_figures(profile, profile.instructions), "all", style="bold")
+    if profile.repeated:
+        table.add_row(*_figures(profile, profile.repeated), "of these steps", "", REPEATED)
     return table
 
 
@@ -44,3 +51,30 @@ def functions(profile: Profile, title: str, most: int) -> Table:
         table.add_section()
         table.add_row(*_figures(profile, rest), f"{len(profile.lines) - most} others")
     return table
+
+
+def beside(
+    name: str, counted: Profile, other_name: str, other: Profile, metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
+    title: str = "An operation",
+) -> Table:  # fmt: skip
+    """Two systems that did the same; `metrics` of both, for the memory of an instance."""
+    table = Table(title=f"{title}: {name} beside {other_name}  (counted, emulated)", title_justify="left", title_style="bold")
+    table.add_column(f"instructions/{counted.unit}")
+    for column in (name, other_name, f"{other_name} / {name}"):
+        table.add_column(column, justify="right")
+    a, b = counted.by_group(), other.by_group()
+    for group in dict.fromkeys((*a, *b)):
+        table.add_row(group, *_pair(a.get(group), b.get(group), ",.0f"))
+    table.add_section()
+    table.add_row("all", *_pair(counted.instructions / counted.operations, other.instructions / other.operations, ",.0f"), style="bold")
+    if counted.repeated or other.repeated:
+        once = [(profile.instructions - profile.repeated) / profile.operations for profile in (counted, other)]
+        table.add_row(f"all but steps of {REPEATED}", *_pair(once[0], once[1], ",.0f"))
+    memory = [found["memory_per_instance"] / MIB if "memory_per_instance" in found else None for found in metrics]
+    if any(memory):
+        table.add_row("resident memory of an instance, MiB", *_pair(memory[0], memory[1], ",.1f"))
+    return table
+
+
+def _pair(a: float | None, b: float | None, form: str) -> tuple[str, str, str]:
+    return *("-" if value is None else f"{value:{form}}" for value in (a, b)), f"{b / a:.2f}" if a and b else "-"  # type: ignore[return-value]

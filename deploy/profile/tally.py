@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from deploy.profile.blocks import Block
 from deploy.profile.components import GROUPS, SPLIT, component, group
-from deploy.profile.programs import Program
+from deploy.profile.programs import Function
 
-KERNEL_HALF = 1 << 63  # of the address space
 OTHER = "(other code)"  # of no image of the deployment: the loader, the firmware
 
 
@@ -30,6 +30,7 @@ class Profile:
     lines: Sequence[Line]  # the most first
     operations: int
     unit: str = "operation"  # what `operations` counts
+    repeated: int = 0  # of the instructions: steps of `rep movs` and the like, each of which is one instruction of a processor
 
     @property
     def instructions(self) -> int:
@@ -43,30 +44,39 @@ class Profile:
         return found
 
     def by_group(self) -> dict[str, float]:
-        """Instructions of an operation: application, libc, network, kernel."""
+        """Instructions of an operation: application, libc, network, kernel, and idle where there are any."""
         found = dict.fromkeys(GROUPS, 0.0)
         for line in self.lines:
-            found[group(line.component)] += line.instructions / self.operations
+            name = group(line.component)
+            found[name] = found.get(name, 0.0) + line.instructions / self.operations
         return found
 
     def metrics(self) -> dict[str, float]:
         return {f"{SPLIT}.{name}": value for name, value in self.by_group().items()}
 
 
-def tally(blocks: Iterable[Block], programs: Sequence[Program], operations: int, unit: str = "operation") -> Profile:
-    """Each block belongs to the program that has its code at its address; kernels all have their code at the same."""
+class Owner(Protocol):
+    """A program or a kernel: the code that it has, and the functions in it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def owns(self, block: Block) -> bool: ...
+
+    def function(self, address: int) -> Function: ...
+
+
+def tally(blocks: Iterable[Block], owners: Sequence[Owner], operations: int, unit: str = "operation") -> Profile:
+    """Each block belongs to the first that has its code at its address."""
     found: Counter[tuple[str, str, str]] = Counter()
+    repeated = 0
     for block in blocks:
-        program = _program(block, programs)
-        if not program:
+        repeated += block.repeated
+        owner = next((owner for owner in owners if owner.owns(block)), None)
+        if not owner:
             found[OTHER, OTHER, OTHER] += block.instructions
             continue
         for place in block.places():
-            function = program.function(place)
-            found[program.name, component(program.name, function), function.name] += block.executions
-    return Profile([Line(*names, count) for names, count in found.most_common()], operations, unit)
-
-
-def _program(block: Block, programs: Sequence[Program]) -> Program | None:
-    here = [p for p in programs if p.name.startswith("kernel-") == (block.address >= KERNEL_HALF)]
-    return next((p for p in here if p.has(block.address, block.code)), None)
+            function = owner.function(place)
+            found[owner.name, component(owner.name, function), function.name] += block.executions
+    return Profile([Line(*names, count) for names, count in found.most_common()], operations, unit, repeated)

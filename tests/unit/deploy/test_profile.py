@@ -35,6 +35,17 @@ def test_blocks(tmp_path: Path) -> None:
     assert block.instructions == 21
 
 
+def test_repeated() -> None:
+    """steps of a string instruction are blocks that begin with one; those of another prefix, or of none, are not"""
+    for code in ("f3aa", "f348a5", "66f3a5", "f34da4", "f26e"):
+        content = bytes.fromhex(code)
+        assert Block(0x1000, 7, (len(content), 1), content + b"\xc3").repeated == 7, code
+    for code in ("aa", "48a5", "f390", "f30f1efa", "c3", "f3", "f3480fb8c0"):  # stos, movs, pause, endbr64, ret, half of one, popcnt
+        content = bytes.fromhex(code)
+        assert Block(0x1000, 7, (len(content),), content).repeated == 0, code
+    assert Block(0x1000, 7, (1, 2), b"\x90\xf3\xaa").repeated == 0 == Block(0x1000, 7, (), b"").repeated
+
+
 BROKEN = {
     "nothing": ([], "has not come to its end"),
     "no end": (["1000 1 1 90"], "has not come to its end"),

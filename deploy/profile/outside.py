@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""redis-benchmark on the host against one Redis of a guest: the guest's instructions for a request, Skerry's and Linux's."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+from deploy import modules, qemu
+from deploy.boot import Options, boot
+from deploy.comparison import LINUX_PATIENCE
+from deploy.deployment import Deployment
+from deploy.errors import Failure
+from deploy.linux_guest.guest import build_guest, on_host
+from deploy.linux_guest.machine import LinuxRun
+from deploy.paths import BUILD
+from deploy.patience import Clock, Patience, slowness
+from deploy.plugin import arguments, plugin
+from deploy.pong import PATIENCE as PONG_PATIENCE, first_pong
+from deploy.profile import blocks, linux
+from deploy.profile.linux_symbols import Mapped
+from deploy.profile.programs import Program
+from deploy.profile.starting import deployment, planned
+from deploy.profile.tally import Owner, Profile, tally
+from topology import demand
+from topology.machine import Machine, Shape
+
+BENCHMARK = "redis-benchmark"
+COMMAND = "getCommand"  # of Redis: each GET begins there
+KEY, VALUE = "key:__rand_int__", "xxx"  # that redis-benchmark asks for, and as long as what it sets
+PIE = 0x555555554000  # where Linux puts a position-independent program, with norandmaps
+_CODE = 15  # bytes that tell Redis from other programs with code at the same address
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Requests:
+    """GETs of a short value."""
+
+    connections: int = 50
+    pipeline: int = 1
+    count: int = 3000  # that are counted
+
+    @property
+    def before(self) -> int:
+        """So many that every connection is at work."""
+        return 4 * self.connections * self.pipeline
+
+    @property
+    def unit(self) -> str:
+        return "request"
+
+    def window(self, command: int, code: bytes) -> dict[str, str]:
+        """For the plugin. `command`: where Redis has COMMAND."""
+        return {"skip": str(self.before), "count": str(self.count), "to": f"{command:x}:{code[:_CODE].hex()}"}
+
+    def words(self, address: tuple[str, int]) -> list[str]:
+        """As many again behind those that are counted: none of them is one of the last."""
+        total = 2 * self.before + self.count
+        return [
+            *("-h", address[0], "-p", str(address[1]), "-t", "get", "-c", str(self.connections), "-P", str(self.pipeline)),
+            *("-n", str(total), "-d", str(len(VALUE)), "--csv"),
+        ]
+
+
+class Guest(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+
+def skerry(
+    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str, build: Path = BUILD
+) -> Profile:
+    what = planned(shape, layout, lock)
+    programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
+    redis = next(program for program in programs if program.name == "redis-server")
+    command = redis.image.symbol(COMMAND).address
+    with TemporaryDirectory(prefix="skerry-profile-") as folder:
+        out = Path(folder) / "blocks"
+        extra = arguments(build / plugin("profile"), {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
+        how = Options(qemu.TCG_COUNTED_OUTSIDE, patience, "kernel", binary=binary, build=build, extra=extra)
+        with boot(what, how) as machine:
+            server = what.forwards[0][0]
+            machine.wait_event("serving", app=server)
+            load(machine, machine.address(server), requests, patience)
+        return tally(blocks.read(out), programs, requests.count, requests.unit)
+
+
+def of_linux(shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, build: Path = BUILD) -> Profile:
+    """The same programs on the same machine."""
+    what = deployment(shape, linux.LAYOUT, Deployment.lock)
+    redis = Mapped("redis-server", on_host("/bin/redis-server", build), PIE)
+    at = redis.image.symbol(COMMAND).address
+    with TemporaryDirectory(prefix="skerry-profile-") as folder:
+        out = Path(folder) / "blocks"
+        window = requests.window(PIE + at, redis.bytes_at(at, _CODE))
+        how = linux.options(qemu.TCG_COUNTED_OUTSIDE, patience.times(LINUX_PATIENCE), binary, out, window, None, build)
+        with LinuxRun(build_guest(), what, how) as run:
+            run.wait_serving()
+            load(run, run.address(next(iter(run.plan.ports))), requests, patience.times(LINUX_PATIENCE))
+            found: list[Owner] = linux.owners(run, Path(folder), build)
+        if redis.base not in (owner.base for owner in found if isinstance(owner, Mapped) and owner.path == redis.path):
+            raise Failure(f"the Linux guest has its Redis elsewhere than at {PIE:#x}")
+        return tally(blocks.read(out), found, requests.count, requests.unit)
+
+
+def load(guest: Guest, address: tuple[str, int], requests: Requests, patience: Patience) -> None:
+    """Runs it to its end; an error of it, and standing still, are failures."""
+    first_pong(address, guest.pid, max(PONG_PATIENCE, patience.silence))
+    _talk(["redis-cli", "-h", address[0], "-p", str(address[1]), "set", KEY, VALUE], guest, patience, "OK")
+    _talk([BENCHMARK, *requests.words(address)], guest, patience, '"GET"')
+
+
+def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> None:
+    name = demand.program(command[0], "outside")
+    with subprocess.Popen([name, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as talking:
+        try:
+            clock = Clock(lambda: [guest.pid, talking.pid])
+            began = time.monotonic()
+            while talking.poll() is None:
+                over = time.monotonic() - began > patience.limit if patience.limit else clock.look() > patience.silence * slowness()
+                if over:
+                    raise Failure(f"{name} has not come to its end")
+                time.sleep(_POLL)
+        finally:
+            talking.kill()
+        said = talking.stdout.read() if talking.stdout else ""
+    if talking.returncode or wanted not in said:
+        raise Failure(f"{name}: {said.strip().splitlines()[-1:] or 'nothing said'}")
