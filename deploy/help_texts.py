@@ -125,7 +125,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bench mach": ("bench mach --cores 2..4 --lock clh",),
     "bench lock": ("bench lock --cores 1,2 --lock clh,mcs --delay 0,2000",),
     "bench dynamic": ("bench dynamic", "bench dynamic --icount", "bench dynamic --figure 7 --cores 2,8,16 --quick"),
-    "bench failure": ("bench failure", "bench failure --quick --how panic,manager", "bench failure --repeats 5 --seed 7"),
+    "bench failure": ("bench failure", "bench failure --quick --how panic,manager", "bench failure --first --repeats 5 --seed 7"),
     "bench latency": ("bench latency",),
     "bench validate": (
         "bench validate", "bench validate --rows paper,figures", "bench validate --rows table1 --quick",

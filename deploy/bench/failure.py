@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from deploy.boot import Options, boot
+from deploy.boot import Options, Run, boot
 from deploy.expand import plan
-from deploy.failure.scene import Fate, Kill, deployment, draw, mortal, on_stage
+from deploy.failure.scene import Fate, Kill, Scene, deployment, draw, mortal, on_stage
 from deploy.qemu import Accel
 from deploy.patience import Patience
 from topology.headers import constant
@@ -51,13 +52,18 @@ FIGURES = (
     Figure("boot_ms", "fenced to boot report", TICKS, 400, 50, lambda fate: fate.boot_ms),
     Figure("pong_ms", "order to next PONG outside", HOST, 2500, 500, lambda fate: fate.pong_ms),
     Figure("survivor_errors", "survivors' errors", COUNTED, 0, 0, lambda fate: fate.survivor_errors),
+    Figure("survivor_connections_lost", "connections elsewhere, lost", COUNTED, 0, 0, lambda fate: fate.survivor_connections_lost),
     Figure("survivor_stall_ms", "survivors' stall, beyond usual", HOST, 100, 10, lambda fate: fate.survivor_stall_ms),
 )
 PATIENCE_EMULATED, PATIENCE_METAL = 100.0, 150.0  # goals of ways that silence tells: beyond the patience; in all
+FIRST_STALL = 3000.0, 1000.0  # goals of a stall elsewhere, where the first cluster ends: frames from outside pass it
+FIRST_ANSWER = 30.0  # seconds until a request elsewhere counts as an error then
 
 
-def goals(figure: Figure, how: str) -> tuple[float, float]:
-    """Of one figure of a way of failing."""
+def goals(figure: Figure, how: str, first: bool = False) -> tuple[float, float]:
+    """Of one figure of a way of failing; `first`: of the first cluster."""
+    if first and figure.name == "survivor_stall_ms":
+        return FIRST_STALL
     if figure.name == "detect_ms" and how in PATIENCE:
         return PATIENCE[how] + PATIENCE_EMULATED, PATIENCE_METAL
     return figure.emulated, figure.metal
@@ -75,6 +81,7 @@ class Job:
     lock: str = "clh"
     medium: str = "kernel"
     calm: float = 0.0  # seconds under load without a kill, and as many without a load
+    first: bool = False  # the first cluster ends, not others
 
 
 @dataclass
@@ -100,13 +107,14 @@ class Measured:
         for figure in FIGURES:
             if not (values := self.values(how, figure)):
                 continue
-            if figure.name == "survivor_errors":
+            if figure.clock == COUNTED:
                 found[figure.name] = sum(values)
             else:
                 found |= {figure.name: median(values), figure.name.replace("_ms", "_worst_ms"): max(values)}
         fates = self.of(how)
         return found | {
             "survivor_requests": sum(fate.survivor_requests for fate in fates),
+            "survivor_connections": sum(fate.survivor_connections for fate in fates),
             "survivor_longest_ms": max(fate.survivor_longest_ms for fate in fates),
             "usual_longest_ms": max(fate.usual_longest_ms for fate in fates),
         }
@@ -119,12 +127,13 @@ class Measured:
         job = self.job
         common = {
             "layout": "per-socket", "lock": job.lock, "system": "skerry", "workload": "failure", "clusters": self.clusters,
-            "cores": job.sockets * job.cores, **({"emulated": True} if job.accel.emulated else {}),
+            "cores": job.sockets * job.cores, "ended": "first" if job.first else "others",
+            **({"emulated": True} if job.accel.emulated else {}),
         }  # fmt: skip
         return [
             common | {
                 "how": how, "seed": job.seed, "metrics": self.metrics(how), "per_core": [],
-                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"), goals(figure, how))) for figure in FIGURES},
+                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"), goals(figure, how, job.first))) for figure in FIGURES},
                 "clocks": {figure.name: figure.clock for figure in FIGURES},
                 "kills": [fate.to_json() for fate in self.of(how)],
             }
@@ -141,13 +150,17 @@ def kills(job: Job, clusters: Sequence[tuple[int, int]]) -> Iterator[Kill]:
         yield draw(job.seed, number + 1, clusters, [job.ways[number % len(job.ways)]])
 
 
+def _stage(run: Run, job: Job) -> AbstractContextManager[Scene]:
+    return on_stage(run, job.seed, FIRST_ANSWER, first=True) if job.first else on_stage(run, job.seed)
+
+
 def measure(job: Job, update: Callable[..., None], tell: Callable[[str], None]) -> Measured:
     """One boot, all kills."""
     what = plan(deployment(job.sockets, job.cores, job.lock))
     found = Measured(job, clusters=len(what.cluster_map.clusters))
-    with boot(what, Options(job.accel, job.patience, job.medium)) as run, on_stage(run, job.seed) as scene:
+    with boot(what, Options(job.accel, job.patience, job.medium)) as run, _stage(run, job) as scene:
         begun = time.monotonic()
-        for one in kills(job, mortal(what)):
+        for one in kills(job, mortal(what, job.first)):
             update(completed=one.number - 1, description=str(one))
             fate = scene.kill(one)
             found.fates.append(fate)

@@ -22,9 +22,9 @@ def _ms(value: float) -> str:
 
 
 def _row(found: Measured, how: str, figure: Figure) -> tuple[str, ...]:
-    values, (emulated, metal) = found.values(how, figure), goals(figure, how)
+    values, (emulated, metal) = found.values(how, figure), goals(figure, how, found.job.first)
     goal = emulated if found.job.accel.emulated else metal
-    if figure.name == "survivor_errors":
+    if figure.clock == COUNTED:
         total = sum(values)
         return figure.said, figure.clock, f"{total:,.0f}", "", f"{emulated:g}", f"{metal:g}", _met(total <= goal)
     if not values:
@@ -42,7 +42,7 @@ def _met(met: bool) -> str:
 def failure_table(found: Measured, cost: Cost | None) -> Table:
     emulated = "  (emulated)" if found.job.accel.emulated else ""
     table = Table(
-        title=f"A cluster fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
+        title=f"{'The first cluster' if found.job.first else 'A cluster'} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
         caption=_NOTE, caption_justify="left",
     )  # fmt: skip
     table.add_column("figure")

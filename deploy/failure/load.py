@@ -31,6 +31,7 @@ class Window:
     requests: int = 0
     errors: int = 0
     longest: float = 0.0  # seconds for an answer, one that is still awaited included
+    broken: int = 0  # of several clients: those with an error, which ends a connection
 
 
 class Load(threading.Thread):

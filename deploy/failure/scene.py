@@ -23,7 +23,7 @@ from topology.machine import Shape, default_memory
 from topology.units import MIB
 
 WAYS = tuple(kill.ORDERS)
-REPORTER = 0  # the cluster through which all report; it does not start again
+REPORTER = 0  # the first cluster, through which all report; it has the network card and the switch
 QUIET = 2.0, 4.0  # seconds of load before a kill, from and to: what is usual
 SETTLE = 0.5  # seconds of load from the last PONG on, after which it counts as calm
 _LOOK = 0.002  # seconds between looks at the events: times are taken from them
@@ -60,9 +60,9 @@ def draw(seed: int, number: int, clusters: Sequence[tuple[int, int]], ways: Sequ
     return Kill(number, cluster, how, core if how in kill.OF_A_CORE else None, round(chance.uniform(*quiet), 3))
 
 
-def mortal(plan: Plan) -> list[tuple[int, int]]:
-    """Number and cores of each cluster that starts again."""
-    return [(c.number, len(c.cpus)) for c in plan.cluster_map.clusters if c.restart and c.number != REPORTER]
+def mortal(plan: Plan, first: bool = False) -> list[tuple[int, int]]:
+    """Number and cores of each cluster that starts again: of the first one, or of all others."""
+    return [(c.number, len(c.cpus)) for c in plan.cluster_map.clusters if c.restart and (c.number == REPORTER) == first]
 
 
 def end_cluster(run: Run, cluster: int, how: str, core: int | None = None) -> float:
@@ -96,6 +96,8 @@ class Fate:
     survivor_requests: int
     survivor_longest_ms: float  # of a request of a survivor's client, from the order to the last PONG
     usual_longest_ms: float     # the same in the time before the order
+    survivor_connections: int = 0
+    survivor_connections_lost: int = 0
 
     @property
     def boot_ms(self) -> int | None:
@@ -115,11 +117,14 @@ class Fate:
 class Scene:
     """Use by `on_stage()`. A load for each Redis runs from then on."""
 
-    def __init__(self, run: Run, seed: int, patience: float = TRY) -> None:
+    def __init__(self, run: Run, seed: int, patience: float = TRY, first: bool = False) -> None:
         self.run = run
-        self.loads = {name: Load(name, run.address(name), seed, patience if cluster_of(run.plan, name) == REPORTER else TRY) for name in servers(run.plan)}
+        self.loads = {name: Load(name, run.address(name), seed, TRY if self._ends(name, first) else patience) for name in servers(run.plan)}
         self.false_alarms = 0
         self.kills = 0  # in this machine's life
+
+    def _ends(self, server: str, first: bool) -> bool:
+        return (self.cluster_of(server) == REPORTER) == first
 
     def cluster_of(self, name: str) -> int:
         return cluster_of(self.run.plan, name)
@@ -138,12 +143,16 @@ class Scene:
         self._calm(what.quiet)
         before = self._longest(what.cluster)
         lives = {load: load.lives for load in self._clients(what.cluster)}
-        lost, again = self._of("cluster-lost", what.cluster), self._of("cluster-restarted", what.cluster)
+        lost, again, gone = self._of("cluster-lost", what.cluster), self._of("cluster-restarted", what.cluster), self._gone(what.cluster)
         tell(f"ordered: {what}")
         at = end_cluster(self.run, what.cluster, what.how, what.core)
         self.kills += 1
+        if what.cluster == REPORTER:  # its loss becomes an event in its next life
+            self.run.wait_for(lambda: self._gone(REPORTER) > gone, f"others that miss {what}", every=_LOOK)
+            detect = time.monotonic() - at
         loss = self._next("cluster-lost", what.cluster, lost, f"loss of {what}")
-        detect = time.monotonic() - at
+        if what.cluster != REPORTER:
+            detect = time.monotonic() - at
         tell(f"told by the others: {loss.get('why')}")
         back = self._next("cluster-restarted", what.cluster, again, f"{what} again")
         came = time.monotonic() - at
@@ -156,7 +165,7 @@ class Scene:
         return Fate(
             what, str(loss["reason"]), str(loss["why"]), 1e3 * detect, loss.get("silent_ms"), int(back["after_ms"]),
             back.get("fence_ms"), back.get("load_ms"), 1e3 * came, 1e3 * (serving - at), 1e3 * (pong - at), during.errors, during.requests,
-            1e3 * during.longest, 1e3 * before.longest,
+            1e3 * during.longest, 1e3 * before.longest, len(self.others(what.cluster)), during.broken,
         )
 
     def check(self) -> None:
@@ -172,6 +181,10 @@ class Scene:
     def _of(self, kind: str, cluster: int) -> int:
         return len(self.run.events.of(kind, cluster=cluster))
 
+    def _gone(self, cluster: int) -> int:
+        """How often the others have said on the console that they miss it."""
+        return self.run.console.count(f"cluster {cluster} is gone: ")
+
     def _next(self, kind: str, cluster: int, known: int, what: str) -> Event:
         self.run.wait_for(lambda: self._of(kind, cluster) > known, what, every=_LOOK)
         return self.run.events.of(kind, cluster=cluster)[known]
@@ -179,7 +192,8 @@ class Scene:
     def _longest(self, cluster: int) -> Window:
         """Of the clients of all other clusters, since it was asked for last."""
         windows = [load.window() for load in self.others(cluster)]
-        return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), max((w.longest for w in windows), default=0.0))
+        longest = max((w.longest for w in windows), default=0.0)
+        return Window(sum(w.requests for w in windows), sum(w.errors for w in windows), longest, sum(w.errors > 0 for w in windows))
 
     def watch(self, seconds: float) -> int:
         """Waits for so long. Returns how many clusters were lost in that time that nobody had ended; they are back then."""
@@ -230,13 +244,14 @@ def cluster_of(plan: Plan, name: str) -> int:
 
 
 @contextmanager
-def on_stage(run: Run, seed: int, patience: float = TRY) -> Iterator[Scene]:
+def on_stage(run: Run, seed: int, patience: float = TRY, first: bool = False) -> Iterator[Scene]:
     """Of a machine that has booted: all serve, and the load runs, until the block is left.
 
-    `patience`: seconds after which a request to the reporting cluster without an answer is an error; of others TRY.
+    `first`: the first cluster is ended, not others. `patience`: seconds after which a request without an answer to a
+    cluster that goes on is an error; of clusters that are ended TRY.
     """
     run.wait_serving()
-    scene = Scene(run, seed, patience)
+    scene = Scene(run, seed, patience, first)
     for load in scene.loads.values():
         load.start()
     try:

@@ -33,6 +33,7 @@ COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
 Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Kills in each way; medians and worst are shown.")]
 Ways = Annotated[str, typer.Option(
     "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
+First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch, not another.")]
 Calm = Annotated[float, typer.Option(
     "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes under load without a kill, and as many idle: for false alarms.")]
 Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
@@ -41,6 +42,7 @@ Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in 
 def failure(
     how: Ways = ",".join(USUAL),
     repeats: Repeats = REPEATS,
+    first: First = False,
     seed: Seed = None,
     calm: Calm = 0.0,
     sockets: options.Sockets = 2,
@@ -55,20 +57,22 @@ def failure(
 ) -> None:
     """Measure how soon the end of a cluster is noticed and mended, and what the others feel of it.
 
-    A machine serves Redis to clients on this host. One of its clusters, but not the first, is ended in each way again and
-    again, and starts again. Detection, fence, reload, the next PONG, and the survivors' errors and longest stall stand
-    beside the goals, median and worst; then, counted, what readiness costs an operation where nothing fails. The exit
+    A machine serves Redis to clients on this host. One of its clusters, but not the first without --first, is ended in
+    each way again and again, and starts again. Detection, fence, reload, the next PONG, and the survivors' errors,
+    lost connections and longest stall stand beside the goals, median and worst; then, counted, what readiness costs an
+    operation where nothing fails. The exit
     status is 1 if a value that was acknowledged is lost, or a cluster does not come back; a goal that is missed is shown.
     """
     process.heed_signals()
     check_machine(machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm)
+    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm,
+              first=first)
     job = kills.quick(job) if quick else job
     what = plan(scene.deployment(job.sockets, job.cores, job.lock))
     if not scene.mortal(what):
         raise InputError(f"--sockets {job.sockets}", "one cluster: no other is there to notice its end, or to start it again")
-    check_survivors(what, [number for number, _ in scene.mortal(what)], job.cores)
+    check_survivors(what, [number for number, _ in scene.mortal(what, first)], job.cores)
     json, _ = places("failure", json, None)
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
