@@ -41,6 +41,19 @@ def test_bench(tmp_path: Path) -> None:
     assert (tmp_path / "r.csv").read_text().splitlines()[0].count("detect_ms") == 1
 
 
+@pytest.mark.limit(300)
+def test_bench_first(tmp_path: Path) -> None:
+    """the first cluster, with the card and the switch, is ended: connections to the other one's Redis last"""
+    done = skerry("bench", "failure", "--first", "--how", "panic", "--repeats", "2", "--quick", "--accel", "tcg", "--seed", "5", "--json", "r.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "The first cluster fails" in done.stdout
+    panic, _ = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert panic["ended"] == "first" and panic["metrics"]["survivor_connections"] == 4 == 2 * panic["metrics"]["kills"]
+    assert panic["metrics"]["survivor_connections_lost"] == panic["metrics"]["survivor_errors"] == 0
+    for kill in panic["kills"]:
+        assert kill["cluster"] == 0 and kill["reason"] == "panic" and 0 < kill["detect_ms"] < kill["again_ms"] < kill["pong_ms"]
+
+
 @pytest.mark.limit(200)
 def test_false_alarm() -> None:
     """a loss that the scene has not ordered is a false alarm, once; the kill after it is followed as any other"""

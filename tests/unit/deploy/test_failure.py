@@ -44,7 +44,9 @@ def test_drawn() -> None:
 
 
 def test_mortal() -> None:
-    """the first cluster, through which all report, is not ended; nor is one that does not start again"""
+    """the first cluster, through which all report, is ended alone or not at all; one that does not start again never"""
+    assert mortal(plan(deployment(3, 2)), first=True) == [(0, 2)]
+    assert mortal(plan(deployment(3, 2, restart="never")), first=True) == []
     assert mortal(plan(deployment(3, 2))) == [(1, 2), (2, 2)]
     assert mortal(plan(deployment(1, 2))) == []
     assert mortal(plan(deployment(3, 2, restart="never"))) == []
@@ -249,6 +251,8 @@ def test_goals() -> None:
     assert goals(detect, "panic") == (50, 1) and goals(detect, "garbage") == (50, 1)
     assert goals(detect, "hang-core") == goals(detect, "hang") == (3100, 150) and goals(detect, "manager") == (5100, 150)
     assert goals(FIGURES[3], "manager") == (2500, 500)
+    stall = next(figure for figure in FIGURES if figure.name == "survivor_stall_ms")
+    assert goals(stall, "panic") == (100, 10) and goals(stall, "panic", first=True) == (3000, 1000)
 
 
 def test_results(tmp_path: Path) -> None:
@@ -273,6 +277,21 @@ def test_table() -> None:
     detect = [line for line in lines if "order to report" in line]
     assert "600 ms" in detect[0] and detect[0].split()[-1] == "no" and detect[1].split()[-1] == "met"
     assert next(words for words in told if "instructions/operation" in words)[-1] == "met" and any("+0.40 %" in line for line in lines)
+
+
+def test_first() -> None:
+    """kills of the first cluster: another title, another goal for the stall, and connections that did not last are counted"""
+    found = measured(fate(survivor_longest_ms=2000.0, survivor_connections=2, survivor_connections_lost=1), fate(number=2, survivor_connections=2))
+    found.job.first = True
+    (row, _) = found.to_json()
+    assert row["ended"] == "first" and row["goals"]["survivor_stall_ms"] == {"emulated_idle": 3000, "kvm_and_metal": 1000}
+    assert (row["metrics"]["survivor_connections"], row["metrics"]["survivor_connections_lost"]) == (4, 1)
+    console = Console(width=100, record=True, file=open("/dev/null", "w"))
+    console.print(failure_table(found, None))
+    lines = [line.strip("│ ") for line in console.export_text().splitlines()]
+    assert lines[0].startswith("The first cluster fails: ")
+    assert next(line for line in lines if line.startswith("connections elsewhere, lost")).split()[-1] == "no"
+    assert next(line for line in lines if line.startswith("survivors' stall")).split()[-1] == "met"
 
 
 def test_calm_minutes() -> None:
