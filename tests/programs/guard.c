@@ -174,8 +174,9 @@ static int arguments(void)
 	const uint64_t bad[][2] = {
 		{ heap + 1, PAGE }, { heap, PAGE + 1 }, { heap, 0 }, { heap - PAGE, PAGE }, { heap - PAGE, 2 * PAGE }, { end, PAGE },
 		{ end - PAGE, 2 * PAGE }, { heap, -heap }, { heap, ~0ull & -(uint64_t)PAGE }, { -(uint64_t)PAGE, PAGE }, { -(uint64_t)PAGE, 2 * PAGE },
-		{ 0, PAGE }, { 0, -(uint64_t)PAGE }, { heap, 1ull << 63 }, { heap, (1ull << 44) + PAGE }, { PROCESS_INFO_VADDR, PAGE }, { PROCESS_TOUCHED_VADDR, PAGE },
-		{ PROCESS_IPC_VADDR, PAGE }, { stack - PAGE, PAGE }, { stack - PAGE, 2 * PAGE }, { PROCESS_STACK_TOP, PAGE },
+		{ 0, PAGE }, { 0, -(uint64_t)PAGE }, { heap, 1ull << 63 }, { heap, (1ull << 44) + PAGE },
+		{ PROCESS_INFO_VADDR, PAGE }, { PROCESS_TOUCHED_VADDR, PAGE }, { PROCESS_IPC_VADDR, PAGE },
+		{ stack - PAGE, PAGE }, { stack - PAGE, 2 * PAGE }, { PROCESS_STACK_TOP, PAGE },
 		{ PROCESS_STACK_TOP - PAGE, 2 * PAGE }, { (uint64_t)(uintptr_t)arguments & -(uint64_t)PAGE, PAGE }, { end, stack - end },
 	};
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
