@@ -41,8 +41,9 @@ def _met(met: bool) -> str:
 
 def failure_table(found: Measured, cost: Cost | None) -> Table:
     emulated = "  (emulated)" if found.job.accel.emulated else ""
+    ended = "The first cluster" if found.job.first else "A cluster"
     table = Table(
-        title=f"{'The first cluster' if found.job.first else 'A cluster'} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
+        title=f"{ended} fails: median and worst of {found.job.repeats}{emulated}", title_justify="left", title_style="bold",
         caption=_NOTE, caption_justify="left",
     )  # fmt: skip
     table.add_column("figure")
