@@ -71,6 +71,7 @@ class _Server:
         self.silent = False
         self._clients = 0
         self._open: list[socket.socket] = []
+        self._moment = threading.Lock()  # a life ends between two answers
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self._listener.getsockname()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -83,14 +84,17 @@ class _Server:
                 return
             self._open.append(connection)
             self._clients += 1
-            threading.Thread(target=self._serve, args=(connection, self._clients), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, self._clients, self.life), daemon=True).start()
 
-    def _serve(self, connection: socket.socket, number: int) -> None:
+    def _serve(self, connection: socket.socket, number: int, life: int) -> None:
         stream = connection.makefile("rwb")
         try:
             while head := stream.readline():
                 words = [stream.read(int(stream.readline()[1:]) + 2)[:-2] for _ in range(int(head[1:]))]
-                stream.write(self._answer([words[0].upper(), *words[1:]], number))
+                with self._moment:
+                    if life != self.life:
+                        return
+                    stream.write(self._answer([words[0].upper(), *words[1:]], number))
                 while self.silent:
                     time.sleep(0.01)
                 stream.flush()
@@ -121,8 +125,9 @@ class _Server:
                 pass
 
     def restart(self, keeping: bool = False) -> None:
-        self.life += 1
-        self.values = self.values if keeping else {}
+        with self._moment:
+            self.life += 1
+            self.values = self.values if keeping else {}
         self.cut()
 
     def close(self) -> None:
