@@ -119,4 +119,4 @@ def test_layout(tree: Path) -> None:
     assert "cpus = <&cpu0 &cpu2 &cpu4 &cpu6>;" in " ".join(found.split()), found
     assert "interleaved" in python(tree, *SKERRY, "run", "--help")
     pages = python(tree, "-c", "from deploy.deployment import reference as r; print(r.tables(), r.layouts(r.LAYOUTS_PAGE.read_text()))")
-    assert "| `interleaved` | every second core" in pages and "`spanning`, `size=N`, `interleaved`, or a cluster map" in pages
+    assert "| `interleaved` | every second core" in pages and "`size=N`, `interleaved`, or a cluster map" in pages
