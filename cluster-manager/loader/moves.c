@@ -15,7 +15,7 @@
 #define PIECE (1ul << MEMORY_PIECE_BITS)
 _Static_assert(PIECE == LARGE_PAGE_SIZE, "an entry of a page directory");
 
-static struct memory_control *control; /* NULL: none moves */
+static struct memory_control *memory_words; /* NULL: none moves */
 static uint64_t control_size, pieces;
 
 /* In the memory of the first cluster that is started again. */
@@ -24,7 +24,7 @@ void moves_place(struct cluster *clusters, uint32_t count, const struct machine 
 	const struct boot_range *last = &m->ram.at[m->ram.count - 1];
 	uint64_t base;
 
-	for (uint32_t i = 0; i < count && control == NULL; i++) {
+	for (uint32_t i = 0; i < count && memory_words == NULL; i++) {
 		struct cluster *c = &clusters[i];
 
 		if (c->resident == 0)
@@ -37,12 +37,12 @@ void moves_place(struct cluster *clusters, uint32_t count, const struct machine 
 		}
 		ranges_remove(&c->free, base, 2 * control_size);
 		ranges_remove(&c->ram, base, 2 * control_size);
-		control = memset((void *)base, 0, 2 * control_size);
-		control->count = pieces;
+		memory_words = memset((void *)base, 0, 2 * control_size);
+		memory_words->count = pieces;
 	}
 }
 
-static bool has_words(const struct cluster *c) { return control != NULL && c->resident != 0; }
+static bool has_words(const struct cluster *c) { return memory_words != NULL && c->resident != 0; }
 
 uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m)
 {
@@ -51,7 +51,7 @@ uint64_t moves_tables_bound(const struct cluster *c, const struct machine *m)
 	return has_words(c) ? tables_bound(&m->ram, 0, 2, 0) + large : 0;
 }
 
-static uint8_t *home_of(uint64_t piece) { return (uint8_t *)control + control_size + piece; }
+static uint8_t *home_of(uint64_t piece) { return (uint8_t *)memory_words + control_size + piece; }
 
 void moves_begin(struct cluster *clusters, uint32_t count)
 {
@@ -62,13 +62,13 @@ void moves_begin(struct cluster *clusters, uint32_t count)
 		c->home = c->free;
 		if (!has_words(c))
 			continue;
-		c->info->memory_control = (uint64_t)control;
+		c->info->memory_control = (uint64_t)memory_words;
 		c->info->memory_size = control_size;
 		for (uint32_t j = 0; j < c->home.count; j++) {
 			uint64_t end = c->home.at[j].base + c->home.at[j].size;
 
 			for (uint64_t at = round_up(c->home.at[j].base, PIECE); at + PIECE <= end; at += PIECE) {
-				atomic_store_explicit(&control->piece[at / PIECE], memory_byte(MEMORY_OWNED, c->map->number), memory_order_relaxed);
+				atomic_store_explicit(&memory_words->piece[at / PIECE], memory_byte(MEMORY_OWNED, c->map->number), memory_order_relaxed);
 				*home_of(at / PIECE) = (uint8_t)(c->map->number + 1);
 			}
 		}
@@ -77,7 +77,7 @@ void moves_begin(struct cluster *clusters, uint32_t count)
 
 static bool is_owned(const struct cluster *c, uint64_t piece)
 {
-	return memory_read(control, piece) == memory_byte(MEMORY_OWNED, c->map->number);
+	return memory_read(memory_words, piece) == memory_byte(MEMORY_OWNED, c->map->number);
 }
 
 /*
@@ -97,20 +97,20 @@ void moves_again(struct cluster *c)
 	ranges_keep_largest(&c->free, BOOT_MAX_RANGES);
 	for (uint64_t i = 0; i < pieces; i++)
 		if (is_owned(c, i) && ranges_common(&c->free, i * PIECE, PIECE) != PIECE)
-			memory_give(control, i, number, number);
-	memory_changed(control);
+			memory_give(memory_words, i, number, number);
+	memory_changed(memory_words);
 }
 
 void moves_map(struct cluster *c, const struct machine *m)
 {
-	uint64_t words = KERNEL_DIRECT_BASE + (uint64_t)control;
+	uint64_t words = KERNEL_DIRECT_BASE + (uint64_t)memory_words;
 
 	if (!has_words(c))
 		return;
 	for (uint32_t i = 0; i < m->ram.count; i++)
 		tables_reach(&c->tables, KERNEL_DIRECT_BASE + m->ram.at[i].base, m->ram.at[i].size);
-	tables_map(&c->tables, words, (uint64_t)control, control_size, MAP_WRITE);
-	tables_map(&c->tables, words + control_size, (uint64_t)control + control_size, control_size, 0);
+	tables_map(&c->tables, words, (uint64_t)memory_words, control_size, MAP_WRITE);
+	tables_map(&c->tables, words + control_size, (uint64_t)memory_words + control_size, control_size, 0);
 	for (uint64_t i = 0; i < pieces; i++)
 		if (*home_of(i) == c->map->number + 1 && !is_owned(c, i))
 			tables_forget(&c->tables, KERNEL_DIRECT_BASE + i * PIECE);
