@@ -26,7 +26,9 @@
 #include "test-prediction.h"
 #include "test.h"
 
-enum { STEPS = 60000, SEEDS = 6 };
+enum { STEPS = 60000 };
+/* With the last one lwIP's window goes below zero, which is rare. */
+static const uint32_t seeds[] = { 1, 2, 3, 4, 5, 6, 22 };
 
 static struct {
 	struct tcp_pcb *pcb;
@@ -377,7 +379,8 @@ int main(void)
 {
 	static uint64_t found[STEPS + 2], alone[STEPS + 2];
 
-	for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+	for (unsigned k = 0; k < sizeof(seeds) / sizeof(*seeds); k++) {
+		const uint32_t seed = seeds[k];
 		unsigned i = 0;
 
 		run_apart(seed, true, found);
