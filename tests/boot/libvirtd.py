@@ -45,6 +45,13 @@ class Libvirtd:
         """The process that a running domain is."""
         return int((self.folder / f"run/libvirt/qemu/run/{domain}.pid").read_text())
 
+    def has_another_emulator(self, domain: str, than: int) -> bool:
+        """False, too, while it has none, and while libvirt writes its number."""
+        try:
+            return self.emulator(domain) != than
+        except (FileNotFoundError, ValueError):
+            return False
+
     def files_of(self, word: str) -> list[str]:
         """Whatever has the word in its name or in its text."""
         paths = [path for path in self.folder.rglob("*") if path.name != "daemon.log"]

@@ -123,7 +123,7 @@ def test_a_watched_deployment_starts_again_what_is_lost(libvirtd: Libvirtd, tmp_
         assert steady.client_id() == identity, "its connection lives on"
         survivor = libvirtd.emulator(two)
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: "shut off" not in user.virsh("domstate", one) and libvirtd.emulator(one) != first)
+        wait_until(lambda: libvirtd.has_another_emulator(one, first) and "shut off" not in user.virsh("domstate", one))
         wait_until(lambda: len(user.state()["serving"]) == 2)
         answers(instances)
         assert libvirtd.emulator(two) == survivor
