@@ -64,7 +64,8 @@ def test_statistics() -> None:
         for core in one.per_core:
             assert abs(core["acquisitions"] - core["entries"]) <= 1
             assert abs(core["entries"] - 2 * core["rounds"]) < 20  # the main thread's on core 0; one may be on its way
-    assert alone.conflicts == 0
+    met = alone.conflicts * sum(core["acquisitions"] for core in alone.per_core)
+    assert met < 2.5  # of some 500: an idle core enters, too, for its beat, at most once in 50 ms of the host
     assert 0.1 < three.conflicts < 1
     assert {"lock_conflict_ratio", "fallback_ratio"} <= set(three.metrics)
 
