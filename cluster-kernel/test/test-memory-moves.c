@@ -122,6 +122,8 @@ static void in_parts(void)
 	EXPECT(take(base, BITS, FREE + 1), SKERRY_BUSY); /* one half of it is taken: nothing changes */
 	expect_bytes(base, MEMORY_PIECE_BITS, MEMORY_PARKED, FIRST + 1);
 	be(0);
+	EXPECT(take(base, BITS, FREE), SKERRY_BUSY); /* the same for the giver: the other half stays meant for cluster 1 */
+	expect_bytes(base, MEMORY_PIECE_BITS, MEMORY_PARKED, FIRST + 1);
 	EXPECT(take(base, MEMORY_PIECE_BITS, FREE), 0); /* taken back */
 	be(1);
 	EXPECT(take(base, MEMORY_PIECE_BITS, FREE + 1), SKERRY_BUSY);
