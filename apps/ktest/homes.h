@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of calls to objects whose locality leaves out the caller's core (CNODE_LOCALITY). */
+/* Tests of calls that travel: the object's locality leaves out the caller's core (CNODE_LOCALITY). */
 #pragma once
 
 #include <stdint.h>
@@ -12,8 +12,8 @@ struct homes {
 };
 
 /*
- * The scenario, whose checks say what every regime must do: with each of the localities that matter, then with others
- * before each step(), with other granularities, too. In regimes without localities this makes no difference.
+ * Runs the scenario with each of the localities that matter, then with others before each step(), with other
+ * granularities, too. Its checks hold in every regime: without localities this makes no difference.
  */
 void at_each_home(void (*scenario)(struct homes *at));
 /* Between two steps of a scenario. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's own settings: which locks it takes, changed while it is used. */
 #include "ktest.h"
+#include "traffic.h"
 
 enum { CHANGES = 40, AT_EACH = 20, CLIENTS = 4 };
 
@@ -36,63 +37,18 @@ TEST(refused, 1, 0, "control: TRUNCATED, BAD_LABEL and BAD_ARGUMENT")
 	check_error(ipc_call(ROOT_SLOT_CONTROL, &m), BAD_LABEL);
 }
 
-/* Answers each number with the next one. */
-static void server(struct worker *self)
-{
-	struct message m = { 0 };
-	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
-	for (;;) {
-		m.word[0]++;
-		self->count++;
-		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
-	}
-}
-
-/* Calls, and exchanges signals with itself, until it is told to stop. */
-static void client(struct worker *self)
-{
-	while (!self->out[0]) {
-		struct message m = { .info = message_info(0, 0, 1), .word = { self->count } };
-		check_ok(ipc_call(self->arg[0], &m));
-		check_eq(m.word[0], self->count + 1);
-		check_ok(notification_signal(self->arg[1]));
-		check_ok(notification_wait(self->arg[1], 0, 0));
-		self->count++;
-	}
-}
-
-static uint64_t least(struct worker *const *client)
-{
-	uint64_t found = client[0]->count;
-	for (unsigned i = 1; i < CLIENTS; i++)
-		if (client[i]->count < found)
-			found = client[i]->count;
-	return found;
-}
-
 TEST(changed, 1, 0, "control: no message is lost while the granularity changes to and fro")
 {
-	bool changes = kernel_is("dynamic");
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
-	struct worker *s = worker_start(server, 60, last_core(), endpoint, object(OBJECT_REPLY, 0)), *c[CLIENTS];
-	until(waits(s));
-	for (unsigned i = 0; i < CLIENTS; i++)
-		c[i] = worker_start(client, 50, i % cores(), endpoint, object(OBJECT_NOTIFICATION, 0));
+	struct traffic load;
+	traffic_begin(&load);
 	for (unsigned i = 0; i < CHANGES; i++) {
 		enum granularity wanted = i % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE;
-		uint64_t before = least(c);
-		if (changes)
+		uint64_t before = traffic_least(&load);
+		if (kernel_is("dynamic"))
 			until(is_so(wanted));
-		until(least(c) >= before + AT_EACH);
+		until(traffic_least(&load) >= before + AT_EACH);
 	}
-	uint64_t all = 0;
-	for (unsigned i = 0; i < CLIENTS; i++)
-		c[i]->out[0] = 1;
-	for (unsigned i = 0; i < CLIENTS; i++) {
-		until(c[i]->done);
-		all += c[i]->count;
-	}
-	check_eq(s->count, all);
+	traffic_end(&load);
 }
 
 /* Waits, each time for a moment only. */

@@ -2,6 +2,7 @@
 /* Calls that travel to other cores, while their threads, what they go to and its locality end or change. */
 #include "homes.h"
 #include "ktest.h"
+#include "traffic.h"
 
 #define NODE ROOT_SLOT_CNODE
 
@@ -51,7 +52,7 @@ static void deleted(struct homes *at)
 	end(at, at->reply, c);
 	struct worker *s = worker_start(sends, 50, last_core(), badged(at->endpoint, 3, RIGHT_WRITE), 0);
 	until(waits(s));
-	check_ok(cnode_revoke(NODE, at->endpoint)); /* who waits at the endpoint still waits */
+	check_ok(cnode_revoke(NODE, at->endpoint)); /* its waiter still waits */
 	check(!s->done);
 	end(at, at->endpoint, s);
 }
@@ -116,66 +117,21 @@ static void draw_homes(const uint64_t *slot, unsigned count)
 			set_home(slot[i], (unsigned)draw());
 }
 
-static void server(struct worker *self)
-{
-	struct message m = { 0 };
-	check_ok(ipc_receive(self->arg[0], self->arg[1], &m));
-	for (;;) {
-		m.word[0]++;
-		self->count++;
-		check_ok(ipc_reply_receive(self->arg[0], self->arg[1], &m));
-	}
-}
-
-/* Calls, and exchanges signals with itself, until it is told to stop. */
-static void client(struct worker *self)
-{
-	while (!self->out[0]) {
-		struct message m = { .info = message_info(0, 0, 1), .word = { self->count } };
-		check_ok(ipc_call(self->arg[0], &m));
-		check_eq(m.word[0], self->count + 1);
-		check_ok(notification_signal(self->arg[1]));
-		check_ok(notification_wait(self->arg[1], self->count % 4 ? 0 : deadline_ms(60000), 0));
-		self->count++;
-	}
-}
-
-static uint64_t least(struct worker *const *worker)
-{
-	uint64_t found = worker[0]->count;
-	for (unsigned i = 1; i < CLIENTS; i++)
-		if (worker[i]->count < found)
-			found = worker[i]->count;
-	return found;
-}
-
 TEST(load, 1, 0, "visits: no message is lost or wrong while localities and the granularity change")
 {
+	struct traffic load;
 	homes_begin();
-	uint64_t slot[2 + CLIENTS] = { object(OBJECT_ENDPOINT, 0), object(OBJECT_REPLY, 0) };
-	struct worker *s = worker_start(server, 60, last_core(), slot[0], slot[1]), *c[CLIENTS];
-	until(waits(s));
-	for (unsigned i = 0; i < CLIENTS; i++) {
-		slot[2 + i] = object(OBJECT_NOTIFICATION, 0);
-		c[i] = worker_start(client, 50, i % cores(), slot[0], slot[2 + i]);
-	}
+	traffic_begin(&load);
 	for (unsigned i = 0; i < CHANGES; i++) {
-		uint64_t before = least(c);
-		draw_homes(slot, 2 + CLIENTS);
+		uint64_t before = traffic_least(&load);
+		draw_homes(load.slot, TRAFFIC_OBJECTS);
 		if (i % 8 == 7)
 			homes_end();
 		if (i % 8 == 1)
 			homes_begin();
-		until(least(c) >= before + AT_EACH);
+		until(traffic_least(&load) >= before + AT_EACH);
 	}
-	uint64_t all = 0;
-	for (unsigned i = 0; i < CLIENTS; i++)
-		c[i]->out[0] = 1;
-	for (unsigned i = 0; i < CLIENTS; i++) {
-		until(c[i]->done);
-		all += c[i]->count;
-	}
-	check_eq(s->count, all);
+	traffic_end(&load);
 	homes_end();
 }
 
@@ -224,7 +180,7 @@ static void storm(bool revokes)
 	uint64_t cap = badged(slot[0], 2, RIGHT_WRITE), bell = badged(slot[2], 4, RIGHT_ALL);
 	for (unsigned i = 0; i < 3; i++)
 		set_home(slot[i], (unsigned)draw());
-	struct worker *s = worker_start(server, 60, last_core(), slot[0], slot[1]), *c[CLIENTS];
+	struct worker *s = worker_start(traffic_server, 60, last_core(), slot[0], slot[1]), *c[CLIENTS];
 	for (unsigned i = 0; i < CLIENTS; i++)
 		c[i] = worker_start(callers, 50, i % cores(), cap, 0);
 	struct worker *a = worker_start(signallers, 40, draw() % cores(), bell, 0), *b = worker_start(waiters, 50, draw() % cores(), bell, 0);
@@ -252,27 +208,20 @@ static void storm(bool revokes)
 	check_ended(b);
 }
 
-TEST(storm_deleted, 1, 0, "visits: objects and capabilities are deleted under calls of all cores")
+static void storms(bool revoke)
 {
 	for (unsigned i = 0; i < STORMS; i++) {
 		homes_begin();
-		storm(false);
+		storm(revoke);
 		tests_reset();
 	}
 	homes_end();
 }
 
-TEST(storm_revoked, 1, 0, "visits: capabilities are revoked under calls of all cores")
-{
-	for (unsigned i = 0; i < STORMS; i++) {
-		homes_begin();
-		storm(true);
-		tests_reset();
-	}
-	homes_end();
-}
+TEST(storm_deleted, 1, 0, "visits: objects and capabilities are deleted under calls of all cores") { storms(false); }
+TEST(storm_revoked, 1, 0, "visits: capabilities are revoked under calls of all cores") { storms(true); }
 
-/* As server(), of clients that may be suspended, or deleted, while it serves them. */
+/* As traffic_server(), of clients that may be suspended, or deleted, while it serves them. */
 static void patient(struct worker *self)
 {
 	struct message m = { 0 };
@@ -298,7 +247,7 @@ static void stopped(void)
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		slot[2 + i] = object(OBJECT_NOTIFICATION, 0);
 		set_home(slot[2 + i], (unsigned)draw());
-		c[i] = worker_start(client, 50, i % cores(), slot[0], slot[2 + i]);
+		c[i] = worker_start(traffic_client, 50, i % cores(), slot[0], slot[2 + i]);
 	}
 	for (unsigned i = 0; i < ENDED * CLIENTS; i++) {
 		struct worker *w = c[i % CLIENTS];

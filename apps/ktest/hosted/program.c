@@ -222,7 +222,7 @@ static void begin(struct program *program, struct thread *thread)
 	fiber_init(&program->fiber, fiber_main, program);
 }
 
-/* One of an earlier test, whose threads are over; in a test of very many threads, the one that was taken longest ago. */
+/* One of an earlier test, which has no threads left; in a test of very many threads, the one that was taken longest ago. */
 static struct program *take_program(void)
 {
 	static unsigned turn;
