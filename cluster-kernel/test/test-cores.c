@@ -3,13 +3,12 @@
 #include <skerry/core_control.h>
 #include "check.h"
 #include "harness.h"
+#include "pair.h"
 #include "vspace.h"
 
-enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = 10, CORES = 2, THREAD = 2000, COPY = 1000 };
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, THREAD = 2000, COPY = 1000 };
 
-static struct hosted *pair[2]; /* clusters 10 and 11, of two cores each, with room for the other's second */
-
-static unsigned cpu(unsigned who, unsigned index) { return (FIRST + who) * BOOT_MAX_CPUS + index; }
+static unsigned cpu(unsigned which, unsigned index) { return (FIRST + which) * BOOT_MAX_CPUS + index; }
 
 static void begin(void)
 {
@@ -22,28 +21,9 @@ static void begin(void)
 	}
 }
 
-static void end(void)
+static uint64_t by(unsigned which, uint64_t label, uint64_t number, uint64_t to)
 {
-	for (unsigned i = 0; i < 2; i++)
-		hosted_destroy(pair[i]);
-}
-
-/* The machine of one of them is the one that the harness speaks to. */
-static struct hosted *saved;
-static void be(unsigned who)
-{
-	saved = saved ? saved : machine;
-	machine = pair[who];
-}
-static void be_oneself(void)
-{
-	machine = saved;
-	saved = 0;
-}
-
-static uint64_t by(unsigned who, uint64_t label, uint64_t number, uint64_t to)
-{
-	be(who);
+	be(which);
 	uint64_t error = call(CONTROL, label, W(number, to), NONE);
 	settle();
 	be_oneself();
@@ -76,7 +56,7 @@ static void there_and_back(void)
 		EXPECT(pair[0]->kernel.cores, 3);
 		EXPECT(pair[1]->kernel.cores, 3);
 	}
-	end();
+	pair_end();
 }
 
 /* A thread runs on a core that has joined; the core stays as long as the thread is placed there, whatever it does. */
@@ -107,7 +87,7 @@ static void threads_run_there(void)
 	delete(THREAD);
 	EXPECT(pair[1]->kernel.placed[1], 0);
 	be_oneself();
-	end();
+	pair_end();
 }
 
 /* No address space counts on a core that has left: a shootdown would wait for it for ever. */
@@ -124,7 +104,7 @@ static void owes_nothing(void)
 	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
 	EXPECT(vspace->active_mask, 1);
 	EXPECT(vspace->tlb_valid_mask & 2, 0);
-	end();
+	pair_end();
 }
 
 static void refused(void)
@@ -150,7 +130,7 @@ static void refused(void)
 	EXPECT(call(COPY, CORE_TAKE, W(cpu(0, 1)), NONE), SKERRY_NO_RIGHTS);
 	be_oneself();
 	EXPECT(word_of(cpu(0, 1)), core_word(0, FIRST, FIRST, CORE_OWNED));
-	end();
+	pair_end();
 }
 
 /* A fence takes the cores that the cluster has: not one that has left it, but one that has joined. */
@@ -165,7 +145,7 @@ static void fenced_with_its_cores(void)
 	EXPECT(core_state(word_of(cpu(1, 0))), CORE_HELD);
 	EXPECT(word_of(cpu(1, 1)), core_word(1, FIRST, FIRST, CORE_OWNED));
 	EXPECT(by(0, CLUSTER_START, lost, 0), 0);
-	end();
+	pair_end();
 }
 
 /* Held in the middle of its way: it stays the lost cluster's. Taken by a cluster that is claimed: it does not enter. */
@@ -179,7 +159,7 @@ static void claimed_meanwhile(void)
 	EXPECT(pair[1]->kernel.cores, 3);
 	EXPECT(core_hold(hosted_core_control(cpu(0, 1)), FIRST + 1), true);
 	EXPECT(core_is_of(word_of(cpu(0, 1)), FIRST + 1), true);
-	end();
+	pair_end();
 }
 
 const struct test tests[] = {

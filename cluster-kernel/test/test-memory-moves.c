@@ -5,23 +5,9 @@
 #include "arena.h"
 #include "check.h"
 #include "harness.h"
+#include "pair.h"
 
-enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = 10, CORES = 2, FREE = 2000, COPY = 1000, NODE = 1001, BITS = 22, PIECES = 2 };
-
-static struct hosted *pair[2]; /* clusters 10 and 11 */
-static struct hosted *saved;
-
-static void be(unsigned who)
-{
-	saved = saved ? saved : machine;
-	machine = pair[who];
-}
-
-static void be_oneself(void)
-{
-	machine = saved;
-	saved = 0;
-}
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, FREE = 2000, COPY = 1000, NODE = 1001, BITS = 22, PIECES = 2 };
 
 static void begin(void)
 {
@@ -31,12 +17,6 @@ static void begin(void)
 			                        .controlled_count = 1, .controlled = controlled };
 		pair[i] = hosted_create(&config);
 	}
-}
-
-static void end(void)
-{
-	for (unsigned i = 0; i < 2; i++)
-		hosted_destroy(pair[i]);
 }
 
 /* Slot of an untyped at boot of `bits` or more. */
@@ -105,7 +85,7 @@ static void there_and_back(void)
 		settle();
 	}
 	be_oneself();
-	end();
+	pair_end();
 }
 
 /* Half of what came is given on: by pieces, whatever was given as one. */
@@ -128,7 +108,7 @@ static void in_parts(void)
 	be(1);
 	EXPECT(take(base, MEMORY_PIECE_BITS, FREE + 1), SKERRY_BUSY);
 	be_oneself();
-	end();
+	pair_end();
 }
 
 /* What is made of it, or of what it is made of, would still be the giver's. */
@@ -151,7 +131,7 @@ static void not_free(void)
 	EXPECT(give(FREE + 1, FIRST + 1), 0);
 	EXPECT(give(FREE + 1, FIRST + 1), SKERRY_BAD_CAP);
 	be_oneself();
-	end();
+	pair_end();
 }
 
 static void refused_to_give(void)
@@ -178,7 +158,7 @@ static void refused_to_give(void)
 	EXPECT(slot_of(FREE)->cap.type, OBJECT_UNTYPED);
 	EXPECT(arch_direct_count(&machine->kernel, base, PIECES), PIECES);
 	be_oneself();
-	end();
+	pair_end();
 }
 
 static void refused_to_take(void)
@@ -220,7 +200,7 @@ static void refused_to_take(void)
 	EXPECT(take(base, BITS, FREE), 0);
 	EXPECT(take(base, BITS, FREE + 1), SKERRY_BUSY);
 	be_oneself();
-	end();
+	pair_end();
 }
 
 static void without_words(void)
