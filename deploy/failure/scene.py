@@ -143,16 +143,12 @@ class Scene:
         self._calm(what.quiet)
         before = self._longest(what.cluster)
         lives = {load: load.lives for load in self._clients(what.cluster)}
-        lost, again, gone = self._of("cluster-lost", what.cluster), self._of("cluster-restarted", what.cluster), self._gone(what.cluster)
+        again, told = self._of("cluster-restarted", what.cluster), self._next_loss(what)
         tell(f"ordered: {what}")
         at = end_cluster(self.run, what.cluster, what.how, what.core)
         self.kills += 1
-        if what.cluster == REPORTER:  # its loss becomes an event in its next life
-            self.run.wait_for(lambda: self._gone(REPORTER) > gone, f"others that miss {what}", every=_LOOK)
-            detect = time.monotonic() - at
-        loss = self._next("cluster-lost", what.cluster, lost, f"loss of {what}")
-        if what.cluster != REPORTER:
-            detect = time.monotonic() - at
+        noticed, loss = told()
+        detect = noticed - at
         tell(f"told by the others: {loss.get('why')}")
         back = self._next("cluster-restarted", what.cluster, again, f"{what} again")
         came = time.monotonic() - at
@@ -180,6 +176,20 @@ class Scene:
 
     def _of(self, kind: str, cluster: int) -> int:
         return len(self.run.events.of(kind, cluster=cluster))
+
+    def _next_loss(self, what: Kill) -> Callable[[], tuple[float, Event]]:
+        """Waits for the loss after those that are known now: the time at which others have told it, and the event."""
+        lost, gone = self._of("cluster-lost", what.cluster), self._gone(what.cluster)
+
+        def wait() -> tuple[float, Event]:
+            if what.cluster != REPORTER:
+                event = self._next("cluster-lost", what.cluster, lost, f"loss of {what}")
+                return time.monotonic(), event
+            self.run.wait_for(lambda: self._gone(REPORTER) > gone, f"others that miss {what}", every=_LOOK)
+            noticed = time.monotonic()  # its loss becomes an event in its next life
+            return noticed, self._next("cluster-lost", what.cluster, lost, f"loss of {what}")
+
+        return wait
 
     def _gone(self, cluster: int) -> int:
         """How often the others have said on the console that they miss it."""

@@ -60,8 +60,8 @@ def failure(
     A machine serves Redis to clients on this host. One of its clusters, but not the first without --first, is ended in
     each way again and again, and starts again. Detection, fence, reload, the next PONG, and the survivors' errors,
     lost connections and longest stall stand beside the goals, median and worst; then, counted, what readiness costs an
-    operation where nothing fails. The exit
-    status is 1 if a value that was acknowledged is lost, or a cluster does not come back; a goal that is missed is shown.
+    operation where nothing fails. The exit status is 1 if a value that was acknowledged is lost, or a cluster does not
+    come back; a goal that is missed is shown.
     """
     process.heed_signals()
     check_machine(machine)
