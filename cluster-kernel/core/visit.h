@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls that another core makes: of objects whose locality (CNODE_LOCALITY) leaves out the thread's core. The
+ * System calls that another core makes: the object's locality (CNODE_LOCALITY) leaves out the thread's core. The
  * thread itself is the message (Uhlig 2007, section 3.1). Its core marks it THREAD_AWAY and pushes it on the visitors of
  * the object's home, the first core of the locality, which it interrupts if there were none. The home makes the call for
  * the thread, with the thread's capabilities and registers. The thread then waits for the object as ever, or is woken with

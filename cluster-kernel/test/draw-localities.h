@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Localities at random, for tests whose outcome does not depend on them. */
+/* Localities at random, for tests that come out the same with any. */
 #pragma once
 
 #include "hosted.h"

@@ -201,7 +201,7 @@ struct boot_info {
 	uint32_t boot_core;      /* its core that is the machine's boot processor; BOOT_NO_CORE: none */
 	uint64_t core_control;   /* struct core_control of each core, by place in the map; 0: none moves, nor is a cluster started again */
 	uint64_t park; /* of the loader: where a core of this cluster goes that another cluster fences by NMI, or that leaves; 0: none does */
-	uint64_t memory_control; /* struct memory_control, whose homes are behind `memory_size` bytes; 0: no memory moves */
+	uint64_t memory_control; /* struct memory_control; its homes are behind `memory_size` bytes; 0: no memory moves */
 	uint64_t memory_size;
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };
