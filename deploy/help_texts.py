@@ -54,6 +54,7 @@ INNER = {  # of commands that have some of their own
     "model predict": "What a model says of locks, delays and cores.",
     "model simulate": "The same by simulation, aborts included.",
 }
+EXAMPLE_WIDTH = 74  # a terminal's 80 less what a manual page indents
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "build": ("build", "build examples/lua"),
     "test": ("test", "test --only redis", "test --json results.json --quiet"),
@@ -140,7 +141,20 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
+def example_lines(name: str) -> list[str]:
+    """A command's examples, as a shell takes them, at most EXAMPLE_WIDTH columns each: longer ones go on behind a backslash."""
+    return [line for example in EXAMPLES.get(name, ()) for line in _folded(f"./skerry {example}")]
+
+
+def _folded(line: str) -> list[str]:
+    if len(line) <= EXAMPLE_WIDTH:
+        return [line]
+    option = line.rfind(" -", 4, EXAMPLE_WIDTH - 1)
+    end = option if option > 0 else line.rindex(" ", 4, EXAMPLE_WIDTH - 1)
+    return [f"{line[:end]} \\", *_folded(f"   {line[end:]}")]
+
+
 def epilog(name: str) -> str | None:
     """For a help page, which leaves its lines as they are."""
-    found = EXAMPLES.get(name)
-    return None if found is None else "\b\n" + "\n".join(["Examples:", *(f"  ./skerry {line}" for line in found)])
+    found = example_lines(name)
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in found)]) if found else None

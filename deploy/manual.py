@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from deploy.help_texts import EXAMPLES
+from deploy.help_texts import example_lines
 from deploy.paths import ROOT
 from deploy.version import version
 
@@ -125,6 +125,6 @@ def _command(name: str, command: click.Command) -> list[str]:
         record = parameter.get_help_record(context)
         if record and "--help" not in parameter.opts:
             lines += [".TP", f".B {escaped(record[0])}", escaped(" ".join(record[1].split()))]
-    if examples := EXAMPLES.get(name):
-        lines += [".PP", "Examples:", ".PP", ".RS 4", ".nf", *(escaped(f"./skerry {line}") for line in examples), ".fi", ".RE"]
+    if examples := example_lines(name):
+        lines += [".PP", "Examples:", ".PP", ".RS 4", ".nf", *(escaped(line) for line in examples), ".fi", ".RE"]
     return lines
