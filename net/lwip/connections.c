@@ -16,10 +16,14 @@
 #include "connections.h"
 #include "prediction.h"
 
+_Static_assert(offsetof(struct ip_hdr, dest) == offsetof(struct ip_hdr, src) + 4, "adjacent");
+
 enum { BUCKETS_SHIFT = 10, BUCKETS = 1 << BUCKETS_SHIFT };
 
 struct connection {
 	struct tcp_pcb *pcb;
+	uint64_t addresses; /* of the peer and of this side, as its packets have them; they stay */
+	uint32_t ports;     /* and theirs */
 	struct connection *chain;          /* of its bucket */
 	struct connection *before, *after; /* in `order` */
 	bool ordered;                      /* else it is not in lwIP's list any more */
@@ -46,6 +50,15 @@ static unsigned bucket_of(uint32_t remote, uint32_t ports)
 static uint32_t ports_of(const struct tcp_pcb *pcb)
 {
 	return (uint32_t)lwip_htons(pcb->remote_port) | (uint32_t)lwip_htons(pcb->local_port) << 16;
+}
+
+static uint64_t addresses_of(const struct tcp_pcb *pcb)
+{
+	const uint32_t pair[] = { ip_2_ip4(&pcb->remote_ip)->addr, ip_2_ip4(&pcb->local_ip)->addr };
+	uint64_t addresses;
+
+	memcpy(&addresses, pair, sizeof(addresses));
+	return addresses;
 }
 
 static void order_first(struct connection *c)
@@ -92,8 +105,8 @@ void connections_add(struct tcp_pcb *pcb)
 
 	if (!c)
 		return;
-	*c = (struct connection){ .pcb = pcb };
-	c->bucket = (uint16_t)bucket_of(ip_2_ip4(&pcb->remote_ip)->addr, ports_of(pcb));
+	*c = (struct connection){ .pcb = pcb, .addresses = addresses_of(pcb), .ports = ports_of(pcb) };
+	c->bucket = (uint16_t)bucket_of(ip_2_ip4(&pcb->remote_ip)->addr, c->ports);
 	c->chain = table.bucket[c->bucket];
 	table.bucket[c->bucket] = c;
 	order_first(c); /* lwIP has put it at the front, too */
@@ -148,20 +161,21 @@ static void to_front(struct connection *c)
 	order_first(c);
 }
 
-static bool belongs(const struct tcp_pcb *pcb, const struct ip_hdr *ip, uint32_t ports)
+static bool belongs(const struct connection *c, uint64_t addresses, uint32_t ports)
 {
-	return ports_of(pcb) == ports && ip_2_ip4(&pcb->remote_ip)->addr == ip->src.addr &&
-	       ip_2_ip4(&pcb->local_ip)->addr == ip->dest.addr;
+	return c->addresses == addresses && c->ports == ports;
 }
 
 /* Null: it has none here. */
 static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 {
 	struct connection *c = table.last;
+	uint64_t addresses;
 
-	if (c && belongs(c->pcb, ip, ports))
+	memcpy(&addresses, &ip->src, sizeof(addresses));
+	if (c && belongs(c, addresses, ports))
 		return c;
-	for (c = table.bucket[bucket_of(ip->src.addr, ports)]; c && !belongs(c->pcb, ip, ports); c = c->chain) {
+	for (c = table.bucket[bucket_of(ip->src.addr, ports)]; c && !belongs(c, addresses, ports); c = c->chain) {
 	}
 	if (c)
 		table.last = c;
