@@ -18,6 +18,8 @@ enum { ETHERNET_HEADER = 14 };
 
 struct port_end {
 	void *memory;
+	struct port_side *mine, *theirs; /* of the words in that memory */
+	char *sent, *received;           /* and of the buffers */
 	enum port_direction out;
 	bool up;       /* both sides have acknowledged each other */
 	bool may_send; /* up, or the other side has had no life yet */
@@ -34,8 +36,8 @@ static inline enum port_direction port_in(const struct port_end *end)
 {
 	return end->out == PORT_TO_SWITCH ? PORT_FROM_SWITCH : PORT_TO_SWITCH;
 }
-static inline struct port_side *port_mine(const struct port_end *end) { return port_side(end->memory, end->out); }
-static inline struct port_side *port_theirs(const struct port_end *end) { return port_side(end->memory, port_in(end)); }
+static inline struct port_side *port_mine(const struct port_end *end) { return end->mine; }
+static inline struct port_side *port_theirs(const struct port_end *end) { return end->theirs; }
 
 /* A side with this epoch has a program that runs. */
 static inline bool port_is_open(uint64_t epoch) { return epoch && !(epoch & 1); }
@@ -79,8 +81,12 @@ static inline struct port_end port_open_slots(void *memory, enum port_direction 
 	if (!port_is_open(epoch))
 		__builtin_trap();
 	struct port_end end = { .memory = memory, .out = out, .own = epoch, .transmit.mask = slots - 1 };
-	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
 
+	end.mine = port_side(memory, out);
+	end.theirs = port_side(memory, port_in(&end));
+	end.sent = port_buffer(memory, out, slots, 0);
+	end.received = port_buffer(memory, port_in(&end), slots, 0);
+	bool first = !atomic_load_explicit(&port_theirs(&end)->epoch, memory_order_acquire);
 	port_start_rings(&end, 0);
 	end.may_send = first;
 	port_tell(&end);
@@ -160,7 +166,7 @@ static inline void *port_reserve(struct port_end *end)
 {
 	if (!end->may_send || !ring_reserve(&end->transmit))
 		return NULL;
-	return port_buffer(end->memory, end->out, port_slots(end), end->transmit.position);
+	return end->sent + (end->transmit.position & end->transmit.mask) * PORT_BUFFER;
 }
 
 /* Send the frame written to the buffer that port_reserve() gave. */
@@ -174,6 +180,9 @@ static inline void port_publish(struct port_end *end, uint32_t length)
 	ring_publish(ring);
 }
 
+/* Whether port_peek() would find a frame. */
+static inline bool port_ready(const struct port_end *end) { return end->up && ring_ready(&end->receive); }
+
 /*
  * The oldest received frame, or null when there is none. `*length` is between
  * ETHERNET_HEADER and PORT_FRAME_MAX, or 0 for a frame that lies about its
@@ -181,14 +190,15 @@ static inline void port_publish(struct port_end *end, uint32_t length)
  */
 static inline void *port_peek(struct port_end *end, uint32_t *length)
 {
-	struct port_descriptor *descriptor = end->up ? ring_peek(&end->receive) : NULL;
+	const uint64_t slot = end->receive.position & end->receive.mask;
+	const struct port_descriptor *descriptor = (const void *)end->receive.ring->slot[slot].payload;
 
-	if (!descriptor)
+	if (!port_ready(end))
 		return NULL;
 	*length = __atomic_load_n(&descriptor->length, __ATOMIC_RELAXED);
 	if (*length < ETHERNET_HEADER || *length > PORT_FRAME_MAX)
 		*length = 0;
-	return port_buffer(end->memory, port_in(end), port_slots(end), end->receive.position);
+	return end->received + slot * PORT_BUFFER;
 }
 
 static inline void port_release(struct port_end *end) { ring_release(&end->receive); }

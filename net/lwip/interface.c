@@ -21,12 +21,14 @@
 #include "link.h"
 
 enum { CONGESTED = 256, WAKE_BATCH = 32 };
-_Static_assert(PROCESS_MAX_CABLES <= 32, "a bit for each");
 _Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
 /* A link to another stack. */
 struct cable {
 	struct link link;
+	struct cable *next_used;
+	bool used; /* frames were given to it, or taken from it, since the last flush */
+	unsigned number;
 	uint64_t mac;  /* the far end's, as mac_number() has it */
 	uint32_t ipv4; /* network byte order */
 	struct eth_hdr header; /* of an IPv4 packet to it */
@@ -37,7 +39,8 @@ static struct {
 	struct link to_switch;
 	struct cable cable[PROCESS_MAX_CABLES];
 	unsigned cables;
-	uint32_t used; /* cables to which frames were given, or from which they were taken, since the last flush: bit i */
+	struct cable *behind; /* the last cable */
+	struct cable *used;
 	struct pbuf_custom headers; /* of a frame for which there was no memory */
 	uint8_t header_bytes[HEADERS_MAX];
 	bool headers_used;
@@ -54,7 +57,14 @@ static struct cable *cable_to(const uint8_t address[6])
 	return NULL;
 }
 
-static void mark_used(const struct cable *cable) { interface.used |= 1u << (cable - interface.cable); }
+static void mark_used(struct cable *cable)
+{
+	if (cable->used)
+		return;
+	cable->used = true;
+	cable->next_used = interface.used;
+	interface.used = cable;
+}
 
 /* lwIP is in the middle of something: interface_receive() looks to what has changed. */
 static bool is_open(const struct cable *cable) { return cable->link.port.up && !port_changed(&cable->link.port); }
@@ -123,8 +133,10 @@ static void start_cables(const struct process_info *info)
 	for (unsigned i = 0; i < info->port_count && i < PROCESS_MAX_CABLES; i++) {
 		const struct process_port *to = &info->port[i];
 		const enum port_direction out = to->upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
-		struct cable *cable = &interface.cable[interface.cables++];
+		struct cable *cable = &interface.cable[interface.cables];
 
+		cable->number = interface.cables++;
+		interface.behind = cable + 1;
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
@@ -141,6 +153,7 @@ void interface_start(const struct process_info *info)
 	ip4_addr_t ipv4 = { network->ipv4 }, netmask = { network->netmask }, gateway = { network->gateway };
 
 	links_start();
+	interface.behind = interface.cable;
 	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), false);
 	start_cables(info);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
@@ -236,17 +249,25 @@ static void look_at_cable(struct cable *cable)
 		port_met(&cable->link.port);
 }
 
+/* Both ends have met and go on as they were, and there is no frame. */
+static inline bool is_quiet(const struct link *link)
+{
+	return link->port.up && !port_changed(&link->port) && !ring_ready(&link->port.receive);
+}
+
 void interface_receive(void)
 {
 	struct link *to_switch = &interface.to_switch;
 
-	to_switch->told |= port_look(&to_switch->port);
-	receive(to_switch);
-	for (unsigned i = 0; i < interface.cables; i++) {
-		struct cable *cable = &interface.cable[i];
-
+	if (!is_quiet(to_switch)) {
+		to_switch->told |= port_look(&to_switch->port);
+		receive(to_switch);
+	}
+	for (struct cable *cable = interface.cable; cable != interface.behind; cable++) {
+		if (is_quiet(&cable->link))
+			continue;
 		look_at_cable(cable);
-		if (!ring_peek(&cable->link.port.receive))
+		if (!port_ready(&cable->link.port))
 			continue;
 		receive(&cable->link);
 		mark_used(cable);
@@ -257,14 +278,26 @@ void interface_flush(void)
 {
 	if (!link_is_flushed(&interface.to_switch) && link_flush(&interface.to_switch))
 		interface_wake_peer();
-	for (uint32_t used = interface.used; used; used &= used - 1) {
-		const unsigned i = (unsigned)__builtin_ctz(used);
+	struct cable *cable = interface.used, *next;
 
-		if (link_flush(&interface.cable[i].link))
-			cable_wake_peer(i);
-		if (!interface.cable[i].link.waiting)
-			interface.used &= ~(1u << i);
+	for (interface.used = NULL; cable; cable = next) {
+		next = cable->next_used;
+		cable->used = false;
+		if (link_flush(&cable->link))
+			cable_wake_peer(cable->number);
+		if (cable->link.waiting)
+			mark_used(cable);
 	}
+}
+
+bool interface_loops(void)
+{
+	const struct netif *netif;
+
+	NETIF_FOREACH(netif)
+		if (netif->loop_first)
+			return true;
+	return false;
 }
 
 void interface_loop(void)
@@ -285,18 +318,15 @@ bool interface_is_congested(uint32_t ipv4)
 
 bool interface_arm(void)
 {
-	uint32_t length;
 	bool empty;
 
 	if (link_arm(&interface.to_switch))
 		interface_wake_peer();
-	empty = !port_peek(&interface.to_switch.port, &length);
-	for (unsigned i = 0; i < interface.cables; i++) {
-		struct link *link = &interface.cable[i].link;
-
-		if (link_arm(link))
-			cable_wake_peer(i);
-		empty &= !port_peek(&link->port, &length);
+	empty = !port_ready(&interface.to_switch.port);
+	for (struct cable *cable = interface.cable; cable != interface.behind; cable++) {
+		if (link_arm(&cable->link))
+			cable_wake_peer(cable->number);
+		empty &= !port_ready(&cable->link.port);
 	}
 	return empty;
 }

@@ -19,6 +19,8 @@ void interface_flush(void);
 
 /* Deliver what this program sent itself: a connection to oneself goes through any interface, whichever has the address. */
 void interface_loop(void);
+/* Whether there is something of that. */
+bool interface_loops(void);
 
 /* So many frames wait for room on the way to this address that a datagram should not wait behind them. */
 bool interface_is_congested(uint32_t ipv4);

@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 #include <lwip/init.h>
-#include <lwip/netif.h>
+#include <lwip/priv/tcp_priv.h>
 #include <lwip/sys.h>
 #include <lwip/timeouts.h>
 #include <skerry/process.h>
@@ -61,19 +61,40 @@ static int create(struct file **out)
 	return 0;
 }
 
+static const uint64_t NEVER = UINT64_MAX;
+
 /*
- * lwIP's timers are looked at when the one is due for which a thread slept, and every 250 us: reading the clock in
- * milliseconds at each poll would cost more than most polls.
+ * When lwIP's next timer is due, in cycles. lwIP counts milliseconds, which would cost more to read at each poll than
+ * most polls do. The moment stands until timers have run, or until the first connection comes: then, and only then,
+ * lwIP starts another timer, TCP's. 0: not known.
  */
-static uint64_t timers_at;
+static struct {
+	uint64_t at;
+	bool connections; /* there were some when it was found */
+} timer;
+
+static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
+
+static void find_timer(void)
+{
+	const u32_t milliseconds = sys_timeouts_sleeptime();
+	const uint64_t at = clock_milliseconds() + milliseconds + 1; /* the clock rounds down */
+
+	timer.connections = has_connections();
+	timer.at = milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE
+			   ? NEVER
+			   : at / 1000 * clock_cycles_per_second() + at % 1000 * clock_cycles_per_second() / 1000;
+}
+
+static bool is_known(void) { return timer.at && timer.connections == has_connections(); }
 
 static void check_timers(void)
 {
-	const uint64_t now = clock_cycles();
-
-	if (now < timers_at)
+	if (!is_known())
+		find_timer();
+	if (clock_cycles() < timer.at)
 		return;
-	timers_at = now + clock_cycles_per_second() / 4000;
+	timer.at = 0;
 	sys_check_timeouts();
 }
 
@@ -83,34 +104,22 @@ static bool poll(void)
 	check_timers();
 	interface_receive();
 	stream_flush();
-	interface_loop();
+	if (interface_loops())
+		interface_loop();
 	interface_flush();
 	return socket_readiness_changed;
 }
 
 static uint64_t deadline(void)
 {
-	u32_t milliseconds = sys_timeouts_sleeptime();
-
-	uint64_t at;
-
-	if (milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE)
-		return 0;
-	at = clock_milliseconds() + milliseconds + 1; /* the clock rounds down */
-	at = at / 1000 * clock_cycles_per_second() + at % 1000 * clock_cycles_per_second() / 1000;
-	if (at < timers_at)
-		timers_at = at;
-	return at;
+	if (!is_known())
+		find_timer();
+	return timer.at == NEVER ? 0 : timer.at;
 }
 
 static bool prepare_sleep(void)
 {
-	struct netif *netif;
-
-	NETIF_FOREACH(netif)
-		if (netif->loop_first)
-			return false;
-	return interface_arm();
+	return !interface_loops() && interface_arm();
 }
 
 const struct net_backend lwip_backend = {

@@ -112,13 +112,19 @@ static inline void ring_publish(struct ring_end *end)
 	atomic_store_explicit(&slot->sequence, end->position, memory_order_release);
 }
 
+/* Consumer: whether there is a full slot. */
+static inline bool ring_ready(const struct ring_end *end)
+{
+	const uint64_t position = end->position;
+	const struct ring_slot *slot = &end->ring->slot[position & end->mask];
+	return atomic_load_explicit(&slot->sequence, memory_order_acquire) == position + 1;
+}
+
 /* Consumer: the payload of the oldest full slot, or null. */
 static inline void *ring_peek(struct ring_end *end)
 {
 	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
-	if (atomic_load_explicit(&slot->sequence, memory_order_acquire) != end->position + 1)
-		return 0;
-	return slot->payload;
+	return ring_ready(end) ? slot->payload : 0;
 }
 
 /* Consumer: give back the slot that ring_peek() gave. */
