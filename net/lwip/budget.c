@@ -36,8 +36,11 @@ size_t budget_first_window(const struct budget *budget, size_t promised, size_t 
 
 size_t budget_credit(const struct budget *budget, size_t promised, size_t credit, size_t unread, size_t size, size_t max)
 {
-	size_t others = free_of(promised, credit);
-	size_t limit = most(BUDGET_WINDOW_MIN, free_of(budget->receive_pool, others) / BUDGET_SHARE);
+	const size_t others = free_of(promised, credit), pool = free_of(budget->receive_pool, others) / BUDGET_SHARE;
+
+	if (unread < credit / 4 && credit >= BUDGET_WINDOW_MIN && credit <= pool && credit <= max)
+		return credit; /* as below: nearly every time */
+	const size_t limit = most(BUDGET_WINDOW_MIN, pool);
 	size_t wanted = unread >= credit / 4 ? credit + size : credit;
 
 	wanted = most(BUDGET_WINDOW_MIN, wanted);

@@ -29,12 +29,8 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == 16, "alignment");
 
-struct list {
-	struct block *first;
-	unsigned count;
-};
-
-static struct list kept[CLASSES], reserve[CLASSES];
+static struct block *kept[CLASSES], *reserve[CLASSES]; /* each has its class already */
+static unsigned reserved[CLASSES];
 static size_t kept_bytes, send_bytes;
 static bool sending;
 
@@ -48,34 +44,22 @@ static size_t class_of(size_t whole)
 	return last ? 64 - (size_t)__builtin_clzll(last) : 0;
 }
 
-static void list_put(struct list *list, struct block *block)
+static void put(struct block **list, struct block *block)
 {
-	block->next = list->first;
-	list->first = block;
-	list->count++;
-}
-
-static struct block *list_take(struct list *list)
-{
-	struct block *block = list->first;
-
-	if (block) {
-		list->first = block->next;
-		list->count--;
-	}
-	return block;
+	block->next = *list;
+	*list = block;
 }
 
 bool net_memory_start(void)
 {
 	for (size_t class = 0; class < CLASSES; class++)
-		while (reserve[class].count < RESERVE) {
+		for (; reserved[class] < RESERVE; reserved[class]++) {
 			struct block *block = layer_allocate(class_bytes(class) - LAYER_HEADER);
 
 			if (!block)
 				return false;
 			block->class = (uint32_t)class;
-			list_put(&reserve[class], block);
+			put(&reserve[class], block);
 		}
 	return true;
 }
@@ -84,33 +68,49 @@ void net_memory_sending(bool on) { sending = on; }
 
 size_t net_memory_sent(void) { return send_bytes; }
 
-static struct block *take(size_t class)
+/* Where none is kept. */
+static __attribute__((noinline)) struct block *make(size_t class)
 {
-	struct block *block = list_take(&kept[class]);
+	struct block *block = layer_allocate(class_bytes(class) - LAYER_HEADER);
 
 	if (block) {
-		kept_bytes -= class_bytes(class);
-		return block;
+		block->class = (uint32_t)class;
+	} else if (!sending && reserve[class]) {
+		block = reserve[class];
+		reserve[class] = block->next;
+		reserved[class]--;
 	}
-	block = layer_allocate(class_bytes(class) - LAYER_HEADER);
-	return block || sending ? block : list_take(&reserve[class]);
+	return block;
+}
+
+static __attribute__((noinline)) void *allocate_large(size_t whole)
+{
+	struct block *block = layer_allocate(whole);
+
+	if (!block)
+		return NULL;
+	block->class = CLASSES;
+	return block + 1;
 }
 
 void *net_allocate(size_t size)
 {
-	const size_t whole = size + sizeof(struct block);
+	const size_t whole = size + sizeof(struct block), class = class_of(whole);
 	struct block *block;
-	size_t class;
 
 	if (size > SIZE_MAX - sizeof(struct block) - LAYER_HEADER)
 		return NULL;
-	class = class_of(whole);
-	block = class < CLASSES ? take(class) : layer_allocate(whole);
-	if (!block)
+	if (class >= CLASSES)
+		return allocate_large(whole);
+	block = kept[class];
+	if (block) {
+		kept[class] = block->next;
+		kept_bytes -= class_bytes(class);
+	} else if (!(block = make(class))) {
 		return NULL;
-	block->class = (uint32_t)class;
-	block->to_send = sending && class < CLASSES;
-	if (block->to_send)
+	}
+	block->to_send = sending;
+	if (sending)
 		send_bytes += class_bytes(class);
 	return block + 1;
 }
@@ -139,12 +139,13 @@ void net_free(void *memory)
 	}
 	if (block->to_send)
 		send_bytes -= class_bytes(block->class);
-	if (reserve[block->class].count < RESERVE) {
-		list_put(&reserve[block->class], block);
+	if (reserved[block->class] < RESERVE) {
+		reserved[block->class]++;
+		put(&reserve[block->class], block);
 	} else if (kept_bytes >= KEPT_MAX) {
 		layer_free(block);
 	} else {
 		kept_bytes += class_bytes(block->class);
-		list_put(&kept[block->class], block);
+		put(&kept[block->class], block);
 	}
 }

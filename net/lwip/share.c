@@ -38,9 +38,13 @@ size_t share_send_bytes(const struct tcp_pcb *pcb)
 
 bool share_writable(const struct tcp_pcb *pcb)
 {
-	size_t limit = budget_send_limit(&share.budget, net_memory_sent());
+	const size_t holds = held(pcb);
+	size_t limit;
 
-	return held(pcb) <= limit - limit / 4;
+	if (holds <= BUDGET_SEND_MIN - BUDGET_SEND_MIN / 4) /* no limit is lower */
+		return true;
+	limit = budget_send_limit(&share.budget, net_memory_sent());
+	return holds <= limit - limit / 4;
 }
 
 /* --- receiving --- */
