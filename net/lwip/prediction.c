@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Each step here is one of lwIP 2.1's ip4_input(), tcp_input(), tcp_process() or
- * tcp_receive(), and behind them tcp_output() and ip4_route(), in their order, with
+ * tcp_receive(), and behind them tcp_write(), tcp_output() and ip4_route(), in their order, with
  * what cannot be left out. RFC numbers and reasons are there. net/test/test-prediction.c compares both, packet by packet.
  */
 #include <lwip/priv/tcp_priv.h>
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
+#include "../copy.h"
 #include "prediction.h"
 
 enum { HEADERS = IP_HLEN + TCP_HLEN };
@@ -196,6 +197,41 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	tcp_input_pcb = NULL;
 	if (alive && (pcb->unsent || pcb->flags & (TF_ACK_NOW | TF_NAGLEMEMERR)))
 		tcp_output(pcb);
+	return true;
+}
+
+/* One segment of lwIP's own size, and the only one of the connection. */
+static bool is_one_segment(const struct tcp_pcb *pcb, size_t size)
+{
+	return !pcb->unsent && !pcb->unacked && pcb->state == ESTABLISHED && size && size <= pcb->mss &&
+	       size <= pcb->snd_wnd_max / 2 && size <= pcb->snd_buf;
+}
+
+bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
+{
+	struct pbuf *packet = is_one_segment(pcb, size) ? pbuf_alloc(PBUF_TRANSPORT, (u16_t)size, PBUF_RAM) : NULL;
+	struct tcp_seg *segment = packet ? memp_malloc(MEMP_TCP_SEG) : NULL;
+	struct tcp_hdr *tcp;
+
+	if (!segment) {
+		if (packet)
+			pbuf_free(packet);
+		return false;
+	}
+	copy_bytes(packet->payload, bytes, size);
+	tcp = (struct tcp_hdr *)packet->payload - 1;
+	tcp->src = lwip_htons(pcb->local_port);
+	tcp->dest = lwip_htons(pcb->remote_port);
+	tcp->seqno = lwip_htonl(pcb->snd_lbb);
+	TCPH_HDRLEN_FLAGS_SET(tcp, TCP_HLEN / 4, TCP_PSH);
+	tcp->urgp = 0;
+	packet->payload = tcp;
+	packet->len = packet->tot_len = (u16_t)(size + TCP_HLEN);
+	*segment = (struct tcp_seg){ .p = packet, .len = (u16_t)size, .tcphdr = tcp };
+	pcb->unsent = segment;
+	pcb->snd_lbb += (u32_t)size;
+	pcb->snd_buf -= (tcpwnd_size_t)size;
+	pcb->snd_queuelen = 1;
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct netif;
 struct pbuf;
@@ -21,6 +22,12 @@ struct tcp_pcb;
  * nothing. The connection's callbacks for received and sent data do not close it.
  */
 bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *);
+
+/*
+ * tcp_write() of a copy where it would make one segment and the connection has no other. Returns false where it would
+ * not, and where there is no memory, and has changed nothing.
+ */
+bool prediction_write(struct tcp_pcb *, const void *bytes, size_t size);
 
 /*
  * tcp_output() where it would send one segment of data and has nothing under way. Returns false where it would not, and

@@ -76,7 +76,7 @@ void socket_update_writable(struct socket *socket);
 int socket_take_error(struct socket *socket);
 int socket_error_of(err_t error); /* negative errno */
 
-/* stream.c: the data of a connection */
+/* stream.c, read.c: the data of a connection */
 ssize_t stream_read(struct file *file, void *buffer, size_t size);
 ssize_t stream_write(struct file *file, const void *buffer, size_t size);
 ssize_t stream_send(struct file *file, const struct msghdr *message, int flags);

@@ -27,6 +27,32 @@ void note(const void *bytes, size_t size)
 
 void note_number(uint64_t number) { note(&number, sizeof(number)); }
 
+static void note_segments(const struct tcp_seg *segment)
+{
+	for (; segment; segment = segment->next) {
+		note_number(segment->len);
+		note_number(pbuf_clen(segment->p));
+	}
+	note_number(0);
+}
+
+void note_state(const struct tcp_pcb *p)
+{
+	const uint64_t fields[] = {
+		p->state, p->flags, p->polltmr, p->tmr, p->rcv_nxt, p->rcv_wnd, p->rcv_ann_wnd, p->rcv_ann_right_edge,
+		(uint64_t)p->rtime, p->mss, p->rttest, p->rtseq, (uint64_t)p->sa, (uint64_t)p->sv, (uint64_t)p->rto, p->nrtx,
+		p->dupacks, p->lastack, p->cwnd, p->ssthresh, p->rto_end, p->snd_nxt, p->snd_wl1, p->snd_wl2, p->snd_lbb,
+		p->snd_wnd, p->snd_wnd_max, p->snd_buf, p->snd_queuelen, p->unsent_oversize, p->bytes_acked,
+		p->refused_data ? p->refused_data->tot_len : 0, p->persist_cnt, p->persist_backoff, p->persist_probe,
+		p->keep_cnt_sent,
+	};
+
+	note(fields, sizeof(fields));
+	note_segments(p->unsent);
+	note_segments(p->unacked);
+	note_segments(p->ooseq);
+}
+
 /* --- what lwIP asks for --- */
 
 u32_t sys_now(void) { return now; }
@@ -141,10 +167,14 @@ void connect_peer(void)
 
 	peer.port = (uint16_t)(peer.port ? peer.port + 1 : 1024);
 	peer.received = 0;
+	peer.window = 0;
 	peer.open = true;
 	k.sequence = net_random() << 8;
 	k.flags = TCP_SYN;
-	if (below(2)) { /* with a window scale of 7, and a segment size */
+	const bool options = below(2), small = !below(4);
+	if (small) /* twice a segment, or less */
+		k.window = peer.window = options ? 1 + below(20) : 100 + below(1000);
+	if (options) { /* with a window scale of 7, and a segment size */
 		static const unsigned char options[] = { 2, 4, MOST >> 8, MOST & 255, 3, 3, 7, 0 };
 		struct pbuf *packet = pbuf_alloc(PBUF_LINK, HEADERS + sizeof(options), PBUF_RAM);
 		struct ip_hdr *ip = packet->payload;
@@ -160,13 +190,13 @@ void connect_peer(void)
 		tcp->src = lwip_htons(peer.port);
 		tcp->dest = lwip_htons(PORT);
 		tcp->seqno = lwip_htonl(k.sequence);
-		tcp->wnd = lwip_htons(0xffff);
+		tcp->wnd = lwip_htons((u16_t)k.window);
 		TCPH_HDRLEN_FLAGS_SET(tcp, (TCP_HLEN + sizeof(options)) / 4, TCP_SYN);
 		give(packet, k.fault);
 	} else {
 		input(&k);
 	}
 	peer.sent = k.sequence + 1;
-	k = (struct packet){ .sequence = peer.sent, .acknowledges = peer.received, .flags = TCP_ACK, .window = 0x7fff };
+	k = (struct packet){ .sequence = peer.sent, .acknowledges = peer.received, .flags = TCP_ACK, .window = small ? peer.window : 0x7fff };
 	input(&k);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <lwip/netif.h>
+#include <lwip/tcp.h>
 
 static const uint32_t ADDRESS = 0x0a000001, PEER = 0x0a090000; /* 10.0.0.1, 10.9.0.0 */
 
@@ -14,6 +15,7 @@ enum { PORT = 6379, MOST = 1460 }; /* bytes of a segment */
 struct peer {
 	uint16_t port;
 	uint32_t sent, received; /* the next numbers of both directions */
+	unsigned window;         /* a small one, or 0 */
 	bool open;
 };
 
@@ -26,6 +28,8 @@ extern bool finds;      /* connections are found, and so predicted */
 
 void note(const void *bytes, size_t size);
 void note_number(uint64_t number);
+/* Every field of a connection that prediction could change. */
+void note_state(const struct tcp_pcb *);
 
 /* A random number. */
 unsigned below(unsigned limit);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection's data: reading what has been received. */
+#include <errno.h>
+#include <lwip/tcp.h>
+#include "../message.h"
+#include "share.h"
+
+static void drop_first(struct socket *socket)
+{
+	struct pbuf *first = socket->first;
+
+	socket->first = first->next;
+	socket->offset = 0;
+	first->next = NULL;
+	first->tot_len = first->len;
+	pbuf_free(first);
+}
+
+void stream_discard(struct socket *socket)
+{
+	while (socket->first)
+		drop_first(socket);
+	socket->unread = 0;
+}
+
+static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool truncate)
+{
+	size_t done = 0;
+
+	while (done < size && socket->first) {
+		size_t part = socket->first->len - socket->offset;
+
+		if (part > size - done)
+			part = size - done;
+		if (!truncate)
+			copy_bytes(bytes + done, (char *)socket->first->payload + socket->offset, part);
+		done += part;
+		socket->offset += (uint32_t)part;
+		if (socket->offset == socket->first->len)
+			drop_first(socket);
+	}
+	return done;
+}
+
+static size_t peek_bytes(const struct socket *socket, char *bytes, size_t size, size_t skip)
+{
+	const struct pbuf *pbuf = socket->first;
+	size_t offset = socket->offset + skip, done = 0;
+
+	for (; pbuf && done < size; pbuf = pbuf->next) {
+		size_t part = pbuf->len > offset ? pbuf->len - offset : 0;
+
+		if (part > size - done)
+			part = size - done;
+		copy_bytes(bytes + done, (char *)pbuf->payload + offset, part);
+		done += part;
+		offset = offset > pbuf->len ? offset - pbuf->len : 0;
+	}
+	return done;
+}
+
+/* The answer to a read where no data is: 0 at the end, or negative. */
+static int nothing_to_read(struct socket *socket)
+{
+	if (socket->state == SOCKET_NEW || socket->state == SOCKET_LISTENING)
+		return -ENOTCONN;
+	if (socket->state == SOCKET_CONNECTING)
+		return -EAGAIN;
+	if (socket->error)
+		return socket_take_error(socket);
+	return socket->state == SOCKET_FAILED || socket->peer_closed || socket->read_shut ? 0 : -EAGAIN;
+}
+
+static void after_read(struct socket *socket, size_t size)
+{
+	socket->unread -= size;
+	share_window_read(socket, size);
+	if (!socket->first)
+		socket_update_readable(socket);
+}
+
+ssize_t stream_read(struct file *file, void *buffer, size_t size)
+{
+	struct socket *socket = socket_of(file);
+	size_t done;
+
+	if (!socket->first)
+		return nothing_to_read(socket);
+	done = read_bytes(socket, buffer, size, false);
+	after_read(socket, done);
+	return (ssize_t)done;
+}
+
+ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
+{
+	struct socket *socket = socket_of(file);
+	int error = message_begin(message, flags);
+	size_t total = 0;
+
+	if (error)
+		return error;
+	if (!socket->first)
+		return nothing_to_read(socket);
+	for (size_t i = 0; i < (size_t)message->msg_iovlen; i++) {
+		struct iovec *iov = &message->msg_iov[i];
+
+		if (flags & MSG_PEEK)
+			total += peek_bytes(socket, iov->iov_base, iov->iov_len, total);
+		else
+			total += read_bytes(socket, iov->iov_base, iov->iov_len, flags & MSG_TRUNC);
+	}
+	if (!(flags & MSG_PEEK))
+		after_read(socket, total);
+	return (ssize_t)total;
+}
