@@ -200,7 +200,7 @@ TEST(not_mapped, 1, 0, "frame: NOT_MAPPED for unmapping what is not")
 TEST(label, 1, 0, "frame: BAD_LABEL for other invocations")
 {
 	struct message m = { 0 };
-	check_error(invoke(object(OBJECT_FRAME_4K, 0), FRAME_PROTECT + 1, 0, 4, &m), BAD_LABEL);
+	check_error(invoke(object(OBJECT_FRAME_4K, 0), FRAME_GUARD + 1, 0, 4, &m), BAD_LABEL);
 	check_error(invoke(object(OBJECT_FRAME_2M, 0), PAGE_TABLE_MAP, 0, 4, &m), BAD_LABEL);
 }
 

@@ -28,7 +28,7 @@ TEST(every_kind, 1, 0, "untyped: every kind of object can be made")
 	static const struct { enum skerry_object type; unsigned bits; } kind[] = {
 		{ OBJECT_UNTYPED, 12 }, { OBJECT_TCB, 0 }, { OBJECT_ENDPOINT, 0 }, { OBJECT_NOTIFICATION, 0 },
 		{ OBJECT_REPLY, 0 }, { OBJECT_CNODE, 4 }, { OBJECT_VSPACE, 0 }, { OBJECT_PAGE_TABLE, 0 },
-		{ OBJECT_FRAME_4K, 0 }, { OBJECT_FRAME_2M, 0 },
+		{ OBJECT_FRAME_4K, 0 }, { OBJECT_FRAME_2M, 0 }, { OBJECT_DOMAIN, 0 },
 	};
 	for (unsigned i = 0; i < sizeof(kind) / sizeof(kind[0]); i++)
 		check(!is_empty(object(kind[i].type, kind[i].bits)));
@@ -174,7 +174,7 @@ TEST(nested_revoke, 1, 0, "untyped: revoke reaches through untypeds within untyp
 TEST(bad_object, 1, 0, "untyped: BAD_ARGUMENT for what cannot be made of memory")
 {
 	static const uint64_t type[] = { 0, OBJECT_IRQ_HANDLER, OBJECT_IRQ_CONTROL, OBJECT_IO_PORT, OBJECT_CHANNEL, OBJECT_CLUSTER_CONTROL,
-		                         OBJECT_DOORBELL, OBJECT_CONTROL, OBJECT_CONTROL + 1, 255, 256 + OBJECT_TCB };
+		                         OBJECT_DOORBELL, OBJECT_CONTROL, OBJECT_DOMAIN + 1, 255, 256 + OBJECT_TCB };
 	for (unsigned i = 0; i < sizeof(type) / sizeof(type[0]); i++)
 		check_error(retype(test_memory(), type[i], 12, slot(), 1), BAD_ARGUMENT);
 }

@@ -67,6 +67,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->tsc_hz = info->tsc_hz;
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)
 		kernel->vspace_free[i] = i;
+	domains_init(&kernel->domains);
 	kernel->work_budget = WORK_BUDGET;
 	kernel->tlb_round = 1;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;

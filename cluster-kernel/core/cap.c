@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cap.h"
+#include "domain.h"
 #include "endpoint.h"
 #include "irq.h"
 #include "kernel.h"
@@ -22,6 +23,7 @@ static uint32_t *cap_references(const struct cap *cap)
 	case OBJECT_REPLY: return &((struct reply *)cap->object)->references;
 	case OBJECT_VSPACE: return &((struct vspace *)cap->object)->references;
 	case OBJECT_CNODE: return &((struct slot *)cap->object)->cap.references;
+	case OBJECT_DOMAIN: return &((struct domain *)cap->object)->references;
 	default: return 0;
 	}
 }
@@ -111,6 +113,7 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;
 	case OBJECT_VSPACE: vspace_destroy(cpu, (struct vspace *)cap->object); break;
+	case OBJECT_DOMAIN: domain_destroy(cpu, (const struct domain *)cap->object); break;
 	}
 }
 

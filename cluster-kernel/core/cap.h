@@ -33,6 +33,7 @@ struct cap {
 	union {
 		uint32_t guard_bits; /* CNode */
 		uint32_t references; /* in slot 0 of a CNode: capabilities to that CNode */
+		uint32_t domain; /* frame: id of the mapping domain that it is in, domain.h; 0: the kernel's own */
 	};
 	uint64_t object; /* kernel address; of untypeds and frames the physical address */
 	union {

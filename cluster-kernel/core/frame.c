@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "frame.h"
 #include "arch.h"
+#include "domain.h"
 #include "kernel.h"
 #include "message.h"
 #include "protect.h"
@@ -45,6 +46,8 @@ uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case FRAME_UNMAP: return mapping_undo(cpu, cap);
 	case FRAME_PROTECT: return frame_protect(cpu, slot, info);
 	case FRAME_ADDRESS: message_set_word(current(cpu), 0, cap->object); return SKERRY_OK;
+	case FRAME_SPLIT: return frame_split(cpu, slot, info);
+	case FRAME_GUARD: message_set_word(current(cpu), 0, domain_guard(kernel_of(cpu), cap)); return SKERRY_OK;
 	default: return SKERRY_BAD_LABEL;
 	}
 }

@@ -4,6 +4,7 @@
 #include "cluster_control.h"
 #include "cnode.h"
 #include "control.h"
+#include "domain.h"
 #include "frame.h"
 #include "io_port.h"
 #include "irq.h"
@@ -30,6 +31,7 @@ static uint64_t invoke_object(struct cpu *cpu, struct slot *slot, uint64_t info)
 	case OBJECT_CHANNEL: return invoke_channel(cpu, slot, info);
 	case OBJECT_CLUSTER_CONTROL: return invoke_cluster_control(cpu, slot, info);
 	case OBJECT_CONTROL: return invoke_control(cpu, slot, info);
+	case OBJECT_DOMAIN: return invoke_domain(cpu, slot, info);
 	case CAP_NULL: return SKERRY_BAD_CAP;
 	default: return SKERRY_BAD_LABEL;
 	}

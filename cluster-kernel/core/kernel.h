@@ -9,6 +9,7 @@
 #include "arch.h"
 #include "boot_memory.h"
 #include "cpu.h"
+#include "domain.h"
 #include "regime.h"
 
 struct ledger_kernel;
@@ -53,6 +54,7 @@ struct kernel {
 	uint32_t vspace_count; /* alive */
 	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */
 	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
+	struct domains domains;  /* mapping domains */
 	uint64_t reports_until;  /* TSC up to which reports of faults have used up their share of time, fault.c */
 	uint32_t reports_missed; /* since the last one that was made */
 	uint64_t missed_since;   /* TSC of the first of them */

@@ -3,6 +3,7 @@
 #include "cap.h"
 #include "cnode.h"
 #include "derive.h"
+#include "domain.h"
 #include "frame.h"
 #include "kernel.h"
 #include "memory.h"
@@ -30,6 +31,7 @@ static unsigned object_bits(uint64_t object, uint64_t size_bits)
 	case OBJECT_REPLY: return REPLY_BITS;
 	case OBJECT_VSPACE: return VSPACE_BITS;
 	case OBJECT_PAGE_TABLE: return PAGE_TABLE_BITS;
+	case OBJECT_DOMAIN: return DOMAIN_BITS;
 	case OBJECT_FRAME_4K:
 	case OBJECT_FRAME_2M:
 	case OBJECT_FRAME_1G: return frame_bits(object);
@@ -89,6 +91,8 @@ static uint64_t decode_retype(struct cpu *cpu, struct slot *untyped, uint64_t in
 		return SKERRY_SLOT_FULL;
 	if (r->object == OBJECT_VSPACE && !vspace_room(kernel_of(cpu), r->count))
 		return SKERRY_NO_RESOURCE;
+	if (r->object == OBJECT_DOMAIN && !domain_room(kernel_of(cpu), r->count))
+		return SKERRY_NO_RESOURCE;
 	uint64_t size = 1ull << cap->size_bits;
 	uint64_t used = slot_has_children(untyped) ? cap->used : 0;
 	kernel_assert(used <= size);
@@ -142,6 +146,7 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 		vspace_init(kernel_of(cpu), direct(paddr));
 		work_done(cpu, WORK_VSPACE);
 		break;
+	case OBJECT_DOMAIN: domain_init(kernel_of(cpu), direct(paddr)); break;
 	}
 	object_locks_change(cpu, r->object, 1);
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 #include "check.h"
+#include "domain.h"
 #include "endpoint.h"
 #include "frame.h"
 #include "notification.h"
@@ -24,6 +25,7 @@ static uint64_t size_of(const struct cap *cap)
 	case CAP_ZOMBIE: return 1ull << (cap->size_bits + SLOT_BITS);
 	case OBJECT_VSPACE: return 1ull << VSPACE_BITS;
 	case OBJECT_PAGE_TABLE: return 1ull << PAGE_TABLE_BITS;
+	case OBJECT_DOMAIN: return 1ull << DOMAIN_BITS;
 	case OBJECT_FRAME_4K:
 	case OBJECT_FRAME_2M:
 	case OBJECT_FRAME_1G: return 1ull << frame_bits(cap->type);
@@ -46,6 +48,7 @@ static bool counts(const struct cap *cap, uint32_t *references)
 	case OBJECT_REPLY: *references = ((const struct reply *)cap->object)->references; return true;
 	case OBJECT_VSPACE: *references = ((const struct vspace *)cap->object)->references; return true;
 	case OBJECT_CNODE: *references = ((const struct slot *)cap->object)->cap.references; return true;
+	case OBJECT_DOMAIN: *references = ((const struct domain *)cap->object)->references; return true;
 	default: return false;
 	}
 }
@@ -229,6 +232,32 @@ static void check_protection(const struct world *world, const struct protection 
 	CHECK(link, "a core has noted a slot that does not derive from the frame", noted->frame, noted->done);
 }
 
+/* The kernel's table has the live ones and no other, each in the place that its id names; what a frame names was given once. */
+static void check_domains(const struct world *world)
+{
+	const struct domains *domains = &world->kernel->domains;
+	unsigned live = 0, known = 0, used_up = 0;
+	for (unsigned i = 0; i < KERNEL_DOMAINS; i++) {
+		known += domains->at[i] != 0;
+		used_up += !domains->at[i] && !domains->next[i];
+	}
+	for (size_t i = 0; i < world->founds; i++) {
+		const struct domain *domain = (const struct domain *)world->found[i].slot->cap.object;
+		if (world->found[i].slot->cap.type != OBJECT_DOMAIN)
+			continue;
+		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table", domain->id, domain);
+		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id, domain->granularity);
+		live++;
+	}
+	CHECK(known == live && domains->count == live + used_up, "the kernel's table of domains holds dead ones", known, live);
+	for (size_t i = 0; i < world->slots; i++) {
+		const struct cap *cap = &world->slot[i]->cap;
+		if (is_frame(cap->type) && cap->domain)
+			CHECK(!domains->next[cap->domain % KERNEL_DOMAINS] || cap->domain <= domains->next[cap->domain % KERNEL_DOMAINS],
+			      "a frame names a domain that has not been", cap->domain, world->slot[i]);
+	}
+}
+
 void check_caps(struct world *world)
 {
 	world->found = malloc((world->slots + 1) * sizeof(*world->found));
@@ -245,6 +274,7 @@ void check_caps(struct world *world)
 		check_protection(world, &world->kernel->cpu[c]->shared.protection);
 	merge(world);
 	check_memory(world);
+	check_domains(world);
 	for (size_t i = 0; i < world->founds; i++) {
 		uint32_t references = 0;
 		if (counts(&world->found[i].slot->cap, &references))

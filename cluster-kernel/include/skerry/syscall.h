@@ -121,6 +121,7 @@ enum skerry_object {
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
 	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
 	OBJECT_CONTROL,     /* not from untyped: the first task of each cluster has it; settings of its kernel */
+	OBJECT_DOMAIN,      /* 64 B; mapping domain: what guards the mappings of the frames in it */
 };
 
 enum { RETYPE_COUNT_MAX = 256 };
@@ -133,6 +134,7 @@ enum {
 	SLOT_BITS = 6,
 	VSPACE_BITS = 13,
 	PAGE_TABLE_BITS = 12,
+	DOMAIN_BITS = 6,
 };
 
 /*
@@ -149,6 +151,7 @@ enum {
  *     CNode          copy from, LOCALITY       change its slots
  *     VSpace                                   map into it
  *     I/O port       in                        out
+ *     mapping domain FRAME_SPLIT               GRANULARITY
  *     cluster control  READ                    everything else
  *
  * EXECUTE is a frame's: map executable. Objects that are not named ask for none.
@@ -157,6 +160,13 @@ enum { RIGHT_READ = 1, RIGHT_WRITE = 2, RIGHT_GRANT = 4, RIGHT_EXECUTE = 8, RIGH
 
 /* CONTROL_GRANULARITY: one lock for the kernel, or one for each object. Regimes have either; `dynamic` has both. */
 enum granularity { GRANULARITY_COARSE, GRANULARITY_FINE };
+
+/* FRAME_GUARD: what keeps two threads apart that map, unmap or protect a frame at the same time. */
+enum frame_guard {
+	FRAME_GUARD_KERNEL,  /* it is in no mapping domain, or in one that is gone: the kernel's lock */
+	FRAME_GUARD_DOMAIN,  /* its domain, which is coarse */
+	FRAME_GUARD_MAPPING, /* its domain is fine: each capability by itself */
+};
 
 /* FRAME_MAP attributes */
 enum { CACHE_WRITE_BACK = 0, CACHE_DISABLED = 1, CACHE_WRITE_COMBINING = 2 };
@@ -174,7 +184,7 @@ enum skerry_invocation {
 	/* m0 object, m1 size_bits (UNTYPED, CNODE; else 0), m2 first slot, m3 count (1 .. RETYPE_COUNT_MAX); c0 CNode.
 	 * All but untypeds and device memory is zeroed. CNODE_REVOKE on the untyped makes its room whole again.
 	 * Errors: BAD_ARGUMENT (no such object or size, none such in device memory, slots outside the CNode),
-	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces). Where the call stops between two objects it moves on m2
+	 * SLOT_FULL, NO_MEMORY, NO_RESOURCE (too many VSpaces or domains). Where the call stops between two objects it moves on m2
 	 * and m3: if it then fails (somebody has filled a slot meanwhile), they say what was not made. */
 	UNTYPED_RETYPE = 1,
 
@@ -250,6 +260,13 @@ enum skerry_invocation {
 	 * its own mapping gets just these rights, of those that the capability has. When it returns, no core can use
 	 * what was taken. Errors: NOT_MAPPED, BAD_ARGUMENT (with c0: it is mapped in another VSpace). */
 	FRAME_PROTECT,
+	/* c0 mapping domain: the frame is in it from now on, and so is all that will derive from this capability. Without
+	 * c0: in the kernel's own, as at first. The frame must not be mapped, and nothing be derived from it. Whatever
+	 * derives from it may be split again.
+	 * Errors: MAPPED, BUSY (something derives from it). */
+	FRAME_SPLIT,
+	/* r0 enum frame_guard. */
+	FRAME_GUARD,
 	/* c0 VSpace, m0 address: fills the highest missing level there.
 	 * Errors: MAPPED (this capability; none is missing; a large frame is there), BAD_ARGUMENT. */
 	PAGE_TABLE_MAP = 72,
@@ -315,6 +332,11 @@ enum skerry_invocation {
 	/* m0 physical address, m1 log2 of the size, m2 slot, c0 CNode: memory that is parked becomes this cluster's; the slot
 	 * gets the untyped. Errors: BUSY (not all of it is parked), SLOT_FULL, BAD_CAP. */
 	MEMORY_TAKE,
+
+	/* m0 enum granularity: one lock for the mapping domain, or one for each mapping in it; coarse at first. r0: what it
+	 * was. The results of calls are the same. Frames of a domain that is deleted are in the kernel's own.
+	 * Errors: BAD_ARGUMENT. */
+	DOMAIN_GRANULARITY = 116,
 };
 
 /* All that a thread's user state has, less FPU and vector registers. */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mapping domains: FRAME_SPLIT and DOMAIN_GRANULARITY, what inherits a domain, and what is left when it goes. */
+#include <skerry/domain_stubs.h>
+#include "ktest.h"
+#include "transfer.h"
+
+#define NODE   ROOT_SLOT_CNODE
+#define VSPACE ROOT_SLOT_VSPACE
+enum { READ_WRITE = RIGHT_READ | RIGHT_WRITE };
+
+static enum frame_guard guard(uint64_t frame)
+{
+	enum frame_guard now;
+	check_ok(frame_guard(frame, &now));
+	return now;
+}
+
+static uint64_t domain(enum granularity granularity)
+{
+	uint64_t made = object(OBJECT_DOMAIN, 0);
+	enum granularity before;
+	check_ok(domain_granularity(made, granularity, &before));
+	check_eq(before, GRANULARITY_COARSE);
+	return made;
+}
+
+static int map(uint64_t frame, uint64_t address) { return frame_map(IPC, frame, VSPACE, address, READ_WRITE, 0); }
+
+TEST(granularity, 1, 0, "domain: coarse at first, then what was ordered, for all frames in it; the answer says what was")
+{
+	uint64_t d = object(OBJECT_DOMAIN, 0), frame = object(OBJECT_FRAME_4K, 0), large = object(OBJECT_FRAME_2M, 0);
+	enum granularity before;
+	check_eq(guard(frame), FRAME_GUARD_KERNEL);
+	check_ok(frame_split(IPC, frame, d));
+	check_ok(frame_split(IPC, large, d));
+	check_eq(guard(frame), FRAME_GUARD_DOMAIN);
+	check_ok(domain_granularity(d, GRANULARITY_FINE, &before));
+	check_eq(before, GRANULARITY_COARSE);
+	check_eq(guard(frame), FRAME_GUARD_MAPPING);
+	check_eq(guard(large), FRAME_GUARD_MAPPING);
+	check_ok(domain_granularity(copy_of(d, RIGHT_WRITE), GRANULARITY_COARSE, &before));
+	check_eq(before, GRANULARITY_FINE);
+	check_eq(guard(large), FRAME_GUARD_DOMAIN);
+	check_ok(frame_split(IPC, frame, 0));
+	check_eq(guard(frame), FRAME_GUARD_KERNEL);
+	check_eq(guard(large), FRAME_GUARD_DOMAIN);
+}
+
+TEST(inherited, 1, 0, "domain: copies inherit it, also when they are minted, moved, mutated and received")
+{
+	uint64_t frame = object(OBJECT_FRAME_4K, 0), to = slot(), mutant = slot();
+	check_ok(frame_split(IPC, frame, domain(GRANULARITY_FINE)));
+	uint64_t copy = copy_of(frame, RIGHT_READ), second = copy_of(copy, RIGHT_READ), minted = slot();
+	check_ok(cnode_mint(IPC, NODE, minted, NODE, frame, RIGHT_ALL, 0));
+	check_eq(guard(copy), FRAME_GUARD_MAPPING);
+	check_eq(guard(minted), FRAME_GUARD_MAPPING);
+	check_ok(cnode_move(IPC, NODE, to, NODE, second));
+	check_eq(guard(to), FRAME_GUARD_MAPPING);
+	check_ok(cnode_mutate(IPC, NODE, mutant, NODE, to, RIGHT_READ, 0));
+	check_eq(guard(mutant), FRAME_GUARD_MAPPING);
+	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), received = transfer_wanted();
+	struct worker *sender = transfer_send(0, SYS_SEND, endpoint, 0, 1, copy, 0, 0);
+	check_eq(transfer_receive(endpoint, sender), 1);
+	check_eq(guard(received), FRAME_GUARD_MAPPING);
+}
+
+TEST(nested, 1, 0, "domain: what derives from a frame may be in a domain of its own, and keeps it")
+{
+	uint64_t outer = domain(GRANULARITY_COARSE), inner = domain(GRANULARITY_FINE), frame = object(OBJECT_FRAME_4K, 0);
+	check_ok(frame_split(IPC, frame, outer));
+	uint64_t child = copy_of(frame, RIGHT_ALL);
+	check_ok(frame_split(IPC, child, inner));
+	uint64_t grandchild = copy_of(child, RIGHT_ALL), other = copy_of(frame, RIGHT_ALL);
+	check_eq(guard(frame), FRAME_GUARD_DOMAIN);
+	check_eq(guard(grandchild), FRAME_GUARD_MAPPING);
+	check_eq(guard(other), FRAME_GUARD_DOMAIN);
+	check_ok(cnode_delete(NODE, child)); /* its child is the frame's then */
+	check_eq(guard(grandchild), FRAME_GUARD_MAPPING);
+	check_error(frame_split(IPC, frame, inner), BUSY);
+	check_ok(cnode_revoke(NODE, frame));
+	check_ok(frame_split(IPC, frame, inner));
+	check_eq(guard(frame), FRAME_GUARD_MAPPING);
+}
+
+TEST(gone, 1, 0, "domain: frames of one that is gone are in the kernel's own, and stay there when another takes its memory")
+{
+	uint64_t memory = object(OBJECT_UNTYPED, 12), d = slot(), frame = object(OBJECT_FRAME_4K, 0);
+	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, d, 1));
+	uint64_t copy = copy_of(d, RIGHT_ALL);
+	check_ok(frame_split(IPC, frame, d));
+	uint64_t child = copy_of(frame, RIGHT_ALL);
+	check_ok(map(child, WINDOW));
+	check_ok(cnode_delete(NODE, d));
+	check_eq(guard(frame), FRAME_GUARD_DOMAIN); /* it has another capability */
+	check_ok(cnode_revoke(NODE, memory));
+	check(is_empty(copy));
+	check_eq(guard(frame), FRAME_GUARD_KERNEL);
+	for (unsigned i = 0; i < 3; i++) {
+		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, d, 1));
+		check_ok(domain_granularity(d, GRANULARITY_FINE, 0));
+		check_eq(guard(frame), FRAME_GUARD_KERNEL);
+		check_eq(guard(child), FRAME_GUARD_KERNEL);
+		check_ok(cnode_revoke(NODE, memory));
+	}
+	*(volatile uint64_t *)place(WINDOW) = 7;
+	check_ok(frame_protect(frame, RIGHT_READ));
+	check_eq(*(volatile uint64_t *)place(WINDOW), 7);
+	check_ok(frame_unmap(child));
+	check_ok(map(child, WINDOW));
+}
+
+TEST(same_results, 1, 0, "domain: map, protect and unmap do the same under every guard, also across domains")
+{
+	for (unsigned i = 0; i < 3; i++) {
+		uint64_t frame = object(OBJECT_FRAME_4K, 0);
+		check_ok(frame_split(IPC, frame, i ? domain((enum granularity)(i - 1)) : 0));
+		uint64_t child = copy_of(frame, RIGHT_ALL);
+		check_ok(frame_split(IPC, child, domain(GRANULARITY_FINE)));
+		uint64_t last = copy_of(child, RIGHT_ALL);
+		check_ok(map(frame, WINDOW));
+		check_ok(map(last, WINDOW + 4096));
+		check_error(map(last, WINDOW + 8192), MAPPED);
+		check_error(map(child, WINDOW), MAPPED);
+		*(volatile uint64_t *)place(WINDOW + 4096) = 5 + i;
+		check_eq(*(volatile uint64_t *)place(WINDOW), 5 + i);
+		check_ok(frame_protect(frame, 0));
+		check_error(frame_unmap(frame), NOT_MAPPED);
+		check_error(frame_unmap(last), NOT_MAPPED);
+		check_error(map(last, WINDOW), NO_RIGHTS);
+		check_ok(map(frame, WINDOW));
+		check_eq(*(volatile uint64_t *)place(WINDOW), 5 + i);
+		check_ok(frame_unmap(frame));
+	}
+}
+
+TEST(refused, 1, 0, "domain: FRAME_SPLIT: BAD_CAP, NO_RIGHTS, MAPPED, BUSY, and nothing happens")
+{
+	static const enum skerry_object others[] = { OBJECT_UNTYPED, OBJECT_TCB, OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY,
+		                                     OBJECT_CNODE, OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_FRAME_4K };
+	static const uint8_t bits[] = { 12, 0, 0, 0, 0, 4, 0, 0, 0 };
+	uint64_t frame = object(OBJECT_FRAME_4K, 0), d = domain(GRANULARITY_FINE), again = domain(GRANULARITY_COARSE);
+	check_ok(frame_split(IPC, frame, again));
+	for (unsigned i = 0; i < sizeof(bits); i++)
+		check_error(frame_split(IPC, frame, object(others[i], bits[i])), BAD_CAP);
+	check_error(frame_split(IPC, frame, slot()), BAD_CAP);
+	check_error(frame_split(IPC, frame, ~0ull), BAD_CAP);
+	check_error(frame_split(IPC, frame, copy_of(d, RIGHT_ALL & ~RIGHT_READ)), NO_RIGHTS);
+	check_ok(map(frame, WINDOW));
+	check_error(frame_split(IPC, frame, d), MAPPED);
+	check_error(frame_split(IPC, frame, 0), MAPPED);
+	check_ok(frame_unmap(frame));
+	uint64_t child = copy_of(frame, RIGHT_READ);
+	check_error(frame_split(IPC, frame, d), BUSY);
+	check_error(frame_split(IPC, frame, 0), BUSY);
+	check_eq(guard(frame), FRAME_GUARD_DOMAIN);
+	check_ok(cnode_delete(NODE, child));
+	check_ok(frame_split(IPC, frame, copy_of(d, RIGHT_READ)));
+	check_eq(guard(frame), FRAME_GUARD_MAPPING);
+}
+
+TEST(buffer, 1, 0, "domain: a thread's IPC buffer counts as derived, and is in the domain")
+{
+	struct trial t = trial_make(spinner, 50, 0);
+	uint64_t frame = object(OBJECT_FRAME_4K, 0), d = domain(GRANULARITY_FINE);
+	check_ok(frame_split(IPC, frame, d));
+	check_ok(tcb_configure(IPC, t.worker->tcb, NODE, VSPACE, frame, WINDOW, 0));
+	check_error(frame_split(IPC, frame, 0), BUSY);
+	check_ok(frame_protect(frame, RIGHT_READ));
+	check_ok(frame_split(IPC, frame, 0));
+}
+
+TEST(orders_refused, 1, 0, "domain: DOMAIN_GRANULARITY: BAD_LABEL, TRUNCATED, NO_RIGHTS, BAD_ARGUMENT, and nothing changes")
+{
+	uint64_t d = object(OBJECT_DOMAIN, 0), reader = copy_of(d, RIGHT_ALL & ~RIGHT_WRITE), frame = object(OBJECT_FRAME_4K, 0);
+	const uint64_t bad[] = { GRANULARITY_FINE + 1, 1ull << 32 | GRANULARITY_FINE, ~0ull };
+	check_ok(frame_split(IPC, frame, d));
+	check_error(domain_granularity(reader, GRANULARITY_FINE, 0), NO_RIGHTS);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct message m = { .word = { bad[i] } };
+		check_error(invoke(d, DOMAIN_GRANULARITY, 0, 1, &m), BAD_ARGUMENT);
+	}
+	check_error(invoke_only(d, DOMAIN_GRANULARITY), TRUNCATED);
+	check_error(invoke_only(d, (enum skerry_invocation)(DOMAIN_GRANULARITY + 1)), BAD_LABEL);
+	check_error(invoke_only(d, CONTROL_GRANULARITY), BAD_LABEL);
+	check_error(invoke_only(frame, DOMAIN_GRANULARITY), BAD_LABEL);
+	check_error(invoke_only(d, FRAME_SPLIT), BAD_LABEL);
+	check_eq(guard(frame), FRAME_GUARD_DOMAIN);
+}
+
+TEST(no_use, 1, 0, "domain: BAD_CAP where a message, a signal or a wait goes to one, and no badge for it")
+{
+	uint64_t d = object(OBJECT_DOMAIN, 0);
+	struct message m = { 0 };
+	check_error(ipc_send(d, &m), BAD_CAP);
+	check_error(notification_signal(d), BAD_CAP);
+	check_error(notification_poll(d, &m.word[0]), BAD_CAP);
+	check_error(cnode_mint(IPC, NODE, slot(), NODE, d, RIGHT_ALL, 1), BAD_ARGUMENT);
+}
+
+TEST(limit, 1, 0, "domain: NO_RESOURCE for more than there may be; each that goes makes room")
+{
+	uint64_t memory = object(OBJECT_UNTYPED, 17), first = slots(1024);
+	for (unsigned i = 0; i < 4; i++)
+		check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, first + 256 * i, 256));
+	uint64_t again = slots(3);
+	check_error(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 1), NO_RESOURCE);
+	check_ok(cnode_delete(NODE, first + 7));
+	check_ok(cnode_delete(NODE, first + 700));
+	check_error(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 3), NO_RESOURCE);
+	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 2));
+	check_ok(cnode_revoke(NODE, memory));
+	check_ok(untyped_retype(IPC, memory, OBJECT_DOMAIN, 0, NODE, again, 3));
+}

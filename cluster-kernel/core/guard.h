@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What keeps readers apart that map, unmap or protect frames at the same time. The derivation tree stands still while
+ * readers are inside: they change what slots of frames say (rights, CAP_MAPPED, `vaddr`, `vspace`) and page-table entries
+ * of frames, and nothing else.
+ *
+ *     a frame                     its slot is guarded by
+ *     in the kernel's own domain  the kernel: readers leave it to a writer
+ *     in a coarse domain          the domain's lock, which an entry keeps until it comes to another domain
+ *     in a fine domain            CAP_LOCKED of the slot
+ *
+ * An entry holds one of these at a time. Page-table entries have no guard: capabilities of several domains may name one
+ * address. They are changed by compare-and-exchange.
+ *
+ * A waiting core serves what others ask of it (remote.h). Nobody waits for anything else with a guard held but tlb_owe(),
+ * for cores that flush.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "domain.h"
+#include "kernel.h"
+
+struct guard {
+	struct domain *held; /* the coarse domain whose lock the entry has; null: none */
+};
+
+/* Takes what guards the slot of the frame `cap`. False: this is a reader, and the frame is in the kernel's own domain. */
+bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap);
+void guard_drop(struct cpu *cpu, struct cap *cap);
+/* Releases what guard_drop() has kept. */
+void guard_end(struct cpu *cpu, struct guard *guard);
+
+/* Of a slot that is guarded. Readers mark slots that others guard (CAP_NOTED): all bits are of one byte. */
+static inline void cap_set_flag(struct cpu *cpu, struct cap *cap, uint8_t flag)
+{
+	if (kernel_exclusive(cpu))
+		cap->flags |= flag;
+	else
+		__atomic_fetch_or(&cap->flags, flag, __ATOMIC_RELAXED);
+}
+static inline void cap_clear_flag(struct cpu *cpu, struct cap *cap, uint8_t flag)
+{
+	if (kernel_exclusive(cpu))
+		cap->flags &= (uint8_t)~flag;
+	else
+		__atomic_fetch_and(&cap->flags, (uint8_t)~flag, __ATOMIC_RELAXED);
+}
+static inline uint8_t cap_flags(const struct cap *cap) { return __atomic_load_n(&cap->flags, __ATOMIC_RELAXED); }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mapping domains: the ids that frames keep, and the kernel's table. kernel_check() finds dead domains in it. */
+#include "check.h"
+#include "domain.h"
+#include "harness.h"
+#include "kernel.h"
+
+enum { POOL = 1100, D = 1110, F = 1200, RW = RIGHT_READ | RIGHT_WRITE };
+#define AT 0x8000000000ull
+
+static const struct cap *cap_of(uint64_t slot) { return &slot_of(slot)->cap; }
+static uint32_t id_of(uint64_t slot) { return ((const struct domain *)cap_of(slot)->object)->id; }
+static uint64_t split(uint64_t frame, uint64_t domain) { return call(frame, FRAME_SPLIT, NONE, W(domain)); }
+static unsigned guard(uint64_t frame) { return domain_guard(&machine->kernel, cap_of(frame)); }
+
+static void begin(void)
+{
+	make(OBJECT_DOMAIN, 0, D, 2);
+	make(OBJECT_FRAME_4K, 0, F, 2);
+	EXPECT(split(F, D), 0);
+}
+
+static void ids(void)
+{
+	begin();
+	EXPECT(id_of(D) != 0 && id_of(D) != id_of(D + 1), true);
+	EXPECT(cap_of(F)->domain, id_of(D));
+	EXPECT(cap_of(F + 1)->domain, 0);
+	EXPECT(domain_of(&machine->kernel, cap_of(F)) == (const struct domain *)cap_of(D)->object, true);
+	EXPECT(domain_of(&machine->kernel, cap_of(F + 1)) == 0, true);
+	EXPECT(call(F, FRAME_SPLIT, NONE, NONE), 0);
+	EXPECT(cap_of(F)->domain, 0);
+}
+
+/* What a thread that receives a frame, or lives by it, has of it. */
+static void copies_inherit(void)
+{
+	enum { COPY = F + 10, MINTED, MOVED, THREAD = 1150 };
+	begin();
+	copy(COPY, F, RW, 0);
+	copy(MINTED, COPY, RW, 1);
+	EXPECT(call(CNODE, CNODE_MOVE, W(MOVED, MINTED), W(CNODE)), 0);
+	EXPECT(cap_of(COPY)->domain, id_of(D));
+	EXPECT(cap_of(MOVED)->domain, id_of(D));
+	struct thread *thread = make_thread(THREAD, 100, 0);
+	EXPECT(call(THREAD, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(THREAD, TCB_CONFIGURE, W(AT, 0), W(CNODE, VSPACE, COPY)), 0);
+	EXPECT(thread->slot[THREAD_IPC_BUFFER].cap.domain, id_of(D));
+	EXPECT(split(COPY, D + 1), SKERRY_BUSY);
+	EXPECT(split(MOVED, D + 1), 0);
+	EXPECT(cap_of(COPY)->domain, id_of(D));
+	EXPECT(cap_of(MOVED)->domain, id_of(D + 1));
+}
+
+/* A slot's other kinds keep what they have in that place: a CNode its guard, and how many capabilities lead to it. */
+static void other_kinds_keep_theirs(void)
+{
+	enum { NODE = F + 20 };
+	begin();
+	make(OBJECT_CNODE, 4, NODE, 1);
+	EXPECT(cap_of(NODE)->guard_bits, 60);
+	EXPECT(call(NODE, FRAME_SPLIT, NONE, W(D)), SKERRY_BAD_LABEL);
+	EXPECT(cap_of(NODE)->guard_bits, 60);
+}
+
+static void the_last_capability_ends_it(void)
+{
+	begin();
+	copy(D + 2, D, RIGHT_ALL, 0);
+	EXPECT(((const struct domain *)cap_of(D)->object)->references, 2);
+	delete(D);
+	EXPECT(guard(F), FRAME_GUARD_DOMAIN);
+	delete(D + 2);
+	EXPECT(guard(F), FRAME_GUARD_KERNEL);
+	EXPECT(machine->kernel.domains.count, 1);
+}
+
+/* The next domain at the same place of the table and of memory is another. */
+static void ids_are_not_reused(void)
+{
+	make(OBJECT_UNTYPED, DOMAIN_BITS, POOL, 1);
+	make(OBJECT_FRAME_4K, 0, F, 1);
+	for (unsigned i = 0; i < 5; i++) {
+		EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_DOMAIN, 0, D, 1), W(CNODE)), 0);
+		EXPECT(guard(F), FRAME_GUARD_KERNEL);
+		EXPECT(split(F, D), 0);
+		EXPECT(call(D, DOMAIN_GRANULARITY, W(GRANULARITY_FINE), NONE), 0);
+		EXPECT(guard(F), FRAME_GUARD_MAPPING);
+		revoke(POOL);
+		EXPECT(guard(F), FRAME_GUARD_KERNEL);
+	}
+}
+
+/* A place of which all ids have been given stays empty; frames that name the last one name no other. */
+static void a_place_is_used_up(void)
+{
+	struct domains *domains = &machine->kernel.domains;
+	unsigned place = domains->free[domains->count];
+	domains->next[place] = (UINT32_MAX & ~(KERNEL_DOMAINS - 1u)) + place;
+	begin();
+	EXPECT(id_of(D), (UINT32_MAX & ~(KERNEL_DOMAINS - 1u)) + place);
+	delete(D);
+	EXPECT(guard(F), FRAME_GUARD_KERNEL);
+	EXPECT(domains->next[place], 0);
+	EXPECT(domains->count, 2);
+	make(OBJECT_DOMAIN, 0, D, 1);
+	EXPECT(id_of(D) % KERNEL_DOMAINS != place, true);
+	EXPECT(guard(F), FRAME_GUARD_KERNEL);
+	EXPECT(domain_room(&machine->kernel, KERNEL_DOMAINS - 3), true);
+	EXPECT(domain_room(&machine->kernel, KERNEL_DOMAINS - 2), false);
+}
+
+/* A frame in a domain that is gone is mapped, protected and unmapped as any, and may be split again. */
+static void mapped_while_it_goes(void)
+{
+	enum { TABLES = 1130 };
+	begin();
+	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(TABLES + i, PAGE_TABLE_MAP, W(AT), W(VSPACE)), 0);
+	copy(F + 10, F, RW, 0);
+	EXPECT(call(F + 10, FRAME_MAP, W(AT, RW, 0), W(VSPACE)), 0);
+	delete(D);
+	EXPECT(split(F + 10, D + 1), SKERRY_MAPPED);
+	EXPECT(call(F, FRAME_PROTECT, W(RIGHT_READ), NONE), 0);
+	EXPECT(hosted_store(machine, 0, AT, 1), false);
+	EXPECT(call(F + 10, FRAME_UNMAP, NONE, NONE), 0);
+	EXPECT(split(F + 10, D + 1), 0);
+	EXPECT(guard(F + 10), FRAME_GUARD_DOMAIN);
+}
+
+const struct test tests[] = {
+	{ "frames name domains by their ids", ids, 1 },
+	{ "copies inherit the domain", copies_inherit, 1 },
+	{ "other kinds keep what they have in its place", other_kinds_keep_theirs, 1 },
+	{ "the last capability ends a domain", the_last_capability_ends_it, 1 },
+	{ "ids are not reused", ids_are_not_reused, 1 },
+	{ "a place is used up", a_place_is_used_up, 1 },
+	{ "a domain goes while its frames are mapped", mapped_while_it_goes, 1 },
+	{ 0 },
+};
