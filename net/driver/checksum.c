@@ -25,6 +25,14 @@ struct transport {
 	uint8_t protocol;
 };
 
+static uint16_t load_raw16(const uint8_t *p)
+{
+	uint16_t value;
+
+	__builtin_memcpy(&value, p, sizeof(value));
+	return value;
+}
+
 uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start)
 {
 	uint64_t sum = start;
@@ -37,18 +45,25 @@ uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start)
 		sum += sum < word; /* end-around carry */
 	}
 	if (size) {
-		uint64_t word = 0;
+		uint64_t word = 0; /* at most 7 bytes: nothing is lost where two of these lie in one place, for sums add up */
 
-		for (uint32_t i = 0; i < size; i++)
-			word |= (uint64_t)data[i] << 8 * i;
+		if (size & 4) {
+			word = load_raw32(data);
+			data += 4;
+		}
+		if (size & 2) {
+			word += load_raw16(data);
+			data += 2;
+		}
+		if (size & 1)
+			word += *data;
 		sum += word;
 		sum += sum < word;
 	}
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)sum;
+	/* Both halves of a number, the carry of their sum with them, end in the upper one. */
+	sum += sum << 32 | sum >> 32;
+	const uint32_t half = (uint32_t)(sum >> 32), whole = half + (half << 16 | half >> 16);
+	return (uint16_t)(whole >> 16);
 }
 
 static struct transport transport_of(const uint8_t *frame, uint32_t length)
