@@ -183,7 +183,7 @@ static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 }
 
 /* The connection of a packet that nobody has checked. */
-static struct connection *connection_with(const struct pbuf *packet)
+static inline __attribute__((always_inline)) struct connection *connection_with(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;
 	uint32_t ports;

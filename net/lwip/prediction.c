@@ -115,7 +115,8 @@ static tcpwnd_size_t acknowledge(struct tcp_pcb *pcb, u32_t to)
 	pcb->lastack = to;
 	open_congestion_window(pcb, acknowledged);
 	pcb->unacked = free_acknowledged(pcb, pcb->unacked, &bytes);
-	pcb->unsent = free_acknowledged(pcb, pcb->unsent, &bytes);
+	if (pcb->unsent)
+		pcb->unsent = free_acknowledged(pcb, pcb->unsent, &bytes);
 	pcb->rtime = pcb->unacked ? 0 : -1;
 	pcb->polltmr = 0;
 	if (!pcb->unsent)

@@ -34,7 +34,8 @@ static void mark_ready(struct watch *w)
 	if (list_is_linked(&w->ready))
 		return;
 	list_append(&w->epoll->ready, &w->ready);
-	file_ready_changed(&w->epoll->file, EPOLLIN); /* an epoll can be watched itself */
+	if (!(w->epoll->file.ready & EPOLLIN))
+		file_ready_changed(&w->epoll->file, EPOLLIN); /* an epoll can be watched itself */
 }
 
 void watch_changed(struct watch *first, uint32_t ready, uint32_t fresh)

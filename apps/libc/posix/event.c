@@ -118,6 +118,8 @@ bool event_wait(uint64_t deadline)
 
 void event_notify(void)
 {
+	if (!poller && !waiters) /* nobody sleeps here: nearly always */
+		return;
 	struct thread *self = thread_self();
 
 	if (poller && poller != self)
