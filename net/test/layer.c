@@ -227,8 +227,11 @@ uint64_t clock_cycles_per_second(void) { return cycles_per_second; }
 uint64_t clock_milliseconds(void)
 {
 	static uint64_t stood;
+	const uint64_t now = clock_cycles(); /* exactly: deadlines are compared with cycles */
 
-	return layer_still && stood ? stood : (stood = clock_cycles() / (cycles_per_second / 1000));
+	if (!layer_still || !stood)
+		stood = now / cycles_per_second * 1000 + now % cycles_per_second * 1000 / cycles_per_second;
+	return stood;
 }
 size_t layer_allocated(void) { return allocated; }
 
