@@ -20,7 +20,7 @@
 #include "interface.h"
 #include "link.h"
 
-enum { CONGESTED = 256, WAKE_BATCH = 32 };
+enum { CONGESTED = 256, WAKE_BATCH = 32, SPARES = 16 };
 _Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
 /* A link to another stack. */
@@ -34,6 +34,13 @@ struct cable {
 	struct eth_hdr header; /* of an IPv4 packet to it */
 };
 
+/* Memory for a received frame that is read at once, as most are: taken and given back in a few instructions. */
+struct spare {
+	struct pbuf_custom custom; /* first: free_spare() */
+	struct spare *next;
+	_Alignas(16) uint8_t frame[PORT_FRAME_MAX];
+};
+
 static struct {
 	struct netif netif;
 	struct link to_switch;
@@ -41,6 +48,8 @@ static struct {
 	unsigned cables;
 	struct cable *behind; /* the last cable */
 	struct cable *used;
+	struct spare spare[SPARES], *spares; /* those that are free, the last used first */
+	unsigned used_spares; /* others were never touched */
 	struct pbuf_custom headers; /* of a frame for which there was no memory */
 	uint8_t header_bytes[HEADERS_MAX];
 	bool headers_used;
@@ -179,13 +188,43 @@ static struct pbuf *receive_headers(const void *frame, uint32_t length)
 				   sizeof(interface.header_bytes));
 }
 
+static void free_spare(struct pbuf *pbuf)
+{
+	struct spare *spare = (struct spare *)pbuf;
+
+	spare->next = interface.spares;
+	interface.spares = spare;
+}
+
+/* One that was never used. */
+static struct spare *new_spare(void)
+{
+	struct spare *spare = &interface.spare[interface.used_spares++];
+
+	spare->custom.custom_free_function = free_spare;
+	return spare;
+}
+
+static struct pbuf *allocate(uint32_t length)
+{
+	struct spare *spare = interface.spares;
+
+	if (spare)
+		interface.spares = spare->next;
+	else if (interface.used_spares < SPARES)
+		spare = new_spare();
+	else
+		return pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &spare->custom, spare->frame, sizeof(spare->frame));
+}
+
 /*
  * A stack that stopped reading would stop the switch. Without memory for the
  * whole frame, lwIP gets its acknowledgement.
  */
 static struct pbuf *receive_frame(const void *frame, uint32_t length)
 {
-	struct pbuf *copy = pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+	struct pbuf *copy = allocate(length);
 
 	if (!copy)
 		return receive_headers(frame, length);
