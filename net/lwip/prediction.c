@@ -90,15 +90,30 @@ static void open_congestion_window(struct tcp_pcb *pcb, tcpwnd_size_t acknowledg
 	}
 }
 
+/* tcp_seg_free(). Returns the buffers of its packet; nearly always it has one, which nobody else has. */
+static u16_t free_segment(struct tcp_seg *segment)
+{
+	struct pbuf *packet = segment->p;
+	u16_t buffers = 1;
+
+	if (!packet->next && packet->ref == 1 && packet->type_internal == (u8_t)PBUF_RAM && !(packet->flags & PBUF_FLAG_IS_CUSTOM)) {
+		mem_free(packet);
+	} else {
+		buffers = pbuf_clen(packet);
+		pbuf_free(packet);
+	}
+	memp_free(MEMP_TCP_SEG, segment);
+	return buffers;
+}
+
 /* Frees segments up to pcb->lastack. Returns the rest; adds the bytes of the data to `bytes`. */
 static struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment, tcpwnd_size_t *bytes)
 {
 	while (segment && TCP_SEQ_LEQ(lwip_ntohl(segment->tcphdr->seqno) + TCP_TCPLEN(segment), pcb->lastack)) {
 		struct tcp_seg *next = segment->next;
 
-		pcb->snd_queuelen = (u16_t)(pcb->snd_queuelen - pbuf_clen(segment->p));
 		*bytes += segment->len;
-		tcp_seg_free(segment);
+		pcb->snd_queuelen = (u16_t)(pcb->snd_queuelen - free_segment(segment));
 		segment = next;
 	}
 	return segment;
@@ -208,9 +223,21 @@ static bool is_one_segment(const struct tcp_pcb *pcb, size_t size)
 	       size <= pcb->snd_wnd_max / 2 && size <= pcb->snd_buf;
 }
 
+/* pbuf_alloc(), with room for the headers in front of the bytes. */
+static struct pbuf *allocate_packet(size_t size)
+{
+	enum { BEFORE = LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) };
+	struct pbuf *packet = mem_malloc(BEFORE + LWIP_MEM_ALIGN_SIZE(size));
+
+	if (packet)
+		*packet = (struct pbuf){ .payload = (char *)packet + BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size,
+					 .type_internal = (u8_t)PBUF_RAM, .ref = 1, .if_idx = NETIF_NO_INDEX };
+	return packet;
+}
+
 bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
 {
-	struct pbuf *packet = is_one_segment(pcb, size) ? pbuf_alloc(PBUF_TRANSPORT, (u16_t)size, PBUF_RAM) : NULL;
+	struct pbuf *packet = is_one_segment(pcb, size) ? allocate_packet(size) : NULL;
 	struct tcp_seg *segment = packet ? memp_malloc(MEMP_TCP_SEG) : NULL;
 	struct tcp_hdr *tcp;
 
