@@ -2,7 +2,8 @@
 /*
  * Fork and join (Uhlig 2007, section 4.1, Figure 7): the main thread, on core 0, signals a worker on each other core; the
  * last one that runs signals back. While they wait all other cores are halted, so that each signal is a wake-up on
- * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between.
+ * another core. An emulator's plugin sees the moments (MARK): no clock of the guest is read in between. Where each worker's
+ * notification is at home on its core, a signal is a message: the coordinator's call travels there and comes back.
  */
 #include <stdatomic.h>
 #include <skerry/mark.h>
@@ -29,7 +30,7 @@ static _Noreturn void work(uint64_t woken)
 
 static void start(unsigned core)
 {
-	wake[core] = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+	wake[core] = badged(object_of(core, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	thread[core] = object(OBJECT_TCB, 0);
 	struct thread_registers registers = {
 		.rip = (uint64_t)work, .rsp = (uint64_t)stack[core] + STACK_SIZE - 8, .rdi = wake[core], /* as after a call */
@@ -70,7 +71,7 @@ static void measure(unsigned cores, unsigned rounds)
 {
 	MARK(0);
 	workers = cores - 1;
-	joined = badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL);
+	joined = badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL);
 	for (unsigned core = 1; core <= workers; core++)
 		start(core);
 	for (unsigned i = 0; i < WARM_UP + rounds; i++) {

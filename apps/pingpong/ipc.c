@@ -13,7 +13,7 @@ struct measure {
 	unsigned spaces;     /* IPC: 2, or 1 where client and server share theirs */
 };
 
-static uint64_t notification(void) { return badged(object(OBJECT_NOTIFICATION, 0), 1, RIGHT_ALL); }
+static uint64_t notification(void) { return badged(object_of(0, OBJECT_NOTIFICATION), 1, RIGHT_ALL); }
 
 static void alone(const char *entry, uint64_t call, uint64_t cap, uint64_t info)
 {
@@ -26,7 +26,7 @@ static void run_yield(const struct measure *m) { alone(thread_single, m->call, 0
 static void run_notification(const struct measure *m) { alone(thread_single, m->call, notification(), 0); }
 static void run_endpoint(const struct measure *m)
 {
-	alone(thread_single, m->call, object(OBJECT_ENDPOINT, 0), m->info);
+	alone(thread_single, m->call, object_of(0, OBJECT_ENDPOINT), m->info);
 }
 
 /* The word is empty before each Signal: a Poll has taken it. */
@@ -58,7 +58,7 @@ static void run_yield_switch(const struct measure *m)
 
 static void run_ipc(const struct measure *m)
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), reply = object(OBJECT_REPLY, 0);
+	uint64_t endpoint = object_of(0, OBJECT_ENDPOINT), reply = object_of(0, OBJECT_REPLY);
 	uint64_t send = badged(endpoint, 1, RIGHT_WRITE);
 	uint64_t there = space_new(), here = m->spaces == 1 ? there : space_new();
 	struct thread_registers client = { .r13 = m->call, .r15 = send, .rbp = m->info };

@@ -40,9 +40,18 @@ static void forkjoin(const struct cluster_map *map)
 	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores);
 }
 
+static bool last_is(const struct cluster_map *map, const char *word)
+{
+	const char *last = 0;
+	for (unsigned i = 0; argument(map, i); i++)
+		last = argument(map, i);
+	return last && !strcmp(last, word);
+}
+
 /*
  * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION],
  * forkjoin ROUNDS CORES,..., or caches END_MIB WRITERS,... READERS,... PAGES,...
+ * `local` behind those of ipc, scale and forkjoin: object_of().
  */
 _Noreturn void bare_main(void)
 {
@@ -50,6 +59,7 @@ _Noreturn void bare_main(void)
 	const char *what = argument(map, 0);
 	if (what && !strcmp(what, "scale"))
 		clusters_init();
+	at_home = last_is(map, "local");
 	memory_reset();
 	if (!what || !strcmp(what, "ipc"))
 		ipc_measure(argument_number(map, 1, ROUNDS));

@@ -42,10 +42,10 @@ static void section_make(unsigned core, uint32_t section)
 
 static void pair_make(unsigned core, bool in_cycles)
 {
-	uint64_t endpoint = object(OBJECT_ENDPOINT, 0), data = SHARED_THERE + core * SCALE_BLOCK;
+	uint64_t endpoint = object_of(core, OBJECT_ENDPOINT), data = SHARED_THERE + core * SCALE_BLOCK;
 	struct thread_registers client = { .rbx = data, .r13 = SYS_CALL, .r15 = badged(endpoint, 1, RIGHT_WRITE) };
 	struct thread_registers server = { .rbx = data, .r13 = SYS_REPLY_RECV, .r15 = endpoint,
-	                                   .rax = SYS_RECV, .rdi = endpoint, .r12 = object(OBJECT_REPLY, 0) };
+	                                   .rax = SYS_RECV, .rdi = endpoint, .r12 = object_of(core, OBJECT_REPLY) };
 	add_thread(core, in_cycles ? scale_server_cycles : scale_server, server);
 	add_thread(core, in_cycles ? scale_client_cycles : scale_client, client);
 }

@@ -32,6 +32,10 @@ extern struct shared *shared;
 
 /* The shared frame, mapped here, zeroed but for what says how to end after `rounds`. */
 void shared_make(uint64_t rounds);
+/* Whether objects are at home on the core of the threads that use them (CNODE_LOCALITY): the program's last word is `local`. */
+extern bool at_home;
+/* A new one for threads of this core. */
+uint64_t object_of(unsigned core, enum skerry_object type);
 /* A large frame that is mapped at `here` already in its place; nothing of it is changed. */
 void shared_use(uint64_t frame, void *here);
 void shared_wait(void);

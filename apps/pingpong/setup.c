@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/locality_stubs.h>
 #include "pingpong.h"
 
 enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };
@@ -7,7 +8,16 @@ enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };
 
 const struct code threads_code = { threads_start, threads_end };
 struct shared *shared;
+bool at_home;
 static uint64_t shared_frame, done;
+
+uint64_t object_of(unsigned core, enum skerry_object type)
+{
+	uint64_t made = object(type, 0);
+	if (at_home)
+		check_ok(cnode_set_locality(ROOT_SLOT_CNODE, made, mask_of(core)));
+	return made;
+}
 
 void shared_use(uint64_t frame, void *here)
 {

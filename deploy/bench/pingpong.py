@@ -13,6 +13,8 @@ from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 
+AT_HOME = {True: ("local",), False: ()}  # its last word, where objects are at home on the core of their threads
+
 
 def machine(
     kernel: str, *arguments: str, memory: int = default_memory(1), granularity: str | None = None, shape: Shape | None = None
