@@ -34,12 +34,12 @@ class Series:
     granularity: str | None  # that the root task has its kernel take before anything is measured, where there is a choice
     paper: str  # what stands there; nothing: not in the paper
     figures: Sequence[str]
-    missing: str = ""  # why the kernel cannot do it yet
+    local: bool = False  # objects are at home on the core of their threads, so that calls of others travel
 
 
 SERIES = (
     Series("none", BASELINE, None, UNIPROCESSOR, (IPC,)),
-    Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN), "the kernel has no messages between cores in the place of locks yet"),
+    Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN), local=True),
     Series("dynamic coarse", "dynamic", COARSE, "", (IPC, FORK_JOIN, LOAD)),
     Series("dynamic fine", "dynamic", FINE, LOCKS, (IPC, FORK_JOIN, LOAD)),
     Series("clh", "clh", None, "", (IPC, LOAD)),
@@ -48,8 +48,8 @@ SERIES = (
 
 
 def of(figure: str) -> list[Series]:
-    """Those that can be measured; the first of Figure 6 is the one beside which the others stand."""
-    return [one for one in SERIES if figure in one.figures and not one.missing]
+    """The first of Figure 6 is the one beside which the others stand."""
+    return [one for one in SERIES if figure in one.figures]
 
 
 def figures(text: str | None) -> list[str]:
@@ -64,13 +64,8 @@ def figures(text: str | None) -> list[str]:
 
 
 def not_drawn(wanted: Iterable[str]) -> dict[str, str]:
-    """Of these figures, what the kernel cannot do yet, and why: whole figures, and series of others."""
-    found = {TITLES[figure]: MISSING[figure] for figure in wanted if figure in MISSING}
-    having = {one.name: (one, [f for f in one.figures if f in wanted]) for one in SERIES if one.missing}
-    for name, (one, where) in having.items():
-        if where:
-            found[f"series {name} of Figure{'s' * (len(where) > 1)} {' and '.join(where)}"] = one.missing
-    return found
+    """Of these figures, what the kernel cannot do yet, and why."""
+    return {TITLES[figure]: MISSING[figure] for figure in wanted if figure in MISSING}
 
 
 # ---- Figure 6 ----
@@ -190,7 +185,7 @@ class Beside:
 
 
 def beside(rows: Iterable[ForkJoin]) -> list[Beside]:
-    """By cores; empty while the kernel cannot do one of the two."""
+    """By cores; empty where one of the two was not measured."""
     by = {(row.series.paper, row.cores): row for row in rows}
     return [Beside(by[MESSAGES, row.cores], row) for (paper, _), row in by.items() if paper == LOCKS and (MESSAGES, row.cores) in by]
 
@@ -235,4 +230,4 @@ def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
 def _names(figure: str, series: Series) -> dict[str, Any]:
     """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
     found: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
-    return found | ({"granularity": series.granularity} if series.granularity else {})
+    return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True} if series.local else {})

@@ -14,15 +14,19 @@ from deploy.bench.dynamic import (
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE
 
 UNIT = 1000  # cycles of a throughput
+MESSAGES, LOCKS, FINE = "messages", "dynamic fine", "fine"  # series
+LOCKS_OVER_FINE = 0.8  # what a kernel whose locks are switched is to take, at most, of one that has them always
 WIDTH = 112
 IPC_NOTE = (
     "One way, no words: the mean of Call and ReplyRecv on the fast path. 'dynamic coarse' is the same image as 'dynamic fine' with one "
-    "lock for the kernel; clh and fine are kernels of their own. The paper's cycles are those of "
+    "lock for the kernel; clh and fine are kernels of their own. In 'messages' all objects are at home on the core, which "
+    "takes no lock of theirs. The paper's cycles are those of "
 )
 FORK_JOIN_NOTE = (
     "Core 0 signals a worker on each other core, whose cores are halted: from before the first signal until the last worker runs at user "
     "level; medians. 'signals made': until the coordinator has made all signals. How long an interrupt takes to another core is an assumed "
-    "price of the machine file (ipi). In brackets: under half and double line costs. The paper has no points of single series in its text."
+    "price of the machine file (ipi). In brackets: under half and double line costs. In 'messages' each worker's "
+    "notification is at home on its core: the coordinator's call travels there, and comes back. The paper has no points of single series in its text."
 )
 LOAD_NOTE = (
     f"Independent ping-pong on every core, a mean delay of {DELAY:g} cycles before each entry. In brackets: under half and double line costs. "
@@ -101,12 +105,33 @@ def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Loa
                     f"{row.over(bases(rows)[unit], where) - 1:+.1%} {SPACES[where]} (paper: {UHLIG_FIGURE_6[where, row.series.paper].value - 1:+.1%}, cycles)"
                     for where in (INTER, INTRA)
                 )
-                yield f"{row.series.name}, the paper's {row.series.paper}, in {'modelled ' if unit == 'cycles' else ''}{unit}: {ours}."
-    if joins and not beside(joins):
+                yield f"{row.series.name}, the paper's {row.series.paper}, in {_unit(unit)}: {ours}."
+        yield from _order(rows, unit)
+    if pairs := sorted(beside(joins), key=lambda pair: pair.locks.cores):
+        ours = ", ".join(f"{pair.ours:.2f} on {pair.locks.cores} cores" for pair in pairs)
         given = ", ".join(f"{one.value:g} on {cores} cores" for cores, one in UHLIG_FIGURE_7.items())
-        yield f"{UHLIG}, Figure 7, has messages over locks only ({given}): with one of the two here there is nothing to compare."
+        yield f"Fork and join by messages takes so many times as long as by locks: {ours}. {UHLIG}, Figure 7: {given}."
     if loads:
         yield _crossing(loads)
+
+
+def _unit(unit: str) -> str:
+    return f"modelled {unit}" if unit == "cycles" else unit
+
+
+def _order(rows: Sequence[Ipc], unit: str) -> Iterator[str]:
+    """Whether each way of keeping cores apart costs less than the next."""
+    by = {row.series.name: row.one_way(INTER) for row in rows}
+    if not {MESSAGES, LOCKS, FINE} <= set(by):
+        return
+    messages, locks, fine = by[MESSAGES], by[LOCKS], by[FINE]
+    claims = {
+        f"messages ({messages:g}) < locks ({locks:g})": messages < locks,
+        f"locks ({locks:g}) <= {LOCKS_OVER_FINE} x fine ({fine:g})": locks <= LOCKS_OVER_FINE * fine,
+        f"messages <= {LOCKS_OVER_FINE} x fine": messages <= LOCKS_OVER_FINE * fine,
+    }
+    said = "; ".join(f"{claim} {'holds' if holds else 'does not hold'}" for claim, holds in claims.items())
+    yield f"In {_unit(unit)}, {SPACES[INTER]}: {said}."
 
 
 def _crossing(rows: Sequence[Load]) -> str:

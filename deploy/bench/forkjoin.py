@@ -56,11 +56,11 @@ class Latency:
 
 def measure(
     kernel: str, granularity: str | None, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float, patience: Patience,
-    build: Path = BUILD,
+    build: Path = BUILD, local: bool = False,
 ) -> list[Latency]:
-    """`granularity`: of a kernel that has a choice."""
+    """`granularity`: of a kernel that has a choice. `local`: each notification is at home on the core of the thread that waits."""
     shape = machine.shape(max(cores), default_memory(machine.cores_per_socket))
-    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), granularity=granularity, shape=shape)
+    target = pingpong.machine(kernel, "forkjoin", str(rounds), ",".join(map(str, cores)), *pingpong.AT_HOME[local], granularity=granularity, shape=shape)
     with run.marks(machine, target, line_factor, build, priced=run.POINTS) as marks:
         events = pingpong.events(target, run.mode(machine), patience, build, marks.arguments)
         moments = marks.read()

@@ -68,10 +68,16 @@ class Measured:
     spread: dict[str, Spread]
     modelled: ModelledMachine | None = None
     granularity: str | None = None  # of a kernel that has a choice
+    local: bool = False  # all objects are at home on the core
 
     @property
     def title(self) -> str:
-        return f"{self.lock}, {self.granularity}" if self.granularity else self.lock
+        return ", ".join(filter(None, (self.lock, self.granularity, "local" if self.local else "")))
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What tells it from others of its regime."""
+        return ({"granularity": self.granularity} if self.granularity else {}) | ({"local": True} if self.local else {})
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -83,7 +89,7 @@ class Measured:
             metrics=self.metrics | {"rounds": self.rounds}, per_core=[],
         ).to_json()
         spread = {metric(name, self.unit): [value.least, value.most] for name, value in self.spread.items()}
-        entry |= {"min_max": spread} | ({"granularity": self.granularity} if self.granularity else {})
+        entry |= {"min_max": spread} | self.kept
         return entry | ({"modelled": self.modelled.to_json()} if self.modelled else {})
 
 
@@ -92,11 +98,13 @@ def metric(name: str, unit: str) -> str:
 
 
 def measure(
-    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None, granularity: str = COARSE
+    lock: str, accel: Accel, rounds: int, patience: Patience, modelled: ModelledMachine | None = None, granularity: str = COARSE,
+    local: bool = False,
 ) -> Measured:
-    """`granularity`: of a kernel that has a choice."""
+    """`granularity`: of a kernel that has a choice. `local`: of such a kernel, whether all objects are at home on the core."""
     chosen = granularity if lock in regimes.names(regimes.SWITCHED) else None
-    target = pingpong.machine(lock, "ipc", str(rounds), granularity=chosen)
+    local = local and chosen is not None
+    target = pingpong.machine(lock, "ipc", str(rounds), *pingpong.AT_HOME[local], granularity=chosen)
     with modelled_run.clocks(modelled, False, target) as marks:
         found = pingpong.events(target, accel, patience, extra=marks.arguments if marks else ())
     events = {event["name"]: event for event in found if event.kind == "pingpong"}
@@ -113,7 +121,7 @@ def measure(
     ways = (spread["call"], spread["reply_recv"])
     spread[ONE_WAY] = Spread(*(sum(getattr(way, which) for way in ways) / 2 for which in ("median", "least", "most")))
     unit = "instructions" if accel.icount else "cycles"
-    return Measured(lock, unit, accel.emulated, rounds, spread, modelled, chosen)
+    return Measured(lock, unit, accel.emulated, rounds, spread, modelled, chosen, local)
 
 
 def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
@@ -124,8 +132,7 @@ def ratios(measured: Measured, baseline: Measured) -> dict[str, Any]:
         if baseline.spread[name].median > 0
     }
     entry: dict[str, Any] = {"of": measured.lock, "to": BASELINE, "workload": "ipc", "metrics": found}
-    if measured.granularity:
-        entry["granularity"] = measured.granularity
+    entry |= measured.kept
     if measured.lock in reference.FIGURE_RATIOS:
         entry["published"] = {ONE_WAY: reference.FIGURE_RATIOS[measured.lock]}
     return entry | ({"emulated": True} if measured.emulated else {})

@@ -21,8 +21,8 @@ XEON = load(PAPERS)
 CORES, ROUNDS = (2, 3, 4), 4
 
 
-def measured(granularity: str, line_factor: float = 1.0) -> list[Latency]:
-    return forkjoin.measure("dynamic", granularity, CORES, ROUNDS, XEON, line_factor, Patience(PATIENCE))
+def measured(granularity: str, line_factor: float = 1.0, local: bool = False) -> list[Latency]:
+    return forkjoin.measure("dynamic", granularity, CORES, ROUNDS, XEON, line_factor, Patience(PATIENCE), local=local)
 
 
 @cache
@@ -51,6 +51,17 @@ def test_line_costs_and_locks() -> None:
 
 
 @needs_new
+@pytest.mark.limit(300)
+def test_messages() -> None:
+    """fork and join: by messages the coordinator waits for each worker's core, so that all run long before it has made its signals"""
+    by_message = measured("fine", local=True)
+    for messages, locks in zip(by_message, once("fine")):
+        assert messages.running > locks.running and messages.signalled - locks.signalled > (messages.cores - 1) * XEON.prices["ipi"].cycles
+    ratios = [messages.running / locks.running for messages, locks in zip(by_message, once("fine"))]
+    assert ratios == sorted(ratios)
+
+
+@needs_new
 @pytest.mark.limit(400)
 def test_command(tmp_path: Path) -> None:
     """bench dynamic: table, plot, JSON and CSV of what the kernel can do, and a line for what it cannot"""
@@ -58,8 +69,9 @@ def test_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     data = json.loads((tmp_path / "r.json").read_text())
     assert [(one["lock"], one["granularity"], one["cores"]) for one in data["results"]] == [
-        (f"dynamic {granularity}", granularity, n) for granularity in ("coarse", "fine") for n in (2, 3)
+        (name, granularity, n) for name, granularity in (("messages", "fine"), ("dynamic coarse", "coarse"), ("dynamic fine", "fine")) for n in (2, 3)
     ]
     assert all(one["metrics"]["signal_to_last_cycles"] > XEON.prices["ipi"].cycles and "range" not in one for one in data["results"])
-    assert "Not drawn: series messages" in done.stdout and "modelled: 2 x 14" in done.stdout
-    assert (tmp_path / "r.png").stat().st_size > 1000 and len((tmp_path / "r.csv").read_text().splitlines()) == 5
+    assert [one["cores"] for one in data["ratios"]] == [2, 3] and data["ratios"][0]["published"]
+    assert "Not drawn" not in done.stdout and "modelled: 2 x 14" in done.stdout
+    assert (tmp_path / "r.png").stat().st_size > 1000 and len((tmp_path / "r.csv").read_text().splitlines()) == 7

@@ -56,7 +56,7 @@ class Wanted:
 
     @property
     def series(self) -> list[experiment.Series]:
-        return [one for one in experiment.SERIES if not one.missing and any(figure in one.figures for figure in self.figures)]
+        return [one for one in experiment.SERIES if any(figure in one.figures for figure in self.figures)]
 
 
 @dataclass
@@ -85,7 +85,7 @@ def dynamic(
 
     Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take one
     of the two. Figure 7 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with their range under
-    half and double line costs. What the kernel cannot do yet (messages in the place of locks, Figure 8) is not drawn.
+    half and double line costs. What the kernel cannot do yet (Figure 8) is not drawn.
     """
     from deploy.bench.dynamic_plot import plot_dynamic  # matplotlib takes long to load
 
@@ -188,13 +188,13 @@ def _measure(wanted: Wanted, patience: Patience, output: Output) -> Found:
 
 def _ipc(found: Found, series: experiment.Series, machine: ModelledMachine | None, patience: Patience) -> None:
     mode = run.mode(machine) if machine else qemu.tcg_for(1, counted=True)
-    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine, series.granularity or COARSE)))
+    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine, series.granularity or COARSE, series.local)))
 
 
 def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted, patience: Patience) -> None:
     made = [
         one for factor in wanted.factors
-        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine, factor, patience)
+        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine, factor, patience, local=series.local)
     ]  # fmt: skip
     found.joins += experiment.fork_joins(series, machine, made)
 
