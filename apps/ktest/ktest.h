@@ -13,7 +13,8 @@
 
 /* What a test needs that not every machine has: it is skipped without. */
 enum { NEEDS_DEVICES = 1, NEEDS_PEER = 2, NEEDS_GIGABYTE = 4, NEEDS_MSI = 8,
-       NEEDS_PROCESSOR = 16 /* instructions, address spaces or counters of the machine: not in the hosted port */ };
+       NEEDS_PROCESSOR = 16 /* instructions, address spaces or counters of the machine: not in the hosted port */,
+       NEEDS_NEIGHBOUR = 32 /* another cluster, to and from which memory moves */ };
 
 struct test {
 	const char *name;
@@ -181,6 +182,6 @@ extern const char foreign_start[], foreign_end[], foreign_count[], foreign_store
 struct meeting;
 bool has_peer(void);
 void peer_init(void);
-enum peer_request { PEER_RING = 1, PEER_LISTEN, PEER_RECEIVED };
+enum peer_request { PEER_RING = 1, PEER_LISTEN, PEER_RECEIVED, PEER_TAKE, PEER_GIVE };
 /* The other cluster does it and answers; its answer. */
 uint64_t peer_ask(enum peer_request request, uint64_t argument, uint64_t argument2);

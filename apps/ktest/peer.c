@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "peer.h"
 #include "ktest.h"
+#include <skerry/core_stubs.h>
 
 #define MEETING_VADDR (LARGE_WINDOW + 0x3fe00000ull) /* the window's last large page */
 
 struct meeting *meeting;
 static uint64_t received; /* the notification of doorbells that were asked for */
+static uint64_t gained;   /* the slot of memory that the other cluster has given */
 
 bool has_peer(void) { return meeting != 0; }
 
@@ -24,6 +26,7 @@ void peer_init(void)
 		return;
 	check_ok(untyped_retype(IPC, memory, OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame, 1));
 	check_ok(frame_map(IPC, frame, ROOT_SLOT_VSPACE, MEETING_VADDR, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
+	gained = slot();
 	received = slot();
 	check_ok(untyped_retype(IPC, test_memory(), OBJECT_NOTIFICATION, 0, ROOT_SLOT_CNODE, received, 1));
 	meeting = (struct meeting *)MEETING_VADDR;
@@ -33,7 +36,20 @@ void peer_init(void)
 	}
 }
 
-/* `argument` is a doorbell's number. */
+/* Memory that is parked becomes this cluster's, and is written. */
+static int gain(uint64_t base, unsigned size_bits, uint64_t frame)
+{
+	int error = memory_take_parked(IPC, ROOT_SLOT_CLUSTER_CONTROL, base, size_bits, ROOT_SLOT_CNODE, gained);
+	if (!error)
+		error = untyped_retype(IPC, gained, OBJECT_FRAME_2M, 0, ROOT_SLOT_CNODE, frame, 1);
+	if (!error)
+		error = frame_map(IPC, frame, ROOT_SLOT_VSPACE, LARGE_WINDOW, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	if (!error)
+		memset((void *)LARGE_WINDOW, 0xa5, 1 << 21);
+	return error;
+}
+
+/* `argument` is a doorbell's number, but for memory. */
 static uint64_t serve(uint32_t request, uint64_t argument, uint64_t argument2)
 {
 	uint64_t cap = slot(), word = 0;
@@ -52,6 +68,8 @@ static uint64_t serve(uint32_t request, uint64_t argument, uint64_t argument2)
 	case PEER_RECEIVED: /* waits argument milliseconds at most */
 		notification_wait(received, deadline_ms((unsigned)argument), &word);
 		break;
+	case PEER_TAKE: error = gain(argument, (unsigned)argument2, cap); break; /* an address, log2 of the size */
+	case PEER_GIVE: error = memory_give_to(IPC, ROOT_SLOT_CLUSTER_CONTROL, gained, (uint32_t)argument); break; /* to that cluster */
 	}
 	cnode_delete(ROOT_SLOT_CNODE, cap);
 	return error ? (uint64_t)(int64_t)error : word;

@@ -20,9 +20,11 @@ void tests_reset(void)
 	gigabyte_reset();
 }
 
+static bool has_neighbour(void) { return ROOT->memory_control && ROOT->controlled_count; }
+
 bool test_possible(const struct test *test)
 {
-	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi, has_processor };
+	static bool (*const has[])(void) = { has_devices, has_peer, has_gigabyte, has_msi, has_processor, has_neighbour };
 	for (unsigned i = 0; i < sizeof(has) / sizeof(has[0]); i++)
 		if ((test->needs >> i & 1) && !has[i]())
 			return false;

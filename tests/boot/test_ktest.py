@@ -51,7 +51,8 @@ def ktest(sockets: int, cores: int, kernel: str, memory: int = 0) -> Plan:
     """A cluster for each socket; ktest is the first task of all of them."""
     lock, _, statistics = kernel.partition("+")
     shape = Shape(sockets, cores, memory or default_memory(cores))
-    target = plan(deployment(sockets, cores, shape=shape, lock=lock, statistics=statistics == "stat", network=False))
+    more = {"restart": "on-failure"} if sockets > 1 else {}  # so that memory moves between them
+    target = plan(deployment(sockets, cores, shape=shape, lock=lock, statistics=statistics == "stat", network=False, **more))
     for cluster in target.cluster_map.clusters:
         cluster.root = "ktest"
         cluster.kernel = kernel
@@ -89,7 +90,9 @@ def check(target: Plan, least: int, counted: bool = False) -> Run:
 )
 def test_ktest(clusters: int, cores: int, kernel: str) -> None:
     """every test of the kernel inside the machine passes"""
-    check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)])
+    run = check(ktest(clusters, cores, kernel), MINIMUM[min(cores, 2)])
+    moves = [e["cluster"] for e in run.events.of("test", ok=True) if str(e["name"]).startswith("memory move: ")]
+    assert set(moves) == (set(range(clusters)) if clusters > 1 else set())
 
 
 def test_every_debug_image() -> None:

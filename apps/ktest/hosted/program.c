@@ -317,7 +317,9 @@ static const char *tell(void) { return wanted; }
 /* Even seeds take every preemption point. */
 static int run(unsigned cores, unsigned seed)
 {
-	struct hosted_config config = { .cores = cores, .seed = seed, .memory = MEMORY, .gsis = HOSTED_PINS };
+	static const struct hosted_controlled neighbour = { .cluster = 1, .cores = 1 };
+	struct hosted_config config = { .cores = cores, .seed = seed, .memory = MEMORY, .gsis = HOSTED_PINS, .controlled_count = 1,
+		                        .controlled = &neighbour };
 	machine = hosted_create(&config);
 	if (seed % 2 == 0)
 		machine->kernel.work_budget = 1;
