@@ -83,22 +83,9 @@ static uint64_t give(struct cpu *cpu, uint64_t info)
 	slot_remove(slot);
 	arch_direct_set(kernel, m.base, m.count, false);
 	remote_request(cpu, kernel->cores, REQUEST_FLUSH_KERNEL, 0);
-	for (uint32_t i = 0; i < m.count; i++)
-		memory_give(m.control, m.piece + i, own, (uint32_t)to);
+	memory_give_all(m.control, m.piece, m.count, own, (uint32_t)to);
 	memory_changed(m.control);
 	return SKERRY_OK;
-}
-
-/* All of it, or nothing. */
-static bool take_all(const struct move *m, uint32_t own)
-{
-	for (uint32_t i = 0; i < m->count; i++)
-		if (!memory_take(m->control, m->piece + i, own)) {
-			while (i--) /* nobody else changes what this cluster owns */
-				memory_give(m->control, m->piece + i, own, own);
-			return false;
-		}
-	return true;
 }
 
 static uint64_t take(struct cpu *cpu, uint64_t info)
@@ -122,7 +109,7 @@ static uint64_t take(struct cpu *cpu, uint64_t info)
 		return SKERRY_BUSY;
 
 	kernel_irrevocable(cpu);
-	if (!take_all(&m, kernel->boot->cluster))
+	if (!memory_take_all(m.control, m.piece, m.count, kernel->boot->cluster))
 		return SKERRY_BUSY;
 	arch_direct_set(kernel, m.base, m.count, true);
 	const struct cap untyped = { .type = OBJECT_UNTYPED, .rights = RIGHT_ALL, .size_bits = (uint8_t)size_bits, .object = m.base };

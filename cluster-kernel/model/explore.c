@@ -285,6 +285,7 @@ static void start(void)
 	plain_start();
 	report_start();
 	failed = redundant = false;
+	death.left = 0; /* of an execution that was given up */
 	running = true;
 	if (now->begin)
 		now->begin();

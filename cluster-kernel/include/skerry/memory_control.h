@@ -73,4 +73,22 @@ static inline bool memory_take(struct memory_control *c, uint64_t piece, uint32_
 	return memory_state(byte) == MEMORY_PARKED && memory_change(c, piece, byte, memory_byte(MEMORY_OWNED, cluster));
 }
 
+/* All of `count` pieces from `piece` on, which are the owner's. */
+static inline void memory_give_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t owner, uint32_t to)
+{
+	for (uint32_t i = 0; i < count; i++)
+		memory_give(c, piece + i, owner, to);
+}
+
+/* All of them, or none; then what was had for a moment is parked for this cluster. */
+static inline bool memory_take_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t cluster)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!memory_take(c, piece + i, cluster)) {
+			memory_give_all(c, piece, i, cluster, cluster); /* nobody else changes what this cluster owns */
+			return false;
+		}
+	return true;
+}
+
 static inline void memory_changed(struct memory_control *c) { atomic_fetch_add_explicit(&c->changes, 1, memory_order_release); }

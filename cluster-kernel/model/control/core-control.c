@@ -64,9 +64,9 @@ static void gives_up(void)
 }
 
 /* A claimer fences `lost`: what it resets must be in that cluster's kernel, or in the loader. */
-static void fences(uint32_t lost)
+static void fences_by(uint32_t claimer, uint64_t word, uint32_t lost)
 {
-	if (!control_claim(&control[lost], control_word(LIFE, 0, CONTROL_RUNNING), CLAIMER) || !control_fence_begin(&control[lost], CLAIMER))
+	if (!control_claim(&control[lost], word, claimer) || !control_fence_begin(&control[lost], claimer))
 		return;
 	if (!core_hold(&core, lost))
 		return;
@@ -74,6 +74,8 @@ static void fences(uint32_t lost)
 	EXPLORE_CHECK(in == lost || !in, "a reset reaches another cluster's core");
 	atomic_fetch_add_explicit(&resets, 1, memory_order_relaxed);
 }
+
+static void fences(uint32_t lost) { fences_by(CLAIMER, control_word(LIFE, 0, CONTROL_RUNNING), lost); }
 
 static bool is_one_of(uint64_t word, enum core_state state, uint32_t cluster) { return core_state(word) == state && core_owner(word) == cluster; }
 
@@ -158,14 +160,40 @@ static void takes_over(void)
 	core_take(&core, B);
 	in_loader(2);
 }
+
+/* The one that fences A dies, while the core leaves and B takes it; another one fences A from the beginning. */
+static void claimer_dies(unsigned self, unsigned step)
+{
+	if (self == 1) {
+		gives_up();
+	} else if (self == 2) {
+		if (core_take(&core, B))
+			in_loader(1);
+	} else {
+		if (!setjmp(dead)) {
+			explore_die_at(step, die);
+			fences(A);
+		}
+		explore_die_at(0, die);
+		fences_by(CLAIMER + 1, control_read(&control[A]), A);
+	}
+}
+static void one_has_it_reset_or_not(void)
+{
+	one_has_it();
+	EXPLORE_CHECK(core_state(core_read(&core)) != CORE_HELD || resets, "a core is held and not reset");
+}
+
 #define DIES(n) \
+	static void claimer_dies_##n(unsigned self) { claimer_dies(self, n); } \
 	static void giver_dies_##n(unsigned self) { (void)self; dies(n, gives_up, A); } \
 	static void taker_dies_##n(unsigned self) { (void)self; dies(n, takes_over, B); }
 DIES(1) DIES(2) DIES(3) DIES(4) DIES(5) DIES(6) DIES(7) DIES(8)
 
 #define CASE(n) \
 	{ "the giver dies before access " #n, 1, giver_dies_##n, .begin = begin_owned }, \
-	{ "the taker dies before access " #n, 1, taker_dies_##n, .begin = begin_parked }
+	{ "the taker dies before access " #n, 1, taker_dies_##n, .begin = begin_parked }, \
+	{ "a claimer dies before access " #n, 3, claimer_dies_##n, .begin = begin_owned, .end = one_has_it_reset_or_not }
 static const struct explore_case cases[] = {
 	{ "a core leaves while its cluster is fenced", 2, leaves_while_fenced, .begin = begin_owned, .end = held_or_parked },
 	{ "and is taken", 3, taken_while_fenced, .begin = begin_owned, .end = one_has_it },
