@@ -26,7 +26,7 @@ from topology.reader import read_file
 from topology.units import LARGE_PAGE, MIB, align_up, format_size
 
 SYSTEM_HEAP = 2 * MIB
-WITHOUT_SPARE_CORES = ("none", "dynamic")  # regimes whose kernels stay as large as they start
+WITHOUT_SPARE_CORES = ("none",)  # regimes whose kernels stay as large as they start
 SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
 SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their ports unless their arguments say another

@@ -166,11 +166,11 @@ static void waiters(struct worker *self)
 	self->out[0] = (uint64_t)-error;
 }
 
-/* Each thread of a storm has ended as one does that finds its object, or its capability, gone. */
+/* Each thread of a storm has ended as one does that finds its object, or its capability, gone; or without rights, while it goes. */
 static void check_ended(struct worker *w)
 {
 	until(w->done);
-	check(w->out[0] == SKERRY_DELETED || w->out[0] == SKERRY_BAD_CAP);
+	check(w->out[0] == SKERRY_DELETED || w->out[0] == SKERRY_BAD_CAP || w->out[0] == SKERRY_NO_RIGHTS);
 }
 
 /* Callers of all cores, a server, signals and waits; then one after the other goes, at any moment. */

@@ -34,6 +34,8 @@ static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 		run_queue_init(&cpu->shared.ready);
 		lock_cpu_init(cpu);
 		kernel->cpu[i] = cpu;
+		if (!kernel_has_core(kernel, i))
+			kernel_count_core(cpu, cpu, false);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "endpoint.h"
 #include "irq.h"
 #include "kernel.h"
+#include "locality.h"
 #include "notification.h"
 #include "protect.h"
 #include "reply.h"
@@ -109,6 +110,7 @@ static void destroy(struct cpu *cpu, const struct cap *cap)
 {
 	kernel_assert(cap_references(cap) && *cap_references(cap) == 0);
 	object_locks_change(cpu, (enum skerry_object)cap->type, -1);
+	locality_forget(kernel_of(cpu), cap);
 	switch (cap->type) {
 	case OBJECT_TCB: thread_destroy(cpu, (struct thread *)cap->object); break;
 	case OBJECT_REPLY: reply_destroy(cpu, (struct reply *)cap->object); break;

@@ -57,13 +57,30 @@ static bool has_interrupts(const struct kernel *kernel, uint32_t index)
 	return false;
 }
 
+bool kernel_cores_move(struct cpu *cpu)
+{
+	const struct kernel *kernel = kernel_of(cpu);
+	for (unsigned i = 0; kernel->boot->core_control && i < kernel->cpu_count; i++) {
+		uint64_t word = core_read(core_control_of(kernel, i));
+		if (core_owner(word) == kernel->boot->cluster && (core_state(word) == CORE_LEAVING || core_state(word) == CORE_JOINING))
+			return true;
+	}
+	return false;
+}
+
+/* No object is at home there, and no call of another core's thread is to be made there. */
+static bool has_visitors(const struct kernel *kernel, uint32_t index)
+{
+	return kernel->homes[index] || atomic_load_explicit(&kernel->cpu[index]->shared.visitors.top, memory_order_relaxed);
+}
+
 static bool can_leave(const struct kernel *kernel, uint32_t index)
 {
 	const struct cpu *core = kernel->cpu[index];
 	return index && index != kernel->boot->boot_core && kernel_has_core(kernel, index) && !kernel->placed[index] &&
 	       core->shared.current == &core->shared.idle && core->shared.ready.highest < 0 &&
 	       !atomic_load_explicit(&core->shared.requeue.top, memory_order_relaxed) && !has_deadlines(core) &&
-	       !has_interrupts(kernel, index);
+	       !has_interrupts(kernel, index) && !has_visitors(kernel, index);
 }
 
 /* For others of the machine: which cores beat. */
@@ -87,14 +104,30 @@ static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
 {
 	struct kernel *kernel = kernel_of(cpu);
 	struct core_control *control = core_control_of(kernel, index);
-	kernel_assert(index != cpu->own.index || !index);
-	if (!can_leave(kernel, index) || index == cpu->own.index || !core_leave(control, kernel->boot->cluster, (uint32_t)to))
+	struct cpu *core = kernel->cpu[index];
+	if (!can_leave(kernel, index) || !kernel_count_core(cpu, core, false))
 		return SKERRY_BUSY;
+	if (!core_leave(control, kernel->boot->cluster, (uint32_t)to)) {
+		kernel_count_core(cpu, core, true);
+		return SKERRY_BUSY;
+	}
 	kernel->cores &= ~(1ull << index);
 	tell_ledger(kernel);
 	remote_request(cpu, 1ull << index, REQUEST_LEAVE, 0);
 	forget_spaces(kernel, 1ull << index);
 	return SKERRY_OK;
+}
+
+static uint64_t core_gain(struct cpu *cpu, uint32_t index)
+{
+	struct core_control *control = core_control_of(kernel_of(cpu), index);
+	struct cpu *core = kernel_of(cpu)->cpu[index];
+	if (core_state(core_read(control)) != CORE_PARKED || !kernel_count_core(cpu, core, true))
+		return SKERRY_BUSY;
+	if (core_take(control, kernel_cluster(kernel_of(cpu))))
+		return SKERRY_OK;
+	kernel_count_core(cpu, core, false);
+	return SKERRY_BUSY;
 }
 
 uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t info)
@@ -117,7 +150,7 @@ uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t 
 	if (label == CORE_LEAVE)
 		return core_let_go(cpu, index, to);
 	if (label == CORE_TAKE)
-		return core_take(core_control_of(kernel, index), kernel->boot->cluster) ? SKERRY_OK : SKERRY_BUSY;
+		return core_gain(cpu, index);
 	message_set_word(thread, 0, core_read(core_control_of(kernel, index)));
 	message_set_word(thread, 1, index);
 	return SKERRY_OK;
@@ -135,7 +168,11 @@ void core_forget(struct cpu *cpu)
 bool core_arrive(struct cpu *cpu)
 {
 	struct kernel *kernel = kernel_of(cpu);
-	kernel_enter_exclusive(cpu);
+	kernel_enter(cpu);
+	if (!kernel_exclusive(cpu)) {
+		kernel_exit(cpu);
+		kernel_enter_exclusive(cpu);
+	}
 	assert_exclusive();
 	kernel_irrevocable(cpu);
 	arch_flush_kernel(); /* it was not asked to while it was away */
@@ -145,6 +182,8 @@ bool core_arrive(struct cpu *cpu)
 		kernel->cores |= cpu->own.bit;
 		cpu->own.beat_at = cpu->own.housekeeping_at = kernel->ledger ? arch_time() : 0; /* so that schedule() sets the timer */
 		tell_ledger(kernel);
+	} else {
+		kernel_count_core(cpu, cpu, false);
 	}
 	kernel_exit(cpu);
 	return joins;

@@ -67,6 +67,7 @@ struct kernel {
 	struct boot_memory boot_memory; /* until the root task exists */
 	uint64_t cores;                  /* bit i: core i is here, and takes threads and interrupts; core_move.h */
 	uint32_t placed[BOOT_MAX_CPUS];  /* threads whose next_core is core i; of core 0 it is not counted */
+	uint32_t homes[BOOT_MAX_CPUS];   /* objects that are at home on core i (visit.h) */
 	struct cpu *cpu[BOOT_MAX_CPUS];
 };
 

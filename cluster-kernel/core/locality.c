@@ -29,17 +29,34 @@ static uint64_t check_cap(const struct cap *cap)
 	return cap->type == OBJECT_REPLY || (cap->rights & RIGHT_READ) ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
 
+/* Which core is the object's home: it stays while there is such an object. */
+static void count_home(struct kernel *kernel, uint32_t mask, uint32_t more)
+{
+	if (mask != MASK_ALL)
+		kernel->homes[mask_least(mask)] += more;
+}
+
+void locality_forget(struct kernel *kernel, const struct cap *cap)
+{
+	const struct object_lock *lock = lock_of_cap(cap);
+	if (objects_have_homes() && lock)
+		count_home(kernel, object_locality(lock), -1u);
+}
+
 /* In one form: a single core of the kernel as mask_of(), which object_alone() compares with, and all cores as MASK_ALL. */
-bool locality_set(const struct kernel *kernel, const struct cap *cap, uint64_t mask)
+bool locality_set(struct kernel *kernel, const struct cap *cap, uint64_t mask)
 {
 	uint64_t count = mask > UINT32_MAX ? 0 : mask_count((uint32_t)mask, kernel->cpu_count);
-	if (!count)
+	struct object_lock *lock = lock_of_cap(cap);
+	if (!count || (mask != MASK_ALL && !kernel_has_core(kernel, mask_least((uint32_t)mask))))
 		return false;
 	if (count == 1)
 		mask = mask_of((uint32_t)mask_least((uint32_t)mask));
 	else if (count == kernel->cpu_count)
 		mask = MASK_ALL;
-	object_set_locality(lock_of_cap(cap), (uint32_t)mask);
+	count_home(kernel, object_locality(lock), -1u);
+	object_set_locality(lock, (uint32_t)mask);
+	count_home(kernel, object_locality(lock), 1);
 	return true;
 }
 

@@ -26,6 +26,10 @@
  *                                  begins to take one lock for the kernel, or
  *                                  one for each object; false where the
  *                                  regime has no such choice
+ *     kernel_count_core(cpu, core, here)
+ *                                  what changes the locks waits for that core,
+ *                                  too, or no longer; false while it does.
+ *                                  The core is not in the kernel, or idles
  *     objects_have_homes()         constant: an object may have a locality, the cores that may touch it
  *     object_here(cpu, &x->lock)   whether this entry may touch the object; elsewhere, visit.h
  *     object_locality(&x->lock)    the cluster mask; MASK_ALL: every core

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct core_stat;
@@ -28,5 +29,7 @@ struct trace *core_trace(struct cpu *cpu);
 
 /* A turn of a waiting loop: serves what the lock's holder asks of this core (remote.h). */
 void kernel_relax(struct cpu *cpu);
+/* Whether a core is on its way out of this kernel, or into it (core_move.h). */
+bool kernel_cores_move(struct cpu *cpu);
 /* At the end of this entry all cores are interrupted, this one included (remote.h). */
 void kernel_interrupt_all(struct cpu *cpu);

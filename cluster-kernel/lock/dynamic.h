@@ -195,10 +195,32 @@ INLINE void kernel_exit_reader(struct cpu *cpu, bool locks)
 		dynamic_release_queue(cpu);
 }
 
+/*
+ * A core that moves passes no epoch on its way: none begins meanwhile (kernel_granularity()), and all cores that count have
+ * passed the last one when it leaves or is taken. Cores of a coarse kernel pass none: they are asked to.
+ */
+static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here)
+{
+	struct lock_kernel *shared = lock_shared(cpu);
+	uint32_t word = atomic_load_explicit(&shared->epochs.word, memory_order_relaxed);
+	bool passed = !(word & ~(uint32_t)EPOCH_NUMBER), over = grain_pass_all(&shared->grains, !passed);
+	if (!passed)
+		kernel_interrupt_all(cpu);
+	if (!passed || !over)
+		return false;
+	shared->epochs.cores += here ? 1u : -1u;
+	if (here)
+		lock_own(core)->epoch.seen = word;
+	return true;
+}
+
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	struct lock_kernel *shared = lock_shared(cpu);
 	bool fine = wanted == GRANULARITY_FINE;
+	*under_way = kernel_cores_move(cpu);
+	if (*under_way)
+		return true;
 	if (grain_order(&shared->grains, &shared->epochs, &lock_own(cpu)->epoch, fine, under_way))
 		kernel_interrupt_all(cpu);
 	return true;

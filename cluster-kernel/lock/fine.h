@@ -51,6 +51,7 @@ static inline void lock_cpu_init(struct cpu *cpu)
 static inline bool kernel_exclusive(struct cpu *cpu) { return lock_own(cpu)->exclusive; }
 INLINE bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; }
 INLINE bool cores_own_queues(void) { return false; }
+static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here) { (void)cpu, (void)core, (void)here; return true; }
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)
 {
 	(void)cpu;

@@ -26,7 +26,8 @@
 
 enum grain { GRAIN_COARSE, GRAIN_TO_FINE, GRAIN_FINE, GRAIN_TO_COARSE };
 
-/* The word: the epoch mark of a change that is not final in bits 0 to 15, enum grain above. */
+/* The word: the epoch mark of a change that is not final in bits 0 to 15, enum grain above. Coarse, the mark says no more
+ * than whether entries are to pass their epochs (grain_pass_all()). */
 enum { GRAIN_SHIFT = 16 };
 
 struct grains {
@@ -44,6 +45,18 @@ static inline bool grain_changes(uint32_t word) { return grain_of(word) == GRAIN
 static inline __attribute__((always_inline)) bool grain_coarse(struct grains *grains)
 {
 	return __builtin_expect(!atomic_load_explicit(&grains->word, memory_order_acquire), 1);
+}
+
+/*
+ * All entries of a coarse kernel are to pass their epochs, or none need to any more. False: the kernel changes. The caller
+ * has the kernel for itself.
+ */
+static inline bool grain_pass_all(struct grains *grains, bool wanted)
+{
+	uint32_t word = atomic_load_explicit(&grains->word, memory_order_acquire);
+	if (grain_of(word) == GRAIN_COARSE)
+		atomic_store_explicit(&grains->word, grain_word(GRAIN_COARSE, wanted), memory_order_release);
+	return !grain_changes(word);
 }
 
 /* The grain of an entry that begins. The caller has passed its epochs. Ends a change that is final. */

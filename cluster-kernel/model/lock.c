@@ -36,6 +36,7 @@ void kernel_relax(struct cpu *c)
 	explore_relax();
 }
 
+bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
 void kernel_interrupt_all(struct cpu *c) { explore_fail("core %u begins an epoch, and nothing changes", (unsigned)(c - cpu)); }
 
 static void set_up(void)

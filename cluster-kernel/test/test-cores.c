@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cores that leave a kernel and join another (skerry/core_control.h). */
+#include <skerry/cluster_mask.h>
 #include <skerry/core_control.h>
 #include "check.h"
 #include "harness.h"
 #include "pair.h"
 #include "vspace.h"
+#include LOCKING_HEADER
 
 enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, THREAD = 2000, COPY = 1000 };
 
@@ -30,15 +32,24 @@ static uint64_t by(unsigned which, uint64_t label, uint64_t number, uint64_t to)
 	return error;
 }
 
+static bool has_choice(void) { return objects_have_homes(); } /* of its locks: regime dynamic has both */
+
+/* Cores of a coarse kernel that was fine have to pass an epoch first: asked to, they have when it is tried again. */
+static uint64_t tried(unsigned which, uint64_t label, uint64_t number, uint64_t to)
+{
+	uint64_t error = by(which, label, number, to);
+	return error == SKERRY_BUSY && has_choice() ? by(which, label, number, to) : error;
+}
+
 static uint64_t word_of(unsigned number) { return core_read(hosted_core_control(number)); }
 
 static void moves(unsigned from, unsigned number, unsigned times)
 {
 	uint32_t before = core_moves(word_of(number));
-	EXPECT(by(from, CORE_LEAVE, number, FIRST + 1 - from), 0);
+	EXPECT(tried(from, CORE_LEAVE, number, FIRST + 1 - from), 0);
 	EXPECT(word_of(number), core_word(before, FIRST + from, FIRST + 1 - from, CORE_PARKED));
 	EXPECT(by(from, CORE_LEAVE, number, FIRST + 1 - from), SKERRY_BUSY);
-	EXPECT(by(1 - from, CORE_TAKE, number, 0), 0);
+	EXPECT(tried(1 - from, CORE_TAKE, number, 0), 0);
 	EXPECT(word_of(number), core_word(before + 1, FIRST + 1 - from, FIRST + 1 - from, CORE_OWNED));
 	EXPECT(by(1 - from, CORE_TAKE, number, 0), SKERRY_BUSY);
 	EXPECT(by(from, CORE_TAKE, number, 0), SKERRY_BUSY);
@@ -133,6 +144,107 @@ static void refused(void)
 	pair_end();
 }
 
+/* A thread that was given the control, on the core that it asks for: its own core is not let go under it. */
+static void not_from_itself(void)
+{
+	begin();
+	be(0);
+	make_thread(THREAD, 5, 1);
+	EXPECT(syscall_on(1, SYS_CALL, CONTROL, CORE_LEAVE, W(cpu(0, 1), FIRST + 1), NONE, 0), SKERRY_BUSY);
+	EXPECT(word_of(cpu(0, 1)), core_word(0, FIRST, FIRST, CORE_OWNED));
+	be_oneself();
+	pair_end();
+}
+
+enum { NOTE = 2100 };
+
+static bool changes(unsigned which, enum granularity wanted)
+{
+	be(which);
+	bool under_way = order_granularity(wanted);
+	settle();
+	be_oneself();
+	return under_way;
+}
+
+/* Cores that have come count when the kernel changes its locks, those that have left do not: it ends, to and fro. */
+static void change_of_locks(void)
+{
+	if (!has_choice())
+		return;
+	begin();
+	for (unsigned times = 1; times < 9; times += 2) {
+		enum granularity wanted = times & 2 ? GRANULARITY_FINE : GRANULARITY_COARSE;
+		moves(0, cpu(0, 1), times);
+		for (unsigned which = 0; which < 2; which++) {
+			for (unsigned turns = 0; turns < 2; turns++)
+				changes(which, wanted);
+			EXPECT(changes(which, wanted), false);
+		}
+		moves(1, cpu(0, 1), times + 1);
+		EXPECT(changes(0, wanted), false);
+		EXPECT(changes(1, wanted), false);
+	}
+	pair_end();
+}
+
+/* While a core is on its way no change begins; while one is under way no core leaves or is taken. */
+static void one_at_a_time(void)
+{
+	if (!has_choice())
+		return;
+	begin();
+	be(0);
+	EXPECT(order_granularity(GRANULARITY_FINE), true);
+	struct cpu *cpu0 = machine->kernel.cpu[0];
+	EXPECT(kernel_count_core(cpu0, machine->kernel.cpu[1], false), false);
+	be_oneself();
+	for (unsigned turns = 0; turns < 3; turns++)
+		changes(0, GRANULARITY_FINE);
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
+	EXPECT(control_claim(hosted_control(FIRST + 1), control_read(hosted_control(FIRST + 1)), FIRST), true);
+	EXPECT(by(1, CORE_TAKE, cpu(0, 1), 0), 0);
+	EXPECT(core_state(word_of(cpu(0, 1))), CORE_JOINING);
+	be(1);
+	for (unsigned i = 0; i < 3; i++) {
+		EXPECT(call(ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, W(i % 2 ? GRANULARITY_FINE : GRANULARITY_COARSE), NONE), 0);
+		EXPECT(word(machine->root, 0), 1); /* neither has begun: the opposite would take it back */
+	}
+	be_oneself();
+	pair_end();
+}
+
+/* Others' calls would travel to a core that has left. */
+static void objects_at_home(void)
+{
+	if (!has_choice())
+		return;
+	begin();
+	be(0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE, mask_of(1)), NONE), 0);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE + 1, mask_make(0, 1, 3)), NONE), 0);
+	be_oneself();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), SKERRY_BUSY);
+	be(0);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE + 1, mask_of(0)), NONE), 0);
+	be_oneself();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), SKERRY_BUSY);
+	be(0);
+	delete(NOTE);
+	EXPECT(machine->kernel.homes[0], 1);
+	be_oneself();
+	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
+	be(0);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE + 1, mask_of(1)), NONE), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE + 1, mask_make(0, 1, 3)), NONE), SKERRY_BAD_ARGUMENT);
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE + 1, mask_make(0, 0, 3)), NONE), 0);
+	EXPECT(machine->kernel.homes[0], 1);
+	be_oneself();
+	EXPECT(by(1, CORE_TAKE, cpu(0, 1), 0), 0);
+	pair_end();
+}
+
 /* A fence takes the cores that the cluster has: not one that has left it, but one that has joined. */
 static void fenced_with_its_cores(void)
 {
@@ -167,6 +279,10 @@ const struct test tests[] = {
 	{ "threads run on a core that has joined", threads_run_there, 2 },
 	{ "a core that has left owes nothing", owes_nothing, 2 },
 	{ "what is refused", refused, 2 },
+	{ "a core does not leave under the thread that asks for it", not_from_itself, 2 },
+	{ "the locks change among the cores that are here", change_of_locks, 2 },
+	{ "a core moves, or the locks change", one_at_a_time, 2 },
+	{ "a core at which objects are at home", objects_at_home, 2 },
 	{ "a fence takes the cores that the cluster has", fenced_with_its_cores, 2 },
 	{ "a cluster is claimed while a core moves", claimed_meanwhile, 2 },
 	{ 0 },

@@ -83,12 +83,11 @@ static bool check_channel(const struct cluster_map *map, uint32_t index, struct 
 	return true;
 }
 
-/* A core that is not there never passes an epoch: such a kernel could not change its locks (lock/epoch.h). */
 static bool check_spare_cores(const struct map_cluster *cluster, struct error_message *err)
 {
 	if (cluster->spare_cores && !cluster->restart)
 		return error_set_at(err, cluster->name, "spare-cores", "map: %s: spare-cores is for clusters with restart", cluster->name);
-	if (cluster->spare_cores && (runs_regime(cluster, "none") || runs_regime(cluster, "dynamic")))
+	if (cluster->spare_cores && runs_regime(cluster, "none"))
 		return error_set_at(err, cluster->name, "spare-cores", "map: %s: spare-cores is not for kernel \"%s\"", cluster->name,
 				 cluster->kernel);
 	return true;

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from deploy import cores
+from deploy import cores, granularity
 from deploy.boot import Run
 from deploy.cores import OWNED, Core, cores_of
 from deploy.deployment import Deployment, Redis
@@ -78,7 +78,7 @@ def all_serve(run: Run) -> None:
 
 
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm"])
+@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm", "dynamic"])
 def test_there_and_back(lock: str) -> None:
     """cores leave and join, again and again, under each regime; the programs serve on, and nothing is noticed as a loss"""
     with machine(deployment(lock)) as run:
@@ -94,6 +94,24 @@ def test_there_and_back(lock: str) -> None:
         run.wait_for(lambda: len(run.events.of("core", what="joined")) == 18, "all reports")
         all_serve(run)
         assert owners(run) == [0, 0, 0, 1, 0, 0]
+        assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
+
+
+@pytest.mark.limit(300)
+def test_locks_change() -> None:
+    """kernels of regime dynamic change their locks, to and fro, among the cores that they have at the time; others come and go"""
+    with machine(deployment("dynamic")) as run:
+        run.wait_serving()
+        boots = cores.boots_of(run.events.events)
+        for wanted, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
+            for cluster, boot in boots.items():
+                run.poll()
+                number = granularity.next_number(run.events.events)
+                granularity.order(lambda address, word: write(run, address, word), boot, wanted, number)
+                done = {"cluster": cluster, "number": number, "granularity": wanted}
+                run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")
+            move(run, 5, to)
+            all_serve(run)
         assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
 
 

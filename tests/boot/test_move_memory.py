@@ -81,7 +81,7 @@ def holds(run: Run, names: Sequence[str], value: bytes, count: int) -> None:
 
 
 @pytest.mark.limit(300)
-@pytest.mark.parametrize("lock", ["clh", "fine", "rtm"])
+@pytest.mark.parametrize("lock", ["clh", "mcs", "ticket", "fine", "rtm", "dynamic"])
 def test_there_and_back(lock: str) -> None:
     """memory leaves and comes back, again and again, in one piece and in many, while Redis reads and writes; all values stay"""
     with machine(deployment(lock)) as run:

@@ -211,7 +211,7 @@ enum skerry_invocation {
 	 * cluster mask (cluster_mask.h): the cores whose threads use the object themselves. Where a thread of another core
 	 * uses it, its home, the first core of the mask, makes the call for it, which differs in nothing but time. Where
 	 * the mask has one core, the object takes no lock. Regimes but `dynamic` check the arguments and do nothing else.
-	 * Errors: BAD_ARGUMENT (m0; m1 has no core of this kernel), EMPTY_SLOT. */
+	 * Errors: BAD_ARGUMENT (m0; m1 has no core of this kernel, or its first is another cluster's now), EMPTY_SLOT. */
 	CNODE_LOCALITY,
 	/* m0 as for CNODE_LOCALITY; r0 cluster mask, 0 (all cores) at first and in regimes but `dynamic`; r1 home.
 	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT. */
@@ -309,8 +309,9 @@ enum skerry_invocation {
 	/* m0 cluster: nobody starts it again. */
 	CLUSTER_GIVE_UP,
 	/* m0 enum granularity: which locks this kernel takes from now on. r0: 1 while some entries still take the locks
-	 * of before, and all others both; else 0. The same call made again changes nothing, and tells. The opposite one
-	 * takes back what has not ended. Errors: BAD_ARGUMENT (this kernel has no such locks). */
+	 * of before, and all others both, or a core is on its way into this kernel or out of it; else 0. The same call made
+	 * again changes nothing, and tells. The opposite one takes back what has not ended. Errors: BAD_ARGUMENT (this kernel
+	 * has no such locks). */
 	CONTROL_GRANULARITY = 104,
 
 	/* Of the object of CLUSTER_READ. m0 place of a core in the cluster map; r0 its owner and state, as core_word() has
@@ -319,9 +320,10 @@ enum skerry_invocation {
 	CORE_READ = 108,
 	/* m0 core, m1 another cluster of the machine: the core leaves this cluster for it. CORE_READ tells when it is parked.
 	 * Errors: BUSY (it is the first core, the boot processor, or not this cluster's; a thread is or was placed on it, an
-	 * interrupt or a doorbell is received there). */
+	 * interrupt or a doorbell is received there, an object is at home there, or the kernel's locks change). */
 	CORE_LEAVE,
-	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked). */
+	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked, or the
+	 * kernel's locks change). */
 	CORE_TAKE,
 
 	/* Of the same object. m0 another cluster of the machine, c0 an untyped of 2 MiB to 128 MiB: its memory leaves this

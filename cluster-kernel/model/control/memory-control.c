@@ -156,20 +156,20 @@ static void one_has_all(void)
 static void one_by_pieces(unsigned self) { self ? (void)take(A, 0, PIECES) : (void)(take(B, 1, 1) + take(B, 0, 1)); }
 
 static void die(void) { longjmp(dead, 1); }
-static void until_death(unsigned step, void (*what)(uint32_t), uint32_t who)
+static void until_death(unsigned step, void (*what)(uint32_t), uint32_t cluster)
 {
 	if (!setjmp(dead)) {
 		explore_die_at(step, die);
-		what(who);
+		what(cluster);
 	}
 	explore_die_at(0, die);
 }
 
-static void gives(uint32_t who) { (void)who; obey(); }
-static void lives_again(uint32_t who)
+static void gives(uint32_t cluster) { (void)cluster; obey(); }
+static void lives_again(uint32_t cluster)
 {
-	begin_life(who);
-	take_own(who);
+	begin_life(cluster);
+	take_own(cluster);
 }
 
 /* The giver; then its next life, while B takes what it finds. */
@@ -183,7 +183,7 @@ static void giver_dies(unsigned self, unsigned step)
 	lives_again(A);
 }
 
-static void takes_all(uint32_t who) { take(who, 0, PIECES); }
+static void takes_all(uint32_t cluster) { take(cluster, 0, PIECES); }
 
 /* The taker; then its next life, while A takes back what it finds parked for B. */
 static void taker_dies(unsigned self, unsigned step)

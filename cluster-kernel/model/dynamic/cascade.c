@@ -22,6 +22,7 @@ static bool interrupts[CORES];  /* each core's own: it interrupts all when it le
 static uint32_t threads;
 
 void kernel_relax(struct cpu *c) { explore_relax(); }
+bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
 void kernel_interrupt_all(struct cpu *c) { interrupts[c - cpu] = true; }
 
 static void interrupt_all(unsigned self)

@@ -19,5 +19,9 @@ uint32_t home_of(uint32_t core)
 int home_set(uint64_t cnode, uint64_t slot, uint32_t core)
 {
 	uint32_t mask = home_of(core);
-	return mask == MASK_ALL ? 0 : cnode_set_locality(cnode, slot, mask);
+	if (mask == MASK_ALL)
+		return 0;
+	int error = cnode_set_locality(cnode, slot, mask);
+	/* the node's first core is another cluster's now: it would be the home */
+	return error == -SKERRY_BAD_ARGUMENT ? cnode_set_locality(cnode, slot, mask_of(core)) : error;
 }

@@ -11,13 +11,14 @@ static struct root_info root_info;
 
 static unsigned asked;
 static uint32_t asked_mask;
+static uint32_t left = UINT32_MAX >> 1; /* a core that no mask with it is allowed for */
 
 static int set_locality(uint64_t cnode, uint64_t slot, uint32_t mask)
 {
 	CHECK(cnode == 9 && slot == 11);
 	asked++;
 	asked_mask = mask;
-	return -SKERRY_BAD_CAP;
+	return mask_has(mask, left) ? -SKERRY_BAD_ARGUMENT : -SKERRY_BAD_CAP;
 }
 
 #define cnode_set_locality(cnode, slot, mask) set_locality(cnode, slot, mask)
@@ -53,6 +54,17 @@ static void two_nodes(void)
 	CHECK(home_set(9, 11, IN_NODE) == -SKERRY_BAD_CAP && asked == 1 && asked_mask == home_of(IN_NODE));
 }
 
+/* The node's first core has moved to another cluster: objects are at home where the program runs. */
+static void first_has_left(void)
+{
+	place(true);
+	asked = 0;
+	left = IN_NODE;
+	CHECK(home_set(9, 11, IN_NODE + 3) == -SKERRY_BAD_CAP && asked == 2 && asked_mask == mask_of(IN_NODE + 3));
+	CHECK(home_set(9, 11, 3) == -SKERRY_BAD_CAP && asked == 3 && asked_mask == home_of(3));
+	left = UINT32_MAX >> 1;
+}
+
 /* Nothing is asked of a kernel that may have no localities. */
 static void no_homes(void)
 {
@@ -66,6 +78,7 @@ static void no_homes(void)
 int main(void)
 {
 	two_nodes();
+	first_has_left();
 	no_homes();
 	return failures != 0;
 }
