@@ -33,6 +33,10 @@ class Core:
     to: int = 0  # the cluster that it was given up for
     moves: int = 0  # how often it has been taken
 
+    def is_of(self, cluster: int) -> bool:
+        """Whether the cluster's kernel has it, or its next life has: it is not on its way."""
+        return self.cluster == cluster and self.state in (OWNED, HELD)
+
     def __str__(self) -> str:
         if self.state == PARKED:
             return f"parked, for cluster {self.to}"

@@ -6,16 +6,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deploy import monitor
+from deploy import cores, monitor
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
-from deploy.events import EventStream
+from deploy.events import Event, EventStream
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Counted, Snapshot
 from topology.errors import InputError
@@ -149,19 +149,34 @@ def snapshots(events: EventStream, memory: Memory, apart: bool = False) -> list[
     boots = {event["cluster"]: event for event in events.of("boot")}  # of a cluster that started again the latest
     if not boots:
         raise Failure("no cluster has started yet")
-    cpus = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
+    cpus = _cpus(events, boots, memory)
     found = []
     for cluster, boot in sorted(boots.items()):
-        found.append((cluster, boot, _records(memory, cluster, boot["stat"], boot["cores"])))
+        found.append((cluster, boot, _records(memory, cluster, boot["stat"], max(boot["cores"], 1 + max(cpus[cluster], default=0)))))
     # The clock is one for all clusters of a machine, and the last sample was counted just now.
     latest = {cluster: max(max(r.latest, r.updated, r.idle_since) for r in records) for cluster, _, records in found}
     now = latest if apart else dict.fromkeys(latest, max(latest.values()))
     made = []
     for cluster, boot, records in found:
         of = Counted(cluster, boot["kernel"], float(boot["tsc_hz"]))
-        cores = [Core.of_record(of, cpus.get((cluster, i), i), i, record, now[cluster]) for i, record in enumerate(records)]
+        cores = [Core.of_record(of, cpus[cluster][i], i, record, now[cluster]) for i, record in enumerate(records) if i in cpus[cluster]]
         made.append(Snapshot(of.cluster, of.kernel, of.tsc_hz, tuple(cores), total(records)))
     return made
+
+
+def _cpus(events: EventStream, boots: Mapping[int, Event], memory: Memory) -> dict[int, dict[int, int]]:
+    """Of each cluster its cores now, by index in its kernel. Behind those of the map a kernel has room for the others, in their order."""
+    told = {(e["cluster"], core["core"]): core["cpu"] for e in events.of("stats") for core in e["cores"]}
+    found = {cluster: {i: told.get((cluster, i), i) for i in range(boot["cores"])} for cluster, boot in boots.items()}
+    if not any(boot.get("core_words") for boot in boots.values()):
+        return found
+    now = cores.cores_of(events.events, memory)
+    for cluster, given in found.items():
+        others = (core.number for core in now if core.number not in given.values())
+        room = given | dict(enumerate(others, len(given)))
+        here = {core.number for core in now if core.is_of(cluster)}
+        found[cluster] = {i: cpu for i, cpu in room.items() if cpu in here}
+    return found
 
 
 def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Record]:

@@ -133,8 +133,8 @@ def between(earlier: Look, later: Look) -> Sample:
 
 
 def _continues(first: Snapshot, second: Snapshot) -> bool:
-    """The same kernel has gone on: a cluster that started again counts from 0."""
-    if first.kernel != second.kernel or len(first.cores) != len(second.cores):
+    """The same kernel has gone on, with the same cores: a cluster that started again counts from 0."""
+    if first.kernel != second.kernel or [core.core for core in first.cores] != [core.core for core in second.cores]:
         return False
     return all(b.wall >= a.wall and b.entries >= a.entries for a, b in zip(first.cores, second.cores, strict=True))
 
