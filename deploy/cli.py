@@ -7,10 +7,10 @@ normally for success and raises deploy.errors.Failure (exit status 1), topology.
 
 from __future__ import annotations
 
-from deploy import interrupts
-
 # ruff: noqa: E402
 import sys
+
+from deploy import interrupts
 
 if __name__ == "__main__":
     interrupts.end_at_once()  # before anything takes long

@@ -14,7 +14,6 @@ from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
-
 from typer.main import get_command
 from typer.models import TyperPath
 

@@ -33,7 +33,7 @@ def end_at_once() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def _send_again(lost: "sys.UnraisableHookArgs") -> None:
+def _send_again(lost: sys.UnraisableHookArgs) -> None:
     """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is sent
     again, when that one has returned."""
 

@@ -16,18 +16,16 @@ from deploy.completion import explained, files, words
 from deploy.deployment import Deployment, Metrics
 from deploy.deployment.model import ONE_SWITCH, SWITCHES
 from deploy.expand import Plan, is_map, plan, plan_map
-from deploy.modelled.machine import chosen
-from deploy.modelled.machine import names as machine_names
+from deploy.modelled.machine import chosen, names as machine_names
 from deploy.modules import REGIMES
 from deploy.switches import with_switch
 from topology.errors import InputError
 from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
 from topology.irregular import machine_of
-from topology.machine import Machine, Shape, default_memory, like
+from topology.machine import Shape, default_memory, like
 from topology.reader import read_file
 from topology.sources import read_machine
 from topology.units import GIB, parse_size
-
 
 
 def _finite(value: float | None) -> float | None:

@@ -10,7 +10,6 @@ import time
 from deploy.errors import Failure
 from deploy.patience import Clock, Patience, slowness
 
-
 PATIENCE = 30.0  # seconds of given time (patience.py)
 _FIRST_TRY = 2.0  # seconds until a connection is given up for a new one; the next has twice as long
 

@@ -21,7 +21,6 @@ from deploy.results import Result
 from deploy.side_by_side import Call
 from topology.units import MIB
 
-
 BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
 
 Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]

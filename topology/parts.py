@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from topology.units import GIB, format_size
 
+
 @dataclass(frozen=True)
 class Core:
     """What the map calls a core: whatever has a local APIC id. With SMT, the threads of one core of silicon have the

@@ -9,8 +9,22 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 
 from deploy.bench.dynamic import (
-    DELAY, FORK_JOIN, INTER, INTRA, IPC, LOAD, SPACES, TITLES, ForkJoin, Ipc, Load, bases, beside, crossing, published_ipc,
-)  # fmt: skip
+    DELAY,
+    FORK_JOIN,
+    INTER,
+    INTRA,
+    IPC,
+    LOAD,
+    SPACES,
+    TITLES,
+    ForkJoin,
+    Ipc,
+    Load,
+    bases,
+    beside,
+    crossing,
+    published_ipc,
+)
 from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_MACHINE
 
 UNIT = 1000  # cycles of a throughput

@@ -14,8 +14,8 @@ from typing import Any
 from deploy.boot import Options, Run, boot
 from deploy.expand import plan
 from deploy.failure.scene import Fate, Kill, Scene, deployment, draw, mortal, on_stage
-from deploy.qemu import Accel
 from deploy.patience import Patience
+from deploy.qemu import Accel
 from topology.headers import constant
 
 WATCH = Path("cluster-manager/root/link/watch.h")

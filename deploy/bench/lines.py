@@ -14,9 +14,9 @@ from deploy import modules
 from deploy.bench.scale import Point, Request, measure
 from deploy.errors import Failure
 from deploy.modelled import run as modelled
-from deploy.symbols import Image
-from deploy.patience import Patience
 from deploy.paths import BUILD, ROOT
+from deploy.patience import Patience
+from deploy.symbols import Image
 from topology import regimes
 
 LINE = 64

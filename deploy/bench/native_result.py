@@ -8,7 +8,6 @@ from deploy.bench.ipc import Spread
 from deploy.bench.native_runs import Runs
 from deploy.results import Result
 
-
 KERNEL = ("kernel", "read", "write")  # classes of the lock around the kernel; others are objects'
 
 

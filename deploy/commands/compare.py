@@ -12,8 +12,8 @@ import typer
 
 from deploy import comparison, kvm, options, process, sweep, unpriced
 from deploy.answer import Answer, answers
-from deploy.completion import words
 from deploy.comparison import Comparison
+from deploy.completion import words
 from deploy.deployment import WORKLOADS, Deployment
 from deploy.errors import Failure
 from deploy.events import Event
@@ -24,8 +24,8 @@ from deploy.output import Json, Output, Quiet
 from deploy.paths import BUILD
 from deploy.patience import Patience
 from deploy.profile.run import profile
-from deploy.render import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.qemu import Accel
+from deploy.render import comparison_table, layout_table, linux_table, pairs, ratio_json
 from deploy.results import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built

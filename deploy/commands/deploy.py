@@ -9,8 +9,7 @@ import typer
 
 from deploy import kvm, options, process
 from deploy.addresses import shown
-from deploy.domains import accel as accelerators
-from deploy.domains import keep as watch
+from deploy.domains import accel as accelerators, keep as watch
 from deploy.domains.connection import Connection
 from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
 from deploy.domains.machines import arrange

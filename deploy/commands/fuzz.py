@@ -12,10 +12,8 @@ import typer
 
 from deploy import host
 from deploy.errors import Failure
-from deploy.fuzz import corpus as corpora
-from deploy.fuzz import minimise as minimising
-from deploy.fuzz.run import Limits, State
-from deploy.fuzz.run import fuzz as run_fuzzers
+from deploy.fuzz import corpus as corpora, minimise as minimising
+from deploy.fuzz.run import Limits, State, fuzz as run_fuzzers
 from deploy.fuzz.target import KERNEL, NAMES, build
 from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet, version

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from deploy import captured, metal, modules
-from deploy import deployment as deployments
-from deploy import image as images
+from deploy import captured, deployment as deployments, image as images, metal, modules
 from deploy.deployment import DEFAULT
 from deploy.expand import Plan, is_map, plan, plan_map
 from deploy.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads

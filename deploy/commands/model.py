@@ -10,8 +10,7 @@ from deploy import model_results, model_tables
 from deploy.commands.model_simulate import simulate
 from deploy.output import Json, Output, Quiet, check_plot
 from topology.errors import InputError
-from topology.model import fit as fitting
-from topology.model import measured, published, ranges
+from topology.model import fit as fitting, measured, published, ranges
 from topology.model.regimes import ClosedForm
 
 model = typer.Typer(

@@ -36,7 +36,7 @@ class Places:
         """To sort by; what is nowhere comes last."""
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 1 << 30)
 
-    def without(self, *path: str) -> "Places":
+    def without(self, *path: str) -> Places:
         """What somebody else says now."""
         return replace(self, lines={p: line for p, line in self.lines.items() if p[: len(path)] != path})
 

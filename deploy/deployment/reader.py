@@ -11,8 +11,7 @@ import tomli
 from pydantic import ValidationError
 
 from deploy import elf, file_tree, modules
-from deploy.deployment import places as positions
-from deploy.deployment import problems
+from deploy.deployment import places as positions, problems
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
@@ -21,8 +20,7 @@ from deploy.paths import ROOT
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
 from topology.irregular import machine_of
-from topology.machine import Machine as Topology
-from topology.machine import Shape, default_memory, like
+from topology.machine import Machine as Topology, Shape, default_memory, like
 from topology.reader import read_file
 from topology.sources import LIVE, read_machine
 from topology.units import GIB

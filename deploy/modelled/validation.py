@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from deploy.bench import ipc, reference
-from deploy.bench import scale as experiment
+from deploy.bench import ipc, reference, scale as experiment
 from deploy.bench.ipc import ONE_WAY
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import Point
@@ -17,8 +16,7 @@ from deploy.bench.scale_fit import curves
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine, Price
 from deploy.patience import Patience
-from topology.model import fit as fitting
-from topology.model import papers, published, ranges, repairman
+from topology.model import fit as fitting, papers, published, ranges, repairman
 from topology.model.papers import Between, Published
 
 PAPER = "Elphinstone 2016"

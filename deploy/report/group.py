@@ -2,7 +2,7 @@
 """Runs of the same thing, put together: a mean and how far single runs are from it."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 

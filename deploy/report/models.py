@@ -8,8 +8,7 @@ from deploy.report.group import Value
 from deploy.report.load import Source
 from deploy.report.sections import Cell, Figure, Section, Table
 from topology.errors import InputError
-from topology.model import fit as fitting
-from topology.model import measured
+from topology.model import fit as fitting, measured
 from topology.model.fit import Fit, Parameter
 from topology.model.measured import Curve
 

@@ -152,7 +152,7 @@ def build(folder: Path, plan: Plan, deployment: Path) -> image.DirectBoot:
 
 
 @contextmanager
-def running(boot: image.DirectBoot, folder: Path, deployment: Path) -> Iterator["Nested"]:
+def running(boot: image.DirectBoot, folder: Path, deployment: Path) -> Iterator[Nested]:
     console, results = folder / "console", folder / "results"
     for file in (console, results):  # QEMU makes them when it has read its command line
         file.touch()
@@ -168,7 +168,7 @@ def running(boot: image.DirectBoot, folder: Path, deployment: Path) -> Iterator[
 
 
 class Nested:
-    def __init__(self, machine: "subprocess.Popen[bytes]", console: Path, results: Path) -> None:
+    def __init__(self, machine: subprocess.Popen[bytes], console: Path, results: Path) -> None:
         self.machine, self.console, self.results = machine, console, results
         self.events = EventStream()
         self._read = 0

@@ -102,8 +102,8 @@ def main(root: str, deployment: str) -> None:
     report = Report()
     try:
         report("up", kvm=os.path.exists("/dev/kvm"))
-        from deploy.cli import main as skerry
         from deploy import kvm
+        from deploy.cli import main as skerry
         from deploy.commands import run
 
         run.ensure_built = lambda output, needed: None  # the guest has the programs, and nothing to build them with

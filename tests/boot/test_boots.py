@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from deploy.patience import Patience
+from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 
 SHAPES = [
     (1, 2, "spanning"),

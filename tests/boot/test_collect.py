@@ -14,9 +14,9 @@ from deploy import captured, image, modules
 from deploy.deployment import Deployment, Load, Redis
 from deploy.expand import plan
 from deploy.paths import ROOT
+from tests.boot.machine import machine
 from topology.machine import Shape, emulated
 from topology.units import GIB, MIB
-from tests.boot.machine import machine
 
 SHAPE = Shape(2, 1, GIB)
 

@@ -17,7 +17,6 @@ from deploy.paths import ROOT
 from deploy.results import check
 from tests.boot.machine import client, machine
 
-
 LOADED = {
     "minimal": {0: "none"},
     "spanning": {0: "mcs+stat"},

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import IO
 
 from deploy import cli
-from deploy.patience import Clock, children_of, slowness
 from deploy.paths import ROOT
+from deploy.patience import Clock, children_of, slowness
 from tests.pages.lines import OWN
 from tests.pages.ways import Command
 

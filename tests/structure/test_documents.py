@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from deploy.documents import __main__ as documents
-from deploy.documents import pictures, site
+from deploy.documents import __main__ as documents, pictures, site
 from deploy.paths import ROOT
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 from deploy.paths import ROOT
-from tests.structure import tree
 from tests.structure.test_text import texts
 
 KNOWN = {"charset", "end_of_line", "insert_final_newline", "trim_trailing_whitespace", "indent_style", "indent_size", "tab_width",

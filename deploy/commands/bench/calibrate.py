@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from deploy import process
 from deploy.bench import native_host
@@ -16,7 +17,6 @@ from deploy.paths import BUILD, ROOT
 from deploy.results import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from rich.table import Table
 from topology.errors import InputError
 
 DEFAULT = BUILD / "this-host.toml"

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import beside, options, process, qemu
-from deploy.bench import dynamic as experiment
-from deploy.bench import forkjoin, ipc, scale
+from deploy.bench import dynamic as experiment, forkjoin, ipc, scale
 from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, TITLES, ForkJoin, Ipc, Load
 from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
 from deploy.commands.bench.common import Plot, places

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from deploy import comparison, kvm, options, process, qemu
-from deploy.bench import failure as kills
-from deploy.bench import failure_cost
+from deploy.bench import failure as kills, failure_cost
 from deploy.bench.failure import QUICK_REPEATS, REPEATS, USUAL, Job
 from deploy.bench.failure_cost import Cost
 from deploy.bench.failure_table import failure_table

@@ -6,10 +6,7 @@ from typing import Annotated
 import typer
 
 from deploy import kvm, options, process, qemu
-from deploy.bench import ipc as experiment
-from deploy.bench import native as natively
-from deploy.bench import native_ipc
-from deploy.bench import regimes as of_bench
+from deploy.bench import ipc as experiment, native as natively, native_ipc, regimes as of_bench
 from deploy.bench.ipc_table import ipc_table, published_table
 from deploy.commands.bench.common import Locks, Native, Plot, Runs, places
 from deploy.commands.granularity import Granularity

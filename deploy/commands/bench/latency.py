@@ -2,8 +2,7 @@
 """`skerry bench latency`."""
 
 from deploy import options, process, qemu
-from deploy.bench import latency as stretches
-from deploy.bench import regimes
+from deploy.bench import latency as stretches, regimes
 from deploy.commands.bench.common import Locks, places
 from deploy.output import Json, Output, Quiet
 from deploy.patience import Patience

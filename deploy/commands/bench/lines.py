@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from deploy import options, process, qemu
-from deploy.bench import regimes
-from deploy.bench import scale as experiment
+from deploy.bench import regimes, scale as experiment
 from deploy.bench.lines import PROTOCOLS, measure_lines
 from deploy.bench.lines_table import lines_table, lock_tables
 from deploy.bench.regimes import BASELINE

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import comparison, host, kvm, options, process, qemu
-from deploy.bench import architecture, in_step, regimes
-from deploy.bench import redis as experiment
+from deploy.bench import architecture, in_step, redis as experiment, regimes
 from deploy.bench.redis_table import instance_table, tables
 from deploy.commands.bench.common import Locks, Plot, places
 from deploy.comparison import Comparison

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import host, kvm, options, process, qemu
-from deploy.bench import in_step, native_host, regimes
-from deploy.bench import scale as experiment
+from deploy.bench import in_step, native_host, regimes, scale as experiment
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import Key, key_of, ranges_of
 from deploy.bench.scale_fit import fits

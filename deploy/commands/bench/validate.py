@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from deploy import process, qemu
-from deploy import modules
+from deploy import modules, process, qemu
 from deploy.bench import native_host, native_scale
 from deploy.commands.bench.calibrate import DEFAULT, measured
 from deploy.commands.bench.common import RESULTS

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import boot as boots
-from deploy import elf, image, modules, qemu
+from deploy import boot as boots, elf, image, modules, qemu
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure

@@ -4,7 +4,6 @@
 import errno
 import io
 import sys
-
 from importlib import import_module
 from pathlib import Path
 

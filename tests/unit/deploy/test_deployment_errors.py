@@ -8,7 +8,7 @@ import pytest
 from deploy.deployment import parse, read
 from deploy.expand import plan
 from deploy.options import adapt
-from tests.unit.topology.machines import MACHINES, write
+from tests.unit.topology.machines import write
 from topology.dts import write_dts
 from topology.errors import InputError
 
@@ -160,7 +160,7 @@ def test_a_machine_that_cannot_be(content: str, expected: str, tmp_path: Path) -
     (tmp_path / "a.toml").write_text("[redis]\n\n[machine]\ntopology = 'machine.xml'\n")
     with pytest.raises(InputError) as caught:
         read(tmp_path / "a.toml")
-    assert f"a.toml:4: [machine] topology: " in str(caught.value) and expected in str(caught.value)
+    assert "a.toml:4: [machine] topology: " in str(caught.value) and expected in str(caught.value)
 
 
 def test_a_map_as_layout(tmp_path: Path) -> None:

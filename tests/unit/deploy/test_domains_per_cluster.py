@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from deploy.domains.definition import QEMU, define
 from deploy.domains import deployed
+from deploy.domains.definition import QEMU, define
 from deploy.domains.deploy import was
 from deploy.domains.deployed import Deployed, State
 from deploy.domains.machines import arrange

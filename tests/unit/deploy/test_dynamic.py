@@ -25,7 +25,6 @@ from deploy.events import Event
 from deploy.modelled.machine import PAPERS, load
 from deploy.modules import REGIMES
 from deploy.paper import points as reading
-from deploy.results import document
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
 XEON = load(PAPERS)

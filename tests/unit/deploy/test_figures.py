@@ -16,8 +16,8 @@ from deploy.bench import architecture, figure_sweep
 from deploy.bench.figure_sweep import Estimate
 from deploy.bench.figure_table import beside, sentences, tables
 from deploy.bench.figures import FIGURES, KINDS, NOT_MEASURED, figure
-from deploy.bench.scale import Point, Request, ranges_of
 from deploy.bench.redis import Point as RedisPoint
+from deploy.bench.scale import Point, Request, ranges_of
 from deploy.cli import make_app
 from deploy.commands.bench.scale_figure import locks_of
 from deploy.modelled import macrobenchmark

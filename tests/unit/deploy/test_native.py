@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from deploy import cli
-from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs
-from deploy.bench import native_scale, native_table
+from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs, native_scale, native_table
 from deploy.bench.native_host import Parallel, Processors
 from deploy.errors import Failure
 from deploy.modules import REGIMES

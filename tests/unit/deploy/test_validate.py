@@ -10,8 +10,7 @@ import pytest
 
 from deploy.bench import caches
 from deploy.bench.caches import Latency
-from deploy.bench.redis import Core
-from deploy.bench.redis import Point as RedisPoint
+from deploy.bench.redis import Core, Point as RedisPoint
 from deploy.bench.scale import Point, Request, machine
 from deploy.cli import main
 from deploy.commands.bench.validate import closing, table

@@ -8,6 +8,7 @@ from topology.machine import MemoryRange, Shape, emulated, shape_of, with_shape
 from topology.q35 import q35_memory
 from topology.units import GIB, MIB, format_size, parse_size
 
+
 @pytest.mark.parametrize(
     "sockets, cores, expected",
     [(2, 2, [[0, 1], [2, 3]]), (2, 3, [[0, 1, 2], [4, 5, 6]]), (3, 1, [[0], [1], [2]]), (1, 5, [[0, 1, 2, 3, 4]])],
