@@ -60,7 +60,7 @@ class DirectBoot:
     initrd: Path
 
 
-def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = {}) -> dict[str, bytes]:
+def contents(cluster_map: ClusterMap, build: Path = BUILD, own: modules.Own = modules.NOT_OWN) -> dict[str, bytes]:
     """Every module's bytes by its name, programs without debug information; `map` is the compiled map."""
     if build == BUILD:
         require(needs.of_map(cluster_map, own))

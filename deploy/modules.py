@@ -38,6 +38,7 @@ PROGRAMS = {
 
 RESERVED = {"map", "loader", *PROGRAMS, *(f"kernel-{regime}{stat}" for regime in REGIMES for stat in VARIANTS)}
 Own = Mapping[str, Path | FileTree]  # modules that no build makes: their names, and the user's executables and files
+NOT_OWN: Own = {}
 
 
 def module_path(name: str, build: Path = BUILD) -> Path:
@@ -59,7 +60,7 @@ def _check_elf(name: str, path: Path) -> None:
     elf.check(name, str(path), data)
 
 
-def check_names(cluster_map: ClusterMap, own: Own = {}) -> None:
+def check_names(cluster_map: ClusterMap, own: Own = NOT_OWN) -> None:
     """Refuses modules that no build makes, before there is one."""
     for cluster in cluster_map.clusters:
         for name in (f"kernel-{cluster.kernel}", cluster.root, *cluster.modules):
@@ -74,7 +75,7 @@ def check_names(cluster_map: ClusterMap, own: Own = {}) -> None:
             raise InputError(cluster.name, f"root {cluster.root} is not a program")
 
 
-def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = {}) -> dict[str, Path]:
+def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> dict[str, Path]:
     """Images of every module that the map needs and that has one; an unknown or missing one is refused with its user's name."""
     users: dict[str, str] = {}
     for cluster in cluster_map.clusters:
@@ -93,7 +94,7 @@ def collect(cluster_map: ClusterMap, build: Path = BUILD, own: Own = {}) -> dict
     return found
 
 
-def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = {}) -> bool:
+def are_built(cluster_map: ClusterMap, build: Path = BUILD, own: Own = NOT_OWN) -> bool:
     """The loader and all that the map needs, though it may be old."""
     needed = [own.get(name) or module_path(name, build) for name in images_of(cluster_map)]
     return all(path.exists() for path in (build / LOADER, *needed) if isinstance(path, Path))

@@ -25,6 +25,7 @@ from topology.model.papers import MACH_TOTAL
 
 STUDY = "Uemura et al., 'An Empirical Investigation of Multiprocessor Synchronization Mechanisms in the MACH Kernel'"
 Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a run's key: operations in a million cycles
+NO_RANGES: Ranges = {}
 BEGIN, END = "begin", "end"  # the program's snapshots
 
 
@@ -135,6 +136,7 @@ def ranges_of(runs: Iterable[Run]) -> Ranges:
 
 
 ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of an acquisition
+NO_CLASS_RANGES: ClassRanges = {}
 
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from deploy.bench.mach import STUDY, ClassRanges, Ranges, Run
+from deploy.bench.mach import NO_CLASS_RANGES, NO_RANGES, STUDY, ClassRanges, Ranges, Run
 from deploy.bench.stress import MEMORY, MESSAGES
 from deploy.lockstat.record import ratio
 from deploy.lockstat.table import NAMES, has_readers, has_transactions, plain_table, reader_table, transaction_table
@@ -46,7 +46,7 @@ def _ratio(run: Run, name: str, value: float, ranged: ClassRanges) -> str:
     return f"{value:.3f}" + (f" [{bounds[0]:.3f}..{bounds[1]:.3f}]" if bounds else "")
 
 
-def simple_locks(runs: Sequence[Run], ranged: ClassRanges = {}) -> Table:
+def simple_locks(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> Table:
     """Table 1 or 2: the columns that stood there, and beside them what stood there; one block for each regime."""
     program = runs[0].work.program
     number, _, name = TITLES[program]
@@ -114,7 +114,7 @@ def throughput(runs: Sequence[Run], ranged: Ranges) -> Table:
     return table
 
 
-def over_cores(runs: Sequence[Run], ranged: ClassRanges = {}) -> Table:
+def over_cores(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> Table:
     """Figure 3 in numbers."""
     sizes = sorted({run.cores for run in runs})
     four = MACH_PROCESSORS in sizes
@@ -133,7 +133,7 @@ def over_cores(runs: Sequence[Run], ranged: ClassRanges = {}) -> Table:
     return table
 
 
-def tables(runs: Sequence[Run], ranged: Ranges = {}, classes: ClassRanges = {}) -> Iterator[Table | str]:
+def tables(runs: Sequence[Run], ranged: Ranges = NO_RANGES, classes: ClassRanges = NO_CLASS_RANGES) -> Iterator[Table | str]:
     most = max(run.cores for run in runs)
     for program in (MESSAGES, MEMORY):
         if mine := [run for run in runs if run.work.program == program and run.cores == most]:

@@ -134,6 +134,7 @@ class Point:
 
 
 Ranges = Mapping[tuple[str, str, int], tuple[float, float]]  # of a point's key: throughput
+NO_RANGES: Ranges = {}
 
 
 def ranges_of(points: Iterable[Point]) -> Ranges:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from deploy.bench.redis import COUNTED, MODELLED, PER, STEP, TSC, Point, Ranges
+from deploy.bench.redis import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
@@ -31,7 +31,7 @@ NOTES = {
 FALLS_BACK = "Regime rtm runs as clh where the processor has no usable transactions, as no emulator's has."
 
 
-def tables(points: Sequence[Point], ranged: Ranges = {}) -> list[Table]:
+def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
     found = [_throughput([p for p in points if p.stack == stack], ranged) for stack in dict.fromkeys(p.stack for p in points)]
     found.append(_details(points))
     notes = [NOTES[points[0].clock], *([FALLS_BACK] if any(p.lock == "rtm" for p in points) else []), FIGURES]

@@ -52,12 +52,12 @@ def target(name: str) -> str:
     return str(modules.module_path(name).relative_to(BUILD))
 
 
-def images(names: Iterable[str], own: modules.Own = {}) -> Needs:
+def images(names: Iterable[str], own: modules.Own = modules.NOT_OWN) -> Needs:
     """Modules of these names, and what boots them."""
     return _of([*(target(name) for name in names if name not in own), str(modules.LOADER), CHECKER, LISTEN], *BOOT)
 
 
-def of_map(cluster_map: ClusterMap, own: modules.Own = {}) -> Needs:
+def of_map(cluster_map: ClusterMap, own: modules.Own = modules.NOT_OWN) -> Needs:
     return images(images_of(cluster_map), own)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -112,10 +112,10 @@ def _as_it_is(what: str) -> Iterator[None]:
     yield
 
 
-def group(monkeypatch: pytest.MonkeyPatch, *states: tuple[int, int] | None, events: list[Event] = []) -> Deployed:
+def group(monkeypatch: pytest.MonkeyPatch, *states: tuple[int, int] | None, events: Sequence[Event] = ()) -> Deployed:
     for module in ("member", "deployed"):
         monkeypatch.setattr(f"deploy.domains.{module}.explained", _as_it_is)
-    monkeypatch.setattr(deployed.Deployed, "events", lambda self: events)
+    monkeypatch.setattr(deployed.Deployed, "events", lambda self: list(events))
     records = replace(RECORD, machines=len(states)).each()
     raws = [state and SimpleNamespace(state=lambda s=state: s, isActive=lambda s=state: s[0] != 5) for state in states]
     return Deployed(Connection(), [Member(Connection(), raw, r) for raw, r in zip(raws, records) if raw])  # type: ignore[arg-type]
