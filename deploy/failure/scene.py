@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deploy import debugger, kill, monitor
@@ -235,11 +236,14 @@ class Scene:
         for load in self.loads.values():
             load.stop()
 
+    def _serves(self, name: str, lives: int) -> bool:
+        return len(self.run.events.of("serving", app=name)) >= lives
+
     def _pong(self, cluster: int) -> tuple[float, float]:
         """time.monotonic() at which all of its Redis serve in the new life, and of the answer of the last."""
         lives = 1 + self._of("cluster-restarted", cluster)
         for name in self.within(cluster):
-            self.run.wait_for(lambda: len(self.run.events.of("serving", app=name)) >= lives, f"{name} again", every=_LOOK)
+            self.run.wait_for(partial(self._serves, name, lives), f"{name} again", every=_LOOK)
         serving = time.monotonic()
         return serving, max((first_pong(self.run.address(name), self.run.pid) for name in self.within(cluster)), default=serving)
 

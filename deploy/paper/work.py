@@ -102,7 +102,7 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
         began = time.monotonic()
         with output.progress(said, total=task.figure.minutes * 60 * pace) as update:
             same = there.get(task.figure.command)
-            why = _copy(same, task) if same else _run(task, lambda: update(completed=time.monotonic() - began))
+            why = _copy(same, task) if same else _run(task, lambda since=began: update(completed=time.monotonic() - since))
         planned, took = planned + task.figure.minutes, took + (time.monotonic() - began) / 60
         if why:
             failed.append((task, why))

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import redis
@@ -46,6 +47,10 @@ class _Survivor(threading.Thread):
                 except redis.RedisError as error:
                     self.wrong.append(str(error))
                     return
+
+    def wrote_since(self, writes: int) -> bool:
+        """Or will not any more."""
+        return self.writes > writes or bool(self.wrong)
 
 
 @contextmanager
@@ -88,11 +93,10 @@ def test_ways() -> None:
                     with client(run, name) as server:
                         server.set("before", how)
                 end_cluster(run, 0, how, 1 if how in ("panic", "hang-core") else None)
-                run.wait_for(lambda: restarted(run, 0, number), f"cluster 0 again after {how}")
+                run.wait_for(partial(restarted, run, 0, number), f"cluster 0 again after {how}")
                 for name in here:
-                    run.wait_for(lambda: serves_anew(run, name), f"{name} again after {how}")
-                written = survivor.writes
-                run.wait_for(lambda: survivor.writes > written or bool(survivor.wrong), f"the connection that lasts, after {how}")
+                    run.wait_for(partial(serves_anew, run, name), f"{name} again after {how}")
+                run.wait_for(partial(survivor.wrote_since, survivor.writes), f"the connection that lasts, after {how}")
                 assert not survivor.wrong, survivor.wrong
                 assert other.get("number") == b"before"
         assert [e["restarts"] for e in run.events.of("cluster-restarted")] == list(range(1, len(WAYS) + 1))
@@ -113,7 +117,7 @@ def test_boot_processor(how: str, core: int | None) -> None:
         run.wait_for(lambda: boots(run), "both clusters")
         for number in (1, 2):
             end_cluster(run, 1, how, core)
-            run.wait_for(lambda: restarted(run, 1, number), f"cluster 1 again after {how}")
+            run.wait_for(partial(restarted, run, 1, number), f"cluster 1 again after {how}")
         assert run.running and len(run.events.of("boot", cluster=0)) == 1
 
 
@@ -143,7 +147,7 @@ def test_is_told() -> None:
         run.wait_for(lambda: boots(run), "three clusters")
         for number in (1, 2):
             end_cluster(run, 0, "panic")
-            run.wait_for(lambda: restarted(run, 0, number), "cluster 0 again")
+            run.wait_for(partial(restarted, run, 0, number), "cluster 0 again")
         end_cluster(run, 2, "panic")  # whose rescue is the new life's
         run.wait_for(lambda: restarted(run, 2, 1), "cluster 2 again")
         assert run.running and len(run.events.of("boot", cluster=1)) == 1

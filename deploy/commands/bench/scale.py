@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench scale`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -141,8 +142,12 @@ def _measure(
             lines = f", line costs x {request.line_factor:g}" if len({each.line_factor for each in wanted}) > 1 else ""
             update(completed=len(points), description=f"kernel {request.lock}{lines}")
             done = iter(range(len(points) + 1, len(points) + request.points + 1))
-            points += experiment.measure(request, mode, stepped, Patience(SILENCE, timeout), lambda: update(completed=next(done, None)))
+            points += experiment.measure(request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done))
     return points
+
+
+def _count(update: Callable[..., None], done: Iterator[int]) -> None:
+    update(completed=next(done, None))
 
 
 def _show(

@@ -136,7 +136,7 @@ def test_broken_maps(tmp_path: Path) -> None:
     good = executable_map("/x", "redis@1")
     for image, why in ((tmp_path / "none", "none"), (text, "text is not an ELF64"), (headers, "headers are not in the file"), (tmp_path, "directory")):
         with pytest.raises(Failure, match=why):
-            mapped([good], tmp_path / "vdso", lambda path: image)
+            mapped([good], tmp_path / "vdso", lambda path, image=image: image)
     with pytest.raises(Failure, match="no executable segment at 0x123000"):
         base(LIBRARY, 0x7FFFF7000000, 0x123000)
     for broken, why in (({"start": "0x7f"}, "'start' of .* is no number"), ({"offset": None}, "'offset' of .* is no number")):
