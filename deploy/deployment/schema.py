@@ -6,7 +6,9 @@ The reader checks files against it; the JSON schema and the reference in docs/ a
 
 import re
 from dataclasses import fields
-from typing import Annotated, Any, Union
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
@@ -49,7 +51,7 @@ def keys_of(model: type) -> type[Table]:
             continue
         default = None if declared.optional else list(member.default) if isinstance(member.default, tuple) else member.default
         kinds = [kind_of(kind) for kind in declared.kinds] + ([None] if declared.optional else [])
-        found[declared.name or member.name] = (Union[tuple(kinds)], Field(default, description=declared.doc))
+        found[declared.name or member.name] = (reduce(or_, kinds), Field(default, description=declared.doc))
     return create_model(model.__name__, __base__=Table, **found)
 
 

@@ -72,12 +72,10 @@ def read_state(logs: list[str]) -> State:
     """From what the processes have printed."""
     state = State()
     for text in logs:
-        last = None
-        for last in STATUS.finditer(text):
-            pass
-        if not last:
+        said = list(STATUS.finditer(text))
+        if not said:
             continue
-        runs, coverage, features, corpus, per_second = (int(number) for number in last.groups())
+        runs, coverage, features, corpus, per_second = (int(number) for number in said[-1].groups())
         final = EXECUTED.search(text)
         state.runs += int(final[1]) if final else runs
         state.per_second += per_second

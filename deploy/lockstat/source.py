@@ -30,7 +30,7 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
         lines = text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text
         events.feed(lines.encode() + b"\n")
         if all(event.kind == BAD_LINE for event in events.events):
-            raise InputError(str(path), "neither results nor events of a run")
+            raise InputError(str(path), "neither results nor events of a run") from None
         return events, None
     if not isinstance(found, list) or not all(isinstance(e, dict) and isinstance(e.get("event"), str) for e in found):
         raise InputError(str(path), "has no events; `skerry run … --json FILE` writes them")

@@ -213,14 +213,14 @@ class _Reader:
             raise self.wrong(name, "is missing" if value is None else f"is {value!r}, not a table with {', '.join(fields)}")
         if odd := sorted(set(value) ^ set(fields)):
             raise self.wrong(f"{name}.{odd[0]}", "is missing" if odd[0] in fields else f"is not one of {', '.join(fields)}")
-        for field, kind in fields.items():
-            given = value[field]
+        for part, kind in fields.items():
+            given = value[part]
             if isinstance(kind, Number):
                 right = given in kind
             else:
                 right = isinstance(given, kind) and (kind is not str or bool(given.strip()))
             if not right:
-                raise self.wrong(f"{name}.{field}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
+                raise self.wrong(f"{name}.{part}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
         return value
 
     def whole(self, key: str) -> int:

@@ -87,7 +87,7 @@ def _curve_figures(figure: PaperFigure, lines: Curves) -> list[Figure]:
     names = list(lines)
     sets = [names] if len(names) <= MOST_LINES else [list(of) for _, of in groupby(names, lambda name: name.partition(",")[0])]
     made = []
-    for place, some in enumerate(some[i : i + MOST_LINES] for some in sets for i in range(0, len(some), MOST_LINES)):
+    for place, some in enumerate(of[i : i + MOST_LINES] for of in sets for i in range(0, len(of), MOST_LINES)):
         of = {
             name: {
                 cores: Value(tuple(UNIT * run for run in runs), extent and (UNIT * extent[0], UNIT * extent[1]))

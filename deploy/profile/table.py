@@ -63,8 +63,8 @@ def beside(
     for column in (name, other_name, f"{other_name} / {name}"):
         table.add_column(column, justify="right")
     a, b = counted.by_group(), other.by_group()
-    for group in dict.fromkeys((*a, *b)):
-        table.add_row(group, *_pair(a.get(group), b.get(group), ",.0f"))
+    for each in dict.fromkeys((*a, *b)):
+        table.add_row(each, *_pair(a.get(each), b.get(each), ",.0f"))
     table.add_section()
     table.add_row("all", *_pair(counted.instructions / counted.operations, other.instructions / other.operations, ",.0f"), style="bold")
     if counted.repeated or other.repeated:

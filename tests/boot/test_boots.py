@@ -31,7 +31,7 @@ def answers(run: object) -> None:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("sockets,cores,layout", SHAPES, ids=[f"{s} sockets of {c}, {l}" for s, c, l in SHAPES])
+@pytest.mark.parametrize("sockets,cores,layout", SHAPES, ids=[f"{s} sockets of {c}, {layout}" for s, c, layout in SHAPES])
 def test_shapes(sockets: int, cores: int, layout: str) -> None:
     """every Redis answers from outside"""
     with machine(with_redis(sockets, cores, layout)) as run:

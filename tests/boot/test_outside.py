@@ -109,7 +109,7 @@ def test_connections(run: Run) -> None:
     """1,000 connections opened and closed leave memory where it was"""
     for name in (servers(run)[0], far(run)):
         used = []
-        for rounds in range(2):  # the first round fills the allocators' caches
+        for _ in range(2):  # the first round fills the allocators' caches
             for _ in range(500):
                 with socket.create_connection(run.address(name), ANSWER) as connection:
                     connection.settimeout(ANSWER)

@@ -69,7 +69,7 @@ def test_scripts() -> None:
 def test_links(name: str) -> None:
     """every link of a page leads to a file, and to a heading that it has"""
     page, wrong = ROOT / name, []
-    for mark, _, to, part in site.LINK.findall(FENCE.sub("", page.read_text())):
+    for _, _, to, part in site.LINK.findall(FENCE.sub("", page.read_text())):
         if ":" in to:
             continue
         aim = (page.parent / to).resolve()

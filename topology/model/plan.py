@@ -82,11 +82,8 @@ class Planner:
         possible = [(layout, found) for layout in layouts if (found := self.clusters(layout))]
         if not possible:
             raise InputError(self.machine.name, f"no layout has at most {MAX_CLUSTERS} clusters of {MAX_CPUS} cores")
-        for layout, found in possible:
-            if max(map(len, found)) <= largest and self.worst(found) <= limit + NOISE:
-                break
-        else:
-            layout, found = min(possible, key=lambda item: max(map(len, item[1])))
+        fitting = (item for item in possible if max(map(len, item[1])) <= largest and self.worst(item[1]) <= limit + NOISE)
+        layout, found = next(fitting, None) or min(possible, key=lambda item: max(map(len, item[1])))
         return Advice(layout, tuple(map(len, found)), self.worst(found), largest, curve)
 
     def worst(self, clusters: Sequence[Sequence[int]]) -> float:

@@ -7,7 +7,6 @@ import re
 import socket
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -121,8 +120,7 @@ def test_write_refused() -> None:
 
 def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """wrong usage is one line"""
-    running: Callable[[], list[Path]] = lambda: []
-    monkeypatch.setattr(live, "running", running)
+    monkeypatch.setattr(live, "running", list)
     assert main(["kill", "--cluster", "1"]) == 1
     assert capsys.readouterr().err == "skerry: no machine runs here; skerry run DEPLOYMENT --keep starts one\n"
     assert main(["kill"]) == 2

@@ -208,7 +208,7 @@ def test_self_contained(everything: tuple[list[dict[str, Any]], str]) -> None:
     assert not re.search(r"url\((?!#)|@import|\bon\w+=|javascript:", text)
     names = [tag for tag, _ in found.tags]
     assert not {"script", "link", "img", "iframe", "object", "image"} & set(names)
-    for tag, attributes in found.tags:
+    for _, attributes in found.tags:
         assert not {"src", "srcset", "data"} & set(attributes)
         link = attributes.get("href") or attributes.get("xlink:href")
         assert link is None or link.startswith("#")
