@@ -87,11 +87,20 @@ static void begin(enum ledger_reason kind, const char *reason)
 	report_cores(kernel);
 }
 
+static _Noreturn void end(void)
+{
+	const struct core_local *local = this_core();
+	const struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
+	if (kernel && kernel->ledger)
+		ledger_report_ended(kernel->ledger);
+	stop();
+}
+
 _Noreturn void arch_panic(const char *reason)
 {
 	begin(LEDGER_PANIC, reason);
 	backtrace((uint64_t)__builtin_return_address(0), (uint64_t)__builtin_frame_address(0));
-	stop();
+	end();
 }
 
 static _Noreturn void report(const struct context *f, enum ledger_reason kind, const char *reason)
@@ -104,7 +113,7 @@ static _Noreturn void report(const struct context *f, enum ledger_reason kind, c
 	print("  r9  %p r10 %p r11 %p r12 %p\n", f->r9, f->r10, f->r11, f->r12);
 	print("  r13 %p r14 %p r15 %p cr3 %p\n", f->r13, f->r14, f->r15, read_cr3());
 	backtrace(f->rip, f->rbp);
-	stop();
+	end();
 }
 
 _Noreturn void panic_exception(const struct context *frame) { report(frame, LEDGER_EXCEPTION, "exception in the kernel"); }

@@ -14,8 +14,9 @@
  * went wrong.
  *
  * Last words: the kernel stores reason, core and text, and then, by a release
- * store, the state. A reader that loads LEDGER_DYING by an acquire load finds
- * all of them. A kernel that dies before the last store is silent instead.
+ * store, the state. A reader that loads LEDGER_DYING or LEDGER_DEAD by an
+ * acquire load finds all of them. A kernel that dies before that store is silent
+ * instead. LEDGER_DEAD says that the kernel's report on the console is complete.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ enum { LEDGER_TEXT_WORDS = 8, LEDGER_TEXT = 8 * LEDGER_TEXT_WORDS };
 enum ledger_state {
 	LEDGER_EMPTY, /* the kernel has not started */
 	LEDGER_RUNNING,
-	LEDGER_DYING,
+	LEDGER_DYING, /* last words are said; a report goes to the console */
+	LEDGER_DEAD,  /* so has the report */
 };
 
 /* Why a kernel panicked. */
@@ -138,4 +140,10 @@ static inline void ledger_last_words(struct ledger_kernel *ledger, enum ledger_r
 	atomic_store_explicit(&ledger->reason, reason, memory_order_relaxed);
 	atomic_store_explicit(&ledger->core, core, memory_order_relaxed);
 	atomic_store_explicit(&ledger->state, LEDGER_DYING, memory_order_release);
+}
+
+/* Ends the report of the caller of ledger_last_words(). */
+static inline void ledger_report_ended(struct ledger_kernel *ledger)
+{
+	atomic_store_explicit(&ledger->state, LEDGER_DEAD, memory_order_release);
 }

@@ -139,12 +139,18 @@ static void last_words(void)
 	watch_report();
 	watch_report();
 	CHECK(losses == 1 && !mails);
+	begin();
+	ledger_last_words(&ledger[1].kernel, LEDGER_EXCEPTION, 2, "exception in the kernel");
+	pass(1, TIMER_MS, ALL);
+	ledger_report_ended(&ledger[1].kernel);
+	watch_report();
+	CHECK(losses == 2 && !mails);
 	channel_is_up = false;
 	begin();
 	ledger_last_words(&ledger[1].kernel, LEDGER_PANIC, CORES, "much longer than the sixty-four characters for which the ledger has room at all");
 	pass(1 + WATCH_WORDS_MS / TIMER_MS, TIMER_MS, ALL);
 	watch_report();
-	CHECK(losses == 2 && mails == 1);
+	CHECK(losses == 3 && mails == 1);
 	CHECK(v->core == WATCH_NO_CORE && strstr(v->text, "panicked: much longer than"));
 }
 
@@ -179,11 +185,12 @@ static void hostile_words(void)
 		k->state = numbers[i % NUMBERS];
 		k->reason = numbers[i / NUMBERS % NUMBERS];
 		k->core = numbers[i / NUMBERS / NUMBERS];
-		CHECK(ledger_read_words(k, CORES, &words) == (k->state == LEDGER_DYING));
-		CHECK(k->state != LEDGER_DYING || words.reason < LEDGER_REASONS);
-		CHECK(k->state != LEDGER_DYING || words.core == (k->core < CORES ? k->core : LEDGER_NO_CORE));
+		bool spoke = k->state == LEDGER_DYING || k->state == LEDGER_DEAD;
+		CHECK(ledger_read_words(k, CORES, &words) == spoke);
+		CHECK(!spoke || words.reason < LEDGER_REASONS);
+		CHECK(!spoke || words.core == (k->core < CORES ? k->core : LEDGER_NO_CORE));
 		pass(1, TIMER_MS, ALL);
-		CHECK(!watch_verdict(1) == (k->state != LEDGER_DYING));
+		CHECK(!watch_verdict(1) == !spoke);
 	}
 }
 

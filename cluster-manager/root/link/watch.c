@@ -207,14 +207,19 @@ static bool is_settled(const struct watched *w)
 	return __atomic_load_n(&w->life, __ATOMIC_ACQUIRE) == atomic_load_explicit(&w->next_life, memory_order_relaxed);
 }
 
+/* False while a panicking kernel prints its report, on the console that this cluster prints on, too; for a time. */
+static bool has_console(const struct watched *w)
+{
+	return w->verdict.reason != WATCH_PANIC || read_tsc() - w->lost_at >= milliseconds(WATCH_WORDS_MS) ||
+	       atomic_load_explicit(&w->ledger->kernel.state, memory_order_relaxed) != LEDGER_DYING;
+}
+
 void watch_report(void)
 {
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		if (!is_settled(w) || w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE))
+		if (!is_settled(w) || w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE) || !has_console(w))
 			continue;
-		if (w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
-			continue; /* its kernel prints its own report now, on the same console */
 		w->is_reported = true;
 		if (channel_lose(w->cluster, w->verdict.text))
 			continue;

@@ -17,7 +17,7 @@
 enum {
 	WATCH_CORE_MS = 3000,    /* without a beat of a core */
 	WATCH_TIMER_MS = 3000,   /* without a tick of a manager's timer */
-	WATCH_WORDS_MS = 500,    /* from last words to our report of them */
+	WATCH_WORDS_MS = 500,    /* from last words to our report of them, unless their author has ended its own */
 	WATCH_MANAGER_MS = 5000, /* without a pass of a manager's main loop, which loads programs */
 };
 

@@ -20,7 +20,8 @@ struct ledger_words {
 /* Whether the kernel of `cores` cores said any. */
 static inline bool ledger_read_words(const struct ledger_kernel *ledger, uint32_t cores, struct ledger_words *words)
 {
-	if (atomic_load_explicit(&ledger->state, memory_order_acquire) != LEDGER_DYING)
+	uint32_t state = atomic_load_explicit(&ledger->state, memory_order_acquire);
+	if (state != LEDGER_DYING && state != LEDGER_DEAD)
 		return false;
 	uint32_t reason = atomic_load_explicit(&ledger->reason, memory_order_relaxed);
 	uint32_t core = atomic_load_explicit(&ledger->core, memory_order_relaxed);
