@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <skerry/process.h>
+#include "bits.h"
 #include "layer.h"
 #include "platform.h"
 
@@ -21,53 +22,43 @@ static struct {
 	uint64_t *used, *dirty;
 	size_t pages;
 	size_t lowest;     /* no page below is free */
+	/* By the logarithm of `count`: no run of so many free pages begins below `page`, and the page before that is in use. */
+	struct { size_t page, count; } behind[64];
 	size_t used_count;
 	size_t break_first, break_page, break_limit; /* brk's pages: first, end, end of its reserve */
 	uintptr_t break_address;
 } heap;
 
-static const size_t NO_RUN = ~(size_t)0;
-
-static inline bool bit_get(const uint64_t *map, size_t i) { return map[i / 64] >> (i % 64) & 1; }
-
-static void bits_fill(uint64_t *map, size_t first, size_t count, bool value)
-{
-	for (size_t end = first + count; first < end;) {
-		size_t offset = first % 64;
-		size_t n = end - first < 64 - offset ? end - first : 64 - offset;
-		uint64_t mask = (n == 64 ? ~0ull : (1ull << n) - 1) << offset;
-
-		map[first / 64] = value ? map[first / 64] | mask : map[first / 64] & ~mask;
-		first += n;
-	}
-}
-
 static void *page_address(size_t page) { return (void *)(PROCESS_HEAP_VADDR + page * PAGE); }
 
-/* The first `count` free pages in a row, at or above `from`. */
-static size_t find_run(size_t from, size_t count)
+/* The first ones of all. A program that takes some pages again and again does not look at all holes below each time. */
+static size_t find_first(size_t count)
 {
-	size_t start = from, length = 0;
+	const unsigned class = 63 - (unsigned)__builtin_clzll(count);
+	const bool known = count >= heap.behind[class].count && heap.behind[class].page > heap.lowest;
+	const size_t first = bits_find_run(heap.used, known ? heap.behind[class].page : heap.lowest, heap.pages, count);
 
-	for (size_t page = from; page < heap.pages;) {
-		uint64_t word = heap.used[page / 64] >> (page % 64);
-		size_t left = 64 - page % 64;
+	heap.behind[class].page = first == NO_RUN ? 0 : first;
+	heap.behind[class].count = count;
+	return first;
+}
 
-		if (word & 1) {
-			size_t n = ~word ? (size_t)__builtin_ctzll(~word) : 64;
-			page += n < left ? n : left;
-			length = 0;
-		} else {
-			size_t n = word ? (size_t)__builtin_ctzll(word) : left;
-			if (!length)
-				start = page;
-			length += n;
-			page += n;
-		}
-		if (length >= count)
-			return start;
+/* These pages are free from now on: runs that they make long enough begin where all that is free around them begins. */
+static void widen(size_t first, size_t count)
+{
+	enum { FAR = 64 };
+	size_t low = first, high = first + count;
+
+	while (low > heap.lowest && first - low < FAR && !bit_get(heap.used, low - 1))
+		low--;
+	while (high < heap.pages && high - low < FAR && !bit_get(heap.used, high))
+		high++;
+	for (size_t class = 0; heap.pages >> class; class++) {
+		const size_t page = heap.behind[class].page;
+
+		if (first < page && (high >= page || high - low >= FAR || high - low >= heap.behind[class].count))
+			heap.behind[class].page = first - low < FAR ? low : 0;
 	}
-	return NO_RUN;
 }
 
 /* The last ones. */
@@ -117,6 +108,7 @@ static bool give_back(size_t first, size_t count)
 	bits_fill(heap.used, first, count, false);
 	if (first < heap.lowest)
 		heap.lowest = first;
+	widen(first, count);
 	return true;
 }
 
@@ -142,7 +134,7 @@ void memory_start(void)
 
 static void *map(size_t pages, bool zeroed)
 {
-	size_t first = pages ? find_run(heap.lowest, pages) : NO_RUN;
+	size_t first = pages ? find_first(pages) : NO_RUN;
 
 	if (first == NO_RUN)
 		return 0;
@@ -258,7 +250,7 @@ long sys_mmap(const long *a)
 		if (size > heap.pages * PAGE)
 			return -ENOMEM;
 		count = (size + PAGE - 1) / PAGE;
-		first = rights ? find_run(heap.lowest, count) : find_run_down(count); /* most often a thread's stack: away from all else */
+		first = rights ? find_first(count) : find_run_down(count); /* most often a thread's stack: away from all else */
 		if (first == NO_RUN)
 			return -ENOMEM;
 	}

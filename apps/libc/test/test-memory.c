@@ -41,6 +41,60 @@ static bool mmap_gives_zeroed_memory_again(void)
 	return true;
 }
 
+enum { MAPPINGS = 60, MOST_PAGES = 40 };
+
+struct mapping {
+	char *at;
+	size_t pages;
+};
+
+static bool overlap(const struct mapping *m, const char *at, size_t pages)
+{
+	return m->pages && m->at < at + pages * 4096 && at < m->at + m->pages * 4096;
+}
+
+/* No free room of the same size lies between `lowest` and this mapping, which was made last. */
+static bool was_first_fit(const struct mapping *all, const struct mapping *is, const char *lowest)
+{
+	for (const char *at = lowest; at < is->at; at += 4096) {
+		unsigned i = 0;
+
+		while (i < MAPPINGS && (&all[i] == is || !overlap(&all[i], at, is->pages)))
+			i++;
+		if (i == MAPPINGS && at + is->pages * 4096 <= is->at)
+			return false;
+	}
+	return true;
+}
+
+/* Whatever came and went before, the lowest room that is large enough is taken. Others' pages lie around it. */
+static bool mappings_take_the_lowest_room(void)
+{
+	static struct mapping m[MAPPINGS];
+	unsigned random = 1;
+	char *room = mmap(0, (size_t)MAPPINGS * MOST_PAGES * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(room != MAP_FAILED && munmap(room, (size_t)MAPPINGS * MOST_PAGES * 4096) == 0);
+	for (unsigned step = 0; step < 3000; step++) {
+		struct mapping *one = &m[((random = random * 1103515245 + 12345) >> 16) % MAPPINGS];
+
+		if (one->pages) {
+			CHECK(munmap(one->at, one->pages * 4096) == 0);
+			*one = (struct mapping){ 0 };
+			continue;
+		}
+		one->pages = 1 + ((random = random * 1103515245 + 12345) >> 16) % MOST_PAGES;
+		one->at = mmap(0, one->pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(one->at != MAP_FAILED);
+		for (unsigned i = 0; i < MAPPINGS; i++)
+			CHECK(&m[i] == one || !overlap(&m[i], one->at, one->pages));
+		CHECK(was_first_fit(m, one, room));
+	}
+	for (unsigned i = 0; i < MAPPINGS; i++)
+		CHECK(!m[i].pages || munmap(m[i].at, m[i].pages * 4096) == 0);
+	return true;
+}
+
 static bool mremap_keeps_content(void)
 {
 	char *p = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -231,6 +285,7 @@ static bool proc_files_are_made_when_read(void)
 
 const struct test memory_tests[] = {
 	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
+	{ "mappings take the lowest room", mappings_take_the_lowest_room },
 	{ "mremap keeps content", mremap_keeps_content },
 	{ "the middle of a mapping can be freed", middle_of_a_mapping_can_be_freed },
 	{ "madvise DONTNEED zeroes", dont_need_zeroes },
