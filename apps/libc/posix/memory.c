@@ -46,7 +46,7 @@ static size_t find_first(size_t count)
 /* These pages are free from now on: runs that they make long enough begin where all that is free around them begins. */
 static void widen(size_t first, size_t count)
 {
-	enum { FAR = 64 };
+	enum { FAR = 16 }; /* a run of so many is long enough, whatever was looked for */
 	size_t low = first, high = first + count;
 
 	while (low > heap.lowest && first - low < FAR && !bit_get(heap.used, low - 1))
