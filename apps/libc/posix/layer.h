@@ -26,6 +26,7 @@ void malloc_start(void); /* before the first malloc() */
 void memory_start(void);
 void *heap_map(size_t pages);      /* zeroed; null when there is no room */
 void *heap_map_used(size_t pages); /* the same, but may hold what an earlier user of the pages left */
+void heap_zero(void *address, size_t pages); /* of what it has mapped; pages that nobody has touched stay so */
 void heap_unmap(void *address, size_t pages);
 void heap_usage(size_t *total_pages, size_t *used_pages);
 bool memory_is_mapped(uintptr_t address, size_t size); /* all of these pages, by mmap() or brk() */

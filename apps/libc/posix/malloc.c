@@ -7,7 +7,8 @@
  * Larger blocks are spans of their own. A table says for each page of the heap
  * which span it belongs to, so that blocks carry no header and power-of-two
  * sizes are aligned to themselves. An empty span goes back to the heap, unless
- * it is the only one of its class with room.
+ * it is the only one of its class with room. A few that went last are kept for
+ * whoever needs as many pages next: at most SPARE_SPANS of SPARE_PAGES each.
  *
  * The layer's lock is the lock here: the layer itself never calls malloc(). The
  * first thread, which is the one that serves in most programs, keeps some of the
@@ -53,6 +54,11 @@ static struct {
 	void *first; /* chained by their first word */
 	unsigned blocks;
 } kept[KEPT_CLASSES];
+
+/* Spans that were given back, 512 KiB at most. To the heap their pages are in use. */
+enum { SPARE_SPANS = 8, SPARE_PAGES = 16 };
+static struct span *spare[SPARE_SPANS];
+static unsigned spare_turn; /* of a full array: the one to go next */
 
 static struct list room[CLASSES];  /* of each class the spans that have some */
 static struct list unused;         /* span structures */
@@ -110,25 +116,83 @@ static struct span *span_structure(void)
 	return s;
 }
 
+static void span_unmap(struct span *s)
+{
+	heap_unmap(s->base, s->pages);
+	list_prepend(&unused, &s->link);
+}
+
+static struct span *take_spare(size_t pages)
+{
+	for (unsigned i = 0; i < SPARE_SPANS; i++) {
+		struct span *s = spare[i];
+		if (s && s->pages == pages) {
+			spare[i] = NULL;
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/* Returns whether there were any. To unmap one may release the lock: nobody may find it then. */
+static bool unmap_spares(void)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < SPARE_SPANS; i++) {
+		struct span *s = spare[i];
+		if (!s)
+			continue;
+		spare[i] = NULL;
+		span_unmap(s);
+		any = true;
+	}
+	return any;
+}
+
+static void *map_pages(size_t pages, bool zeroed) { return zeroed ? heap_map(pages) : heap_map_used(pages); }
+
 /* Pages that were used before keep their content unless the caller wants them zeroed. */
 static struct span *span_make(size_t pages, bool zeroed)
 {
 	if (!span_of_page && !make_page_table())
 		return NULL;
-	struct span *s = span_structure();
+	struct span *s = take_spare(pages);
+	if (s) {
+		if (zeroed)
+			heap_zero(s->base, pages);
+		*s = (struct span){ .base = s->base, .pages = (uint32_t)pages, .class = LARGE };
+		return s;
+	}
+	s = span_structure();
+	char *base = s ? map_pages(pages, zeroed) : NULL;
+	if (!base && unmap_spares() && (s || (s = span_structure())))
+		base = map_pages(pages, zeroed);
 	if (!s)
 		return NULL;
-	*s = (struct span){ .base = zeroed ? heap_map(pages) : heap_map_used(pages), .pages = (uint32_t)pages, .class = LARGE };
-	if (s->base)
+	*s = (struct span){ .base = base, .pages = (uint32_t)pages, .class = LARGE };
+	if (base)
 		return s;
 	list_prepend(&unused, &s->link);
 	return NULL;
 }
 
+/* Kept as a spare one where there is room, or in place of another one. No page of it stays protected. */
 static void span_release(struct span *s)
 {
-	heap_unmap(s->base, s->pages);
-	list_prepend(&unused, &s->link);
+	if (s->pages > SPARE_PAGES || !protection_drop((uintptr_t)s->base, s->pages)) {
+		span_unmap(s);
+		return;
+	}
+	for (unsigned i = 0; i < SPARE_SPANS; i++)
+		if (!spare[i]) {
+			spare[i] = s;
+			return;
+		}
+	struct span *gone = spare[spare_turn];
+	spare[spare_turn] = s;
+	spare_turn = (spare_turn + 1) % SPARE_SPANS;
+	span_unmap(gone);
 }
 
 static struct span *refill(unsigned class)

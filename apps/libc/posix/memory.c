@@ -152,6 +152,8 @@ void heap_unmap(void *address, size_t pages)
 	give_back(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages);
 }
 
+void heap_zero(void *address, size_t pages) { zero(((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE, pages); }
+
 void heap_usage(size_t *total, size_t *used)
 {
 	*total = heap.pages;

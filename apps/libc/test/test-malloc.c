@@ -273,6 +273,85 @@ static bool test_reuse(void)
 	return true;
 }
 
+/* What is freed and taken again keeps its pages, and its content unless calloc() takes it. */
+static bool test_spares(void)
+{
+	for (size_t pages = 2; pages <= 16; pages++) {
+		const size_t size = pages * 4096;
+		unsigned char *first = malloc(size), *behind = malloc(size), *again;
+
+		CHECK(first && behind);
+		mark(first, size, 0xa5);
+		free(first);
+		CHECK((again = malloc(size - 4095)) == first && holds(again, size - 4095, 0xa5));
+		CHECK(malloc_usable_size(again) == size);
+		free(again);
+		CHECK((again = calloc(size, 1)) == first && holds(again, size, 0));
+		mark(again, size, 1);
+		free(again);
+		CHECK((again = malloc(size + 1)) != first);
+		free(again);
+		free(behind);
+	}
+	return true;
+}
+
+/* Blocks of this size until there is none; chained by their first word. */
+static void **take_all(size_t size, void **chain)
+{
+	for (void **block; (block = malloc(size)); chain = block)
+		*block = chain;
+	return chain;
+}
+
+/* A full heap: what is freed serves for larger and smaller blocks alike. The rest is for others meanwhile. */
+static bool test_full(void)
+{
+	enum { SOME = 12, SIZE = 65536 };
+	void *some[SOME], **all = NULL, *first = NULL;
+
+	for (unsigned i = 0; i < SOME; i++)
+		CHECK((some[i] = malloc(SIZE)));
+	for (size_t size = (size_t)8 << 20; size > 4096; size /= 2)
+		all = take_all(size, all);
+	for (unsigned i = 0; i < 2; i++)
+		free(some[i]);
+	CHECK((first = malloc(5 * 4096))); /* none of so many pages is kept */
+	free(first);
+	for (unsigned i = 2; i < SOME; i++)
+		free(some[i]);
+	for (unsigned i = 0; i < SOME; i++)
+		CHECK((some[i] = malloc(i % 2 ? 3 * 4096 : SIZE)));
+	for (unsigned i = 0; i < SOME; i++)
+		free(some[i]);
+	while (all) {
+		void **next = *all;
+		free(all);
+		all = next;
+	}
+	CHECK((first = malloc((size_t)8 << 20)));
+	free(first);
+	return true;
+}
+
+/* A spare span is not protected, whatever its last owner has done. */
+static bool test_protected_spare(void)
+{
+	const size_t size = 4 * 4096;
+	unsigned char *one = aligned_alloc(4096, size);
+
+	CHECK(one);
+	mark(one, size, 3);
+	CHECK(mprotect(one, size, PROT_READ) == 0);
+	free(one);
+	unsigned char *again = malloc(size);
+	CHECK(again == one);
+	mark(again, size, 4);
+	CHECK(holds(again, size, 4));
+	free(again);
+	return true;
+}
+
 const struct test malloc_tests[] = {
 	{ "blocks keep what is written", test_churn },
 	{ "blocks of two threads", test_threads },
@@ -280,6 +359,9 @@ const struct test malloc_tests[] = {
 	{ "aligned blocks", test_alignment },
 	{ "zeroed blocks", test_zeroed },
 	{ "more than there is", test_too_much },
+	{ "freed spans that are kept", test_spares },
+	{ "a heap without room", test_full },
+	{ "freed spans that were protected", test_protected_spare },
 	{ "used blocks are zeroed only for calloc and mmap", test_reuse },
 	{ 0 },
 };
