@@ -4,7 +4,7 @@
 # -flto is optimised as one unit, and the object has no trace of that. The names inside it
 # are the layer's own (stream_write, event_wait, ...) and a program may have
 # functions of the same names: they become local. Visible are the names that
-# musl defines or asks for, and those of skerry/manager.h and skerry/process.h.
+# musl defines or asks for, and those of skerry/manager.h, process.h and malloc.h.
 # A program may replace what a C library's programs may replace: its malloc
 # counts, not ours.
 #   layer-object.sh [--internal] LIBC OUTPUT LIBRARY...
@@ -28,7 +28,7 @@ nm "$libc" 2>/dev/null | awk 'NF > 1 && $NF !~ /:$/ && $(NF - 1) ~ /^[A-Zw]$/ { 
 nm --defined-only "$output" | awk '$2 ~ /^[A-Z]$/ { print $3 }' | sort -u >"$output.names"
 {
 	comm -12 "$output.libc" "$output.names"
-	grep -E '^(manager_[a-z_]*|process_info)$' "$output.names" || true
+	grep -E '^(manager_[a-z_]*|process_info|malloc_alignment)$' "$output.names" || true
 } >"$output.libc.both"
 mv "$output.libc.both" "$output.names"
 grep '^[a-z]' "$output.names" | grep -v '^skerry_' >"$output.weak"

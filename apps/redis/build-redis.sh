@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Build redis-server from its unmodified sources, with its own Makefile and our
-# compiler, in a copy of its tree; with no-disk.c in place of what saves data, and
-# out-of-memory.c around what reports that no memory is left.
+# compiler, in a copy of its tree; with no-disk.c in place of what saves data,
+# out-of-memory.c around what reports that no memory is left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION OUTPUT OUTPUT-WITH-SYMBOLS    then the program
 # What is already compiled in WORK is kept as long as the compiler, musl's
@@ -30,7 +30,7 @@ targets=redis-server
 rm -f "$work/src/redis-server"
 log=$work/build.log
 objects=
-for file in no-disk out-of-memory; do
+for file in no-disk out-of-memory block-alignment; do
 	"$compiler" -O3 -Wall -Wextra -c -o "$work/$file.o" "$own/$file.c"
 	objects="$objects $(realpath "$work")/$file.o"
 done

@@ -20,15 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <skerry/list.h>
+#include <skerry/malloc.h>
 #include <skerry/process.h>
 #include "layer.h"
 #include "platform.h"
 
 enum {
-	STEP = 16,          /* classes up to STEPPED: its multiples, behind one of SMALLEST bytes */
-	SMALLEST = 8,       /* what is not longer needs no more alignment */
+	STEP = 8,           /* classes up to STEPPED: its multiples */
 	STEPPED = 128,
-	STEPPED_CLASSES = 1 + STEPPED / STEP,
+	STEPPED_CLASSES = STEPPED / STEP,
 	CLASS_MAX = 4096,   /* above STEPPED: four to each doubling */
 	CLASSES = STEPPED_CLASSES + 4 * 5,
 	LARGE = CLASSES,
@@ -47,7 +47,7 @@ struct span {
 	uint32_t class;
 };
 
-/* The first thread's: a request frees and takes few blocks of a size. At most 24 KiB are kept. */
+/* The first thread's: a request frees and takes few blocks of a size. At most 28 KiB are kept. */
 enum { KEPT_SIZE = 512, KEPT_CLASSES = STEPPED_CLASSES + 8, KEPT_BLOCKS = 8 };
 
 static struct {
@@ -60,14 +60,16 @@ enum { SPARE_SPANS = 8, SPARE_PAGES = 16 };
 static struct span *spare[SPARE_SPANS];
 static unsigned spare_turn; /* of a full array: the one to go next */
 
+enum { MANY_SPANS = 4 };
 static struct list room[CLASSES];  /* of each class the spans that have some */
+static unsigned spans[CLASSES];    /* of each class */
 static struct list unused;         /* span structures */
 static struct span **span_of_page; /* of each page of the heap */
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {
 	if (size <= STEPPED)
-		return size > SMALLEST ? (unsigned)((size + STEP - 1) / STEP) : 0;
+		return size > STEP ? (unsigned)(((size + malloc_alignment - 1) & -malloc_alignment) / STEP - 1) : 0;
 	unsigned doubling = 63 - (unsigned)__builtin_clzll(size - 1); /* 2^doubling < size <= 2^(doubling + 1) */
 	return STEPPED_CLASSES + 4 * (doubling - 7) + (unsigned)((size - 1) >> (doubling - 2) & 3);
 }
@@ -75,12 +77,16 @@ static unsigned class_of(size_t size) /* up to CLASS_MAX */
 static uint32_t size_of(unsigned class)
 {
 	if (class < STEPPED_CLASSES)
-		return class ? class * STEP : SMALLEST;
+		return (class + 1) * STEP;
 	class -= STEPPED_CLASSES;
 	return (5u + class % 4) << (5 + class / 4);
 }
 
-static uint32_t span_pages(uint32_t size) { return size <= STEPPED ? 1 : size <= 1024 ? 4 : 8; }
+/* A class with many blocks has longer spans: less is lost at their ends, and by their structures. */
+static uint32_t span_pages(unsigned class, uint32_t size)
+{
+	return size > 1024 ? 8 : size > STEPPED || spans[class] >= MANY_SPANS ? 4 : 1;
+}
 
 static struct span **page_entry(const void *address)
 {
@@ -197,7 +203,7 @@ static void span_release(struct span *s)
 
 static struct span *refill(unsigned class)
 {
-	uint32_t size = size_of(class), pages = span_pages(size);
+	uint32_t size = size_of(class), pages = span_pages(class, size);
 	struct span *s = span_make(pages, false);
 
 	if (!s)
@@ -208,6 +214,7 @@ static struct span *refill(unsigned class)
 	for (uint32_t i = 0; i < pages; i++)
 		*page_entry(s->base + i * PAGE) = s;
 	list_prepend(&room[s->class], &s->link);
+	spans[class]++;
 	return s;
 }
 
@@ -253,6 +260,7 @@ static void give_back(void *block)
 		list_prepend(&room[s->class], &s->link);
 	if (!s->used && s->link.next != s->link.previous) { /* not the only one */
 		list_remove(&s->link);
+		spans[s->class]--;
 		span_release(s);
 	}
 }
@@ -307,7 +315,7 @@ static inline void *take(size_t size, bool large_zeroed)
 {
 	void *block = take_kept(size);
 
-	return block ? block : allocate(size, STEP, large_zeroed);
+	return block ? block : allocate(size, malloc_alignment, large_zeroed);
 }
 
 void *malloc(size_t size) { return take(size, false); }
@@ -365,7 +373,7 @@ void *aligned_alloc(size_t align, size_t size)
 		errno = EINVAL;
 		return NULL;
 	}
-	if (align <= STEP)
+	if (align <= malloc_alignment)
 		return malloc(size < align ? align : size);
 	if (size < align)
 		size = align;

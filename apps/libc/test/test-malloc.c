@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <skerry/malloc.h>
 #include "posixtest.h"
 
 enum { BLOCKS = 2000, STEPS = 60000 };
@@ -53,7 +54,7 @@ static bool churn(uint32_t random)
 			b->bytes = realloc(b->bytes, size);
 			CHECK(!b->bytes || intact(b, kept));
 		}
-		CHECK(b->bytes && (uintptr_t)b->bytes % (size > 8 ? 16 : 8) == 0 && malloc_usable_size(b->bytes) >= size);
+		CHECK(b->bytes && (uintptr_t)b->bytes % (size > 8 ? malloc_alignment : 8) == 0 && malloc_usable_size(b->bytes) >= size);
 		b->size = size;
 		b->mark = (unsigned char)step;
 		memset(b->bytes, b->mark, malloc_usable_size(b->bytes));
@@ -296,6 +297,21 @@ static bool test_spares(void)
 	return true;
 }
 
+/* The program decides how close to each other short blocks are. */
+static bool test_malloc_alignment(void)
+{
+	const size_t step = malloc_alignment;
+
+	CHECK(step == 8 || step == 16);
+	for (size_t size = 1; size <= 128; size++) {
+		void *block = malloc(size);
+		const size_t multiple = (size + step - 1) & -step;
+		CHECK(block && malloc_usable_size(block) == (size <= 8 ? 8 : multiple));
+		free(block);
+	}
+	return true;
+}
+
 /* Blocks of this size until there is none; chained by their first word. */
 static void **take_all(size_t size, void **chain)
 {
@@ -359,6 +375,7 @@ const struct test malloc_tests[] = {
 	{ "aligned blocks", test_alignment },
 	{ "zeroed blocks", test_zeroed },
 	{ "more than there is", test_too_much },
+	{ "lengths of short blocks", test_malloc_alignment },
 	{ "freed spans that are kept", test_spares },
 	{ "a heap without room", test_full },
 	{ "freed spans that were protected", test_protected_spare },
