@@ -1,8 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What may be wrong with applications, their programs and the network. */
+#include <stdio.h>
+#include <skerry/channel.h>
+#include <skerry/port.h>
 #include <skerry/process.h>
 
 #include "test-map.h"
+
+/* So many ports have room in a channel of 4 MiB. */
+enum { IN_2M = (0x400000 - CHANNEL_PORTS) / PORT_SIZE };
+
+/* Programs of the first cluster that use the lower switch of the second. */
+static void add_behind(unsigned count)
+{
+	add_applications(count, true);
+	for (unsigned i = 0; i < count; i++) {
+		char path[40];
+
+		snprintf(path, sizeof(path), "/applications/a@%x", 0x100 + i);
+		set_text(path, "switch", "below@9");
+	}
+}
 
 void break_applications(void)
 {
@@ -159,15 +177,15 @@ void break_switches(void)
 	BREAK("a user of a switch in another cluster, and no channel",
 	      (set_text(YCSB, "switch", "switch@0"), must(fdt_del_node(tree, at("/channels")))), "ycsb@3: no channel");
 	BREAK("one port too many with a lower switch", (add_switch("switch@0"), add_applications(PROCESS_MAX_PORTS - 2, true)), "is one too many");
-	BREAK("ports of both sides in a channel for one",
-	      (add_switch("switch@0"), set_text(REDIS, "switch", "below@9"), set_memory(CHANNEL, 0x7f000000, 0x400000)), "channel@0 has no room");
+	BREAK("ports of both sides in a channel for fewer",
+	      (add_switch("switch@0"), add_behind(IN_2M), set_memory(CHANNEL, 0x7f000000, 0x400000)), "channel@0 has no room");
 }
 
 void accept_switches(void)
 {
 	ACCEPT("a lower switch", add_switch("switch@0"));
-	ACCEPT("a lower switch whose port alone is in the channel",
-	       (add_switch("switch@0"), set_memory(CHANNEL, 0x7f000000, 0x400000)));
+	ACCEPT("ports of both sides that fill a channel",
+	       (add_switch("switch@0"), add_behind(IN_2M - 1), set_memory(CHANNEL, 0x7f000000, 0x400000)));
 	ACCEPT("a user that names the root switch", set_text(REDIS, "switch", "switch@0"));
 	ACCEPT("a user of the lower switch in another cluster", (add_switch("switch@0"), set_text(REDIS, "switch", "below@9")));
 	ACCEPT("as many ports as there may be, and a lower switch", (add_switch("switch@0"), add_applications(PROCESS_MAX_PORTS - 3, true)));

@@ -197,9 +197,9 @@ static void dead_port(void)
 	pass();
 	check_idle();
 	lossy[A] = true;
-	CHECK(put(UPLINK, A, 200) == 200);
+	CHECK(put(UPLINK, A, PORT_SLOTS - 10) == PORT_SLOTS - 10);
 	pass();
-	CHECK(take(A, ALL) == 200);
+	CHECK(take(A, ALL) == PORT_SLOTS - 10);
 }
 
 /* A port that nobody serves and nobody waits behind: its source waits for patience once. */
@@ -288,7 +288,7 @@ static void bursts_beside_a_dead_port(void)
 	}
 	CHECK(backlog_count(&forward.backlog, A) > 300 && forward.port[A].late);
 	for (unsigned i = 0; i < 20; i++, now++) {
-		CHECK(put(UPLINK, C, 23) == 23 && put(UPLINK, B, 1) == 1);
+		CHECK(put(UPLINK, C, 16) == 16 && put(UPLINK, B, 1) == 1);
 		pass();
 		take(B, ALL);
 		CHECK(received[UPLINK][B] == sent[UPLINK][B]);
@@ -297,7 +297,7 @@ static void bursts_beside_a_dead_port(void)
 		take(C, ALL);
 		pass();
 	}
-	CHECK(received[UPLINK][C] == 460 && !forward.port[C].dropped);
+	CHECK(received[UPLINK][C] == 320 && !forward.port[C].dropped);
 }
 
 /* One source floods a port that is slow but keeps up: back-pressure alone, without loss and without a copy. */
@@ -375,7 +375,7 @@ int main(void)
 	teasing_ports(9, 65);
 	dead_port();
 	patience();
-	bursts(550, 100, false);
+	bursts(420, 100, false);
 	bursts(900, 60, true);
 	bursts_beside_a_dead_port();
 	flood_of_one();

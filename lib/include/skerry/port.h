@@ -47,15 +47,15 @@
 #include <skerry/ring.h>
 
 enum {
-	PORT_SLOTS = 256,
+	PORT_SLOTS = 128,
 	PORT_FRAME_MAX = 1536,
-	PORT_BUFFER = 2048,
-	PORT_RING_SIZE = 20480,
+	PORT_BUFFER = PORT_FRAME_MAX,
+	PORT_RING_SIZE = 12288,
 	PORT_EPOCHS = PORT_RING_SIZE - 64,
 	PORT_BUFFERS = 2 * PORT_RING_SIZE,
-	PORT_SIZE = 0x120000, /* 1.125 MiB, a multiple of 4 KiB */
+	PORT_SIZE = 0x66000, /* 408 KiB, a multiple of 4 KiB */
 	CABLE_SLOTS = 64,
-	CABLE_SIZE = PORT_BUFFERS + 2 * CABLE_SLOTS * PORT_BUFFER, /* 296 KiB */
+	CABLE_SIZE = 0x36000, /* 216 KiB, a multiple of 4 KiB */
 };
 
 struct port_descriptor {
@@ -65,7 +65,9 @@ struct port_descriptor {
 
 _Static_assert(sizeof(struct ring) + PORT_SLOTS * RING_SLOT <= PORT_EPOCHS, "the ring fits");
 _Static_assert(PORT_BUFFERS + 2 * PORT_SLOTS * PORT_BUFFER <= PORT_SIZE, "the buffers fit");
-_Static_assert(CABLE_SLOTS <= PORT_SLOTS && CABLE_SIZE % 4096 == 0, "a cable is whole pages, and its rings fit");
+_Static_assert(PORT_BUFFERS + 2 * CABLE_SLOTS * PORT_BUFFER <= CABLE_SIZE && CABLE_SIZE % 4096 == 0, "a cable's buffers fit");
+_Static_assert(PORT_SIZE % 4096 == 0 && PORT_BUFFER % 64 == 0, "a port is whole pages, a buffer whole cache lines");
+_Static_assert(CABLE_SLOTS <= PORT_SLOTS, "a cable's rings fit");
 
 enum port_direction { PORT_TO_SWITCH = 0, PORT_FROM_SWITCH = 1 };
 

@@ -141,7 +141,7 @@ def test_first_cluster_owns_the_devices_and_has_a_channel_to_each() -> None:
 
 def test_channels_grow_with_their_ports() -> None:
     assert channel_size(1) == 16 * MIB
-    assert channel_size(40) >= 2 * MIB + 40 * 0x120000
+    assert channel_size(40) >= 2 * MIB + 40 * 0x66000
     assert channel_size(40) % LARGE_PAGE == 0
 
 

@@ -79,7 +79,9 @@ def test_channels() -> None:
     what = load_plan(REDIS, sockets=3, cores=12, memory="8G", apart=True)
     made, _ = separate(what.cluster_map, what.machine)
     assert [(c.ends, c.ivshmem) for c in made.channels] == [((0, 1), (0x11, 0x11)), ((0, 2), (0x12, 0x11))]
-    assert {c.memory for c in made.channels} == {Range(0, 32 * MIB)}, "12 ports of 1152 KiB, 2 MiB before and behind"
+    assert {c.memory for c in made.channels} == {Range(0, 16 * MIB)}, "12 ports of 408 KiB, 2 MiB before and behind"
+    large, _ = separate(make_map(emulated(Shape()), "per-socket", ports=lambda cores: 40), emulated(Shape()))
+    assert large.channels[0].memory == Range(0, 32 * MIB)
     small, _ = separate(make_map(emulated(Shape()), "per-socket", ports=lambda cores: 1), emulated(Shape()))
     assert small.channels[0].memory == Range(0, 16 * MIB)
 

@@ -9,6 +9,7 @@ from topology.check import check_map
 from topology.clustermap import ClusterMap
 from topology.dts import write_dts
 from topology.errors import InputError
+from topology.limits import CHANNEL_PORTS, PORT_SIZE
 from topology.machine import Shape, emulated
 from topology.reader import read_dts
 
@@ -20,7 +21,8 @@ GOOD = (
     .replace("    run {", '    /* */ run {')
     .replace("        ycsb@3 {", '        below@4 { reg = <4>; program = "switch"; cpu = <&cpu2>; role = "switch"; switch = "switch@0"; heap = <0x0 0x200000>; };\n        ycsb@3 {')
 )
-ROOM_FOR_ONE = ("0x7f000000 0x0 0x1000000", "0x7f000000 0x0 0x400000")
+SMALL = ("0x7f000000 0x0 0x1000000", "0x7f000000 0x0 0x400000")  # a channel
+IN_SMALL = (0x400000 - CHANNEL_PORTS) // PORT_SIZE
 
 
 def read(*edits: tuple[str, str]) -> ClusterMap:
@@ -42,11 +44,25 @@ def test_a_lower_switch() -> None:
         "switch@0": None, "virtio-net@1": "switch@0", "redis@2": "switch@0", "below@4": "switch@0", "ycsb@3": "below@4",
     }  # fmt: skip
     assert made.ports_between(0, 1) == made.ports_between(1, 0) == 1
-    read(ROOM_FOR_ONE)
     across = ("mac = [02 53 4b 00 00 02];", 'mac = [02 53 4b 00 00 02]; switch = "below@4";')
     assert read(across).ports_between(0, 1) == 2
-    with pytest.raises(InputError, match="channel@0: has no room for the network port of below@4"):
-        read(across, ROOM_FOR_ONE)
+
+
+def test_ports_of_a_channel() -> None:
+    """those of both sides have room in it, or the first for which there is none is named"""
+    assert read(SMALL, _behind(IN_SMALL - 1)).ports_between(0, 1) == IN_SMALL
+    with pytest.raises(InputError, match="channel@0: has no room for the network port of "):
+        read(SMALL, _behind(IN_SMALL))
+
+
+def _behind(count: int) -> tuple[str, str]:
+    """Programs of the first cluster that use the lower switch of the second."""
+    mark = "        below@4 {"
+    programs = (
+        f'        more@{16 + i:x} {{ reg = <{16 + i}>; program = "ycsb"; cpu = <&cpu1>; switch = "below@4"; heap = <0x0 0x200000>; '
+        f'ipv4 = "10.0.2.{20 + i}"; mac = [02 53 4b 00 01 {i:02x}]; }};\n' for i in range(count)
+    )
+    return mark, "".join(programs) + mark
 
 
 ABOVE = 'switch = "switch@0"; '
