@@ -38,7 +38,7 @@ def known(entry: Entry) -> MachineEntry:
     """The machine of a result; of an old one what its cores tell."""
     if entry.machine:
         return entry.machine
-    cores = sorted({(core.cluster, core.core) for core in entry.per_core})
+    cores = sorted({(each.cluster, each.core) for each in entry.per_core if each.core is not None})
     clusters = [
         PlacedCluster(cluster=cluster, kernel=entry.lock or "?", cpus=[core for _, core in of])
         for cluster, of in groupby(cores, lambda place: place[0])

@@ -324,6 +324,14 @@ def test_old_files_and_any_command(tmp_path: Path) -> None:
     assert tables["bench new"] == {"wonder": [[1.5]], "unknown": [[]]}
 
 
+def test_cores_without_a_number(tmp_path: Path) -> None:
+    """of an old file only cores are drawn that have a number"""
+    data = comparison(2.0, 3.0)
+    for entry in data["results"]:
+        del entry["machine"], entry["per_core"][0]["core"]
+    assert "only clusters are drawn" in make(write(tmp_path, old=data))
+
+
 def test_json(tmp_path: Path) -> None:
     """the means come as JSON, too, in the shape that results have"""
     paths = write(tmp_path, one=comparison(2.0, 2.5), two=comparison(2.5, 2.5))
