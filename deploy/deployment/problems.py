@@ -40,9 +40,13 @@ def _path(detail: ErrorDetails, data: Any) -> Path:
     path: Path = ()
     here = data
     for step in detail["loc"]:
-        if isinstance(here, Mapping) and step in here or isinstance(here, list) and type(step) is int:
+        if isinstance(here, Mapping) and step in here:
             here = here[step]
-            path += (step,)
+        elif isinstance(here, list) and isinstance(step, int):
+            here = here[step]
+        else:
+            continue
+        path += (step,)
     return path + tuple(detail.get("ctx", {}).get("at", ()))
 
 
@@ -66,7 +70,7 @@ def _words(path: Path) -> list[str]:
     return [".".join(str(part) for part in path if isinstance(part, str))] if path else []
 
 
-def _say(detail: ErrorDetails, path: Path, data: Any) -> dict[str, str]:
+def _say(detail: ErrorDetails, path: Path, data: Any) -> dict[str, Any]:
     """The members of an InputError."""
     kind = detail["type"]
     if kind == "skerry":
@@ -110,7 +114,8 @@ def _unknown(key: str, table: Path, value: Any) -> dict[str, str]:
 
 def _fields(form: Mapping[str, Any]) -> Mapping[str, Any]:
     form = _resolve(form)
-    return _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties", {})
+    found: Mapping[str, Any] = _resolve(form.get("items", {})).get("properties", {}) or table_of(form).get("properties", {})
+    return found
 
 
 def _header(name: str) -> str:
@@ -166,7 +171,7 @@ def form(path: Path) -> Mapping[str, Any]:
     here = _resolve(schema())
     for step in path:
         if type(step) is int:
-            here = next((b for b in (here, *here.get("anyOf", ())) if "items" in b), {}).get("items", {})
+            here = next((b["items"] for b in (here, *here.get("anyOf", ())) if "items" in b), {})
         else:
             here = table_of(here).get("properties", {}).get(step, {})
         here = _resolve(here)

@@ -2,7 +2,7 @@
 """The schema as files: for editors in JSON, for people as tables in docs/deployments.md."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -53,7 +53,7 @@ def _within(key: str) -> tuple[str | int, ...]:
     return (key, 0) if key == "program" else (key,)
 
 
-def _table(title: str, model: type[schema.Table], form: Mapping[str, Any], skip: set[str] = frozenset()) -> str:
+def _table(title: str, model: type[schema.Table], form: Mapping[str, Any], skip: Set[str] = frozenset()) -> str:
     said = " ".join((model.__doc__ or "").split()) if skip == set() else ""
     lines = [f"### {title}", "", *([said, ""] if said else []), "| key | value | default | |", "|---|---|---|---|"]
     lines += [row for row in _rows(model, form) if row.split("`")[1] not in skip]

@@ -21,10 +21,10 @@ from deploy.deployment.values import (
     NAME_PATTERN,
     Lock,
     Name,
+    OneOf,
     Size,
-    integer,
+    between,
     kind_of,
-    one_of,
     size_text,
     wrong,
 )
@@ -59,11 +59,11 @@ class Machine(Table):
     """The machine that is emulated, or that a libvirt domain is made of: so many sockets, all alike, or one that a
     file describes."""
 
-    sockets: integer(1, 16) = Field(Shape.sockets, description="Sockets.")
-    cores: integer(1, 64) = Field(Shape.cores, description="Cores of each socket.")
-    threads: integer(1, 8) = Field(Shape.threads, description="Hardware threads of each core.")
-    l3_caches: integer(0, 64) = Field(Shape.caches, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
-    numa_nodes: integer(1, 64) = Field(Shape.nodes, description="NUMA nodes of each socket, for the layout `per-numa`.")
+    sockets: Annotated[int, between(1, 16)] = Field(Shape.sockets, description="Sockets.")
+    cores: Annotated[int, between(1, 64)] = Field(Shape.cores, description="Cores of each socket.")
+    threads: Annotated[int, between(1, 8)] = Field(Shape.threads, description="Hardware threads of each core.")
+    l3_caches: Annotated[int, between(0, 64)] = Field(Shape.caches, description="L3 caches of each socket, for the layout `per-l3`; 0: none.")
+    numa_nodes: Annotated[int, between(1, 64)] = Field(Shape.nodes, description="NUMA nodes of each socket, for the layout `per-numa`.")
     memory: Size | None = Field(
         None, description="Memory of each NUMA node. Default: 512M for each of its threads, at least 1G."
     )
@@ -112,19 +112,19 @@ class Clusters(Table):
     statistics: bool = Field(
         Deployment.statistics, description="The kernel image that counts entries, conflicts, waits and what else the regime knows."
     )
-    granularity: one_of(*GRANULARITIES) | None = Field(
+    granularity: Annotated[str, OneOf(*GRANULARITIES)] | None = Field(
         Deployment.granularity,
         description=f"Of kernels with lock `{'`, `'.join(regimes.names(regimes.SWITCHED))}`, from their start on: `coarse`, one lock (the default), "
         "or `fine`, one for each object. `skerry granularity` changes it later.",
     )  # fmt: skip
-    restart: one_of(NEVER, ON_FAILURE) = Field(
+    restart: Annotated[str, OneOf(NEVER, ON_FAILURE)] = Field(
         Deployment.restart, description="`on-failure`: a cluster that is lost is fenced, loaded and started again, and its programs "
         "with it, while the others go on.",
     )  # fmt: skip
-    restart_limit: integer(0, MAX_RESTART_LIMIT) = Field(
+    restart_limit: Annotated[int, between(0, MAX_RESTART_LIMIT)] = Field(
         Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without end."
     )
-    restart_delay: integer(0, MAX_RESTART_DELAY) = Field(
+    restart_delay: Annotated[int, between(0, MAX_RESTART_DELAY)] = Field(
         Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
     )
     spare_cores: bool = Field(
@@ -133,7 +133,7 @@ class Clusters(Table):
     )  # fmt: skip
 
 
-class RedisTable(keys_of(Redis)):
+class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's keys
     """Instances of Redis. Without this table there are none."""
 
     @property
@@ -150,7 +150,7 @@ class RedisTable(keys_of(Redis)):
         return self
 
 
-class Ycsb(keys_of(Load)):
+class Ycsb(keys_of(Load)):  # type: ignore[misc]  # made of the model's keys
     """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
 
     @model_validator(mode="after")
@@ -160,12 +160,12 @@ class Ycsb(keys_of(Load)):
         return self
 
 
-class MetricsTable(keys_of(Metrics)):
+class MetricsTable(keys_of(Metrics)):  # type: ignore[misc]  # made of the model's keys
     """An endpoint for Prometheus at an address of its own in the machine, `http://HOST:PORT/metrics`: what clusters, cores,
     locks and Redis instances count. Without this table there is none."""
 
 
-class ProgramTable(keys_of(Program)):
+class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model's keys
     """Any other program, as often as wanted: one process on one core. Of the build (`program`), or your own (`elf`)."""
 
     @model_validator(mode="after")
@@ -186,11 +186,11 @@ class ProgramTable(keys_of(Program)):
         return self
 
 
-class NetworkTable(keys_of(Subnet)):
+class NetworkTable(keys_of(Subnet)):  # type: ignore[misc]  # made of the model's keys
     """The network in the machine, which is there without this table too. The host is its gateway; two machines on one
     bridge need subnets of their own."""
 
-    switch: one_of(*SWITCHES) | None = Field(
+    switch: Annotated[str, OneOf(*SWITCHES)] | None = Field(
         None, description="`one` on core 0, as in the papers, or one on the first core of each socket (`per-socket`), which "
         "gets no Redis then. Default: `per-socket` where there are several sockets of three cores or more, each within one "
         "cluster."
@@ -214,7 +214,7 @@ class File(Table):
     """A deployment: which programs run on which machine, under which kernels."""
 
     name: Name | None = Field(None, description="In results, logs and GRUB's menu. Default: the file's name.")
-    shutdown: one_of("when-done", "never") = Field(
+    shutdown: Annotated[str, OneOf("when-done", "never")] = Field(
         Deployment.shutdown, description="Power off when every program that counts (`barrier`, and every client) has ended, if "
         "there is one; or never. The run is over then either way: no program and no cluster that ends later is started again."
     )

@@ -5,8 +5,8 @@ import re
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from deploy import modules
 from deploy.addresses import REDIS_FIRST
@@ -38,17 +38,27 @@ def _size(value: Any) -> int:
     return size
 
 
-def one_of(*choices: str) -> Any:
-    def check(value: str) -> str:
-        if value not in choices:
+class OneOf:
+    """Of a text: which it may be."""
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
+
+    def check(self, value: str) -> str:
+        if value not in self.choices:
             raise PydanticCustomError("choice", "not a choice")
         return value
 
-    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(choices)})]
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "enum": list(self.choices)}
 
 
-def integer(low: int, high: int) -> Any:
-    return Annotated[int, Field(ge=low, le=high)]
+def between(low: int, high: int) -> Any:
+    """Of a number: from where to where."""
+    return Field(ge=low, le=high)
 
 
 def _argument(value: str) -> str:
@@ -146,20 +156,18 @@ Size = Annotated[
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
-def named(longest: int) -> Any:
+def _name(longest: int) -> Any:
     expected = f"made of letters, digits, '.', '_' and '-', {longest} at most"
-    return Annotated[
-        str, Field(pattern=NAME_PATTERN, max_length=longest, json_schema_extra={"x-expected": expected})
-    ]
+    return Field(pattern=NAME_PATTERN, max_length=longest, json_schema_extra={"x-expected": expected})
 
 
-Name = named(60)  # becomes the name of files
+Name = Annotated[str, _name(60)]  # becomes the name of files
 LONGEST_PROGRAM_NAME = NAME_SIZE - len("@1ff") - 1
-ProgramName = named(LONGEST_PROGRAM_NAME)
+ProgramName = Annotated[str, _name(LONGEST_PROGRAM_NAME)]
 Arguments = list[Annotated[str, AfterValidator(_argument)]]
-Lock = one_of(*modules.REGIMES)
-Port = integer(1, 65535)
-Cpu = integer(0, 1023)
+Lock = Annotated[str, OneOf(*modules.REGIMES)]
+Port = Annotated[int, between(1, 65535)]
+Cpu = Annotated[int, between(0, 1023)]
 Forwarded = Annotated[
     ForwardedPort,
     BeforeValidator(_forwarded),
@@ -205,12 +213,13 @@ def kind_of(kind: Kind) -> Any:
     """A declared kind, as pydantic has it."""
     match kind:
         case Whole(low, high, 1):
-            return integer(low, high)
+            return Annotated[int, between(low, high)]
         case Whole(low, high, step):
             return Annotated[int, Field(ge=low, le=high, multiple_of=step)]
         case Words(choices):
-            return one_of(*choices)
-    return KINDS[kind]
+            return Annotated[str, OneOf(*choices)]
+        case Named():
+            return KINDS[kind]
 
 
 def size_text(size: int) -> str:
