@@ -25,12 +25,12 @@ def lines_of(addresses: list[int], kernel: Path) -> list[str]:
 def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
     """Every panic in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
     told = []
-    cluster = None
+    cluster: int | None = None
     for line in console.splitlines():
         if panic := _PANIC.search(line):
             cluster = int(panic[1])
             told.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
-        elif (trace := _BACKTRACE.search(line)) and cluster in kernels:
+        elif (trace := _BACKTRACE.search(line)) and cluster is not None and cluster in kernels:
             addresses = [int(word, 16) for word in trace[1].split()]
             # return addresses point behind the call
             calls = [addresses[0], *(a - 1 for a in addresses[1:])]

@@ -15,7 +15,7 @@ MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
 OFFSET = 136  # of `granularity` in struct ledger_kernel
 NUMBERS = 1 << 24
 
-Write = Callable[[int, int], None]  # physical address, word
+Write = Callable[[int, int], object]  # physical address, word
 
 
 def check(events: Sequence[Event], cluster: int | None) -> list[Event]:

@@ -43,7 +43,7 @@ def cpu() -> Cpu:
 @cache
 def memory() -> tuple[int, int]:
     """Bytes of memory: all, available."""
-    fields = dict(re.findall(r"^(\w+):\s+(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE))
+    fields: dict[str, str] = dict(re.findall(r"^(\w+):\s+(\d+) kB$", Path("/proc/meminfo").read_text(), re.MULTILINE))
     return int(fields["MemTotal"]) * 1024, int(fields.get("MemAvailable", fields["MemFree"])) * 1024
 
 

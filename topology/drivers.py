@@ -74,7 +74,8 @@ def _driver(name: str, entry: Any) -> Driver:
             raise ListError(LIST, f"{name}: {key}: {value!r} is not {'a list of texts' if many else 'a text'}")
     if wrong := [pair for pair in entry["pci"] if not _ID.fullmatch(pair)]:
         raise ListError(LIST, f"{name}: pci: '{wrong[0]}' is not VENDOR:DEVICE, as in 8086:10d3")
-    return Driver(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Driver(name, **given)
 
 
 @cache

@@ -18,9 +18,9 @@ def _irregular(cluster_map: ClusterMap, board: Board) -> Machine:
     """The cores that the map names and no others, its memory, its distances; refused unless QEMU makes just these."""
     cores = []
     for where, number in sorted((_place(board, cpu.apic), i) for i, cpu in enumerate(cluster_map.cpus)):
-        socket, die, core, _ = where
+        socket, die, place_in_die, _ = where
         l3 = socket * board.caches + die if board.caches else None
-        physical = (socket * max(1, board.caches) + die) * board.cores + core
+        physical = (socket * max(1, board.caches) + die) * board.cores + place_in_die
         cpu = cluster_map.cpus[number]
         cores.append(Core(cpu.apic, socket, cpu.node, l3, physical, number))
     nodes = sorted({core.node for core in cores} | {range_.node for range_ in cluster_map.memory})

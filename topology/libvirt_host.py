@@ -72,7 +72,7 @@ def _survey(root: ElementTree.Element, name: str) -> Survey:
 
 def _caches(root: ElementTree.Element) -> dict[int, int]:
     """The L3 of each processor."""
-    found = {}
+    found: dict[int, int] = {}
     for index, bank in enumerate(root.iterfind("host/cache/bank")):
         if bank.get("level") == "3":
             found |= {number: index for number in parse_spans(bank.attrib["cpus"])}

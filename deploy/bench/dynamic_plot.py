@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def plot_dynamic(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[
     panels: list[tuple[str, Callable[[Any], None]]] = []
     for unit in bases(ipc):
         rows = [row for row in ipc if row.unit == unit]
-        panels.append((f"{TITLES[IPC]}, {rows[0].unit} of the kernel", lambda axes, rows=rows: _bars(axes, rows)))
+        panels.append((f"{TITLES[IPC]}, {rows[0].unit} of the kernel", partial(_bars, rows=rows)))
     if joins:
         panels.append((TITLES[FORK_JOIN], lambda axes: _joins(axes, joins)))
     if loads:

@@ -91,12 +91,11 @@ def scale_command(
     entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable, session.glance)
     more: dict[str, Any] = {}
     if max(cores) > 1 and BASELINE in wanted:
-        unlocked = native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, output, runs, session.usable)
-        more["unlocked"] = unlocked
+        more["unlocked"] = native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, output, runs, session.usable)
     notes = session.looked_again()
     output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
     if more:
-        output.line(native_table.unlocked(unlocked))
+        output.line(native_table.unlocked(more["unlocked"]))
     _lines(output, notes)
     session.finish("bench scale", entries, **more)
     plot_scale(entries, [FIGURE_SCALE, *notes], picture)

@@ -61,7 +61,7 @@ class Parallel:
     @property
     def overlap(self) -> float:
         """The part of the time in which all ran; the median of all looks: one may meet a moment of the host's."""
-        return median(look["overlap"] for look in self.all)
+        return float(median(look["overlap"] for look in self.all))
 
     @property
     def all(self) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deploy.bench import native_host, native_result
@@ -50,7 +51,7 @@ def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
     def net(found: dict[str, Any], name: str) -> float:
         return float(found["cycles"][name]) - float(found["cycles"]["empty"])
 
-    spread = {f"{name}_cycles": runs.spread(lambda r, n=name: net(r, n)) for name in PARTS}
+    spread = {f"{name}_cycles": runs.spread(partial(net, name=name)) for name in PARTS}
     spread["to_bare_clh"] = runs.spread(lambda r: net(r, "enter_exit") / net(r, "bare_clh"))
     if "bare_rtm" in runs.used[0]["cycles"]:
         spread["bare_rtm_cycles"] = runs.spread(lambda r: net(r, "bare_rtm"))
@@ -76,11 +77,15 @@ def contended(
     ]
 
 
+def _wait(found: dict[str, Any], name: str) -> float:
+    return float(found["wait"][name])
+
+
 def _contended_result(lock: str, cores: int, delay: float, runs: Runs, counted: dict[str, Any]) -> dict[str, Any]:
     spread = {
         "throughput_per_cycle": runs.spread(lambda r: r["entries"] / r["window"]),
         "section_cycles": runs.spread(lambda r: r["section"]),
-        **{f"{name}_cycles": runs.spread(lambda r, n=name: r["wait"][n]) for name in ("p50", "p99", "max")},
+        **{f"{name}_cycles": runs.spread(partial(_wait, name=name)) for name in ("p50", "p99", "max")},
     }
     more = {"delay_cycles": delay, "entries": sum(r["all_entries"] for r in runs.used)}
     return native_result.entry(lock, "lock-contended", cores, runs, spread, more | native_result.counted(counted))

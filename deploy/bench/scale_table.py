@@ -105,8 +105,8 @@ def _fit_rows(table: Table, found: Sequence[Fit | None]) -> None:
     if not any(found):
         return
     table.add_section()
-    table.add_row("service fitted", *[_parameter(fit and fit.service) for fit in found], style="dim")
-    table.add_row("delay fitted", *[_parameter(fit and fit.delay) for fit in found], style="dim")
+    table.add_row("service fitted", *[_parameter(fit.service if fit else None) for fit in found], style="dim")
+    table.add_row("delay fitted", *[_parameter(fit.delay if fit else None) for fit in found], style="dim")
     table.add_row("R²", *[f"{fit.r_squared:.4f}" if fit else "-" for fit in found], style="dim")
 
 

@@ -49,6 +49,7 @@ def paper(
         raise InputError(f"--into {folder}", "is no folder")
     state = work.state()
     todo = work.tasks(chosen, folder, repeats, state, fresh)
+    failed: list[tuple[work.Task, str]] = []
     if not only_list:
         folder.mkdir(parents=True, exist_ok=True)
         failed = work.run(todo, state, output)
@@ -70,5 +71,5 @@ def paper(
             {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done, "results": str(task.path)} for task in todo
         ],
     })
-    if not only_list and failed:
+    if failed:
         raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))

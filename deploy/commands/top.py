@@ -48,7 +48,7 @@ def top(
     ended: source.Ended | None = None
     shown = True
     with ExitStack() as stack:
-        machine = stack.enter_context(source.of_libvirt(connect, what) if connect else source.local(what))
+        machine: source.Source = stack.enter_context(source.of_libvirt(connect, what)) if connect else stack.enter_context(source.local(what))
         try:
             if terminal.is_one() and not once and json != "-":
                 with terminal.opened() as display:

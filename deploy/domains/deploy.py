@@ -334,9 +334,10 @@ def was(state: State) -> str:
 def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> None:
     """Until every server that can be reached serves, of the clusters that were started; else until all of these run."""
     deployed, found = done.deployed, what.cluster_map
-    clusters = {c.number for c in found.clusters if done.clusters is None or c.number in done.clusters}
+    started = [c for c in found.clusters if done.clusters is None or c.number in done.clusters]
+    clusters = {c.number for c in started}
     servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
-    servers = {name for name in servers if found.cluster_of(what.application(name).cpu).number in clusters}
+    servers = {name for name in servers if any(what.application(name).cpu in c.cpus for c in started)}
     began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
         events = deployed.events()[done.since :]

@@ -94,8 +94,8 @@ class Record:
         words |= {"machine": str(self.machine), "machines": str(self.machines)} if self.machines > 1 else {}
         root = ElementTree.Element(tag("deployment"), words)
         for f in self.forwards:
-            numbers = {"port": str(f.guest_port), "host-port": str(f.host_port)}
-            ElementTree.SubElement(root, tag("forward"), application=f.application, address=f.guest, **numbers)
+            attributes = {"application": f.application, "address": f.guest, "port": str(f.guest_port), "host-port": str(f.host_port)}
+            ElementTree.SubElement(root, tag("forward"), attributes)
         for name, value in self.parts.items():
             ElementTree.SubElement(root, tag("part"), name=name, value=value)
         return root

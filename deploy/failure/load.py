@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import redis
 from redis.backoff import NoBackoff
@@ -16,6 +17,7 @@ from redis.retry import Retry
 
 from deploy.survival import Survivor
 
+T = TypeVar("T")
 KEYS = 500
 SLOT_NS = 100_000_000  # of the time line
 TRY = 2.0     # seconds until a connection, or an answer, is given up
@@ -118,7 +120,7 @@ class Load(threading.Thread):
         del self._unsure[key]
         self.writes += 1
 
-    def _check(self, key: str, found: bytes | None) -> None:
+    def _check(self, key: str, found: bytes | str | None) -> None:
         possible = {self._known.get(key), self._unsure.get(key, self._known.get(key))}
         if found is None and key in self._former and key not in self._known:
             self._former.discard(key)
@@ -132,7 +134,7 @@ class Load(threading.Thread):
         what = "of a former life of its server" if value is not None and 0 < value <= self._first else f"none of {possible}"
         self.wrong.append(f"{self.server} {key}: {found!r} is {what}")
 
-    def _timed(self, request: Callable[[], bytes | None], is_write: bool) -> bytes | None:
+    def _timed(self, request: Callable[[], T], is_write: bool) -> T:
         with self._lock:
             self._asked_ns = time.monotonic_ns()
         try:

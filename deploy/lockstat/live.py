@@ -181,6 +181,7 @@ def _cpus(events: EventStream, boots: Mapping[int, Event], memory: Memory) -> di
 
 def _records(memory: Memory, cluster: int, address: int, cores: int) -> list[Record]:
     """Read again where a core was writing: a moment later it is not, unless it was stopped there."""
+    records: list[Record] = []
     for _ in range(_TRIES):
         data = memory(cluster, address, cores * SIZE)
         records = [Record.from_bytes(data[i * SIZE : (i + 1) * SIZE], f"cluster {cluster} core {i}") for i in range(cores)]

@@ -153,7 +153,8 @@ def measure(on_run: Callable[[int, int], None] = lambda done, of: None, runs: in
 
 def _difference(a: Figure, b: Figure, share: float = 1.0) -> Figure:
     """What `a` takes beyond `b`, or a share of that."""
-    return Figure(*(max(0.0, (value - b.median) * share) for value in (a.median, a.low, a.high)), a.count)
+    middle, low, high = (max(0.0, (value - b.median) * share) for value in (a.median, a.low, a.high))
+    return Figure(middle, low, high, a.count)
 
 
 def prices(found: Calibration) -> dict[str, tuple[float, str]]:

@@ -218,7 +218,7 @@ class _Reader:
             if isinstance(kind, Number):
                 right = given in kind
             else:
-                right = isinstance(given, kind) and (kind is not str or bool(given.strip()))
+                right = isinstance(given, kind) and (not isinstance(given, str) or bool(given.strip()))
             if not right:
                 raise self.wrong(f"{name}.{part}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
         return value

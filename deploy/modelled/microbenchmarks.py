@@ -44,9 +44,9 @@ def collapse_rows(machine: ModelledMachine, rounds: int, scale: Measure = measur
         yield beside("collapse", f"{name}: speed-up on {half} cores", "times", socket, at[half] / at[1], 0.1)
         yield beside("collapse", f"{name}: speed-up on {most} cores", "times", Between(slowest.value, quickest.value, f"{slowest.source}; {quickest.source}"),
                      at[most] / at[1])
-    delay = published.HOLD_ALONE / papers.IN_SECTION.value - published.HOLD_ALONE
+    kernel_delay = published.HOLD_ALONE / papers.IN_SECTION.value - published.HOLD_ALONE
     at_most = {
-        lock: scale(experiment.Request(lock, [most], [float(round(delay))], rounds, modelled=machine))[0].throughput for lock in ("ticket", "clh")
+        lock: scale(experiment.Request(lock, [most], [float(round(kernel_delay))], rounds, modelled=machine))[0].throughput for lock in ("ticket", "clh")
     }
     yield beside("collapse", f"kernel, 2 % of one core's time in it, {most} cores: ticket over clh", "times", papers.SCALABLE_LOCKS,
                  at_most["ticket"] / at_most["clh"])

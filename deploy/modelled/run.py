@@ -78,7 +78,7 @@ def marks(
         directory = Path(name)
         prices = directory / "machine"
         write_text(prices, machine.plugin_text(target.machine.memory, line_factor))
-        given = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | options
+        given = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
         yield Marks(directory, build / PLUGIN, {name: value for name, value in given.items() if value})
 
 

@@ -109,10 +109,9 @@ def latencies(name: str, title: str, of: Mapping[str, Sequence[tuple[float, int]
                 xs.append(total / max(total - seen, 1) if seen < total else float(total))
                 ys.append(value)
             every = max(1, len(xs) // 8)
-            style = {"linestyle": LINES[place % len(LINES)], "marker": MARKERS[place % len(MARKERS)]}
             axes.plot(
-                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every,
-                linewidth=1.3, label=short(key), **style,
+                xs, ys, color=COLOURS[place % len(COLOURS)], drawstyle="steps-pre", markersize=4, markevery=every, linewidth=1.3,
+                label=short(key), linestyle=LINES[place % len(LINES)], marker=MARKERS[place % len(MARKERS)],
             )  # fmt: skip
         axes.set_xscale("log")
         axes.set_yscale("log")
@@ -182,8 +181,7 @@ def fits(name: str, title: str, found: Sequence[Fit]) -> Markup:
             )  # fmt: skip
         axes.axvline(most, color="#010203", linewidth=0.6, linestyle=":")
         for words, side, aligned in (("measured", -3, "right"), ("model alone", 3, "left")):  # above all curves
-            place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "ha": aligned}
-            axes.annotate(words, (most, 1), (side, 2), fontsize=7, **place)
+            axes.annotate(words, (most, 1), (side, 2), xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=7, ha=aligned)
         axes.set_xlabel("cores of one kernel")
         axes.set_ylabel("kernel entries in 1,000 cycles")
         axes.set_ylim(bottom=0)

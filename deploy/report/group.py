@@ -130,8 +130,8 @@ def ratio(first: Group, second: Group, metric: str) -> Value | None:
             runs.append(a / b)
     if runs:
         return Value(tuple(runs))
-    a, b = first.value(metric), second.value(metric)
-    return Value((a.mean / b.mean,)) if a and b and b.mean else None
+    above, below = first.value(metric), second.value(metric)
+    return Value((above.mean / below.mean,)) if above and below and below.mean else None
 
 
 def _of(group: Group, source: Source, metric: str) -> float | None:

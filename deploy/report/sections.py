@@ -254,7 +254,7 @@ def utilisation(part: Sequence[Group], number: int) -> Section:
             continue
         names = [f"cluster {cluster}, core {core}" for cluster, core in cores]
         values = [value.scaled(100) for value in cores.values()]
-        rows = [(name, [Cell(value, ".1%")]) for name, value in zip(names, cores.values())]
+        rows: list[tuple[str, list[Cell | None]]] = [(name, [Cell(value, ".1%")]) for name, value in zip(names, cores.values())]
         table = Table(f"CPU utilisation, {group.label}", ["busy"], rows)
         if len(names) > MOST_BARS:
             made.tables.append(table)

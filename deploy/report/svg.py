@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from topology import demand
 
@@ -28,7 +29,7 @@ HATCHES = ("", "///", "\\\\\\", "xx", "--", "||")
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {  # matplotlib's type lists each key that it knows
     "svg.fonttype": "none",
     "text.parse_math": False,  # a dollar in a file is a dollar
     "font.size": 9,

@@ -65,7 +65,8 @@ class Found:
     loads: list[Load] = field(default_factory=list)
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [one.to_json() for one in (*self.ipc, *self.joins, *self.loads)]
+        every: list[Ipc | ForkJoin | Load] = [*self.ipc, *self.joins, *self.loads]
+        return [one.to_json() for one in every]
 
 
 def dynamic(

@@ -67,8 +67,9 @@ def mach(
     sizes = ranges.cores(cores)
     if min(sizes) < 2 or max(sizes) > TASKS_MAX:
         raise InputError("--cores", f"from 2 to {TASKS_MAX}: on one core no lock is contended")
-    for n in sizes if modelled else ():  # what the machine cannot be is said before anything is built
-        modelled.exactly(n, 0)
+    if modelled:
+        for n in sizes:  # what the machine cannot be is said before anything is built
+            modelled.exactly(n, 0)
     json, picture = places("mach", json, plot)
     output = Output(quiet, json)
     kvm.check_choice(accel, False)
