@@ -61,7 +61,7 @@ EXTENSIONS = (
     Extension("plots", "Matplotlib, to draw plots"),
     Extension("science", "SciPy, to fit models to measurements"),
     Extension("docs", "mkdocs-material, to make a site of docs/"),
-    Extension("test", "pytest, libclang, ruff and what else tests use"),
+    Extension("test", "pytest, libclang, ruff, mypy and what else tests use"),
     Extension("libvirt", "libvirt's library, compiled, to talk to libvirt", "requirements-compile.txt"),
 )
 

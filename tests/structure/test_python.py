@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from deploy.paths import ROOT
 from tests.structure.test_style import properties
@@ -44,8 +47,39 @@ def test_ruff_finds() -> None:
         assert status == 1 and f": {rule} " in said, f"{rule}: {said}"
 
 
+@pytest.mark.limit(240)
+def test_mypy() -> None:
+    """mypy finds no value of a wrong type, and no function without types, in deploy and topology"""
+    status, said = check("mypy")
+    assert status == 0, said
+
+
+@pytest.mark.limit(240)
+def test_mypy_finds(tmp_path: Path) -> None:
+    """mypy reads pyproject.toml, and sees the types of a deployment's tables, of what may be missing, and of Matplotlib"""
+    text = """
+def untyped(x): return x  # no-untyped-def
+cores: str = Table().cores  # assignment
+threads = Table().thread  # attr-defined
+def cluster(x: ClusterMap) -> int: return x.cluster_of(0).number  # union-attr
+def size(axes: Axes) -> None: axes.errorbar(1, fmt=2)  # arg-type
+number = 1  # type: ignore[misc]  # unused-ignore
+def chosen(x: int) -> int:
+    if x:
+        y = 1
+    return y  # possibly-undefined
+"""
+    imports = "from deploy.deployment.schema import Machine as Table; from matplotlib.axes import Axes; from topology.clustermap import ClusterMap"
+    new = tmp_path / "new.py"
+    new.write_text(imports + text)
+    status, said = check("mypy", str(new))
+    missed = [line for n, line in enumerate(text.splitlines(), 1) if "  # " in line and not re.search(rf"new.py:{n}: .*\[{line.split()[-1]}\]", said)]
+    assert status == 1 and not missed, f"{missed}\n{said}"
+
+
 def test_limits() -> None:
-    """ruff's limit of a line is .editorconfig's, and pyproject.toml says no version of Skerry"""
+    """ruff's limit of a line is .editorconfig's, both tools check for the oldest Python that is meant, and no version of Skerry is said"""
     said = settings()
     assert str(said["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli.py"))["max_line_length"]
+    assert said["project"]["requires-python"] == f">={said['tool']['mypy']['python_version']}"
     assert "version" not in said["project"] and said["project"]["dynamic"] == ["version"]
