@@ -27,7 +27,10 @@ def status(name: OptionalName = None, connect: Connect = URI, json: Json = None)
         for line in state.trouble:
             output.line(f"{one.name}: {line}")
         for app, count in state.restarts.items():
-            output.line(f"{one.name}: {app} was started again, {count} times")
+            if not app.startswith("cluster "):
+                output.line(f"{one.name}: {app} was started again, {count} times")
+        for line in state.changes:
+            output.line(f"{one.name}: {line}")
     output.results({
         "skerry": version(),
         "command": "status",
@@ -64,7 +67,8 @@ def _data(one: Deployed, state: State) -> dict[str, object]:
     return {
         "name": record.name, "state": state.word, "serving": state.serving,
         "domains": [{"domain": domain, "state": word} for domain, word in state.domains.items()],
-        "trouble": state.trouble, "restarts": state.restarts, "version": record.version, "clusters": record.clusters, "cores": record.cores,
+        "trouble": state.trouble, "restarts": state.restarts, "changes": state.changes,
+        "version": record.version, "clusters": record.clusters, "cores": record.cores,
         "layout": record.layout, "lock": record.lock, "accel": record.accel, "bridge": record.bridge,
         "placement": record.placement, "instances": record.instances(),
     }  # fmt: skip

@@ -81,4 +81,5 @@ def _results(machine: source.Source, taken: list[Sample]) -> dict[str, Any]:
         for i, sample in enumerate(taken) for result in sample.to_json()
     ]  # fmt: skip
     trouble = list(taken[-1].trouble) if taken else []
-    return {"skerry": version(), "command": "top", "deployment": machine.name, "trouble": trouble, "results": results}
+    changed = list(taken[-1].changes) if taken else []
+    return {"skerry": version(), "command": "top", "deployment": machine.name, "trouble": trouble, "changes": changed, "results": results}

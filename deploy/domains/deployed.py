@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from deploy import changes
 from deploy.domains.connection import Connection, explained
 from deploy.domains.member import Member, of_domain
 from deploy.domains.record import deployment_name
@@ -40,6 +41,7 @@ class State:
     serving: list[str] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)  # applications that were started again are no trouble
     restarts: dict[str, int] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)  # clusters that were started again, what has moved
     lost: set[int] = field(default_factory=set)  # clusters of which the others say so
 
     @property
@@ -121,6 +123,7 @@ class Deployed:
         found = State(min(domains.values(), key=WORDS.index), domains)
         found.trouble = [_words(e) for e in standing(events) if e.kind in TROUBLE]
         found.restarts = restarts(events) | {f"cluster {number}": count for number, count in cluster_restarts(events).items()}
+        found.changes = changes.words(events)
         found.lost = {int(e["cluster"]) for e in standing(events) if e.kind == "cluster-lost"}
         alive = {number for number, word in enumerate(domains.values()) if word in ("running", "paused")}
         if alive:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from deploy import changes
 from deploy.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS, LockStat, Part, ratio
 from deploy.lockstat.snapshot import Core, Snapshot
 from deploy.top.source import Look, lost, serving, trouble
@@ -73,6 +74,7 @@ class Sample:
     instances: tuple[tuple[str, float | None], ...] = ()  # Redis, commands per second
     whole: Rates = Rates()
     trouble: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()  # clusters that were started again, what has moved
 
     @property
     def uncounted(self) -> bool:
@@ -128,7 +130,7 @@ def between(earlier: Look, later: Look) -> Sample:
     whole = _whole(clusters, cores, before, later, redis)
     return Sample(
         seconds, max(started, default=0.0), tuple(clusters), tuple(cores), tuple(locks), tuple(redis.items()), whole,
-        tuple(trouble(later.events)),
+        tuple(trouble(later.events)), tuple(changes.words(later.events)),
     )
 
 

@@ -168,6 +168,8 @@ def header(name: str, emulated: bool, sample: Sample | None) -> list[str]:
     done += [f"redis/s {_count(w.redis)}"]
     if sample.trouble:
         third = f"! {len(sample.trouble)}: {sample.trouble[-1]}" if len(sample.trouble) > 1 else f"! {sample.trouble[-1]}"
+    elif sample.changes:
+        third = sample.changes[-1] if len(sample.changes) == 1 else f"{len(sample.changes)}: {sample.changes[-1]}"
     elif sample.uncounted:
         third = "Plain kernel: idle time only; statistics = true in the deployment counts more."
     else:
@@ -219,9 +221,10 @@ def _printable(line: str) -> str:
 
 def plain(name: str, emulated: bool, sample: Sample) -> list[str]:
     """All of a sample, for pipes."""
-    found = [line for line in header(name, emulated, replace(sample, trouble=()))[:2]]
+    found = [line for line in header(name, emulated, replace(sample, trouble=(), changes=()))[:2]]
     found += [PLAIN] if sample.uncounted else []
     found += [f"! {text}" for text in sample.trouble]
+    found += [f"* {text}" for text in sample.changes]
     for view in VIEWS:
         titles, lines = table(sample, State(view=view))
         if lines:

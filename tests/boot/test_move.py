@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import replace
 
 import pytest
 
-from deploy import cores, granularity
+from deploy import changes, cores, granularity
 from deploy.boot import Run
 from deploy.cores import OWNED, Core, cores_of
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
 from deploy.failure.scene import end_cluster
 from deploy.lockstat import live
+from deploy.top.sample import between
+from deploy.top.source import Look
 from tests.boot.machine import ANSWER, client, machine, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
@@ -129,6 +132,39 @@ def test_program_on_a_gained_core() -> None:
         assert run.events.of("core", what="program", cpu=5, app=first)
         all_serve(run)
         refused(run, 5, 1, "programs run there")
+
+
+def counted(run: Run) -> dict[int, list[int]]:
+    """Of each cluster the cores that lockstat and top count."""
+    return {one.cluster: [core.cpu for core in one.cores] for one in live.local(run.directory).snapshots()}
+
+
+@pytest.mark.limit(200)
+def test_counted_where_it_is() -> None:
+    """top, lockstat and status count a core at the cluster that it has joined, from one look to the next; a sample over a move has no rates"""
+    with machine(deployment()) as run:
+        run.wait_serving()
+
+        def look() -> Look:
+            seen = live.local(run.directory)
+            return Look(time.monotonic(), tuple(seen.snapshots()), tuple(seen.events.events))
+
+        looks = [look()]
+        for core, to, where in ((5, 0, {0: [0, 1, 2, 5], 1: [3, 4]}), (1, 1, {0: [0, 2, 5], 1: [3, 4, 1]}), (5, 1, {0: [0, 2], 1: [3, 4, 5, 1]})):
+            move(run, core, to)
+            assert {cluster: sorted(found) for cluster, found in counted(run).items()} == {c: sorted(found) for c, found in where.items()}
+            looks += [look(), look()]
+            over, after = between(looks[-3], looks[-2]), between(looks[-2], looks[-1])
+            assert all(row.rates.utilisation is None for row in over.cores)
+            assert all(row.rates.utilisation is not None for row in after.cores) and len(after.cores) == 6
+            assert {row.cluster: row.cores for row in after.clusters} == {cluster: len(found) for cluster, found in where.items()}
+        run.wait_for(lambda: len(run.events.of("core", what="joined")) == 3, "all reports")
+        end_cluster(run, 1, "panic")
+        run.wait_for(lambda: restarted(run, 1, 1), "cluster 1 again")
+        said = changes.words(run.events.events)
+        assert said[0].startswith("cluster 1 was started again, once; lost last: ") and "panic" in said[0]
+        assert said[1:] == ["core 1 is cluster 1's; it has moved once", "core 5 is cluster 1's; it has moved 2 times"]
+        assert sorted(counted(run)[1]) == [1, 3, 4, 5]
 
 
 @pytest.mark.limit(400)
