@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from deploy.errors import Failure
@@ -26,9 +26,14 @@ def write_word(human: Human, address: int, word: int) -> float:
 
     Returns time.monotonic() of the moment at which the machine goes on.
     """
+    return write_words(human, [(address, word)])
+
+
+def write_words(human: Human, words: Sequence[tuple[int, int]]) -> float:
+    """The same of several, each with its address: no core does anything between them."""
     with tempfile.TemporaryDirectory(prefix="skerry-debugger-") as folder:
         path = Path(folder, "socket")
-        return _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), address, word)
+        return _write(human, f"unix:{path},server=on,wait=off", socket.AF_UNIX, str(path), words)
 
 
 def write_word_by_port(human: Human, address: int, word: int) -> float:
@@ -40,10 +45,10 @@ def write_word_by_port(human: Human, address: int, word: int) -> float:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place: tuple[str, int] = probe.getsockname()
-    return _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, address, word)
+    return _write(human, f"tcp:127.0.0.1:{place[1]},server=on,wait=off", socket.AF_INET, place, [(address, word)])
 
 
-def _write(human: Human, device: str, family: int, place: str | tuple[str, int], address: int, word: int) -> float:
+def _write(human: Human, device: str, family: int, place: str | tuple[str, int], words: Sequence[tuple[int, int]]) -> float:
     said = human(f"gdbserver {device}").strip()
     try:
         with socket.socket(family) as connection:
@@ -55,7 +60,8 @@ def _write(human: Human, device: str, family: int, place: str | tuple[str, int],
                 time.sleep(0.01)
             _ask(connection, "?")  # the machine stands still
             _ask(connection, "Qqemu.PhyMemMode:1", "OK")
-            _ask(connection, f"M{address:x},8:{word.to_bytes(8, 'little').hex()}", "OK")
+            for address, word in words:
+                _ask(connection, f"M{address:x},8:{word.to_bytes(8, 'little').hex()}", "OK")
             _ask(connection, "D", "OK")  # and goes on
             return time.monotonic()
     except OSError as error:
