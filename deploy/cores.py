@@ -130,4 +130,4 @@ def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, said: Ev
         return f"{where} stays: programs run there{': ' + names if names else ''}"
     if said["what"] == "elsewhere":
         return f"{where} stays: the cluster has given it up meanwhile"
-    return f"{where} stays: the kernel has threads, deadlines or interrupts there, or it is the boot processor (error {said['error']})"
+    return f"{where} stays: the kernel has threads, deadlines, interrupts or objects there (error {said['error']})"

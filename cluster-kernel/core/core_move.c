@@ -77,7 +77,7 @@ static bool has_visitors(const struct kernel *kernel, uint32_t index)
 static bool can_leave(const struct kernel *kernel, uint32_t index)
 {
 	const struct cpu *core = kernel->cpu[index];
-	return index && index != kernel->boot->boot_core && kernel_has_core(kernel, index) && !kernel->placed[index] &&
+	return index && kernel_has_core(kernel, index) && !kernel->placed[index] &&
 	       core->shared.current == &core->shared.idle && core->shared.ready.highest < 0 &&
 	       !atomic_load_explicit(&core->shared.requeue.top, memory_order_relaxed) && !has_deadlines(core) &&
 	       !has_interrupts(kernel, index) && !has_visitors(kernel, index);

@@ -14,11 +14,12 @@ from deploy.boot import Run
 from deploy.cores import OWNED, Core, cores_of
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
+from deploy.expand import plan
 from deploy.failure.scene import end_cluster
 from deploy.lockstat import live
 from deploy.top.sample import between
 from deploy.top.source import Look
-from tests.boot.machine import ANSWER, client, machine, servers, with_redis
+from tests.boot.machine import ANSWER, client, deployment as plain, machine, servers, with_redis
 from tests.boot.test_restart_cluster import restarted, write
 from topology.errors import InputError
 from topology.units import MIB
@@ -201,6 +202,28 @@ def test_a_cluster_dies_meanwhile(lost: int) -> None:
             assert owners(run)[:5] == [0, 0, 0, 1, 1]
         leaves_or_runs(run, 5, 1 - owners(run)[5])
         all_serve(run)
+
+
+@pytest.mark.limit(400)
+def test_boot_processor() -> None:
+    """the boot processor, where it is not its cluster's first core, moves too; an NMI fences it in each of the two clusters"""
+    target = plan(plain(2, 3, network=False, restart="on-failure", restart_delay=0, restart_limit=0, spare_cores=True))
+    target.cluster_map.clusters[0].cpus = [1, 0, 2]
+    with machine(target) as run:
+        run.wait_for(lambda: len(run.events.of("boot")) == 2, "both clusters")
+        move(run, 0, 1)
+        for times, how in enumerate(("hang", "init", "panic"), 1):
+            end_cluster(run, 1, how)
+            run.wait_for(lambda times=times: restarted(run, 1, times), "cluster 1 again, with the boot processor")
+            run.wait_for(lambda: owners(run) == [1, 0, 0, 1, 1, 1], "the cores")
+            end_cluster(run, 0, how)
+            run.wait_for(lambda times=times: restarted(run, 0, times), "cluster 0 again, without it")
+            move(run, 0, 0)
+            move(run, 0, 1)
+        move(run, 0, 0)
+        end_cluster(run, 0, "hang")
+        run.wait_for(lambda: restarted(run, 0, 4), "cluster 0 again, with it")
+        assert owners(run) == [0, 0, 0, 1, 1, 1]
 
 
 @pytest.mark.limit(200)

@@ -319,7 +319,7 @@ enum skerry_invocation {
 	 * for that core, or no core moves). */
 	CORE_READ = 108,
 	/* m0 core, m1 another cluster of the machine: the core leaves this cluster for it. CORE_READ tells when it is parked.
-	 * Errors: BUSY (it is the first core, the boot processor, or not this cluster's; a thread is or was placed on it, an
+	 * Errors: BUSY (it is the first core, or not this cluster's; a thread is or was placed on it, an
 	 * interrupt or a doorbell is received there, an object is at home there, or the kernel's locks change). */
 	CORE_LEAVE,
 	/* m0 core: it becomes one of this cluster's. CORE_READ tells when it has. Errors: BUSY (it is not parked, or the
