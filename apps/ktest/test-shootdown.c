@@ -4,6 +4,8 @@
  * a page without pause; after the invocation that takes the page away has
  * returned, no write of it may arrive.
  */
+#include <skerry/domain_stubs.h>
+#include "homes.h"
 #include "ktest.h"
 
 enum { ROUNDS = 40, PAGE = 100 };
@@ -49,12 +51,17 @@ static void resume(struct victim *v)
 	check_ok(ipc_reply(v->reply, &m));
 }
 
-/* `take` makes the frame's mapping at TARGET, which is that of its copy `target`, go, or one that can be read only. */
-static void rounds(unsigned core, void (*take)(uint64_t frame, uint64_t target))
+/*
+ * `take` makes the frame's mapping at TARGET, which is that of its copy `target`, go, or one that can be read only. The
+ * frames are in `domain`; 0: the kernel's own.
+ */
+static void rounds_in(uint64_t domain, unsigned core, void (*take)(uint64_t frame, uint64_t target))
 {
 	struct victim v = victim(core);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint64_t frame = object(OBJECT_FRAME_4K, 0), window = copy_of(frame, RIGHT_ALL), target = copy_of(frame, RIGHT_ALL);
+		uint64_t frame = object(OBJECT_FRAME_4K, 0);
+		check_ok(frame_split(IPC, frame, domain));
+		uint64_t window = copy_of(frame, RIGHT_ALL), target = copy_of(frame, RIGHT_ALL);
 		check_ok(frame_map(IPC, window, ROOT_SLOT_VSPACE, WINDOW, RIGHT_READ, 0));
 		await_fault(&v, TARGET);
 		check_ok(frame_map(IPC, target, ROOT_SLOT_VSPACE, TARGET, RIGHT_READ | RIGHT_WRITE, 0));
@@ -69,6 +76,8 @@ static void rounds(unsigned core, void (*take)(uint64_t frame, uint64_t target))
 		check_ok(cnode_delete(ROOT_SLOT_CNODE, target));
 	}
 }
+
+static void rounds(unsigned core, void (*take)(uint64_t frame, uint64_t target)) { rounds_in(0, core, take); }
 
 static void by_unmap(uint64_t frame, uint64_t target)
 {
@@ -91,6 +100,19 @@ static void by_protect(uint64_t frame, uint64_t target)
 TEST(unmap, 2, 0, "shootdown: no write of another core arrives after UNMAP") { rounds(last_core(), by_unmap); }
 TEST(delete, 2, 0, "shootdown: no write of another core arrives after the capability's end") { rounds(last_core(), by_delete); }
 TEST(protect, 2, 0, "shootdown: no write of another core arrives after PROTECT") { rounds(last_core(), by_protect); }
+/* By a reader, where the regime has readers. */
+static void rounds_of_reader(enum granularity granularity, void (*take)(uint64_t frame, uint64_t target))
+{
+	uint64_t domain = object(OBJECT_DOMAIN, 0);
+	check_ok(domain_granularity(domain, granularity, 0));
+	homes_begin();
+	rounds_in(domain, last_core(), take);
+	homes_end();
+}
+
+TEST(unmap_fine, 2, 0, "shootdown: the same after UNMAP in a fine domain") { rounds_of_reader(GRANULARITY_FINE, by_unmap); }
+TEST(protect_fine, 2, 0, "shootdown: the same after PROTECT in a fine domain") { rounds_of_reader(GRANULARITY_FINE, by_protect); }
+TEST(protect_coarse, 2, 0, "shootdown: the same after PROTECT in a coarse domain") { rounds_of_reader(GRANULARITY_COARSE, by_protect); }
 TEST(local, 1, 0, "shootdown: no write of another thread of this core arrives after UNMAP") { rounds(0, by_unmap); }
 
 /* Each new frame at the same address: a translation that stayed would lead to the old one. */

@@ -144,5 +144,7 @@ uint64_t hosted_touch(struct hosted *machine, unsigned core, uint64_t vaddr);
  */
 bool hosted_load(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t *value);
 bool hosted_store(struct hosted *machine, unsigned core, uint64_t vaddr, uint64_t value);
+/* What the core may use `vaddr` of the space by without a walk, 0: nothing. */
+uint64_t hosted_remembered(const struct hosted *machine, unsigned core, const struct vspace *vspace, uint64_t vaddr);
 /* Something a core's TLB remembers is not so any more: the kernel forgot to flush. */
 bool hosted_tlb_stale(const struct hosted *machine);

@@ -107,6 +107,15 @@ static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)
 	return vspace && vspace_tlb_is_valid(vspace, core->cpu->own.index) ? vspace : 0;
 }
 
+uint64_t hosted_remembered(const struct hosted *machine, unsigned core, const struct vspace *vspace, uint64_t vaddr)
+{
+	const struct hosted_translation *tlb = machine->core[core].tlb;
+	for (unsigned i = 0; i < HOSTED_TLB && vspace_tlb_is_valid(vspace, core); i++)
+		if (tlb[i].tag == vspace->loads && tlb[i].vaddr == vaddr)
+			return tlb[i].entry;
+	return 0;
+}
+
 bool hosted_tlb_stale(const struct hosted *machine)
 {
 	unsigned level;

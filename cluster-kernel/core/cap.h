@@ -22,6 +22,7 @@ enum {
 	CAP_DEVICE = 1, /* untyped, frame: content is kept, the kernel never touches it */
 	CAP_MAPPED = 2, /* frame, page table: `vaddr` and `vspace` are valid */
 	CAP_THREAD = 4, /* held in a slot of a TCB: CSpace, VSpace or IPC buffer of a thread */
+	CAP_LOCKED = 16, /* frame in a fine domain: a reader has its slot to itself (guard.h); never where a writer is inside */
 	CAP_NOTED = 8,  /* frame: some core's struct protection may name its slot (protect.h) */
 };
 

@@ -72,6 +72,7 @@ struct cpu_private {
 	struct core_stat *stat;
 	struct lock_cpu lock;
 	struct trace trace;
+	bool doubts;        /* this entry, of a reader, has relied on what others may still have to flush, tlb.h */
 	uint32_t home;      /* KERNEL_AWAY: the core that makes the call */
 	bool signal_away;   /* the signal that this core makes finds an object away, visit.h; false between signals */
 	bool writer_wanted; /* work of this entry is left until it has the kernel for itself, visit.h; false between entries */
@@ -88,6 +89,9 @@ struct cpu_public {
 	bool listens_remote; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	const struct tlb_spaces *request_spaces; /* its author's */
+	_Atomic uint64_t flush_askers;     /* cores whose `owed` this one is to flush, remote.h */
+	_Atomic uint64_t flush_unanswered; /* cores that have not flushed this one's `owed` */
+	_Atomic uint64_t debts; /* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
 	struct thread_stack requeue; /* threads of this core that others have woken: schedule.h; empty where no core owns its queues */
 	struct thread_stack visitors; /* threads of other cores whose calls this one makes: visit.h */
 	struct thread_stack visited;  /* those that it has taken out of that, in the order in which they came */

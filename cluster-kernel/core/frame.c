@@ -2,8 +2,10 @@
 #include "frame.h"
 #include "arch.h"
 #include "domain.h"
+#include "guard.h"
 #include "kernel.h"
 #include "message.h"
+#include "outcome.h"
 #include "protect.h"
 #include "vspace.h"
 
@@ -28,22 +30,33 @@ static uint64_t frame_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 	uint64_t *entry = vspace_entry(vspace, vaddr, frame_level(cap), &missing);
 	if (!entry)
 		return SKERRY_MISSING_TABLE;
-	if (arch_pte_present(*entry))
+	uint64_t mapped = arch_pte_frame(cap->object, frame_level(cap), rights, attributes);
+	kernel_assert(arch_pte_present(mapped) && arch_pte_address(mapped, frame_level(cap)) == cap->object);
+	if (!entry_fill(cpu, entry, mapped))
 		return SKERRY_MAPPED;
-
-	*entry = arch_pte_frame(cap->object, frame_level(cap), rights, attributes);
-	kernel_assert(arch_pte_present(*entry) && arch_pte_address(*entry, frame_level(cap)) == cap->object);
-	mapping_note(cap, vspace, vaddr);
+	mapping_note(cpu, cap, vspace, vaddr);
 	return SKERRY_OK;
+}
+
+/* Maps or unmaps, with the frame's slot guarded. */
+static uint64_t frame_change(struct cpu *cpu, struct cap *cap, uint64_t info)
+{
+	struct guard guard = { 0 };
+	if (!guard_take(cpu, &guard, cap))
+		return KERNEL_EXCLUSIVE;
+	uint64_t result = message_label(info) == FRAME_MAP ? frame_map(cpu, cap, info) : mapping_undo(cpu, cap);
+	guard_drop(cpu, cap);
+	guard_end(cpu, &guard);
+	return result;
 }
 
 uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
-	assert_exclusive();
+	assert_entered();
 	struct cap *cap = &slot->cap;
 	switch (message_label(info)) {
-	case FRAME_MAP: return frame_map(cpu, cap, info);
-	case FRAME_UNMAP: return mapping_undo(cpu, cap);
+	case FRAME_MAP:
+	case FRAME_UNMAP: return frame_change(cpu, cap, info);
 	case FRAME_PROTECT: return frame_protect(cpu, slot, info);
 	case FRAME_ADDRESS: message_set_word(current(cpu), 0, cap->object); return SKERRY_OK;
 	case FRAME_SPLIT: return frame_split(cpu, slot, info);

@@ -17,4 +17,5 @@ static inline unsigned frame_level(const struct cap *cap)
 	return cap->type - OBJECT_FRAME_4K;
 }
 
+/* Readers may map, unmap and protect, guard.h. */
 uint64_t invoke_frame(struct cpu *cpu, struct slot *slot, uint64_t info);

@@ -8,6 +8,8 @@
 #include "frame.h"
 #include "io_port.h"
 #include "irq.h"
+#include "kernel.h"
+#include "outcome.h"
 #include "thread.h"
 #include "tlb.h"
 #include "untyped.h"
@@ -41,5 +43,18 @@ uint64_t invoke(struct cpu *cpu, struct slot *slot, uint64_t info)
 {
 	uint64_t result = invoke_object(cpu, slot, info);
 	tlb_flush_pending(cpu);
+	return result;
+}
+
+uint64_t invoke_as_reader(struct cpu *cpu, struct slot *slot, uint64_t info)
+{
+	kernel_assert(kernel_has_readers() && !kernel_exclusive(cpu));
+	uint64_t label = message_label(info);
+	if (label != FRAME_MAP && label != FRAME_UNMAP && label != FRAME_PROTECT)
+		return KERNEL_EXCLUSIVE;
+	if (!domain_of(kernel_of(cpu), &slot->cap))
+		return KERNEL_EXCLUSIVE;
+	uint64_t result = invoke_frame(cpu, slot, info);
+	tlb_flush_pending(cpu); /* whatever it has come to: the next entry finds what this one has left */
 	return result;
 }

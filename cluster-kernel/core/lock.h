@@ -19,6 +19,7 @@
  *                                  readers from writers
  *     kernel_locks_objects(cpu)    whether the entry takes object locks; where
  *                                  it does not, it has the kernel for itself
+ *     kernel_has_readers()         constant: entries may run side by side
  *     cores_own_queues()           constant: of entries that run side by side, a
  *                                  thread's core alone changes the thread's place
  *                                  (schedule.h), and takes no lock for that
@@ -55,7 +56,9 @@
  * functions (assert.h).
  *
  * A waiting loop must call kernel_relax(cpu), so that a core that waits for
- * the lock serves what the holder asks of it (remote.h).
+ * the lock serves what the holder asks of it (remote.h). Where it waits for an
+ * object's lock it calls kernel_relax(0), which serves nothing: there is no
+ * writer then, and the fast path must not lose translations on its way.
  */
 #pragma once
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "protect.h"
 #include "frame.h"
+#include "guard.h"
 #include "kernel.h"
 #include "message.h"
+#include "outcome.h"
+#include "tlb.h"
 #include "vspace.h"
 #include "work.h"
 
@@ -16,46 +19,67 @@ static uint64_t protect_own(struct cpu *cpu, struct cap *cap, uint64_t info, uns
 			return SKERRY_BAD_CAP;
 		if (!(slot->cap.rights & RIGHT_WRITE))
 			return SKERRY_NO_RIGHTS;
-		if (!(cap->flags & CAP_MAPPED))
+		if (!(cap_flags(cap) & CAP_MAPPED))
 			return SKERRY_NOT_MAPPED;
 		if (((const struct vspace *)slot->cap.object)->id != cap->vspace)
 			return SKERRY_BAD_ARGUMENT;
 	}
-	if (cap->flags & CAP_MAPPED)
+	if (cap_flags(cap) & CAP_MAPPED)
 		mapping_protect(cpu, cap, rights & cap->rights, may_gain);
+	else
+		tlb_doubt(cpu);
 	return SKERRY_OK;
 }
 
-/* The link behind which all is done once the descendant in `slot` is. */
+/*
+ * The link behind which all is done once the descendant in `slot`, which is guarded, is. Null: nothing is done, for a
+ * reader cannot delete a thread's IPC buffer.
+ */
 static struct link *protect_slot(struct cpu *cpu, struct slot *slot, unsigned rights)
 {
 	struct cap *cap = &slot->cap;
 	unsigned lost = cap->rights & ~rights;
 	kernel_assert(cap->type >= OBJECT_FRAME_4K && cap->type <= OBJECT_FRAME_1G);
 	work_done(cpu, WORK_EMPTY_SLOT);
-	if (!lost)
+	if (!lost) {
+		tlb_doubt(cpu);
 		return &slot->open;
-	if ((cap->flags & CAP_THREAD) && (lost & (RIGHT_READ | RIGHT_WRITE))) {
+	}
+	if ((cap_flags(cap) & CAP_THREAD) && (lost & (RIGHT_READ | RIGHT_WRITE))) {
+		if (!kernel_exclusive(cpu))
+			return 0;
 		struct link *after = slot->close.next; /* nothing derives from a thread's slot */
 		kernel_assert(slot->open.next == &slot->close);
 		slot_delete(cpu, slot);
 		return after;
 	}
 	cap->rights &= rights;
-	if (cap->flags & CAP_MAPPED)
+	if (cap_flags(cap) & CAP_MAPPED)
 		mapping_protect(cpu, cap, cap->rights, false);
+	else
+		tlb_doubt(cpu);
 	return &slot->open;
+}
+
+/* The same with its guard taken and dropped. Null, too, where a reader may not take it. */
+static struct link *protect_guarded(struct cpu *cpu, struct guard *guard, struct slot *slot, unsigned rights)
+{
+	if (!guard_take(cpu, guard, &slot->cap))
+		return 0;
+	struct link *done = protect_slot(cpu, slot, rights);
+	guard_drop(cpu, &slot->cap);
+	return done;
 }
 
 static void note(struct cpu *cpu, struct slot *frame, struct link *done, unsigned rights)
 {
 	cpu->shared.protection = (struct protection){ frame, done, rights };
-	frame->cap.flags |= CAP_NOTED;
-	link_slot(done)->cap.flags |= CAP_NOTED;
+	cap_set_flag(cpu, &frame->cap, CAP_NOTED);
+	cap_set_flag(cpu, &link_slot(done)->cap, CAP_NOTED);
 }
 
-/* False when the budget is spent first. */
-static bool protect_descendants(struct cpu *cpu, struct slot *frame, unsigned rights)
+/* KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE when a writer must go on. */
+static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, unsigned rights)
 {
 	struct protection *noted = &cpu->shared.protection;
 	struct link *done = noted->frame == frame && noted->rights == rights ? noted->done : &frame->close;
@@ -65,26 +89,33 @@ static bool protect_descendants(struct cpu *cpu, struct slot *frame, unsigned ri
 		kernel_assert(done && link_slot(done) != frame);
 		if (!link_opens(done))
 			continue;
-		done = protect_slot(cpu, link_slot(done), rights);
+		done = protect_guarded(cpu, guard, link_slot(done), rights);
+		if (!done)
+			return KERNEL_EXCLUSIVE;
 		if (work_over(cpu) && done->previous != &frame->open) {
 			note(cpu, frame, done, rights);
-			return false;
+			return KERNEL_AGAIN;
 		}
 	}
-	return true;
+	return SKERRY_OK;
 }
 
 uint64_t frame_protect(struct cpu *cpu, struct slot *frame, uint64_t info)
 {
-	assert_exclusive();
-	kernel_assert(!(frame->cap.flags & CAP_THREAD));
+	struct guard guard = { 0 };
+	assert_entered();
+	kernel_assert(!(cap_flags(&frame->cap) & CAP_THREAD));
 	if (message_words(info) < 1)
 		return SKERRY_TRUNCATED;
 	unsigned rights = message_word(current(cpu), 0) & RIGHT_ALL;
-	uint64_t error = protect_own(cpu, &frame->cap, info, rights);
-	if (error)
-		return error;
-	return protect_descendants(cpu, frame, rights) ? SKERRY_OK : KERNEL_AGAIN;
+	if (!guard_take(cpu, &guard, &frame->cap))
+		return KERNEL_EXCLUSIVE;
+	uint64_t result = protect_own(cpu, &frame->cap, info, rights);
+	guard_drop(cpu, &frame->cap);
+	if (!result)
+		result = protect_descendants(cpu, &guard, frame, rights);
+	guard_end(cpu, &guard);
+	return result;
 }
 
 void protection_remove(struct cpu *cpu, const struct slot *slot)

@@ -27,7 +27,7 @@ uint32_t kernel_cluster(const struct kernel *kernel);
 struct core_stat *core_statistics(struct cpu *cpu);
 struct trace *core_trace(struct cpu *cpu);
 
-/* A turn of a waiting loop: serves what the lock's holder asks of this core (remote.h). */
+/* A turn of a waiting loop: serves what the lock's holder asks of this core (remote.h); null: serves nothing. */
 void kernel_relax(struct cpu *cpu);
 /* Whether a core is on its way out of this kernel, or into it (core_move.h). */
 bool kernel_cores_move(struct cpu *cpu);

@@ -34,8 +34,23 @@ static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned re
 		vspace_flush_here(cpu, spaces->vspace[i], request);
 }
 
+/* What readers ask for: several at once, and each about spaces of its own. */
+static void serve_flushes(struct cpu *cpu)
+{
+	if (!atomic_load_explicit(&cpu->shared.flush_askers, memory_order_relaxed))
+		return;
+	uint64_t askers = atomic_exchange_explicit(&cpu->shared.flush_askers, 0, memory_order_acquire);
+	for (; askers; askers &= askers - 1) {
+		struct cpu *asker = kernel_of(cpu)->cpu[__builtin_ctzll(askers)];
+		forget(cpu, &asker->shared.owed, REQUEST_FLUSH);
+		atomic_fetch_and_explicit(&asker->shared.flush_unanswered, ~cpu->own.bit, memory_order_release);
+	}
+}
+
 void remote_serve(struct cpu *cpu)
 {
+	if (kernel_has_readers())
+		serve_flushes(cpu);
 	uint32_t request = atomic_load_explicit(&cpu->shared.request, memory_order_acquire);
 	if (!request)
 		return;
@@ -80,9 +95,31 @@ void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const str
 			arch_relax();
 }
 
+void remote_flush(struct cpu *cpu, uint64_t cores)
+{
+	const struct kernel *kernel = kernel_of(cpu);
+	uint64_t others = cores & ~cpu->own.bit, interrupts = 0;
+	assert_entered();
+	kernel_assert(!kernel_exclusive(cpu) && !atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_relaxed));
+	atomic_store_explicit(&cpu->shared.flush_unanswered, others, memory_order_relaxed);
+	for (uint64_t left = others; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+		/* release: the other finds what to flush, and whom to answer; whoever asks first interrupts it */
+		if (!atomic_fetch_or_explicit(&kernel->cpu[i]->shared.flush_askers, cpu->own.bit, memory_order_release))
+			interrupts |= 1ull << i;
+	}
+	if (interrupts)
+		arch_interrupt_cores(cpu, interrupts);
+	if (cores & cpu->own.bit)
+		forget(cpu, &cpu->shared.owed, REQUEST_FLUSH);
+	while (atomic_load_explicit(&cpu->shared.flush_unanswered, memory_order_acquire))
+		kernel_relax(cpu);
+}
+
 void kernel_relax(struct cpu *cpu)
 {
-	remote_serve(cpu);
+	if (cpu)
+		remote_serve(cpu);
 	arch_relax();
 }
 

@@ -12,6 +12,12 @@
  * release. The asked core loads it with acquire, serves, and stores 0 with
  * release. The asking core waits for that 0 with acquire, so that all that the
  * asked core did is visible to it, and it may reuse `spaces`.
+ *
+ * Readers (lock.h) that run side by side may each ask for a flush. The asking core sets its bit in `flush_askers` of each
+ * asked core, with release, and waits until they have taken their bits out of its own `flush_unanswered`. While it waits
+ * it serves what others ask of it, or two that ask each other would wait for ever. Hazard: the fast path has looked
+ * whether a space's translations are valid, and then waits for an object's lock. So a core that waits there serves
+ * nothing; the holders of those locks ask for nothing.
  */
 #pragma once
 
@@ -25,5 +31,7 @@ struct tlb_spaces;
  * FLUSH and FLUSH_AND_UNLOAD are about the address spaces `spaces`. Caller holds the kernel alone.
  */
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces);
+/* By a reader: every core of the mask flushes the spaces in this core's `owed`. Waits for all. */
+void remote_flush(struct cpu *cpu, uint64_t cores);
 /* Serves the request to this core, if there is one. Caller does not hold the lock; interrupts are off. */
 void remote_serve(struct cpu *cpu);

@@ -173,6 +173,13 @@ static bool must_write(uint64_t number, uint64_t info)
 	}
 }
 
+/* An invocation: a reader may map, unmap and protect frames. */
+static inline uint64_t call_as_reader(struct cpu *cpu, struct thread *thread, struct slot *slot, uint64_t info)
+{
+	bool is_frame = slot && slot->cap.type >= OBJECT_FRAME_4K && slot->cap.type <= OBJECT_FRAME_1G;
+	return is_frame && !visits(cpu, thread) ? invoke_as_reader(cpu, slot, info) : KERNEL_EXCLUSIVE;
+}
+
 /* Makes a system call of `thread`. Returns its result, or one of outcome.h. Inline in both its callers. */
 static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, struct thread *thread, uint64_t number, uint64_t cptr, uint64_t info)
 {
@@ -180,14 +187,14 @@ static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, 
 	kernel_assert(thread_is(thread, visits(cpu, thread) ? THREAD_AWAY : THREAD_READY) && thread != &cpu->shared.idle);
 	struct slot *slot = cspace_lookup(thread, cptr);
 	if (!kernel_exclusive(cpu) && must_write(number, info))
-		return KERNEL_EXCLUSIVE;
+		return number == SYS_CALL ? call_as_reader(cpu, thread, slot, info) : KERNEL_EXCLUSIVE;
 	switch (number) {
 	case SYS_CALL:
 		if (!slot)
 			return SKERRY_BAD_CAP;
 		if (slot->cap.type == OBJECT_ENDPOINT)
 			return do_call(cpu, thread, slot, info);
-		return kernel_exclusive(cpu) ? invoke(cpu, slot, info) : KERNEL_EXCLUSIVE;
+		return kernel_exclusive(cpu) ? invoke(cpu, slot, info) : call_as_reader(cpu, thread, slot, info);
 	case SYS_SEND: return do_send(cpu, thread, slot, info, SEND_WAIT);
 	case SYS_NB_SEND: return do_send(cpu, thread, slot, info, SEND_POLL);
 	case SYS_RECV: return do_receive(cpu, thread, slot, true);

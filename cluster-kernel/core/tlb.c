@@ -13,10 +13,73 @@ static uint64_t cores_of(const struct tlb_spaces *spaces)
 	return cores;
 }
 
+/* Of a reader: no other core reads or writes its list but those that it asks. */
+static void round_of_reader(struct cpu *cpu)
+{
+	remote_flush(cpu, cores_of(&cpu->shared.owed));
+	cpu->shared.owed.count = 0;
+}
+
+static void reader_owes(struct cpu *cpu, struct vspace *vspace)
+{
+	struct tlb_spaces *owed = &cpu->shared.owed;
+	kernel_assert(atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed) & 1);
+	for (uint32_t i = 0; i < owed->count; i++)
+		if (owed->vspace[i] == vspace)
+			return;
+	/* behind the entry in the one order of seq_cst, as a core that loads the space sets its bit before it walks */
+	if (!atomic_load(&vspace->active_mask))
+		return;
+	if (owed->count == TLB_SPACES)
+		round_of_reader(cpu);
+	owed->vspace[owed->count++] = vspace;
+}
+
+static void wait_for_debts(struct cpu *cpu)
+{
+	const struct kernel *kernel = kernel_of(cpu);
+	for (unsigned i = 0; i < kernel->cpu_count; i++) {
+		const _Atomic uint64_t *debts = &kernel->cpu[i]->shared.debts;
+		uint64_t found = atomic_load_explicit(debts, memory_order_acquire);
+		while ((found & 1) && atomic_load_explicit(debts, memory_order_acquire) == found)
+			kernel_relax(cpu);
+	}
+}
+
+/* Its own debts first: two cores that doubt would wait for each other. */
+static void reader_settles(struct cpu *cpu)
+{
+	uint64_t debts = atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed);
+	if (cpu->shared.owed.count)
+		round_of_reader(cpu);
+	if (debts & 1)
+		atomic_store_explicit(&cpu->shared.debts, debts + 1, memory_order_release);
+	if (cpu->own.doubts)
+		wait_for_debts(cpu);
+	cpu->own.doubts = false;
+}
+
+void tlb_debt(struct cpu *cpu)
+{
+	uint64_t debts = atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed);
+	assert_entered();
+	if (!(debts & 1))
+		atomic_store_explicit(&cpu->shared.debts, debts + 1, memory_order_relaxed); /* the entry's change publishes it */
+}
+
+void tlb_doubt(struct cpu *cpu)
+{
+	if (!kernel_exclusive(cpu))
+		cpu->own.doubts = true;
+}
+
 void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 {
 	struct tlb_spaces *owed = &cpu->shared.owed;
-	assert_exclusive();
+	if (!kernel_exclusive(cpu)) {
+		reader_owes(cpu, vspace);
+		return;
+	}
 	kernel_assert(owed->count <= TLB_SPACES);
 	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->active_mask))
 		return;
@@ -30,9 +93,12 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 void tlb_flush_pending(struct cpu *cpu)
 {
 	struct tlb_spaces *owed = &cpu->shared.owed;
+	if (!kernel_exclusive(cpu)) {
+		reader_settles(cpu);
+		return;
+	}
 	if (!owed->count)
 		return;
-	assert_exclusive();
 	remote_request(cpu, cores_of(owed), REQUEST_FLUSH, owed);
 	owed->count = 0;
 	kernel_of(cpu)->tlb_round++;

@@ -2,6 +2,7 @@
 #include "vspace.h"
 #include "arch.h"
 #include "frame.h"
+#include "guard.h"
 #include "kernel.h"
 #include "memory.h"
 #include "message.h"
@@ -73,11 +74,14 @@ static unsigned index_at(uint64_t vaddr, unsigned level)
 	return vaddr >> (12 + 9 * level) & 511;
 }
 
+/* A reader may be changing an entry that maps a frame. */
+static uint64_t entry_load(const uint64_t *entry) { return __atomic_load_n(entry, __ATOMIC_ACQUIRE); }
+
 uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, unsigned *missing)
 {
 	uint64_t *table = vspace->root;
 	for (unsigned l = LEVEL_ROOT; l > level; l--) {
-		uint64_t entry = table[index_at(vaddr, l)];
+		uint64_t entry = entry_load(&table[index_at(vaddr, l)]);
 		if (!arch_pte_is_table(entry)) {
 			*missing = l - 1;
 			return 0;
@@ -103,39 +107,77 @@ static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 	return 0;
 }
 
-/* Null where the table was replaced: this mapping went with it. */
-static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap)
+/* With what it holds in *found. Null where the table was replaced: this mapping went with it. */
+static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap, uint64_t *found)
 {
 	unsigned missing;
-	kernel_assert(cap->flags & CAP_MAPPED);
+	kernel_assert(cap_flags(cap) & CAP_MAPPED);
 	uint64_t *entry = vspace_entry(vspace, cap->vaddr, frame_level(cap), &missing);
-	if (entry && (!arch_pte_present(*entry) || arch_pte_address(*entry, frame_level(cap)) != cap->object))
+	*found = entry ? entry_load(entry) : 0;
+	if (entry && (!arch_pte_present(*found) || arch_pte_address(*found, frame_level(cap)) != cap->object))
 		entry = 0;
 	return entry;
 }
 
-static void set_entry(struct cpu *cpu, struct vspace *vspace, uint64_t *entry, uint64_t value)
+/* False, for a reader only: the entry is not what was `found` any more. Processors write there, too (accessed, dirty). */
+static bool set_entry(struct cpu *cpu, struct vspace *vspace, uint64_t *entry, uint64_t found, uint64_t value)
 {
-	*entry = value;
+	if (kernel_exclusive(cpu)) {
+		*entry = value;
+	} else {
+		tlb_debt(cpu);
+		if (!__atomic_compare_exchange_n(entry, &found, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+			return false;
+	}
 	tlb_owe(cpu, vspace);
 	work_done(cpu, WORK_UNMAP);
+	return true;
+}
+
+bool entry_fill(struct cpu *cpu, uint64_t *entry, uint64_t value)
+{
+	uint64_t found = entry_load(entry);
+	if (arch_pte_present(found))
+		return false;
+	tlb_doubt(cpu); /* what was there may be in a TLB yet */
+	if (!kernel_exclusive(cpu))
+		return __atomic_compare_exchange_n(entry, &found, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	*entry = value;
+	return true;
+}
+
+static void unmap_frame(struct cpu *cpu, struct vspace *vspace, const struct cap *cap)
+{
+	uint64_t found, *entry;
+	do {
+		entry = entry_of_frame(vspace, cap, &found);
+		if (!entry) {
+			tlb_doubt(cpu);
+			return;
+		}
+	} while (!set_entry(cpu, vspace, entry, found, 0));
 }
 
 void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap)
 {
-	assert_exclusive();
-	kernel_assert(cap->flags & CAP_MAPPED);
+	assert_entered();
+	kernel_assert(cap_flags(cap) & CAP_MAPPED);
 	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
 	if (!vspace)
 		return;
-	uint64_t *entry = cap->type == OBJECT_PAGE_TABLE ? entry_of_table(vspace, cap) : entry_of_frame(vspace, cap);
+	if (cap->type != OBJECT_PAGE_TABLE) {
+		unmap_frame(cpu, vspace, cap);
+		return;
+	}
+	assert_exclusive();
+	uint64_t *entry = entry_of_table(vspace, cap);
 	if (entry)
-		set_entry(cpu, vspace, entry, 0);
+		set_entry(cpu, vspace, entry, *entry, 0);
 }
 
 uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace)
 {
-	assert_exclusive();
+	assert_entered();
 	struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
 	if (message_words(info) < words)
 		return SKERRY_TRUNCATED;
@@ -143,45 +185,49 @@ uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, un
 		return SKERRY_BAD_CAP;
 	if (!(slot->cap.rights & RIGHT_WRITE))
 		return SKERRY_NO_RIGHTS;
-	if (cap->flags & CAP_MAPPED)
+	if (cap_flags(cap) & CAP_MAPPED)
 		return SKERRY_MAPPED;
 	*vspace = (struct vspace *)slot->cap.object;
 	kernel_assert(vspace_by_id(kernel_of(cpu), (*vspace)->id) == *vspace);
 	return SKERRY_OK;
 }
 
-void mapping_note(struct cap *cap, const struct vspace *vspace, uint64_t vaddr)
+void mapping_note(struct cpu *cpu, struct cap *cap, const struct vspace *vspace, uint64_t vaddr)
 {
-	cap->flags |= CAP_MAPPED;
+	cap_set_flag(cpu, cap, CAP_MAPPED);
 	cap->vaddr = vaddr;
 	cap->vspace = vspace->id;
 }
 
 uint64_t mapping_undo(struct cpu *cpu, struct cap *cap)
 {
-	assert_exclusive();
-	if (!(cap->flags & CAP_MAPPED))
+	assert_entered();
+	if (!(cap_flags(cap) & CAP_MAPPED))
 		return SKERRY_NOT_MAPPED;
 	vspace_unmap_cap(cpu, cap);
-	cap->flags &= ~CAP_MAPPED;
+	cap_clear_flag(cpu, cap, CAP_MAPPED);
 	return SKERRY_OK;
 }
 
 void mapping_protect(struct cpu *cpu, struct cap *cap, unsigned rights, bool may_gain)
 {
-	assert_exclusive();
-	kernel_assert((cap->flags & CAP_MAPPED) && !(rights & ~cap->rights & RIGHT_ALL));
+	assert_entered();
+	kernel_assert((cap_flags(cap) & CAP_MAPPED) && !(rights & ~cap->rights & RIGHT_ALL));
 	if (!(rights & RIGHT_READ)) {
 		mapping_undo(cpu, cap);
 		return;
 	}
 	struct vspace *vspace = vspace_by_id(kernel_of(cpu), cap->vspace);
-	uint64_t *entry = vspace ? entry_of_frame(vspace, cap) : 0;
-	if (!entry)
-		return;
-	uint64_t protected = arch_pte_protect(*entry, may_gain ? rights : rights & arch_pte_rights(*entry));
-	if (protected != *entry) /* TLBs are flushed also where it gains: a processor may use the lesser translation, and fault */
-		set_entry(cpu, vspace, entry, protected);
+	uint64_t found, protected, *entry;
+	do {
+		entry = vspace ? entry_of_frame(vspace, cap, &found) : 0;
+		protected = entry ? arch_pte_protect(found, may_gain ? rights : rights & arch_pte_rights(found)) : 0;
+		if (!entry || protected == found) {
+			tlb_doubt(cpu);
+			return;
+		}
+		/* TLBs are flushed also where it gains: a processor may use the lesser translation, and fault */
+	} while (!set_entry(cpu, vspace, entry, found, protected));
 }
 
 static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
@@ -202,7 +248,7 @@ static uint64_t page_table_map(struct cpu *cpu, struct cap *cap, uint64_t info)
 
 	kernel_assert(cap->type == OBJECT_PAGE_TABLE && !(cap->object & ((1u << PAGE_TABLE_BITS) - 1)));
 	*entry = arch_pte_table(physical((void *)cap->object));
-	mapping_note(cap, vspace, vaddr);
+	mapping_note(cpu, cap, vspace, vaddr);
 	return SKERRY_OK;
 }
 

@@ -32,13 +32,15 @@ _Static_assert(sizeof(struct vspace) == 1u << VSPACE_BITS, "the ABI's VSpace siz
  * lock before the core loads the space, so that a flush that begins later asks this core; it is cleared by the core
  * itself, when it is asked to flush a space that it does not use. `tlb_valid_mask` has the bit of each core whose tagged
  * translations are valid: only the core itself writes it, and where it was clear, loading drops what is under the tag.
- * Both are relaxed: `active_mask` is ordered by the lock, and `tlb_valid_mask` by the request and its answer (remote.h).
+ * `active_mask` is ordered by the lock; against readers, which change entries with the core inside, by seq_cst (store
+ * buffering: the core sets its bit and then walks the tables, the reader changes an entry and then reads the bits).
+ * `tlb_valid_mask` is relaxed: it is ordered by the request and its answer (remote.h).
  */
 static inline void vspace_retain_core(struct vspace *vspace, unsigned core)
 {
 	kernel_assert(core < 64);
 	if (vspace && !(atomic_load_explicit(&vspace->active_mask, memory_order_relaxed) >> core & 1))
-		atomic_fetch_or_explicit(&vspace->active_mask, 1ull << core, memory_order_relaxed);
+		atomic_fetch_or(&vspace->active_mask, 1ull << core);
 }
 static inline bool vspace_tlb_is_valid(const struct vspace *vspace, unsigned core)
 {
@@ -73,7 +75,9 @@ void vspace_unmap_cap(struct cpu *cpu, const struct cap *cap);
  */
 uint64_t mapping_check(struct cpu *cpu, const struct cap *cap, uint64_t info, unsigned words, struct vspace **vspace);
 /* `cap` is mapped at `vaddr` from now on. */
-void mapping_note(struct cap *cap, const struct vspace *vspace, uint64_t vaddr);
+void mapping_note(struct cpu *cpu, struct cap *cap, const struct vspace *vspace, uint64_t vaddr);
+/* Puts `value` into an entry that is empty; false: it is not. */
+bool entry_fill(struct cpu *cpu, uint64_t *entry, uint64_t value);
 /* For the invocation that unmaps `cap`: SKERRY_OK, or SKERRY_NOT_MAPPED. Cores may hold it until tlb_flush_pending(). */
 uint64_t mapping_undo(struct cpu *cpu, struct cap *cap);
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Regime `fine`: a big-reader lock (brlock.h) and ticket locks (Elphinstone 2016,
- * section 3.3). Messages, signals, interrupts and scheduling are readers, which run side
+ * section 3.3). Messages, signals, interrupts, scheduling and mappings in domains are readers, which run side
  * by side: all that stands between them are the locks of the TCBs, reply
  * objects, endpoints, notifications and run queues they touch. Whatever makes,
  * moves or destroys an object or a capability is the writer, and alone; so what

@@ -14,6 +14,7 @@ struct object_lock {
 
 static inline bool kernel_exclusive(struct cpu *cpu) { (void)cpu; return true; }
 static inline bool kernel_locks_objects(struct cpu *cpu) { (void)cpu; return true; } /* with locks that are none */
+static inline bool kernel_has_readers(void) { return false; }
 static inline bool cores_own_queues(void) { return false; }
 static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here) { (void)cpu, (void)core, (void)here; return true; }
 static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, bool *under_way)

@@ -39,6 +39,7 @@ struct IS_LOCK object_lock {
 
 INLINE bool kernel_locks_objects(struct cpu *cpu);
 INLINE bool cores_own_queues(void);
+INLINE bool kernel_has_readers(void) { return true; }
 
 /* `class` is a constant. */
 INLINE bool object_locks_class(struct cpu *cpu, enum lock_class class)
@@ -59,7 +60,7 @@ NO_LOCK_ANALYSIS INLINE void object_lock(struct cpu *cpu, struct object_lock *lo
 		return;
 	uint32_t ticket;
 	uint64_t wanted = count_now();
-	uint64_t spins = ticket_take(&lock->ticket, &ticket, cpu);
+	uint64_t spins = ticket_take(&lock->ticket, &ticket, 0); /* no waiter: kernel_relax() */
 	count_acquired(cpu, class, &lock->acquired, wanted, spins);
 }
 

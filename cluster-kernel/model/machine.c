@@ -20,6 +20,14 @@ static struct explore_line line[EXPLORE_THREADS];
 static struct program programs[PROGRAMS];
 static unsigned program_count;
 static uint64_t touched;
+static struct promise {
+	const struct thread *thread;
+	unsigned calls;
+	const struct vspace *vspace;
+	uint64_t vaddr;
+	unsigned rights;
+} promises[2];
+static unsigned promise_count;
 static enum granularity first_granularity; /* of machine_make()'s kernel */
 static const struct thread *fast[EXPLORE_THREADS][PROGRAMS]; /* whither each core has gone by the fast path */
 
@@ -89,7 +97,7 @@ void machine_drop(void)
 {
 	while (machine_count)
 		hosted_destroy(machines[--machine_count]);
-	core_count = program_count = touched = 0;
+	core_count = program_count = promise_count = touched = 0;
 }
 
 void machine_program(struct thread *thread, struct hosted_call call, uint64_t cap)
@@ -120,6 +128,25 @@ void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint6
 void machine_traps(struct thread *thread) { machine_does(thread, TRAP, 0); }
 
 void machine_touch(uint64_t vaddr) { touched = vaddr; }
+
+void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights)
+{
+	promises[promise_count++] = (struct promise){ thread, calls, vspace, vaddr, rights };
+}
+
+/* Of the thread that the core runs. */
+static void check_promises(const struct hosted_core *core)
+{
+	for (unsigned i = 0; i < promise_count; i++) {
+		const struct promise *p = &promises[i];
+		if (current(core->cpu) != p->thread || machine_progress(p->thread) < p->calls)
+			continue;
+		for (unsigned c = 0; c < core->machine->config.cores; c++) {
+			uint64_t entry = hosted_remembered(core->machine, c, p->vspace, p->vaddr);
+			EXPLORE_CHECK(!entry || !(arch_pte_rights(entry) & ~p->rights), "a call is over, and core %u uses what it has taken", c);
+		}
+	}
+}
 
 unsigned machine_progress(const struct thread *thread)
 {
@@ -176,6 +203,7 @@ static void run_user(struct hosted_core *core)
 	explore_as_hardware(true);
 	if (touched)
 		hosted_touch(core->machine, cpu->own.index, touched);
+	check_promises(core);
 	explore_as_hardware(false);
 }
 

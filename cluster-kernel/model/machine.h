@@ -44,6 +44,11 @@ void machine_does(struct thread *thread, uint64_t number, uint64_t cptr);
 void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint64_t w0, uint64_t w1, uint64_t cap);
 /* Programs use this address before and after each system call (0: none), so that TLBs fill. */
 void machine_touch(uint64_t vaddr);
+/*
+ * Once the thread has made `calls` calls, no core may use `vaddr` of the space by what its TLB remembers with more than
+ * `rights`. Two at most.
+ */
+void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights);
 /* Adds a breakpoint, which counts as a call. */
 void machine_traps(struct thread *thread);
 /* How many calls of its program the thread has begun (and not been sent back to). */

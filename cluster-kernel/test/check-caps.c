@@ -246,12 +246,14 @@ static void check_domains(const struct world *world)
 		if (world->found[i].slot->cap.type != OBJECT_DOMAIN)
 			continue;
 		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table", domain->id, domain);
+		CHECK(!domain->locked, "a domain is locked though no core is inside", domain->id, domain->locked);
 		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id, domain->granularity);
 		live++;
 	}
 	CHECK(known == live && domains->count == live + used_up, "the kernel's table of domains holds dead ones", known, live);
 	for (size_t i = 0; i < world->slots; i++) {
 		const struct cap *cap = &world->slot[i]->cap;
+		CHECK(!is_frame(cap->type) || !(cap->flags & CAP_LOCKED), "a slot is locked though no core is inside", world->slot[i], cap->flags);
 		if (is_frame(cap->type) && cap->domain)
 			CHECK(!domains->next[cap->domain % KERNEL_DOMAINS] || cap->domain <= domains->next[cap->domain % KERNEL_DOMAINS],
 			      "a frame names a domain that has not been", cap->domain, world->slot[i]);

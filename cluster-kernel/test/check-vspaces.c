@@ -96,6 +96,8 @@ void check_vspaces(const struct world *world)
 		      loaded);
 		CHECK(!loaded || (loaded->active_mask & loaded->tlb_valid_mask) >> c & 1, "an address space does not know a core that has loaded it",
 		      c, loaded->active_mask);
+		CHECK(!(cpu->shared.debts & 1) && !cpu->own.doubts && !cpu->shared.flush_askers && !cpu->shared.flush_unanswered,
+		      "a core owes flushes, or is owed them, though it is in no entry", c, cpu->shared.debts);
 		CHECK(!cpu->shared.owed.count, "a core owes flushes though it is in no entry", c, cpu->shared.owed.count);
 		const struct thread *thread = cpu->shared.current;
 		CHECK(thread == &cpu->shared.idle || loaded == thread_vspace(thread),

@@ -10,6 +10,7 @@
 #include <skerry/root_info.h>
 #include "arena.h"
 #include "message.h"
+#include "operands.h"
 #include "players.h"
 #include "vspace.h"
 
@@ -111,6 +112,21 @@ static void protect(struct step *s)
 	s->label = FRAME_PROTECT;
 	WORDS(s, pick(2) ? RIGHT_READ : pick(16));
 	set_caps(s, one_in(4), ROOT_SLOT_VSPACE, 0, 0);
+}
+
+/* A frame goes into a domain, a domain becomes coarse or fine, or a new one is made. */
+static void domain(struct step *s)
+{
+	unsigned what = pick(4);
+	if (what == 3) {
+		retype(s);
+		s->word[0] = OBJECT_DOMAIN, s->word[1] = 0;
+		return;
+	}
+	s->label = what ? FRAME_SPLIT : DOMAIN_GRANULARITY;
+	s->call.cptr = slot_of_type(what ? OBJECT_FRAME_4K + one_in(6) : OBJECT_DOMAIN);
+	WORDS(s, pick(2 + one_in(16)));
+	set_caps(s, !one_in(4), slot_of_type(OBJECT_DOMAIN), 0, 0);
 }
 
 /* Any cluster, in any order of steps; the word is the one that is so, or any. */
@@ -260,8 +276,8 @@ static void be_careful(struct step *s)
 
 enum { CAREFUL_KINDS = 9 };
 static void (*const calls[])(struct step *s) = { retype, cnode, cnode, tcb, tcb, memory, device, nudge, nudge, message,
-	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait, protect };
-enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 2 }; /* the last are kinds of their own: signal and wait, protect */
+	                                         message, message, message, signal_or_wait, signal_or_wait, nonsense, signal_or_wait, protect, domain };
+enum { CALL_KINDS = sizeof(calls) / sizeof(calls[0]) - 3 }; /* the last are kinds of their own: signal and wait, protect, domain */
 
 static bool system_call(struct hosted *machine, unsigned core, unsigned kind)
 {
@@ -321,7 +337,7 @@ static void use_memory(struct hosted *machine, unsigned core)
 
 bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RECORD_SIZE])
 {
-	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, LOCALITY, KINDS };
+	enum { YIELD = 2 * CALL_KINDS, FAULT, MEMORY, MEMORY_TOO, PIN, MSI, TIME, TIME_TOO, GRANULARITY, SIGNAL_WAIT, PROTECT, LOCALITY, DOMAIN, KINDS };
 	unsigned kind = record[0] % KINDS;
 	begin(machine, record);
 	switch (kind) {
@@ -338,6 +354,7 @@ bool operation_do(struct hosted *machine, unsigned core, const uint8_t record[RE
 	case YIELD: hosted_post_call(machine, core, &(struct hosted_call){ .number = SYS_YIELD }); return true;
 	case GRANULARITY: invoke_on(machine, core, ROOT_SLOT_CONTROL, CONTROL_GRANULARITY, pick(2 + one_in(16)), 0); return true;
 	case LOCALITY: order_locality(machine, core); return true;
+	case DOMAIN: return system_call(machine, core, CALL_KINDS + 2);
 	case SIGNAL_WAIT: case PROTECT: return system_call(machine, core, CALL_KINDS + kind - SIGNAL_WAIT);
 	default: return system_call(machine, core, kind % CALL_KINDS);
 	}

@@ -36,7 +36,7 @@ static void make_thread(struct hosted *machine, unsigned player, uint64_t slot)
 void players_make(struct hosted *machine)
 {
 	static const uint8_t objects[] = { OBJECT_ENDPOINT, OBJECT_NOTIFICATION, OBJECT_REPLY, OBJECT_REPLY, OBJECT_CNODE,
-		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE };
+		                           OBJECT_VSPACE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_PAGE_TABLE, OBJECT_DOMAIN };
 	uint64_t untyped = ROOT_SLOT_UNTYPED, slot = PLAY_FIRST;
 	while (machine->root_cnode[untyped].cap.size_bits < 22)
 		untyped++;

@@ -4,6 +4,7 @@
 #include "domain.h"
 #include "harness.h"
 #include "kernel.h"
+#include "programs.h"
 
 enum { POOL = 1100, D = 1110, F = 1200, RW = RIGHT_READ | RIGHT_WRITE };
 #define AT 0x8000000000ull
@@ -129,7 +130,75 @@ static void mapped_while_it_goes(void)
 	EXPECT(guard(F + 10), FRAME_GUARD_DOMAIN);
 }
 
+enum { WORKER = 1300, OWN = 1400, SHARED = 1500, PAGES = 1600, ROUNDS = 60 };
+
+static bool is_or(const struct program *self, uint64_t error) { return last(self) == 0 || last(self) == error; }
+
+/* Its own copy, at self->vaddr, does as it is told, whatever others do with theirs and with the one that all share. */
+static bool mapper_next(struct program *self, unsigned core)
+{
+	uint64_t own = self->slot, page = buffer_at(PAGES + 2 + self->index);
+	switch (self->step++ % 6) {
+	case 0:
+		EXPECT(self->step == 1 || last(self) == 0, true);
+		EXPECT(hosted_touch(machine, core, page), 0);
+		if (self->step > 1 && --self->left == 0)
+			return false;
+		return invoke_on(self, core, own, FRAME_MAP, W(page, RW, 0), W(VSPACE));
+	case 1:
+		EXPECT(last(self), 0);
+		EXPECT(hosted_store(machine, core, page, self->left), true);
+		return invoke_on(self, core, own, FRAME_PROTECT, W(RIGHT_READ), W(VSPACE));
+	case 2:
+		EXPECT(last(self), 0);
+		EXPECT(hosted_store(machine, core, page, 0), false);
+		EXPECT(hosted_load(machine, core, page, &self->value) && self->value == self->left, true);
+		return invoke_on(self, core, SHARED, FRAME_MAP, W(buffer_at(PAGES), RW, 0), W(VSPACE));
+	case 3: EXPECT(is_or(self, SKERRY_MAPPED), true); return invoke_on(self, core, SHARED, FRAME_PROTECT, W(RIGHT_READ), NONE);
+	case 4: EXPECT(last(self), 0); return invoke_on(self, core, SHARED, FRAME_UNMAP, NONE, NONE);
+	default: EXPECT(is_or(self, SKERRY_NOT_MAPPED), true); return invoke_on(self, core, own, FRAME_UNMAP, NONE, NONE);
+	}
+}
+
+/* The others' domains become fine and coarse; all that derives from the shared frame loses WRITE, and is mapped again. */
+static bool changer_next(struct program *self, unsigned core)
+{
+	EXPECT(self->step == 0 || last(self) == 0 || self->step % 4 == 3, true);
+	switch (self->step++ % 4) {
+	case 0: return invoke_on(self, core, D, DOMAIN_GRANULARITY, W(self->left / 2 % 2), NONE);
+	case 1: return invoke_on(self, core, F, FRAME_PROTECT, W(RIGHT_READ | RIGHT_EXECUTE), NONE);
+	case 2: return invoke_on(self, core, SHARED + 1, FRAME_MAP, W(buffer_at(PAGES + 1), RW, 0), W(VSPACE));
+	default:
+		if (--self->left == 0)
+			return false;
+		return invoke_on(self, core, SHARED + 1, FRAME_UNMAP, NONE, NONE);
+	}
+}
+
+static void side_by_side(void)
+{
+	struct program p[5] = { { .thread = machine->root, .next = changer_next, .left = ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR } };
+	begin();
+	EXPECT(call(D, DOMAIN_GRANULARITY, W(GRANULARITY_FINE), NONE), 0);
+	copy(SHARED, F, RW, 0);
+	copy(SHARED + 1, F, RW, 0);
+	for (unsigned i = 1; i < 5; i++) {
+		struct thread *thread = spawn(WORKER + 10 * i, 255, i % 3); /* root's priority: it takes turns with them */
+		make(OBJECT_FRAME_4K, 0, OWN + 2 * i, 1);
+		EXPECT(split(OWN + 2 * i, D), 0);
+		copy(OWN + 2 * i + 1, OWN + 2 * i, RW, 0);
+		p[i] = (struct program){ .thread = thread, .next = mapper_next, .left = ROUNDS, .slot = OWN + 2 * i + 1,
+			              .vaddr = buffer_at(WORKER + 10 * i), .index = i };
+	}
+	if (objects_have_homes())
+		while (order_granularity(GRANULARITY_FINE))
+			settle();
+	run_programs(p, 5, 100000);
+	EXPECT(cap_of(SHARED)->rights | cap_of(SHARED + 1)->rights, RIGHT_READ);
+}
+
 const struct test tests[] = {
+	{ "cores map, protect and unmap side by side", side_by_side, 3 | TEST_ONCE },
 	{ "frames name domains by their ids", ids, 1 },
 	{ "copies inherit the domain", copies_inherit, 1 },
 	{ "other kinds keep what they have in its place", other_kinds_keep_theirs, 1 },
