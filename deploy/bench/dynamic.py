@@ -24,7 +24,7 @@ TITLES = {
     LOAD: "Beyond the paper: granularity under load",
 }
 UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
-MISSING = {UNMAP: "the kernel has no mapping domains yet, whose locks it compares"}  # figures that the kernel cannot do, and why
+MISSING = {UNMAP: "no program unmaps in mapping domains, whose locks it compares, yet"}  # figures that are not drawn, and why
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ FIGURES = (
 NOT_MEASURED = {
     "elphinstone-1": "Figure 1 is the code of a transaction: cluster-kernel/lock/rtm.h",
     "elphinstone-2": "Figure 2 is the states of the machine-repairman model: docs/models.md, ./skerry model",
-    "uhlig-8": "Uhlig's Figure 8 is unmapping under locks of mapping domains, which the kernel does not have yet",
+    "uhlig-8": "Uhlig's Figure 8 is unmapping under locks of mapping domains, which no program measures yet",
 }
 
 
