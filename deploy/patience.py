@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from deploy.errors import Failure
+
 LONGER = "; --timeout S waits S seconds instead"  # for commands that have the option
 _STEP = 0.25        # seconds between looks into /proc
 _LONGEST = 2.0      # seconds that count of the time between two looks: the observer was starved or asleep, too
@@ -85,6 +87,14 @@ def _stat(pid: int) -> list[str] | None:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def processor_seconds(pid: int) -> float:
+    """That a process has used so far, all its threads together; a failure if it is gone."""
+    stat = _stat(pid)
+    if not stat:
+        raise Failure(f"process {pid} has ended")
+    return (int(stat[11]) + int(stat[12])) / _TICK
 
 
 def _waits(pid: int) -> dict[int, int]:

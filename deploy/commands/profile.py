@@ -67,7 +67,8 @@ def profile(
 
     A plugin of the emulator counts every instruction of the machine while all clients run; symbols name its function.
     Counts are exact and the same in each run (with --outside the host decides what arrives together: they differ by some
-    percent). Writes JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and --flame say).
+    percent; requests for each second of the emulator's processor time are timed beside that, without the plugin). Writes
+    JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and --flame say).
     """
     process.heed_signals()
     if baseline not in (None, "linux"):

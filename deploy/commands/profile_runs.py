@@ -13,10 +13,10 @@ from deploy.comparison import Comparison
 from deploy.events import Event
 from deploy.files import write_text
 from deploy.output import Output
-from deploy.profile import linux, outside, starting
+from deploy.profile import linux, outside, starting, throughput
 from deploy.profile.flame import svg
 from deploy.profile.run import profile as measure
-from deploy.profile.table import beside, components, functions
+from deploy.profile.table import SPEED, beside, components, functions
 from deploy.profile.tally import Profile
 from deploy.results import Result, document, host_description, nested
 from deploy.setup import needs
@@ -120,7 +120,8 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
     ensure_built(output, wanted | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, accel, output)
     entries: list[dict[str, Any]] = []
-    for requests in loads:
+    speeds = _speeds(job, loads, with_linux, output)
+    for at, requests in enumerate(loads):
         title = f"GET from outside, {requests.connections} connections, -P {requests.pipeline}"
         with output.progress(f"{title}: {layout}"):
             ours = outside.skerry(job.shape, layout, job.lock, requests, job.patience, job.binary)
@@ -130,9 +131,12 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
                 found[LINUX] = outside.of_linux(job.shape, requests, job.patience, job.binary)
         for name, counted in found.items():
             show.tables(counted, f"{title}: {name}")
-            entries.append(_entry(name, job, requests, counted))
+            entries.append(_entry(name, job, requests, counted, speeds[name][at]))
         if with_linux:
-            output.table(beside(layout, ours, LINUX, found[LINUX], title=title))
+            metrics = ({throughput.METRIC: speeds[layout][at]}, {throughput.METRIC: speeds[LINUX][at]})
+            output.table(beside(layout, ours, LINUX, found[LINUX], metrics, title))
+        else:
+            output.line(f"{title}: {speeds[layout][at]:,.0f} {SPEED}.")
         if requests is loads[0]:
             for picture, (name, counted) in zip((show.picture, show.picture_of_linux), found.items()):
                 _draw(picture, counted, f"{title}: {name}")
@@ -140,7 +144,18 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
     show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
 
 
-def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile) -> dict[str, Any]:
+def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, output: Output) -> dict[str, list[float]]:
+    """By system, of each load. Timed, on machines of their own: a plugin takes most of the emulator's time."""
+    layout = job.layouts[0]
+    with output.progress(f"GETs from outside, timed: {layout}"):
+        found = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.patience, job.binary)}
+    if with_linux:
+        with output.progress(f"GETs from outside, timed: {LINUX}"):
+            found[LINUX] = throughput.of_linux(job.shape, loads, job.patience, job.binary)
+    return found
+
+
+def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float) -> dict[str, Any]:
     split = {f"instructions_per_request_by.{group}": figure for group, figure in counted.by_group().items()}
     return {
         "system": "linux" if name == LINUX else "skerry",
@@ -148,7 +163,7 @@ def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Prof
         **({} if name == LINUX else {"lock": job.lock}),
         "connections": requests.connections,
         "pipeline": requests.pipeline,
-        "metrics": nested({"instructions_per_request": counted.instructions / counted.operations} | split),
+        "metrics": nested({"instructions_per_request": counted.instructions / counted.operations, throughput.METRIC: speed} | split),
         "profile": _to_json(counted),
     }
 

@@ -51,6 +51,11 @@ class Requests:
         return 4 * self.connections * self.pipeline
 
     @property
+    def total(self) -> int:
+        """With as many again behind those that are counted: none of them is one of the last."""
+        return 2 * self.before + self.count
+
+    @property
     def unit(self) -> str:
         return "request"
 
@@ -59,11 +64,9 @@ class Requests:
         return {"skip": str(self.before), "count": str(self.count), "to": f"{command:x}:{code[:_CODE].hex()}"}
 
     def words(self, address: tuple[str, int]) -> list[str]:
-        """As many again behind those that are counted: none of them is one of the last."""
-        total = 2 * self.before + self.count
         return [
             *("-h", address[0], "-p", str(address[1]), "-t", "get", "-c", str(self.connections), "-P", str(self.pipeline)),
-            *("-n", str(total), "-d", str(len(VALUE)), "--csv"),
+            *("-n", str(self.total), "-d", str(len(VALUE)), "--csv"),
         ]
 
 

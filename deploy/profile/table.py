@@ -14,6 +14,8 @@ from topology.units import MIB
 
 REPEATED = "rep movs, stos"  # string instructions: the emulator counts each step, a processor one instruction
 
+SPEED = "requests for each second of the emulator's processor time, without the plugin, on this host"
+
 
 def _table(profile: Profile, title: str, *names: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
@@ -57,7 +59,7 @@ def beside(
     name: str, counted: Profile, other_name: str, other: Profile, metrics: tuple[Mapping[str, float], Mapping[str, float]] = ({}, {}),
     title: str = "An operation",
 ) -> Table:  # fmt: skip
-    """Two systems that did the same; `metrics` of both, for the memory of an instance."""
+    """Two systems that did the same; `metrics` of both, for the memory of an instance and what the host measures."""
     table = Table(title=f"{title}: {name} beside {other_name}  (counted, emulated)", title_justify="left", title_style="bold")
     table.add_column(f"instructions/{counted.unit}")
     for column in (name, other_name, f"{other_name} / {name}"):
@@ -73,6 +75,10 @@ def beside(
     memory = [found["memory_per_instance"] / MIB if "memory_per_instance" in found else None for found in metrics]
     if any(memory):
         table.add_row("resident memory of an instance, MiB", *_pair(memory[0], memory[1], ",.1f"))
+    speed = [found.get("requests_per_cpu_s") for found in metrics]
+    if all(speed):
+        table.add_section()
+        table.add_row(SPEED, *_pair(speed[0], speed[1], ",.0f"))
     return table
 
 

@@ -72,6 +72,7 @@ def test_outside(tmp_path: Path) -> None:
         assert each["getCommand"] == pytest.approx(round(each["getCommand"]), abs=0.05) and each["processCommand"] > 50
         assert row["metrics"]["instructions_per_request"] == pytest.approx(sum(found.values()) / 300)
         assert (row["connections"], row["pipeline"], row["profile"]["operations"]) == (10, 1, 300)
+        assert 100 < row["metrics"]["requests_per_cpu_s"] < 1_000_000  # of the host: no more than that it is one
         assert_named(row)
     assert counted(rows["linux"])["linux", "tcp_v4_rcv"] and counted(rows["skerry"])["redis-server", "prediction_take"]
     assert rows["skerry"]["metrics"]["instructions_per_request"] < 12_000 < rows["linux"]["metrics"]["instructions_per_request"]

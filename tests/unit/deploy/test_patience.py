@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from deploy import patience
+from deploy.errors import Failure
 from deploy.patience import Clock, Patience, Watch
 from deploy.process import run_within
 
@@ -147,3 +148,17 @@ def _wake_child() -> None:
         stopped = [pid for pid in patience.children_of(os.getpid())[1:] if (stat := patience._stat(pid)) and stat[0] == "T"]
     time.sleep(2)
     os.kill(stopped[0], signal.SIGCONT)
+
+
+def test_processor_seconds() -> None:
+    """all that a process has used, also while it does nothing; one that is gone is named"""
+    with child(sys.executable, "-c", "sum(range(20_000_000))\nprint(flush=True)\nimport time\ntime.sleep(600)") as process:
+        assert process.stdout
+        process.stdout.readline()
+        used = patience.processor_seconds(process.pid)
+        assert used > 0.05
+        assert patience.processor_seconds(process.pid) - used <= 0.05
+        pid = process.pid
+        process.kill()
+    with pytest.raises(Failure, match=f"process {pid} has ended"):
+        patience.processor_seconds(pid)

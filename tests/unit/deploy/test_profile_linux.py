@@ -18,8 +18,9 @@ from deploy.profile.components import component, group
 from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, said
 from deploy.profile.outside import Requests
 from deploy.profile.programs import UNKNOWN, Function
-from deploy.profile.table import beside
+from deploy.profile.table import SPEED, beside
 from deploy.profile.tally import OTHER, Line, Profile, tally
+from deploy.profile.throughput import METRIC
 from deploy.setup.needs import CHECKER
 from deploy.symbols import Image
 
@@ -174,7 +175,7 @@ def test_requests() -> None:
     requests = Requests(connections=50, pipeline=16, count=1000)
     words = requests.words(("127.0.0.1", 1234))
     assert requests.before >= 2 * 50 * 16
-    assert int(words[words.index("-n") + 1]) >= requests.before + requests.count + 50 * 16
+    assert int(words[words.index("-n") + 1]) == requests.total >= requests.before + requests.count + 50 * 16
     assert requests.window(0x1234, bytes(range(20))) == {"skip": str(requests.before), "count": "1000", "to": f"1234:{bytes(range(15)).hex()}"}
 
 
@@ -185,3 +186,11 @@ def test_beside() -> None:
     rows = {row[0]: row[1:] for row in zip(*columns)}
     assert rows["application"] == ("10", "25", "2.50") and rows["idle"] == ("-", "5", "-")
     assert rows["all"] == ("10", "30", "3.00") and rows["resident memory of an instance, MiB"] == ("1.0", "-", "-")
+    assert SPEED not in rows
+
+
+def test_beside_timed() -> None:
+    """what the host has measured stands below what was counted, and says that it is the host's"""
+    same = Profile([Line("a", "Redis", "f", 100)], 10, "request")
+    table = beside("ours", same, "Linux", same, ({METRIC: 40_000.0}, {METRIC: 10_000.0}))
+    assert [list(column.cells)[-1] for column in table.columns] == [SPEED, "40,000", "10,000", "0.25"] and "on this host" in SPEED

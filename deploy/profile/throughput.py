@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests from outside for each second of the emulator's processor time, without a plugin: what the host measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from deploy import qemu
+from deploy.boot import Options, boot
+from deploy.comparison import LINUX_PATIENCE
+from deploy.deployment import Deployment
+from deploy.linux_guest.guest import build_guest
+from deploy.linux_guest.machine import LinuxRun, Options as LinuxOptions
+from deploy.patience import Patience, processor_seconds
+from deploy.profile import linux
+from deploy.profile.outside import Guest, Requests, load
+from deploy.profile.starting import deployment, planned
+from topology.machine import Machine, Shape
+
+METRIC = "requests_per_cpu_s"
+ENOUGH = 20_000  # requests: more than a second of Linux's
+
+
+def accel(shape: Shape | Machine) -> qemu.Accel:
+    return qemu.tcg_for(shape.cpus if isinstance(shape, Shape) else len(shape.cpus))
+
+
+def of_skerry(shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str) -> list[float]:
+    what = planned(shape, layout, lock)
+    with boot(what, Options(accel(shape), patience, "kernel", binary=binary)) as machine:
+        server = what.forwards[0][0]
+        machine.wait_event("serving", app=server)
+        return [_measured(machine, machine.address(server), requests, patience) for requests in loads]
+
+
+def of_linux(shape: Shape | Machine, loads: Sequence[Requests], patience: Patience, binary: str) -> list[float]:
+    more = patience.times(LINUX_PATIENCE)
+    what = deployment(shape, linux.LAYOUT, Deployment.lock)
+    with LinuxRun(build_guest(), what, LinuxOptions(accel(shape), more, binary=binary)) as run:
+        run.wait_serving()
+        return [_measured(run, run.address(next(iter(run.plan.ports))), requests, more) for requests in loads]
+
+
+def _measured(guest: Guest, address: tuple[str, int], requests: Requests, patience: Patience) -> float:
+    """Behind a first load of the same kind: the emulator has translated the guest's code then."""
+    load(guest, address, requests, patience)
+    many = replace(requests, count=ENOUGH * max(1, requests.pipeline // 4))
+    began = processor_seconds(guest.pid)
+    load(guest, address, many, patience)
+    return many.total / (processor_seconds(guest.pid) - began)
