@@ -77,6 +77,7 @@ INLINE_LATER uint32_t kernel_cluster(const struct kernel *kernel) { return kerne
 
 static inline struct kernel *kernel_of(struct cpu *cpu) { return cpu->own.kernel; }
 static inline bool kernel_has_core(const struct kernel *kernel, uint64_t core) { return core < kernel->cpu_count && kernel->cores >> core & 1; }
+INLINE_LATER bool core_is_present(struct cpu *cpu) { return (cpu->own.kernel->cores & cpu->own.bit) != 0; }
 static inline struct thread *current(struct cpu *cpu) { return cpu->shared.current; }
 
 /* kernel physical memory, through the direct map; `paddr` in this cluster's memory */

@@ -23,6 +23,11 @@
  *     cores_own_queues()           constant: of entries that run side by side, a
  *                                  thread's core alone changes the thread's place
  *                                  (schedule.h), and takes no lock for that
+ *     kernel_enter_biased(cpu), kernel_enter_unbiased(cpu)
+ *                                  kernel_enter() in two steps, where objects have homes: true if the entry has
+ *                                  begun and needs nothing but a word of its core's own; if not, the second begins it
+ *     kernel_biased(cpu)           whether this entry has begun so
+ *     kernel_exit_biased(cpu)      the end of such an entry
  *     kernel_granularity(cpu, wanted, &under_way)
  *                                  begins to take one lock for the kernel, or
  *                                  one for each object; false where the
@@ -33,6 +38,7 @@
  *                                  The core is not in the kernel, or idles
  *     objects_have_homes()         constant: an object may have a locality, the cores that may touch it
  *     object_here(cpu, &x->lock)   whether this entry may touch the object; elsewhere, visit.h
+ *     object_alone(cpu, &x->lock)  whether this core alone may touch it, and needs no lock for that
  *     object_locality(&x->lock)    the cluster mask; MASK_ALL: every core
  *     object_set_locality(&x->lock, mask)
  *                                  by an entry that has the kernel for itself
@@ -40,6 +46,8 @@
  *     object_unlock(...)           around one TCB, reply object, endpoint,
  *                                  notification or run queue;
  *                                  object_lock_pair in address order
+ *     object_lock_alone(...), object_unlock_alone(...)
+ *                                  the same where object_alone(), for the record of held locks
  *
  * Lock order: notification, endpoint, reply object, run queue, TCB.
  *

@@ -21,6 +21,7 @@ struct lock_kernel *lock_of(struct kernel *kernel);  /* kernel->lock */
 struct lock_kernel *lock_shared(struct cpu *cpu);    /* the lock of the core's kernel */
 struct lock_cpu *lock_own(struct cpu *cpu);          /* cpu->own.lock */
 uint32_t core_index(struct cpu *cpu);                /* in its cluster, from 0 */
+bool core_is_present(struct cpu *cpu);               /* it is the kernel's, and is not told to leave */
 uint32_t kernel_cluster(const struct kernel *kernel);
 
 /* For the counting image (../lock/count/). */
@@ -31,5 +32,7 @@ struct trace *core_trace(struct cpu *cpu);
 void kernel_relax(struct cpu *cpu);
 /* Whether a core is on its way out of this kernel, or into it (core_move.h). */
 bool kernel_cores_move(struct cpu *cpu);
+/* These cores are interrupted at once: each begins an entry. The caller has the kernel for itself, or is about to. */
+void kernel_interrupt_now(struct cpu *cpu, uint64_t cores);
 /* At the end of this entry all cores are interrupted, this one included (remote.h). */
 void kernel_interrupt_all(struct cpu *cpu);

@@ -123,6 +123,12 @@ void kernel_relax(struct cpu *cpu)
 	arch_relax();
 }
 
+void kernel_interrupt_now(struct cpu *cpu, uint64_t cores)
+{
+	kernel_assert(!(cores & cpu->own.bit));
+	arch_interrupt_cores(cpu, cores);
+}
+
 /* Declining: this may be the fast path's entry, which leaves no work behind. */
 void kernel_interrupt_all(struct cpu *cpu)
 {

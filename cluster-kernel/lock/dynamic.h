@@ -10,6 +10,10 @@
  *     kernel_exclusive()    yes             as a writer                as a writer
  *     object locks          none            as a reader                as a reader
  *
+ * Fine, a core that enters often does without its side until a writer needs it (bias.h). A bias is on only while the kernel
+ * is fine and does not change: the core that orders a change has revoked all, and an entry turns it on only after a look at the
+ * grain, which does not change while it has its side. So an entry that finds its bias on passes no epoch and reads no grain.
+ *
  * Of an object with a locality (localities.h) some cores, or all but one, are kept away; those call its home (core/visit.h).
  *
  * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place (core/schedule.h).
@@ -21,6 +25,7 @@
 
 #include COUNT_HEADER
 #include "../core/regime.h"
+#include "bias.h"
 #include "brlock.h"
 #include "clh_lock.h"
 #include "epoch.h"
@@ -34,15 +39,20 @@ struct lock_kernel {
 	struct brlock readers;
 	struct epochs epochs;
 	struct grains grains;
+	struct bias *bias[BRLOCK_MAX]; /* of each core */
 };
 
-/* What this core holds, where that is not the queue lock alone, which is 0. */
-enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4 };
+/*
+ * What this core holds, where that is not the queue lock alone, which is 0. Between entries a core has 0, or ENTRY_BIASED
+ * from when it turns its bias on until it gives it up: then neither end of an entry need write it.
+ */
+enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4, ENTRY_BIASED = ENTRY_SIDE | 8 };
 
 struct lock_cpu {
 	_Alignas(64) struct object_lock side; /* of the big-reader lock */
-	_Alignas(64) uint32_t entry;          /* enum entry; 0 between entries */
+	_Alignas(64) uint32_t entry;          /* enum entry */
 	uint32_t locality;                    /* mask_of() this core */
+	struct bias bias;
 	struct epoch_place epoch;
 	uint64_t acquired;       /* +stat: TSC, of the queue lock */
 	uint64_t acquired_sides; /* +stat: TSC, of the write side */
@@ -64,6 +74,7 @@ static inline void lock_cpu_init(struct cpu *cpu)
 	clh_place_init(&lock_own(cpu)->place);
 	lock_own(cpu)->locality = mask_of(core_index(cpu));
 	brlock_join(&lock_shared(cpu)->readers, &lock_own(cpu)->side.ticket);
+	lock_shared(cpu)->bias[core_index(cpu)] = &lock_own(cpu)->bias;
 	lock_shared(cpu)->epochs.cores++;
 	if (core_index(cpu) == 0) {
 		count_instance(cpu, LOCK_CLASS_KERNEL, 1);
@@ -116,20 +127,42 @@ static inline void dynamic_take_side(struct cpu *cpu)
 	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
 }
 
+/* With all sides taken: no core does without its own any more. */
+static inline void dynamic_revoke(struct cpu *cpu, struct brlock_conflict *conflict)
+{
+	struct lock_kernel *shared = lock_shared(cpu);
+	uint64_t revoked = 0;
+	for (uint32_t i = 0; i < shared->readers.count; i++)
+		revoked |= (uint64_t)bias_revoke(shared->bias[i]) << i;
+	if (!revoked)
+		return;
+	kernel_interrupt_now(cpu, revoked);
+	for (; revoked; revoked &= revoked - 1) {
+		conflict->spins += bias_wait(shared->bias[__builtin_ctzll(revoked)], cpu);
+		conflict->readers++;
+	}
+}
+
 static inline void dynamic_take_all_sides(struct cpu *cpu)
 {
 	uint64_t wanted = count_now();
 	struct brlock_conflict conflict = brlock_write(&lock_shared(cpu)->readers, cpu);
+	dynamic_revoke(cpu, &conflict);
 	if (conflict.spins)
 		count_write_conflict(cpu, conflict.writer, conflict.readers);
 	count_acquired(cpu, LOCK_CLASS_WRITE, &lock_own(cpu)->acquired_sides, wanted, conflict.spins);
 }
 
-/* Of a kernel that is not coarse, or that was not a moment ago. `alone`: the entry is to have the kernel for itself. */
+/*
+ * Of a core without its bias, and a kernel that is not coarse, or that was not a moment ago. `alone`: the entry is to have
+ * the kernel for itself.
+ */
 RARE void dynamic_enter(struct cpu *cpu, bool alone)
 {
 	struct lock_kernel *shared = lock_shared(cpu);
 	struct lock_cpu *own = lock_own(cpu);
+	bool biased = bias_give_up(&own->bias);
+	own->entry = 0;
 	if (epoch_pass(&shared->epochs, &own->epoch))
 		kernel_interrupt_all(cpu);
 	enum grain grain = grain_sample(&shared->grains, &own->epoch);
@@ -141,6 +174,10 @@ RARE void dynamic_enter(struct cpu *cpu, bool alone)
 		dynamic_take_all_sides(cpu);
 	else
 		dynamic_take_side(cpu);
+	if (alone && biased && grain_is_fine(&shared->grains))
+		bias_turn_on(&own->bias); /* no other writer has asked for it */
+	else if (!alone)
+		bias_count(&own->bias, grain_is_fine(&shared->grains) && core_is_present(cpu));
 	own->entry = (alone ? ENTRY_ALL_SIDES : ENTRY_SIDE) | (grain != GRAIN_FINE ? ENTRY_QUEUE : 0);
 }
 
@@ -148,7 +185,7 @@ RARE void dynamic_exit(struct cpu *cpu)
 {
 	struct lock_cpu *own = lock_own(cpu);
 	uint32_t entry = own->entry;
-	own->entry = 0;
+	own->entry = bias_is_on(&own->bias) ? ENTRY_BIASED : 0; /* nobody revokes it before the side is given back */
 	if (entry & ENTRY_SIDE) {
 		count_released(cpu, LOCK_CLASS_READ, own->side.acquired);
 		brlock_read_end(&own->side.ticket);
@@ -160,13 +197,36 @@ RARE void dynamic_exit(struct cpu *cpu)
 		dynamic_release_queue(cpu);
 }
 
-INLINE void kernel_enter(struct cpu *cpu)
+/* Instead of its side the core has its bias. */
+INLINE bool kernel_enter_biased(struct cpu *cpu)
+{
+	struct lock_cpu *own = lock_own(cpu);
+	if (!__builtin_expect(bias_is_on(&own->bias), 0))
+		return false;
+	count_entry(cpu);
+	count_acquired(cpu, LOCK_CLASS_READ, &own->side.acquired, count_now(), 0);
+	return true;
+}
+
+INLINE void dynamic_exit_biased(struct cpu *cpu)
+{
+	struct lock_cpu *own = lock_own(cpu);
+	count_released(cpu, LOCK_CLASS_READ, own->side.acquired);
+}
+
+INLINE void kernel_enter_unbiased(struct cpu *cpu)
 {
 	if (grain_coarse(&lock_shared(cpu)->grains))
 		dynamic_take_queue(cpu);
 	else
 		dynamic_enter(cpu, false);
 	count_entry(cpu);
+}
+
+INLINE void kernel_enter(struct cpu *cpu)
+{
+	if (!kernel_enter_biased(cpu))
+		kernel_enter_unbiased(cpu);
 }
 
 /* Instead of the entry that this core has just given up. */
@@ -180,20 +240,28 @@ RARE void kernel_enter_exclusive(struct cpu *cpu)
 
 INLINE void kernel_exit(struct cpu *cpu)
 {
-	if (__builtin_expect(lock_own(cpu)->entry, 0))
-		dynamic_exit(cpu);
-	else
+	uint32_t entry = lock_own(cpu)->entry;
+	if (__builtin_expect(!entry, 1))
 		dynamic_release_queue(cpu);
+	else if (entry == ENTRY_BIASED)
+		dynamic_exit_biased(cpu);
+	else
+		dynamic_exit(cpu);
 }
 
 /* Coarse, it holds the queue lock alone: no entry that ends so has all sides. */
 INLINE void kernel_exit_reader(struct cpu *cpu, bool locks)
 {
-	if (locks)
-		dynamic_exit(cpu);
-	else
+	if (!locks)
 		dynamic_release_queue(cpu);
+	else if (lock_own(cpu)->entry == ENTRY_BIASED)
+		dynamic_exit_biased(cpu);
+	else
+		dynamic_exit(cpu);
 }
+
+INLINE bool kernel_biased(struct cpu *cpu) { return lock_own(cpu)->entry == ENTRY_BIASED; }
+INLINE void kernel_exit_biased(struct cpu *cpu) { dynamic_exit_biased(cpu); }
 
 /*
  * A core that moves passes no epoch on its way: none begins meanwhile (kernel_granularity()), and all cores that count have
@@ -204,8 +272,10 @@ static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool her
 	struct lock_kernel *shared = lock_shared(cpu);
 	uint32_t word = atomic_load_explicit(&shared->epochs.word, memory_order_relaxed);
 	bool passed = !(word & ~(uint32_t)EPOCH_NUMBER), over = grain_pass_all(&shared->grains, !passed);
-	if (!passed)
+	if (!passed) {
+		bias_give_up(&lock_own(cpu)->bias); /* this core passes it, too */
 		kernel_interrupt_all(cpu);
+	}
 	if (!passed || !over)
 		return false;
 	shared->epochs.cores += here ? 1u : -1u;
@@ -221,6 +291,7 @@ static inline bool kernel_granularity(struct cpu *cpu, enum granularity wanted, 
 	*under_way = kernel_cores_move(cpu);
 	if (*under_way)
 		return true;
+	bias_give_up(&lock_own(cpu)->bias); /* those of all others have been revoked */
 	if (grain_order(&shared->grains, &shared->epochs, &lock_own(cpu)->epoch, fine, under_way))
 		kernel_interrupt_all(cpu);
 	return true;

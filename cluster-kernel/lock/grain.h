@@ -59,6 +59,12 @@ static inline bool grain_pass_all(struct grains *grains, bool wanted)
 	return !grain_changes(word);
 }
 
+/* Whether the kernel is fine and does not change. The caller has a fine lock that each change takes. */
+static inline bool grain_is_fine(struct grains *grains)
+{
+	return atomic_load_explicit(&grains->word, memory_order_relaxed) == grain_word(GRAIN_FINE, 0);
+}
+
 /* The grain of an entry that begins. The caller has passed its epochs. Ends a change that is final. */
 static inline enum grain grain_sample(struct grains *grains, const struct epoch_place *own)
 {

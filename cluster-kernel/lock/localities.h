@@ -31,6 +31,10 @@ struct lock_locality {
 static inline bool objects_have_homes(void) { return true; }
 static inline __attribute__((always_inline)) bool object_alone(struct cpu *cpu, const struct object_lock *lock);
 static inline __attribute__((always_inline)) bool object_here(struct cpu *cpu, const struct object_lock *lock);
+static inline __attribute__((always_inline)) bool kernel_enter_biased(struct cpu *cpu);
+static inline __attribute__((always_inline)) void kernel_enter_unbiased(struct cpu *cpu);
+static inline __attribute__((always_inline)) bool kernel_biased(struct cpu *cpu);
+static inline __attribute__((always_inline)) void kernel_exit_biased(struct cpu *cpu);
 static inline uint32_t object_locality(const struct object_lock *lock);
 static inline void object_set_locality(struct object_lock *lock, uint32_t mask);
 

@@ -37,6 +37,14 @@ static inline void object_unlock(struct cpu *cpu, struct object_lock *lock, enum
 {
 	(void)cpu, (void)lock, (void)class;
 }
+static inline void object_lock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
+static inline void object_unlock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
 static inline void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
 	(void)cpu, (void)a, (void)b, (void)class;

@@ -74,6 +74,18 @@ NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *
 	ticket_release_current(&lock->ticket);
 }
 
+/* Of an object_alone(), by an entry that takes object locks: nothing but the record of held locks (core/check/locking.h). */
+INLINE void object_lock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
+INLINE void object_unlock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
+NO_LOCK_ANALYSIS INLINE void object_lock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
+NO_LOCK_ANALYSIS INLINE void object_unlock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class)
+{
+	(void)cpu, (void)lock, (void)class;
+}
+
 NO_LOCK_ANALYSIS INLINE void object_lock_pair(struct cpu *cpu, struct object_lock *a, struct object_lock *b, enum lock_class class)
 {
 	if (cores_own_queues())

@@ -37,6 +37,10 @@ void kernel_relax(struct cpu *c)
 }
 
 bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
+void kernel_interrupt_now(struct cpu *c, uint64_t cores)
+{
+	explore_fail("core %u revokes biases (%#llx), and none is on", (unsigned)(c - cpu), (unsigned long long)cores);
+}
 void kernel_interrupt_all(struct cpu *c) { explore_fail("core %u begins an epoch, and nothing changes", (unsigned)(c - cpu)); }
 
 static void set_up(void)

@@ -23,12 +23,20 @@ static inline enum held_rank held_rank(enum lock_class class)
 #define kernel_enter(cpu) (held_enter(cpu, HELD_HERE), kernel_enter(cpu), held_entered(cpu, HELD_HERE))
 #define kernel_enter_exclusive(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_exclusive(cpu), held_entered(cpu, HELD_HERE))
 #define kernel_exit(cpu) (held_exit(cpu, HELD_HERE), kernel_exit(cpu))
+#define kernel_enter_biased(cpu) \
+	(held_enter(cpu, HELD_HERE), kernel_enter_biased(cpu) && (held_entered(cpu, HELD_HERE), true))
+#define kernel_enter_unbiased(cpu) (held_enter(cpu, HELD_HERE), kernel_enter_unbiased(cpu), held_entered(cpu, HELD_HERE))
+#define kernel_exit_biased(cpu) (held_exit(cpu, HELD_HERE), kernel_exit_biased(cpu))
 #define kernel_exit_reader(cpu, locks) (held_exit(cpu, HELD_HERE), kernel_exit_reader(cpu, locks))
 
 #define object_lock(cpu, lock, class)                                                   \
 	(held_take(cpu, lock, held_rank(class), HELD_HERE), object_lock(cpu, lock, class), \
 	 held_taken(cpu, lock, held_rank(class), HELD_HERE))
 #define object_unlock(cpu, lock, class) (held_drop(cpu, lock, HELD_HERE), object_unlock(cpu, lock, class))
+#define object_lock_alone(cpu, lock, class)                                                   \
+	(held_take(cpu, lock, held_rank(class), HELD_HERE), object_lock_alone(cpu, lock, class), \
+	 held_taken(cpu, lock, held_rank(class), HELD_HERE))
+#define object_unlock_alone(cpu, lock, class) (held_drop(cpu, lock, HELD_HERE), object_unlock_alone(cpu, lock, class))
 #define object_lock_pair(cpu, a, b, class)                                                         \
 	(held_take_pair(cpu, a, b, HELD_HERE), object_lock_pair(cpu, a, b, class),                  \
 	 held_taken_pair(cpu, a, b, HELD_HERE))

@@ -2,6 +2,7 @@
 /*
  * Regime `dynamic` while its granularity changes, as the kernel compiles it: what an object's lock guards is plain memory,
  * so that two cores at one object are a data race. A core that has done its part enters again only when it is interrupted.
+ * So do the cores with a bias (lock/bias.h), whose sides a writer does without.
  */
 #include <stdatomic.h>
 #include "explore.h"
@@ -24,6 +25,14 @@ static uint32_t threads;
 void kernel_relax(struct cpu *c) { explore_relax(); }
 bool kernel_cores_move(struct cpu *c) { return (void)c, false; }
 void kernel_interrupt_all(struct cpu *c) { interrupts[c - cpu] = true; }
+void kernel_interrupt_now(struct cpu *c, uint64_t cores)
+{
+	for (unsigned i = 0; i < threads; i++)
+		if (cores >> i & 1) {
+			explore_raise(&line[i]);
+			interrupted[i] = true;
+		}
+}
 
 static void interrupt_all(unsigned self)
 {
@@ -44,7 +53,8 @@ static void wait_for_interrupt(unsigned self)
 static void leave(unsigned self)
 {
 	kernel_exit(&cpu[self]);
-	EXPLORE_CHECK(kernel_exclusive(&cpu[self]) && !cpu[self].own.lock.entry, "a core keeps what it held");
+	uint32_t entry = cpu[self].own.lock.entry;
+	EXPLORE_CHECK(!entry || (entry == ENTRY_BIASED && cpu[self].own.lock.bias.word != BIAS_OFF), "a core keeps what it held");
 	if (interrupts[self])
 		interrupt_all(self);
 	interrupts[self] = false;
@@ -145,7 +155,20 @@ static void half_way(unsigned cores, enum grain before, enum grain change, bool 
 	}
 }
 static void half_fine(void) { half_way(2, GRAIN_COARSE, GRAIN_TO_FINE, false); }
+/* Ready to turn its bias on; or it is on. */
+static void ready(unsigned core) { cpu[core].own.lock.bias.calm = BIAS_CALM - 1; }
+static void bias(unsigned core)
+{
+	cpu[core].own.lock.bias.word = BIAS_ON;
+	cpu[core].own.lock.entry = ENTRY_BIASED;
+}
+static void one_ready(void) { fine(), ready(1); }
+static void one_biased(void) { fine(), bias(1); }
+static void two_biased(void) { fine(), bias(0), bias(1); }
+static void three_biased(void) { begin_with(3, GRAIN_FINE), bias(1), bias(2); }
+
 static void half_coarse(void) { half_way(2, GRAIN_FINE, GRAIN_TO_COARSE, false); }
+static void half_coarse_and_ready(void) { half_coarse(), ready(1); }
 static void half_coarse_after_a_writer(void) { half_way(2, GRAIN_FINE, GRAIN_TO_COARSE, true); }
 static void half_fine_of_three(void) { half_way(3, GRAIN_COARSE, GRAIN_TO_FINE, false); }
 
@@ -250,12 +273,51 @@ static void at_cross_purposes(unsigned self)
 	enter_and_use(self);
 }
 
+/* Core 0 is alone; the others are readers before, beside and after it, and then idle. */
+static void one_alone(unsigned self)
+{
+	if (self == 0) {
+		use_alone(0);
+		enter_and_use(0);
+	} else if (self == 1) {
+		enter_and_use(1);
+		if (threads == 2)
+			enter_and_use(1);
+	}
+	idle(self);
+}
+static void one_alone_and_idle_ones(unsigned self)
+{
+	if (self == 0)
+		use_alone(0);
+	idle(self);
+}
+/* Each is a writer, too: neither may wait for what the other does without. */
+static void each_alone(unsigned self)
+{
+	enter_and_use(self);
+	use_alone(self);
+	idle(self);
+}
+/* One of two that are alone orders the kernel to be coarse. */
+static void order_beside_one_alone(unsigned self)
+{
+	if (self == 0) {
+		order(0, GRANULARITY_COARSE);
+	} else {
+		use_alone(1);
+		wait_for_interrupt(1); /* the first that comes is for its bias */
+		enter_and_use(1);
+	}
+}
+
 static void consistent(void)
 {
 	uint64_t all = 0;
 	for (unsigned i = 0; i < threads; i++) {
 		const struct ticket_lock *side = &cpu[i].own.lock.side.ticket;
 		EXPLORE_CHECK(side->next == side->serving, "the side of core %u stays taken", i);
+		EXPLORE_CHECK(cpu[i].own.lock.bias.word == BIAS_OFF || grain_is_fine(&kernel.lock.grains), "core %u has its bias while the kernel changes", i);
 		all += made[i];
 	}
 	EXPLORE_CHECK(guarded == all, "%llu uses left a trace of %llu", (unsigned long long)all, (unsigned long long)guarded);
@@ -292,6 +354,7 @@ static void set_up(void)
 	for (unsigned i = 0; i < CORES; i++) {
 		cpu[i].own.kernel = &kernel;
 		cpu[i].own.index = i;
+		cpu[i].own.bit = 1ull << i;
 		cpu[i].own.stat = &stat[i];
 		kernel.cpu[i] = &cpu[i];
 		explore_name(&cpu[i].own.lock, sizeof(cpu[i].own.lock), i == 0 ? "core 0's lock" : i == 1 ? "core 1's lock" : "core 2's lock");
@@ -322,6 +385,13 @@ static const struct explore_case cases[] = {
 	CASE("coarse, and at cross-purposes", 2, coarse, at_cross_purposes, consistent),
 	CASE("fine, and at cross-purposes", 2, fine, at_cross_purposes, consistent),
 	CASE("three become fine", 3, half_fine_of_three, ends, ends_fine),
+	CASE("biased, beside one that is alone", 2, one_biased, one_alone, consistent),
+	CASE("about to be biased beside one that is alone", 2, one_ready, one_alone, consistent),
+	CASE("two biased, and each is alone", 2, two_biased, each_alone, consistent),
+	CASE("idle and biased", 3, three_biased, one_alone_and_idle_ones, consistent),
+	CASE("biased, and ordered to be coarse", 2, two_biased, order_beside_one_alone, consistent),
+	CASE("becomes coarse, about to be biased", 2, half_coarse_and_ready, ends, ends_coarse),
+	CASE("three, two of them biased", 3, three_biased, one_alone, consistent),
 	{ 0 },
 };
 
