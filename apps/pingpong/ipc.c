@@ -2,7 +2,7 @@
 #include "output.h"
 #include "pingpong.h"
 
-enum { WARM_UP = 16 }; /* rounds before those that count: page tables, TLB tags, caches */
+enum { WARM_UP = 96 }; /* rounds before those that count: page tables, TLB tags, caches, a core's bias (lock/bias.h) */
 
 /* One kind of system call, or two that belong together. */
 struct measure {
