@@ -47,6 +47,8 @@ static unsigned core_1_lags(void *argument, unsigned count)
 	const struct cpu *cpu = machine->kernel.cpu[1];
 	bool unsaved = cpu->own.loaded_thread && cpu->shared.current == &cpu->shared.idle;
 	(void)argument, (void)count;
+	if (turns >= PATIENCE)
+		return turns++ % 2; /* the other one may wait for it */
 	return unsaved ? turns++ >= PATIENCE : turns == 0;
 }
 
