@@ -33,7 +33,7 @@ BOUNDS = {
 }
 
 
-FINE_BUDGET = 90  # instructions that regime dynamic takes beyond regime fine, while it is fine
+FINE_BUDGET = 32  # instructions that regime dynamic takes beyond regime fine, while it is fine
 
 
 @cache
@@ -41,8 +41,8 @@ def once(lock: str) -> dict[str, Spread]:
     return counted(lock).spread
 
 
-def counted(lock: str, rounds: int = 200, granularity: str = COARSE) -> Measured:
-    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity)
+def counted(lock: str, rounds: int = 200, granularity: str = COARSE, local: bool = False) -> Measured:
+    return measure(lock, qemu.tcg_for(1, counted=True), rounds, Patience(PATIENCE), granularity=granularity, local=local)
 
 
 @pytest.mark.limit(120)
