@@ -39,7 +39,7 @@ class Series:
 
 SERIES = (
     Series("none", BASELINE, None, UNIPROCESSOR, (IPC,)),
-    Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN), local=True),
+    Series("messages", "dynamic", FINE, MESSAGES, (IPC, FORK_JOIN, LOAD), local=True),
     Series("dynamic coarse", "dynamic", COARSE, "", (IPC, FORK_JOIN, LOAD)),
     Series("dynamic fine", "dynamic", FINE, LOCKS, (IPC, FORK_JOIN, LOAD)),
     Series("clh", "clh", None, "", (IPC, LOAD)),
@@ -211,7 +211,7 @@ class Load:
 
 def request(series: Series, cores: Sequence[int], rounds: int, machine: ModelledMachine, line_factor: float) -> scale.Request:
     return scale.Request(
-        series.kernel, cores, [DELAY], rounds, modelled=machine, line_factor=line_factor, granularity=series.granularity,
+        series.kernel, cores, [DELAY], rounds, modelled=machine, line_factor=line_factor, granularity=series.granularity, local=series.local,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.bench.pingpong import AT_HOME
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.errors import Failure
@@ -164,6 +165,7 @@ class Request:
     line_factor: float = 1.0  # of what lines cost that move between the modelled machine's cores
     section: int = 0  # cycles in a ticket lock of the programs' own, which they take in the place of the kernel's; 0: IPC
     granularity: str | None = None  # of a kernel that has a choice
+    local: bool = False  # a pair's objects are at home on its core
     plugin: Mapping[str, str] = field(default_factory=dict)  # options of the modelled machine's (plugins/modelled/plugin.c)
 
     @property
@@ -201,7 +203,7 @@ def machine(request: Request, unit: str) -> Plan:
     each_cluster = ",".join(str(n // len(clusters)) for n in request.cores)
     delays = ",".join(f"{delay:.0f}" for delay in request.delays)
     section = [str(request.section)] if request.section else []
-    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section]
+    target.cluster_map.applications[0].args = ["scale", unit, str(request.rounds), each_cluster, delays, *section, *AT_HOME[request.local]]
     return target
 
 

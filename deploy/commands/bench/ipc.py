@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench ipc`."""
 
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -19,7 +20,7 @@ from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology import regimes
-from topology.clustermap import COARSE, GRANULARITIES
+from topology.clustermap import COARSE, FINE, GRANULARITIES
 from topology.errors import InputError
 
 SILENCE = 300.0  # seconds in which a measurement must come to its end
@@ -36,11 +37,24 @@ OfKernel = Annotated[
 ]
 
 
+Local = Annotated[
+    bool, typer.Option("--local", help="Of a kernel with --granularity fine: all objects are at home on the core that uses them.")
+]
+
+
+def check_granularity(granularity: Granularity | None, local: bool, locks: Collection[str]) -> None:
+    if granularity and not set(locks) & set(regimes.names(regimes.SWITCHED)):
+        raise InputError("--granularity", f"is for --lock {','.join(regimes.names(regimes.SWITCHED))}, not for {','.join(locks)}")
+    if local and (granularity is None or granularity.value != FINE):
+        raise InputError("--local", f"needs --granularity {FINE}: otherwise no object has a home")
+
+
 def ipc(
     lock: Locks = None,
     icount: options.Icount = False,
     native: Native = False,
     granularity: OfKernel = None,
+    local: Local = False,
     rounds: Rounds = 1000,
     runs: Runs = native_ipc.RUNS,
     machine: options.ModelledMachine = None,
@@ -63,8 +77,7 @@ def ipc(
     output = Output(quiet, json)
     kvm.check_choice(accel, icount)
     locks = of_bench.chosen(lock)
-    if granularity and not set(locks) & set(regimes.names(regimes.SWITCHED)):
-        raise InputError("--granularity", f"is for --lock {','.join(regimes.names(regimes.SWITCHED))}, not for {','.join(locks)}")
+    check_granularity(granularity, local, locks)
     if native:
         if icount or accel != "auto":
             raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
@@ -83,7 +96,7 @@ def ipc(
         for done, name in enumerate(locks):
             update(completed=done, description=f"kernel {name}")
             patience = Patience(SILENCE, timeout)
-            measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE))
+            measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE, local))
     output.table(ipc_table(measured))
     if (beside := published_table(measured)) is not None:
         output.table(beside)

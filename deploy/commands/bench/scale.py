@@ -16,7 +16,9 @@ from deploy.bench.scale import Key, key_of, ranges_of
 from deploy.bench.scale_fit import fits
 from deploy.bench.scale_table import tables
 from deploy.commands.bench.common import Locks, Plot, places
+from deploy.commands.bench.ipc import Local, OfKernel, check_granularity
 from deploy.commands.bench.scale_figure import scale_figure
+from deploy.commands.granularity import Granularity
 from deploy.modelled import run
 from deploy.modelled.machine import RANGE, ModelledMachine, chosen
 from deploy.modules import REGIMES
@@ -25,11 +27,13 @@ from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from topology import regimes as list_of_regimes
 from topology.errors import InputError
 from topology.grouping import check_unmanaged
 from topology.model import ranges
 
 SILENCE = 1200.0  # seconds in which a measurement must come to its end
+SWITCHED = list_of_regimes.names(list_of_regimes.SWITCHED)
 FIRST = "clh"  # the lock that is measured at every delay where none is named
 
 CORES = "1..8"
@@ -68,6 +72,8 @@ def scale(
     sockets: Sockets = 1,
     layout: options.NamedLayout = None,
     stat: Statistics = False,
+    granularity: OfKernel = None,
+    local: Local = False,
     native: Native = False,
     figure: Figure = None,
     machine: options.ModelledMachine = None,
@@ -91,14 +97,15 @@ def scale(
     if figure:
         fixed = {
             "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout, "--stat": stat,
-            "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout,
+            "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout, "--granularity": granularity,
         }
         scale_figure(figure, lock, cores, machine, quick, json, plot, quiet, fixed)
         return
     pauses, names = _delays(delays), _names(lock)
+    check_granularity(granularity, local, names)
     alone = {
         "--machine": machine, "--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount,
-        "--accel": accel != "auto",
+        "--accel": accel != "auto", "--granularity": granularity,
     }
     if native:
         if odd := [option for option, given in alone.items() if given]:
@@ -107,13 +114,14 @@ def scale(
             {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS, places("scale", json, plot), quiet
         )
         return
-    modelled = chosen(machine, quick, {name: given for name, given in alone.items() if name not in ("--machine", "--layout")})
+    modelled = chosen(machine, quick, {name: given for name, given in alone.items() if name not in ("--machine", "--layout", "--granularity")})
     rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
     sizes = ranges.cores(cores) if cores else _sizes(modelled, sockets)
     factors = RANGE if modelled and not quick else (1.0,)
     wanted = [
         _request(experiment.Request(
-            name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat, modelled, factor
+            name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat, modelled, factor,
+            **(_chosen(granularity, local) if name in SWITCHED else {}),
         ))
         for factor in factors
         for name in names
@@ -130,7 +138,12 @@ def scale(
     output.line(f"Mode: {mode.description}.")
     beside = None if stepped else _Beside(max(sizes))
     points = _measure(wanted, mode, stepped, timeout, output)
-    _show(points, modelled, mode, beside, output, (json, picture))
+    _show(points, modelled, mode, beside, output, (json, picture), _chosen(granularity, local))
+
+
+def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
+    """Of kernels that have a choice, what was chosen."""
+    return ({"granularity": granularity.value} if granularity else {}) | ({"local": True} if local else {})
 
 
 def _measure(
@@ -152,8 +165,9 @@ def _count(update: Callable[..., None], done: Iterator[int]) -> None:
 
 def _show(
     points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", output: Output,
-    to: tuple[str, Path],
+    to: tuple[str, Path], kept: Mapping[str, Any],
 ) -> None:
+    """`kept`: what was chosen of kernels that have a choice."""
     json, picture = to
     ranged = ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
@@ -162,7 +176,9 @@ def _show(
         output.table(table)
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
-    entries = [one.to_json() | _about(one, modelled, ranged) for one in points]
+    if kept:
+        output.line(f"{', '.join(SWITCHED)}: {kept['granularity']}{', all objects local' * ('local' in kept)}.")
+    entries = [one.to_json() | _about(one, modelled, ranged) | (kept if one.lock in SWITCHED else {}) for one in points]
     if beside:
         output.line(beside.verdict(entries))
     output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))

@@ -63,7 +63,9 @@ def test_messages() -> None:
     """bench dynamic: messages are the locks' kernel with objects at home; Figure 7 has the paper's ratio of both"""
     messages, locks = BY_NAME["messages"], BY_NAME["dynamic fine"]
     assert (messages.kernel, messages.granularity, messages.local) == (locks.kernel, locks.granularity, True) and not locks.local
-    assert messages in dynamic.of(IPC) and messages in dynamic.of(FORK_JOIN) and messages not in dynamic.of(LOAD)
+    assert all(messages in dynamic.of(figure) for figure in (IPC, FORK_JOIN, LOAD))
+    ordered = [scale.machine(dynamic.request(series, [2], 2048, XEON, 1.0), "instructions") for series in (messages, locks)]
+    assert [target.cluster_map.applications[0].args[-1] == "local" for target in ordered] == [True, False]
     rows = [join(messages, 2, 5000), join(messages, 3, 6000), join(BY_NAME["dynamic fine"], 2, 2000), join(BY_NAME["dynamic fine"], 3, 2000)]
     assert [(pair.locks.cores, pair.ours, pair.published) for pair in dynamic.beside(rows)] == [(2, 2.5, UHLIG_FIGURE_7[2].value), (3, 3.0, None)]
     text = text_of(fork_join_table(rows))
