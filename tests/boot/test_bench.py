@@ -144,6 +144,9 @@ def test_refusals(tmp_path: Path) -> None:
         assert culprit in done.stderr and len(done.stderr.splitlines()) == 1
     done = skerry("bench", "ipc", "--granularity", "fine", "--lock", "clh,fine", cwd=tmp_path)
     assert done.returncode == 2 and "--granularity: is for --lock dynamic, not for none,clh,fine" in done.stderr
+    for command in ("ipc", "scale"):
+        done = skerry("bench", command, "--local", "--lock", "dynamic", cwd=tmp_path)
+        assert done.returncode == 2 and "--local: needs --granularity fine" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.limit(120)
