@@ -24,13 +24,13 @@ FAST void trap_call_locked(uint64_t cptr, uint64_t info, uint64_t reply, struct 
 {
 	bool unguarded = false;
 	(void)reply;
-	leave_fast(call_entered(cpu, current(cpu), cptr, info, GUARD_LOCKS, &unguarded));
+	leave_fast(call_entered(cpu, current(cpu), cptr, info, FAST_LOCKS, &unguarded));
 }
 
 FAST void trap_call_home(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
 {
 	bool unguarded = false;
-	const struct context *context = call_entered(cpu, current(cpu), cptr, info, GUARD_HOME, &unguarded);
+	const struct context *context = call_entered(cpu, current(cpu), cptr, info, FAST_HOME, &unguarded);
 	if (!unguarded)
 		leave_fast(context);
 	JUMP(trap_call_locked);
@@ -42,7 +42,7 @@ FAST void trap_call_unbiased(uint64_t cptr, uint64_t info, uint64_t reply, struc
 	kernel_enter_unbiased(cpu);
 	if (kernel_locks_objects(cpu))
 		JUMP(trap_call_locked);
-	leave_fast(call_entered(cpu, current(cpu), cptr, info, GUARD_KERNEL, &unguarded));
+	leave_fast(call_entered(cpu, current(cpu), cptr, info, FAST_KERNEL, &unguarded));
 }
 
 _Noreturn void trap_call(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
@@ -55,13 +55,13 @@ _Noreturn void trap_call(uint64_t cptr, uint64_t info, uint64_t reply, struct cp
 FAST void trap_reply_receive_locked(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
 {
 	bool unguarded = false;
-	leave_fast(reply_receive_entered(cpu, current(cpu), cptr, info, reply, GUARD_LOCKS, &unguarded));
+	leave_fast(reply_receive_entered(cpu, current(cpu), cptr, info, reply, FAST_LOCKS, &unguarded));
 }
 
 FAST void trap_reply_receive_home(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)
 {
 	bool unguarded = false;
-	const struct context *context = reply_receive_entered(cpu, current(cpu), cptr, info, reply, GUARD_HOME, &unguarded);
+	const struct context *context = reply_receive_entered(cpu, current(cpu), cptr, info, reply, FAST_HOME, &unguarded);
 	if (!unguarded)
 		leave_fast(context);
 	JUMP(trap_reply_receive_locked);
@@ -73,7 +73,7 @@ FAST void trap_reply_receive_unbiased(uint64_t cptr, uint64_t info, uint64_t rep
 	kernel_enter_unbiased(cpu);
 	if (kernel_locks_objects(cpu))
 		JUMP(trap_reply_receive_locked);
-	leave_fast(reply_receive_entered(cpu, current(cpu), cptr, info, reply, GUARD_KERNEL, &unguarded));
+	leave_fast(reply_receive_entered(cpu, current(cpu), cptr, info, reply, FAST_KERNEL, &unguarded));
 }
 
 _Noreturn void trap_reply_receive(uint64_t cptr, uint64_t info, uint64_t reply, struct cpu *cpu)

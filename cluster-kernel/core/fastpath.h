@@ -38,44 +38,44 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /* What keeps others from the objects that an entry touches. */
-enum guard {
-	GUARD_KERNEL, /* the entry has the kernel for itself */
-	GUARD_LOCKS,  /* it takes the objects' locks */
-	GUARD_HOME,   /* no other core may touch them: a kernel_biased() entry, and each is object_alone() */
+enum fast_guard {
+	FAST_KERNEL, /* the entry has the kernel for itself */
+	FAST_LOCKS,  /* it takes the objects' locks */
+	FAST_HOME,   /* no other core may touch them: a kernel_biased() entry, and each is object_alone() */
 };
 
-INLINE void guard_take(struct cpu *cpu, struct object_lock *lock, enum lock_class class, const enum guard guard)
+INLINE void fast_take(struct cpu *cpu, struct object_lock *lock, enum lock_class class, const enum fast_guard guard)
 {
-	if (guard == GUARD_LOCKS)
+	if (guard == FAST_LOCKS)
 		object_lock(cpu, lock, class);
-	else if (guard == GUARD_HOME)
+	else if (guard == FAST_HOME)
 		object_lock_alone(cpu, lock, class);
 }
 
-INLINE void guard_release(struct cpu *cpu, struct object_lock *lock, enum lock_class class, const enum guard guard)
+INLINE void fast_release(struct cpu *cpu, struct object_lock *lock, enum lock_class class, const enum fast_guard guard)
 {
-	if (guard == GUARD_LOCKS)
+	if (guard == FAST_LOCKS)
 		object_unlock(cpu, lock, class);
-	else if (guard == GUARD_HOME)
+	else if (guard == FAST_HOME)
 		object_unlock_alone(cpu, lock, class);
 }
 
-INLINE void guard_take_threads(struct cpu *cpu, struct thread *a, struct thread *b, const enum guard guard)
+INLINE void fast_take_threads(struct cpu *cpu, struct thread *a, struct thread *b, const enum fast_guard guard)
 {
-	if (guard != GUARD_KERNEL) /* where objects have homes, this takes nothing (object-locks.h) */
+	if (guard != FAST_KERNEL) /* where objects have homes, this takes nothing (object-locks.h) */
 		object_lock_pair(cpu, &a->lock, &b->lock, LOCK_CLASS_TCB);
 }
 
-INLINE void guard_release_threads(struct cpu *cpu, struct thread *a, struct thread *b, const enum guard guard)
+INLINE void fast_release_threads(struct cpu *cpu, struct thread *a, struct thread *b, const enum fast_guard guard)
 {
-	if (guard != GUARD_KERNEL)
+	if (guard != FAST_KERNEL)
 		object_unlock_pair(cpu, &a->lock, &b->lock, LOCK_CLASS_TCB);
 }
 
 /* Whether the guard keeps nothing from this object: another one is needed, or another core. */
-INLINE bool guard_fails(struct cpu *cpu, const struct object_lock *lock, const enum guard guard)
+INLINE bool fast_unguarded(struct cpu *cpu, const struct object_lock *lock, const enum fast_guard guard)
 {
-	return guard == GUARD_HOME ? !object_alone(cpu, lock) : guard == GUARD_LOCKS && !object_here(cpu, lock);
+	return guard == FAST_HOME ? !object_alone(cpu, lock) : guard == FAST_LOCKS && !object_here(cpu, lock);
 }
 
 /* The capability `cptr` of a CSpace of one level; false when it is not one, or has no such slot. */
@@ -128,30 +128,30 @@ INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next,
 }
 
 INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct thread *next, struct vspace *vspace,
-                                   const enum guard guard)
+                                   const enum fast_guard guard)
 {
-	kernel_assert(!cpu->own.pending && !cpu->own.handoff && kernel_locks_objects(cpu) == (guard != GUARD_KERNEL));
-	if (guard == GUARD_HOME)
+	kernel_assert(!cpu->own.pending && !cpu->own.handoff && kernel_locks_objects(cpu) == (guard != FAST_KERNEL));
+	if (guard == FAST_HOME)
 		kernel_exit_biased(cpu);
 	else
-		kernel_exit_reader(cpu, guard == GUARD_LOCKS);
+		kernel_exit_reader(cpu, guard == FAST_LOCKS);
 	arch_switch(cpu, from, next, vspace);
 	return &next->context;
 }
 
 /* In the kernel: fastpath_call(). Sets *unguarded where nothing has happened because the guard fails. */
 INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller, uint64_t cptr, uint64_t info,
-                                          const enum guard guard, bool *unguarded)
+                                          const enum fast_guard guard, bool *unguarded)
 {
 	const struct cap *cap;
 	if (!message_is_short(info) || !flat_lookup(caller, cptr, &cap) || !is_endpoint(cap, RIGHT_WRITE))
 		return 0;
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
-	if (guard_fails(cpu, &endpoint->lock, guard)) {
+	if (fast_unguarded(cpu, &endpoint->lock, guard)) {
 		*unguarded = true;
 		return 0;
 	}
-	guard_take(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
+	fast_take(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
 	struct thread *receiver = endpoint->receivers.head;
 	if (!receiver)
 		goto decline;
@@ -159,28 +159,28 @@ INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller
 	if (!reply)
 		goto decline;
 	struct vspace *vspace = thread_vspace(receiver);
-	if (guard_fails(cpu, &reply->lock, guard)) {
+	if (fast_unguarded(cpu, &reply->lock, guard)) {
 		*unguarded = true;
 		goto decline;
 	}
 	if (!may_switch(cpu, caller, receiver, &cpu->own.receives, vspace))
 		goto decline;
-	guard_take(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
+	fast_take(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
 	kernel_assert(reply->thread == receiver && thread_endpoint(receiver) == endpoint);
 	kernel_assert(!endpoint->senders.head && !caller->faulting);
-	guard_take_threads(cpu, caller, receiver, guard);
+	fast_take_threads(cpu, caller, receiver, guard);
 	count_syscall(cpu, SYS_CALL, cptr);
 	thread_queue_take(&endpoint->receivers, receiver);
 	reply->thread = caller;
 	caller->reply = reply;
 	thread_become(caller, THREAD_REPLY);
 	switch_to(cpu, caller, receiver, info, cap->badge);
-	guard_release_threads(cpu, caller, receiver, guard);
-	guard_release(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
-	guard_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
+	fast_release_threads(cpu, caller, receiver, guard);
+	fast_release(cpu, &reply->lock, LOCK_CLASS_TCB, guard);
+	fast_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
 	return leave(cpu, caller, receiver, vspace, guard);
 decline:
-	guard_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
+	fast_release(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT, guard);
 	return 0;
 }
 
@@ -198,10 +198,10 @@ INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint6
 	bool unguarded = false;
 	const struct context *context = 0;
 	if (!kernel_locks_objects(cpu))
-		return call_entered(cpu, caller, cptr, info, GUARD_KERNEL, &unguarded);
+		return call_entered(cpu, caller, cptr, info, FAST_KERNEL, &unguarded);
 	if (kernel_biased(cpu))
-		context = call_entered(cpu, caller, cptr, info, GUARD_HOME, &unguarded);
-	return kernel_biased(cpu) && !unguarded ? context : call_entered(cpu, caller, cptr, info, GUARD_LOCKS, &unguarded);
+		context = call_entered(cpu, caller, cptr, info, FAST_HOME, &unguarded);
+	return kernel_biased(cpu) && !unguarded ? context : call_entered(cpu, caller, cptr, info, FAST_LOCKS, &unguarded);
 }
 
 /*
@@ -221,22 +221,22 @@ INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, 
 	return may_switch(cpu, server, caller, &cpu->own.awaits, *vspace) ? caller : 0;
 }
 
-/* guard_fails() of all that a receive is decided by (endpoint.h). */
-INLINE bool guard_fails_to_receive(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint, const struct reply *reply,
-                                   const enum guard guard)
+/* fast_unguarded() of all that a receive is decided by (endpoint.h). */
+INLINE bool fast_unguarded_to_receive(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint, const struct reply *reply,
+                                   const enum fast_guard guard)
 {
-	if (guard == GUARD_LOCKS)
+	if (guard == FAST_LOCKS)
 		return endpoint_away_to_receive(cpu, server, endpoint, reply);
-	return guard == GUARD_HOME && (!object_alone(cpu, &endpoint->lock) || !object_alone(cpu, &reply->lock) ||
+	return guard == FAST_HOME && (!object_alone(cpu, &endpoint->lock) || !object_alone(cpu, &reply->lock) ||
 	                               (server->bound && !object_alone(cpu, &server->bound->lock)));
 }
 
-INLINE void guard_take_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
-                                  const enum guard guard)
+INLINE void fast_take_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
+                                  const enum fast_guard guard)
 {
-	if (guard == GUARD_LOCKS) {
+	if (guard == FAST_LOCKS) {
 		endpoint_lock_to_receive(cpu, server, endpoint, reply);
-	} else if (guard == GUARD_HOME) {
+	} else if (guard == FAST_HOME) {
 		if (server->bound)
 			object_lock_alone(cpu, &server->bound->lock, LOCK_CLASS_NOTIFICATION);
 		object_lock_alone(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
@@ -244,12 +244,12 @@ INLINE void guard_take_to_receive(struct cpu *cpu, const struct thread *server, 
 	}
 }
 
-INLINE void guard_release_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
-                                     const enum guard guard)
+INLINE void fast_release_to_receive(struct cpu *cpu, const struct thread *server, struct endpoint *endpoint, struct reply *reply,
+                                     const enum fast_guard guard)
 {
-	if (guard == GUARD_LOCKS) {
+	if (guard == FAST_LOCKS) {
 		endpoint_unlock_to_receive(cpu, server, endpoint, reply);
-	} else if (guard == GUARD_HOME) {
+	} else if (guard == FAST_HOME) {
 		object_unlock_alone(cpu, &reply->lock, LOCK_CLASS_TCB);
 		object_unlock_alone(cpu, &endpoint->lock, LOCK_CLASS_ENDPOINT);
 		if (server->bound)
@@ -259,7 +259,7 @@ INLINE void guard_release_to_receive(struct cpu *cpu, const struct thread *serve
 
 /* In the kernel: fastpath_reply_receive(). Sets *unguarded as call_entered() does. */
 INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct thread *server, uint64_t cptr, uint64_t info,
-                                                   uint64_t reply_cptr, const enum guard guard, bool *unguarded)
+                                                   uint64_t reply_cptr, const enum fast_guard guard, bool *unguarded)
 {
 	const struct cap *cap, *reply_cap;
 	if (!message_is_short(info) || !flat_lookup(server, cptr, &cap) || !is_endpoint(cap, RIGHT_READ) ||
@@ -270,15 +270,15 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 	struct vspace *vspace;
 	if (!reply) /* no capability of the type is without its object: spares the tests for a receive without a reply object */
 		__builtin_unreachable();
-	if (guard_fails_to_receive(cpu, server, endpoint, reply, guard)) {
+	if (fast_unguarded_to_receive(cpu, server, endpoint, reply, guard)) {
 		*unguarded = true;
 		return 0;
 	}
-	guard_take_to_receive(cpu, server, endpoint, reply, guard);
+	fast_take_to_receive(cpu, server, endpoint, reply, guard);
 	struct thread *caller = find_caller(cpu, server, endpoint, reply, &vspace);
 	if (caller) {
 		kernel_assert(thread_is(caller, THREAD_REPLY) && caller->reply == reply);
-		guard_take_threads(cpu, server, caller, guard);
+		fast_take_threads(cpu, server, caller, guard);
 		count_syscall(cpu, SYS_REPLY_RECV, cptr);
 		context_set_syscall(&server->context, SYS_RECV); /* what it would make again */
 		reply->thread = server;
@@ -287,9 +287,9 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 		thread_waits_at(server, endpoint, THREAD_RECEIVING);
 		thread_queue_append(&endpoint->receivers, server);
 		switch_to(cpu, server, caller, info, 0);
-		guard_release_threads(cpu, server, caller, guard);
+		fast_release_threads(cpu, server, caller, guard);
 	}
-	guard_release_to_receive(cpu, server, endpoint, reply, guard);
+	fast_release_to_receive(cpu, server, endpoint, reply, guard);
 	return caller ? leave(cpu, server, caller, vspace, guard) : 0;
 }
 
@@ -302,10 +302,10 @@ INLINE const struct context *fastpath_reply_receive(struct cpu *cpu, uint64_t cp
 	bool unguarded = false;
 	const struct context *context = 0;
 	if (!kernel_locks_objects(cpu))
-		return reply_receive_entered(cpu, server, cptr, info, reply_cptr, GUARD_KERNEL, &unguarded);
+		return reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_KERNEL, &unguarded);
 	if (kernel_biased(cpu))
-		context = reply_receive_entered(cpu, server, cptr, info, reply_cptr, GUARD_HOME, &unguarded);
-	return kernel_biased(cpu) && !unguarded ? context : reply_receive_entered(cpu, server, cptr, info, reply_cptr, GUARD_LOCKS, &unguarded);
+		context = reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_HOME, &unguarded);
+	return kernel_biased(cpu) && !unguarded ? context : reply_receive_entered(cpu, server, cptr, info, reply_cptr, FAST_LOCKS, &unguarded);
 }
 
 #undef INLINE
