@@ -3,7 +3,6 @@
 #include <skerry/cluster_mask.h>
 #include <skerry/memory_control.h>
 #include "operation.h"
-#include "operation-draw.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
