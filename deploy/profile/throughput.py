@@ -23,7 +23,7 @@ ENOUGH = 20_000  # requests: more than a second of Linux's
 
 
 def accel(shape: Shape | Machine) -> qemu.Accel:
-    return qemu.tcg_for(shape.cpus if isinstance(shape, Shape) else len(shape.cpus))
+    return qemu.tcg_for(shape.cpus)
 
 
 def of_skerry(shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str) -> list[float]:

@@ -165,7 +165,7 @@ def _count(update: Callable[..., None], done: Iterator[int]) -> None:
 
 def _show(
     points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", output: Output,
-    to: tuple[str, Path], kept: Mapping[str, Any],
+    to: tuple[str, Path], kept: dict[str, Any],
 ) -> None:
     """`kept`: what was chosen of kernels that have a choice."""
     json, picture = to
