@@ -104,7 +104,7 @@ void remote_flush(struct cpu *cpu, uint64_t cores)
 	atomic_store_explicit(&cpu->shared.flush_unanswered, others, memory_order_relaxed);
 	for (uint64_t left = others; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
-		/* release: the other finds what to flush, and whom to answer; whoever asks first interrupts it */
+		/* release: the other finds what to flush, and which cores to answer; the first that asks interrupts it */
 		if (!atomic_fetch_or_explicit(&kernel->cpu[i]->shared.flush_askers, cpu->own.bit, memory_order_release))
 			interrupts |= 1ull << i;
 	}

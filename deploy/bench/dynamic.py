@@ -24,7 +24,7 @@ TITLES = {
     LOAD: "Beyond the paper: granularity under load",
 }
 UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
-MISSING = {UNMAP: "no program unmaps in mapping domains, whose locks it compares, yet"}  # figures that are not drawn, and why
+MISSING = {UNMAP: "it compares the locks of mapping domains, and no program unmaps in these yet"}  # figures that are not drawn, and why
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Layout `homed`: one kernel for two nodes, whose programs' objects are at home on their node, under load."""
+"""Layout `homed`: one kernel for two nodes, each program's objects at home on its node, under load."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ends that nobody can order: spoilt code, wild writes into what others read, several clusters in one moment, moves whose both sides die."""
+"""Ends that nobody can order: spoilt code, wild writes into what others read, several clusters in one moment, both sides of a move."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_two_in_one_moment(how: str) -> None:
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("state", STATES)
 def test_claimer_of_the_first_dies(state: str) -> None:
-    """the cluster that starts the first one again, whose boot processor it fences by NMI, is lost half-way, in each of its states"""
+    """the cluster that fences the first one (the boot processor, by NMI) and starts it again is lost half-way, in each of its states"""
     with machine(deployment(3, 1, network=False, restart="on-failure")) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         write(run, [*orders(run, 0, 1, how="hang"), (lives.control(0), 1 << LIFE_SHIFT | 1 << CLAIMER_SHIFT | STATES[state])])

@@ -2,7 +2,7 @@
 /*
  * Regime `dynamic` while its granularity changes, as the kernel compiles it: what an object's lock guards is plain memory,
  * so that two cores at one object are a data race. A core that has done its part enters again only when it is interrupted.
- * So do the cores with a bias (lock/bias.h), whose sides a writer does without.
+ * So do the cores with a bias (lock/bias.h): a writer does without their sides.
  */
 #include <stdatomic.h>
 #include "explore.h"
