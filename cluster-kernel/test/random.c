@@ -61,6 +61,8 @@ static bool alive(const struct hosted *machine)
 	for (unsigned c = 0; c < machine->config.cores; c++) {
 		const struct cpu *cpu = machine->kernel.cpu[c];
 		uint64_t first = cpu->shared.timers.first[1]; /* the earliest deadline */
+		if (!kernel_has_core(&machine->kernel, c))
+			continue; /* its deadlines were all cancelled */
 		if (cpu->shared.current != &cpu->shared.idle || (first && first <= horizon))
 			return true;
 	}
