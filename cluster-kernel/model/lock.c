@@ -28,9 +28,10 @@ static _Atomic uint32_t waits_in[CORES];
 static uint32_t entry[CORES];   /* each core's own */
 static uint32_t entered[CORES]; /* guarded */
 
+/* Null: for an object's lock. */
 void kernel_relax(struct cpu *c)
 {
-	unsigned self = c - cpu;
+	unsigned self = c ? c - cpu : explore_self();
 	if (entry[self] && atomic_load_explicit(&waits_in[self], memory_order_relaxed) != entry[self])
 		atomic_store_explicit(&waits_in[self], entry[self], memory_order_release);
 	explore_relax();
