@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -21,11 +22,13 @@ FLOODS = 60
 
 def pings_while_busy(run: Run, slow: str, other: str) -> int:
     """How many commands `other` answers while `slow` looks at its port once in 0.9 s."""
+    began = time.monotonic()
 
     def be_busy() -> None:
         with client(run, slow) as server:
             for _ in range(ROUNDS):
                 server.eval(BUSY, 0)
+                print(f"{slow} was busy, {time.monotonic() - began:.1f} s after its client began")
 
     busy, answers = threading.Thread(target=be_busy), 0
     with client(run, other) as server:
