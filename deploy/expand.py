@@ -26,7 +26,6 @@ from topology.reader import read_file
 from topology.units import LARGE_PAGE, MIB, align_up, format_size
 
 SYSTEM_HEAP = 2 * MIB
-WITHOUT_SPARE_CORES = ("none",)  # regimes whose kernels stay as large as they start
 SERVER_STACK_HEAP, CLIENT_STACK_HEAP = 32 * MIB, 8 * MIB  # of stack processes
 MIXED = "mixed"  # clusters under different locks
 SERVERS = {"redis-server": Redis.port, "metrics": Metrics.port}  # and their ports unless their arguments say another
@@ -231,7 +230,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         mine = [a for a in apps if a.cpu in cluster.cpus]
         cluster.restart = deployment.restart != NEVER
         cluster.restart_limit, cluster.restart_delay = deployment.restart_limit, deployment.restart_delay
-        cluster.spare_cores = deployment.spare_cores and cluster.kernel.partition("+")[0] not in WITHOUT_SPARE_CORES
+        cluster.spare_cores = deployment.spare_cores and cluster.kernel.partition("+")[0] not in regimes.names(regimes.UNLOCKED)
         cluster.modules = list(dict.fromkeys([*(a.program for a in mine), *(a.files for a in mine if a.files)]))
     if deployment.metrics:
         _check_metrics(deployment.metrics, cluster_map)

@@ -15,8 +15,8 @@ from topology.errors import ListError
 FOLDER = Path(__file__).resolve().parents[1] / "cluster-kernel" / "lock"
 FILE = FOLDER / "regimes.toml"
 LIST = "cluster-kernel/lock/regimes.toml"  # as errors name it
-SWITCHED = "switched"
-KINDS = ("big", "readers", SWITCHED, "transactions", "none")
+SWITCHED, UNLOCKED = "switched", "none"  # no lock: one core, and no other can join it
+KINDS = ("big", "readers", SWITCHED, "transactions", UNLOCKED)
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
 PROTOCOLS = ("", "clh", "mcs", "ticket")  # deploy/plugins/modelled/locks.h
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,15}")
