@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * In the place of fast.c, of a regime whose objects have homes. An entry has one of three guards (core/fastpath.h), which
+ * In the place of fast.c, for regimes with homes of objects. An entry has one of three guards (core/fastpath.h), which
  * only the entry itself tells. Each has a function of its own, so that what one of them keeps in registers while it waits
  * for locks is no expense of the others. The arguments stay where they are.
  */

@@ -89,7 +89,7 @@ struct cpu_public {
 	bool listens_remote; /* to a doorbell that comes without an interrupt */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
 	const struct tlb_spaces *request_spaces; /* its author's */
-	_Atomic uint64_t flush_askers;     /* cores whose `owed` this one is to flush, remote.h */
+	_Atomic uint64_t flush_askers;     /* bit i: flush what `owed` of core i has, remote.h */
 	_Atomic uint64_t flush_unanswered; /* cores that have not flushed this one's `owed` */
 	_Atomic uint64_t debts; /* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
 	struct thread_stack requeue; /* threads of this core that others have woken: schedule.h; empty where no core owns its queues */

@@ -23,7 +23,7 @@
 #include "kernel.h"
 
 struct guard {
-	struct domain *held; /* the coarse domain whose lock the entry has; null: none */
+	struct domain *held; /* the entry has this coarse domain's lock; null: none */
 };
 
 /* Takes what guards the slot of the frame `cap`. False: this is a reader, and the frame is in the kernel's own domain. */

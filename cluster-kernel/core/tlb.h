@@ -15,8 +15,8 @@
  * Readers (guard.h) make rounds side by side: each records spaces in its own core's `owed` alone, and asks the cores that
  * hold translations (remote_flush). Hazard: a reader finds that another has emptied an entry, or taken a right, and returns
  * before the other's round is over. So a reader makes its core's `debts` odd before it changes an entry, and even after
- * its round; a reader that found something done, and did not do it itself (tlb_doubt), waits for the cores whose `debts`
- * are odd, after its own round. Writers find no debts.
+ * its round; a reader that found something done, and did not do it itself (tlb_doubt), waits for the cores with
+ * odd `debts`, after its own round. Writers find no debts.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
  * Memory order: the core releases with OFF what it did without its side, and the writer acquires it. What writers did the
  * core has acquired with its side before it turned ON, and none has been inside since.
  *
- * Hazard: a core that begins no entry. The caller interrupts the cores whose bias it has revoked. Hazard: deadlock of two
+ * Hazard: a core that begins no entry. The caller interrupts each core that it takes the bias from. Hazard: deadlock of two
  * writers. A core gives up its own bias before it waits as a writer.
  *
  * Usable alone, as ticket_lock.h. All zeroes: OFF.

@@ -29,7 +29,7 @@ from topology.model.papers import UHLIG, UHLIG_FIGURE_6, UHLIG_FIGURE_7, UHLIG_M
 
 UNIT = 1000  # cycles of a throughput
 MESSAGES, LOCKS, FINE = "messages", "dynamic fine", "fine"  # series
-LOCKS_OVER_FINE = 0.8  # what a kernel whose locks are switched is to take, at most, of one that has them always
+LOCKS_OVER_FINE = 0.8  # at most: a kernel that switches its locks, beside one that has them always
 WIDTH = 112
 IPC_NOTE = (
     "One way, no words: the mean of Call and ReplyRecv on the fast path. 'dynamic coarse' is the same image as 'dynamic fine' with one "
