@@ -76,6 +76,7 @@ def pip_install(*arguments: str) -> list[str]:
 
 
 def start_logged(command: list[str]) -> subprocess.Popen[bytes]:
+    LOG.parent.mkdir(parents=True, exist_ok=True)  # an environment may outlive its folder of logs
     with LOG.open("a") as log:
         print("$", *command, file=log, flush=True)
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
