@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The port contract: all that core/ asks of the machine. Two ports fulfil it,
- * arch-x86_64 (the machine) and arch-hosted (a process, memory an arena). The port
- * also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE);
- * context_restart() there makes a thread that has entered by a system call,
- * which nobody has looked at yet, make that call again when it next runs. Where
- * it has entered by a trap (an exception whose RIP is behind the instruction,
- * so that going on would not raise it again), that is raised again, once; the
- * thread's new registers (context_write()) end it. context_restart_call() does
- * the first only.
+ * The port contract: all that core/ asks of the machine. Two ports fulfil it, arch-x86_64 (the machine) and arch-hosted
+ * (a process, memory an arena). The port also provides arch_context.h (struct context and its accessors, ARCH_FPU_SIZE);
+ * context_restart() there makes a thread whose system call has not been decoded yet make that call again when it next
+ * runs. Where it has entered by a trap (an exception whose RIP is behind the instruction, so that going on would not
+ * raise it again), that is raised again, once; the thread's new registers (context_write()) end it.
+ * context_restart_call() does the first only.
  *
  * "This core" is the calling core. Interrupts are off in all of these.
  */
@@ -38,8 +35,8 @@ struct thread;
  */
 
 /*
- * Gives a new root table the kernel's half. Returns vspace->loads. TLB tags, where there are some, are `id`
- * modulo KERNEL_VSPACES: no two live spaces share one.
+ * Gives a new root table the kernel's half. Returns vspace->loads. A TLB tag is `id` modulo KERNEL_VSPACES, so no two
+ * live spaces share one.
  */
 uint64_t arch_vspace_init(uint64_t *root, uint64_t id);
 
@@ -47,11 +44,9 @@ uint64_t arch_vspace_init(uint64_t *root, uint64_t id);
 void arch_fpu_init(uint8_t *fpu);
 
 /*
- * The work recorded in cpu->own.pending, after the lock: loads the current
- * thread's address space, FPU state and segment bases (waiting until another
- * core has saved them, if one still does), sets the timer to timer_wanted,
- * interrupts other cores and other clusters. With PENDING_REST a timer that is
- * due already comes behind one of the interrupts that are pending, if there are any.
+ * The work recorded in cpu->own.pending, after the lock: loads the current thread's address space, FPU state and segment
+ * bases (waiting until another core has saved them, if one still does), sets the timer to timer_wanted, interrupts other
+ * cores and other clusters. With PENDING_REST, one pending interrupt is taken before a timer that is due already.
  */
 void arch_finish(struct cpu *cpu);
 
@@ -64,14 +59,14 @@ void arch_unload_vspace(struct cpu *cpu);
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores);
 
 /*
- * Takes cores of another cluster, a bit for each, away from whatever they do, and sends them to the loader; does not wait
- * until they are there. The boot processor goes only while its cluster's control word says that it is claimed.
+ * Resets the cores of another cluster (a bit for each) and sends them to the loader. Does not wait for their arrival. The
+ * boot processor goes only while its cluster's control word says that it is claimed.
  */
 void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *target, uint64_t cores);
 
 /*
- * This core, which is idle, leaves the kernel for the loader (core_move.h). May return, on a machine where nothing else
- * becomes of it: it is not to enter the kernel again then.
+ * This core, which is idle, leaves the kernel for the loader (core_move.h). In the hosted port this returns; the core
+ * must not enter the kernel again then.
  */
 void arch_leave_kernel(struct cpu *cpu);
 
@@ -81,7 +76,10 @@ void arch_leave_kernel(struct cpu *cpu);
  */
 enum { ARCH_NO_TABLE = UINT32_MAX };
 uint32_t arch_direct_count(const struct kernel *kernel, uint64_t base, uint32_t pieces);
-/* Puts them into it or takes them out; TLBs are the caller's to flush. Caller holds the kernel alone, and has counted none, or all. */
+/*
+ * Maps or unmaps these pieces in the direct map. The caller flushes the TLBs. Caller holds the kernel alone; either none
+ * or all of the pieces are mapped.
+ */
 void arch_direct_set(struct kernel *kernel, uint64_t base, uint32_t pieces, bool mapped);
 
 /* Devices. `number` is that of irq_arrived(). */
@@ -94,14 +92,14 @@ void arch_port_out(uint16_t port, unsigned size, uint64_t value);
 
 /* One byte to the debug console; waits for room. */
 void arch_console_put(char c);
-/* Whether there is room for a byte, or nobody should wait for it: the console is stuck, or there is none. */
+/* Returns whether the caller need not wait: there is room for a byte, the console is stuck, or there is none. */
 bool arch_console_ready(void);
 
 /* The core that executes this; null before it has a struct cpu. Builds with assertions have it (assert.h). */
 struct cpu *arch_this_cpu(void);
 
-/* Something is wrong that the kernel cannot survive: reports, parks all cores of this cluster, never returns. */
+/* For errors that the kernel cannot survive: reports, parks all cores of this cluster, never returns. */
 _Noreturn void arch_panic(const char *reason);
-/* This core spins for good, or is reset by INIT and waits for its start. For tests of what notices that. */
+/* Stops this core for good: it spins, or is reset by INIT. For tests of failure detection. */
 _Noreturn void arch_hang(void);
 _Noreturn void arch_init_self(void);

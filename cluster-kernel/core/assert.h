@@ -7,7 +7,7 @@
  *     cheap.h    debug images ("+debug"): what takes constant time, and a record of the locks that each core holds
  *     all.h      hosted tests under a sanitizer, and the fuzzer: walks of lists and heaps, too
  *
- * An assertion that fails ends the cluster (arch_panic()) with the expression and its place in the source.
+ * A failed assertion panics the cluster (arch_panic()) with the expression and its place in the source.
  *
  *     kernel_assert(e)        takes constant time; evaluates nothing with an effect
  *     kernel_assert_deep(e)   may walk a whole queue or tree
@@ -15,8 +15,8 @@
  *     assert_entered()        this core is between kernel_enter() and kernel_exit()
  *     assert_exclusive()      and has the kernel for itself
  *
- * The last three hold before a core runs its first entry, as there is only one then. Where the record is kept, a lock
- * that is taken twice or out of order ends the cluster, too, with the places at which both were taken.
+ * The last three hold before the first kernel entry, since only one core runs then. Where the record is kept, taking a
+ * lock twice or out of order panics the cluster, too, with both places.
  */
 #pragma once
 

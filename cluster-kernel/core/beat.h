@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each core's sign of life in the cluster's ledger (skerry/ledger.h), from its timer's interrupt, also where it idles.
+ * Each core's heartbeat in the cluster's ledger (skerry/ledger.h). The timer interrupt writes it, also on an idle core.
  *
- * It costs other entries nothing: the timer is always set, for the beat where for nothing sooner, so schedule() need not
- * know. A core that waits for the kernel's lock with interrupts off does not beat; a core that beats needs no lock.
+ * The timer is always set, for the next beat if for nothing sooner, so schedule() need not know of beats and other
+ * entries pay nothing. Beating takes no lock, but a core that waits for the kernel's lock has interrupts off and does not
+ * beat.
  */
 #pragma once
 
 #include "cpu.h"
 
-/* All cores of a new kernel; before they enter. No beats where the loader gave no ledger. */
+/* Prepares all cores of a new kernel, before they enter. Without a ledger from the loader no core beats. */
 void beats_init(struct kernel *kernel);
-/* When the timer has fired, before the kernel is entered. Obeys an order of the ledger. */
+/* Counts a beat and obeys an order of the ledger. Called when the timer has fired, before kernel_enter(). */
 void beat(struct cpu *cpu);
-/* Before the kernel is left: sets the timer for the next beat, where schedule() has set it for nothing. */
+/* Sets the timer for the next beat if schedule() has set it for nothing. Called before the kernel is left. */
 void beat_arm(struct cpu *cpu);

@@ -80,7 +80,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	beats_init(kernel);
 }
 
-/* Maps a page of the root task, with page tables that belong to nobody. */
+/* Maps a page of the root task. No capability names the page tables that this makes. */
 static void map_page(struct boot_memory *memory, struct vspace *vspace, uint64_t vaddr, uint64_t paddr, unsigned rights)
 {
 	kernel_assert(!(vaddr & 4095) && !(paddr & 4095));
@@ -101,7 +101,7 @@ static void map_range(struct boot_memory *memory, struct vspace *vspace, uint64_
 		map_page(memory, vspace, vaddr + offset, physical(kernel_address) + offset, rights);
 }
 
-/* The ledgers of all clusters of the machine; foreign memory, but for the first. */
+/* Maps the ledgers of all clusters of the machine. All but the first are another cluster's memory. */
 static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
 {
 	const struct boot_info *info = kernel->boot;
@@ -114,7 +114,7 @@ static void map_ledgers(struct kernel *kernel, struct vspace *vspace)
 	}
 }
 
-/* Which cluster has which memory (skerry/memory_control.h); foreign memory, too. */
+/* Maps the table of which cluster has which memory (skerry/memory_control.h), which is loader memory. */
 static void map_memory_control(struct kernel *kernel, struct vspace *vspace)
 {
 	const struct boot_info *info = kernel->boot;

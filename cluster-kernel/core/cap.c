@@ -14,7 +14,7 @@
 #include "zombie.h"
 #include LOCKING_HEADER
 
-/* Where an object counts its capabilities; null for what does not. */
+/* Returns the object's count of capabilities; null for types that have none. */
 static uint32_t *cap_references(const struct cap *cap)
 {
 	switch (cap->type) {
@@ -90,8 +90,8 @@ void slot_remove(struct slot *slot)
 }
 
 /*
- * What may take long is done while the capability still stands in its slot,
- * without rights if it is the last: nobody new can wait for the object.
+ * The long part of deletion runs while the capability is still in its slot. The last capability loses its rights first,
+ * so no new thread can wait for the object.
  */
 static bool finalise(struct cpu *cpu, struct cap *cap, bool last)
 {

@@ -2,10 +2,9 @@
 /*
  * Capabilities, the slots that hold them, and the derivation tree.
  *
- * The tree is written as brackets: each capability has an opening and a closing
- * one in a doubly linked list, and what stands between them was derived from
- * it. So deletion is O(1): the children implicitly become children of the
- * parent. Roots stand in lists of their own.
+ * The tree is written as brackets: each capability has an opening and a closing one in a doubly linked list, and the
+ * capabilities between the two were derived from it. So deletion is O(1): the children implicitly become children of the
+ * parent. Each root has a list of its own.
  */
 #pragma once
 
@@ -38,7 +37,7 @@ struct cap {
 	};
 	uint64_t object; /* kernel address; of untypeds and frames the physical address */
 	union {
-		uint64_t badge;    /* endpoint, notification, I/O ports, doorbell; guard of a CNode */
+		uint64_t badge;    /* of endpoint, notification, I/O ports, doorbell; of a CNode its guard */
 		uint64_t used;     /* untyped: bytes handed out */
 		uint64_t vaddr;    /* frame, page table: where it is mapped */
 		struct slot *next; /* zombie: the next of kernel->reap_list */
@@ -78,14 +77,13 @@ static inline bool slot_has_children(const struct slot *slot)
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent);
 /* Moves the capability to the empty `to`, keeping its place in the tree. */
 void slot_move(struct slot *to, struct slot *from);
-/* Empties the slot, without a thought for its object. */
+/* Empties the slot. Does not change the object's count or the object. */
 void slot_remove(struct slot *slot);
 
 /*
- * Deletion, which can stop anywhere (work.h): false when the budget is spent
- * first; then it is to be called again. The last capability of an object ends
- * the object; of a CNode, it makes a zombie. What else is deleted on the way
- * may include the caller's capabilities, its slots, and the thread itself.
+ * Deletes; may stop at any preemption point (work.h). Returns false when the budget is spent first; call it again then.
+ * The last capability of an object ends the object; of a CNode, it makes a zombie. Deletion may reach the caller's own
+ * capabilities, its slots, and the calling thread.
  */
 bool slot_delete(struct cpu *cpu, struct slot *slot);
 /* Deletes all descendants. */

@@ -60,7 +60,10 @@ static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_
 	 * here and the load in doorbell_ring() are seq_cst, so that one of the two observes the other's store.
 	 */
 	atomic_store_explicit(&end->rx->route[number], core, memory_order_seq_cst);
-	/* Rung before the route was cleared, by a peer that read it just then: its interrupt went to a core that was being started. */
+	/*
+	 * Hazard: lost wake-up. A peer that read the previous life's route just before it was cleared set its bit here,
+	 * but its interrupt went to a core that was being started. So this core interrupts the receiver in its place.
+	 */
 	if (!end->remote && atomic_load_explicit(&end->rx->core[core].pending[number / 64], memory_order_seq_cst) >> number % 64 & 1) {
 		cpu->own.doorbell_apic = kernel_of(cpu)->boot->apic[core];
 		cpu->own.pending |= PENDING_DOORBELL;

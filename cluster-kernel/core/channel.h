@@ -9,14 +9,13 @@ uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
 /* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
-/* After an interrupt from another cluster: signals what was rung, as much as the entry's work budget allows. */
+/* After an interrupt from another cluster: signals the notifications of rung doorbells within the entry's work budget. */
 void doorbell_receive(struct cpu *cpu);
 
 /*
- * Kernels of other machines cannot interrupt this core. A core that receives
- * doorbells of one polls: doorbells_watch() arms the timer for that, at the
- * core's next entry where another core has bound the doorbell; doorbells_due()
- * returns whether it is time, and doorbells_poll() polls.
+ * A kernel of another machine cannot interrupt this core, so a core that receives its doorbells polls. doorbells_watch()
+ * arms the timer for that; if another core has bound the doorbell, at this core's next entry. doorbells_due() returns
+ * whether it is time, and doorbells_poll() polls.
  */
 void doorbells_watch(struct cpu *cpu);
 bool doorbells_due(const struct cpu *cpu);

@@ -8,7 +8,7 @@
 #include "message.h"
 #include LOCKING_HEADER
 
-/* Null: not a cluster that this one may start again. Its own never is. */
+/* Returns null if this cluster may not start cluster `m0` again. It never may start itself. */
 static const struct boot_controlled *find_target(const struct kernel *kernel, uint64_t cluster)
 {
 	const struct boot_info *boot = kernel->boot;
@@ -40,7 +40,10 @@ static uint64_t target_cores(const struct kernel *kernel, const struct boot_cont
 	return cores;
 }
 
-/* From now on they stay the cluster's: none is parked, so that a reset of it reaches no core of another one. */
+/*
+ * From now on these cores belong to the fenced cluster: none can be parked, so the reset reaches no core of another
+ * cluster.
+ */
 static uint64_t hold_cores(const struct kernel *kernel, const struct boot_controlled *target)
 {
 	uint64_t cores = 0;
@@ -58,8 +61,9 @@ static uint64_t start(const struct kernel *kernel, struct cluster_control *contr
 }
 
 /*
- * The claim may pass to another cluster at any time. If it does before the interrupts are sent, they reach cores that
- * this cluster may not fence any more: those come to the loader, which starts them again only with their cluster.
+ * Hazard: the claim may pass to another cluster before the interrupts are sent. They then reset cores that this cluster
+ * may no longer fence. That is harmless: those cores go to the loader, which starts them only together with their
+ * cluster.
  */
 static uint64_t fence(struct kernel *kernel, struct cluster_control *control, const struct boot_controlled *target)
 {

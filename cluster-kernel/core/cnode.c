@@ -33,7 +33,7 @@ struct slot *cspace_walk(const struct slot *root, uint64_t cptr)
 	return (struct slot *)slot;
 }
 
-/* The slot that COPY, MINT, MOVE or MUTATE takes from; `rights` on its CNode. */
+/* Returns the source slot of COPY, MINT, MOVE or MUTATE. The capability of its CNode must have `rights`. */
 static uint64_t find_source(struct cpu *cpu, uint64_t info, unsigned rights, struct slot **from)
 {
 	const struct slot *node = message_cap_of(cpu, info, 0, OBJECT_CNODE);
@@ -45,7 +45,7 @@ static uint64_t find_source(struct cpu *cpu, uint64_t info, unsigned rights, str
 	return *from && !slot_empty(*from) ? SKERRY_OK : SKERRY_EMPTY_SLOT;
 }
 
-/* Bits of the guard that a message gives a copy of `cap`, in *bits. */
+/* Sets *bits to the number of guard bits that the message gives a copy of `cap`. */
 static uint64_t find_guard(struct cpu *cpu, const struct cap *cap, uint64_t info, uint64_t *bits)
 {
 	*bits = 0;

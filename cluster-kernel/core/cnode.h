@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CNodes: arrays of slots, the nodes of a capability space. Slot 0 is never
- * used for a capability (pointer 0 is null everywhere); the kernel counts the
- * CNode's capabilities there, and a zombie (zombie.h) stands there at its end.
+ * CNodes: arrays of slots, the nodes of a capability space. Slot 0 never holds a user's capability, since pointer 0 is
+ * null everywhere. The kernel counts the CNode's capabilities there, and puts the zombie (zombie.h) there when the last
+ * one is deleted.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "vspace.h"
 #include LOCKING_HEADER
 
-/* Its index in this cluster; cpu_count: there is no room for it. */
+/* Returns the core's index in this cluster; cpu_count if there is no room for it. */
 static uint32_t core_index_of(const struct kernel *kernel, uint64_t number)
 {
 	uint32_t i = 0;
@@ -43,7 +43,10 @@ static bool has_deadlines(const struct cpu *core)
 	return core->own.cleanup_at || core->shared.listens_remote;
 }
 
-/* The interrupts of a core whose APIC id devices cannot name go to another one (io_apic.c): while there are any, none leaves. */
+/*
+ * Interrupts of a core whose APIC id devices cannot name go to another core (io_apic.c), so no core leaves while such a
+ * core has a handler.
+ */
 static bool has_interrupts(const struct kernel *kernel, uint32_t index)
 {
 	for (unsigned i = 0; i < KERNEL_IRQS; i++)
@@ -90,7 +93,7 @@ static void tell_ledger(const struct kernel *kernel)
 		atomic_store_explicit(&kernel->ledger->present, kernel->cores, memory_order_release);
 }
 
-/* No translation of this cluster's address spaces is its any more. */
+/* The core's TLB holds no translation of this cluster's address spaces any more. */
 static void forget_spaces(struct kernel *kernel, uint64_t bit)
 {
 	for (unsigned i = 0; i < KERNEL_VSPACES; i++)

@@ -3,10 +3,10 @@
  * Cores that leave this kernel and join it (skerry/core_control.h).
  *
  * A core may leave when nothing can make it run a thread any more: it idles, no thread is placed on it (kernel->placed),
- * no deadline, interrupt or doorbell is its own. Its bit in kernel->cores is cleared, so that nothing of that is given to
- * it again; then it is asked to leave (REQUEST_LEAVE). It unloads the address space that it still has, and goes to the
- * loader at the end of the entry that it was interrupted in, without the lock, and with the lock's state as after any entry.
- * Once it has answered no address space counts on it (active_mask), so no shootdown waits for it.
+ * and it has no deadline, interrupt or doorbell. The caller clears its bit in kernel->cores, so that it gets none of
+ * these again, and asks it to leave (REQUEST_LEAVE). The core unloads its address space. At the end of that entry, after
+ * releasing the lock as usual, it goes to the loader. Once it has answered, no active_mask has its bit, so no shootdown
+ * waits for it.
  *
  * A core that joins finds its struct cpu as it left it, idle, or as boot made it.
  */
@@ -19,11 +19,17 @@ struct cpu;
 struct kernel;
 struct slot;
 
-/* CORE_READ, CORE_LEAVE and CORE_TAKE of the cluster control object; caller has checked that the label is one of them. */
+/*
+ * Invokes CORE_READ, CORE_LEAVE or CORE_TAKE of the cluster control object. Caller has checked that the label is one of
+ * them.
+ */
 uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t info);
-/* Whether it is another cluster of the machine that may be started again. */
+/* Returns whether `cluster` is another cluster of this machine that may be started again. */
 bool is_neighbour(const struct kernel *kernel, uint64_t cluster);
-/* This core leaves, as it was asked to: the part that is the same on every machine, before arch_leave_kernel(). */
+/* Makes this core leave, as it was asked to: the portable part, before arch_leave_kernel(). */
 void core_forget(struct cpu *cpu);
-/* A core that was taken enters this kernel. False: its cluster is fenced, it is to return to the loader. */
+/*
+ * For a core that was taken and enters this kernel. Returns false if its cluster is fenced; the core must return to the
+ * loader then.
+ */
 bool core_arrive(struct cpu *cpu);

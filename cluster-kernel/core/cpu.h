@@ -37,12 +37,12 @@ enum cpu_pending {
 	PENDING_LEAVE = 64,    /* the core leaves the kernel: core_move.h */
 };
 
-/* What the holder of the lock may ask of another core, which need not enter for it; see remote.h. One at a time. */
+/* Remote calls (remote.h): requests of the lock's holder that another core serves without entering. One at a time. */
 enum cpu_request {
 	REQUEST_DESCHEDULE = 1, /* unload the current thread and its address space */
 	REQUEST_FLUSH,          /* flush the translations of `request_spaces` */
-	REQUEST_FLUSH_AND_UNLOAD, /* and unload them: they are destroyed; the current thread may live in another already */
-	REQUEST_LEAVE, /* idle, and to stay so: unload the address space; leave this kernel at the end of the entry */
+	REQUEST_FLUSH_AND_UNLOAD, /* flush and unload: the spaces are being destroyed; the current thread may run in another one */
+	REQUEST_LEAVE, /* the core idles and will stay idle: unload the address space; leave this kernel at the end of the entry */
 	REQUEST_FLUSH_KERNEL, /* flush the translations of the direct map */
 };
 
@@ -50,7 +50,7 @@ struct cpu_private {
 	struct kernel *kernel;
 	struct thread *handoff; /* became ready in this entry and is in no queue yet; null between entries */
 	struct vspace *loaded_vspace; /* null: the kernel's own */
-	struct vspace *vspace_wanted; /* PENDING_SWITCH: the current thread's, which others may take from it after the lock */
+	struct vspace *vspace_wanted; /* PENDING_SWITCH: of the current thread; other cores may change the thread's own after the lock */
 	struct thread *loaded_thread; /* whose FPU state and segment bases the core holds, or null */
 	uint32_t index;
 	uint64_t bit;      /* 1 << index, as in vspace->tlb_valid_mask */
@@ -86,19 +86,19 @@ struct cpu_public {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
 	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
-	bool listens_remote; /* to a doorbell that comes without an interrupt */
-	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has done so */
+	bool listens_remote; /* the core must poll for a doorbell of a remote peer */
+	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
 	const struct tlb_spaces *request_spaces; /* its author's */
 	_Atomic uint64_t flush_askers;     /* bit i: flush what `owed` of core i has, remote.h */
 	_Atomic uint64_t flush_unanswered; /* cores that have not flushed this one's `owed` */
 	_Atomic uint64_t debts; /* odd while this core, as a reader, has changed entries and not all cores have flushed them; tlb.h */
-	struct thread_stack requeue; /* threads of this core that others have woken: schedule.h; empty where no core owns its queues */
+	struct thread_stack requeue; /* threads of this core that other cores have woken, schedule.h; empty unless cores own their queues */
 	struct thread_stack visitors; /* threads of other cores whose calls this one makes: visit.h */
-	struct thread_stack visited;  /* those that it has taken out of that, in the order in which they came */
-	struct tlb_spaces owed; /* by the entry that this core is in; empty between entries */
+	struct thread_stack visited;  /* threads taken from `visitors`, in order of arrival */
+	struct tlb_spaces owed; /* spaces that the current entry must flush; empty between entries */
 	struct run_queue ready;
 	struct thread idle;
-	struct protection protection; /* a FRAME_PROTECT that has stopped half-way on this core; the exclusive writer's */
+	struct protection protection; /* a FRAME_PROTECT that was preempted on this core; guarded by the exclusive writer */
 };
 
 struct cpu {
@@ -113,9 +113,9 @@ INLINE_LATER struct trace *core_trace(struct cpu *cpu) { return &cpu->own.trace;
 
 /*
  * Makes the fast path decline until arch_finish() calls cpu_allow_fast(). Hazard: while the fast path waits for the lock,
- * a remote call may make this core leave the current thread's address space (kernel_relax). A switch is pending then,
- * which is not the one that the fast path would make. The fast path compares its partner's state word with these patterns
- * anyway, and no waiting thread has the state word 0, so this costs it no instruction.
+ * a remote call may make this core leave the current thread's address space (kernel_relax). A switch is pending then, and
+ * the fast path would make a different one. The fast path compares its partner's state word with these patterns anyway,
+ * and no waiting thread has the state word 0, so this costs it no instruction.
  */
 static inline void cpu_decline_fast(struct cpu *cpu)
 {

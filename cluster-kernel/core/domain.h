@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mapping domains: what guards the mappings of the frames in them (Uhlig 2007, section 3.2: split nodes). A frame's
- * capability names its domain by an id that is never reused, so it may outlive the domain. A frame that names none, or one
- * that is gone, is in the kernel's own domain. Copies inherit the id; where a frame has one of its own, so does the part of
- * the derivation tree that begins there.
+ * capability names its domain by an id that is never reused, so it may outlive the domain. A frame that names none, or
+ * one that is gone, is in the kernel's own domain. Copies inherit the id; a frame that is split gives its domain to the
+ * whole subtree that is derived from it later.
  *
  * Ids are of 32 bits: the place in the kernel's table, and how often that place was given before. A place that was given
  * for the last time stays empty.

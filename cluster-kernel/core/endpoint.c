@@ -9,7 +9,7 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-/* The sender's message was received with `reply`, which may be null: what the sender waits for now. */
+/* Sets what the sender waits for, now that its message was received with `reply` (may be null). */
 static inline __attribute__((always_inline)) void sent(struct thread *sender, struct reply *reply, bool calling)
 {
 	kernel_assert(thread_calls(sender) || thread_is(sender, THREAD_SENDING));
@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) void sent(struct thread *sender, st
 	}
 }
 
-/* The message goes from the one to the other; whose turn it is then is the caller's to say. */
+/* Transfers the message. The caller decides which of the two threads runs next. */
 static inline __attribute__((always_inline)) void pass(struct cpu *cpu, struct thread *sender, struct thread *receiver,
                                                        uint64_t info, uint64_t badge, bool grant)
 {
@@ -90,7 +90,7 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
 	return result;
 }
 
-/* The first of the senders has waited for this. Out of line: servers mostly find none. */
+/* Receives from the first sender in the queue. Out of line: servers mostly find none. */
 static __attribute__((noinline)) uint64_t accept(struct cpu *cpu, struct endpoint *endpoint, struct thread *receiver,
                                                  struct reply *reply)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: synchronous messages. Of the two queues one at least is empty. */
+/* Endpoints: synchronous messages. At least one of the two queues (senders, receivers) is empty. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ uint64_t endpoint_send(struct cpu *cpu, struct thread *sender, const struct cap 
  * are sent).
  */
 uint64_t endpoint_receive(struct cpu *cpu, struct thread *receiver, const struct cap *cap, struct reply *reply, bool block);
-/* The first of the objects that a receive is decided by that is away; null: none is. */
+/* Returns the first object that decides a receive and is away (visit.h); null if none is. */
 static inline __attribute__((always_inline)) const struct object_lock *endpoint_away_to_receive(struct cpu *cpu,
 	const struct thread *receiver, const struct endpoint *endpoint, const struct reply *reply)
 {
@@ -41,7 +41,10 @@ static inline __attribute__((always_inline)) const struct object_lock *endpoint_
 		return &receiver->bound->lock;
 	return reply && !object_here(cpu, &reply->lock) ? &reply->lock : 0;
 }
-/* All that a receive is decided by; a signal finds the thread receiving, or the thread finds the signal. */
+/*
+ * Locks all objects that decide a receive. Hazard: lost wake-up. Under these locks either a signal finds the thread
+ * receiving, or the thread finds the signal.
+ */
 static inline void endpoint_lock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
                                             struct reply *reply) TAKES(endpoint->lock, reply->lock);
 static inline void endpoint_unlock_to_receive(struct cpu *cpu, const struct thread *receiver, struct endpoint *endpoint,
@@ -63,12 +66,13 @@ NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void endpoint_unlo
 	if (receiver->bound)
 		object_unlock(cpu, &receiver->bound->lock, LOCK_CLASS_NOTIFICATION);
 }
-/* A thread that sends or receives leaves the queue of the endpoint, which is locked. */
+/* Takes a thread that sends or receives out of the endpoint's queue. Caller holds the endpoint's lock. */
 void endpoint_cancel(struct cpu *cpu, struct thread *thread);
 /*
- * Gives a thread its bound notification, which is locked and signalled, if it receives; false if it does not. True also where
- * the endpoint or the reply object is away: cpu->own.signal_away is set then, and nothing done.
+ * Delivers the bound notification to the thread if it receives; returns false if it does not. Caller holds the lock of
+ * the notification, which has been signalled. Also returns true, with cpu->own.signal_away set and nothing done, where
+ * the endpoint or the reply object is away.
  */
 bool endpoint_interrupt(struct cpu *cpu, struct thread *thread);
-/* Wakes all that wait; false when the budget is spent first. */
+/* Wakes all waiting threads. Returns false when the budget is spent first. */
 bool endpoint_destroy(struct cpu *cpu, struct endpoint *endpoint);

@@ -14,13 +14,11 @@
  * at once; on the slow path it would be queued behind the ready threads of its
  * priority. These wait until the time slice ends, which the receiver continues.
  *
- * Locks are taken in the order notification, endpoint, reply, then both threads
- * by address (object_lock_pair()). Until the threads are locked nothing has been written,
- * so that to decline is to unlock.
+ * Locks are taken in the order notification, endpoint, reply, then both threads by address (object_lock_pair()). Nothing
+ * is written before the threads are locked, so declining means only unlocking.
  *
- * Inline, because each port puts it between its own way in and its way out. Each
- * function's `guard` is a constant: what keeps others from the objects is asked
- * once, not at each lock and at the end.
+ * Inline, because each port puts it between its own way in and its way out. Each function's `guard` is a constant, so how
+ * objects are protected is decided once an entry and not at each lock.
  */
 #pragma once
 
@@ -72,7 +70,7 @@ INLINE void fast_release_threads(struct cpu *cpu, struct thread *a, struct threa
 		object_unlock_pair(cpu, &a->lock, &b->lock, LOCK_CLASS_TCB);
 }
 
-/* Whether the guard keeps nothing from this object: another one is needed, or another core. */
+/* Returns whether the guard does not cover this object: another guard is needed, or another core. */
 INLINE bool fast_unguarded(struct cpu *cpu, const struct object_lock *lock, const enum fast_guard guard)
 {
 	return guard == FAST_HOME ? !object_alone(cpu, lock) : guard == FAST_LOCKS && !object_here(cpu, lock);
@@ -107,7 +105,7 @@ INLINE bool may_switch(const struct cpu *cpu, const struct thread *current, cons
 	       (atomic_load_explicit(&vspace->tlb_valid_mask, memory_order_relaxed) & cpu->own.bit);
 }
 
-/* The message has been received: `next` runs. Both threads are locked. */
+/* Switches to `next`, which has received the message. Caller holds both threads' locks. */
 INLINE void switch_to(struct cpu *cpu, struct thread *from, struct thread *next, uint64_t info, uint64_t badge)
 {
 	assert_held(&from->lock);
@@ -139,7 +137,7 @@ INLINE const struct context *leave(struct cpu *cpu, struct thread *from, struct 
 	return &next->context;
 }
 
-/* In the kernel: fastpath_call(). Sets *unguarded where nothing has happened because the guard fails. */
+/* fastpath_call() with the lock held. Sets *unguarded if it has declined because the guard does not cover an object. */
 INLINE const struct context *call_entered(struct cpu *cpu, struct thread *caller, uint64_t cptr, uint64_t info,
                                           const enum fast_guard guard, bool *unguarded)
 {
@@ -189,7 +187,7 @@ decline:
  * are where the system call has them. Takes the lock and releases it. Returns the
  * registers to leave through; hardware work is done, nothing is pending.
  *
- * Or null: nothing has happened, the lock is held: kernel_syscall_entered().
+ * Returns null, with the lock held and nothing changed, to decline: kernel_syscall_entered() goes on.
  */
 INLINE const struct context *fastpath_call(struct cpu *cpu, uint64_t cptr, uint64_t info)
 {
@@ -221,7 +219,7 @@ INLINE struct thread *find_caller(struct cpu *cpu, const struct thread *server, 
 	return may_switch(cpu, server, caller, &cpu->own.awaits, *vspace) ? caller : 0;
 }
 
-/* fast_unguarded() of all that a receive is decided by (endpoint.h). */
+/* fast_unguarded() for each object that decides a receive (endpoint.h). */
 INLINE bool fast_unguarded_to_receive(struct cpu *cpu, const struct thread *server, const struct endpoint *endpoint, const struct reply *reply,
                                    const enum fast_guard guard)
 {
@@ -257,7 +255,7 @@ INLINE void fast_release_to_receive(struct cpu *cpu, const struct thread *server
 	}
 }
 
-/* In the kernel: fastpath_reply_receive(). Sets *unguarded as call_entered() does. */
+/* fastpath_reply_receive() with the lock held. Sets *unguarded as call_entered() does. */
 INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct thread *server, uint64_t cptr, uint64_t info,
                                                    uint64_t reply_cptr, const enum fast_guard guard, bool *unguarded)
 {
@@ -268,7 +266,7 @@ INLINE const struct context *reply_receive_entered(struct cpu *cpu, struct threa
 	struct endpoint *endpoint = (struct endpoint *)cap->object;
 	struct reply *reply = (struct reply *)reply_cap->object;
 	struct vspace *vspace;
-	if (!reply) /* no capability of the type is without its object: spares the tests for a receive without a reply object */
+	if (!reply) /* a reply capability always has an object: the compiler may drop the tests for a receive without one */
 		__builtin_unreachable();
 	if (fast_unguarded_to_receive(cpu, server, endpoint, reply, guard)) {
 		*unguarded = true;

@@ -11,9 +11,9 @@
 #include LOCKING_HEADER
 
 /*
- * A report takes some 10 ms on a serial line, with the lock held, and any program can make threads that fault without
- * a handler. So many are made at once, and after that one a second; the rest are counted. Their number is printed
- * with the next report, or by the core's timer a second after the first that was not made.
+ * Rate limit of fault reports. A report takes some 10 ms on a serial line, with the lock held, and any program can make
+ * threads that fault without a handler. This many are printed in a burst, then one a second; the rest are counted. The
+ * next report prints their number, or else the core's timer does, a second after the first one that was left out.
  */
 enum { REPORTS_AT_ONCE = 8 };
 
@@ -60,7 +60,7 @@ static void report(struct cpu *cpu, unsigned fault, const uint64_t *words)
 	      words[2], words[3]);
 }
 
-/* Another core may have printed the number and missed more since: that core's timer prints those. One line a second. */
+/* Another core may have printed the number and counted more since; that core's timer prints those. One line a second. */
 void faults_timer(struct cpu *cpu)
 {
 	cpu->own.report_at = 0;

@@ -7,13 +7,12 @@
 #include "cpu.h"
 
 /*
- * `thread` cannot go on: its fault endpoint is called, or it stops. `words` as
- * enum skerry_fault says. False: it is going to stop, or its
- * fault endpoint is away, and that needs the kernel for itself; nothing was done.
+ * Handles a fault of `thread`: calls its fault endpoint, or stops it. `words` are as enum skerry_fault says. Returns
+ * false, with nothing done, if the entry must be exclusive: the thread is to stop, or its fault endpoint is away.
  */
 bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigned count, const uint64_t *words);
 
-/* The core's timer, when that is due, with the kernel for itself: prints how many faults were not reported. */
+/* Prints how many faults were not reported. Called when the core's timer is due for it, by an exclusive entry. */
 static inline bool faults_due(const struct cpu *cpu)
 {
 	return cpu->own.report_at && cpu->own.report_at <= arch_time();

@@ -12,8 +12,8 @@
  * An entry holds one of these at a time. Page-table entries have no guard: capabilities of several domains may name one
  * address. They are changed by compare-and-exchange.
  *
- * A waiting core serves what others ask of it (remote.h). Nobody waits for anything else with a guard held but tlb_owe(),
- * for cores that flush.
+ * A waiting core serves remote calls (remote.h). Hazard: deadlock. The holder of a guard waits for nothing but the
+ * flushes of other cores (tlb_owe()).
  */
 #pragma once
 
@@ -26,13 +26,19 @@ struct guard {
 	struct domain *held; /* the entry has this coarse domain's lock; null: none */
 };
 
-/* Takes what guards the slot of the frame `cap`. False: this is a reader, and the frame is in the kernel's own domain. */
+/*
+ * Takes the guard of the slot of the frame `cap`. Returns false if the entry is a reader and the frame is in the kernel's
+ * own domain.
+ */
 bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap);
 void guard_drop(struct cpu *cpu, struct cap *cap);
 /* Releases what guard_drop() has kept. */
 void guard_end(struct cpu *cpu, struct guard *guard);
 
-/* Of a slot that is guarded. Readers mark slots that others guard (CAP_NOTED): all bits are of one byte. */
+/*
+ * Sets or clears a flag of a slot whose guard the caller holds. Hazard: lost update. Another reader may set CAP_NOTED in
+ * a slot that it does not guard, and all flags share a byte, so readers change flags atomically.
+ */
 static inline void cap_set_flag(struct cpu *cpu, struct cap *cap, uint8_t flag)
 {
 	if (kernel_exclusive(cpu))

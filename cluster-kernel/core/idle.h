@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A core's idle time, in its record. Only the core writes it. Other cores read
- * it at any time (skerry/stat_read.h), and while the core idles they add the
- * time since `idle_since`.
+ * A core's idle time, in its record. Only the core itself writes it. Other cores read it at any time
+ * (skerry/stat_read.h); while the core idles they add the time since `idle_since`.
  *
  * Hazard: a torn read. idle_end() moves an interval from `idle_since` into
  * `idle_cycles`; a reader that saw the new sum beside the old begin would count
@@ -18,8 +17,8 @@
 #include <skerry/stat.h>
 
 /*
- * Makes the sequence odd and returns it. The caller takes its time afterwards,
- * writes the fields, and stores the next, even number.
+ * Makes the sequence odd and returns it. The caller then reads the clock, writes the fields, and stores the next, even
+ * number.
  *
  * Hazard: store buffering. A plain store could still be in the store buffer
  * when the time is taken; a reader with a later time would find the sequence
@@ -33,7 +32,7 @@ static inline uint64_t idle_change(struct core_stat *stat)
 	return sequence;
 }
 
-/* Each field is a release store: a reader that sees one of them finds the sequence changed when it loads that again. */
+/* Each field is a release store: a reader that sees a new field also sees the odd sequence when it loads that again. */
 static inline uint64_t idle_begin(struct core_stat *stat, uint64_t (*clock)(void))
 {
 	uint64_t sequence = idle_change(stat), now = clock();
@@ -54,7 +53,7 @@ static inline uint64_t idle_end(struct core_stat *stat, uint64_t (*clock)(void))
 	return now;
 }
 
-/* The core starts, idle. The caller makes sure that nothing reads the record yet. */
+/* Starts the record of an idle core. No other core may read the record yet. */
 static inline void idle_start(struct core_stat *stat, uint64_t now)
 {
 	stat->layout = STAT_LAYOUT;

@@ -7,8 +7,8 @@ struct cpu;
 struct slot;
 
 /*
- * For an entry that runs beside others, on a frame: maps, unmaps or protects it, if it is in a mapping domain.
- * KERNEL_EXCLUSIVE: anything else, or what takes more.
+ * Invokes an object from a reader's entry: maps, unmaps or protects a frame that is in a mapping domain. Returns
+ * KERNEL_EXCLUSIVE for everything else, and where this needs the writer.
  */
 uint64_t invoke_as_reader(struct cpu *cpu, struct slot *slot, uint64_t info);
 /* CALL on an object that is not an endpoint: 0 or an error. */

@@ -7,9 +7,12 @@
 
 uint64_t invoke_irq_control(struct cpu *cpu, struct slot *slot, uint64_t info);
 uint64_t invoke_irq_handler(struct cpu *cpu, struct slot *slot, uint64_t info);
-/* It stays asserted until its device is served: it is masked until then, at the interrupt controller. */
+/*
+ * Returns whether the interrupt is level-triggered: its line stays asserted until the device is served, so the interrupt
+ * controller masks it until then.
+ */
 bool irq_is_level(const struct cpu *cpu, unsigned number);
 /* Device interrupt `number` (0 .. KERNEL_IRQS-1) has arrived on this core. */
 void irq_arrived(struct cpu *cpu, unsigned number);
-/* The handler's capability is about to go; false when the budget is spent first. */
+/* Releases the interrupt before its handler's capability is deleted. Returns false when the budget is spent first. */
 bool irq_release(struct cpu *cpu, const struct cap *cap);

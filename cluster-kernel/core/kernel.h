@@ -21,7 +21,7 @@ enum {
 };
 
 struct irq {
-	struct slot notification; /* a capability of its own: revoking what it derives from ends it, too */
+	struct slot notification; /* holds a capability of its own, so revoking the notification ends the listener, too */
 	uint32_t core;
 	uint32_t gsi;  /* IRQ_MSI: message-signalled */
 	uint8_t used;
@@ -55,7 +55,7 @@ struct kernel {
 	uint16_t vspace_free[KERNEL_VSPACES];  /* from vspace_count on: places in `vspace` that are free */
 	struct vspace *vspace[KERNEL_VSPACES]; /* by id modulo KERNEL_VSPACES */
 	struct domains domains;  /* mapping domains */
-	uint64_t reports_until;  /* TSC up to which reports of faults have used up their share of time, fault.c */
+	uint64_t reports_until;  /* TSC up to which fault reports have used their rate limit, fault.c */
 	uint32_t reports_missed; /* since the last one that was made */
 	uint64_t missed_since;   /* TSC of the first of them */
 	struct slot *reap_list; /* zombies, linked by cap.next; zombie.h */

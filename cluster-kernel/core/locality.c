@@ -29,7 +29,7 @@ static uint64_t check_cap(const struct cap *cap)
 	return cap->type == OBJECT_REPLY || (cap->rights & RIGHT_READ) ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
 
-/* Which core is the object's home: it stays while there is such an object. */
+/* Counts one object more, or less, at the home of `mask`: a core does not leave while it is the home of an object. */
 static void count_home(struct kernel *kernel, uint32_t mask, uint32_t more)
 {
 	if (mask != MASK_ALL)
@@ -43,7 +43,10 @@ void locality_forget(struct kernel *kernel, const struct cap *cap)
 		count_home(kernel, object_locality(lock), -1u);
 }
 
-/* In one form: a single core of the kernel as mask_of(), which object_alone() compares with, and all cores as MASK_ALL. */
+/*
+ * Stores the mask in a normal form: a single core of this kernel is mask_of(), which object_alone() compares with; all
+ * cores are MASK_ALL.
+ */
 bool locality_set(struct kernel *kernel, const struct cap *cap, uint64_t mask)
 {
 	uint64_t count = mask > UINT32_MAX ? 0 : mask_count((uint32_t)mask, kernel->cpu_count);

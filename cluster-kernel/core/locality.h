@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Invocations that set and tell which cores may touch an object; what then happens, visit.h. */
+/* Invocations that set and return which cores may touch an object (visit.h). */
 #pragma once
 
 #include <stdbool.h>

@@ -10,10 +10,11 @@
  *                                  the end of an entry that has not asked to be
  *                                  exclusive; `locks` is kernel_locks_objects()
  *                                  of it, as a constant
- *     kernel_irrevocable(cpu)      before what cannot be taken back, or would
- *                                  abort a transaction: devices, other cores,
- *                                  control registers, waiting. Comes back with
- *                                  the lock held, or the entry begins anew so
+ *     kernel_irrevocable(cpu)      before an effect that cannot be rolled back,
+ *                                  or that aborts a transaction: devices, other
+ *                                  cores, control registers, waiting. Returns
+ *                                  with the lock held, or the entry begins anew
+ *                                  and takes the lock
  *     kernel_exclusive(cpu)        whether the entry has the kernel for itself:
  *                                  always, where the regime does not tell
  *                                  readers from writers

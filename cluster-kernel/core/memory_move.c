@@ -10,7 +10,7 @@
 #include "remote.h"
 #include LOCKING_HEADER
 
-enum { SIBLINGS_MAX = 512 }; /* that are looked at, for whether an untyped is made of another */
+enum { SIBLINGS_MAX = 512 }; /* the most that is_root() visits */
 
 struct move {
 	struct memory_control *control;
@@ -18,14 +18,14 @@ struct move {
 	uint32_t count;
 };
 
-/* False: not so much at once, not aligned, or memory that does not move. */
+/* Returns false if the block is too large, not aligned, or holds memory that does not move. */
 static bool decode(const struct kernel *kernel, uint64_t base, uint64_t size_bits, struct move *m)
 {
 	const struct boot_info *boot = kernel->boot;
 	if (!boot->memory_control || size_bits < MEMORY_PIECE_BITS || size_bits > MEMORY_MOVE_BITS_MAX || base & ((1ull << size_bits) - 1))
 		return false;
 	*m = (struct move){ direct(boot->memory_control), base, base >> MEMORY_PIECE_BITS, 1u << (size_bits - MEMORY_PIECE_BITS) };
-	uint64_t pieces = boot->memory_size - sizeof(struct memory_control); /* the table's own count is in memory that others write */
+	uint64_t pieces = boot->memory_size - sizeof(struct memory_control); /* not the table's own count: other clusters can write that */
 	if (m->piece >= pieces || m->count > pieces - m->piece)
 		return false;
 	for (uint32_t i = 0; i < m->count; i++)
@@ -50,7 +50,7 @@ static bool all_are_parked(const struct move *m)
 	return true;
 }
 
-/* Whether it derives from nothing: the closing brackets before it in its list are all of siblings. */
+/* Returns whether the capability derives from no other: all brackets before it in its list close siblings. */
 static bool is_root(const struct slot *slot)
 {
 	const struct link *before = slot->open.previous;

@@ -2,13 +2,13 @@
 /*
  * Memory that leaves this kernel and comes to it (skerry/memory_control.h).
  *
- * Memory may leave as an untyped that nothing is made of, and that is itself made of nothing: then no capability of this
- * cluster is to any byte of it, and no untyped can be retyped there. It is taken out of the direct map, all cores flush
- * their TLBs, and the capability is removed; only then do the words say that it is parked. All that is one kernel entry.
+ * Memory may leave as an untyped that has no children and no parent: then no other capability of this cluster covers a
+ * byte of it. One kernel entry does all of this, in order: removes the capability, takes the memory out of the direct
+ * map, has all cores flush their TLBs, and marks the memory parked.
  *
- * Memory that comes must be parked, must have been some cluster's free memory at boot, by a table that no kernel can write,
- * and must not be in this kernel's own direct map. The word changes first; then the direct map and the capability follow.
- * Its content is the former owner's: retype zeroes it before user level sees any of it.
+ * Memory that comes must be parked, must have been free memory of some cluster at boot (a table that no kernel can write
+ * says so), and must not be in this kernel's direct map yet. Its word changes first; then the direct map and the
+ * capability follow. It still holds the former owner's data: retype zeroes it before user level sees any of it.
  */
 #pragma once
 
@@ -17,5 +17,5 @@
 struct cpu;
 struct slot;
 
-/* MEMORY_GIVE and MEMORY_TAKE of the cluster control object; caller has checked that the label is one of them. */
+/* Invokes MEMORY_GIVE or MEMORY_TAKE of the cluster control object. Caller has checked that the label is one of them. */
 uint64_t invoke_memory_control(struct cpu *cpu, const struct slot *slot, uint64_t info);

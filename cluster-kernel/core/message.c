@@ -7,9 +7,9 @@
 static unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /*
- * Copies of what the sender's capability pointers name go to the receiver's
- * slots. Returns how many did: the first that cannot ends it. Programs may
- * write to either buffer meanwhile, so each word is read once.
+ * Copies the capabilities that the sender names to the receiver's slots. Returns how many were copied; the first that
+ * cannot be copied ends the transfer. Hazard: double fetch. Programs may write to either buffer meanwhile, so each word
+ * is read once.
  */
 static __attribute__((noinline)) unsigned transfer_caps(const struct thread *from, struct thread *to, unsigned count)
 {
@@ -32,7 +32,7 @@ static __attribute__((noinline)) unsigned transfer_caps(const struct thread *fro
 	return count;
 }
 
-/* In registers and in memory. Returns how many could be. */
+/* Copies message words in registers and in memory. Returns how many were copied. */
 static unsigned transfer_words(const struct thread *from, struct thread *to, unsigned words)
 {
 	struct ipc_buffer *buffer = thread_ipc_buffer(to);
@@ -63,7 +63,7 @@ static __attribute__((noinline)) unsigned transfer_fault(const struct thread *fr
 	return words;
 }
 
-/* With capabilities, or of a fault. Returns the message info that the receiver gets. */
+/* Transfers a message that has capabilities or is a fault's. Returns the message info that the receiver gets. */
 static __attribute__((noinline)) uint64_t transfer_rare(const struct thread *from, struct thread *to, uint64_t info, bool grant)
 {
 	unsigned caps = grant ? message_caps(info) : 0, words = message_words(info);

@@ -90,7 +90,7 @@ bool notification_time_out(struct cpu *cpu, struct notification *notification, s
 {
 	assert_entered();
 	object_lock(cpu, &notification->lock, LOCK_CLASS_NOTIFICATION);
-	/* a signal may have come before; then it may even wait again, somewhere */
+	/* a signal may have ended this wait already, and the thread may wait again elsewhere */
 	bool waits = thread_state(thread) == THREAD_WAITING && thread_notification(thread) == notification &&
 	             thread->core == cpu->own.index && thread->in_timers && thread->deadline <= arch_time();
 	if (waits) {

@@ -27,7 +27,7 @@ void notification_signal(struct cpu *cpu, struct notification *notification, uin
 uint64_t notification_wait(struct cpu *cpu, struct thread *thread, struct notification *notification, uint64_t deadline);
 /* Takes the word for a Poll of `thread`. Returns OK or KERNEL_AWAY. */
 uint64_t notification_poll(struct cpu *cpu, struct thread *thread, struct notification *notification);
-/* A thread of this core whose deadline has passed waits no longer. False when it does not wait any more. */
+/* Ends the wait of a thread of this core whose deadline has passed. Returns false if the thread was no longer waiting. */
 bool notification_time_out(struct cpu *cpu, struct notification *notification, struct thread *thread);
 /* There is a word to take; null is allowed. */
 static inline bool notification_pending(const struct notification *notification)
@@ -36,9 +36,9 @@ static inline bool notification_pending(const struct notification *notification)
 }
 /* For a receive of `thread`, its bound thread: delivers the pending word. */
 void notification_take(struct notification *notification, struct thread *thread) NEEDS(notification->lock);
-/* A thread that waits leaves the queue of the notification, which is locked. */
+/* Takes a waiting thread out of the notification's queue. Caller holds the notification's lock. */
 void notification_cancel(struct thread *thread);
-/* For an interrupt or a doorbell: the capability may be null. Where it sets writer_wanted() nothing was done. */
+/* Signals for an interrupt or a doorbell; the capability may be null. If it sets writer_wanted(), nothing was done. */
 void notification_signal_cap(struct cpu *cpu, const struct cap *cap);
-/* Wakes all that wait; false when the budget is spent first. */
+/* Wakes all waiting threads. Returns false when the budget is spent first. */
 bool notification_destroy(struct cpu *cpu, struct notification *notification);

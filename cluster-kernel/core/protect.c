@@ -9,7 +9,9 @@
 #include "vspace.h"
 #include "work.h"
 
-/* The invoked capability's own mapping. Only the holder of its address space may make it more than it was. */
+/*
+ * Protects the invoked capability's own mapping. Only an invocation with its address space may give the mapping rights.
+ */
 static uint64_t protect_own(struct cpu *cpu, struct cap *cap, uint64_t info, unsigned rights)
 {
 	bool may_gain = message_caps(info) > 0;
@@ -32,8 +34,8 @@ static uint64_t protect_own(struct cpu *cpu, struct cap *cap, uint64_t info, uns
 }
 
 /*
- * The link behind which all is done once the descendant in `slot`, which is guarded, is. Null: nothing is done, for a
- * reader cannot delete a thread's IPC buffer.
+ * Protects the descendant in `slot`, which is guarded. Returns the link from which on all is done then; null, with
+ * nothing done, if this needs the writer: a reader cannot delete a thread's IPC buffer.
  */
 static struct link *protect_slot(struct cpu *cpu, struct slot *slot, unsigned rights)
 {
@@ -61,7 +63,7 @@ static struct link *protect_slot(struct cpu *cpu, struct slot *slot, unsigned ri
 	return &slot->open;
 }
 
-/* The same with its guard taken and dropped. Null, too, where a reader may not take it. */
+/* The same with its guard taken and dropped. Returns null, too, if a reader may not take the guard. */
 static struct link *protect_guarded(struct cpu *cpu, struct guard *guard, struct slot *slot, unsigned rights)
 {
 	if (!guard_take(cpu, guard, &slot->cap))
@@ -78,7 +80,7 @@ static void note(struct cpu *cpu, struct slot *frame, struct link *done, unsigne
 	cap_set_flag(cpu, &link_slot(done)->cap, CAP_NOTED);
 }
 
-/* KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE when a writer must go on. */
+/* Returns KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE if a writer must continue. */
 static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, unsigned rights)
 {
 	struct protection *noted = &cpu->shared.protection;

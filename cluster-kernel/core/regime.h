@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a lock regime (../lock/) knows of the kernel. A regime's types are members of the kernel's structures, so its
- * header comes before them: struct cpu and struct kernel are incomplete there. The functions below lead from them to
- * the regime's own state. They are inline: cpu.h and kernel.h, which define the structures, define them, too.
+ * The part of the kernel that a lock regime (../lock/) may use. A regime's types are members of the kernel's structures,
+ * so its header comes before them: struct cpu and struct kernel are incomplete there. The functions below lead from them
+ * to the regime's own state. They are inline: cpu.h and kernel.h, which define the structures, define them, too.
  */
 #pragma once
 
@@ -28,11 +28,13 @@ uint32_t kernel_cluster(const struct kernel *kernel);
 struct core_stat *core_statistics(struct cpu *cpu);
 struct trace *core_trace(struct cpu *cpu);
 
-/* A turn of a waiting loop: serves what the lock's holder asks of this core (remote.h); null: serves nothing. */
+/*
+ * One turn of a waiting loop. Serves remote calls of the lock's holder to this core (remote.h); with null it serves none.
+ */
 void kernel_relax(struct cpu *cpu);
-/* Whether a core is on its way out of this kernel, or into it (core_move.h). */
+/* Returns whether a core is on its way out of this kernel, or into it (core_move.h). */
 bool kernel_cores_move(struct cpu *cpu);
-/* These cores are interrupted at once: each begins an entry. The caller has the kernel for itself, or is about to. */
+/* Interrupts these cores at once, so that each begins an entry. The caller's entry is exclusive, or is becoming so. */
 void kernel_interrupt_now(struct cpu *cpu, uint64_t cores);
-/* At the end of this entry all cores are interrupted, this one included (remote.h). */
+/* Interrupts all cores at the end of this entry, this one included (remote.h). */
 void kernel_interrupt_all(struct cpu *cpu);

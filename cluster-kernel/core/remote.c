@@ -8,9 +8,8 @@
 #include LOCKING_HEADER
 
 /*
- * Leaving the current thread: its state is saved, the kernel's own address
- * space is loaded, and the core is idle until it next schedules. The thread
- * itself is the asking core's to deal with.
+ * Leaves the current thread: saves its state and loads the kernel's address space. The core idles until it next
+ * schedules. The asking core decides what becomes of the thread.
  */
 static void stall(struct cpu *cpu)
 {
@@ -20,7 +19,7 @@ static void stall(struct cpu *cpu)
 	cpu->own.pending |= PENDING_SWITCH;
 }
 
-/* It idles, and nothing wakes a thread on it any more. */
+/* This core idles, and no thread will be woken on it (core_move.h). */
 static void begin_leaving(struct cpu *cpu)
 {
 	kernel_assert(current(cpu) == &cpu->shared.idle);
@@ -34,7 +33,7 @@ static void forget(struct cpu *cpu, const struct tlb_spaces *spaces, unsigned re
 		vspace_flush_here(cpu, spaces->vspace[i], request);
 }
 
-/* What readers ask for: several at once, and each about spaces of its own. */
+/* Serves the flushes that readers ask for. Several may ask at once, each for its own list of spaces. */
 static void serve_flushes(struct cpu *cpu)
 {
 	if (!atomic_load_explicit(&cpu->shared.flush_askers, memory_order_relaxed))
@@ -104,7 +103,9 @@ void remote_flush(struct cpu *cpu, uint64_t cores)
 	atomic_store_explicit(&cpu->shared.flush_unanswered, others, memory_order_relaxed);
 	for (uint64_t left = others; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
-		/* release: the other finds what to flush, and which cores to answer; the first that asks interrupts it */
+		/*
+		 * release: publishes `owed` and `flush_unanswered` to the asked core; only the first asker interrupts it
+		 */
 		if (!atomic_fetch_or_explicit(&kernel->cpu[i]->shared.flush_askers, cpu->own.bit, memory_order_release))
 			interrupts |= 1ull << i;
 	}
@@ -129,7 +130,7 @@ void kernel_interrupt_now(struct cpu *cpu, uint64_t cores)
 	arch_interrupt_cores(cpu, cores);
 }
 
-/* Declining: this may be the fast path's entry, which leaves no work behind. */
+/* Makes the fast path decline: this may be its own entry, and it would not do the pending work. */
 void kernel_interrupt_all(struct cpu *cpu)
 {
 	cpu_decline_fast(cpu);

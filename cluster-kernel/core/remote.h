@@ -15,9 +15,9 @@
  *
  * Readers (lock.h) that run side by side may each ask for a flush. The asking core sets its bit in `flush_askers` of each
  * asked core, with release, and waits until they have taken their bits out of its own `flush_unanswered`. While it waits
- * it serves what others ask of it, or two that ask each other would wait for ever. Hazard: the fast path has looked
- * whether a space's translations are valid, and then waits for an object's lock. So a core that waits there serves
- * nothing; the holders of those locks ask for nothing.
+ * it serves the flushes that others ask of it. Hazard: deadlock of two readers that ask each other. Hazard: time of
+ * check, time of use. The fast path checks that a space's translations are valid and then waits for an object's lock. So
+ * a core serves nothing while it waits for an object's lock, and no holder of such a lock may ask.
  */
 #pragma once
 
@@ -27,11 +27,11 @@ struct cpu;
 struct tlb_spaces;
 
 /*
- * Has `request` (enum cpu_request) served on every core of the mask, this one included but for STALL, and waits for all.
- * FLUSH and FLUSH_AND_UNLOAD are about the address spaces `spaces`. Caller holds the kernel alone.
+ * Has every core of the mask serve `request` (enum cpu_request), and waits for all. The mask may include this core, but
+ * not for DESCHEDULE. FLUSH and FLUSH_AND_UNLOAD are about the address spaces `spaces`. Caller holds the kernel alone.
  */
 void remote_request(struct cpu *cpu, uint64_t cores, unsigned request, const struct tlb_spaces *spaces);
-/* By a reader: every core of the mask flushes the spaces in this core's `owed`. Waits for all. */
+/* For a reader. Has every core of the mask flush the spaces in this core's `owed`, and waits for all. */
 void remote_flush(struct cpu *cpu, uint64_t cores);
-/* Serves the request to this core, if there is one. Caller does not hold the lock; interrupts are off. */
+/* Serves the request to this core, if there is one. Caller must not hold the lock; interrupts are off. */
 void remote_serve(struct cpu *cpu);

@@ -12,7 +12,7 @@ void reply_cancel(struct thread *caller)
 	caller->reply->thread = 0;
 }
 
-/* A thread that faulted keeps its registers, and runs on if the answer's label is 0. */
+/* Ends a fault: the thread keeps its registers, and runs on if the answer's label is 0. */
 static __attribute__((noinline)) void end_fault(struct cpu *cpu, struct thread *thread, uint64_t info)
 {
 	kernel_assert(thread->faulting && thread_is(thread, THREAD_REPLY));

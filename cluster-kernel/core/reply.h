@@ -23,7 +23,9 @@ static inline struct thread *reply_caller(const struct reply *reply)
 	kernel_assert(!reply->thread || reply->thread->reply == reply);
 	return reply->thread && reply->thread->state == THREAD_REPLY ? reply->thread : 0;
 }
-/* Null is allowed. The lock guards `thread`, and its leaving the state in which it is there. */
+/*
+ * `reply` may be null. The lock guards `thread`, and the change of that thread's state when it leaves the reply object.
+ */
 static inline void reply_lock(struct cpu *cpu, struct reply *reply) TAKES(reply->lock);
 static inline void reply_unlock(struct cpu *cpu, struct reply *reply) RELEASES(reply->lock);
 NO_LOCK_ANALYSIS static inline __attribute__((always_inline)) void reply_lock(struct cpu *cpu, struct reply *reply)
@@ -41,6 +43,6 @@ _Static_assert(sizeof(struct reply) <= 1u << REPLY_BITS, "the ABI's reply size")
 /* The message of `sender` goes to the caller, which runs again. Returns OK, NO_REPLY (there is none) or
  * KERNEL_AWAY. */
 uint64_t reply_send(struct cpu *cpu, struct thread *sender, struct reply *reply, uint64_t info);
-/* The caller waits no longer (it is being suspended). */
+/* Ends the caller's wait, because it is being suspended. */
 void reply_cancel(struct thread *caller);
 void reply_destroy(struct cpu *cpu, struct reply *reply);

@@ -12,7 +12,7 @@ static inline bool holds(const struct run_queue *queue, const struct thread *thr
 	return one;
 }
 
-/* For assertions: the bitmap says that there is a thread of the highest priority, and none of a higher one. */
+/* For assertions: returns whether the bitmap has a thread of the highest priority, and none of a higher one. */
 static inline bool highest_is_right(const struct run_queue *queue)
 {
 	for (int p = PRIORITIES - 1; p > queue->highest; p--)

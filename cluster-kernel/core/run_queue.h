@@ -22,6 +22,6 @@ struct run_queue {
 void run_queue_append(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
 void run_queue_prepend(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
 void run_queue_remove(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
-/* The first of the highest priority; the queue must not be empty. */
+/* Takes the first thread of the highest priority. The queue must not be empty. */
 struct thread *run_queue_take(struct run_queue *queue) NEEDS(queue->lock);
 void run_queue_init(struct run_queue *queue);

@@ -58,7 +58,7 @@ static void append(struct cpu *cpu, struct thread *thread)
 		interrupt(cpu, thread->core); /* equal priority too: it must start to count its time slice */
 }
 
-/* The thread, THREAD_REQUEUED, is its core's from then on. */
+/* Hands a THREAD_REQUEUED thread to its core. From the push on, only that core may touch it. */
 static void requeue(struct cpu *cpu, struct thread *thread)
 {
 	struct cpu *home = core_of(cpu, thread);
@@ -108,7 +108,10 @@ void schedule_wake_remote(struct cpu *cpu, struct thread *thread)
 	kernel_assert(!kernel_exclusive(cpu));
 	struct cpu *last = core_of(cpu, thread);
 	if (cores_own_queues()) {
-		/* before it is ready: the core that has not left it yet would run it on, beside the list */
+		/*
+		 * before it becomes ready: else its core, if it has not left the thread yet, could run it while it is in
+		 * the list
+		 */
 		thread->queued = THREAD_REQUEUED;
 		thread_become(thread, THREAD_READY);
 		requeue(cpu, thread);
@@ -150,8 +153,9 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * Threads that other cores have woken get their place: in this core's queue, or on the way to another core. One that this
- * core has not left yet goes on, and choose() finds that it runs: passed on here, it could run elsewhere at once.
+ * Places the threads that other cores have woken: in this core's queue, or in another core's requeue list. Hazard: a
+ * thread on two cores. A thread that this core has not left yet is not passed on, since the other core could run it at
+ * once; choose() finds that it still runs.
  */
 static void take_requeued(struct cpu *cpu)
 {
@@ -168,15 +172,19 @@ static void take_requeued(struct cpu *cpu)
 	}
 }
 
-/* Out of line: switches between threads save no registers for it. Takes the time itself, behind the sequence (idle.h). */
+/*
+ * Out of line: switches between threads save no registers for it. Reads the clock itself, after the sequence is odd
+ * (idle.h).
+ */
 __attribute__((cold, noinline)) static uint64_t account_idle(struct core_stat *stat, bool begins)
 {
 	return begins ? idle_begin(stat, arch_time) : idle_end(stat, arch_time);
 }
 
 /*
- * Charges the time since the last switch to the thread that ran, or to idleness. Both sides of a switch get one time: two
- * would count what passes between them twice, and a host may stop the core there for milliseconds.
+ * Charges the time since the last switch to the thread that ran, or to idleness. Both sides of a switch use one reading
+ * of the clock: with two, the time between them would be counted twice, and a host may stop the core there for
+ * milliseconds.
  */
 static void account(struct cpu *cpu, struct thread *previous, struct thread *next)
 {
@@ -203,7 +211,7 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 	account(cpu, previous, next);
 	if (next != &cpu->shared.idle) {
 		cpu->own.vspace_wanted = thread_vspace(next);
-		/* a core that destroys it from now on must ask this one */
+		/* from now on a core that destroys the space asks this core to unload it */
 		vspace_retain_core(cpu->own.vspace_wanted, cpu->own.index);
 	}
 	cpu->shared.current = next;
@@ -220,7 +228,7 @@ void schedule_idle(struct cpu *cpu)
 	cpu->shared.current = idle;
 }
 
-/* The first of the run queue; the idle thread where there is none. */
+/* Takes the first thread of the run queue; returns the idle thread if there is none. */
 static __attribute__((noinline)) struct thread *take_queued(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
@@ -295,9 +303,9 @@ static struct thread *choose(struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
 	struct thread *thread = current(cpu), *moves = 0;
-	/* where cores run in the kernel side by side, another may have woken and even moved it already */
+	/* beside readers: another core may have woken the thread and even moved it since */
 	bool runs = thread_state(thread) == THREAD_READY && (kernel_exclusive(cpu) || thread->core == cpu->own.index) &&
-	            !thread->queued; /* safe: where it is queued here, this core holds the lock */
+	            !thread->queued; /* safe: `queued` of a thread of this core changes only under the lock that this core holds */
 	if (runs && thread->core != thread->next_core) {
 		thread->core = thread->next_core;
 		moves = thread;

@@ -13,7 +13,7 @@
 #include "cpu.h"
 #include LOCKING_HEADER
 
-/* A core goes from one thread to the other: run time. */
+/* Charges run time when a core switches between two threads. */
 static inline void schedule_charge(struct thread *from, struct thread *to, uint64_t now)
 {
 	assert_held(&from->lock);
@@ -23,18 +23,24 @@ static inline void schedule_charge(struct thread *from, struct thread *to, uint6
 	to->time -= now;
 }
 
-/* Whether the thread's place is another core's to change. */
+/* Returns whether only another core may change the thread's place. */
 static inline bool schedule_foreign(struct cpu *cpu, const struct thread *thread)
 {
 	return cores_own_queues() && !kernel_exclusive(cpu) && thread->core != cpu->own.index;
 }
-/* A ready thread goes to its core's queue; interrupts that core if it must. */
+/* Puts a ready thread into its core's queue; interrupts that core if the thread should preempt. */
 void schedule_queue(struct cpu *cpu, struct thread *thread);
-/* The first thread that this entry has woken goes to its core's queue, if it has no place yet. */
+/* Puts the thread of the handoff, if there is one, into its core's queue. */
 void schedule_flush_wakeups(struct cpu *cpu);
-/* schedule_wake() for one that another core may be about to leave: that core's queue is locked meanwhile, or its own. */
+/*
+ * schedule_wake() for a thread that another core may be about to leave. Locks the run queue of the core that the thread
+ * was on.
+ */
 void schedule_wake_remote(struct cpu *cpu, struct thread *thread);
-/* Makes a thread that waits for nothing ready. The first that is woken on this core most likely runs at once. */
+/*
+ * Makes a thread ready that waits for nothing any more. The first one woken in an entry becomes the handoff: most likely
+ * this core runs it next.
+ */
 static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 {
 	kernel_assert(!thread_is(thread, THREAD_IDLE));
@@ -43,7 +49,7 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 		schedule_wake_remote(cpu, thread);
 		return;
 	}
-	/* A thread that is to move leaves its core as soon as it waits, so here it is not current. */
+	/* A thread that is to move leaves its core as soon as it blocks, so it is not current here. */
 	kernel_assert(thread != cpu->shared.current || thread->core == thread->next_core);
 	thread_become(thread, THREAD_READY);
 	thread->core = thread->next_core;
@@ -56,9 +62,9 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 }
 /* Takes a ready thread out of its run queue or requeue list (it must not be current anywhere). */
 void schedule_unready(struct cpu *cpu, struct thread *thread);
-/* At the end of every kernel entry: decides what this core runs next. */
+/* Decides what this core runs next. Called at the end of every kernel entry. */
 void schedule(struct cpu *cpu);
-/* The current thread leaves the core at once, whatever its state; the core idles until it next schedules. */
+/* Makes the core leave the current thread at once, whatever its state; it idles until it next schedules. */
 void schedule_idle(struct cpu *cpu);
-/* The current thread goes behind the others of its priority. */
+/* Puts the current thread behind the others of its priority. */
 void schedule_yield(struct cpu *cpu);

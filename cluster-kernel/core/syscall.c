@@ -19,7 +19,7 @@
 #include "zombie.h"
 #include LOCKING_HEADER
 
-/* How the trace names interrupts that are not a device's. */
+/* Names in the trace for interrupts that come from no device. */
 enum { INTERRUPT_TIMER = 1000, INTERRUPT_DOORBELL, INTERRUPT_RESCHEDULE };
 
 static bool is(const struct slot *slot, unsigned type, unsigned rights)
@@ -44,7 +44,7 @@ static uint64_t do_send(struct cpu *cpu, struct thread *thread, const struct slo
 	return endpoint_send(cpu, thread, &slot->cap, info, kind);
 }
 
-/* The reply object of a receive: null for capability pointer 0. */
+/* Finds the reply object of a receive; it is null for capability pointer 0. */
 static inline uint64_t find_reply(const struct thread *thread, struct reply **reply)
 {
 	uint64_t cptr = context_reply_cptr(&thread->context);
@@ -74,7 +74,7 @@ static uint64_t do_receive(struct cpu *cpu, struct thread *thread, const struct 
 	return error ? error : endpoint_receive(cpu, thread, &slot->cap, reply, block);
 }
 
-/* The reply object with which a caller is answered. */
+/* Finds the reply object through which a caller is answered. */
 static inline uint64_t find_caller(const struct thread *thread, struct reply **reply)
 {
 	uint64_t error = find_reply(thread, reply);
@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) uint64_t do_signal(struct cpu *cpu,
 	if (!is(slot, OBJECT_DOORBELL, RIGHT_WRITE))
 		return slot && (slot->cap.type == OBJECT_NOTIFICATION || slot->cap.type == OBJECT_DOORBELL)
 		               ? SKERRY_NO_RIGHTS : SKERRY_BAD_CAP;
-	if (visits(cpu, thread)) /* an entry rings at most one, and may make many visitors' calls */
+	if (visits(cpu, thread)) /* an entry can ring one doorbell only, and may make the calls of many visitors */
 		return KERNEL_EXCLUSIVE;
 	doorbell_ring(cpu, &slot->cap);
 	return SKERRY_OK;
@@ -150,7 +150,7 @@ static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const str
 	return do_wait(cpu, thread, slot, true);
 }
 
-/* Nobody waits for the console with the lock held: the call is made again until there is room. */
+/* The kernel never waits for the console with the lock held: the thread makes the call again until there is room. */
 static uint64_t do_debug_put(struct cpu *cpu, char byte)
 {
 	kernel_irrevocable(cpu);
@@ -160,7 +160,10 @@ static uint64_t do_debug_put(struct cpu *cpu, char byte)
 	return SKERRY_OK;
 }
 
-/* What a reader may not do: pass capabilities on, and write to the console, whose lines would mix. */
+/*
+ * Returns whether the call needs the writer: it passes capabilities, or writes to the console, where the lines of two
+ * cores would mix.
+ */
 static bool must_write(uint64_t number, uint64_t info)
 {
 	switch (number) {
@@ -236,7 +239,7 @@ static inline bool enter_alone(struct cpu *cpu)
 	return current(cpu) != &cpu->shared.idle;
 }
 
-/* Whether work that this entry has left (visit.h) is to be done again; the entry has the kernel for itself then. */
+/* Returns whether work that this entry has left (visit.h) must be done again; the entry is exclusive then. */
 static inline bool alone_again(struct cpu *cpu)
 {
 	if (!writer_wanted(cpu))
@@ -259,7 +262,10 @@ static __attribute__((noinline)) void raise_bad_syscall(struct cpu *cpu, const s
 	raise_fault(cpu, FAULT_SYSCALL, 3, words);
 }
 
-/* Whether the thread's call may be made now: one that has come back from another core is made by the writer. */
+/*
+ * Returns whether the thread's call may be made now. A call that has come back from another core needs an exclusive
+ * entry.
+ */
 static inline bool may_begin(struct cpu *cpu, struct thread *thread)
 {
 	if (!objects_have_homes() || !thread->stays)
@@ -269,9 +275,8 @@ static inline bool may_begin(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * Until a call ends, the thread's registers stay as they were when it made the
- * call: it may have to make it again, after a preemption point (KERNEL_AGAIN) or
- * after a suspension while it waited.
+ * The thread's registers keep their values until the call ends, because it may be restarted: after a preemption point
+ * (KERNEL_AGAIN), or after a suspension while it waited.
  */
 static inline __attribute__((always_inline)) void serve(struct cpu *cpu, struct thread *thread)
 {
@@ -306,7 +311,7 @@ __attribute__((noinline)) void kernel_syscall_entered(struct cpu *cpu)
 {
 	assert_entered();
 	struct thread *thread = current(cpu);
-	if (thread != &cpu->shared.idle) /* else: it was stalled while it waited for the lock */
+	if (thread != &cpu->shared.idle) /* else a remote call descheduled the thread while this core waited for the lock */
 		serve(cpu, thread);
 	schedule(cpu);
 	kernel_exit(cpu);

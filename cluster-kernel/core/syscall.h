@@ -9,7 +9,7 @@ struct thread;
 
 /* The current thread made a system call; its arguments are in its context. Takes and releases the lock. */
 void kernel_syscall(struct cpu *cpu);
-/* The same where the fast path (fastpath.h) has taken the lock and found that it is not for it. */
+/* The same after the fast path (fastpath.h) has taken the lock and declined. */
 void kernel_syscall_entered(struct cpu *cpu);
 /* Makes the system call that the registers of `thread` say, its own core's or a visitor's (visit.h). Returns its result, or one of outcome.h. */
 uint64_t syscall_make(struct cpu *cpu, struct thread *thread);

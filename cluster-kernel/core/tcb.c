@@ -35,8 +35,8 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	if (thread->state != THREAD_INACTIVE)
 		return SKERRY_BUSY;
 	/*
-	 * What the old capabilities kept alive goes first, and may include the new
-	 * ones, the caller's, and this thread: look at everything again after that.
+	 * Deletes the old capabilities first. Hazard: use after free. That may delete the new capabilities, the caller's,
+	 * and this thread, so everything is looked up again afterwards.
 	 */
 	if (thread_has_slots(thread)) {
 		thread_clear_slots(cpu, thread);
@@ -61,7 +61,7 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	return SKERRY_OK;
 }
 
-/* May the invocation's authority, its first capability, give this priority? */
+/* Checks that the authority (the invocation's first capability) may give this priority. */
 static uint64_t check_authority(struct cpu *cpu, uint64_t info, uint64_t priority)
 {
 	const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_TCB);
@@ -84,7 +84,7 @@ static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t inf
 	return SKERRY_OK;
 }
 
-/* The thread is to run on `core` from when it next runs, or waits; at once where nothing of it is on the core that it has left. */
+/* Makes the thread run on `core` from its next switch or wait on; at once if its present core holds no state of it. */
 static void place(struct cpu *cpu, struct thread *thread, uint32_t core)
 {
 	struct kernel *kernel = kernel_of(cpu);

@@ -27,7 +27,7 @@ void thread_unplace(struct kernel *kernel, struct thread *thread)
 	thread->next_core = 0;
 }
 
-/* A core that has left it may still be saving its state. */
+/* Hazard: a core that has left the thread may still be saving its FPU state. */
 static void await_saved(struct cpu *cpu, const struct thread *thread)
 {
 	while (cpu->own.loaded_thread != thread && atomic_load_explicit(&thread->loaded, memory_order_acquire)) {
@@ -54,10 +54,13 @@ static void leave_core(struct cpu *cpu, struct thread *thread)
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	if (home->shared.current == thread && home != cpu)
 		remote_request(cpu, 1ull << thread->core, REQUEST_DESCHEDULE, 0);
-	await_saved(cpu, thread); /* it need not be the core that it is to run on now */
+	await_saved(cpu, thread); /* the core that holds the state, which need not be the thread's next core */
 }
 
-/* A handler has the fault's message: the fault is not raised again. A Call that a server has is made again. */
+/*
+ * A fault whose message a handler has received is not raised again. A Call whose message a server has received is made
+ * again.
+ */
 static bool fault_received(const struct thread *thread)
 {
 	return thread->state == THREAD_REPLY && thread->faulting;

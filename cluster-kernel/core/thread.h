@@ -29,9 +29,9 @@ enum thread_state {
 
 /* Where a ready thread is that does not run: `queued`. */
 enum { THREAD_QUEUED = 1, /* in its core's run queue */
-       THREAD_REQUEUED }; /* woken by another core, in its core's requeue list or on the way there; schedule.h */
+       THREAD_REQUEUED }; /* woken by another core; in its core's requeue list, or about to be pushed there (schedule.h) */
 
-/* The capabilities a thread lives by, in slots of their own. */
+/* The thread's own slots: capabilities that it cannot run without. */
 enum { THREAD_CSPACE, THREAD_VSPACE, THREAD_IPC_BUFFER, THREAD_SLOTS };
 
 struct thread {
@@ -39,9 +39,9 @@ struct thread {
 	struct object_lock lock;
 	uint32_t references;
 	uint8_t priority;
-	uint8_t mcp; /* maximum controlled priority: what may be set by this TCB's authority */
+	uint8_t mcp; /* maximum controlled priority: the highest that may be set by this TCB's authority */
 	uint8_t calling;   /* of a sender: waits for the reply, too */
-	uint8_t grant;     /* of a sender: its capability may pass capabilities on */
+	uint8_t grant;     /* of a sender: its endpoint capability has GRANT */
 	union {
 		struct {
 			uint8_t core;
@@ -63,9 +63,9 @@ struct thread {
 		unsigned level; /* of the heap, timer.h */
 	} timer; /* valid if in_timers */
 	uint64_t deadline;
-	uint64_t time; /* TSC cycles run; while it runs, less the TSC when it began to */
-	uint64_t slice_left; /* TSC cycles of a slice that a higher priority cut short; 0: a whole one is due */
-	uint64_t retype_left; /* slots that a retype at a preemption point is still to fill, and has found empty; 0: none */
+	uint64_t time; /* TSC cycles run; while the thread runs, minus the TSC when it began to run */
+	uint64_t slice_left; /* TSC cycles left of a preempted time slice; 0: a whole one is due */
+	uint64_t retype_left; /* slots that a preempted retype has still to fill, and has found empty; 0: none */
 	_Atomic(struct endpoint *) endpoint; /* SENDING, RECEIVING; stale otherwise, as `reply` */
 	_Atomic(struct notification *) notification; /* WAITING */
 	struct reply *reply;               /* RECEIVING: will hold the caller, may be null; REPLY: holds this thread */
@@ -75,7 +75,7 @@ struct thread {
 	uint64_t fault_words[5];
 	uint64_t fault_cptr;
 	uint8_t away_at; /* AWAY: the core */
-	uint8_t stays;   /* its next call has the kernel for itself: it has come back from another core with nothing done */
+	uint8_t stays;   /* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
 	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
 	struct slot slot[THREAD_SLOTS];
 	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];
@@ -96,13 +96,15 @@ static inline struct vspace *thread_vspace(const struct thread *thread)
 	return (struct vspace *)thread->slot[THREAD_VSPACE].cap.object;
 }
 
-/* It has made a system call that is not over. (Or a fault for which it waits: `faulting`.) */
+/*
+ * Returns whether the thread is in a system call that has not ended, or waits for the handling of a fault (`faulting`).
+ */
 static inline bool thread_waits(const struct thread *thread)
 {
 	return thread->state >= THREAD_SENDING && thread->state <= THREAD_WAITING;
 }
 
-/* It makes a system call, on its own core or on another. */
+/* Returns whether the thread makes a system call, on its own core or on another. */
 static inline bool thread_calls(const struct thread *thread)
 {
 	enum thread_state state = __atomic_load_n(&thread->state, __ATOMIC_RELAXED);
@@ -124,15 +126,15 @@ static inline uint64_t thread_state_word(const struct thread *thread)
 }
 
 /*
- * A state is written under the lock of the object that the thread waits for or is about to wait for. It may be read
- * without that lock, but can change until the lock is taken: the reader must read it again then. Acquire and release,
- * so that a reader that sees a state also sees the object that was written before it (`endpoint`, `notification`).
+ * The state is written under the lock of the object that the thread waits for or is about to wait for. A core may read it
+ * without that lock, to learn which lock to take, and must read it again under the lock. Acquire and release: a reader
+ * that sees a state also sees the object pointer that was written before it (`endpoint`, `notification`).
  */
 static inline enum thread_state thread_state(const struct thread *thread)
 {
 	return __atomic_load_n(&thread->state, __ATOMIC_ACQUIRE);
 }
-/* For assertions: orders nothing, so that it hides no race. */
+/* For assertions. Relaxed, so that an assertion adds no order that would hide a race. */
 static inline bool thread_is(const struct thread *thread, enum thread_state state)
 {
 	return __atomic_load_n(&thread->state, __ATOMIC_RELAXED) == state;
@@ -172,17 +174,18 @@ bool thread_has_slots(const struct thread *thread);
 void thread_clear_slots(struct cpu *cpu, struct thread *thread);
 /* Fills one that is empty with a copy. */
 void thread_set_slot(struct thread *thread, unsigned index, struct slot *from);
-/* Its THREAD_VSPACE slot has been emptied: where it runs, it faults at its next instruction. */
+/* Called when its THREAD_VSPACE slot has been emptied: if the thread runs, it faults at its next instruction. */
 void thread_leave_vspace(struct cpu *cpu, struct slot *slot, struct vspace *vspace);
 /*
- * Takes the thread out of whatever it waits for or runs in; it is INACTIVE then,
- * on no core. A system call it waited in is made again when it is resumed, and a
- * fault is raised again unless a handler has received its message.
+ * Suspends the thread: takes it out of its queue and off its core; it is INACTIVE then. When it is resumed, it makes a
+ * system call in which it waited again, and raises a fault again unless a handler has received the message.
  */
 void thread_suspend(struct cpu *cpu, struct thread *thread);
-/* It is placed on no core but the first (kernel->placed). */
+/* Ends the thread's placement on a core other than the first (kernel->placed). */
 void thread_unplace(struct kernel *kernel, struct thread *thread);
-/* A thread that waits without a deadline: its next core is its core at once, so that nothing of it is left on the other. */
+/*
+ * Moves a thread that waits without a deadline to its next core at once, so that no state of it is left on the old one.
+ */
 void thread_move_waiting(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */
 void thread_resume(struct cpu *cpu, struct thread *thread);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A stack of threads, linked by `next`, on which all cores push and from which one takes everything at once. Nothing here
- * waits, and it is never full. As no thread is taken out alone, but by an entry that has the kernel for itself, there is no
- * ABA problem. All zeroes: empty.
+ * A stack of threads, linked by `next`, on which all cores push and from which one takes everything at once. Wait-free
+ * for the taker, lock-free for pushes, never full. Hazard: ABA. It cannot occur: only an exclusive entry takes out a
+ * single thread. All zeroes: empty.
  *
- * Memory order: a push releases what its core has done with the thread. A take acquires it from all that have pushed: each
- * push but the first is a read-modify-write of the one before, and so continues its release sequence.
+ * Memory order: a push is a release of all that its core did with the thread. A take is one acquire exchange, and
+ * synchronises with every push: each later push is a read-modify-write, so it continues the release sequence of the push
+ * before it.
  */
 #pragma once
 
@@ -18,7 +19,7 @@ struct thread_stack {
 	_Atomic(struct thread *) top;
 };
 
-/* Returns whether the stack was empty. The thread is another core's from then on. */
+/* Pushes the thread; the caller must not touch it afterwards. Returns whether the stack was empty. */
 static inline bool thread_stack_push(struct thread_stack *stack, struct thread *thread)
 {
 	struct thread *top = atomic_load_explicit(&stack->top, memory_order_relaxed);
@@ -50,7 +51,7 @@ static inline bool thread_stack_contains(const struct thread_stack *stack, const
 	return one;
 }
 
-/* One that is in it. The caller has the kernel for itself. */
+/* Takes out one thread, which is in the stack. Caller's entry is exclusive. */
 static inline void thread_stack_remove(struct thread_stack *stack, struct thread *thread)
 {
 	struct thread *one = atomic_load_explicit(&stack->top, memory_order_relaxed);

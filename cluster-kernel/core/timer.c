@@ -8,10 +8,10 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-/* Length of the right spine, which is the shortest way down to a missing child. */
+/* Returns the length of the right spine, which is the shortest path to a missing child. */
 static unsigned rank(const struct thread *thread) { return thread ? thread->timer.rank : 0; }
 
-/* Puts the children in order; returns whether the rank changed. */
+/* Restores the leftist order of the children; returns whether the rank changed. */
 static bool order_children(struct thread *thread)
 {
 	struct timer_node *node = &thread->timer;
@@ -55,7 +55,7 @@ static void set_root(struct cpu *home, unsigned level, struct thread *root) NEED
 static void insert(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 static void take_out(struct cpu *home, struct thread *thread) NEEDS(home->shared.ready.lock);
 
-/* The deadline that the tree has for a priority, and what follows above it. */
+/* Sets a priority's deadline in the tree, and updates the path above it. */
 static void set_first(struct cpu *home, unsigned level, uint64_t first)
 {
 	assert_held(&home->shared.ready.lock);
@@ -164,7 +164,7 @@ void timer_requeue(struct cpu *cpu, struct thread *thread)
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 	if (home == cpu)
 		return; /* schedule() follows */
-	cpu->own.interrupt_cores |= 1ull << thread->core; /* its timer may be set for what concerned it before */
+	cpu->own.interrupt_cores |= 1ull << thread->core; /* its timer may still be set by the thread's old priority or core */
 	cpu->own.pending |= PENDING_INTERRUPT;
 }
 
@@ -176,7 +176,8 @@ uint64_t timer_next(const struct cpu *cpu)
 	uint64_t next = timer_earlier(timer_earlier(cpu->own.slice_end, cpu->own.housekeeping_at), cpu->own.beat_at);
 	if (!lowest)
 		return timer_earlier(next, timers->first[1]);
-	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2) /* the leaf before: all that is right of the way up */
+	/* Begins at the leaf before `lowest`: the right siblings on the way up cover all priorities from `lowest` on. */
+	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2)
 		if (!(i & 1))
 			next = timer_earlier(next, timers->first[i + 1]);
 	return next;
@@ -214,13 +215,16 @@ static bool overdue(struct cpu *cpu, struct thread **thread, struct notification
 	return leaf;
 }
 
-/* Whether the thread's wait may end only as the writer. */
+/* Returns whether only the writer may end the thread's wait. */
 static bool away(struct cpu *cpu, const struct notification *notification)
 {
 	return notification && !object_here(cpu, &notification->lock);
 }
 
-/* Returns whether the thread's wait has ended. One that another core has woken is in the requeue list, or comes there. */
+/*
+ * Returns whether the thread's wait has ended. A thread that another core has woken is in this core's requeue list, or
+ * will be pushed there.
+ */
 static bool expire(struct cpu *cpu, struct notification *notification, struct thread *thread)
 {
 	if (!cores_own_queues())

@@ -6,38 +6,36 @@
  * first[PRIORITIES + p] is no later than the earliest deadline of priority p,
  * first[i] the earlier of first[2i] and first[2i + 1].
  *
- * A program that waits for requests is woken long before its deadline, and often
- * waits for the same deadline again. So the tree is left alone when a deadline is
- * cancelled: first[] may be one that nobody waits for any more. When it passes,
- * the core enters once for nothing and puts it right.
+ * A program that waits for requests is woken long before its deadline, and often waits for the same deadline again. So a
+ * cancelled deadline stays in the tree: first[] may hold one that no thread waits for. When it passes, the core enters
+ * once for nothing and corrects the tree.
  *
- * Threads are woken in the order of their priority, and none below what the
- * core runs: however many deadlines pass together, a thread of higher priority
- * waits for one budget of them, and runs. The others are due when the core
- * comes down to their priority; schedule() sets the timer then. A thread that
- * is to leave for another core counts as of the highest priority: its priority
- * says nothing about what runs here.
+ * Threads are woken in the order of their priority, and none below the running priority. So however many deadlines pass
+ * together, a thread of higher priority waits for one work budget at most, and then runs. The rest are due when the
+ * running priority falls to theirs; schedule() sets the timer then. A thread that is to leave for another core counts as
+ * of the highest priority: its priority says nothing about what runs here.
  */
 #pragma once
 
 #include "cpu.h"
 
-/* The thread's wait ends with TIMED_OUT at `deadline` (TSC). */
+/* Adds the thread's deadline (TSC): its wait ends with TIMED_OUT then. */
 void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
 /* The notification is locked, if the thread waits there. The deadline of a schedule_foreign() thread is left to its core. */
 void timer_cancel(struct cpu *cpu, struct thread *thread);
-/* The same for a thread that another core has woken, and that has no notification any more. */
+/* The same for a thread that another core has woken, so that it waits for no notification any more. */
 void timer_drop(struct cpu *cpu, struct thread *thread);
-/* After the thread's priority or its next core have changed; it has a deadline. */
+/* For a thread with a deadline whose priority or next core has changed. */
 void timer_requeue(struct cpu *cpu, struct thread *thread);
 /*
- * Wakes the threads of this core whose deadline has passed and which are not below the current thread, the highest
- * first, as many as the entry's budget allows. Where it sets writer_wanted(), the next one waits for what is away.
+ * Wakes the threads of this core whose deadline has passed and whose priority is not below the current thread's, the
+ * highest first, within the entry's work budget. Sets writer_wanted() where the next one waits for a notification that is
+ * away.
  */
 void timer_expire(struct cpu *cpu);
 /* Of two times that may be 0: never. */
 static inline uint64_t timer_earlier(uint64_t a, uint64_t b) { return b && (!a || b < a) ? b : a; }
-/* The lowest priority whose deadlines concern the core: that of the current thread. */
+/* Returns the lowest priority whose deadlines matter now: that of the current thread. */
 static inline unsigned timer_lowest(const struct cpu *cpu)
 {
 	const struct thread *thread = cpu->shared.current;

@@ -13,7 +13,7 @@ static uint64_t cores_of(const struct tlb_spaces *spaces)
 	return cores;
 }
 
-/* Of a reader: no other core reads or writes its list but those that it asks. */
+/* Makes a reader's round. Only this core and those that it asks access its list. */
 static void round_of_reader(struct cpu *cpu)
 {
 	remote_flush(cpu, cores_of(&cpu->shared.owed));
@@ -27,7 +27,10 @@ static void reader_owes(struct cpu *cpu, struct vspace *vspace)
 	for (uint32_t i = 0; i < owed->count; i++)
 		if (owed->vspace[i] == vspace)
 			return;
-	/* behind the entry in the one order of seq_cst, as a core that loads the space sets its bit before it walks */
+	/*
+	 * Store buffering: this core writes the page-table entry, then reads the mask; a core that loads the space sets
+	 * its bit, then walks. All seq_cst: either this sees the bit, or the walk sees the new entry.
+	 */
 	if (!atomic_load(&vspace->active_mask))
 		return;
 	if (owed->count == TLB_SPACES)
@@ -46,7 +49,10 @@ static void wait_for_debts(struct cpu *cpu)
 	}
 }
 
-/* Its own debts first: two cores that doubt would wait for each other. */
+/*
+ * Hazard: deadlock. A core pays its own debts before it waits for those of others, or two cores would wait for each
+ * other.
+ */
 static void reader_settles(struct cpu *cpu)
 {
 	uint64_t debts = atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed);
@@ -64,7 +70,7 @@ void tlb_debt(struct cpu *cpu)
 	uint64_t debts = atomic_load_explicit(&cpu->shared.debts, memory_order_relaxed);
 	assert_entered();
 	if (!(debts & 1))
-		atomic_store_explicit(&cpu->shared.debts, debts + 1, memory_order_relaxed); /* the entry's change publishes it */
+		atomic_store_explicit(&cpu->shared.debts, debts + 1, memory_order_relaxed); /* ordered before the change of the entry, which is seq_cst */
 }
 
 void tlb_doubt(struct cpu *cpu)
@@ -83,7 +89,7 @@ void tlb_owe(struct cpu *cpu, struct vspace *vspace)
 	kernel_assert(owed->count <= TLB_SPACES);
 	if (vspace->owed_in == kernel_of(cpu)->tlb_round || !atomic_load(&vspace->active_mask))
 		return;
-	kernel_irrevocable(cpu); /* not only when it is settled: the whole entry would be done twice */
+	kernel_irrevocable(cpu); /* early: if the transaction fell back only at the flush, the whole entry would be done twice */
 	if (owed->count == TLB_SPACES)
 		tlb_flush_pending(cpu);
 	vspace->owed_in = kernel_of(cpu)->tlb_round;

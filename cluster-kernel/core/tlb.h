@@ -13,10 +13,11 @@
  * round.
  *
  * Readers (guard.h) make rounds side by side: each records spaces in its own core's `owed` alone, and asks the cores that
- * hold translations (remote_flush). Hazard: a reader finds that another has emptied an entry, or taken a right, and returns
- * before the other's round is over. So a reader makes its core's `debts` odd before it changes an entry, and even after
- * its round; a reader that found something done, and did not do it itself (tlb_doubt), waits for the cores with
- * odd `debts`, after its own round. Writers find no debts.
+ * hold translations (remote_flush). Hazard: a stale translation behind a finished call. Reader B finds that reader A has
+ * emptied an entry, or taken a right, and returns while A's round is still under way. So A makes its core's `debts` odd
+ * before it changes an entry, and even again after its round. B, which relies on a change that it did not make
+ * (tlb_doubt), first makes its own round and then waits until no core that had odd `debts` still has that value. Writers
+ * find no debts, since no reader is inside.
  */
 #pragma once
 
@@ -25,9 +26,9 @@
 struct cpu;
 struct vspace;
 
-enum { TLB_SPACES = 8 }; /* in one round; an entry that takes from more makes more rounds */
+enum { TLB_SPACES = 8 }; /* in one round; an entry that unmaps from more spaces makes more rounds */
 
-/* The spaces that a request to other cores is about. The asking core does not change them until all have answered. */
+/* The spaces that other cores are asked to flush. The asking core does not change the list until all have answered. */
 struct tlb_spaces {
 	uint32_t count;
 	struct vspace *vspace[TLB_SPACES];
@@ -35,13 +36,13 @@ struct tlb_spaces {
 
 /* Records that an entry of `vspace`'s page tables has become empty; makes a round first where there is no room. */
 void tlb_owe(struct cpu *cpu, struct vspace *vspace);
-/* Of a reader that is about to change an entry. */
+/* Called by a reader before it changes a page-table entry. */
 void tlb_debt(struct cpu *cpu);
-/* Of an entry that relies on what it has found in an entry, and has not written there. */
+/* Called by a kernel entry that relies on a page-table entry which it has read and not written. */
 void tlb_doubt(struct cpu *cpu);
 /*
- * Makes a round: afterwards no TLB holds anything of the recorded spaces that is not in their page tables; nor, after
- * tlb_doubt(), of what the entry has found.
+ * Makes a round. Afterwards no TLB holds a translation of the recorded spaces that is not in their page tables; after
+ * tlb_doubt() this holds for the page-table entries that were found, too.
  */
 void tlb_flush_pending(struct cpu *cpu);
 /* Makes every core flush and unload `vspace`, which is about to be destroyed. Caller holds the kernel alone. */

@@ -25,7 +25,10 @@ void visit_begin(struct cpu *cpu, struct thread *thread)
 		interrupt_for_visit(cpu, home);
 }
 
-/* The thread makes its call again: as the writer, unless a part of the call has been made, or nothing is away now. */
+/*
+ * Makes the thread restart its call on its own core: exclusively, unless a part of the call has been made, or the kernel
+ * is coarse now, so that no object is away.
+ */
 static void send_back(struct cpu *cpu, struct thread *thread, uint64_t number)
 {
 	thread->stays = !kernel_exclusive(cpu) && context_syscall(&thread->context) == number;
@@ -39,7 +42,7 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 	/* coarse: the thread's core may touch the object now */
 	uint64_t result = kernel_exclusive(cpu) ? KERNEL_AWAY : syscall_make(cpu, thread);
 	if (result == KERNEL_WAITS)
-		return; /* and is not this core's any more */
+		return; /* the thread waits, and another core may wake it: it must not be touched here */
 	kernel_assert(result < KERNEL_AWAY || result == KERNEL_AWAY || result == KERNEL_EXCLUSIVE);
 	if (result < KERNEL_AWAY)
 		thread_result(thread, result);
@@ -49,8 +52,9 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * The order in which they came; what an entry leaves comes before all that come later. The latter's interrupt may be one
- * with that by which this core goes on with the former: so this takes both, or interrupts the core again.
+ * Serves visitors in order of arrival; those that an earlier entry has left come first. Hazard: lost wake-up. The
+ * interrupt for new visitors may merge with the one that this core sent itself for the rest. So each call serves both
+ * lists, or interrupts the core again.
  */
 void visits_serve(struct cpu *cpu)
 {

@@ -6,18 +6,18 @@
  * the thread, with the thread's capabilities and registers. The thread then waits for the object as ever, or is woken with
  * the call's result.
  *
- * A call that cannot be made there (the locality has changed, it needs a second object that is away there, or capabilities
- * are passed on) comes back with nothing done and is made again on its own core, which has the kernel for itself then and
- * may touch everything. So no call travels twice without progress.
+ * A call that cannot be made there (the locality has changed, it needs a second object that is away there, or
+ * capabilities are passed on) comes back with nothing done and is made again on its own core, which has the kernel for
+ * itself then and may touch everything. So no call travels twice in vain.
  *
  * What the kernel itself does at an object that is away (interrupts, doorbells, faults, deadlines) needs the kernel for
  * itself, too: writer_wanted().
  *
- * Hazard: a thread that is not at rest. From the push on, its core touches the thread no more, but to leave it; what the
- * home does with it may end before that, as with any thread that begins to wait (schedule.h).
+ * Hazard: a thread whose core has not left it yet. After the push its core does nothing with the thread but leave it. The
+ * home may finish the call before that, as with any thread that begins to wait (schedule.h).
  *
- * Hazard: visitors are work at interrupt level, whatever their priority. Each entry makes as many calls as its budget
- * allows (work.h), and the core interrupts itself for the rest.
+ * Hazard: priority inversion. Visitors' calls are made at interrupt level, whatever the threads' priorities. Each entry
+ * makes as many calls as its budget allows (work.h), and the core interrupts itself for the rest.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 #include "outcome.h"
 #include LOCKING_HEADER
 
-/* Whether this core makes a call for a thread of another core. */
+/* Returns whether this core makes the call for a thread of another core. */
 static inline bool visits(struct cpu *cpu, const struct thread *thread)
 {
 	return objects_have_homes() && thread != cpu->shared.current;
@@ -40,14 +40,17 @@ static inline uint64_t object_away(struct cpu *cpu, const struct object_lock *lo
 	return KERNEL_AWAY;
 }
 
-/* For a signal that finds the object away, or what it is to end there. Returns true. */
+/* Records that a signal finds the object, or the object of the receive that it would end, away. Returns true. */
 static inline bool signal_away(struct cpu *cpu, const struct object_lock *lock)
 {
 	object_away(cpu, lock);
 	return cpu->own.signal_away = true;
 }
 
-/* Whether the signal just made was not: KERNEL_AWAY. (notification_signal() returns nothing: it has no other result.) */
+/*
+ * Returns whether the last notification_signal() did nothing, because an object was away: KERNEL_AWAY. (That function has
+ * no other result, so it returns nothing.)
+ */
 static inline bool signal_was_away(struct cpu *cpu)
 {
 	if (!objects_have_homes() || !cpu->own.signal_away)
@@ -56,7 +59,10 @@ static inline bool signal_was_away(struct cpu *cpu)
 	return true;
 }
 
-/* Work of this entry was left, for an object is away: the caller gets the kernel for itself and does the work again. */
+/*
+ * Returns whether this entry has left work because an object is away. The caller then makes the entry exclusive and does
+ * the work again.
+ */
 static inline bool writer_wanted(struct cpu *cpu)
 {
 	if (!objects_have_homes() || !cpu->own.writer_wanted)
@@ -69,5 +75,5 @@ static inline bool writer_wanted(struct cpu *cpu)
 void visit_begin(struct cpu *cpu, struct thread *thread);
 /* Makes the calls of threads that have come to this core. */
 void visits_serve(struct cpu *cpu);
-/* An AWAY thread that is suspended. The caller has the kernel for itself. */
+/* Takes out an AWAY thread that is being suspended. Caller's entry is exclusive. */
 void visit_cancel(struct cpu *cpu, struct thread *thread);

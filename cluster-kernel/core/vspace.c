@@ -47,7 +47,7 @@ void vspace_flush_here(struct cpu *cpu, struct vspace *vspace, unsigned request)
 	if (needed != vspace)
 		atomic_fetch_and_explicit(&vspace->active_mask, others, memory_order_relaxed);
 	if (loaded) {
-		/* the thread goes on in the space it has now; without one it faults at its first instruction */
+		/* the thread continues in its present space; without one it faults at its first instruction */
 		arch_unload_vspace(cpu);
 		cpu_decline_fast(cpu);
 		cpu->own.vspace_wanted = needed;
@@ -91,7 +91,7 @@ uint64_t *vspace_entry(struct vspace *vspace, uint64_t vaddr, unsigned level, un
 	return &table[index_at(vaddr, level)];
 }
 
-/* The table's own entry is the one at some level whose address is the table's. */
+/* Returns the entry that leads to the page table; null if it is not mapped any more. */
 static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 {
 	kernel_assert(cap->type == OBJECT_PAGE_TABLE && (cap->flags & CAP_MAPPED));
@@ -107,7 +107,10 @@ static uint64_t *entry_of_table(struct vspace *vspace, const struct cap *cap)
 	return 0;
 }
 
-/* With what it holds in *found. Null where the table was replaced: this mapping went with it. */
+/*
+ * Returns the entry that maps the frame, and its value in *found. Null if a page table on the way was replaced, which
+ * removed the mapping.
+ */
 static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap, uint64_t *found)
 {
 	unsigned missing;
@@ -119,7 +122,10 @@ static uint64_t *entry_of_frame(struct vspace *vspace, const struct cap *cap, ui
 	return entry;
 }
 
-/* False, for a reader only: the entry is not what was `found` any more. Processors write there, too (accessed, dirty). */
+/*
+ * Writes the entry. Returns false, to a reader only, if the entry is not `found` any more: another reader has changed it,
+ * or a processor has (accessed, dirty).
+ */
 static bool set_entry(struct cpu *cpu, struct vspace *vspace, uint64_t *entry, uint64_t found, uint64_t value)
 {
 	if (kernel_exclusive(cpu)) {
@@ -226,7 +232,7 @@ void mapping_protect(struct cpu *cpu, struct cap *cap, unsigned rights, bool may
 			tlb_doubt(cpu);
 			return;
 		}
-		/* TLBs are flushed also where it gains: a processor may use the lesser translation, and fault */
+		/* flushed also where the mapping gains rights: a stale translation with fewer rights would fault */
 	} while (!set_entry(cpu, vspace, entry, found, protected));
 }
 

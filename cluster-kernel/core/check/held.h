@@ -4,8 +4,8 @@
  * of a lock records. The record is the core's own (struct cpu_private), so it needs no lock itself; in a transaction
  * it is rolled back with the rest.
  *
- * Each object has a rank, and a core takes locks in the order of their ranks. Regimes whose objects have no locks of
- * their own are recorded likewise: a wrong order is found in each of them.
+ * Each object has a rank, and a core takes locks in the order of their ranks. In regimes without object locks the calls
+ * are recorded all the same, so a wrong order is found in every regime.
  */
 #pragma once
 
@@ -38,11 +38,11 @@ struct held {
 
 _Noreturn void assertion_failed(const char *expression, const char *file, unsigned line);
 
-/* Of kernel_enter() and kernel_enter_exclusive(): before they wait for the lock, and once they have it. */
+/* For kernel_enter() and kernel_enter_exclusive(): called before they wait for the lock, and once they have it. */
 void held_enter(struct cpu *cpu, struct place place);
 void held_entered(struct cpu *cpu, struct place place);
 void held_exit(struct cpu *cpu, struct place place);
-/* Of object locks: before, so that what would wait for itself is reported; and once the lock is taken. */
+/* For object locks: called before the wait, so that a self-deadlock is reported, and once the lock is taken. */
 void held_take(struct cpu *cpu, const struct object_lock *lock, enum held_rank rank, struct place place);
 void held_taken(struct cpu *cpu, const struct object_lock *lock, enum held_rank rank, struct place place);
 /* Of two TCBs, in whichever order. */
