@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A big-reader lock (Elphinstone 2016, section 3.3). Each core has a ticket lock, its side. A reader takes its own core's
- * side alone; while there is no writer, no other core touches the cache line of that side. A writer takes all sides.
- * Usable alone, as ticket_lock.h.
+ * side alone; without a writer, no other core touches the cache line of that side. A writer takes all sides. Usable
+ * alone, as ticket_lock.h.
  *
  * Exclusion: a writer that holds all sides holds each reader's, so that no reader is inside. Memory order is that of the
- * ticket locks: a side's release pairs with its next acquisition. So a writer sees what earlier readers and writers
- * wrote, and a reader what earlier writers wrote, since each of them released the reader's side.
+ * ticket locks: a side's release synchronises with its next acquisition. A writer acquires all sides, so it sees what all
+ * earlier readers and writers wrote. A reader sees what earlier writers wrote, since each of them released the reader's
+ * side.
  */
 #ifndef BRLOCK_H /* the explorer puts a copy with a mistake in its place */
 #define BRLOCK_H
@@ -42,8 +43,8 @@ static inline __attribute__((always_inline)) void brlock_read_end(struct ticket_
 
 /*
  * Takes all sides, in the order in which they joined. Hazard: deadlock of two writers, each with a side that the other
- * wants. Both begin with the first side, so that one of them waits there and holds no other; the one that has it waits
- * for readers only. The caller must not hold its own core's side: it would wait for itself.
+ * wants. Both begin with the first side, so one of them waits there while it holds no other side, and the other one waits
+ * only for readers. The caller must not hold its own core's side: it would wait for itself.
  */
 static inline __attribute__((always_inline)) struct brlock_conflict brlock_write(struct brlock *lock, struct cpu *waiter)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A CLH queue lock (Craig 1993): fair, and each waiter spins on a line that only its predecessor writes, so that a
- * release costs one line transfer however many wait. Usable alone: its user defines kernel_relax(), which a waiting core
+ * A CLH queue lock (Craig 1993): fair, and each waiter spins on a line that only its predecessor writes. So a release
+ * costs one line transfer, however many cores wait. Usable alone: its user defines kernel_relax(), which a waiting core
  * calls in each turn with the `waiter` that it was given.
  *
  * Memory order, by hazard:
@@ -22,7 +22,7 @@
 struct cpu;
 void kernel_relax(struct cpu *waiter);
 
-/* Its owner writes it, its successor spins on it: each has a cache line of its own. */
+/* A cache line each: the owner writes its node, and the successor spins on it. */
 struct clh_node {
 	_Alignas(64) _Atomic uint32_t held;
 };
@@ -35,8 +35,8 @@ struct clh_lock {
 /* A core's place in the queue. */
 struct clh_place {
 	struct clh_node node;       /* the node it started with */
-	struct clh_node *mine;      /* the node it queues next; they migrate between cores */
-	struct clh_node *waited_on; /* the predecessor's, which becomes its own on release */
+	struct clh_node *mine;      /* the node that this core queues next; nodes migrate between cores */
+	struct clh_node *waited_on; /* the predecessor's node, which becomes this core's on release */
 };
 
 static inline void clh_lock_init(struct clh_lock *lock) { atomic_store_explicit(&lock->tail, &lock->first, memory_order_relaxed); }
@@ -53,7 +53,7 @@ static __attribute__((noinline, cold, unused)) uint64_t clh_wait(struct cpu *wai
 	return spins;
 }
 
-/* Takes the lock. Returns the spin count. `waited_on` is nobody else's from then on: its owner has left it. */
+/* Takes the lock. Returns the spin count. From then on no other core uses the node `waited_on`: its owner has left it. */
 static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *lock, struct clh_place *place, struct cpu *waiter)
 {
 	atomic_store_explicit(&place->mine->held, 1, memory_order_relaxed);
@@ -63,7 +63,10 @@ static inline __attribute__((always_inline)) uint64_t clh_take(struct clh_lock *
 	return 0;
 }
 
-/* After the store the released node is the successor's, or the next core's that takes the lock: it is not touched again. */
+/*
+ * Hazard: use after hand-over. After the store the released node belongs to the successor, or to the next core that takes
+ * the lock, so it is not touched again.
+ */
 static inline __attribute__((always_inline)) void clh_release(struct clh_place *place)
 {
 	struct clh_node *released = place->mine;

@@ -10,11 +10,13 @@
  *     kernel_exclusive()    yes             as a writer                as a writer
  *     object locks          none            as a reader                as a reader
  *
- * Fine, a core that enters often does without its side until a writer needs it (bias.h). A bias is on only while the kernel
- * is fine and does not change: the core that orders a change has revoked all, and an entry turns it on only after a look at the
- * grain, which does not change while it has its side. So an entry that finds its bias on passes no epoch and reads no grain.
+ * While the kernel is fine, a core that enters often stops taking its side until a writer revokes its bias (bias.h). A
+ * bias is on only while the kernel is fine and does not change, for two reasons. The core that orders a change has
+ * revoked all biases. An entry turns its bias on only after it has read the grain while it holds its side, and the grain
+ * cannot change meanwhile. So an entry that finds its bias on passes no epoch and reads no grain.
  *
- * Of an object with a locality (localities.h) some cores, or all but one, are kept away; those call its home (core/visit.h).
+ * An object with a locality (localities.h) may be touched by some cores only; the others have its home make their calls
+ * (core/visit.h).
  *
  * Run queues and TCBs have no lock, even where the entry is a reader: only its core gives a thread a place (core/schedule.h).
  *
@@ -43,8 +45,8 @@ struct lock_kernel {
 };
 
 /*
- * What this core holds, where that is not the queue lock alone, which is 0. Between entries a core has 0, or ENTRY_BIASED
- * from when it turns its bias on until it gives it up: then neither end of an entry need write it.
+ * The locks that this core holds; 0: the queue lock alone. Between entries it is 0, or ENTRY_BIASED while the core's bias
+ * is on, so that the begin and the end of a biased entry need not write it.
  */
 enum entry { ENTRY_QUEUE = 1, ENTRY_SIDE = 2, ENTRY_ALL_SIDES = 4, ENTRY_BIASED = ENTRY_SIDE | 8 };
 
@@ -88,7 +90,7 @@ INLINE bool kernel_locks_objects(struct cpu *cpu) { return __builtin_expect(lock
 INLINE bool cores_own_queues(void) { return true; }
 static inline bool kernel_exclusive(struct cpu *cpu) { return !kernel_locks_objects(cpu); }
 
-/* Of an object that one core alone touches. Entries that have the kernel for themselves take no object locks anyway. */
+/* Returns whether only this core may touch the object. Exclusive entries take no object locks anyway. */
 INLINE bool object_alone(struct cpu *cpu, const struct object_lock *lock) { return lock->locality.mask == lock_own(cpu)->locality; }
 static inline uint32_t object_locality(const struct object_lock *lock) { return lock->locality.mask; }
 static inline void object_set_locality(struct object_lock *lock, uint32_t mask) { lock->locality.mask = mask; }
@@ -127,7 +129,7 @@ static inline void dynamic_take_side(struct cpu *cpu)
 	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
 }
 
-/* With all sides taken: no core does without its own any more. */
+/* Revokes all biases, and waits until no core is inside without its side. Caller holds all sides. */
 static inline void dynamic_revoke(struct cpu *cpu, struct brlock_conflict *conflict)
 {
 	struct lock_kernel *shared = lock_shared(cpu);
@@ -154,8 +156,8 @@ static inline void dynamic_take_all_sides(struct cpu *cpu)
 }
 
 /*
- * Of a core without its bias, and a kernel that is not coarse, or that was not a moment ago. `alone`: the entry is to have
- * the kernel for itself.
+ * Begins an entry of a core without a bias in a kernel that was not coarse when the core looked. `alone`: the entry will
+ * be exclusive.
  */
 RARE void dynamic_enter(struct cpu *cpu, bool alone)
 {
@@ -185,7 +187,7 @@ RARE void dynamic_exit(struct cpu *cpu)
 {
 	struct lock_cpu *own = lock_own(cpu);
 	uint32_t entry = own->entry;
-	own->entry = bias_is_on(&own->bias) ? ENTRY_BIASED : 0; /* nobody revokes it before the side is given back */
+	own->entry = bias_is_on(&own->bias) ? ENTRY_BIASED : 0; /* no writer can revoke it before the side is released */
 	if (entry & ENTRY_SIDE) {
 		count_released(cpu, LOCK_CLASS_READ, own->side.acquired);
 		brlock_read_end(&own->side.ticket);
@@ -229,7 +231,7 @@ INLINE void kernel_enter(struct cpu *cpu)
 		kernel_enter_unbiased(cpu);
 }
 
-/* Instead of the entry that this core has just given up. */
+/* Begins an exclusive entry in place of the one that this core has just given up. */
 RARE void kernel_enter_exclusive(struct cpu *cpu)
 {
 	if (grain_coarse(&lock_shared(cpu)->grains))
@@ -249,7 +251,7 @@ INLINE void kernel_exit(struct cpu *cpu)
 		dynamic_exit(cpu);
 }
 
-/* Coarse, it holds the queue lock alone: no entry that ends so has all sides. */
+/* A coarse entry holds the queue lock alone. No reader's entry holds all sides. */
 INLINE void kernel_exit_reader(struct cpu *cpu, bool locks)
 {
 	if (!locks)
@@ -264,8 +266,9 @@ INLINE bool kernel_biased(struct cpu *cpu) { return lock_own(cpu)->entry == ENTR
 INLINE void kernel_exit_biased(struct cpu *cpu) { dynamic_exit_biased(cpu); }
 
 /*
- * A core that moves passes no epoch on its way: none begins meanwhile (kernel_granularity()), and all cores that count have
- * passed the last one when it leaves or is taken. Cores of a coarse kernel pass none: they are asked to.
+ * A core that moves between kernels passes no epochs meanwhile. So kernel_granularity() begins none until it has arrived,
+ * and a core leaves or is taken only when all counted cores have passed the last epoch. Cores of a coarse kernel pass
+ * epochs only when they are asked to.
  */
 static inline bool kernel_count_core(struct cpu *cpu, struct cpu *core, bool here)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lock that can be switched off while it is used (Uhlig 2007, section 2.3.1). Switched off, it belongs to one core, its
- * home, which then takes it without an atomic instruction; to all others it is away, and they must do without.
+ * A lock that can be disabled while it is used (Uhlig 2007, section 2.3.1). A disabled lock belongs to one core, its
+ * home, which takes it without an atomic instruction. All other cores find it *away* and may not touch what it guards.
  *
  *                  the home                 others
  *     enabled      locks                    lock
- *     demoting     locks                    away; those that saw it enabled may still hold it
+ *     demoting     locks                    away; a core that saw it enabled may still hold it
  *     disabled     takes nothing            away
  *     promoting    locks                    away; the home may still be inside without the lock
  *
  * A switch is final when all cores have left the entries in which they may have seen the old state (epoch.h): the home
  * makes a demoting lock disabled, any core a promoting one enabled, when it next takes it. Two switches are final at
- * once: the home enables its own lock, as nobody else is inside; and a demotion is taken back, as the home still locks.
+ * once. The home may enable its own lock, since no other core is inside. A demotion may be taken back, since the home
+ * still locks.
  *
  * Usable alone, as ticket_lock.h. A core takes a dynamic lock only between epoch_pass() and its next, in one entry.
  * All zeroes: enabled and free.
@@ -36,10 +37,10 @@ struct dynamic_lock {
 struct dynamic_place {
 	struct epoch_place epoch;
 	uint32_t core;
-	uint32_t alone; /* the tag of a lock that is disabled and at home here */
+	uint32_t alone; /* the tag of a lock that is disabled and whose home is this core */
 };
 
-/* How a core has a lock that it has taken; it keeps that until it releases it. */
+/* How a core has taken a lock. It releases the lock in the same way. */
 enum dynamic_hold { DYNAMIC_AWAY, DYNAMIC_ALONE, DYNAMIC_LOCKED };
 
 static inline uint32_t dynamic_tag(enum dynamic_state state, uint32_t home, uint32_t mark)
@@ -57,13 +58,19 @@ static inline void dynamic_place_init(struct dynamic_place *place, uint32_t core
 	place->alone = dynamic_tag(DYNAMIC_DISABLED, core, 0);
 }
 
-/* On failure *tag is what the lock has now. Release: what this core did without the lock comes before a lock that is enabled. */
+/*
+ * Replaces the tag. On failure *tag is the present one. Release: what the home did without the lock happens before any
+ * core sees the lock enabled.
+ */
 static inline bool dynamic_change(struct dynamic_lock *lock, uint32_t *tag, uint32_t next)
 {
 	return atomic_compare_exchange_strong_explicit(&lock->tag, tag, next, memory_order_release, memory_order_relaxed);
 }
 
-/* Out of line: a lock that is neither enabled nor disabled for this core. True: look again at *tag. */
+/*
+ * Out of line: a lock that is neither enabled nor disabled for this core. Returns true if the caller must test *tag
+ * again.
+ */
 static __attribute__((noinline, cold, unused)) enum dynamic_hold dynamic_take_switching(struct dynamic_lock *lock,
 	const struct dynamic_place *own, uint32_t tag, struct cpu *waiter)
 {
@@ -85,7 +92,7 @@ static __attribute__((noinline, cold, unused)) enum dynamic_hold dynamic_take_sw
 	return DYNAMIC_LOCKED;
 }
 
-/* Acquire: of a lock that its home has just enabled, this core sees what the home did without it. */
+/* Acquire: if the home has just enabled the lock, this core sees what the home did without it. */
 static inline __attribute__((always_inline)) enum dynamic_hold dynamic_take(struct dynamic_lock *lock, const struct dynamic_place *own,
 	struct cpu *waiter)
 {
@@ -98,7 +105,7 @@ static inline __attribute__((always_inline)) enum dynamic_hold dynamic_take(stru
 	return DYNAMIC_LOCKED;
 }
 
-/* By what the lock was when it was taken: its state may be another now. */
+/* Releases the lock as it was taken. Its state may have changed since. */
 static inline __attribute__((always_inline)) void dynamic_release(struct dynamic_lock *lock, enum dynamic_hold hold)
 {
 	if (hold == DYNAMIC_LOCKED)
@@ -106,8 +113,8 @@ static inline __attribute__((always_inline)) void dynamic_release(struct dynamic
 }
 
 /*
- * Begins to make the lock disabled, with `home` as its home. False where it is not enabled. *began: all cores are to be
- * interrupted, epoch_want(). The caller may hold the lock.
+ * Begins to disable the lock, with `home` as its home. Returns false if it is not enabled. Sets *began if the caller must
+ * interrupt all cores, as epoch_want(). The caller may hold the lock.
  */
 static inline bool dynamic_demote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own, uint32_t home,
 	bool *began)
@@ -120,7 +127,7 @@ static inline bool dynamic_demote(struct dynamic_lock *lock, struct epochs *epoc
 	return true;
 }
 
-/* Makes the lock enabled, or begins to. *began: as dynamic_demote(). The caller is not inside without the lock. */
+/* Enables the lock, or begins to. *began as in dynamic_demote(). The caller must not be inside without the lock. */
 static inline void dynamic_promote(struct dynamic_lock *lock, struct epochs *epochs, const struct dynamic_place *own, bool *began)
 {
 	uint32_t tag = atomic_load_explicit(&lock->tag, memory_order_acquire), next;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Epochs (Uhlig 2007, section 2.3.1): after how long has every core left the kernel entry in which it may have read what
- * has been changed since? Each core passes each epoch once, at the beginning of an entry. The last core to pass begins the
- * next epoch, if one is wanted. While none is wanted the word holds nothing but the epoch's number, and an entry costs a
- * load and a comparison.
+ * Epochs (Uhlig 2007, section 2.3.1) tell when every core has left the kernel entry in which it may have read a state
+ * that was changed since: a grace period, as in RCU. Each core passes each epoch once, at the beginning of an entry. The
+ * last core to pass begins the next epoch, if one is wanted. While no epoch is wanted the word is just the epoch's
+ * number, and an entry costs a load and a comparison.
  *
- * Usable alone. Nothing here waits. Where a function returns that an epoch began, the caller interrupts all cores: one that
- * is idle, or runs a program, would not pass it otherwise.
+ * Usable alone. Nothing here waits. If a function returns that an epoch began, the caller must interrupt all cores, since
+ * a core that idles or runs a program would not pass it otherwise.
  *
- * Memory order: all writes are read-modify-writes of one word, by which each core that passes an epoch releases what it
- * has done and acquires what all have done that passed the one before.
+ * Memory order: all writes are acquire-release read-modify-writes of one word. A core that passes an epoch releases what
+ * it has done, and acquires what every core did before it passed the previous epoch.
  */
 #ifndef EPOCH_H /* the explorer puts a copy with a mistake in its place */
 #define EPOCH_H
@@ -44,7 +44,9 @@ static inline uint32_t epoch_word(uint32_t number, uint32_t left, uint32_t laggi
 static inline uint32_t epoch_left(uint32_t word) { return word >> EPOCH_LEFT_SHIFT & EPOCH_LEFT; }
 static inline uint32_t epoch_lagging(uint32_t word) { return word >> EPOCH_LAGGING_SHIFT; }
 
-/* How far epoch `a` is after `b`. Numbers wrap: epochs that are too far apart count as before, which only delays. */
+/*
+ * Returns how far epoch `a` is after `b`. Numbers wrap: epochs too far apart count as before, which only causes a delay.
+ */
 static inline int epoch_after(uint32_t a, uint32_t b) { return (int16_t)(uint16_t)(a - b); }
 
 /* Out of line, as there is seldom anything to pass. */
@@ -66,8 +68,9 @@ static __attribute__((noinline, cold, unused)) bool epoch_pass_new(struct epochs
 }
 
 /*
- * At the beginning of an entry, before the core reads anything that epochs guard, and never while it waits in the middle of
- * one. Returns whether an epoch began, which this core has passed: the others are interrupted.
+ * Passes the present epoch. Called at the begin of an entry, before the core reads anything that epochs guard, and never
+ * in the middle of one. Returns whether the next epoch began, which this core has passed already; the caller interrupts
+ * the others.
  */
 static inline __attribute__((always_inline)) bool epoch_pass(struct epochs *epochs, struct epoch_place *own)
 {
@@ -76,21 +79,21 @@ static inline __attribute__((always_inline)) bool epoch_pass(struct epochs *epoc
 }
 
 /*
- * A change that this core makes in this entry bears this mark. The epoch may be the one after the last that the core has
- * passed, and no later one, which would need this core to pass first.
+ * Returns the mark for a change that this core makes in this entry: the epoch after the last one that the core has
+ * passed. The present epoch cannot be a later one, since this core would have to pass first.
  */
 static inline uint32_t epoch_mark(const struct epoch_place *own) { return (own->seen + 1) & EPOCH_NUMBER; }
 
 /*
- * Whether every core has left its entries in which it may not have seen a change that bears the mark, and this core sees
- * all that was done in them. Epoch mark + 1 begins after the core that made the change has passed `mark`, so a core that
- * passes mark + 1 sees the change; epoch mark + 2 begins after all have passed mark + 1.
+ * Returns whether every core has left all entries in which it may have missed the change with this mark; this core then
+ * sees everything done in them. Epoch mark + 1 begins after the core that made the change has passed `mark`, so a core
+ * that passes mark + 1 sees the change; epoch mark + 2 begins after all have passed mark + 1.
  */
 static inline bool epoch_over(const struct epoch_place *own, uint32_t mark) { return epoch_after(own->seen, mark) >= 2; }
 
 /*
- * Asks for as many epochs as epoch_over() needs for a change of this entry. Returns whether an epoch began, which this core
- * has not passed, either: it is interrupted, too.
+ * Asks for as many epochs as epoch_over() needs for a change of this entry. Returns whether an epoch began; this core has
+ * not passed it, so the caller interrupts this core, too.
  */
 static __attribute__((noinline, cold, unused)) bool epoch_want(struct epochs *epochs, const struct epoch_place *own)
 {

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Regime `fine`: a big-reader lock (brlock.h) and ticket locks (Elphinstone 2016,
- * section 3.3). Messages, signals, interrupts, scheduling and mappings in domains are readers, which run side
- * by side: all that stands between them are the locks of the TCBs, reply
- * objects, endpoints, notifications and run queues they touch. Whatever makes,
- * moves or destroys an object or a capability is the writer, and alone; so what
- * a reader has found does not go away.
+ * Regime `fine`: a big-reader lock (brlock.h) and ticket locks (Elphinstone 2016, section 3.3). Messages, signals,
+ * interrupts, scheduling and mappings in domains are readers, which run side by side. Only the locks of the TCBs, reply
+ * objects, endpoints, notifications and run queues that they touch order them. An entry that makes, moves or destroys an
+ * object or a capability is a writer, and alone. So an object that a reader has found cannot be destroyed under it.
  *
  *     to read     the core's own side, whose line no other core touches
  *                 unless there is a writer
  *     to write    every core's side, in the order of their numbers
  *
- * An entry begins as a reader. If it must write, it gives up its side before it
- * has done anything, and begins anew as the writer (core/syscall.c).
+ * An entry begins as a reader. If it must write, it releases its side before it has changed anything, and begins anew as
+ * the writer (core/syscall.c).
  */
 #pragma once
 
@@ -68,7 +66,7 @@ INLINE void kernel_enter(struct cpu *cpu)
 	count_acquired(cpu, LOCK_CLASS_READ, &side->acquired, wanted, spins);
 }
 
-/* Instead of reading: the core's own side is given up before. */
+/* Upgrades from reader to writer; releases the core's own side first. */
 static __attribute__((noinline, cold, unused)) void kernel_enter_exclusive(struct cpu *cpu)
 {
 	uint64_t wanted = count_now();

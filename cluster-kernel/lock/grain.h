@@ -10,12 +10,13 @@
  *     fine                                taken
  *     to coarse        taken              taken
  *
- * So an entry that has seen a change excludes the entries that have not. The change is final when all entries that have
- * not are over (epoch.h): the first core that knows it ends the change. An entry keeps the grain with which it began.
- * Coarse entries and fine entries never meet: at least three epochs lie between them.
+ * So an entry that has seen the change and one that has not still exclude each other: they have a lock in common. The
+ * change is final when all entries that have not seen it are over (epoch.h). The first core that finds this out ends the
+ * change. An entry keeps the grain with which it began. Coarse entries and fine entries never meet: at least three epochs
+ * lie between them.
  *
- * A change that is taken back before it is final is final at once. Nobody is inside then without the lock that all took
- * before the change: the entries since have taken both.
+ * A change that is taken back before it is final is final at once: every entry so far has taken the lock of before the
+ * change, the entries since as one of two.
  *
  * Usable alone. Nothing here waits. All zeroes: coarse.
  */
@@ -39,8 +40,8 @@ static inline enum grain grain_of(uint32_t word) { return (enum grain)(word >> G
 static inline bool grain_changes(uint32_t word) { return grain_of(word) == GRAIN_TO_FINE || grain_of(word) == GRAIN_TO_COARSE; }
 
 /*
- * Whether the entry is coarse, the usual case, which needs to pass no epoch: it has not seen a change that another core
- * waits for. Else the caller passes its epochs, and samples. Acquire: this core sees what fine entries have done.
+ * Returns whether the entry is coarse, the usual case: no change is under way, so it need not pass epochs. Otherwise the
+ * caller passes its epochs and calls grain_sample(). Acquire: this core sees what earlier fine entries have done.
  */
 static inline __attribute__((always_inline)) bool grain_coarse(struct grains *grains)
 {
@@ -48,8 +49,8 @@ static inline __attribute__((always_inline)) bool grain_coarse(struct grains *gr
 }
 
 /*
- * All entries of a coarse kernel are to pass their epochs, or none need to any more. False: the kernel changes. The caller
- * has the kernel for itself.
+ * Makes all entries of a coarse kernel pass their epochs, or ends that. Returns false if the kernel changes. Caller's
+ * entry is exclusive.
  */
 static inline bool grain_pass_all(struct grains *grains, bool wanted)
 {
@@ -59,26 +60,31 @@ static inline bool grain_pass_all(struct grains *grains, bool wanted)
 	return !grain_changes(word);
 }
 
-/* Whether the kernel is fine and does not change. The caller has a fine lock that each change takes. */
+/* Returns whether the kernel is fine and does not change. Caller holds a fine lock that each change takes. */
 static inline bool grain_is_fine(struct grains *grains)
 {
 	return atomic_load_explicit(&grains->word, memory_order_relaxed) == grain_word(GRAIN_FINE, 0);
 }
 
-/* The grain of an entry that begins. The caller has passed its epochs. Ends a change that is final. */
+/* Returns the grain of an entry that begins; ends a change that is final. Caller has passed its epochs. */
 static inline enum grain grain_sample(struct grains *grains, const struct epoch_place *own)
 {
 	uint32_t word = atomic_load_explicit(&grains->word, memory_order_acquire);
 	while (grain_changes(word) && epoch_over(own, word & EPOCH_NUMBER)) {
 		uint32_t final = grain_word(grain_of(word) == GRAIN_TO_FINE ? GRAIN_FINE : GRAIN_COARSE, 0);
-		/* release: a core that finds the final grain sees what this core has acquired with its epochs */
+		/*
+		 * release: a core that sees the final grain also sees what this core acquired by its epochs, the work of
+		 * all entries of before
+		 */
 		if (atomic_compare_exchange_strong_explicit(&grains->word, &word, final, memory_order_acq_rel, memory_order_acquire))
 			word = final;
 	}
 	return grain_of(word);
 }
 
-/* What the word becomes by the order to be fine, or coarse; itself where it is so, or becomes so already. */
+/*
+ * Returns the word after an order to be fine, or coarse; the same word if the kernel is so, or is becoming so, already.
+ */
 static inline uint32_t grain_ordered(uint32_t word, bool fine, uint32_t mark)
 {
 	switch (grain_of(word)) {
@@ -90,9 +96,9 @@ static inline uint32_t grain_ordered(uint32_t word, bool fine, uint32_t mark)
 }
 
 /*
- * Begins to make the kernel fine, or coarse, or takes the opposite back. The caller is in an entry that has the kernel for
- * itself. *under_way: the change is not final. Returns whether this call has begun it: then all cores are interrupted, this
- * one included, also those that have been interrupted for an earlier epoch, which coarse entries do not pass.
+ * Begins to make the kernel fine, or coarse, or takes the opposite change back. Caller's entry is exclusive. Sets
+ * *under_way if the change is not final. Returns whether this call has begun it: the caller then interrupts all cores,
+ * its own included, even those interrupted for an earlier epoch, since coarse entries do not pass epochs.
  */
 static inline bool grain_order(struct grains *grains, struct epochs *epochs, const struct epoch_place *own, bool fine, bool *under_way)
 {

@@ -8,9 +8,9 @@
  *     several              lock                   away
  *     mask_of(one core)    no lock: alone         away
  *
- * A locality is plain memory: an entry that has the kernel for itself changes it, so that no reader is inside and all that
- * come later see it. Hazard, where that is not so: a core that still holds the object's lock while the one core that may
- * touch it takes none.
+ * A locality is plain memory: only an exclusive entry changes it, so no reader is inside, and later readers see it.
+ * Hazard otherwise: a core could still hold the object's lock while the one core that may now touch the object takes
+ * none.
  *
  * Included by object-locks.h of a regime that defines, before it, lock_own(cpu)->locality: mask_of() the core.
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The queue lock of Mellor-Crummey and Scott (1991, section 2.4): as fair and as scalable as CLH, but each waiter spins
- * on its own node, which never leaves its core. Its price: the holder must find its successor, by a compare-and-swap
- * where nobody waits, and by a short wait where another core has queued and not yet linked its node. All zeroes: free.
- * Usable alone: whoever uses it defines kernel_relax(), which a waiting core calls in each turn with the `waiter` that it
- * was given.
+ * on its own node, which never leaves its core. Its price: the holder must find its successor. If no core waits, that
+ * takes a compare-and-swap; if one has queued and not yet linked its node, a short wait. All zeroes: free. Usable alone:
+ * whoever uses it defines kernel_relax(), which a waiting core calls in each turn with the `waiter` that it was given.
  *
- * Memory order: linking a node publishes its mark (release), which the holder finds with the link (acquire); clearing
- * the mark is the release that pairs with the waiter's acquire load, as the successful compare-and-swap that frees the
- * lock pairs with the exchange of the core that takes it next.
+ * Memory order, by hazard: a waiter's mark must be set before the holder can clear it, so the waiter links its node with
+ * release, and the holder loads the link with acquire. What the holder wrote must be visible to the next one: it clears
+ * the mark with release, which pairs with the waiter's acquire load; without a waiter, the compare-and-swap that frees
+ * the lock is a release, and the next core's exchange an acquire.
  */
 #ifndef MCS_LOCK_H /* the explorer puts a copy with a mistake in its place */
 #define MCS_LOCK_H
@@ -20,21 +20,21 @@
 struct cpu;
 void kernel_relax(struct cpu *waiter);
 
-/* A core waits on its own node, so each node has a cache line. */
+/* Each core spins on its own node, so each node has a cache line. */
 struct mcs_node {
-	_Alignas(64) _Atomic(struct mcs_node *) next; /* its successor's, once the successor has linked it */
+	_Alignas(64) _Atomic(struct mcs_node *) next; /* the successor's node, once the successor has linked it */
 	_Atomic uint32_t waits;                       /* its predecessor clears it on release */
 };
 
 struct mcs_lock {
-	_Alignas(64) _Atomic(struct mcs_node *) tail; /* of the last in the queue; null: the lock is free */
+	_Alignas(64) _Atomic(struct mcs_node *) tail; /* the node of the last core in the queue; null: the lock is free */
 };
 
 static inline void mcs_lock_init(struct mcs_lock *lock) { atomic_store_explicit(&lock->tail, NULL, memory_order_relaxed); }
 
 /*
- * Where the node is, as seen from the waiter: a constant where it is a part of it. So the uncontended path, which needs
- * its address in a register that it loses, computes it once.
+ * Returns the node's offset from the waiter, a constant if the node is embedded in it. So the uncontended path computes
+ * the node's address only once, in a register that the exchange overwrites.
  */
 static inline uintptr_t mcs_offset(const struct mcs_node *node, const struct cpu *waiter)
 {
@@ -59,7 +59,7 @@ static __attribute__((noinline, cold, unused)) uint64_t mcs_wait(struct cpu *wai
 	return spins;
 }
 
-/* The successor, which has queued but maybe not linked its node yet. */
+/* Returns the successor, after waiting until it has linked its node. */
 static __attribute__((noinline, cold, unused)) struct mcs_node *mcs_successor(struct cpu *waiter, uintptr_t offset)
 {
 	struct mcs_node *node = mcs_node_at(waiter, offset), *next;

@@ -9,9 +9,10 @@
  * Where kernel_locks_objects() is false the entry has the kernel for itself, and these functions do nothing. It does not
  * change between object_lock() and object_unlock().
  *
- * Where cores_own_queues(), which is a constant, run queues and TCBs have no locks. A run queue is its core's. A TCB's lock
- * is for its run time, which the core that leaves the thread may still add up when the thread has been woken: there, no other
- * core runs the thread before that core has left it.
+ * Where cores_own_queues(), which is a constant, run queues and TCBs have no locks. A run queue is its core's. A TCB's
+ * lock guards only its run time: a core that leaves a thread may still be charging it when another core has woken the
+ * thread. Where cores own their queues, no other core runs the thread before its core has left it, so that lock is not
+ * needed.
  */
 #ifndef OBJECT_LOCKS_H /* the explorer puts a copy with a mistake in its place */
 #define OBJECT_LOCKS_H
@@ -32,8 +33,8 @@ struct IS_LOCK object_lock {
 };
 
 /*
- * A message takes five of these locks. As calls they cost the fast path half as
- * many instructions again: the call itself, and what it makes the caller save.
+ * Inline: a message takes five of these locks, and calls would cost the fast path half as many instructions again, with
+ * the registers that the caller must save.
  */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -74,7 +75,10 @@ NO_LOCK_ANALYSIS INLINE void object_unlock(struct cpu *cpu, struct object_lock *
 	ticket_release_current(&lock->ticket);
 }
 
-/* Of an object_alone(), by an entry that takes object locks: nothing but the record of held locks (core/check/locking.h). */
+/*
+ * For an object that only this core touches (object_alone()): takes no lock, and only enters it in the record of held
+ * locks (core/check/locking.h).
+ */
 INLINE void object_lock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class) TAKES(lock);
 INLINE void object_unlock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class) RELEASES(lock);
 NO_LOCK_ANALYSIS INLINE void object_lock_alone(struct cpu *cpu, struct object_lock *lock, enum lock_class class)

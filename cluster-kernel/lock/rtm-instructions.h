@@ -34,7 +34,10 @@ static inline __attribute__((always_inline)) void rtm_xend(void) { asm volatile(
 /* `code`: a constant, 0 to 255. Outside a transaction it does nothing. */
 #define rtm_xabort(code) asm volatile("xabort %0" ::"i"(code) : "memory")
 
-/* Null where transactions come to an end on this processor, else why not. XBEGIN may be undefined where CPUID has none. */
+/*
+ * Returns null if transactions commit on this processor, else the reason why not. XBEGIN may be undefined where CPUID
+ * does not report RTM.
+ */
 static inline const char *rtm_unusable(void)
 {
 	uint32_t eax, ebx, ecx, edx, status;

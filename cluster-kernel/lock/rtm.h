@@ -31,9 +31,9 @@
 #include "clh_lock.h"
 #include "no-object-locks.h"
 
-/* How much one kernel entry stakes on a transaction before it takes the lock. */
+/* The retry budget of one kernel entry before it takes the lock. */
 struct rtm_retry_budget {
-	uint32_t attempts; /* transactions that may abort, but for those that the lock aborts; 0: takes the lock at once */
+	uint32_t attempts; /* transactions that may abort, not counting those that the lock aborts; 0: take the lock at once */
 	uint32_t turns;    /* of waiting for a lock that is held */
 };
 
@@ -107,7 +107,7 @@ static __attribute__((noinline, unused)) struct rtm_retry_budget rtm_aborted(str
 	return left;
 }
 
-/* Out of line, as rtm_aborted(): what is rare, or what a machine without transactions pays. */
+/* Out of line, as rtm_aborted(): rare paths, and the fallback of a machine without transactions. */
 static __attribute__((noinline, unused)) void rtm_lock(struct cpu *cpu)
 {
 	struct lock_cpu *lock = lock_own(cpu);
@@ -155,7 +155,7 @@ static inline void kernel_exit(struct cpu *cpu)
 	count_committed(cpu);
 }
 
-/* What follows cannot be taken back, or aborts: it is done with the lock (core/lock.h). */
+/* Called before an effect that cannot be rolled back, or that aborts; returns with the lock held (core/lock.h). */
 static __attribute__((noinline, cold, unused)) void kernel_irrevocable(struct cpu *cpu)
 {
 	if (!lock_own(cpu)->locked)

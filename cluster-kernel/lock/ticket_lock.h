@@ -4,8 +4,8 @@
  * free. Usable alone: whoever uses it defines kernel_relax(), which a waiting core calls in each turn with the `waiter`
  * that it was given.
  *
- * Memory order: a ticket only says whose turn it is, so drawing one is relaxed; what the lock protects comes with
- * `serving`, whose release store pairs with the next holder's acquire load.
+ * Memory order: drawing a ticket only decides the order, so it is relaxed. What the lock protects is published by
+ * `serving`: the holder's release store pairs with the next holder's acquire load.
  */
 #ifndef TICKET_LOCK_H /* the explorer puts a copy with a mistake in its place */
 #define TICKET_LOCK_H
@@ -18,7 +18,7 @@ void kernel_relax(struct cpu *waiter);
 
 struct ticket_lock {
 	_Atomic uint32_t next;    /* the ticket that the next core draws */
-	_Atomic uint32_t serving; /* the ticket of the core that has the lock, or may have it */
+	_Atomic uint32_t serving; /* the ticket of the core that holds the lock, or may take it */
 };
 
 static inline void ticket_lock_init(struct ticket_lock *lock)
@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) uint64_t ticket_take(struct ticket_
 	return spins;
 }
 
-/* By the holder, with its ticket: there is no need to fetch the line before it is written. */
+/* Releases the lock with the holder's ticket, so that the line need not be read before it is written. */
 static inline __attribute__((always_inline)) void ticket_release(struct ticket_lock *lock, uint32_t ticket)
 {
 	atomic_store_explicit(&lock->serving, ticket + 1, memory_order_release);

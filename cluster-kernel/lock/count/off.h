@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plain image counts nothing: all of this compiles to nothing. */
+/* The plain image counts nothing: these functions compile to nothing. */
 #pragma once
 
 #include <stdbool.h>

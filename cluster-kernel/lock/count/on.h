@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The "+stat" image: what struct core_stat (skerry/stat.h) says. Only the core
- * itself writes its record, so nothing here is atomic.
+ * The "+stat" image: fills struct core_stat (skerry/stat.h). Only the core itself writes its record, so nothing here is
+ * atomic.
  *
- * A regime calls count_entry() once in each kernel entry, whatever locks it
- * takes, and what it counts of transactions outside of them. What the kernel
- * counts of itself in a transaction counts where that one commits.
+ * A regime calls count_entry() once in each kernel entry, whatever locks it takes. It counts transactions outside of
+ * them. What the kernel counts within a transaction is counted only if that transaction commits.
  */
 #pragma once
 
@@ -23,7 +22,10 @@ static inline void count_bucket(uint64_t log2[STAT_BUCKETS], uint64_t cycles)
 	log2[bucket < STAT_BUCKETS ? bucket : STAT_BUCKETS - 1]++;
 }
 
-/* A lock was wanted at `wanted` (count_now()) and is ours after `spins` turns, none if it was free at once. */
+/*
+ * Counts an acquisition: this core began to wait at `wanted` (count_now()) and has the lock after `spins` turns; 0 if it
+ * was free.
+ */
 static inline void count_acquired(struct cpu *cpu, enum lock_class class, uint64_t *acquired, uint64_t wanted, uint64_t spins)
 {
 	struct lock_stat *stat = &core_statistics(cpu)->lock[class];
@@ -50,7 +52,7 @@ static inline void count_released(struct cpu *cpu, enum lock_class class, uint64
 	count_bucket(stat->hold_log2, hold);
 }
 
-/* What a contended acquisition of LOCK_CLASS_WRITE waited for. */
+/* Counts the reason of a contended acquisition of LOCK_CLASS_WRITE. */
 static inline void count_write_conflict(struct cpu *cpu, bool writer, uint64_t readers)
 {
 	struct writer_stat *stat = &core_statistics(cpu)->writers;
