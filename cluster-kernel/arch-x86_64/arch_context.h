@@ -12,14 +12,14 @@
 
 enum { ARCH_FPU_SIZE = 832 }; /* XSAVE area for x87, SSE and AVX */
 enum { VECTOR_DEBUG = 1, VECTOR_BREAKPOINT = 3, VECTOR_SYSCALL = 256 };
-/* In `vector`, of a trap that has been raised and not reported: entry_resume raises it again instead of going on. */
+/* Flag in `vector`: a trap has been raised and not reported yet. entry_resume raises it again instead of resuming. */
 enum { VECTOR_AGAIN = 1 << 16 };
 enum { SELECTOR_KERNEL_CODE = 8, SELECTOR_KERNEL_DATA = 16, SELECTOR_USER_DATA = 24 | 3, SELECTOR_USER_CODE = 32 | 3 };
 
 struct context {
 	_Alignas(16) uint64_t r15;
 	uint64_t r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
-	uint64_t vector; /* how the kernel was entered; VECTOR_SYSCALL: SYSRET may lead back */
+	uint64_t vector; /* how the kernel was entered; VECTOR_SYSCALL: the exit may use SYSRET */
 	uint64_t error;
 	uint64_t rip, cs, rflags, rsp, ss;
 	uint64_t fs_base, gs_base; /* as set by TCB_SET_TLS and TCB_WRITE_REGISTERS */
@@ -65,7 +65,7 @@ static inline void context_set_word(struct context *c, unsigned index, uint64_t 
 	*(index == 0 ? &c->rdx : index == 1 ? &c->r10 : index == 2 ? &c->r8 : &c->r9) = value;
 }
 
-/* Copies the first `count` words; more than MESSAGE_REGISTERS count as that many. */
+/* Copies the first `count` words, MESSAGE_REGISTERS at most. */
 static inline void context_copy_words(struct context *to, const struct context *from, unsigned count)
 {
 	switch (count) {
@@ -83,7 +83,7 @@ static inline bool context_canonical(uint64_t address)
 }
 
 void context_init(struct context *context);
-/* Addresses that the processor would refuse on the way out to user mode. */
+/* Returns whether the processor would refuse an address on the return to user mode. */
 bool context_acceptable(const struct thread_registers *registers);
 void context_write(struct context *context, const struct thread_registers *registers);
 void context_read(const struct context *context, struct thread_registers *registers);

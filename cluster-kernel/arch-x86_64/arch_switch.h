@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From one user thread to another at once, for the fast path (core/fastpath.c);
- * finish.c does the same step by step, and where one of them is the idle thread.
+ * Switches directly between two user threads, for the fast path (core/fastpath.c). finish.c does the general case, in
+ * steps, with the idle thread too.
  *
- * The user's GS base is entry.S's, which passes it with the last SWAPGS.
+ * entry.S loads the user's GS base, with the last SWAPGS.
  */
 #pragma once
 

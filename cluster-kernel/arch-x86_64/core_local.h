@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one core keeps for itself beside struct cpu; GS points here while the
- * core is in the kernel.
+ * Private data of one core beside struct cpu; GS points here while the core is in the kernel.
  *
  * tss.rsp[0] is where an entry from user mode stores registers: the end of
  * `ss` in the current thread's struct context.

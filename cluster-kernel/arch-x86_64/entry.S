@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Into the kernel and out of it. Whatever the way in, the user's registers end
- * up in the current thread's struct context and the C code runs on the core's
- * one kernel stack, from its top; it never returns here but leaves through
- * entry_resume or entry_idle.
+ * Entry to the kernel and exit from it. Every entry stores the user's registers in the current thread's struct context
+ * and runs C code from the top of the core's only kernel stack. C code never returns here; it leaves through entry_resume
+ * or entry_idle.
  */
 #include "offsets.h"
 
@@ -25,7 +24,9 @@
 	push %r15
 	.endm
 
-	/* What SYSCALL and the calling convention leave to save: all but RCX (the user's RIP) and R11 (RFLAGS). */
+	/*
+	 * The registers to save at SYSCALL: all but RCX (the user's RIP) and R11 (RFLAGS), which SYSCALL has overwritten.
+	 */
 	.macro save_syscall
 	swapgs
 	mov %rsp, %gs:LOCAL_USER_RSP
@@ -101,7 +102,7 @@ slow:
 	call trap_leave
 	ud2
 
-/* The fast path is not for this call; it has the lock. */
+/* The fast path has declined; this core holds the lock. */
 	.global entry_declined
 entry_declined:
 	mov %gs:LOCAL_STACK_TOP, %rsp
@@ -120,7 +121,7 @@ entry_resume_fast:
 	wrgsbase %rcx
 	resume_syscall
 
-/* Where the fast path cannot be used: no WRGSBASE. */
+/* For processors without WRGSBASE, where the fast path cannot be used. */
 	.global entry_syscall_slow_only
 entry_syscall_slow_only:
 	save_syscall
@@ -147,7 +148,7 @@ entry_interrupt:
 	call trap_kernel
 	ud2
 
-/* NMI, double fault, machine check: on stacks of their own, GS as it may be. */
+/* NMI, double fault, machine check: on stacks of their own; GS may be the user's or the kernel's. */
 entry_fatal:
 	push_registers
 	cld
@@ -171,7 +172,7 @@ entry_resume:
 	add $16, %rsp
 	swapgs
 	iretq
-2:	/* a trap that the thread was stopped in before it was reported */
+2:	/* the thread was stopped in a trap that was not reported yet */
 	mov %rsp, %rsi
 	mov %gs:LOCAL_STACK_TOP, %rsp
 	mov %gs:LOCAL_CPU, %rdi

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * In the place of fast.c, for regimes with homes of objects. An entry has one of three guards (core/fastpath.h), which
- * only the entry itself tells. Each has a function of its own, so that what one of them keeps in registers while it waits
- * for locks is no expense of the others. The arguments stay where they are.
+ * only the entry itself tells. Each guard has a function of its own, so that registers saved around one guard's waiting
+ * loops cost the others nothing. The arguments stay in their registers.
  */
 #include "fast.h"
 

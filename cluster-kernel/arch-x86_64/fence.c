@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes cores of another cluster away from whatever they do (SDM 3, 9.4.4), and this one's boot processor if that is told to. */
+/* Resets cores of another cluster (SDM 3, 9.4.4), and has this cluster's boot processor obey a fence. */
 #include "fence.h"
 #include <skerry/cluster_control.h>
 #include "arch.h"
@@ -32,7 +32,7 @@ void arch_fence_cores(struct kernel *kernel, const struct boot_controlled *targe
 			local_apic_send_start(target->apic[i], (uint8_t)kernel->boot->start_vector);
 }
 
-/* Of this cluster. Nothing else of the kernel is needed to leave it. */
+/* Of this cluster: all that the boot processor needs to leave the kernel. */
 static const struct cluster_control *control;
 static void (*leave)(void);
 
@@ -50,7 +50,10 @@ void fence_obey(void)
 		leave();
 }
 
-/* The loader runs on its own page tables and stacks. What interrupts the core from now on waits until it takes it there. */
+/*
+ * The loader runs on its own page tables and stacks. Interrupts stay pending from here on until the core enables them
+ * there.
+ */
 void arch_leave_kernel(struct cpu *cpu)
 {
 	kernel_assert(leave && cpu->own.index);

@@ -4,7 +4,7 @@
 
 #include <skerry/boot.h>
 
-/* Once, before the boot processor can have an NMI that it should obey. */
+/* Called once, before a fence's NMI can reach the boot processor. */
 void fence_init(const struct boot_info *info);
-/* From an NMI's handler: leaves for the loader where another cluster has claimed this one. Returns where none has. */
+/* Called by the NMI handler: leaves for the loader if another cluster has claimed this one, else returns. */
 void fence_obey(void);

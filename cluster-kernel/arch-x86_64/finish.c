@@ -32,7 +32,7 @@ static void set_vspace(struct cpu *cpu, struct vspace *vspace)
 		paging_load_kernel();
 }
 
-/* GS is the kernel's here; the user's waits behind SWAPGS. */
+/* GS is the kernel's here; SWAPGS exchanges it with the user's, which is in KERNEL_GS_BASE. */
 static void load_user_bases(uint64_t fs, uint64_t gs)
 {
 	if (this_core_read32(fsgsbase)) {
@@ -56,7 +56,7 @@ static void load_thread(struct cpu *cpu, struct thread *thread)
 		fpu_load(thread->fpu);
 	}
 	set_vspace(cpu, cpu->own.vspace_wanted);
-	/* always: a program may have changed them with WRFSBASE, and the next must not see that */
+	/* always: a program may have changed them with WRFSBASE, and the next program must not see that */
 	load_user_bases(thread->context.fs_base, thread->context.gs_base);
 	set_entry_context(thread);
 }
@@ -68,8 +68,8 @@ static void send_interrupts(struct cpu *cpu)
 }
 
 /*
- * `rest`: deadlines that the timer's last entry has left over. The interrupts that are pending come before them, but no
- * more than one: the timer counts as not set, so that the first of these sets it.
+ * `rest`: the timer's last entry has left overdue deadlines. One pending interrupt is taken before them: the timer counts
+ * as not set, so the entry of that interrupt sets it.
  */
 static void set_timer(struct cpu *cpu, bool rest)
 {

@@ -30,7 +30,7 @@ static uint32_t apic_read(unsigned reg)
 	return apic.registers ? apic.registers[reg * 4] : (uint32_t)read_msr(MSR_X2APIC + reg);
 }
 
-/* Whatever was stored before is visible before the WRMSR that follows. */
+/* Makes all earlier stores visible before the WRMSR that follows. */
 static void fence(void) { asm volatile("mfence; lfence" ::: "memory"); }
 
 void local_apic_setup(bool x2apic, uint64_t hz)

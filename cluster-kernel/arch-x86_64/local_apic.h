@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Of pending interrupts the local APIC delivers the highest vector first (SDM 3, 11.8.3). Others decide how often a core
- * gets the timer's neighbours: a device, a program on another core, another cluster. A source that is as fast as this
- * core's handler would starve every vector below its own, so the timer is above them all: it comes at most once for each
- * time that this core sets it. What its entry leaves of overdue deadlines (PENDING_REST) comes below them all.
+ * Of pending interrupts the local APIC delivers the highest vector first (SDM 3, 11.8.3). Hazard: starvation. Devices,
+ * programs on other cores and other clusters decide how often their vectors arrive, and a source as fast as this core's
+ * handler would starve every vector below its own. So the timer has the highest vector: it fires at most once each time
+ * this core sets it. Overdue deadlines that its entry has left (PENDING_REST) come after all other vectors.
  */
 enum {
 	VECTOR_REST = 0x2f,

@@ -8,11 +8,11 @@
 
 /* Takes over the table; drops nothing yet. Core 0, first. */
 void paging_init(const struct boot_info *info);
-/* Forgets the identity mapping. When all cores have entered the kernel. */
+/* Removes the identity mapping. Called when all cores have entered the kernel. */
 void paging_drop_identity(void);
 /* Before the first address space: each core has CR4.PCIDE set. */
 void paging_use_tags(bool use);
-/* Makes the page at a kernel address unmapped: a guard. */
+/* Unmaps the page at a kernel address, to make it a guard page. */
 void paging_guard(const void *page);
 /* Maps one 4 KiB page of device registers, uncached; the same page twice gives the same address. */
 void *map_device(uint64_t paddr);

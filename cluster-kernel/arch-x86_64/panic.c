@@ -26,7 +26,10 @@ _Noreturn void arch_init_self(void)
 	cpu_stop();
 }
 
-/* For good, but for the NMI that fences this cluster, which must reach a core that stops in an NMI's handler. */
+/*
+ * Stops this core for good, except for the NMI that fences this cluster: that must reach a core which stops in an NMI
+ * handler, too.
+ */
 static _Noreturn void stop(void)
 {
 	cpu_unblock_nmi(SELECTOR_KERNEL_CODE, SELECTOR_KERNEL_DATA);
@@ -71,7 +74,7 @@ static void report_cores(const struct kernel *kernel)
 	}
 }
 
-/* False when another core of this cluster reports already. */
+/* Returns false if another core of this cluster reports already. */
 static void begin(enum ledger_reason kind, const char *reason)
 {
 	struct core_local *local = this_core();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory for what the kernel builds at boot; what is left becomes untyped. */
+/* Memory for the objects that the kernel builds at boot; the rest becomes untyped. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's own words, on the debug console. */
+/* The kernel's own output, on the debug console. */
 #pragma once
 
 /* %s string, %u unsigned decimal (32 bit), %p 64-bit hexadecimal, %% */

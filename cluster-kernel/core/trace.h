@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The last things a core did, for the report of a panic; written by "+stat" images. */
+/* The last events of a core, for the report of a panic; written by "+stat" images. */
 #pragma once
 
 #include <stdint.h>

@@ -15,7 +15,7 @@
 
 enum { UNTYPED_BITS_MIN = 4, UNTYPED_BITS_MAX = 47, CNODE_BITS_MAX = 32, ZERO_STEP = 512 };
 
-/* log2 of the object's size, 0 for what cannot be made from untyped memory, or not of this size. */
+/* Returns log2 of the object's size; 0 if it cannot be made from untyped memory, or not of this size. */
 static unsigned object_bits(uint64_t object, uint64_t size_bits)
 {
 	switch (object) {
@@ -52,7 +52,7 @@ struct retype {
 	bool resumed;   /* the call goes on: an earlier entry found all slots empty */
 };
 
-/* The slots that the call is still to fill, as thread->retype_left. Never 0: `first` is not. */
+/* Returns the slots that the call has still to fill, as thread->retype_left. Never 0, since `first` is not. */
 static uint64_t slots_left(const struct retype *r) { return r->first << 16 | r->count; }
 
 /* Whether the first `count` slots are empty. */
@@ -127,7 +127,7 @@ static bool zero_memory(struct cpu *cpu, const struct retype *r)
 	return true;
 }
 
-/* The first of those that are still to be made. */
+/* Returns the address of the first object that is still to be made. */
 static void make_object(struct cpu *cpu, const struct retype *r)
 {
 	kernel_assert(r->count > 0 && slot_empty(cnode_slot(&r->node->cap, r->first)));
@@ -152,7 +152,7 @@ static void make_object(struct cpu *cpu, const struct retype *r)
 	slot_insert(cnode_slot(&r->node->cap, r->first), &cap, r->untyped);
 }
 
-/* How many objects the rest of the budget allows: one at least, for progress. */
+/* Returns how many objects the rest of the budget allows: at least one, for progress. */
 static uint64_t batch(const struct cpu *cpu, const struct retype *r)
 {
 	kernel_assert(r->count > 0);
@@ -184,7 +184,7 @@ static uint64_t retype(struct cpu *cpu, struct retype *r)
 	}
 	if (r->count == 0)
 		return SKERRY_OK;
-	message_set_word(current(cpu), 2, r->first); /* the call that is made again is for what is left */
+	message_set_word(current(cpu), 2, r->first); /* the restarted call makes the objects that are left */
 	message_set_word(current(cpu), 3, r->count);
 	return KERNEL_AGAIN;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Preemption points. An operation whose length a user chooses takes what it
- * does from the budget of its kernel entry; when that is spent it leaves things
- * in order and returns KERNEL_AGAIN, and the thread makes its system call again,
- * with the registers it made it with. In between interrupts arrive and other
- * cores enter. Each entry does one unit at least, so that there is progress.
+ * Preemption points. An operation whose length a user chooses charges its work to the budget of its kernel entry. When
+ * the budget is spent, the operation leaves the kernel consistent and returns KERNEL_AGAIN, and the thread restarts its
+ * system call with the same registers. In between, interrupts are taken and other cores enter. Each entry does one unit
+ * at least, so every call makes progress.
  *
  * Units are instructions, roughly.
  */

@@ -6,7 +6,9 @@
 #include "tlb.h"
 #include "work.h"
 
-/* Parts of a second: until a core looks after what others should have done, and between its budgets then. */
+/*
+ * Parts of a second: how long a core waits before it cleans up for threads that did not, and between two budgets of that.
+ */
 enum { WATCH = 1000, BUDGETS = 10000 };
 
 void zombie_make(struct kernel *kernel, struct slot *slot)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CNodes that no capability names any more, but whose content is still to be
- * deleted. Their last capability becomes a zombie in their own slot 0. It keeps
- * its place in the derivation tree, so that the memory stays taken, and stands
- * in the list kernel->reap_list, to which CNodes found on the way are added:
- * however they are nested, no stack is needed.
+ * CNodes that no capability names any more, but whose content is still to be deleted. Their last capability becomes a
+ * zombie in their own slot 0. It keeps its place in the derivation tree, so the memory stays in use, and is in the list
+ * kernel->reap_list. CNodes found during deletion are added to that list, so nested CNodes need no recursion.
  */
 #pragma once
 
@@ -12,7 +10,7 @@
 #include "arch.h"
 #include "kernel.h"
 
-/* `slot` holds the last capability of a CNode; it is empty then. */
+/* Makes the last capability of a CNode, which `slot` holds, a zombie; `slot` is empty afterwards. */
 void zombie_make(struct kernel *kernel, struct slot *slot);
 /* Deletes what the CNodes of the reap list hold, then the zombies; false when the budget is spent first. */
 bool zombies_reap(struct cpu *cpu);
@@ -33,5 +31,5 @@ static inline bool zombies_due(const struct cpu *cpu)
 {
 	return cpu->own.cleanup_at && cpu->own.cleanup_at <= arch_time();
 }
-/* The core's timer, when that is due: goes on where nobody does, a budget at a time. */
+/* Continues the reap list, a budget at a time. Called when the core's cleanup deadline has passed. */
 void zombies_timer(struct cpu *cpu);
