@@ -49,7 +49,13 @@ class Number:
 GHZ = Number(0.1, 10)
 SETS, WAYS, STORES = Number(1, 1 << 20, whole=True), Number(1, 64, whole=True), Number(1, 256, whole=True)
 CYCLES, PER_INSTRUCTION = Number(0, 1_000_000), Number(0.1, 1_000_000)  # clocks count sixteenths: nothing is not to be free
-_KINDS: Mapping[type, str] = {bool: "true or false", str: "a text: where the figure comes from, or \"assumed\""}
+_KINDS: Mapping[type, str] = {bool: "true or false", str: "one line of text: where the figure comes from, or just \"assumed\""}
+
+
+def _is_source(given: str) -> bool:
+    """One line that says something; "Assumed" would be a price that nobody counts as assumed."""
+    near = given.strip(" .").casefold()
+    return given.isprintable() and any(map(str.isalpha, near)) and (near not in (ASSUMED, FITTED) or near == given)
 
 
 @cache
@@ -218,7 +224,7 @@ class _Reader:
             if isinstance(kind, Number):
                 right = given in kind
             else:
-                right = isinstance(given, kind) and (not isinstance(given, str) or bool(given.strip()))
+                right = isinstance(given, kind) and (not isinstance(given, str) or _is_source(given))
             if not right:
                 raise self.wrong(f"{name}.{part}", f"is {given!r}, not {kind if isinstance(kind, Number) else _KINDS[kind]}")
         return value
@@ -247,7 +253,8 @@ class _Reader:
         """A price is fitted only to what the file names."""
         given = self.data.get("fitted", {})
         marked = {name for name, price in prices.items() if price.source == FITTED}
-        if not isinstance(given, dict) or set(given) != marked or not all(isinstance(to, str) and to for to in given.values()):
+        said = given.values() if isinstance(given, dict) and set(given) == marked else [""]
+        if not all(isinstance(to, str) and _is_source(to) and to not in (ASSUMED, FITTED) for to in said):
             raise self.wrong("fitted", "must say of each price whose source is \"fitted\", and of no other, what it is fitted to")
 
     def machine(self, sha256: str) -> ModelledMachine:

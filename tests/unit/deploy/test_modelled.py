@@ -100,6 +100,9 @@ BROKEN = [
     ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = true, source = "assumed" }', "price.ipi.cycles: is True"),
     ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "" }', "price.ipi.source: is ''"),
     ('ipi = { cycles = 1500, source = "assumed" }', 'ipi = { cycles = 1500, source = "fitted" }', "fitted: must say"),
+    *(('ipi = { cycles = 1500, source = "assumed" }', f'ipi = {{ cycles = 1500, source = "{source}" }}', "price.ipi.source: is ")
+      for source in ("Assumed", " assumed", "assumed.", "Fitted", "?", "a\\nb", "a\\u001b[31mb")),
+    ("cpi_kernel = \"the lock", "cpi_kernel = \"assumed\" # ", "fitted: must say"),
     ("sockets = 2", "sockets = 0", "sockets: is 0"),
     ("sockets = 2", "sockets = 64", "sockets: 896 cores in all"),
     ("sockets = 2", "colour = 2", "colour: is not one of"),
