@@ -99,5 +99,5 @@ def _served(deployment: Deployment, apps: Sequence[Application]) -> list[tuple[K
             found.append(((app.name, metrics.port), metrics.host_port, ("metrics", "host-port")))
     programs: list[Program] = list(deployment.programs)
     for number, (app, program) in enumerate(zip(apps[len(apps) - len(programs) :], programs)):
-        found += [((app.name, port.inside), port.outside, ("program", number, "forward")) for port in program.forward]
+        found += [((app.name, port.inside), port.outside, ("program", number, "ports")) for port in program.ports]
     return found

@@ -155,7 +155,7 @@ class Program:
     name: str | None = key(
         None, keys.PROGRAM_NAME, optional=True, doc="What results call it. Default: the program's or the file's name."
     )
-    forward: tuple[Port, ...] = key(
+    ports: tuple[Port, ...] = key(
         (), keys.FORWARDED,
         doc="Its TCP ports that the host is to reach: `7000` at any free port of the host, `\"17000:7000\"` at 17000.",
     )  # fmt: skip

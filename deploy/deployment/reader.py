@@ -164,7 +164,7 @@ class _Reader:
         found: list[Program] = []
         for number, table in enumerate(tables):
             files = {} if table.elf is None else self._own(table, ("program", number, "elf"))
-            lists = {name: tuple(getattr(table, name)) for name in ("args", "env", "files", "forward", "cables")}
+            lists = {name: tuple(getattr(table, name)) for name in ("args", "env", "files", "ports", "cables")}
             program = Program(**dict(table) | lists | files | {"tree": self._tree(table, number)})
             for other in found:
                 if program.elf and other.program == program.program and other.elf != program.elf:

@@ -174,13 +174,13 @@ class ProgramTable(keys_of(Program)):  # type: ignore[misc]  # made of the model
             raise wrong("has neither 'program' nor 'elf'")
         if self.program is not None and self.elf is not None:
             raise wrong("contradicts 'program': one of them says what runs", "elf")
-        if self.forward and not self.network:
-            raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "forward")
+        if self.ports and not self.network:
+            raise wrong(f"'{self.program or self.elf}' forwards ports, but has no network; set network = true", "ports")
         if self.cables and not self.network:
             raise wrong(f"'{self.program or self.elf}' has cables, but no network; set network = true", "cables")
-        inside = [port.inside for port in self.forward]
+        inside = [port.inside for port in self.ports]
         if twice := next((port for port in inside if inside.count(port) > 1), None):
-            raise wrong(f"names the program's port {twice} twice", "forward")
+            raise wrong(f"names the program's port {twice} twice", "ports")
         if self.storage and self.storage > self.heap:
             raise wrong(f"{size_text(self.storage)} is more than its heap, {size_text(self.heap)}", "storage")
         return self
@@ -258,8 +258,8 @@ class File(Table):
             if table and table.host_port is not None:
                 raise wrong("contradicts forward = false of [network]", name, "host-port")
         for number, program in enumerate(self.program):
-            if program.forward:
-                raise wrong("contradicts forward = false of [network]", "program", number, "forward")
+            if program.ports:
+                raise wrong("contradicts forward = false of [network]", "program", number, "ports")
 
 
 def is_name(text: str) -> bool:

@@ -45,8 +45,8 @@ def test_build(name: str) -> None:
 def programs(name: str, folder: Path) -> Iterator[Program]:
     """Those of an example's file, or of a copy in another folder, on the core that they have here."""
     for program in deployment.read(folder / f"{name}.toml").programs:
-        forward = tuple(replace(port, outside=None) for port in program.forward)  # any that are free
-        yield replace(program, cpu=CPUS[program.program], forward=forward)
+        ports = tuple(replace(port, outside=None) for port in program.ports)  # any that are free
+        yield replace(program, cpu=CPUS[program.program], ports=ports)
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ class Scrape:
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     """Kernels that count, Redis in both clusters, and a second endpoint that the map does not let ask."""
-    beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside", forward=(Port(BESIDE),))
+    beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside", ports=(Port(BESIDE),))
     what = with_redis(statistics=True, metrics=Metrics(), programs=(beside,))
     with machine(what, gdb_port=gdb.free_port()) as running:
         debugger = gdb.Debugger(running.options.gdb_port)

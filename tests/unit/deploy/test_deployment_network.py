@@ -31,7 +31,7 @@ def test_a_subnet() -> None:
 
 def test_ports_of_the_host() -> None:
     """a fixed port for the first Redis, the next one for the next; of programs as compose files have it"""
-    text = f"[redis]\nhost-port = 16379\n[metrics]\nhost-port = 19100\n{PROGRAM}forward = [80, '18080:8080']"
+    text = f"[redis]\nhost-port = 16379\n[metrics]\nhost-port = 19100\n{PROGRAM}ports = [80, '18080:8080']"
     made = plan(parse(text))
     assert made.host_ports == {
         ("redis@2", 6379): 16379, ("redis@3", 6379): 16380, ("redis@4", 6379): 16381,
@@ -90,13 +90,13 @@ WRONG = {
     "[redis]\nhost-port = 65534": "2: [redis] host-port: redis@4 would need port 65536 of the host, and 65535 is the last",
     "[redis]\nhost-port = 7000\n[metrics]\nhost-port = 7001": "4: [metrics] host-port: port 7001 of the host is redis@3's already",
     "[redis]\nhost-port = 7000\n[network]\nforward = false": "2: [redis] host-port: contradicts forward = false of [network]",
-    f"{PROGRAM}forward = ['80']": f"4: [[program]] forward: '80' {PORT}",
-    f"{PROGRAM}forward = ['0:80']": f"4: [[program]] forward: '0:80' {PORT}",
-    f"{PROGRAM}forward = [true]": f"4: [[program]] forward: true {PORT}",
-    f"{PROGRAM}forward = 7000": "4: [[program]] forward: 7000 is not a list of ports from 1 to 65535, or",
-    f"{PROGRAM}forward = [80, '7000:80']": "4: [[program]] forward: names the program's port 80 twice",
-    f"{PROGRAM}forward = ['7000:80', '7000:81']": "4: [[program]] forward: port 7000 of the host is posixtest@2's already",
-    f"{PROGRAM}forward = [80]\n[network]\nforward = false": "4: [[program]] forward: contradicts forward = false",
+    f"{PROGRAM}ports = ['80']": f"4: [[program]] ports: '80' {PORT}",
+    f"{PROGRAM}ports = ['0:80']": f"4: [[program]] ports: '0:80' {PORT}",
+    f"{PROGRAM}ports = [true]": f"4: [[program]] ports: true {PORT}",
+    f"{PROGRAM}ports = 7000": "4: [[program]] ports: 7000 is not a list of ports from 1 to 65535, or",
+    f"{PROGRAM}ports = [80, '7000:80']": "4: [[program]] ports: names the program's port 80 twice",
+    f"{PROGRAM}ports = ['7000:80', '7000:81']": "4: [[program]] ports: port 7000 of the host is posixtest@2's already",
+    f"{PROGRAM}ports = [80]\n[network]\nforward = false": "4: [[program]] ports: contradicts forward = false",
     "[redis]\nnetwork.mtu = 1": "2: [redis]: unknown key 'network'; it belongs at the top of the file",
 }
 

@@ -137,7 +137,7 @@ WRONG = {
     "more storage than heap": ("storage = '32M'", "4: [[program]] storage: 32M is more than its heap, 16M"),
     "another start": ("restart = 'unless-stopped'", "4: [[program]] restart: 'unless-stopped' is not one of never, on-failure, always"),
     "more restarts": ("restart-limit = 17", "4: [[program]] restart-limit: 17 is not a number from 0 to 16"),
-    "compose's name": ("ports = [80]", "4: [[program]]: unknown key 'ports'; did you mean 'forward'?"),
+    "the former name": ("forward = [80]", "4: [[program]]: unknown key 'forward'; did you mean 'ports'?"),
 }
 
 
