@@ -37,7 +37,10 @@ int server_open(unsigned port)
 
 /* --- places for clients --- */
 
-/* Since when a client has been slow to ask, to take its answer or to go; UINT64_MAX: it is we who are slow. */
+/*
+ * Time since which a client has been slow to ask, to take its answer or to close; UINT64_MAX: this server is the slow
+ * side.
+ */
 static uint64_t slow_since(const struct connection *c)
 {
 	switch (c->state) {

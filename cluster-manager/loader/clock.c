@@ -90,7 +90,7 @@ static bool measure(const struct reference *r, bool counted)
 	for (uint32_t i = 0; elapsed(r, first.reference) < window; i++) {
 		if (i == 1000 && elapsed(r, first.reference) == 0)
 			return false;
-		spin(1000); /* port reads are dear, above all under an emulator */
+		spin(1000); /* port reads are expensive, above all under an emulator */
 	}
 	if (counted)
 		await_edge(r);

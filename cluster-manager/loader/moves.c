@@ -3,8 +3,8 @@
  * The loader's part of memory that moves (skerry/memory_control.h): the words, which are in no kernel's own memory; what each
  * cluster has at boot; and what it has when it is loaded again.
  *
- * What moves is what was in no use when the clusters were placed, of clusters that are started again, in whole pieces. So each
- * piece is one entry of its kernel's page table, and nothing that loading writes lies in it.
+ * Only memory moves that no cluster used when the clusters were placed, in whole pieces, and only between clusters that
+ * can be restarted. So each piece is one entry of its kernel's page table, and nothing that loading writes lies in it.
  */
 #include <string.h>
 

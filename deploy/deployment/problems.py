@@ -15,7 +15,7 @@ from topology.errors import InputError
 
 LONGEST = 60  # characters of a value that are repeated
 SYNONYMS = {  # what others call a key
-    "forward": "ports", "publish": "ports", "environment": "env", "volumes": "files", "working-dir": "cwd", "working_dir": "cwd", "workdir": "cwd", "user": "uid",
+    "forward": "ports", "environment": "env", "volumes": "files", "working-dir": "cwd", "working_dir": "cwd", "workdir": "cwd", "user": "uid",
 }  # fmt: skip
 
 

@@ -169,7 +169,9 @@ static bool read_application(struct draft *d, int node)
 	return true;
 }
 
-/* Finds whom a property of `a` names, each another application, and named once. `does`: for the error. */
+/*
+ * Finds the applications that a property of `a` names: each other than `a`, and named once. `does`: verb for the error.
+ */
 static bool join_named(struct draft *d, int node, const struct map_application *a, const char *property, const char *does,
 		       struct map_list *out)
 {

@@ -35,7 +35,7 @@ void pci_enable(const struct process_device *device, uint64_t tsc_hz);
 /* DMA on: only after a reset, for until then the card has the addresses of its former driver. */
 void pci_enable_dma(const struct process_device *device);
 
-/* Wait for so many ticks of the time-stamp counter. */
+/* Wait for this many ticks of the time-stamp counter. */
 void pci_pause(uint64_t ticks);
 
 /* Interrupts through MSI-X entry 0 only, after pci_enable(). An error without MSI-X. */

@@ -65,8 +65,8 @@ static const uint64_t NEVER = UINT64_MAX;
 
 /*
  * When lwIP's next timer is due, in cycles. lwIP counts milliseconds, which would cost more to read at each poll than
- * most polls do. The moment stands until timers have run, or until the first connection comes: then, and only then,
- * lwIP starts another timer, TCP's. 0: not known.
+ * most polls do. The time stays valid until timers have run, or until the first connection, when lwIP starts one more
+ * timer, TCP's. 0: not known.
  */
 static struct {
 	uint64_t at;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Socket options. What has no effect here is accepted where nobody would miss it, and refused where somebody would. */
+/*
+ * Socket options. An option without effect here is accepted if programs work without it, and refused if they rely on it.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>

@@ -140,7 +140,7 @@ static bool half_empty(const struct forward_port *port)
 	return ring->position - atomic_load_explicit(&ring->ring->taken, memory_order_acquire) <= PORT_SLOTS / 2;
 }
 
-/* What was delivered to a port that is behind is what it made room for: its ring is full all the while. */
+/* The ring of a port that is behind stays full, so the frames delivered to it count the room that it has made. */
 static void judge(struct forward *forward, unsigned number, uint64_t now)
 {
 	struct forward_port *port = &forward->port[number];
@@ -210,10 +210,9 @@ static bool serve_backlogs(struct forward *forward, struct pass *pass)
 }
 
 /*
- * Whether a frame for another port is behind the head of the source's ring,
- * which is for port `to`. Each frame is looked at once: `ahead` remembers.
- * Behind a full ring of a source that carries the frames of many, one may be
- * that nobody sees.
+ * Whether a frame for another port is behind the head of the source's ring, which is for port `to`. Each frame is looked
+ * at once: `ahead` remembers. True, too, if the ring of a source that carries many programs' frames is full: frames that
+ * did not fit may be for others.
  */
 static bool delays_others(const struct forward *forward, struct forward_port *from, unsigned source, unsigned to)
 {

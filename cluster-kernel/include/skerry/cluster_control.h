@@ -5,29 +5,24 @@
  *
  *     RUNNING --claim--> CLAIMED --fence--> FENCED --start--> LOADING --loaded--> RUNNING, next life
  *
- * One struct cluster_control for each cluster, by number, in loader memory.
- * Every kernel of the machine has them mapped writable, no program has. They
- * change by compare-and-swap only, so of two kernels that claim a cluster one
- * fails, and a claimer that was replaced changes nothing any more.
+ * One struct cluster_control for each cluster, by number, in loader memory. Every kernel of the machine has them mapped
+ * writable; no program has. They change by compare-and-swap only. So of two kernels that claim a cluster one fails, and a
+ * claimer that was replaced can change nothing any more.
  *
- * The cluster that claims another one fences it: each core of it gets INIT and
- * a start-up interrupt, which take the core to the loader, whatever it did. The
- * core sets its bit in `parked` there, under the loader's page tables. The boot
- * processor, which INIT would send into the firmware, gets an NMI: its handler
- * leaves for the loader if it finds its cluster claimed, which the claimer has
- * stored before. A kernel that has spoilt its handler cannot be fenced. START
- * needs the bits of all cores that the cluster has then (core_control.h); then
- * the cluster's core 0 loads it anew, takes it into its
- * next life, and all its cores enter the new kernel. A core that arrives again
- * in the same life (a fence that came late, or twice) waits for the next.
+ * The claimer fences the claimed cluster: it sends each of its cores INIT and a start-up interrupt, which take the core
+ * to the loader, whatever it was doing. There, under the loader's page tables, the core sets its bit in `parked`. INIT
+ * would send the boot processor into the firmware, so it gets an NMI instead. The claim was stored before, and the NMI
+ * handler leaves for the loader if it finds its cluster claimed. A kernel that has spoilt its handler cannot be fenced.
+ * START needs the bits of all cores that the cluster has then (core_control.h); then the cluster's core 0 loads it anew,
+ * takes it into its next life, and all its cores enter the new kernel. A core that arrives again in the same life (a
+ * fence that came late, or twice) waits for the next.
  *
- * Two clusters may take each other for lost. A claimer looks at its own word
- * after it has stored its claim, so that one of them, at least, sees the
- * other's (store buffering), and does not fence. The one with the lower number
- * keeps its claim and waits until the other one has withdrawn.
+ * Hazard: two clusters may consider each other lost (store buffering). Each claimer stores its claim and then reads its
+ * own word, both seq_cst. So at least one of them sees the other's claim, and does not fence. The cluster with the lower
+ * number keeps its claim and waits until the other one has withdrawn.
  *
- * The claim passes to another cluster by compare-and-swap, too. It starts over
- * with the fence, so that nothing depends on how far the first one came.
+ * A claim passes to another cluster by compare-and-swap, too. The new claimer starts again with the fence, so nothing
+ * depends on how far the first one came.
  */
 #pragma once
 
@@ -41,7 +36,7 @@ enum control_state {
 	CONTROL_CLAIMED,
 	CONTROL_FENCED,  /* its cores were sent to the loader */
 	CONTROL_LOADING,
-	CONTROL_DOWN,    /* it stays down: it cannot be fenced, or was started again too often */
+	CONTROL_DOWN,    /* the cluster stays down: it cannot be fenced, or was restarted too often */
 };
 
 struct cluster_control {
@@ -73,7 +68,9 @@ static inline bool control_change(struct cluster_control *c, uint64_t from, uint
 	return atomic_compare_exchange_strong_explicit(&c->word, &from, to, memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* False where the word is not `expected` any more, or a cluster in that state cannot be claimed. */
+/*
+ * Claims a cluster. Returns false if the word is not `expected` any more, or a cluster in that state cannot be claimed.
+ */
 static inline bool control_claim(struct cluster_control *c, uint64_t expected, uint32_t claimer)
 {
 	if (control_state(expected) != CONTROL_RUNNING && !control_is_claimed(expected))
@@ -81,7 +78,10 @@ static inline bool control_claim(struct cluster_control *c, uint64_t expected, u
 	return control_change(c, expected, control_word(control_life(expected), claimer, CONTROL_CLAIMED));
 }
 
-/* Before the cores are interrupted. False: it is not, or no longer, this claimer's. */
+/*
+ * Begins a fence; called before the cores are interrupted. Returns false if the cluster is not, or no longer, this
+ * claimer's.
+ */
 static inline bool control_fence_begin(struct cluster_control *c, uint32_t claimer)
 {
 	uint64_t word = control_read(c);
@@ -140,10 +140,12 @@ static inline bool control_give_up(struct cluster_control *c, uint32_t claimer)
 	       control_change(c, word, control_word(control_life(word), claimer, CONTROL_DOWN));
 }
 
-/* The boot processor has an NMI: whether it is the fence's. Where it is not, the NMI is the machine's. */
+/*
+ * Called by the boot processor in its NMI handler. Returns whether the NMI is a fence's; otherwise it is the machine's.
+ */
 static inline bool control_must_park(const struct cluster_control *c) { return control_is_claimed(control_read(c)); }
 
-/* A core of the cluster has come to the loader. Returns the life that it left. */
+/* Records that a core of the cluster has reached the loader. Returns the life that it left. */
 static inline uint32_t control_arrive(struct cluster_control *c, uint32_t core)
 {
 	uint32_t life = control_life(control_read(c));
@@ -151,13 +153,16 @@ static inline uint32_t control_arrive(struct cluster_control *c, uint32_t core)
 	return life;
 }
 
-/* Core 0 has loaded the cluster, as `word` told it to. False: somebody else has claimed it meanwhile. */
+/*
+ * Called by core 0 when it has loaded the cluster, as `word` ordered. Returns false if another cluster has claimed it
+ * meanwhile.
+ */
 static inline bool control_loaded(struct cluster_control *c, uint64_t word)
 {
 	return control_change(c, word, control_word(control_life(word) + 1, 0, CONTROL_RUNNING));
 }
 
-/* A core that left `life` may enter the kernel. */
+/* Returns whether a core that left `life` may enter the kernel. */
 static inline bool control_may_enter(uint64_t word, uint32_t life)
 {
 	return control_state(word) == CONTROL_RUNNING && control_life(word) != life;

@@ -12,7 +12,7 @@
  * only, so a core has one owner at any time, or is parked and has none.
  *
  *   leave    the owner's kernel: no thread, interrupt or doorbell has the core.
- *            The core then leaves for the loader by itself.
+ *            The core then goes to the loader.
  *   parked   the core, in the loader, with no interrupt on its way to it.
  *   take     a kernel that has room for the core; any one's whose cluster lives.
  *   joined   the core, in that kernel, with its lock.
@@ -22,26 +22,24 @@
  *   loaded   the lost cluster's first core, in the loader, before that life
  *            begins. No kernel of the owner runs then.
  *
- * Two races decide what stands here:
+ * Two races decide this design:
  *
- * - A core leaves while its cluster is claimed. Both change the core's word:
- *   either it is parked, and the claimer does not reset it, or it is held, and
- *   not parked. A reset can so never reach a core that another cluster has.
- * - A kernel takes a core while its own cluster is claimed, behind the claimer,
- *   which has looked at that core already. The core therefore looks at its new
- *   owner's control word before it enters that kernel (core_may_join(), store
- *   buffering): either the claimer finds the core, or the core finds the claim,
- *   and waits in the loader for the next life.
+ * - A core leaves while its cluster is claimed. Both change the core's word by compare-and-swap: either it is parked and
+ * the claimer does not reset it, or it is held and cannot be parked. So a reset never reaches a core that another cluster
+ * owns. - A kernel takes a core while its own cluster is claimed, behind the claimer, which has looked at that core
+ * already. Hazard: store buffering. After the core's word names the new owner, the core reads that owner's control word
+ * before it enters the kernel (core_may_join()); the claimer stores its claim and then reads the core's word. Either the
+ * claimer finds the core, or the core finds the claim and waits in the loader for the next life.
  */
 #pragma once
 
 #include <skerry/cluster_control.h>
 
 enum core_state {
-	CORE_NONE, /* no cluster of this machine has it, or none is started again */
+	CORE_NONE, /* belongs to no cluster of this machine, or no cluster is ever restarted */
 	CORE_OWNED,
 	CORE_LEAVING,
-	CORE_PARKED, /* any kernel may take it; `owner`: the cluster that it has left */
+	CORE_PARKED, /* any kernel may take it; `owner`: the cluster that it left */
 	CORE_JOINING,
 	CORE_HELD,
 };
@@ -67,14 +65,14 @@ static inline bool core_change(struct core_control *c, uint64_t from, uint64_t t
 	return atomic_compare_exchange_strong_explicit(&c->word, &from, to, memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* Whether the core is among those that a fence of `cluster` awaits, and that start with its next life. */
+/* Returns whether a fence of `cluster` waits for the core, which then starts with the cluster's next life. */
 static inline bool core_is_of(uint64_t word, uint32_t cluster)
 {
 	return core_owner(word) == cluster &&
 	       (core_state(word) == CORE_OWNED || core_state(word) == CORE_LEAVING || core_state(word) == CORE_HELD);
 }
 
-/* False: it is not, or not any more, this cluster's to give up. */
+/* Returns false if the core does not belong to this cluster, or no longer does. */
 static inline bool core_leave(struct core_control *c, uint32_t owner, uint32_t to)
 {
 	uint64_t word = core_read(c);
@@ -95,7 +93,7 @@ static inline bool core_take(struct core_control *c, uint32_t cluster)
 	return core_state(word) == CORE_PARKED && core_change(c, word, core_word(core_moves(word) + 1, cluster, cluster, CORE_JOINING));
 }
 
-/* Whether the core, which has read `word`, may enter its new owner's kernel, whose control word is in `owner`. */
+/* Returns whether the core, which has read `word`, may enter its new owner's kernel, whose control word is in `owner`. */
 static inline bool core_may_join(uint64_t word, const struct cluster_control *owner)
 {
 	return core_state(word) == CORE_JOINING &&
@@ -110,7 +108,9 @@ static inline bool core_joined(struct core_control *c, uint32_t cluster)
 	       core_change(c, word, core_word(core_moves(word), cluster, cluster, CORE_OWNED));
 }
 
-/* After `cluster` was claimed. Returns whether the core is held; else it is not the cluster's. */
+/*
+ * Holds a core, after `cluster` was claimed. Returns whether the core is held; if not, it does not belong to the cluster.
+ */
 static inline bool core_hold(struct core_control *c, uint32_t cluster)
 {
 	for (;;) {

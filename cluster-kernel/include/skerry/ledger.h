@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a cluster shows of itself to the others of its machine: two pages in
- * its own memory. They are mapped at ROOT_LEDGER_VADDR in every root task,
- * read-only, but for the own manager's page.
+ * The state that a cluster shows to the others of its machine: two pages in its own memory. They are mapped at
+ * ROOT_LEDGER_VADDR in every root task, read-only, but for the own manager's page.
  *
  *     4 KiB   struct ledger_kernel    written by the kernel, and by no program
  *     4 KiB   struct ledger_manager   written by the cluster's manager
  *
- * Three signs of life: a panicking kernel's last words, a beat of each core by
- * its kernel, and the passes of the manager's main loop. A reader judges by
- * its own clock how long a counter has stood still, and takes no word of the
- * pages for an index, a length or a time: their author may be the one that
- * went wrong.
+ * Three signs of life: a panicking kernel's last words, a beat of each core by its kernel, and the passes of the
+ * manager's main loop. A reader measures by its own clock how long a counter has not changed. It uses no word of the
+ * pages as an index, a length or a time, since the author of the pages may be the cluster that failed.
  *
  * Last words: the kernel stores reason, core and text, and then, by a release
  * store, the state. A reader that loads LEDGER_DYING or LEDGER_DEAD by an

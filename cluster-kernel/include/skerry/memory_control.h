@@ -6,12 +6,10 @@
  *        ^                   |
  *        +---- parked again (b's next life begins; its manager takes it) ----+
  *
- * One byte for each piece of 2 MiB from physical address 0 on, in loader memory.
- * Every kernel of the machine has them mapped writable, no program has; managers
- * read them. They change by compare-and-swap only, so a piece has one owner, or
- * is parked and has none. Behind them, in pages of their own, which no kernel has
- * mapped writable: one byte for each piece that says which cluster's it was at
- * boot. Pieces that were in no cluster's free memory then never move.
+ * One byte for each piece of 2 MiB from physical address 0 on, in loader memory. Every kernel of the machine has them
+ * mapped writable, no program has; managers read them. They change by compare-and-swap only, so a piece has one owner, or
+ * is parked and has none. A second table follows, in pages that no kernel has mapped writable: a byte for each piece
+ * names the cluster that had it at boot. Pieces that were in no cluster's free memory then never move.
  *
  *   give     the owner's kernel, when the piece is in no page table of it any
  *            more, in no TLB of its cores, and no capability is to it. A kernel
@@ -28,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MEMORY_PIECE_BITS = 21, MEMORY_MOVE_BITS_MAX = 27 }; /* log2 of the bytes of a piece; of what one call moves at most */
+enum { MEMORY_PIECE_BITS = 21, MEMORY_MOVE_BITS_MAX = 27 }; /* log2 of the bytes of a piece; log2 of the most that one call moves */
 enum memory_state { MEMORY_NONE, MEMORY_OWNED, MEMORY_PARKED };
 
 struct memory_control {
@@ -39,7 +37,7 @@ struct memory_control {
 };
 _Static_assert(sizeof(struct memory_control) == 64, "the bytes begin in a line of their own");
 
-/* `cluster`: below 64. Of a parked piece the one that it is for. */
+/* `cluster`: below 64. For a parked piece: the cluster that it is meant for. */
 static inline uint8_t memory_byte(enum memory_state state, uint32_t cluster) { return (uint8_t)(state << 6 | (cluster & 63)); }
 static inline enum memory_state memory_state(uint8_t byte) { return (enum memory_state)(byte >> 6); }
 static inline uint32_t memory_cluster(uint8_t byte) { return byte & 63; }
@@ -52,7 +50,7 @@ static inline uint8_t memory_read(const struct memory_control *c, uint64_t piece
 	return atomic_load_explicit(&c->piece[piece], memory_order_acquire);
 }
 
-/* The cluster that had the piece at boot, plus one; 0: it does not move. `size`: memory_control_size(). */
+/* Returns the cluster that had the piece at boot, plus one; 0 if it never moves. `size`: memory_control_size(). */
 static inline uint8_t memory_home(const struct memory_control *c, uint64_t size, uint64_t piece) { return ((const uint8_t *)c)[size + piece]; }
 
 static inline bool memory_change(struct memory_control *c, uint64_t piece, uint8_t from, uint8_t to)
@@ -60,27 +58,27 @@ static inline bool memory_change(struct memory_control *c, uint64_t piece, uint8
 	return atomic_compare_exchange_strong_explicit(&c->piece[piece], &from, to, memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* After its owner has forgotten it. False: it was not the owner's. */
+/* Parks a piece that its owner has unmapped. Returns false if it was not the owner's. */
 static inline bool memory_give(struct memory_control *c, uint64_t piece, uint32_t owner, uint32_t to)
 {
 	return memory_change(c, piece, memory_byte(MEMORY_OWNED, owner), memory_byte(MEMORY_PARKED, to));
 }
 
-/* False: it is not parked, or another cluster takes it. */
+/* Takes a parked piece. Returns false if it is not parked, or another cluster takes it. */
 static inline bool memory_take(struct memory_control *c, uint64_t piece, uint32_t cluster)
 {
 	uint8_t byte = memory_read(c, piece);
 	return memory_state(byte) == MEMORY_PARKED && memory_change(c, piece, byte, memory_byte(MEMORY_OWNED, cluster));
 }
 
-/* All of `count` pieces from `piece` on, which are the owner's. */
+/* Gives `count` pieces from `piece` on, which all belong to the owner. */
 static inline void memory_give_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t owner, uint32_t to)
 {
 	for (uint32_t i = 0; i < count; i++)
 		memory_give(c, piece + i, owner, to);
 }
 
-/* All of them, or none; then what was had for a moment is parked for this cluster. */
+/* Takes all of them, or none: pieces taken before one that fails are parked for this cluster again. */
 static inline bool memory_take_all(struct memory_control *c, uint64_t piece, uint32_t count, uint32_t cluster)
 {
 	for (uint32_t i = 0; i < count; i++)

@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a kernel counts, one record per core, readable by user level through
- * the frames whose addresses root_info gives. All times are TSC cycles, all
- * counters start at 0 when the core starts and only grow. Fields written by
- * "+stat" images only are marked; a plain image leaves them 0.
+ * A kernel's counters, one record per core. User level reads them through the frames whose addresses root_info gives. All
+ * times are TSC cycles, all counters start at 0 when the core starts and only grow. Fields written by "+stat" images only
+ * are marked; a plain image leaves them 0.
  *
- * Only the core itself writes its record. A reader on another core sees each
- * field whole but not all of one moment; the three fields of idle time are of
- * one, where `sequence` is even and the same before and after they are read
- * (skerry/stat_read.h).
+ * Only the core itself writes its record. A reader on another core reads each field whole, but not all fields of one
+ * moment. The three fields of idle time are of one moment if `sequence` was even and the same before and after they were
+ * read (skerry/stat_read.h).
  */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * What a word of a record is. A reader treats each by its type and calls it by
- * its name (topology/headers.py, lib/stat): a word that is added here is sent,
- * added up and told everywhere, its comment being its description.
+ * The type of each word of a record. Readers handle a word by its type and show it under its name (topology/headers.py,
+ * lib/stat). So a word that is added here is sent, summed and shown everywhere, with its comment as the description.
  */
 typedef uint64_t stat_count;  /* grows */
 typedef uint64_t stat_cycles; /* grows; TSC cycles */
 typedef uint64_t stat_max;    /* the greatest since the core started */
-typedef uint64_t stat_moment; /* holds for one core at one moment: is neither added nor subtracted */
+typedef uint64_t stat_moment; /* a state of one core at one moment: neither summed nor subtracted */
 typedef int64_t stat_level;   /* may fall; added over cores, not subtracted */
 
 /* The version is raised when a word changes its meaning or its place, not when a reserved word gets one. */
 enum { STAT_VERSION = 1 };
 #define STAT_LAYOUT ((uint64_t)STAT_VERSION << 32 | sizeof(struct core_stat))
 
-/* What a lock guards. A kernel has locks of those classes that its regime has. */
+/* The classes of locks, by what they guard. A kernel has the classes of its regime. */
 enum lock_class {
 	LOCK_CLASS_KERNEL,       /* the big lock; rtm: taken in fallbacks only */
 	LOCK_CLASS_READ,         /* the kernel's reader/writer lock, held to read */
@@ -41,7 +38,7 @@ enum lock_class {
 	LOCK_CLASSES,
 };
 
-/* Why a transaction failed: the first of these whose bit the processor's abort status has. */
+/* The reason of an abort: the first of these whose bit is set in the processor's abort status. */
 enum abort_cause {
 	ABORT_EXPLICIT, /* XABORT: the lock was held, or what came next cannot be taken back */
 	ABORT_CAPACITY, /* more lines than the cache can hold back */
@@ -56,7 +53,10 @@ enum abort_cause {
 /* Bucket i counts times of 2^i cycles and more, but less than 2^(i+1); the first has 0, too, the last all longer ones. */
 enum { STAT_BUCKETS = 28 };
 
-/* All locks of a class. Wait is from wanting a lock to having it, hold from having it to giving it up. */
+/*
+ * The sums over all locks of a class. Wait: from the request of a lock to its acquisition. Hold: from there to its
+ * release.
+ */
 struct lock_stat {
 	stat_level instances; /* locks made less locks destroyed by this core: only the sum over all cores is a number of locks */
 	stat_count acquisitions; /* times that a lock of the class was taken */
@@ -71,7 +71,7 @@ struct lock_stat {
 	stat_count hold_log2[STAT_BUCKETS]; /* releases */
 };
 
-/* What conflicts of LOCK_CLASS_WRITE were with. One can be with both. */
+/* The other side of conflicts of LOCK_CLASS_WRITE. One conflict can be with both. */
 struct writer_stat {
 	stat_count after_writer;  /* acquisitions that found another writer */
 	stat_count after_readers; /* acquisitions that found readers */

@@ -12,7 +12,7 @@ int vspace_map(int vspace, int frame, uint64_t address, unsigned rights, unsigne
 int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame_size, uint64_t address,
 		     unsigned rights, unsigned attributes);
 
-/* What is mapped of `count` frames in consecutive slots is so no longer; they can be mapped again. */
+/* Unmaps those of `count` frames in consecutive slots that are mapped; they can be mapped again. */
 void vspace_unmap_range(int first_frame, uint32_t count);
 
 /*

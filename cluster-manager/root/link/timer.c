@@ -31,9 +31,9 @@ void timer_init(int wake_with_timer_badge)
 	quiet = (uint64_t)notification;
 	wake = (uint64_t)wake_with_timer_badge;
 	/*
-	 * Above the main thread, which started with that priority: while it starts programs, and other cores enter the
-	 * kernel, each of its entries waits for the lock, and a heartbeat that takes turns with it comes too late where
-	 * the cores wait for a processor of the host besides.
+	 * Above the main thread. At the same priority the heartbeat would take turns with it: while the main thread
+	 * starts programs, each of its kernel entries waits for the lock, and on a busy host the heartbeat would come too
+	 * late.
 	 */
 	int error = tcb_schedule(IPC, ROOT_SLOT_TCB, ROOT_SLOT_TCB, MANAGER_PRIORITY, 0);
 	if (error)

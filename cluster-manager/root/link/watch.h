@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Watches the other clusters of this machine by their ledgers (skerry/ledger.h)
- * and concludes that one is lost, and why. Nothing is done about it here but
- * saying so: the channel to it goes down, and the mailbox gets MAIL_PEER_LOST.
+ * Watches the ledgers of the other clusters of this machine (skerry/ledger.h), and decides when one is lost and why. It
+ * only reports: the channel to the cluster goes down, and the mailbox gets MAIL_PEER_LOST.
  *
  * Silence is counted in ticks of our own timer and in time, as for a channel's
  * heartbeat: where an emulator runs the cores in turn, or a host runs none of

@@ -99,7 +99,7 @@ static struct driver *find_driver(const struct map_application *a)
 	return NULL;
 }
 
-/* The driver's device: that of its former life, or the first that nobody has. */
+/* Returns the driver's device: that of its former life, or else the first free one. */
 static struct driver *give_function(const struct map_application *a)
 {
 	struct driver *d = find_driver(a);

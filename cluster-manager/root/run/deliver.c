@@ -64,7 +64,7 @@ static const char *take(const struct mail *mail)
 static void peer_lost(uint32_t cluster, const char *text)
 {
 	if (signs_are_spoilt())
-		return; /* what only we write was overwritten: it is us who went wrong, and others see that, too */
+		return; /* words that only this cluster writes were overwritten: this cluster failed, and the others see that, too */
 	if (!is_primary() && cluster == map->primary)
 		writers_primary_lost();
 	console_print("cluster %u is gone: %s", cluster, text);

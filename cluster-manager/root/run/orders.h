@@ -9,7 +9,10 @@ bool order_execute(enum message_type type, const void *body, size_t size);
 /* What every manager knows of an application, of whichever cluster. */
 enum application_fate { FATE_PENDING, FATE_SERVING, FATE_GONE };
 enum application_fate application_fate(uint32_t application);
-/* Its programs will be started again with it. Any manager's own conclusion: of the primary's loss nobody else tells it. */
+/*
+ * Its programs will restart with it. Each manager concludes this itself: no other cluster could report the loss of the
+ * primary.
+ */
 void order_cluster_lost(uint32_t cluster);
 /* Whether the order to finish has come. */
 bool run_is_over(void);

@@ -7,7 +7,7 @@
 #include "report.h"
 #include "root.h"
 
-/* Of its own programs all; of the primary's those that are gone, which nobody else remembers. */
+/* Reports all of its own programs, and those of the primary's that have ended, which no other cluster knows. */
 static void recount_application(uint32_t application)
 {
 	uint32_t cluster = map->application[application].cluster;

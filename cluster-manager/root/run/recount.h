@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state of the run, which a primary that was lost and has started again
- * knows nothing of: every other manager tells it what became of its programs.
+ * Rebuilds the state of the run in a primary that was lost and has restarted: every other manager reports the state of
+ * its programs.
  *
  * The messages are a snapshot, and reports that come before it and after it are
  * taken as always: those before are of programs that the primary does not yet

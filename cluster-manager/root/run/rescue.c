@@ -177,7 +177,7 @@ static void look_at_claim(struct rescue *r, uint64_t word)
 {
 	uint32_t claimer = control_claimer(word);
 	if (signs_are_spoilt())
-		return; /* what only we write was overwritten: it is us who went wrong, and the other one sees that, too */
+		return; /* words that only this cluster writes were overwritten: this cluster failed, and the other one sees that, too */
 	if (read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
 		return;
 	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))

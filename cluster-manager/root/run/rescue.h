@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts lost clusters again, where the map says so (skerry/cluster_control.h):
- * claims, fences, has them loaded, and waits until they have come.
+ * Restarts lost clusters, if the map says so (skerry/cluster_control.h): claims and fences them, has them loaded, and
+ * waits until they run.
  *
- * Every manager of the machine runs it. The living cluster with the lowest
- * number claims first; the others wait, and go on where the claimer is lost
- * itself or comes to nothing. Steps that were taken already do no harm.
+ * Every manager of the machine runs it. The living cluster with the lowest number claims first. The others wait, and take
+ * over if the claimer is lost itself or does not finish. Repeating a step is harmless.
  */
 #pragma once
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all clusters count, for a program that asks (skerry/sample.h). Nothing is
- * counted or sent unless somebody does. The primary orders, every cluster reports,
- * and the asker is answered when all have that live, or after a second.
+ * The counters of all clusters, for a program that asks (skerry/sample.h). Without a request nothing is counted or sent.
+ * The primary orders, every cluster reports, and the asker is answered when all have that live, or after a second.
  */
 #pragma once
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). No more
- * than WRITERS_WINDOW bytes of it wait anywhere for the ports; what programs
- * write beyond that is kept here, each program's own, while the writer waits
- * for its answer, and leaves line by line, programs in turn. The primary tells
- * the other managers what of theirs it has written (ORDER_WRITTEN).
+ * What programs of this cluster write (MANAGER_WRITE, MANAGER_RESULT). At most WRITERS_WINDOW bytes of it are queued for
+ * the ports. Text beyond that stays here, in a buffer of its program, while the writer waits for its answer; it leaves
+ * line by line, programs in turn. The primary tells the other managers what of theirs it has written (ORDER_WRITTEN).
  */
 #pragma once
 
