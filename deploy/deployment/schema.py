@@ -56,8 +56,8 @@ def keys_of(model: type) -> type[Table]:
 
 
 class Machine(Table):
-    """The machine that is emulated, or that a libvirt domain is made of: so many sockets, all alike, or one that a
-    file describes."""
+    """The machine that is emulated, or that a libvirt domain is made of: equal sockets, or a machine that a file
+    describes."""
 
     sockets: Annotated[int, between(1, 16)] = Field(Shape.sockets, description="Sockets.")
     cores: Annotated[int, between(1, 64)] = Field(Shape.cores, description="Cores of each socket.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as xml
+from functools import cache
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ import pytest
 from deploy.documents import __main__ as documents, pictures, site
 from deploy.paths import ROOT
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
+from tests.structure.tree import files, read, with_suffix
 
 WRITES = {"-o", "--output", "--json", "--plot", "--flame"}  # options whose file a command makes
 FILE = re.compile(r"[\w./+-]+\.(toml|xml|dts|json|c|iso|log|elf|html|svg|png|dtb)")
@@ -63,6 +65,27 @@ def test_scripts() -> None:
             if not (path / "__main__.py").is_file() and not path.with_suffix(".py").is_file() and module != "pytest":
                 wrong.append(f"{page.name}: {module}")
     assert not wrong, wrong
+
+
+SOURCE = re.compile(r"`([\w./-]+/[\w-]+\.(?:c|h|S|py|toml|dts|build|sh|css|js))(?::\d+)?`")
+CALL = re.compile(r"`([a-z]\w*)\(\)`")
+TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "deploy/machines/NAME.toml", "sys/queue.h", "sys/mman.h", "subdir()"}  # pages say how, or Meson and musl have it
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sources(name: str) -> None:
+    """every source file and every function that a page names is in the tree"""
+    text = FENCE.sub("", (ROOT / name).read_text())
+    paths = [path.as_posix() for path in files()]
+    gone = [file for file in SOURCE.findall(text) if not file.startswith("build/") and not any(f"/{path}".endswith(f"/{file}") for path in paths)]
+    known = {word for path in with_suffix(".c", ".h", ".S", ".py", ".def") for word in words(path)}
+    gone += [f"{function}()" for function in CALL.findall(text) if function not in known]
+    assert not (gone := sorted(set(gone) - TO_MAKE)), gone
+
+
+@cache
+def words(path: Path) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", read(path)))
 
 
 @pytest.mark.parametrize("name", NAMES)
