@@ -129,5 +129,5 @@ def refusal(events: Sequence[Event], cores: Sequence[Core], core: Core, said: Ev
         names = ", ".join(programs_of(events, core.number))
         return f"{where} stays: programs run there{': ' + names if names else ''}"
     if said["what"] == "elsewhere":
-        return f"{where} stays: the cluster has given it up meanwhile"
+        return f"{where} stays: the cluster has since given it up"
     return f"{where} stays: the kernel has threads, deadlines, interrupts or objects there (error {said['error']})"

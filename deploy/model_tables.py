@@ -94,7 +94,7 @@ def simulations(lock: str, entries: Sequence[Mapping[str, Any]]) -> Table:
 
 def plan_curve(advice: Advice, limit: float) -> Table:
     table = _table(
-        "One kernel over so many cores, socket after socket",
+        "One kernel over N cores, socket after socket",
         "cores",
         "shared cache",
         f"entries in {UNIT:,} cycles",

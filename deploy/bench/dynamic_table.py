@@ -124,7 +124,7 @@ def sentences(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Loa
     if pairs := sorted(beside(joins), key=lambda pair: pair.locks.cores):
         ours = ", ".join(f"{pair.ours:.2f} on {pair.locks.cores} cores" for pair in pairs)
         given = ", ".join(f"{one.value:g} on {cores} cores" for cores, one in UHLIG_FIGURE_7.items())
-        yield f"Fork and join by messages takes so many times as long as by locks: {ours}. {UHLIG}, Figure 7: {given}."
+        yield f"Time of fork and join by messages, as a multiple of that by locks: {ours}. {UHLIG}, Figure 7: {given}."
     if loads:
         yield _crossing(loads)
 

@@ -107,7 +107,7 @@ def _said(lock: str, over_one: float, over_half: float, most: int) -> str:
         return f"The paper: scales perfectly ({papers.FIGURE_5_FINE.source.split(', ')[-1].split(':')[0]}): {'agrees' if agrees else 'disagrees'}."
     if lock == "clh":
         return f"The paper: a lower plateau on both sockets: {'agrees' if over_half < 1 else 'disagrees'}."
-    return "The paper has no such curve."
+    return "The paper does not have this curve."
 
 
 def _about_fit(points: Sequence[Point]) -> Iterator[str]:

@@ -154,7 +154,7 @@ def _run(
 ) -> Run:
     ends = events.of("stress")
     if len(ends) != 1 or ends[0]["program"] != work.program:
-        raise Failure(f"kernel {lock}, {work.program}: the program did not come to its end")
+        raise Failure(f"kernel {lock}, {work.program}: the program did not end")
     end = ends[0]
     (snapshot,) = source.between(events, BEGIN, END)
     times = [{name: core[name] for name in ("core", "wall", "idle", "busy", "taken")} for core in events.of("stress-core")]

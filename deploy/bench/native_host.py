@@ -95,7 +95,7 @@ class Parallel:
         low, high = min(self.transfers), max(self.transfers)
         lines = f"a cache line takes {low:,.0f}..{high:,.0f} cycles from one to another"
         if self.moved:
-            lines += ": the host moved them meanwhile, so compare with care"
+            lines += ": the host moved them during the run, so compare with care"
         if self.real:
             return f"{self.count} processors run in parallel {self.overlap:.0%} of the time; {lines}."
         return (

@@ -51,7 +51,7 @@ Operations = Annotated[int | None, typer.Option(
     help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
 CLIENTS = 2
 Clients = Annotated[int | None, typer.Option(
-    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine of so many cores that 2 are too many).")]
+    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
 
 Verify = Annotated[bool, typer.Option(
     "--verify", help="A modelled machine: run both layouts at the rate of kernel entries at which the answer turns.")]

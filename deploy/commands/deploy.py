@@ -109,7 +109,7 @@ def _keep(output: Output, deployment: Deployment) -> None:
     try:
         watch.keep(deployment, lambda line: output.line(f"{line}."))
     except KeyboardInterrupt:
-        output.line(f"{name} goes on; nobody watches it.")
+        output.line(f"{name} goes on without being watched.")
         return
     output.line(f"{name} has ended.")
 

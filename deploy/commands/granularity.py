@@ -33,7 +33,7 @@ def granularity(
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
-    """Change the locks of running kernels, which go on meanwhile.
+    """Change the locks of kernels while they run.
 
     Kernels of the regime `dynamic` start coarse, with one lock. Fine, they have a lock for each object. The command waits
     until no core is left in an entry that began before the change.

@@ -78,7 +78,7 @@ def kill(
             "lost": lost.data if lost else None, "seconds": round(seconds, 3) if lost else None,
         })
         if not lost and not _reports(target.events(), cluster):
-            raise Failure(f"cluster {cluster}: nobody has noticed within {PATIENCE:g} s")
+            raise Failure(f"cluster {cluster}: no cluster has noticed within {PATIENCE:g} s")
 
 
 def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) -> None:

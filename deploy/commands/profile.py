@@ -32,7 +32,7 @@ Baseline = Annotated[str | None, typer.Option(
 Outside = Annotated[bool, typer.Option("--outside", help="Of GETs from outside: redis-benchmark, in place of YCSB.")]
 Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
-Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Show so many functions of each layout.")]
+Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Number of functions to show for each layout.")]
 Stat = Annotated[bool, typer.Option("--stat", help="With kernels that count, which are slower.")]
 Start = Annotated[bool, typer.Option("--start", help="From the loader's first instruction to the first command that a Redis serves.")]
 Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]

@@ -153,7 +153,7 @@ def _survivors(machine: Run, output: Output, plot: Path | None) -> list[survival
 
 
 def _measured(machine: Run, modelled: ModelledMachine | None) -> Result | None:
-    """What the load did, where there is one and it has come to its end."""
+    """What the load did, if there is one and it has ended."""
     if machine.plan.load is None or machine.status is None:
         return None
     result = evaluate(machine.plan, machine.events, machine.options.accel.emulated)

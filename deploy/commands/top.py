@@ -27,7 +27,7 @@ def top(
     connect: RunsUnder = None,
     once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
     interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0,
-    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after so many samples.")] = None,
+    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after this many samples.")] = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:

@@ -139,7 +139,7 @@ class Program:
         "that failed) or `always`.",
     )  # fmt: skip
     restart_limit: int = key(
-        RESTART_LIMIT, Whole(0, MAX_RESTART_LIMIT), doc="How often it is started again in 60 s at most; after that it stays down. 0: without end."
+        RESTART_LIMIT, Whole(0, MAX_RESTART_LIMIT), doc="How often it is started again in 60 s at most; after that it stays down. 0: without limit."
     )
     restart_delay: int = key(
         RESTART_DELAY, Whole(0, MAX_RESTART_DELAY),
@@ -193,7 +193,7 @@ class Subnet:
 
     driver: str | None = key(
         None, Words(tuple(drivers.every())), optional=True,
-        doc=f"The network card's driver: {_CARDS}. The machine gets such a card. Default: `{drivers.usual().name}`; on real "
+        doc=f"The network card's driver: {_CARDS}. The machine gets that card. Default: `{drivers.usual().name}`; on real "
         "hardware (`image --live`) none, so that programs are reached from within only.",
     )  # fmt: skip
 

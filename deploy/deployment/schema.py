@@ -122,7 +122,7 @@ class Clusters(Table):
         "with it, while the others go on.",
     )  # fmt: skip
     restart_limit: Annotated[int, between(0, MAX_RESTART_LIMIT)] = Field(
-        Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without end."
+        Deployment.restart_limit, description="How often a cluster is started again in 60 s at most; after that it stays down. 0: without limit."
     )
     restart_delay: Annotated[int, between(0, MAX_RESTART_DELAY)] = Field(
         Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."

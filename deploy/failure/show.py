@@ -96,6 +96,6 @@ def sentences(fate: Fate) -> Sequence[str]:
     return (
         f"Cluster {fate.kill.cluster}: its loss was told after {fate.detect_ms / 1e3:.2f} s ({fate.reason}){fence}, "
         f"a new life reported {fate.after_ms} ms later; all its Redis answered {fate.pong_ms / 1e3:.2f} s after the order.",
-        f"The others: {fate.survivor_requests:,} requests meanwhile, {errors}, longest answer "
+        f"The others: {fate.survivor_requests:,} requests during that time, {errors}, longest answer "
         f"{fate.survivor_longest_ms:.0f} ms; in the calm before it {fate.usual_longest_ms:.0f} ms.",
     )

@@ -47,7 +47,7 @@ def read(path: Path) -> list[Block]:
     try:
         lines = path.read_text().splitlines()
         if not lines or lines.pop() != END:
-            raise Failure("no profile from the emulator: the measured interval has not come to its end")
+            raise Failure("no profile from the emulator: the measured interval has not ended")
         return [_block(line) for line in lines]
     except (OSError, ValueError) as error:
         raise Failure(f"no profile from the emulator: {error}") from None

@@ -113,7 +113,7 @@ def said(path: Path) -> tuple[Kernel, bytes]:
     except (OSError, ValueError) as error:
         raise Failure(f"the Linux guest's symbols: {error}") from None
     if len(lines) < 2 or lines[-1] != END or not lines[-2].startswith(f"{VDSO} "):
-        raise Failure("the Linux guest's symbols: they have not come to their end")
+        raise Failure("the Linux guest's symbols: they are incomplete")
     try:
         vdso = bytes.fromhex(lines[-2].removeprefix(VDSO))
     except ValueError as error:

@@ -127,7 +127,7 @@ def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> 
             while talking.poll() is None:
                 over = time.monotonic() - began > patience.limit if patience.limit else clock.look() > patience.silence * slowness()
                 if over:
-                    raise Failure(f"{name} has not come to its end")
+                    raise Failure(f"{name} has not ended")
                 time.sleep(_POLL)
         finally:
             talking.kill()

@@ -243,7 +243,7 @@ def _percentiles(of: dict[str, list[tuple[float, int]]]) -> Table:
         (f"{p:g} %", [Cell(Value((figures.percentile(histogram, p),)), ",.1f") for histogram in of.values()]) for p in wanted
     ]
     rows.append(("slowest", [Cell(Value((histogram[-1][0],)), ",.1f") for histogram in of.values()]))
-    return Table("Microseconds within which so many of the operations were done", list(of), rows)
+    return Table("Microseconds within which this share of the operations was done", list(of), rows)
 
 
 def utilisation(part: Sequence[Group], number: int) -> Section:

@@ -47,8 +47,8 @@ def test_repeated() -> None:
 
 
 BROKEN = {
-    "nothing": ([], "has not come to its end"),
-    "no end": (["1000 1 1 90"], "has not come to its end"),
+    "nothing": ([], "has not ended"),
+    "no end": (["1000 1 1 90"], "has not ended"),
     "a word too few": (["1000 1 1", "end"], "no profile"),
     "no number": (["xyz 1 1 90", "end"], "no profile"),
     "fewer bytes than instructions have": (["1000 1 12 90", "end"], "a block at 1000 with 1 bytes"),

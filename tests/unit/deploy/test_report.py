@@ -157,7 +157,7 @@ def test_cores(everything: tuple[list[dict[str, Any]], str]) -> None:
 
 def test_latencies(everything: tuple[list[dict[str, Any]], str]) -> None:
     """percentiles are those of all operations of all files"""
-    table = Page(everything[1]).tables["Microseconds within which so many of the operations were done"]
+    table = Page(everything[1]).tables["Microseconds within which this share of the operations was done"]
     assert table["50 %"] == [[10.0], [10.0]] and table["75 %"] == [[20.0], [20.0]] and table["slowest"] == [[20.0], [20.0]]
     assert percentile([(1.0, 99), (7.0, 1)], 99) == 1.0 and percentile([(1.0, 99), (7.0, 1)], 99.5) == 7.0
 
