@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from deploy import host, results
+from deploy import results
 from topology.model import repairman
 from topology.model.closed import Steady
 from topology.model.fit import Fit, Parameter
@@ -17,12 +17,11 @@ Bounds = tuple[float, float] | None
 
 
 def document(command: str, entries: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    on = {"cpu": host.cpu().model, "cores": host.cpu().cores, "mode": "a model: nothing was measured here"}
-    return results.document(command, on, [], entries)
+    return results.document(command, results.without_machine("a model: nothing was measured here"), [], entries)
 
 
 def entry(lock: str, model: str, cores: int, metrics: dict[str, Any]) -> dict[str, Any]:
-    """One kernel on so many cores."""
+    """One kernel on `cores` cores."""
     return {
         "layout": "spanning",
         "lock": lock,

@@ -227,6 +227,11 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
     }
 
 
+def without_machine(mode: str) -> dict[str, Any]:
+    """Of results that no emulator and no processor has measured."""
+    return {"cpu": host.cpu().model, "cores": host.cpu().cores, "mode": mode}
+
+
 def document(
     command: str, on: dict[str, Any], results: Iterable[Result], others: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:

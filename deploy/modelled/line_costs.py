@@ -9,6 +9,11 @@ from topology.model import papers
 
 GOAL = 0.2  # processors, clocks and methods differ
 PLACES = {"cluster": "same L3", "socket": "other L3 of the socket", "machine": "other socket"}
+MODE = "Machine files: their prices, nothing was run"
+
+
+def machines() -> list[ModelledMachine]:
+    return [load(name) for name in dict.fromkeys(name for name, _, _ in papers.LINE_COSTS)]
 
 
 def one_way_ns(machine: ModelledMachine, place: str) -> float:

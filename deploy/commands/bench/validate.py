@@ -18,7 +18,7 @@ from deploy.modelled.machine import PAPERS, RANGE, ModelledMachine, load
 from deploy.modelled.validation import Row, ranged
 from deploy.options import Quick
 from deploy.output import Json, Output, Quiet
-from deploy.results import document, host_description
+from deploy.results import document, host_description, without_machine
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -58,18 +58,17 @@ def validate(
         raise InputError("--host", "is for the rows of this host, and --rows leaves them out")
     xeon = load(PAPERS)
     mine = load(host_file) if host_file else None
-    run.check_installed()
+    boots = set(wanted) != {"lines"}  # those are read from files
+    if boots:
+        run.check_installed()
     if json is None:
         RESULTS.mkdir(parents=True, exist_ok=True)
         json = str(RESULTS / "bench-validate.json")
     output = Output(quiet, json)
     kernels = needs.kernels(modules.REGIMES, "pingpong", "root", transactions=True) | needs.MODELLED
-    ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if "host" in wanted else needs.NOTHING))
-    output.line(f"Published rows: {xeon.header}.")
-    for name, to in xeon.fitted_to.items():
-        output.line(f"Fitted: {name}, so that {to}. Every row below is a prediction{', but for Table 1' if 'table1' in wanted else ''}.")
-    if "table1" in wanted:
-        output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them there.")
+    if boots:
+        ensure_built(output, kernels | (needs.natively(validation.HOST_LOCKS) | needs.PRICES if "host" in wanted else needs.NOTHING))
+    _introduce(xeon, wanted, output)
     found: list[tuple[Row, ModelledMachine]] = []
     for group in wanted:
         of, machine = _rows(group, xeon, mine, rounds, (1.0,) if quick else RANGED, output)
@@ -80,9 +79,24 @@ def validate(
     output.table(table([row for row, _ in found]))
     for line in closing([row for row, _ in found]):
         output.line(line)
-    output.results(document("bench validate", host_description(run.mode(xeon), qemu.BINARY), [], [row.to_json(machine) for row, machine in found]))
+    on = host_description(run.mode(xeon), qemu.BINARY) if boots else without_machine(line_costs.MODE)
+    output.results(document("bench validate", on, [], [row.to_json(machine) for row, machine in found]))
     if json != "-":
         output.line(f"Results: {json}.")
+
+
+def _introduce(xeon: ModelledMachine, wanted: Sequence[str], output: Output) -> None:
+    """No modelled figure is printed without its machine."""
+    if "lines" in wanted:
+        for machine in line_costs.machines():
+            output.line(f"Line costs, read from the file: {machine.header}.")
+    if set(wanted) == {"lines"}:
+        return
+    output.line(f"Published rows: {xeon.header}.")
+    for name, to in xeon.fitted_to.items():
+        output.line(f"Fitted: {name}, so that {to}. Every row below is a prediction{', but for Table 1' if 'table1' in wanted else ''}.")
+    if "table1" in wanted:
+        output.line("Prices come from Table 1: its rows show whether a program on the modelled machine finds them there.")
 
 
 def _rows(

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
 from dataclasses import replace
 
 import pytest
@@ -317,3 +319,19 @@ def test_command(capsys: pytest.CaptureFixture[str], words: list[str], says: str
     """validate: what cannot be is refused before anything is built"""
     assert main(["bench", "validate", *words]) == 2
     assert says in capsys.readouterr().err
+
+
+def test_no_build(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """bench validate: rows that are read from files build nothing and need no emulator"""
+    def build(*_: object) -> None:
+        raise AssertionError("it builds")
+
+    command = sys.modules[table.__module__]
+    monkeypatch.setattr(command, "ensure_built", build)
+    monkeypatch.setattr("deploy.modelled.run.check_installed", build)
+    assert main(["bench", "validate", "--rows", "lines", "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 x 16 Xeon Gold 6242" in err and "2 x 24 EPYC 7402" in err and "E5-2683" not in err
+    assert "nothing was run" in json.loads(out)["host"]["mode"]
+    rows = json.loads(out)["results"]
+    assert len(rows) == 4 and all(row["metrics"]["reference"] > 0 for row in rows)
