@@ -72,15 +72,14 @@ def kvm() -> Finding:
         return Finding("KVM", "no /dev/kvm", f"{fallback}: load kvm_intel or kvm_amd, or allow nested virtualisation")
     if not os.access(device, os.R_OK | os.W_OK):
         return Finding("KVM", "/dev/kvm may not be opened by this user", f"{fallback}: join the group kvm")
-    try:
-        from deploy import kvm as probe
-    except ImportError:
-        return Finding("KVM", "/dev/kvm is there, the probe is not written yet", fallback)
+    from deploy import kvm as probe  # loads what boots machines: only where there is something to boot
+
     try:
         works, why = probe.probe_kvm()
     except Failure as error:
         return Finding("KVM", f"/dev/kvm is there, untried: {error}", f"{fallback} until ./skerry build has been run")
-    return Finding("KVM", f"/dev/kvm is there; {why}", "KVM" if works else fallback)
+    advice = f"{fallback}; in a virtual machine let its host pass VT-x or AMD-V on, else try another kernel or QEMU"
+    return Finding("KVM", f"/dev/kvm is there; {why}", "KVM" if works else advice)
 
 
 def emulator() -> Finding:
