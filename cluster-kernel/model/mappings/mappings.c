@@ -114,9 +114,10 @@ static void protect_and_map(void) { protect_and_map_of(GRANULARITY_FINE); }
 static void protect_and_map_coarse(void) { protect_and_map_of(GRANULARITY_COARSE); }
 
 /* The copy may be in a domain of its own. */
-static void protect_and_map_across(void)
+static void protect_and_map_across_to(enum granularity other)
 {
 	make_space(2, GRANULARITY_COARSE);
+	EXPECT(call(OTHER, DOMAIN_GRANULARITY, W(other), NONE), 0);
 	copy(SECOND, FRAME, READ_WRITE, 0);
 	copy(COPY, FRAME, READ_WRITE, 0);
 	EXPECT(call(COPY, FRAME_SPLIT, NONE, W(OTHER)), 0);
@@ -124,6 +125,8 @@ static void protect_and_map_across(void)
 	machine_invokes(root, FRAME, FRAME_PROTECT, RIGHT_READ, 0, 0);
 	programs_map(a, COPY, 0);
 }
+static void protect_and_map_across(void) { protect_and_map_across_to(GRANULARITY_FINE); }
+static void protect_and_map_across_coarse(void) { protect_and_map_across_to(GRANULARITY_COARSE); }
 
 /* Two capabilities and one address: one maps there, and the other finds that. */
 static void map_at_one_address(void)
@@ -322,10 +325,7 @@ static void a_woke(void)
 	EXPLORE_CHECK(running(1) == a && !hosted_touch(machine, 1, AT), "a frame can be used that is not mapped");
 }
 
-/*
- * A frame of a server's space goes while its core goes to it by the fast path, which waits for a lock: the third core
- * answers by the same reply object. The server runs with what is mapped then.
- */
+/* A server's frame is unmapped while the fast path switches to the server and waits for a lock. A third core uses the same reply object. */
 static void server_loses_a_frame(void)
 {
 	enum { ENDPOINT = 1110, REPLY, CALLER = 1120 };
@@ -380,6 +380,7 @@ static const struct explore_case cases[] = {
 	{ .name = "a frame is protected and mapped", .threads = 2, .set_up = protect_and_map, .end = it_reads, KERNEL },
 	{ .name = "a frame is protected and mapped, coarse", .threads = 2, .set_up = protect_and_map_coarse, .end = it_reads, KERNEL },
 	{ .name = "a frame is protected and mapped, two domains", .threads = 2, .set_up = protect_and_map_across, .end = it_reads, KERNEL },
+	{ .name = "a frame is protected and mapped, two coarse domains", .threads = 2, .set_up = protect_and_map_across_coarse, .end = it_reads, KERNEL },
 	{ .name = "two map at one address", .threads = 2, .set_up = map_at_one_address, .end = one_is_mapped, KERNEL },
 	{ .name = "two protect at one address", .threads = 2, .set_up = protect_at_one_address, .end = both_may_write, KERNEL },
 	{ .name = "one protects what another replaces", .threads = 2, .set_up = protect_what_is_replaced, .end = the_new_one_stays, KERNEL },
