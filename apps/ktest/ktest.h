@@ -48,20 +48,35 @@ bool clock_counts_instructions(void);
 
 /* The checks of bare.h, in a worker, too: the test then fails and the worker stops. */
 
-/* Main thread only: until the condition holds; thirty seconds without it fail. Others run meanwhile. */
-#define until(condition)                                                    \
-	do {                                                                \
-		uint64_t patience = deadline_ms(30000);                     \
-		while (!(condition)) {                                      \
-			check(!(#condition " in time" && passed(patience))); \
-			pause_main();                                       \
-		}                                                           \
-		test_progress();                                            \
+/*
+ * Time never decides a test: the host may stop a core at any instruction, for seconds. What must happen is waited for
+ * with patience: it is over when thirty seconds have passed in which this thread looked ever so often. An order is
+ * checked by what the tests count, and a clock's reading only against what the kernel's own clock enforces.
+ */
+struct patience {
+	uint64_t deadline;
+	unsigned looks;
+};
+enum { LOOKS = 20000 }; /* a core that the host stops looks once meanwhile */
+static inline struct patience patience_begin(void);
+/* One look more. */
+bool patience_over(struct patience *patience);
+
+/* Main thread only: until the condition holds, or patience is over. Others run meanwhile. */
+#define until(condition)                                                              \
+	do {                                                                          \
+		struct patience patience = patience_begin();                          \
+		while (!(condition)) {                                                \
+			check(!(#condition " in time" && patience_over(&patience))); \
+			pause_main();                                                 \
+		}                                                                     \
+		test_progress();                                                      \
 	} while (0)
 bool passed(uint64_t deadline);
 void pause_main(void); /* a tenth of a millisecond; ends the test if a worker has failed */
 void sleep_ms(unsigned ms);
 static inline uint64_t deadline_ms(unsigned ms) { return read_tsc() + ROOT->tsc_hz / 1000 * ms; }
+static inline struct patience patience_begin(void) { return (struct patience){ deadline_ms(30000), 0 }; }
 /* In a loop that waits without the kernel: others get on. */
 static inline void pause_turn(void)
 {

@@ -278,13 +278,14 @@ TEST(foreign, 1, 0, "abuse: another address space's memory is neither read nor w
 	*(volatile uint64_t *)WINDOW = 0x5ec7e7;
 	static const char *const entry[] = { foreign_load, foreign_store };
 	for (unsigned i = 0; i < 2; i++) {
-		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(30000);
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0);
+		struct patience patience = patience_begin();
 		struct space s = space_make(entry[i], 50, last_core(), WINDOW, 0xbad);
 		struct message m = { 0 };
 		check_ok(tcb_configure(IPC, s.tcb, ROOT_SLOT_CNODE, s.vspace, 0, 0, endpoint));
 		check_ok(tcb_resume(s.tcb));
 		while (ipc_nb_receive(endpoint, 0, &m)) {
-			check(!passed(patience));
+			check(!patience_over(&patience));
 			pause_main();
 		}
 		check_eq(message_label(m.info), FAULT_PAGE);

@@ -15,7 +15,7 @@ static uint64_t listen(uint64_t notification, unsigned bell, unsigned core, uint
 static uint64_t received(uint64_t notification)
 {
 	uint64_t word = 0;
-	notification_wait(notification, deadline_ms(10000), &word);
+	notification_wait(notification, deadline_ms(30000), &word);
 	return word;
 }
 
@@ -35,7 +35,7 @@ TEST(ring, 1, NEEDS_PEER, "doorbell: our ring signals the other cluster's notifi
 	uint64_t bell = badged(CHANNEL, BELL, RIGHT_WRITE);
 	for (unsigned i = 0; i < 5; i++) {
 		check_ok(notification_signal(bell));
-		check_eq(peer_ask(PEER_RECEIVED, 10000, 0), 0x5a);
+		check_eq(peer_ask(PEER_RECEIVED, 20000, 0), 0x5a);
 	}
 	check_eq(peer_ask(PEER_RECEIVED, 5, 0), 0);
 }

@@ -379,7 +379,8 @@ TEST(faults, 1, 0, "fast path: a handler answers faults and receives the next, o
 TEST(space_gone, 1, NEEDS_PROCESSOR, "fast path: a server that lost its address space while it waited faults when it is called")
 {
 	for (unsigned priority = CLIENT - 10; priority <= CLIENT + 10; priority += 10) {
-		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), faults = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(30000);
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), faults = object(OBJECT_ENDPOINT, 0);
+		struct patience patience = patience_begin();
 		struct space s = space_make(foreign_reply, priority, 0, endpoint, object(OBJECT_REPLY, 0));
 		struct thread_registers r;
 		struct message m = { 0 };
@@ -390,7 +391,7 @@ TEST(space_gone, 1, NEEDS_PROCESSOR, "fast path: a server that lost its address 
 		check_ok(cnode_delete(ROOT_SLOT_CNODE, s.vspace));
 		worker_start(call_once, CLIENT, 0, endpoint, 1);
 		while (ipc_nb_receive(faults, 0, &m)) {
-			check(!passed(patience));
+			check(!patience_over(&patience));
 			pause_main();
 		}
 		check_eq(message_label(m.info), FAULT_PAGE);

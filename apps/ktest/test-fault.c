@@ -265,8 +265,8 @@ static void check_sane(struct trial *p)
 	uint64_t reply = object(OBJECT_REPLY, 0);
 	struct message m = { 0 };
 	int error;
-	uint64_t patience = deadline_ms(30000);
-	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !passed(patience))
+	struct patience patience = patience_begin();
+	while ((error = ipc_nb_receive(p->worker->arg[0], reply, &m)) && !patience_over(&patience))
 		pause_main();
 	check_ok(error);
 	check_eq(m.info, message_info(33, 0, 1));

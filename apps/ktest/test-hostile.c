@@ -53,6 +53,17 @@ static uint64_t playground(uint64_t memory)
 	return node;
 }
 
+/* For a millisecond, in which a busy host may let none of them run: until each has made some calls, or waits. */
+static void let_run(struct worker *const w[], unsigned count)
+{
+	uint64_t before[4];
+	for (unsigned i = 0; i < count; i++)
+		before[i] = w[i]->count;
+	sleep_ms(1);
+	for (unsigned i = 0; i < count; i++)
+		until(w[i]->count >= before[i] + 10 || waits(w[i]));
+}
+
 static void attack(unsigned together, bool shared)
 {
 	uint64_t memory = object(OBJECT_UNTYPED, 20), node = playground(memory), calls = 0;
@@ -66,7 +77,7 @@ static void attack(unsigned together, bool shared)
 			check_ok(tcb_resume(w[i]->tcb));
 		}
 		for (unsigned i = 0; i < 40; i++) {
-			sleep_ms(1);
+			let_run(w, together);
 			for (unsigned j = 0; j < together; j++) { /* out of whatever it waits for */
 				check_ok(tcb_suspend(w[j]->tcb));
 				check_ok(tcb_resume(w[j]->tcb));

@@ -33,7 +33,7 @@ static uint64_t handler(unsigned core, unsigned flags)
 static uint64_t arrives(uint64_t notification)
 {
 	uint64_t word = 0;
-	notification_wait(notification, deadline_ms(10000), &word);
+	notification_wait(notification, deadline_ms(30000), &word);
 	return word;
 }
 

@@ -22,9 +22,9 @@ static struct guest guest(const void *entry, unsigned core, uint64_t arg0, uint6
 static struct message fault(const struct guest *g)
 {
 	struct message m = { 0 };
-	uint64_t patience = deadline_ms(30000);
+	struct patience patience = patience_begin();
 	while (ipc_nb_receive(g->endpoint, g->reply, &m)) {
-		check(!passed(patience));
+		check(!patience_over(&patience));
 		pause_main();
 	}
 	check_eq(message_label(m.info), FAULT_PAGE);
@@ -177,7 +177,7 @@ TEST(idle_in_it, 1, 0, "space: memory of a space that is deleted while a core id
 TEST(deleted_everywhere, 1, 0, "space: one that is deleted while threads run in it on all cores: each faults, none gets on")
 {
 	for (unsigned turn = 0; turn < 4; turn++) {
-		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), patience = deadline_ms(30000), tcb[8], before[8];
+		uint64_t endpoint = object(OBJECT_ENDPOINT, 0), tcb[8], before[8];
 		struct space s = space_make(foreign_count, 50, 0, 0, 0);
 		unsigned count = cores() < 8 ? cores() : 8, faults = 0;
 		struct thread_registers r;
@@ -201,13 +201,14 @@ TEST(deleted_everywhere, 1, 0, "space: one that is deleted while threads run in 
 		}
 		for (unsigned i = 0; i < count; i++)
 			before[i] = s.data[8 * i];
+		struct patience patience = patience_begin();
 		while (faults < count) {
 			struct message m = { 0 };
 			if (ipc_nb_receive(endpoint, 0, &m) == 0) {
 				check_eq(message_label(m.info), FAULT_PAGE);
 				faults++;
 			} else {
-				check(!passed(patience));
+				check(!patience_over(&patience));
 				pause_main();
 			}
 		}

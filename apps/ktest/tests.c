@@ -41,6 +41,8 @@ bool kernel_is(const char *regime)
 
 bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
 
+bool patience_over(struct patience *patience) { return ++patience->looks > LOOKS && passed(patience->deadline); }
+
 void pause_main(void)
 {
 	test_pause();
