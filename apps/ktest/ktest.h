@@ -41,7 +41,7 @@ bool kernel_is(const char *regime);
 /* --- what each port has (harness.c, firmware.c, hosted/port.c) --- */
 
 void test_pause(void); /* ends the test if a worker has failed */
-void test_progress(void); /* what the test has waited for has come: the watchdog waits a minute for the next */
+void test_progress(void); /* the test gets on, or looks with patience: the watchdog waits a minute for the next time */
 bool has_processor(void);
 /* Whether the clock counts instructions: of the emulator, if the test that boots it says so (tests/boot/test_ktest.py). */
 bool clock_counts_instructions(void);

@@ -41,7 +41,11 @@ bool kernel_is(const char *regime)
 
 bool passed(uint64_t deadline) { return read_tsc() >= deadline; }
 
-bool patience_over(struct patience *patience) { return ++patience->looks > LOOKS && passed(patience->deadline); }
+bool patience_over(struct patience *patience)
+{
+	test_progress(); /* it is for the caller to give up, not for the watchdog */
+	return ++patience->looks > LOOKS && passed(patience->deadline);
+}
 
 void pause_main(void)
 {
