@@ -15,23 +15,39 @@ import sys
 import tempfile
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 YCSB, REDIS = sys.argv[1:3]
 RECORDS = 200
+SILENCE = 1e9  # nanoseconds without an answer, after which a server counts as lost (life.c)
 
 
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+ANSWER = 100.0  # seconds of the host's time for an answer, which takes milliseconds
+
+
+def reserved() -> socket.socket:
+    """A port that nobody else gets for as long as this socket is open, but a server that sets SO_REUSEADDR, too."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
+
+
+def connections_waiting(port: int) -> int:
+    """How many the server there has not accepted."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[1] == f"0100007F:{port:04X}" and words[3] == "0A":
+            return int(words[4].partition(":")[2], 16)
+    return 0
 
 
 def redis(port: int, *words: str) -> bytes:
     """One command on a connection of its own; the raw answer, if it is a short one."""
     request = f"*{len(words)}\r\n" + "".join(f"${len(w)}\r\n{w}\r\n" for w in words)
-    with socket.create_connection(("127.0.0.1", port), 10) as s:
+    with socket.create_connection(("127.0.0.1", port), ANSWER) as s:
         s.sendall(request.encode())
         return s.recv(65536)
 
@@ -40,7 +56,8 @@ class Server:
     """A Redis, which can be ended and started again at its port."""
 
     def __init__(self) -> None:
-        self.port = free_port()
+        self.holder = reserved()
+        self.port = self.holder.getsockname()[1]
         self.directory = tempfile.TemporaryDirectory()
         self.start()
 
@@ -48,13 +65,13 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.directory.name],
             executable=REDIS, stdout=subprocess.DEVNULL)
-        for _ in range(500):
+        while self.process.poll() is None:
             try:
                 if redis(self.port, "PING") == b"+PONG\r\n":
                     return
             except OSError:
                 time.sleep(0.02)
-        raise AssertionError("redis-server does not answer")
+        raise AssertionError(f"redis-server has ended: {self.process.returncode}")
 
     def kill(self) -> None:
         self.process.kill()
@@ -62,6 +79,7 @@ class Server:
 
     def close(self) -> None:
         self.kill()
+        self.holder.close()
         self.directory.cleanup()
 
 
@@ -81,6 +99,7 @@ class Client(unittest.TestCase):
 
     def setUp(self) -> None:
         redis(self.port, "FLUSHALL")
+        redis(self.port, "CONFIG", "RESETSTAT")
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         command = [YCSB, "--port", str(self.port), "--records", str(RECORDS), "--operations", "3000", *arguments]
@@ -88,7 +107,7 @@ class Client(unittest.TestCase):
 
     def finish(self, process: subprocess.Popen[str]) -> tuple[int, dict[str, Any], list[float]]:
         """Status, result line, and the histogram as all its values."""
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate()  # the test's own limit is of given time
         lines = [json.loads(line) for line in out.splitlines()]
         self.assertTrue(all(len(line) <= 900 for line in out.splitlines()))
         *rest, result = lines
@@ -116,16 +135,19 @@ class Client(unittest.TestCase):
             self.assertAlmostEqual(result["memory"][name] / int(memory[key]), 1, delta=0.3)
 
     def test_two_clients_update_the_same_records(self) -> None:
-        meet = Path(self.directory.name) / self.id()
         half = str(RECORDS // 2)
-        common = ("--workload", "a", "--rendezvous", str(meet), "--parties", "2", "--load-count", half)
-        clients = [self.start(*common, "--load-first", first) for first in ("0", half)]
-        outcomes = [self.finish(c) for c in clients]
-        for status, result, _ in outcomes:
-            self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
-            self.assertAlmostEqual(result["updates"] / 3000, 0.5, delta=0.05)
-        starts, ends = ([o[1][k] for o in outcomes] for k in ("start_ns", "end_ns"))
-        self.assertLess(max(starts), min(ends), "they did not run at the same time")
+        for attempt in range(20):  # a busy host may let the one finish before the other begins
+            meet = Path(self.directory.name) / f"{self.id()}-{attempt}"
+            common = ("--workload", "a", "--rendezvous", str(meet), "--parties", "2", "--load-count", half)
+            clients = [self.start(*common, "--load-first", first) for first in ("0", half)]
+            outcomes = [self.finish(c) for c in clients]
+            for status, result, _ in outcomes:
+                self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
+                self.assertAlmostEqual(result["updates"] / 3000, 0.5, delta=0.05)
+            starts, ends = ([o[1][k] for o in outcomes] for k in ("start_ns", "end_ns"))
+            if max(starts) < min(ends):
+                return
+        self.fail("they did not run at the same time")
 
     def test_second_run_finds_what_the_first_left(self) -> None:
         self.assertEqual(self.run_one("--load", "--workload", "f")[0], 0)
@@ -173,7 +195,7 @@ class Client(unittest.TestCase):
 
     def test_lost_connection(self) -> None:
         client = self.start("--load", "--operations", "100000000")
-        time.sleep(0.5)
+        self.wait_for_calls(client, "hgetall", 1)
         redis(self.port, "CLIENT", "KILL", "TYPE", "normal")
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"]), (1, 1))
@@ -181,7 +203,7 @@ class Client(unittest.TestCase):
 
     def test_lost_update(self) -> None:
         """A server that goes back to an older state under a running client, whether that survives its loss or not."""
-        for arguments in ([], ["--survive", "5"]):
+        for arguments in ([], ["--survive", "600"]):
             with self.subTest(arguments):
                 self.setUp()
                 self.lost_update(*arguments)
@@ -189,50 +211,68 @@ class Client(unittest.TestCase):
     def lost_update(self, *arguments: str) -> None:
         self.run_one("--load", "--records", "1", "--operations", "0")
         old = [redis(self.port, "HGET", self.key(), f"field{i}").split(b"\r\n")[1].decode() for i in range(10)]
-        client = self.start("--workload", "a", "--records", "1", "--operations", "100000", *arguments)
-        time.sleep(0.3)  # many updates later
+        client = self.stopped_midway(lambda: self.calls("hset") > 100, 100000, "--workload", "a", "--records", "1", *arguments)
         redis(self.port, "HSET", self.key(), *(word for i in range(10) for word in (f"field{i}", old[i])))
+        client.send_signal(signal.SIGCONT)
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"]), (1, 0))
         self.assertGreater(result["wrong"], 0)
 
-    def survivor(self, *arguments: str) -> subprocess.Popen[str]:
-        """Under way for long enough that the server can be disturbed; it has answered already."""
-        client = self.start("--workload", "a", "--writer", "7", "--survive", "20", "--think", "300", "--operations", "6000", *arguments)
-        while not self.calls("hgetall"):
+    def wait_for_calls(self, client: subprocess.Popen[str], command: str, count: int) -> None:
+        while self.calls(command) < count:
             self.assertIsNone(client.poll())
             time.sleep(0.02)
-        return client
+
+    def stopped_midway(self, condition: Callable[[], bool], operations: int, *arguments: str) -> subprocess.Popen[str]:
+        """A client that is stopped, by SIGSTOP, where the condition holds and half of its operations are still to come."""
+        for _ in range(20):  # a busy host may let it come to its end before it is looked at
+            redis(self.port, "CONFIG", "RESETSTAT")
+            client = self.start("--operations", str(operations), *arguments)
+            while client.poll() is None and not condition():
+                time.sleep(0.005)
+            client.send_signal(signal.SIGSTOP)
+            if client.poll() is None and self.calls("hgetall") + self.calls("hset") < operations / 2:
+                return client
+            client.kill()
+            client.communicate()
+        raise AssertionError("it was always over before")
+
+    def survivor(self, *arguments: str, condition: Callable[[], bool] | None = None) -> subprocess.Popen[str]:
+        """Stopped, and under way for long enough that the server can be disturbed; it has had answers."""
+        has_begun = condition or (lambda: self.calls("hgetall") > 0)
+        return self.stopped_midway(has_begun, 6000, "--workload", "a", "--writer", "7", "--survive", "600", "--think", "300", *arguments)
 
     def calls(self, command: str) -> int:
-        """How often the server carried it out since load()."""
+        """How often the server carried it out since its statistics were reset."""
         found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", redis(self.port, "INFO", "commandstats").decode())
         return int(found[1]) if found else 0
 
     def survived(self, client: subprocess.Popen[str], lives: int) -> dict[str, Any]:
-        """All operations are accounted for, and the gap was seen. What it tells of it."""
+        """All operations are accounted for, and the gap was seen. What it tells of it. A host that is busy makes more gaps."""
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"], result["wrong"]), (0, 0, 0))
         (told,) = self.others["survival"]
         self.assertEqual(result["operations"] + told["reads"] + told["updates"], 6000)
-        self.assertEqual((told["gaps"], told["lives"], len(self.others["gap"])), (1, lives, 1))
-        (gap,) = self.others["gap"]
-        self.assertEqual(told["longest_ns"], gap["end_ns"] - gap["start_ns"])
+        gaps = self.others["gap"]
+        lengths = [gap["end_ns"] - gap["start_ns"] for gap in gaps]
+        self.assertEqual((told["gaps"], told["lives"], told["longest_ns"]), (len(gaps), lives, max(lengths)))
+        self.assertGreaterEqual(sum(length > SILENCE for length in lengths), len(gaps) - 1, lengths)
         self.assertEqual(len(self.others["timeline"]), told["timeline_parts"])
         counts = [count for part in self.others["timeline"] for count in part["counts"]]
         self.assertEqual(sum(counts), result["operations"])
-        inside = counts[(gap["start_ns"] - told["start_ns"]) // told["slot_ns"] + 1 : (gap["end_ns"] - told["start_ns"]) // told["slot_ns"]]
-        self.assertEqual(sum(inside), 0, "answers within the gap")
+        for gap in gaps:
+            first, last = ((gap[end] - told["start_ns"]) // told["slot_ns"] for end in ("start_ns", "end_ns"))
+            self.assertEqual(sum(counts[first + 1 : last]), 0, "answers within the gap")
         return told
 
     def load(self) -> None:
         self.assertEqual(self.run_one("--load", "--operations", "0")[0], 0)
-        redis(self.port, "CONFIG", "RESETSTAT")
 
     def test_survives_a_lost_connection(self) -> None:
         self.load()
         client = self.survivor()
         redis(self.port, "CLIENT", "KILL", "TYPE", "normal")
+        client.send_signal(signal.SIGCONT)
         self.assertEqual(self.survived(client, 1)["forgotten"], 0)
 
     def test_survives_a_silent_server(self) -> None:
@@ -241,16 +281,20 @@ class Client(unittest.TestCase):
         client = self.survivor()
         self.assertEqual(self.calls("client|kill"), 0)
         self.server.process.send_signal(signal.SIGSTOP)
-        time.sleep(2.5)
+        client.send_signal(signal.SIGCONT)
+        while not connections_waiting(self.port):  # it has given up the old connection
+            self.assertIsNone(client.poll())
+            time.sleep(0.02)
         self.server.process.send_signal(signal.SIGCONT)
-        self.assertGreater(self.survived(client, 1)["longest_ns"], 1e9)
+        self.assertGreater(self.survived(client, 1)["longest_ns"], SILENCE)
         self.assertGreater(self.calls("client|kill"), 0)
 
     def test_survives_a_restart(self) -> None:
         self.load()
         client = self.survivor()
         self.server.kill()
-        time.sleep(0.3)
+        client.send_signal(signal.SIGCONT)
+        time.sleep(0.3)  # in which it tries in vain, if the host lets it
         self.server.start()
         self.assertGreater(self.survived(client, 2)["forgotten"], 0, "an empty server has lost the records")
 
@@ -258,7 +302,6 @@ class Client(unittest.TestCase):
         """Somebody has loaded them again, before this client returns: they are older than what it saw, and right."""
         self.load()
         client = self.survivor()
-        client.send_signal(signal.SIGSTOP)
         self.server.kill()
         self.server.start()
         self.load()
@@ -268,15 +311,17 @@ class Client(unittest.TestCase):
     def test_former_life(self) -> None:
         """What was written before the server started again may not come back."""
         self.load()
-        client = self.survivor("--records", "1")
         names = [f"field{i}" for i in range(10)]
-        values: list[str] = []
-        while not any(value.startswith("007") for value in values):  # of this writer
-            values = [redis(self.port, "HGET", self.key(), name).split(b"\r\n")[1].decode() for name in names]
-        client.send_signal(signal.SIGSTOP)  # else it may have written newer ones before these
+
+        def values() -> list[str]:
+            return [redis(self.port, "HGET", self.key(), name).split(b"\r\n")[1].decode() for name in names]
+
+        # stopped, else it may have written newer ones before these
+        client = self.survivor("--records", "1", condition=lambda: any(value.startswith("007") for value in values()))
+        former = values()
         self.server.kill()
         self.server.start()
-        redis(self.port, "HSET", self.key(), *(word for pair in zip(names, values) for word in pair))
+        redis(self.port, "HSET", self.key(), *(word for pair in zip(names, former) for word in pair))
         client.send_signal(signal.SIGCONT)
         status, result, _ = self.finish(client)
         self.assertEqual((status, result["errors"]), (1, 0))
@@ -286,16 +331,17 @@ class Client(unittest.TestCase):
         self.load()
         client = self.survivor("--survive", "1")
         self.server.kill()
+        client.send_signal(signal.SIGCONT)
         status, result, _ = self.finish(client)
         self.server.start()
         self.assertEqual((status, result["errors"], result["wrong"]), (1, 1, 0))
-        self.assertEqual(len(self.others["gap"]), 1)
+        self.assertGreaterEqual(len(self.others["gap"]), 1)
 
     def test_usage(self) -> None:
         for arguments in (["--bogus"], ["--port", "x"], ["--records", "0"], ["--value-size", "1001"], ["extra"],
                           ["--field-length", "23"], ["--parties", "2"], ["--workload", "z"], ["--name", "a b"],
                           ["--think", "5", "--pipeline", "2"], ["--think", "99999999"]):
-            done = subprocess.run([YCSB, *arguments], capture_output=True, text=True, timeout=10)
+            done = subprocess.run([YCSB, *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), arguments)
 
 
