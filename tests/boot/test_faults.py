@@ -11,6 +11,7 @@ from deploy import modules, monitor
 from deploy.boot import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import client, crash, deployment, machine, servers, with_redis
+from tests.ports import reserved_port
 
 WAYS = {
     "null": "page fault", "unmapped": "page fault", "kernel": "page fault", "direct-map": "page fault",
@@ -42,7 +43,7 @@ def test_program(cpu: int) -> None:
 @pytest.mark.limit(150)
 def test_kernel() -> None:
     """a kernel that panics parks its own cluster, and the others go on"""
-    with machine(with_redis(), gdb_port=gdb.free_port()) as run:
+    with machine(with_redis(), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         run.wait_serving()
@@ -82,7 +83,7 @@ def test_nmi() -> None:
 @pytest.mark.limit(150)
 def test_nmi_in_the_kernel() -> None:
     """an NMI that finds the kernel's lock held is reported all the same"""
-    with machine(deployment(1, 2), gdb_port=gdb.free_port()) as run:
+    with machine(deployment(1, 2), gdb_port=reserved_port()) as run:
         image = modules.module_path(f"kernel-{run.plan.cluster_map.clusters[0].kernel}")
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.run_to(pages.symbol(image, "invoke_tcb")[0])  # with the lock: an invocation is served

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from deploy.deployment import read
 from deploy.expand import plan, plan_map
 from deploy.paths import ROOT
 from tests.boot.machine import assert_no_fault, client, machine
+from tests.ports import reserved_port
 from topology.dts import write_dts
 from topology.parts import Board
 
@@ -20,9 +20,7 @@ def test_irregular_machine(tmp_path: Path) -> None:
     given = plan(read(ROOT / "deploy/deployments/uneven.toml"))
     assert given.host_ports == {("redis@2", 6379): 16379}
     (tmp_path / "map.dts").write_text(write_dts(given.cluster_map))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = reserved_port()
     what = replace(plan_map(tmp_path / "map.dts"), host_ports={("redis@2", 6379): port})  # the host's are in no map
     assert isinstance(what.machine.shape, Board) and what.cluster_map == given.cluster_map
     assert [len(cluster.cpus) for cluster in what.cluster_map.clusters] == [3, 2]

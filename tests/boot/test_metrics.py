@@ -19,6 +19,7 @@ from deploy.boot import Run
 from deploy.deployment import Metrics, Port, Program
 from tests.boot import gdb
 from tests.boot.machine import PATIENCE, client, machine, servers, with_redis
+from tests.ports import reserved_port
 
 COMMANDS = 200
 BESIDE = 9200  # port of the second endpoint
@@ -46,7 +47,7 @@ def run() -> Iterator[Run]:
     """Kernels that count, Redis in both clusters, and a second endpoint that the map does not let ask."""
     beside = Program("metrics", args=("--port", str(BESIDE)), network=True, barrier=False, name="beside", ports=(Port(BESIDE),))
     what = with_redis(statistics=True, metrics=Metrics(), programs=(beside,))
-    with machine(what, gdb_port=gdb.free_port()) as running:
+    with machine(what, gdb_port=reserved_port()) as running:
         debugger = gdb.Debugger(running.options.gdb_port)
         debugger.go_on()
         running.wait_serving()

@@ -13,6 +13,7 @@ from deploy.boot import Run
 from tests.boot import gdb, pages
 from tests.boot.machine import deployment, machine
 from tests.boot.pages import DIRECT_BASE, DIRECT_END, IMAGE_BASE, INTERRUPTS, KERNEL_HALF, PAGE, Page
+from tests.ports import reserved_port
 
 CR0_WP = 1 << 16
 CR4 = {"MCE": 1 << 6, "UMIP": 1 << 11, "SMEP": 1 << 20, "SMAP": 1 << 21}
@@ -139,7 +140,7 @@ def test_registers() -> None:
 @pytest.mark.limit(150)
 def test_stack_overflow() -> None:
     """a kernel stack that overflows into its guard page is a double fault, reported on a stack of its own, and ends all cores"""
-    with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=gdb.free_port()) as run:
+    with machine(deployment(1, 2, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         booted(run)
@@ -156,7 +157,7 @@ def test_stack_overflow() -> None:
 
 def flags_in_kernel(way_in: str, where: int) -> int:
     """Those with which the kernel's C code is reached at `way_in` from a program that has all of FLAGS and goes on at `where`."""
-    with machine(deployment(1, 1, lock=LOCK, network=False), gdb_port=gdb.free_port()) as run:
+    with machine(deployment(1, 1, lock=LOCK, network=False), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.run_to(pages.symbol(modules.module_path("root"), "_start")[0])
         debugger.set_register(gdb.EFLAGS, INTERRUPTS | 2 | sum(FLAGS.values()))

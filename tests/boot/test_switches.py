@@ -16,6 +16,7 @@ from deploy.expand import Plan, plan
 from tests.boot import gdb
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 from tests.boot.test_ended import PATIENCE, is_over
+from tests.ports import reserved_port
 from topology.clustermap import Application
 
 LAYOUTS = ["per-socket", "spanning"]
@@ -131,7 +132,7 @@ def test_a_lower_switch_ends(layout: str) -> None:
 @pytest.mark.limit(200)
 def test_the_cluster_of_a_lower_switch_is_lost() -> None:
     """clients that wait for instances behind it are reset, new ones too; all others are served"""
-    with machine(with_redis(2, 4), gdb_port=gdb.free_port()) as run:
+    with machine(with_redis(2, 4), gdb_port=reserved_port()) as run:
         debugger = gdb.Debugger(run.options.gdb_port)
         debugger.go_on()
         run.wait_serving()

@@ -11,6 +11,7 @@ from deploy.deployment import parse
 from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.qemu import Forward, user_network
+from tests.ports import reserved_port
 from topology.clustermap import Network
 from topology.errors import InputError
 
@@ -54,10 +55,8 @@ def test_words_of_qemu() -> None:
 
 def test_a_port_that_somebody_has() -> None:
     """is said before anything boots"""
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
+    port = reserved_port()  # so that afterwards nobody has it
+    with socket.create_server(("127.0.0.1", port)):
         with pytest.raises(Failure, match=rf"port {port} of the host, for redis@2: address already in use"):
             check_ports([Forward("closed", "10.0.2.102", 1, INSIDE), Forward("redis@2", "10.0.2.101", 6379, port)])
     check_ports([Forward("redis@2", "10.0.2.101", 6379, port)])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import time
 import urllib.request
@@ -11,14 +10,13 @@ import urllib.request
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.paths import BUILD
+from tests.ports import reserved_port
 
 HOST = BUILD / "apps/metrics/metrics-host"
 
 
 def scraped() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = reserved_port()
     server = subprocess.Popen([HOST, "--port", str(port)])
     try:
         while server.poll() is None:

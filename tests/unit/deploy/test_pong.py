@@ -13,8 +13,9 @@ import time
 
 import pytest
 
-from deploy import pong
+from deploy import patience, pong
 from deploy.errors import Failure
+from tests.ports import reserved_port
 
 SLOW = 0.3  # seconds until an answer
 
@@ -49,6 +50,8 @@ def test_starved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pong, "_FIRST_TRY", 0.05)
     emulator = subprocess.Popen(["sleep", "100"])
     os.kill(emulator.pid, signal.SIGSTOP)
+    while patience._stat(emulator.pid)[0] != "T":  # type: ignore[index]
+        time.sleep(0.01)
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             late = threading.Timer(5 * SLOW, serve, (listener,))
@@ -63,8 +66,7 @@ def test_starved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_none() -> None:
     """nobody there: what was waited for, and for how long"""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = listener.getsockname()
+    address = ("127.0.0.1", reserved_port())
     with pytest.raises(Failure, match=f"no .PONG from 127.0.0.1:{address[1]} within [0-9.]+ s"):
         pong.first_pong(address, os.getpid(), 0.1)
 
