@@ -14,7 +14,7 @@ from deploy.patience import children, children_of
 
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # of prctl(2)
 _PAUSE = 0.01   # seconds between two looks
-_PATIENCE = 10  # seconds in which the kernel ends a process that was killed
+_PATIENCE = 100  # seconds in which the kernel ends a process that was killed
 
 
 def _prctl(option: int, argument: object) -> None:
