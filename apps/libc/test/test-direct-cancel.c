@@ -147,7 +147,7 @@ static bool cancel_behind_part(int state, size_t *got)
 	for (*got = 0; state == PTHREAD_CANCEL_DISABLE && *got < LONG;) {
 		struct pollfd more = { .fd = other, .events = POLLIN };
 		char piece[4096];
-		CHECK(poll(&more, 1, 10000) == 1);
+		CHECK(poll(&more, 1, -1) == 1);
 		const ssize_t n = read(other, piece, sizeof(piece));
 		CHECK(n > 0 && !memcmp(piece, text + *got, (size_t)n));
 		*got += (size_t)n;
