@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,15 @@ def servers(run: Run) -> list[str]:
 def client(run: Run, name: str, **options: Any) -> redis.Redis:
     host, port = run.address(name)
     return redis.Redis(host=host, port=port, **{"socket_timeout": ANSWER, "socket_connect_timeout": ANSWER} | options)
+
+
+def order(run: Run, name: str, command: str) -> None:
+    """A command whose answer may never come: it is on its way when this returns, and nobody waits."""
+    with socket.create_connection(run.address(name), ANSWER) as connection:
+        connection.settimeout(ANSWER)
+        connection.sendall(b"PING\r\n")
+        assert connection.recv(16) == b"+PONG\r\n"
+        connection.sendall(command.encode() + b"\r\n")
 
 
 def assert_no_fault(run: Run) -> None:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-import redis
 from prometheus_client.parser import text_string_to_metric_families
 
 from deploy.boot import Run
 from deploy.deployment import Metrics, Port, Program
 from tests.boot import gdb
-from tests.boot.machine import PATIENCE, client, machine, servers, with_redis
+from tests.boot.machine import PATIENCE, client, machine, order, servers, with_redis
 from tests.ports import reserved_port
 
 COMMANDS = 200
@@ -110,7 +109,7 @@ def test_what_is_told(run: Run) -> None:
         free, total = (told.only(f"skerry_cluster_memory_{which}", cluster=number) for which in ("free_bytes", "bytes"))
         assert 0 < free < total <= 1 << 30
     for cpu in range(4):
-        assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu) < 1000
+        assert 0 < told.only("skerry_core_idle_seconds_total", cpu=cpu) < told.only("skerry_core_seconds_total", cpu=cpu) < 100_000
         entries = told.only("skerry_core_entries_total", cpu=cpu)
         served = told.only("skerry_core_syscalls_total", cpu=cpu) + told.only("skerry_core_interrupts_total", cpu=cpu)
         assert 0 < served <= entries + 1  # a core may be in its kernel while it is read
@@ -188,9 +187,7 @@ def test_a_silent_redis(run: Run) -> None:
     silent, *others = servers(run)
     with client(run, silent) as server:
         server.config_set("busy-reply-threshold", 2000)  # then it says that it is busy, and can be stopped
-    with client(run, silent, socket_timeout=0.3, retry=None) as server:
-        with pytest.raises(redis.TimeoutError):
-            server.eval("while true do end", 0)
+    order(run, silent, 'EVAL "while true do end" 0')
     told = scrape_until(run, lambda s: s.find("skerry_redis_up", application=silent) == [0])
     assert told.only("skerry_application_serving", application=silent) == 1
     assert not told.find("skerry_redis_commands_processed_total", application=silent)

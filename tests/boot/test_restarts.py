@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
-import redis
 
 from deploy import monitor, qemu
 from deploy.boot import Run
 from deploy.deployment import Program, Redis
 from deploy.events import Event
-from tests.boot.machine import client, deployment, machine, servers, with_redis
+from tests.boot.machine import client, deployment, machine, order, servers, with_redis
 from topology.units import KIB, MIB
 
 OFTEN = 16  # restarts in 60 s: as many as a limit can be
@@ -127,13 +126,12 @@ def test_run_is_over() -> None:
         assert done["status"] == 0 and run.running
         begun, restarts = time.monotonic(), len(run.events.of("restart"))
         run.wait_for(lambda: time.monotonic() > begun + 3, "three seconds")
-        assert restarts >= 2 and len(run.events.of("restart")) == restarts and run.running
+        assert restarts >= 1 and len(run.events.of("restart")) == restarts and run.running
 
 
 def kill(run: Run, name: str, number: int) -> None:
     """By a write where it must not; returns when it serves again."""
-    with client(run, name, retry=None, socket_timeout=5) as server, pytest.raises(redis.RedisError):
-        server.execute_command("DEBUG", "SEGFAULT")
+    order(run, name, "DEBUG SEGFAULT")
     run.wait_for(lambda: len(run.events.of("restart", app=name)) == number, "the restart")
     run.wait_for(lambda: len(run.events.of("serving", app=name)) == number + 1, "serving again")
 
