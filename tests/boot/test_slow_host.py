@@ -50,6 +50,14 @@ def slow(run: Run) -> Iterator[None]:
 def test_slow_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """a machine on a host that is thirty times slower is waited for, though it is silent for many times the patience"""
     monkeypatch.setattr(patience, "slowness", lambda: 1.0)
+    silences: list[float] = []
+    while not silences or silences[-1] <= 2 * SILENCE:  # a busy host may let it run for longer than it is meant to
+        assert len(silences) < 5, f"it was never silent for long, which proves nothing: {silences}"
+        silences.append(longest_silence())
+
+
+def longest_silence() -> float:
+    """Seconds, of a machine that starts on such a host."""
     longest = 0.0
     with machine(with_redis(), patience=Patience(SILENCE)) as run:
         last, events = time.monotonic(), -1
@@ -64,7 +72,7 @@ def test_slow_host(monkeypatch: pytest.MonkeyPatch) -> None:
         with slow(run):
             run.wait_for(serving, "serving")
         assert run.running
-    assert longest > 2 * SILENCE, "it was not silent for long, and proves nothing"
+    return longest
 
 
 @pytest.mark.limit(120)
