@@ -18,7 +18,7 @@ import pytest
 from deploy.bench.failure import FIGURES
 from deploy.failure.scene import Kill, deployment, end_cluster, on_stage
 from tests.boot.machine import ANSWER, machine
-from tests.boot.test_commands import SKERRY, descendants, skerry
+from tests.boot.test_commands import SKERRY, descendants, skerry, wait_gone
 
 
 @pytest.mark.limit(400)
@@ -99,9 +99,7 @@ def test_interrupted(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         seen += _read_until(master, process, "interrupted")
         assert process.wait() == 130, seen
-        time.sleep(0.2)
-        left = [name for pid, name in children.items() if Path(f"/proc/{pid}").exists()]
-        assert not left, left
+        wait_gone(children)
         plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)
         drawn = [line for line in re.split(r"[\r\n]+", plain) if re.match(r" +[\d,]* \||Cluster", line)]
         assert len(drawn) > 12 and max(len(line) for line in drawn) <= 80
