@@ -149,7 +149,7 @@ static void a_reader(void)
 {
 	if (strcmp(REGIME_HEADER, "fine.h"))
 		return; /* every entry has the kernel for itself */
-	reported(needs_it_alone, "has not the kernel for itself");
+	reported(needs_it_alone, "must be exclusive and is not");
 }
 
 const struct test tests[] = {

@@ -152,5 +152,5 @@ void held_check_exclusive(struct place place)
 	struct cpu *cpu = arch_this_cpu();
 	held_check_entered(place);
 	if (cpu && !kernel_exclusive(cpu))
-		lock_mistake("the entry has not the kernel for itself: ", place, ", entered at ", cpu->own.held.entry);
+		lock_mistake("the entry must be exclusive and is not: ", place, ", entered at ", cpu->own.held.entry);
 }
