@@ -45,6 +45,8 @@ void file_ready_changed(struct file *file, uint32_t ready)
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
+	if (!fresh && !file->edge_triggered)
+		return;
 	if (file->watches)
 		watch_changed(file->watches, ready, fresh);
 	if (fresh && file->on_ready)

@@ -106,6 +106,13 @@ static struct watch *find(struct epoll *e, struct file *file, int fd)
 	return w;
 }
 
+static void set_events(struct watch *w, const struct epoll_event *event)
+{
+	w->events = event->events;
+	w->data = event->data;
+	w->file->edge_triggered |= (event->events & EPOLLET) != 0;
+}
+
 static int add(struct epoll *e, struct file *file, int fd, const struct epoll_event *event)
 {
 	struct watch *w = layer_allocate(sizeof(*w));
@@ -115,8 +122,7 @@ static int add(struct epoll *e, struct file *file, int fd, const struct epoll_ev
 	w->file = file;
 	w->epoll = e;
 	w->fd = fd;
-	w->events = event->events;
-	w->data = event->data;
+	set_events(w, event);
 	w->of_file = file->watches;
 	file->watches = w;
 	list_append(&e->all, &w->all);
@@ -142,8 +148,7 @@ long sys_epoll_ctl(const long *a)
 	case EPOLL_CTL_MOD:
 		if (!w)
 			return -ENOENT;
-		w->events = event->events;
-		w->data = event->data;
+		set_events(w, event);
 		if (file->ready & wanted(w))
 			mark_ready(w);
 		return 0;

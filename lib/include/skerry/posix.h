@@ -73,6 +73,7 @@ struct file {
 	uint64_t receive_timeout;  /* nanoseconds, 0: none */
 	uint64_t send_timeout;
 	struct watch *watches;     /* the epolls that look at it */
+	bool edge_triggered;       /* one of them does so, or did, with EPOLLET */
 	void (*on_ready)(struct file *); /* null, or called when more is ready, of a file that is served to another process */
 };
 
