@@ -10,6 +10,7 @@
 
 struct held_signal {
 	bool holding;
+	bool took_wake; /* a signal that was not held has taken one for this process along */
 	uint64_t slot;
 };
 
@@ -22,6 +23,20 @@ static inline uint64_t held_signal_add(struct held_signal *held, uint64_t slot)
 		return slot;
 	held->slot = slot;
 	return before != slot ? before : 0;
+}
+
+static inline void held_signal_begin(struct held_signal *held)
+{
+	held->holding = true;
+	held->took_wake = false;
+}
+
+static inline bool held_signal_took_wake(struct held_signal *held)
+{
+	const bool took = held->took_wake;
+
+	held->took_wake = false;
+	return took;
 }
 
 /* Ends the holding. Returns the slot that is held. */

@@ -8,15 +8,26 @@
 
 static struct held_signal held;
 
+static const uint64_t PAST = 1; /* a deadline */
+
+/*
+ * While a signal is held, the caller is about to sleep. A peer that rang after another one has woken this process leaves a
+ * signal pending, which would end that sleep at once: an entry into the kernel for nothing. It is taken here.
+ */
 static void wake(uint64_t slot)
 {
 	const uint64_t now = held_signal_add(&held, slot);
 
-	if (now)
+	if (!now)
+		return;
+	if (held.holding)
+		held.took_wake |= !notification_signal_wait(now, PROCESS_SLOT_WAKE, PAST, 0);
+	else
 		notification_signal(now);
 }
 
-void net_hold_signal(void) { held.holding = true; }
+void net_hold_signal(void) { held_signal_begin(&held); }
+bool net_took_wake(void) { return held_signal_took_wake(&held); }
 uint64_t net_held_signal(void) { return held_signal_take(&held); }
 
 void *interface_memory(void) { return (void *)PROCESS_PORT_VADDR; }

@@ -21,7 +21,9 @@
  * Futex waiters never poll.
  *
  * What the poller sends before it sleeps may make it signal other processes. The
- * last of these signals is made by the system call that puts it to sleep.
+ * last of these signals is made by the system call that puts it to sleep. One
+ * before it may take a signal of PLATFORM_NET that is pending, which would end
+ * that sleep at once. So the network is polled once more then.
  */
 #include "layer.h"
 #include "platform.h"
@@ -34,6 +36,7 @@ __attribute__((weak)) bool net_poll(void) { return false; }
 __attribute__((weak)) uint64_t net_deadline(void) { return 0; }
 __attribute__((weak)) bool net_prepare_sleep(void) { return true; }
 __attribute__((weak)) void net_hold_signal(void) {}
+__attribute__((weak)) bool net_took_wake(void) { return false; }
 __attribute__((weak)) uint64_t net_held_signal(void) { return 0; }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -89,14 +92,16 @@ bool event_wait(uint64_t deadline)
 {
 	struct thread *self = thread_self();
 
-	net_hold_signal();
+	if (!poller) /* else PLATFORM_NET is not this thread's */
+		net_hold_signal();
 	bool happened = net_poll(), late = deadline && clock_cycles() >= deadline;
-	if (late || happened || !net_prepare_sleep()) {
+	if (net_took_wake())
+		happened |= net_poll();
+	if (late || happened || !net_prepare_sleep() || net_took_wake()) {
 		signal_held();
 		return !late;
 	}
 	if (poller) {
-		signal_held();
 		hurry_poller(net_deadline());
 		self->event_waiter = true;
 		waiters++;
@@ -111,6 +116,7 @@ bool event_wait(uint64_t deadline)
 		platform_signal_wait(peer, PLATFORM_NET, until);
 		layer_lock();
 		poller = 0;
+		net_poll(); /* takes what has ended the sleep, nearly always */
 	}
 	pass_on(self);
 	return true;

@@ -17,21 +17,27 @@ static bool got[MESSAGES + 1]; /* message i has come */
 static uint32_t taken;
 static uint64_t timer;
 static bool done;
-static bool wakes; /* what is sent wakes another process, which sleeps */
+static unsigned wakes; /* so many other processes, which sleep, are woken by what is sent */
+static bool noticed;   /* that something has changed */
 static struct held_signal held;
 
 /* What it shares with the wire, as a ring does. */
 static _Atomic uint32_t arrived, wanted, sent, answered;
+static _Atomic uint32_t changed; /* as an epoch: only net_poll() looks at it */
 
-static void wake_peer(void)
+static void wake_peer(uint64_t peer)
 {
-	const uint64_t now = held_signal_add(&held, MODEL_PEER);
+	const uint64_t now = held_signal_add(&held, peer);
 
-	if (now)
-		platform_signal_peer(now);
+	if (!now)
+		return;
+	platform_signal_peer(now);
+	if (held.holding)
+		held.took_wake |= model_take_signal();
 }
 
-void net_hold_signal(void) { held.holding = true; }
+void net_hold_signal(void) { held_signal_begin(&held); }
+bool net_took_wake(void) { return held_signal_took_wake(&held); }
 uint64_t net_held_signal(void) { return held_signal_take(&held); }
 
 bool net_poll(void)
@@ -49,10 +55,14 @@ bool net_poll(void)
 		model_set(&got[++taken]);
 		happened = true;
 	}
+	if (!noticed && atomic_load_explicit(&changed, memory_order_acquire)) {
+		model_set(&noticed);
+		happened = true;
+	}
 	if (unsent) {
 		atomic_store_explicit(&sent, 1, memory_order_release);
-		if (wakes)
-			wake_peer();
+		for (unsigned i = 0; i < wakes; i++)
+			wake_peer(MODEL_PEER + i);
 	}
 	unsent = false;
 	return happened;
@@ -82,6 +92,7 @@ static void set_up(void)
 	explore_name(&wanted, sizeof(wanted), "wanted");
 	explore_name(&sent, sizeof(sent), "sent");
 	explore_name(&answered, sizeof(answered), "answered");
+	explore_name(&changed, sizeof(changed), "changed");
 }
 
 static void begin_started(void) { started = true; }
@@ -180,7 +191,13 @@ static void futex_after_write(unsigned self)
 static void begin_with_peer(void)
 {
 	begin_started();
-	wakes = true;
+	wakes = 1;
+}
+
+static void begin_with_peers(void)
+{
+	begin_started();
+	wakes = MODEL_PEERS;
 }
 
 static void write_and_wait(void)
@@ -236,6 +253,26 @@ static void asks_and_stays(unsigned self)
 	}
 }
 
+/* What has changed is told while both peers are asked: that signal may be taken along with one of theirs. */
+static void asks_two_peers(unsigned self)
+{
+	if (self == 0) {
+		layer_lock();
+		unsent = true;
+		model_wait_for(&noticed);
+		layer_unlock();
+	} else {
+		atomic_store_explicit(&changed, 1, memory_order_release);
+		platform_signal(PLATFORM_NET);
+	}
+}
+
+/* The same of two threads, one of which polls for both. */
+static void ask_two_peers(unsigned self)
+{
+	asks_two_peers(self < 2 ? 0 : 1);
+}
+
 /* Each thread waits for a message of its own and does not come back. */
 static void two_leave(unsigned self)
 {
@@ -282,6 +319,8 @@ CASE(futex_after_write, 3)
 CASE(asks_a_peer, 2)
 CASE(asks_beside_a_poller, 3)
 CASE(asks_and_stays, 3)
+CASE(asks_two_peers, 2)
+CASE(ask_two_peers, 3)
 CASE(two_leave, 3)
 CASE(three_leave, 4)
 CASE(gives_up, 3)
@@ -296,6 +335,8 @@ static const struct explore_case cases[] = {
 	{ .name = "a peer is asked", RUN(2, begin_with_peer, asks_a_peer) },
 	{ .name = "a peer is asked beside a poller", RUN(3, begin_with_peer, asks_beside_a_poller) },
 	{ .name = "a peer is asked by a thread that stays awake", RUN(3, begin_with_peer, asks_and_stays) },
+	{ .name = "two peers are asked while something changes", RUN(2, begin_with_peers, asks_two_peers) },
+	{ .name = "two threads ask two peers", RUN(3, begin_with_peers, ask_two_peers) },
 	{ .name = "two leave", RUN(3, begin_started, two_leave) },
 	{ .name = "three leave", RUN(4, begin_started, three_leave) },
 	{ .name = "one gives up", RUN(3, begin_started, gives_up) },

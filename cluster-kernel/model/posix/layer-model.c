@@ -72,6 +72,20 @@ void platform_wait(unsigned notification, uint64_t deadline)
 	machine.rung[notification] = false;
 }
 
+static bool always(void *argument)
+{
+	(void)argument;
+	return true;
+}
+
+bool model_take_signal(void)
+{
+	explore_rest(&bell_line[PLATFORM_NET], always, 0);
+	const bool rung = machine.rung[PLATFORM_NET];
+	machine.rung[PLATFORM_NET] = false;
+	return rung;
+}
+
 void platform_signal_peer(uint64_t slot) { platform_signal((unsigned)slot); }
 
 void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadline)

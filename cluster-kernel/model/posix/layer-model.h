@@ -13,7 +13,9 @@
 
 enum { MODEL_THREADS = 4 };
 _Static_assert((int)MODEL_THREADS < (int)THREADS_MAX, "one notification more is no thread's");
-enum { MODEL_PEER = MODEL_THREADS }; /* the notification of another process */
+enum { MODEL_PEER = MODEL_THREADS, MODEL_PEERS = 2 }; /* the notifications of other processes, from the first on */
+/* Takes a pending signal of PLATFORM_NET without waiting. Returns whether there was one. */
+bool model_take_signal(void);
 
 void model_set_up(void); /* a case's set_up */
 void model_set_time(uint64_t now); /* by a thread without the lock */

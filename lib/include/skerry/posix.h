@@ -141,5 +141,11 @@ uint64_t net_deadline(void);
 void net_hold_signal(void);
 uint64_t net_held_signal(void);
 
+/*
+ * While a signal is held back, those before it may take a pending signal of this thread's own PROCESS_SLOT_WAKE along.
+ * Returns whether that has happened since the last call: what it told of is found by another net_poll() only.
+ */
+bool net_took_wake(void);
+
 /* Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the rings. False if work arrived meanwhile. */
 bool net_prepare_sleep(void);
