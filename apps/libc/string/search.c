@@ -57,16 +57,16 @@ int memcmp(const void *left, const void *right, size_t n)
 	return 0;
 }
 
+/* Whether 16 bytes from here are in one page: some of them may be read that nobody has asked for. */
+static inline int in_one_page(const void *at) { return ((uintptr_t)at & 4095) <= 4096 - 16; }
+
 /* Reads whole aligned words, which never reach into another page than the bytes that are asked for. */
-void *memchr(const void *bytes, int byte, size_t n)
+static __attribute__((noinline)) void *find_far(const void *bytes, __m128i wanted, size_t n)
 {
-	const __m128i wanted = _mm_set1_epi8((char)byte);
 	const unsigned offset = (uintptr_t)bytes % 16;
 	const char *at = (const char *)bytes - offset, *end = (const char *)bytes + n;
 	unsigned found;
 
-	if (!n)
-		return NULL;
 	if (end < (const char *)bytes) /* n stands for "without end" */
 		end = (const char *)UINTPTR_MAX;
 	found = same(_mm_load_si128((const __m128i *)at), wanted) >> offset << offset;
@@ -80,10 +80,29 @@ void *memchr(const void *bytes, int byte, size_t n)
 	return at < end ? (void *)at : NULL;
 }
 
-/* The first `byte` of the text, or its end. Reads as memchr() does. */
-char *__strchrnul(const char *text, int byte)
+/* What is looked for is nearly always within the first 16 bytes. */
+void *memchr(const void *bytes, int byte, size_t n)
 {
-	const __m128i wanted = _mm_set1_epi8((char)byte), zero = _mm_setzero_si128();
+	const __m128i wanted = _mm_set1_epi8((char)byte);
+
+	if (!n)
+		return NULL;
+	if (in_one_page(bytes)) {
+		const unsigned found = same(load(bytes), wanted);
+
+		if (found) {
+			const size_t at = (size_t)__builtin_ctz(found);
+			return at < n ? (char *)bytes + at : NULL;
+		}
+		if (n <= 16)
+			return NULL;
+	}
+	return find_far(bytes, wanted, n);
+}
+
+static __attribute__((noinline)) char *find_end_far(const char *text, __m128i wanted)
+{
+	const __m128i zero = _mm_setzero_si128();
 	const unsigned offset = (uintptr_t)text % 16;
 	const char *at = text - offset;
 	__m128i word = _mm_load_si128((const __m128i *)at);
@@ -95,6 +114,21 @@ char *__strchrnul(const char *text, int byte)
 		found = same(word, wanted) | same(word, zero);
 	}
 	return (char *)at + __builtin_ctz(found);
+}
+
+/* The first `byte` of the text, or its end. Reads as memchr() does. */
+char *__strchrnul(const char *text, int byte)
+{
+	const __m128i wanted = _mm_set1_epi8((char)byte);
+
+	if (in_one_page(text)) {
+		const __m128i word = load(text);
+		const unsigned found = same(word, wanted) | same(word, _mm_setzero_si128());
+
+		if (found)
+			return (char *)text + __builtin_ctz(found);
+	}
+	return find_end_far(text, wanted);
 }
 
 char *strchrnul(const char *text, int byte) __attribute__((alias("__strchrnul")));

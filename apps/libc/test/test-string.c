@@ -97,6 +97,28 @@ static char *last_page(void)
 	return pages != MAP_FAILED && munmap(pages + 4096, 4096) == 0 ? pages : NULL;
 }
 
+/* Bytes up to the edge of a page, and across one. */
+static bool test_find_at_an_edge(void)
+{
+	void *(*volatile find)(const void *, int, size_t) = memchr;
+	char *page = last_page();
+
+	CHECK(page);
+	for (size_t n = 0; n < 70; n++) {
+		char *bytes = page + 4096 - n;
+
+		memset(page, 'x', 4096);
+		CHECK(find(bytes, '\n', n) == NULL);
+		for (size_t at = 0; at < n; at++) {
+			bytes[at] = '\n';
+			CHECK(find(bytes, '\n', n) == bytes + at);
+			CHECK(find(bytes, '\n', at) == NULL);
+			bytes[at] = 'x';
+		}
+	}
+	return munmap(page, 4096) == 0;
+}
+
 /* Texts up to the edge of a page, and across one. */
 static bool test_find_in_text(void)
 {
@@ -164,6 +186,7 @@ const struct test string_tests[] = {
 	{ "copy", test_copy },
 	{ "compare", test_compare },
 	{ "find", test_find },
+	{ "find at an edge", test_find_at_an_edge },
 	{ "find in a text", test_find_in_text },
 	{ "compare without case", test_compare_case },
 	{ 0 },
