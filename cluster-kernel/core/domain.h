@@ -13,18 +13,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "cap.h"
+#include "ticket_lock.h"
 
 struct kernel;
 
 enum { DOMAIN_PLACE_BITS = 10, KERNEL_DOMAINS = 1 << DOMAIN_PLACE_BITS }; /* domains at a time */
 
-enum { DOMAIN_LOCKED = 1 };
-
 struct domain {
 	uint32_t references;
 	uint32_t id; /* not 0 */
 	uint32_t granularity; /* enum granularity; coarse at first */
-	uint8_t locked;       /* DOMAIN_LOCKED while a reader has its coarse lock, guard.h */
+	struct ticket_lock lock; /* while it is coarse, of a reader: guard.h. Fair, for any number of cores may want it at once */
 };
 _Static_assert(sizeof(struct domain) <= 1u << DOMAIN_BITS, "the ABI's domain size");
 

@@ -21,7 +21,7 @@ void guard_end(struct cpu *cpu, struct guard *guard)
 {
 	(void)cpu;
 	if (guard->held)
-		bit_release(&guard->held->locked, DOMAIN_LOCKED);
+		ticket_release_current(&guard->held->lock);
 	guard->held = 0;
 }
 
@@ -38,7 +38,8 @@ bool guard_take(struct cpu *cpu, struct guard *guard, struct cap *cap)
 	if (domain->granularity == GRANULARITY_FINE) {
 		bit_take(cpu, &cap->flags, CAP_LOCKED);
 	} else if (!guard->held) {
-		bit_take(cpu, &domain->locked, DOMAIN_LOCKED);
+		uint32_t ticket;
+		ticket_take(&domain->lock, &ticket, cpu);
 		guard->held = domain;
 	}
 	return true;

@@ -246,7 +246,7 @@ static void check_domains(const struct world *world)
 		if (world->found[i].slot->cap.type != OBJECT_DOMAIN)
 			continue;
 		CHECK(domains->at[domain->id % KERNEL_DOMAINS] == domain, "a domain is not in the kernel's table", domain->id, domain);
-		CHECK(!domain->locked, "a domain is locked though no core is inside", domain->id, domain->locked);
+		CHECK(domain->lock.next == domain->lock.serving, "a domain is locked though no core is inside", domain->id, domain->lock.next);
 		CHECK(domain->granularity <= GRANULARITY_FINE, "a domain has no granularity", domain->id, domain->granularity);
 		live++;
 	}
