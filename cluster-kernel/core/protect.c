@@ -9,28 +9,38 @@
 #include "vspace.h"
 #include "work.h"
 
-/*
- * Protects the invoked capability's own mapping. Only an invocation with its address space may give the mapping rights.
- */
-static uint64_t protect_own(struct cpu *cpu, struct cap *cap, uint64_t info, unsigned rights)
+/* Checks that only a caller with the mapping's address space may give the mapping rights. Returns an error, or SKERRY_OK. */
+static uint64_t check_gain(struct cpu *cpu, const struct cap *cap, uint64_t info)
 {
-	bool may_gain = message_caps(info) > 0;
-	if (may_gain) {
-		const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
-		if (!slot)
-			return SKERRY_BAD_CAP;
-		if (!(slot->cap.rights & RIGHT_WRITE))
-			return SKERRY_NO_RIGHTS;
-		if (!(cap_flags(cap) & CAP_MAPPED))
-			return SKERRY_NOT_MAPPED;
-		if (((const struct vspace *)slot->cap.object)->id != cap->vspace)
-			return SKERRY_BAD_ARGUMENT;
-	}
-	if (cap_flags(cap) & CAP_MAPPED)
-		mapping_protect(cpu, cap, rights & cap->rights, may_gain);
-	else
-		tlb_doubt(cpu);
+	if (!message_caps(info))
+		return SKERRY_OK;
+	const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_VSPACE);
+	if (!slot)
+		return SKERRY_BAD_CAP;
+	if (!(slot->cap.rights & RIGHT_WRITE))
+		return SKERRY_NO_RIGHTS;
+	if (!(cap_flags(cap) & CAP_MAPPED))
+		return SKERRY_NOT_MAPPED;
+	if (((const struct vspace *)slot->cap.object)->id != cap->vspace)
+		return SKERRY_BAD_ARGUMENT;
 	return SKERRY_OK;
+}
+
+/*
+ * Protects the invoked capability's own mapping. Called last: a call that continues after a preemption point would
+ * otherwise find what it has done itself, and wait for all other cores' debts (tlb_doubt()).
+ */
+static uint64_t protect_own(struct cpu *cpu, struct guard *guard, struct cap *cap, uint64_t info, unsigned rights)
+{
+	if (!guard_take(cpu, guard, cap))
+		return KERNEL_EXCLUSIVE;
+	uint64_t error = check_gain(cpu, cap, info);
+	if (!error && (cap_flags(cap) & CAP_MAPPED))
+		mapping_protect(cpu, cap, rights & cap->rights, message_caps(info) > 0);
+	else if (!error)
+		tlb_doubt(cpu);
+	guard_drop(cpu, cap);
+	return error;
 }
 
 /*
@@ -80,10 +90,18 @@ static void note(struct cpu *cpu, struct slot *frame, struct link *done, unsigne
 	cap_set_flag(cpu, &link_slot(done)->cap, CAP_NOTED);
 }
 
-/* Returns KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE if a writer must continue. */
-static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, unsigned rights)
+/*
+ * Returns an error of check_gain(), KERNEL_AGAIN when the budget is spent first, KERNEL_EXCLUSIVE if a writer must continue.
+ */
+static uint64_t protect_descendants(struct cpu *cpu, struct guard *guard, struct slot *frame, uint64_t info, unsigned rights)
 {
 	struct protection *noted = &cpu->shared.protection;
+	if (!guard_take(cpu, guard, &frame->cap))
+		return KERNEL_EXCLUSIVE;
+	uint64_t error = check_gain(cpu, &frame->cap, info);
+	guard_drop(cpu, &frame->cap);
+	if (error)
+		return error;
 	struct link *done = noted->frame == frame && noted->rights == rights ? noted->done : &frame->close;
 	noted->frame = 0;
 	while (done->previous != &frame->open) {
@@ -110,12 +128,9 @@ uint64_t frame_protect(struct cpu *cpu, struct slot *frame, uint64_t info)
 	if (message_words(info) < 1)
 		return SKERRY_TRUNCATED;
 	unsigned rights = message_word(current(cpu), 0) & RIGHT_ALL;
-	if (!guard_take(cpu, &guard, &frame->cap))
-		return KERNEL_EXCLUSIVE;
-	uint64_t result = protect_own(cpu, &frame->cap, info, rights);
-	guard_drop(cpu, &frame->cap);
+	uint64_t result = slot_has_children(frame) ? protect_descendants(cpu, &guard, frame, info, rights) : SKERRY_OK;
 	if (!result)
-		result = protect_descendants(cpu, &guard, frame, rights);
+		result = protect_own(cpu, &guard, &frame->cap, info, rights);
 	guard_end(cpu, &guard);
 	return result;
 }
