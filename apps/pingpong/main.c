@@ -40,6 +40,21 @@ static void forkjoin(const struct cluster_map *map)
 	forkjoin_measure((unsigned)argument_number(map, 1, ROUNDS), cores);
 }
 
+static void unmap(const struct cluster_map *map)
+{
+	static const char *const guards[] = { "kernel", "domain", "mapping" }; /* as enum frame_guard */
+	static uint32_t cores[64], pages[64];
+	const char *name = argument(map, 4);
+	unsigned guard = 0;
+	check(argument_list(map, 2, cores, 63));
+	check(argument_list(map, 3, pages, 63));
+	check(name);
+	while (guard < sizeof(guards) / sizeof(guards[0]) && strcmp(name, guards[guard]))
+		guard++;
+	check(guard < sizeof(guards) / sizeof(guards[0]));
+	unmap_measure((unsigned)argument_number(map, 1, ROUNDS), cores, pages, (enum frame_guard)guard);
+}
+
 static bool last_is(const struct cluster_map *map, const char *word)
 {
 	const char *last = 0;
@@ -50,7 +65,8 @@ static bool last_is(const struct cluster_map *map, const char *word)
 
 /*
  * Arguments: ipc [ROUNDS], latency, scale UNIT ROUNDS CORES,... DELAY,... [SECTION],
- * forkjoin ROUNDS CORES,..., or caches END_MIB WRITERS,... READERS,... PAGES,...
+ * forkjoin ROUNDS CORES,..., unmap ROUNDS CORES,... PAGES,... kernel|domain|mapping,
+ * or caches END_MIB WRITERS,... READERS,... PAGES,...
  * `local` behind those of ipc, scale and forkjoin: object_of().
  */
 _Noreturn void bare_main(void)
@@ -69,6 +85,8 @@ _Noreturn void bare_main(void)
 		scale(map);
 	else if (!strcmp(what, "forkjoin"))
 		forkjoin(map);
+	else if (!strcmp(what, "unmap"))
+		unmap(map);
 	else if (!strcmp(what, "caches"))
 		caches(map);
 	else

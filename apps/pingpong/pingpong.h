@@ -84,6 +84,12 @@ void scale_measure(const struct scale *scale);
 /* On each of these numbers of cores, a list that ends with 0. */
 void forkjoin_measure(unsigned rounds, const uint32_t *cores);
 
+/* --- unmap.c --- */
+
+enum { UNMAP_MOST_ROUNDS = 32, UNMAP_MOST_PAGES = 256 };
+/* So many pages on each of these numbers of cores, lists that end with 0. `guard`: what guards the frames. */
+void unmap_measure(unsigned rounds, const uint32_t *cores, const uint32_t *pages, enum frame_guard guard);
+
 /* --- caches.c --- */
 
 /* What `caches` is told, a measurement at each place; the lists end with 0. Cores count from 1. */

@@ -4,7 +4,6 @@
 
 enum { THREAD_PRIORITY = MAIN_PRIORITY - 10 };
 #define CODE    0x400000ull
-#define BUFFERS 0x401000ull /* IPC buffers, a page each */
 
 const struct code threads_code = { threads_start, threads_end };
 struct shared *shared;
@@ -66,7 +65,7 @@ uint64_t thread_of(const struct code *code, uint64_t vspace, unsigned index, uns
                    struct thread_registers registers)
 {
 	uint64_t tcb = object(OBJECT_TCB, 0), frame = object(OBJECT_FRAME_4K, 0);
-	uint64_t buffer = BUFFERS + index * 4096ull;
+	uint64_t buffer = THREAD_BUFFERS + index * 4096ull;
 	check_ok(frame_map(IPC, frame, vspace, buffer, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK));
 	check_ok(tcb_configure(IPC, tcb, ROOT_SLOT_CNODE, vspace, frame, buffer, 0));
 	check_ok(tcb_schedule(IPC, tcb, ROOT_SLOT_TCB, THREAD_PRIORITY, core));

@@ -13,6 +13,8 @@
 #define SHARED_LOG_B     0x100000
 #define SHARED_CAPACITY  0x3fc00 /* entries of a log */
 
+#define THREAD_BUFFERS   0x401000 /* IPC buffers in the threads' address spaces, a page each */
+
 /* `scale`: each core's own part of the frame (struct block in scale.h). */
 #define SCALE_BLOCK     0x8000
 #define SCALE_ROUNDS    0     /* round trips so far */
@@ -40,3 +42,11 @@
 #define CACHES_ITSELF   48  /* a word with its own address */
 #define CACHES_LINES    63  /* of each page; the last line is read only so that the TLB has the page */
 #define CACHES_TIMED    4   /* pages in which lines are read */
+
+/* `unmap`: what a worker counts (struct worker in unmap.c), and its messages. */
+#define UNMAP_WORKERS    0x10000 /* in the shared frame, a page each */
+#define UNMAP_ROUNDS     0   /* protections taken and given back */
+#define UNMAP_ERRORS     8   /* of the system calls, or-ed */
+#define UNMAP_CAPS       960 /* struct ipc_buffer: its first capability */
+#define UNMAP_READ       1   /* RIGHT_READ */
+#define UNMAP_READ_WRITE 3

@@ -20,11 +20,10 @@ IPC, FORK_JOIN, UNMAP, LOAD = "6", "7", "8", "load"
 TITLES = {
     IPC: "Figure 6: IPC on one core",
     FORK_JOIN: "Figure 7: fork and join",
-    UNMAP: "Figure 8: unmapping by several cores",
+    UNMAP: "Figure 8: unmapping by several cores at once",
     LOAD: "Beyond the paper: granularity under load",
 }
 UNIPROCESSOR, MESSAGES, LOCKS = "UP", "msg", "lock"  # the paper's series
-MISSING = {UNMAP: "it compares the locks of mapping domains, and no program unmaps in these yet"}  # figures that are not drawn, and why
 
 
 @dataclass(frozen=True)
@@ -53,19 +52,14 @@ def of(figure: str) -> list[Series]:
 
 
 def figures(text: str | None) -> list[str]:
-    """Those of --figure, or all that can be measured."""
+    """Those of --figure, or all."""
     if text is None:
-        return [figure for figure in TITLES if figure not in MISSING]
+        return list(TITLES)
     wanted = [word.strip() for word in text.split(",")]
     for word in wanted:
         if word not in TITLES:
             raise InputError("--figure", f"'{word}' is not one of {', '.join(TITLES)}")
     return [figure for figure in TITLES if figure in wanted]
-
-
-def not_drawn(wanted: Iterable[str]) -> dict[str, str]:
-    """Of these figures, what the kernel cannot do yet, and why."""
-    return {TITLES[figure]: MISSING[figure] for figure in wanted if figure in MISSING}
 
 
 # ---- Figure 6 ----
@@ -92,7 +86,7 @@ class Ipc:
         return self.one_way(spaces) / base.one_way(spaces)
 
     def to_json(self) -> dict[str, Any]:
-        found = self.measured.to_json() | _names(IPC, self.series)
+        found = self.measured.to_json() | names(IPC, self.series)
         return found | {"metrics": found["metrics"] | {ipc.metric(where, self.unit): self.one_way(where) for where in WAYS}}
 
 
@@ -142,7 +136,7 @@ class ForkJoin:
         entry = Result(
             layout="spanning", lock=self.series.name, workload="forkjoin", clusters=1, cores=self.cores, emulated=True, metrics=metrics, per_core=[],
         ).to_json()
-        entry |= _names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(), "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
+        entry |= names(FORK_JOIN, self.series) | {"modelled": self.machine.to_json(), "min_max": {"signal_to_last_cycles": list(self.latency.extent)}}
         return entry | ({"range": {"signal_to_last_cycles": list(self.range)}} if self.range else {})
 
 
@@ -205,7 +199,7 @@ class Load:
     range: tuple[float, float] | None = None  # of entries in a cycle
 
     def to_json(self) -> dict[str, Any]:
-        entry = self.point.to_json() | _names(LOAD, self.series) | {"modelled": self.machine.to_json()}
+        entry = self.point.to_json() | names(LOAD, self.series) | {"modelled": self.machine.to_json()}
         return entry | ({"range": {"throughput_per_cycle": list(self.range)}} if self.range else {})
 
 
@@ -227,7 +221,7 @@ def crossing(rows: Iterable[Load], first: str, second: str) -> int | None:
     return min(found, default=None)
 
 
-def _names(figure: str, series: Series) -> dict[str, Any]:
+def names(figure: str, series: Series) -> dict[str, Any]:
     """Where an entry of the results belongs. Its lock is the series: kernel and granularity say of what."""
     found: dict[str, Any] = {"figure": figure, "lock": series.name, "kernel": series.kernel}
     return found | ({"granularity": series.granularity} if series.granularity else {}) | ({"local": True} if series.local else {})

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,21 +18,26 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
-from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, SPACES, TITLES, ForkJoin, Ipc, Load, bases, published_ipc  # noqa: E402
+from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, SPACES, TITLES, UNMAP, ForkJoin, Ipc, Load, bases, published_ipc  # noqa: E402
 from deploy.bench.dynamic_table import UNIT  # noqa: E402
+from deploy.bench.dynamic_unmap import Unmap  # noqa: E402
+from deploy.bench.dynamic_unmap_table import title_of  # noqa: E402
 from deploy.picture import save  # noqa: E402
 from topology.model.papers import UHLIG  # noqa: E402
 
 _MARKERS = "osD^vPX*"
 
 
-def plot_dynamic(ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load], mode: str, output: Path) -> None:
+def plot_dynamic(
+    ipc: Sequence[Ipc], joins: Sequence[ForkJoin], loads: Sequence[Load], unmaps: Sequence[Unmap], mode: str, output: Path
+) -> None:
     panels: list[tuple[str, Callable[[Any], None]]] = []
     for unit in bases(ipc):
         rows = [row for row in ipc if row.unit == unit]
         panels.append((f"{TITLES[IPC]}, {rows[0].unit} of the kernel", partial(_bars, rows=rows)))
     if joins:
         panels.append((TITLES[FORK_JOIN], lambda axes: _joins(axes, joins)))
+    panels += _panels_of_unmaps(unmaps)
     if loads:
         panels.append((TITLES[LOAD], lambda axes: _loads(axes, loads)))
     across = min(2, len(panels))
@@ -72,6 +77,32 @@ def _joins(axes: Any, rows: Sequence[ForkJoin]) -> None:
         _ranges(axes, cores, [row.range for row in mine], f"C{number % 10}", 1)
     axes.set_xlabel("cores")
     axes.set_ylabel("cycles from the first signal until the last worker runs")
+    axes.set_ylim(bottom=0)
+
+
+def _panels_of_unmaps(rows: Sequence[Unmap]) -> list[tuple[str, Callable[[Any], None]]]:
+    """One for each series of cycles, and one for all that is counted."""
+    modelled = [row for row in rows if row.machine]
+    panels: list[tuple[str, Callable[[Any], None]]] = []
+    for series in dict.fromkeys(row.series for row in modelled):
+        lines = {f"{n} core{'s' if n > 1 else ''}": [row for row in modelled if row.series == series and row.calls.cores == n]
+                 for n in sorted({row.calls.cores for row in modelled})}  # fmt: skip
+        panels.append((title_of(series), partial(_unmaps, lines=lines)))
+    if counted := [row for row in rows if not row.machine]:
+        lines = {name: [row for row in counted if row.series.name == name] for name in dict.fromkeys(row.series.name for row in counted)}
+        panels.append((f"{TITLES[UNMAP]}: one core", partial(_unmaps, lines=lines)))
+    return panels
+
+
+def _unmaps(axes: Any, lines: Mapping[str, Sequence[Unmap]]) -> None:
+    for number, (name, rows) in enumerate(lines.items()):
+        mine = sorted(rows, key=lambda row: row.calls.pages)
+        pages = [row.calls.pages for row in mine]
+        axes.plot(pages, [row.calls.mapping for row in mine], marker=_MARKERS[number % len(_MARKERS)], markersize=4, label=name)
+        _ranges(axes, pages, [row.range for row in mine], f"C{number % 10}", 1)
+        axes.set_ylabel(f"{mine[0].unit} of a mapping" if mine else "")
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("pages that one call protects")
     axes.set_ylim(bottom=0)
 
 

@@ -48,7 +48,7 @@ LOAD_NOTE = (
 )
 
 
-def _table(title: str, note: str, *columns: str) -> Table:
+def plain_table(title: str, note: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", caption=textwrap.fill(note, WIDTH), caption_justify="left")
     for place, column in enumerate(columns):
         table.add_column(column, justify="left" if place == 0 else "right")
@@ -63,7 +63,7 @@ def _kind(row: Ipc) -> str:
 def ipc_table(rows: Sequence[Ipc]) -> Table:
     """Rows of one unit."""
     base = bases(rows)[rows[0].unit]
-    table = _table(
+    table = plain_table(
         f"{TITLES[IPC]}, {_kind(base)}", IPC_NOTE + f"{UHLIG_MACHINE}.", "series", "there",
         *(column for where in SPACES for column in (f"{where}-space", f"/ {base.series.name}", "paper", "ours/paper")),
     )
@@ -77,14 +77,14 @@ def ipc_table(rows: Sequence[Ipc]) -> Table:
     return table
 
 
-def _range(bounds: tuple[float, float] | None, digits: int, by: float = 1.0) -> str:
+def range_text(bounds: tuple[float, float] | None, digits: int, by: float = 1.0) -> str:
     return f" [{bounds[0] * by:,.{digits}f}..{bounds[1] * by:,.{digits}f}]" if bounds else ""
 
 
 def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
     pairs = {pair.locks.cores: pair for pair in beside(rows)}
-    table = _table(
+    table = plain_table(
         f"{TITLES[FORK_JOIN]}, cycles until the last worker runs (modelled: {rows[0].machine.name})", FORK_JOIN_NOTE, "cores",
         *(column for name in names for column in (name, "signals made")), *(("messages/locks", "paper") if pairs else ()),
     )
@@ -92,7 +92,7 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
     for cores in sorted({row.cores for row in rows}):
         cells = []
         for row in (by.get((name, cores)) for name in names):
-            cells += [f"{row.latency.running:,.0f}{_range(row.range, 0)}", f"{row.latency.signalled:,.0f}"] if row else ["-", "-"]
+            cells += [f"{row.latency.running:,.0f}{range_text(row.range, 0)}", f"{row.latency.signalled:,.0f}"] if row else ["-", "-"]
         if pair := pairs.get(cores):
             cells += [f"{pair.ours:.2f}", f"{pair.published:.1f}" if pair.published else ""]
         table.add_row(str(cores), *cells)
@@ -101,11 +101,11 @@ def fork_join_table(rows: Sequence[ForkJoin]) -> Table:
 
 def load_table(rows: Sequence[Load]) -> Table:
     names = list(dict.fromkeys(row.series.name for row in rows))
-    table = _table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})", LOAD_NOTE, "cores", *names)
+    table = plain_table(f"{TITLES[LOAD]}, kernel entries in {UNIT:,} cycles (modelled: {rows[0].machine.name})", LOAD_NOTE, "cores", *names)
     by = {(row.series.name, row.point.cores): row for row in rows}
     for cores in sorted({row.point.cores for row in rows}):
         having = (by.get((name, cores)) for name in names)
-        table.add_row(str(cores), *(f"{UNIT * row.point.throughput:.3f}{_range(row.range, 3, UNIT)}" if row else "-" for row in having))
+        table.add_row(str(cores), *(f"{UNIT * row.point.throughput:.3f}{range_text(row.range, 3, UNIT)}" if row else "-" for row in having))
     return table
 
 

@@ -130,3 +130,10 @@ UHLIG_FIGURE_7: Mapping[int, Published] = {  # by processors: time with messages
     2: Published(2.5, f"{UHLIG}, 4.1, Figure 7: 2 processors"),
     16: Published(3.6, f"{UHLIG}, 4.1, Figure 7: 16 processors"),
 }
+UHLIG_UNMAP_MORE = Published(185.0, f"{UHLIG}, 4.2: cycles that a mapping takes more with fine locks than with a coarse one, one processor")
+UHLIG_UNMAP_OVERHEAD: Mapping[int, Published] = {  # by pages: a mapping with fine locks over one with a coarse one, one processor
+    128: Published(1.24, f"{UHLIG}, 4.2: 128 pages"),
+    256: Published(1.32, f"{UHLIG}, 4.2: 256 pages"),
+}
+UHLIG_SPLIT_NODE_BYTES = Published(20.0, f"{UHLIG}, 4.3: intermediary descriptor")
+UHLIG_MAPPING_GROWTH = Published(1.25, f"{UHLIG}, 4.3: descriptor of a mapping, over what it was")

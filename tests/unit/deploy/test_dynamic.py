@@ -15,7 +15,7 @@ from rich.console import Console
 
 from deploy import cli
 from deploy.bench import dynamic, forkjoin, ipc, scale
-from deploy.bench.dynamic import FORK_JOIN, INTER, INTRA, IPC, LOAD, ForkJoin, Ipc, Load, Series
+from deploy.bench.dynamic import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
 from deploy.bench.dynamic_plot import plot_dynamic
 from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
 from deploy.bench.in_step import Mark
@@ -25,6 +25,7 @@ from deploy.events import Event
 from deploy.modelled.machine import PAPERS, load
 from deploy.modules import REGIMES
 from deploy.paper import points as reading
+from tests.unit.deploy.test_unmap import UNMAPS
 from topology.model.papers import UHLIG_FIGURE_6, UHLIG_FIGURE_7
 
 XEON = load(PAPERS)
@@ -51,12 +52,6 @@ def test_series() -> None:
         assert (one.granularity is not None) == (one.kernel == "dynamic")  # other regimes have one granularity
     assert {one.paper for one in dynamic.SERIES} - {""} == {"UP", "msg", "lock"}
     assert {paper for _, paper in UHLIG_FIGURE_6} == {"msg", "lock"}
-
-
-def test_what_is_missing_is_said() -> None:
-    """bench dynamic: a figure that the kernel cannot do is named with the reason where it is wanted"""
-    assert dynamic.not_drawn([IPC, FORK_JOIN, LOAD]) == {}
-    assert dynamic.not_drawn(["8"]) == {"Figure 8: unmapping by several cores": dynamic.MISSING["8"]}
 
 
 def test_messages() -> None:
@@ -241,7 +236,7 @@ def test_plot(tmp_path: Path) -> None:
     """bench dynamic: a panel for each unit and figure that there is"""
     joins = [join(BY_NAME[name], cores, 1000 * cores, (1.0, 2.0)) for name in ("dynamic coarse", "dynamic fine") for cores in (2, 3)]
     for number, (rows, some, others) in enumerate((([*ROWS, *CYCLES], joins, LOADS), (ROWS, [], []), ([], joins, []))):
-        plot_dynamic(rows, some, others, "a mode", tmp_path / f"{number}.png")
+        plot_dynamic(rows, some, others, UNMAPS if number != 1 else [], "a mode", tmp_path / f"{number}.png")
         assert (tmp_path / f"{number}.png").stat().st_size > 1000
 
 
@@ -250,7 +245,8 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def found(wanted: Wanted, *_: Any) -> Found:
         joins = [join(one, n, 1000 * n) for one in dynamic.of(FORK_JOIN) for n in wanted.join_cores]
         loads = [load for load in LOADS if load.point.cores in wanted.load_cores]
-        return Found(ROWS if wanted.counts else [], joins, loads)
+        unmaps = [row for row in UNMAPS if (row.calls.cores in wanted.unmap_cores if row.machine else wanted.counts and UNMAP in wanted.figures)]
+        return Found(ROWS if wanted.counts and IPC in wanted.figures else [], joins, loads, unmaps)
 
     monkeypatch.setattr(command, "_measure", found)
     monkeypatch.setattr(command, "ensure_built", lambda *_: None)
@@ -260,28 +256,18 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """bench dynamic: all figures without words, results and CSV with all of them, and a line for what the kernel cannot do"""
+    """bench dynamic: all figures without words, results and CSV with all of them"""
     measured(monkeypatch)
     words = ["bench", "dynamic", "--cores", "1,2,4", "--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "other.csv"), "--plot", str(tmp_path / "r.svg")]
     assert cli.main(words) == 0
     said = capsys.readouterr().out
-    (line,) = [line for line in said.splitlines() if line.startswith("Not drawn: ")]
-    assert "Figure 8" in line and "mapping domains" in line
+    assert all(title in said for title in ("Figure 6", "Figure 7", "Figure 8", "Beyond the paper"))
     data = json.loads((tmp_path / "r.json").read_text())
-    assert {one["figure"] for one in data["results"]} == {"6", "7", "load"} and len(data["not_drawn"]) == 1
+    assert {one["figure"] for one in data["results"]} == {"6", "7", "8", "load"} and data["trends"] and data["bytes"] == {"slot": 64, "domain": 64}
     assert {one["cores"] for one in data["results"] if one["figure"] == "7"} == {2, 4} and data["ratios"]
     assert (tmp_path / "r.csv").read_text() == (tmp_path / "other.csv").read_text()
     rows = list(csv.DictReader((tmp_path / "other.csv").open()))
     assert len(rows) == len(data["results"]) and rows[1]["lock"] == "dynamic coarse" and rows[1]["inter_kernel_instructions"] == "110.0"
-
-
-def test_figure_8(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """bench dynamic --figure 8: there is no such figure yet, alone or beside others, and the status says so"""
-    measured(monkeypatch)
-    assert cli.main(["bench", "dynamic", "--figure", "8"]) == 1
-    assert "mapping domains" in capsys.readouterr().err
-    assert cli.main(["bench", "dynamic", "--figure", "8,7", "--cores", "2,3", "--json", str(tmp_path / "r.json")]) == 1
-    assert "mapping domains" in capsys.readouterr().err and len(json.loads((tmp_path / "r.json").read_text())["results"]) == 6
 
 
 def test_json_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -294,10 +280,12 @@ def test_json_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
 
 
 def test_counted_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """bench dynamic --icount: Figure 6 in instructions, and no other"""
+    """bench dynamic --icount: Figures 6 and 8 on one core in instructions, and no other"""
     measured(monkeypatch)
     assert cli.main(["bench", "dynamic", "--icount", "--json", str(tmp_path / "r.json")]) == 0
-    assert {one["figure"] for one in json.loads((tmp_path / "r.json").read_text())["results"]} == {"6"}
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert {one["figure"] for one in results} == {"6", "8"} and {one["cores"] for one in results} == {1}
+    assert all("mapping_kernel_instructions" in one["metrics"] for one in results if one["figure"] == "8")
 
 
 BAD = [
@@ -311,6 +299,7 @@ BAD = [
     (["--figure", "6", "--cores", "2"], "--cores"),
     (["--icount", "--cores", "2"], "--cores"),
     (["--icount", "--figure", "7"], "--icount"),
+    (["--icount", "--figure", "6,8,load"], "--icount"),
     (["--icount", "--machine", PAPERS], "--icount"),
     (["--icount", "--quick"], "--quick"),
     (["--machine", "pdp-11"], "pdp-11"),

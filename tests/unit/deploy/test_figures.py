@@ -37,7 +37,7 @@ def cells(table: Table) -> list[list[str]]:
 def test_figures() -> None:
     """papers' figures: each has a name of its own, and a command that takes these words"""
     assert len({one.id for one in FIGURES}) == len(FIGURES)
-    wanted = {"elphinstone-table-1", *(f"elphinstone-{n}" for n in (3, 4, 5, 6, 7)), *(f"peters-{n}" for n in (1, 2, 3, 4))}
+    wanted = {"elphinstone-table-1", *(f"elphinstone-{n}" for n in (3, 4, 5, 6, 7)), *(f"peters-{n}" for n in (1, 2, 3, 4)), *(f"uhlig-{n}" for n in (6, 7, 8))}
     assert wanted < {one.id for one in FIGURES} and not wanted & set(NOT_MEASURED)
     for one in FIGURES:
         assert one.kind in KINDS and one.minutes > 0 and figure(one.id) is one
