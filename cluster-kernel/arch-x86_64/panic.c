@@ -4,6 +4,7 @@
 #include <skerry/ledger.h>
 #include "arch.h"
 #include "assert.h"
+#include "channel.h"
 #include "core_local.h"
 #include "fence.h"
 #include "kernel.h"
@@ -74,6 +75,20 @@ static void report_cores(const struct kernel *kernel)
 	}
 }
 
+/* Writes the last words and rings every core that listens to this cluster, so that its watchers need not wait for a tick. */
+static void say(struct kernel *kernel, enum ledger_reason kind, uint32_t core, const char *reason)
+{
+	if (!kernel->ledger)
+		return;
+	atomic_store_explicit(&kernel->ledger->said_at, arch_time(), memory_order_relaxed);
+	ledger_last_words(kernel->ledger, kind, core, reason);
+	for (unsigned i = 0; i < kernel->channel_count; i++) {
+		const struct channel_end *end = &kernel->channel[i];
+		for (uint64_t cores = doorbells_ring_all(end); cores; cores &= cores - 1)
+			local_apic_send(end->peer_apic[__builtin_ctzll(cores)], VECTOR_DOORBELL);
+	}
+}
+
 /* Returns false if another core of this cluster reports already. */
 static void begin(enum ledger_reason kind, const char *reason)
 {
@@ -81,8 +96,8 @@ static void begin(enum ledger_reason kind, const char *reason)
 	if (atomic_flag_test_and_set(&panicking))
 		stop();
 	struct kernel *kernel = local->cpu ? kernel_of(local->cpu) : 0;
-	if (kernel && kernel->ledger)
-		ledger_last_words(kernel->ledger, kind, local->index, reason);
+	if (kernel)
+		say(kernel, kind, local->index, reason);
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);

@@ -100,6 +100,19 @@ void doorbell_ring(struct cpu *cpu, const struct cap *cap)
 	cpu->own.pending |= PENDING_DOORBELL;
 }
 
+uint64_t doorbells_ring_all(const struct channel_end *end)
+{
+	uint64_t cores = 0;
+	for (unsigned number = 0; number < DOORBELL_COUNT; number++) {
+		unsigned core = atomic_load_explicit(&end->ring->route[number], memory_order_seq_cst);
+		if (core >= end->peer_cpu_count || core >= BOOT_MAX_CPUS)
+			continue;
+		atomic_fetch_or_explicit(&end->ring->core[core].pending[number / 64], 1ull << number % 64, memory_order_seq_cst);
+		cores |= 1ull << core;
+	}
+	return end->remote ? 0 : cores;
+}
+
 /* Signals the notifications of `bits`, of which the lowest is doorbell `first`. Returns those for which the budget was too
  * small, or that wait for the writer (visit.h). */
 static uint64_t signal_received(struct cpu *cpu, struct channel_end *end, unsigned first, uint64_t bits)

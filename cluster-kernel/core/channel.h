@@ -7,6 +7,13 @@
 /* Makes the copy of a channel capability a doorbell capability. */
 uint64_t channel_mint_doorbell(struct cap *cap, uint64_t number);
 uint64_t invoke_channel(struct cpu *cpu, struct slot *slot, uint64_t info);
+struct channel_end;
+
+/*
+ * For a kernel that panics, which has no lock: rings every doorbell to which the peer listens, so that it looks at the
+ * ledger at once. Returns a bit for each of the peer's cores that must be interrupted.
+ */
+uint64_t doorbells_ring_all(const struct channel_end *end);
 /* Rings a doorbell: the peer's kernel signals the notification that is bound to it. */
 void doorbell_ring(struct cpu *cpu, const struct cap *cap);
 /* After an interrupt from another cluster: signals the notifications of rung doorbells within the entry's work budget. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two kernels in this process, joined by a channel. */
 #include <skerry/doorbell.h>
+#include "channel.h"
 #include "check.h"
 #include "harness.h"
 #include "notification.h"
@@ -101,6 +102,26 @@ static void it_wakes_on_the_listening_core(void)
 	EXPECT(ring(BELL), 0);
 	EXPECT(pair[1]->kernel.cpu[1]->shared.current == waiter, true);
 	EXPECT(badge(waiter), 8);
+	end();
+}
+
+/* Of a kernel that panics: its peer's listeners are signalled, on the cores that they chose, and nobody else is. */
+static void all_bells_of_a_panic(void)
+{
+	begin(2);
+	listen(1);
+	const struct channel_end *ends[] = { &pair[0]->kernel.channel[0], &pair[1]->kernel.channel[0] };
+	EXPECT(doorbells_ring_all(ends[0]), 2);
+	EXPECT(doorbells_ring_all(ends[1]), 0);
+	hosted_interrupt(&pair[1]->core[1], HOSTED_VECTOR_DOORBELL);
+	run_both();
+	EXPECT(received(), 8);
+	atomic_store(&ends[0]->ring->route[NUMBER + 1], (uint8_t)ends[0]->peer_cpu_count); /* what no core of the peer is */
+	EXPECT(doorbells_ring_all(ends[0]), 2);
+	end();
+	begin_apart(2, true);
+	listen(1);
+	EXPECT(doorbells_ring_all(&pair[0]->kernel.channel[0]), 0); /* the peer polls */
 	end();
 }
 
@@ -344,6 +365,7 @@ const struct test tests[] = {
 	{ "a bell is received", a_bell_is_received, 1 },
 	{ "it wakes on the listening core", it_wakes_on_the_listening_core, 2 },
 	{ "a remote bell", a_remote_bell, 2 },
+	{ "all bells of a kernel that panics", all_bells_of_a_panic, 2 },
 	{ "a revoked listener receives nothing", a_revoked_listener_receives_nothing, 1 },
 	{ "a hostile peer", a_hostile_peer, 1 },
 	{ "a listener with many waiters is replaced", a_listener_is_replaced, 1 },

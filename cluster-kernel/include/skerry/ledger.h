@@ -100,6 +100,7 @@ struct ledger_kernel {
 	_Atomic uint32_t state; /* enum ledger_state */
 	_Atomic uint32_t reason; /* enum ledger_reason */
 	_Atomic uint32_t core;  /* that panicked, index in the cluster */
+	_Atomic uint64_t said_at; /* TSC of the last words */
 	_Alignas(64) _Atomic uint64_t text[LEDGER_TEXT_WORDS]; /* bytes, the rest zeroes */
 	_Alignas(64) _Atomic uint64_t order;
 	_Atomic uint64_t granularity; /* LEDGER_GRANULARITY_MAGIC | number << 8 | enum granularity */
