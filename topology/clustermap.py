@@ -137,6 +137,7 @@ class ClusterMap:
     network: Network | None = None
     applications: list[Application] = field(default_factory=list)
     shutdown: str | None = None  # "when-done", or run on
+    patience: int | None = None  # ms of silence after which a cluster counts as lost; None: the loader chooses
     shape: Shape | Board | None = None  # the emulated machine that the map was made for (irregular.py)
 
     @property

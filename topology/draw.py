@@ -128,4 +128,5 @@ def to_json(cluster_map: ClusterMap, machine: Machine | None = None) -> dict[str
             for a in m.applications
         ],
         "shutdown": m.shutdown,
+        "patience": m.patience,
     }

@@ -213,9 +213,11 @@ def write_dts(cluster_map: ClusterMap, comment: str = "") -> str:
         _application(out, app)
     out.close()
 
-    if cluster_map.shutdown:
+    if cluster_map.shutdown or cluster_map.patience:
         out.open("run")
-        out.strings("shutdown", [cluster_map.shutdown])
+        out.optional("shutdown", cluster_map.shutdown)
+        if cluster_map.patience:
+            out.line(f"patience = <{cluster_map.patience}>;")
         out.close()
     out.close()
     return "\n".join(out.lines) + "\n"

@@ -65,6 +65,7 @@ def read_blob(blob: bytes, source: str = "cluster map") -> ClusterMap:
         network=Network(**known["network"]) if "network" in known else None,
         applications=[_application(data) for data in known["applications"]],
         shutdown="when-done" if known["shutdown"] else None,
+        patience=known["patience"] or None,
         shape=_shape(known.get("machine")),
     )
 

@@ -195,6 +195,7 @@ static void describe(struct kernel *kernel, struct root_info *root)
 	root->power_status = info->power_status;
 	root->power_enable = info->power_enable;
 	root->ledger_count = info->ledger_count;
+	root->patience_ms = info->patience_ms;
 	for (unsigned i = 0; i < info->ledger_count; i++)
 		root->ledger[i] = info->ledger[i];
 	root->life = info->life;

@@ -231,11 +231,20 @@ static void place_channels(struct cluster *clusters, uint32_t count, const struc
 	}
 }
 
-enum { BEAT_MS = 100 };
+enum { BEAT_MAX_MS = 100, BEATS_OF_PATIENCE = 10 };
+
+/* Emulated cores take turns, and wait for a processor of the host besides. */
+static uint32_t patience(const struct cluster_map *map)
+{
+	if (map->patience != 0)
+		return map->patience;
+	return is_tcg() ? MAP_PATIENCE_EMULATED : MAP_PATIENCE;
+}
 
 /* The ledgers of this machine's clusters; each cluster has its own first. */
-static void place_ledgers(struct cluster *clusters, uint32_t count)
+static void place_ledgers(struct cluster *clusters, uint32_t count, const struct cluster_map *map)
 {
+	uint32_t patience_ms = patience(map), beat_ms = patience_ms / BEATS_OF_PATIENCE;
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
 
 	for (uint32_t i = 0; i < count; i++)
@@ -245,7 +254,8 @@ static void place_ledgers(struct cluster *clusters, uint32_t count)
 		struct boot_info *info = clusters[i].info;
 
 		info->ledger_count = count;
-		info->beat_ms = BEAT_MS;
+		info->patience_ms = patience_ms;
+		info->beat_ms = beat_ms < BEAT_MAX_MS ? beat_ms : BEAT_MAX_MS;
 		for (uint32_t j = 0; j < count; j++)
 			info->ledger[j] = ledger[(i + j) % count];
 	}
@@ -337,7 +347,7 @@ uint32_t clusters_place(struct cluster *clusters, const struct cluster_map *map,
 		place_resident(c, map, m);
 	}
 	place_channels(clusters, count, map, m);
-	place_ledgers(clusters, count);
+	place_ledgers(clusters, count, map);
 	moves_place(clusters, count, m);
 	for (uint32_t i = 0; i < count; i++) {
 		struct cluster *c = &clusters[i];

@@ -149,6 +149,8 @@ void break_network(void)
 	BREAK("no channel to the switch", must(fdt_del_node(tree, at("/channels"))), "ycsb@3: no channel");
 	BREAK("a channel without room", set_memory(CHANNEL, 0x7f000000, 0x200000), "channel@0 has no room");
 	BREAK("an end of another kind", set_text("/run", "shutdown", "now"), "shutdown");
+	BREAK("too short a patience", set_cell("/run", "patience", 99), "run: patience is 100 to 60000 ms, not 99");
+	BREAK("too long a patience", set_cell("/run", "patience", 60001), "run: patience is 100 to 60000 ms, not 60001");
 }
 
 void break_switches(void)

@@ -7,29 +7,24 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from deploy.boot import Options, Run, boot
+from deploy.deployment import Deployment
 from deploy.expand import plan
 from deploy.failure.scene import Fate, Kill, Scene, deployment, draw, mortal, on_stage
 from deploy.patience import Patience
 from deploy.qemu import Accel
-from topology.headers import constant
+from topology.limits import EMULATED_PATIENCE
 
-WATCH = Path("cluster-manager/root/link/watch.h")
 REPEATS, QUICK_REPEATS = 25, 2
 USUAL = ("panic", "hang-core", "hang", "manager")  # as the goals name them
 SAID = {
     "panic": "kernel panics", "hang-core": "a core hangs", "hang": "kernel hangs", "init": "cores are reset",
     "manager": "manager stops", "garbage": "overwrites channels",
 }  # fmt: skip
-# Milliseconds of silence after which the others count a cluster as lost.
-PATIENCE = {
-    "hang-core": constant(WATCH, "WATCH_CORE_MS"), "hang": constant(WATCH, "WATCH_CORE_MS"), "init": constant(WATCH, "WATCH_CORE_MS"),
-    "manager": constant(WATCH, "WATCH_MANAGER_MS"),
-}  # fmt: skip
+SILENT = {"hang-core": 1.0, "hang": 1.0, "init": 1.0, "manager": 5 / 3}  # parts of the patience (watch.h) after which silence is a loss
 CALM = UNDER_LOAD, IDLE = "under load", "idle"
 HOST, TICKS, COUNTED = "host", "ticks", "counted"
 
@@ -48,6 +43,7 @@ class Figure:
 
 FIGURES = (
     Figure("detect_ms", "order to report of the loss", HOST, 50, 1, lambda fate: fate.detect_ms),
+    Figure("silent_ms", "last sign of life to verdict", TICKS, 50, 1, lambda fate: fate.silent_ms),
     Figure("fence_ms", "fence", TICKS, 20, 1, lambda fate: fate.fence_ms),
     Figure("boot_ms", "fenced to boot report", TICKS, 400, 50, lambda fate: fate.boot_ms),
     Figure("pong_ms", "order to next PONG outside", HOST, 2500, 500, lambda fate: fate.pong_ms),
@@ -60,12 +56,12 @@ FIRST_STALL = 3000.0, 1000.0  # goals of a stall elsewhere, where the first clus
 FIRST_ANSWER = 30.0  # seconds until a request elsewhere counts as an error then
 
 
-def goals(figure: Figure, how: str, first: bool = False) -> tuple[float, float]:
-    """Of one figure of a way of failing; `first`: of the first cluster."""
+def goals(figure: Figure, how: str, first: bool = False, patience: int | None = None) -> tuple[float, float]:
+    """Of one figure of a way of failing; `first`: of the first cluster; `patience`: that of the deployment, in ms."""
     if first and figure.name == "survivor_stall_ms":
         return FIRST_STALL
-    if figure.name == "detect_ms" and how in PATIENCE:
-        return PATIENCE[how] + PATIENCE_EMULATED, PATIENCE_METAL
+    if figure.name in ("detect_ms", "silent_ms") and how in SILENT:
+        return SILENT[how] * (patience or EMULATED_PATIENCE) + PATIENCE_EMULATED, PATIENCE_METAL
     return figure.emulated, figure.metal
 
 
@@ -82,6 +78,11 @@ class Job:
     medium: str = "kernel"
     calm: float = 0.0  # seconds under load without a kill, and as many without a load
     first: bool = False  # the first cluster ends, not others
+    silence: int | None = None  # ms after which a silent cluster is lost; None: as the loader has it
+
+    @property
+    def deployment(self) -> Deployment:
+        return deployment(self.sockets, self.cores, self.lock, patience=self.silence)
 
 
 @dataclass
@@ -133,7 +134,7 @@ class Measured:
         return [
             common | {
                 "how": how, "seed": job.seed, "metrics": self.metrics(how), "per_core": [],
-                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"), goals(figure, how, job.first))) for figure in FIGURES},
+                "goals": {figure.name: dict(zip(("emulated_idle", "kvm_and_metal"), goals(figure, how, job.first, job.silence))) for figure in FIGURES},
                 "clocks": {figure.name: figure.clock for figure in FIGURES},
                 "kills": [fate.to_json() for fate in self.of(how)],
             }
@@ -156,7 +157,7 @@ def _stage(run: Run, job: Job) -> AbstractContextManager[Scene]:
 
 def measure(job: Job, update: Callable[..., None], tell: Callable[[str], None]) -> Measured:
     """One boot, all kills."""
-    what = plan(deployment(job.sockets, job.cores, job.lock))
+    what = plan(job.deployment)
     found = Measured(job, clusters=len(what.cluster_map.clusters))
     with boot(what, Options(job.accel, job.patience, job.medium)) as run, _stage(run, job) as scene:
         begun = time.monotonic()

@@ -12,7 +12,7 @@ from deploy.bench.failure_cost import Cost
 
 _NOTE = (
     f"Clock: {HOST}, seen from outside, up to 100 ms of it before the cluster obeys; {TICKS}, the machine's as its managers\n"
-    "report it, in ticks of 50 ms. Stall: the longest answer from the order to the PONG, less the longest of the calm\n"
+    "report it, in ticks of at most 50 ms. Stall: the longest answer from the order to the PONG, less the longest of the calm\n"
     "seconds before it, which are fewer: rather too long than too short. Goals: emulated on an idle host; KVM and metal."
 )
 
@@ -22,7 +22,7 @@ def _ms(value: float) -> str:
 
 
 def _row(found: Measured, how: str, figure: Figure) -> tuple[str, ...]:
-    values, (emulated, metal) = found.values(how, figure), goals(figure, how, found.job.first)
+    values, (emulated, metal) = found.values(how, figure), goals(figure, how, found.job.first, found.job.silence)
     goal = emulated if found.job.accel.emulated else metal
     if figure.clock == COUNTED:
         total = sum(values)

@@ -32,7 +32,7 @@ from topology import regimes
 from topology.clustermap import GRANULARITIES, NEVER, ON_FAILURE
 from topology.grouping import NAMES, WORDS
 from topology.layouts import EVERY
-from topology.limits import MAX_RESTART_DELAY, MAX_RESTART_LIMIT
+from topology.limits import MAX_PATIENCE, MAX_RESTART_DELAY, MAX_RESTART_LIMIT, MIN_PATIENCE
 from topology.machine import Shape
 
 
@@ -127,6 +127,11 @@ class Clusters(Table):
     restart_delay: Annotated[int, between(0, MAX_RESTART_DELAY)] = Field(
         Deployment.restart_delay, description="Milliseconds before it is started again; twice as many each time that it is lost within 60 s, up to 5 s."
     )
+    patience: Annotated[int, between(MIN_PATIENCE, MAX_PATIENCE)] | None = Field(
+        Deployment.patience,
+        description="Milliseconds of silence after which the others count a cluster as lost; of its manager two thirds more. "
+        "Default: 100, in QEMU's emulator, whose cores take turns, 3000.",
+    )  # fmt: skip
     spare_cores: bool = Field(
         Deployment.spare_cores, description="Each kernel has room for the machine's other cores, which `skerry move` can give it. "
         "For `restart = \"on-failure\"`.",

@@ -31,11 +31,11 @@ _LOOK = 0.002  # seconds between looks at the events: times are taken from them
 _BAD = ("fault", "failed", "bad-line", *CLUSTER_DOWN)
 
 
-def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure") -> Deployment:
+def deployment(sockets: int = 2, cores: int = 2, lock: str = "clh", restart: str = "on-failure", patience: int | None = None) -> Deployment:
     """Clusters with Redis that start again at once, and without end."""
     return Deployment(
         name="failure", shape=Shape(sockets, cores, default_memory(cores)), lock=lock, shutdown="never",
-        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0,
+        redis=Redis(heap=64 * MIB), restart=restart, restart_limit=0, restart_delay=0, patience=patience,
     )  # fmt: skip
 
 

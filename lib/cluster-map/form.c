@@ -34,7 +34,7 @@ static const struct form forms[] = {
 	{ "applications", CONTAINER, "",
 	  "reg program cpu heap role pci-id ipv4 mac args env cwd files storage user threads await cables stack switch barrier"
 	  " restart restart-limit restart-delay statistics" },
-	{ "run", "shutdown", NULL, NULL },
+	{ "run", "shutdown patience", NULL, NULL },
 };
 
 /* Whether `name` is one of `names`, which blanks separate. */

@@ -198,7 +198,7 @@ static void put_machine(struct text *out, const void *fdt)
 
 static void put_map(struct text *out, const struct cluster_map *map, const void *fdt)
 {
-	put(out, "\"shutdown\":%s,\"cpus\":[", truth(map->shutdown_when_done));
+	put(out, "\"shutdown\":%s,\"patience\":%u,\"cpus\":[", truth(map->shutdown_when_done), map->patience);
 	for (uint32_t i = 0; i < map->cpu_count; i++)
 		put(out, "[%u,%u,%u]", map->cpu[i].apic, map->cpu[i].node, map->cpu[i].machine);
 	end(out, "]");

@@ -29,12 +29,24 @@ static bool read_network(struct draft *d)
 			    read_ipv4(d, node, "gateway", &network->gateway) && read_u32(d, node, "mtu", &network->mtu));
 }
 
+static bool read_patience(struct draft *d, int node)
+{
+	uint32_t *patience = &d->map->patience;
+
+	if (!has_property(d, node, "patience"))
+		return true;
+	return read_u32(d, node, "patience", patience) &&
+	       ((*patience >= MAP_PATIENCE_MIN && *patience <= MAP_PATIENCE_MAX) ||
+		error_set_at(d->err, "run", "patience", "map: run: patience is %u to %u ms, not %u", MAP_PATIENCE_MIN, MAP_PATIENCE_MAX,
+			     *patience));
+}
+
 static bool read_run(struct draft *d)
 {
 	int node = fdt_subnode_offset(d->fdt, 0, "run");
 	const char *shutdown = NULL;
 
-	if (node >= 0 && !read_option(d, node, "shutdown", &shutdown))
+	if (node >= 0 && (!read_option(d, node, "shutdown", &shutdown) || !read_patience(d, node)))
 		return false;
 	d->map->shutdown_when_done = shutdown != NULL && strcmp(shutdown, "when-done") == 0;
 	return shutdown == NULL || d->map->shutdown_when_done || strcmp(shutdown, "never") == 0 ||

@@ -79,7 +79,11 @@ static void clusters(void)
 	CHECK(map_cluster(&map, 2) == NULL);
 	CHECK(map.channel_count == 1 && map.channel[0].number == 5 && map.channel[0].end[0] == 1 && map.channel[0].end[1] == 0);
 	CHECK(!map.channel[0].remote && map.channel[0].memory.base == 1 << 30 && map.channel[0].memory.size == 1 << 24);
-	CHECK(map.network.present && map.network.mtu == 1400 && map.shutdown_when_done);
+	CHECK(map.network.present && map.network.mtu == 1400 && map.shutdown_when_done && !map.patience);
+	must(fdt_setprop_u32(tree, fdt_path_offset(tree, "/run"), "patience", 100));
+	CHECK(read_tree() && map.patience == 100);
+	must(fdt_setprop_u32(tree, fdt_path_offset(tree, "/run"), "patience", 60000));
+	CHECK(read_tree() && map.patience == 60000);
 	CHECK(!memcmp(&map.network.gateway, "\x0a\x00\x02\x02", 4) && !memcmp(&map.network.netmask, "\xff\xff\xff\x00", 4));
 	must(fdt_del_node(tree, fdt_path_offset(tree, "/run")));
 	CHECK(read_tree() && !map.shutdown_when_done);

@@ -34,7 +34,7 @@
 
 #include <stdint.h>
 
-#define BOOT_INFO_MAGIC    0x595252454b53000bull
+#define BOOT_INFO_MAGIC    0x595252454b53000cull
 #define KERNEL_IMAGE_BASE  0xffffffff80000000ull
 #define KERNEL_DIRECT_BASE 0xffff800000000000ull
 #define KERNEL_SCREEN_BASE 0xffffff0000000000ull
@@ -193,6 +193,8 @@ struct boot_info {
 	uint32_t own_count; /* cores that the map gives it: the first of cpu_count */
 	uint32_t ledger_count; /* clusters of this machine; 0: there are no ledgers */
 	uint32_t beat_ms;      /* between beats of a core; 0: it does not beat */
+	uint32_t patience_ms;  /* of silence after which others count a cluster of this machine as lost */
+	uint32_t reserved;
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS]; /* its own is the first */
 	uint64_t control;        /* struct cluster_control[BOOT_MAX_CLUSTERS], by cluster number; 0: none is started again */
 	uint32_t life;           /* this cluster's: 1 at boot, one more each time it was loaded again */

@@ -97,6 +97,7 @@ struct root_info {
 	uint16_t power_status; /* as in boot_info */
 	uint16_t power_enable;
 	uint32_t ledger_count; /* its own is the first; 0: there are none */
+	uint32_t patience_ms;  /* as in boot_info */
 	struct boot_ledger ledger[BOOT_MAX_CLUSTERS];
 	uint32_t life;         /* as in boot_info */
 	uint32_t controlled_count; /* clusters that this one may start again */

@@ -330,7 +330,7 @@ static void check_alive(struct channel *c)
 		c->heartbeat = heartbeat;
 		c->alive_at = now;
 		c->silent_ticks = 0;
-	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / TIMER_MS &&
+	} else if (c->state != LINK_DEAD && ++c->silent_ticks > patience / timer_ms() &&
 		   now - c->alive_at > milliseconds(patience)) {
 		lose(c, c->seen ? "its heartbeat stopped" : "it never started");
 	}

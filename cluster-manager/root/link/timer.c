@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdatomic.h>
 #include "channel.h"
 #include "memory.h"
 #include "root.h"
@@ -8,19 +9,32 @@
 #include "watch.h"
 
 static _Alignas(16) char stack[4096];
-static uint64_t quiet; /* notification that nobody signals: the deadline ends the wait */
+static uint64_t quiet; /* notification that timer_hurry() signals; else the deadline ends the wait */
 static uint64_t wake;
+static _Atomic bool is_soon; /* the tick after the one under way comes after SOON_MS */
+
+enum { SOON_MS = 1 };
 
 static void timer_main(void)
 {
-	uint64_t period = milliseconds(TIMER_MS);
 	for (;;) {
-		notification_wait(quiet, read_tsc() + period, NULL);
+		bool soon = atomic_load_explicit(&is_soon, memory_order_acquire);
+		notification_wait(quiet, read_tsc() + milliseconds(soon ? SOON_MS : timer_ms()), NULL);
+		if (soon)
+			atomic_store_explicit(&is_soon, false, memory_order_release);
 		channels_heartbeat();
 		sign_tick();
 		watch_tick();
 		notification_signal(wake);
 	}
+}
+
+void timer_hurry(void) { notification_signal(quiet); }
+
+void timer_soon(void)
+{
+	if (!atomic_exchange_explicit(&is_soon, true, memory_order_acq_rel))
+		timer_hurry();
 }
 
 void timer_init(int wake_with_timer_badge)

@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A second thread that beats for the channels and wakes the main one every TIMER_MS. */
+/* A second thread that beats for the channels and wakes the main one every timer_ms(). */
 #pragma once
 
-enum { TIMER_MS = 50 };
+#include "root.h"
+
+enum { TIMER_MS = 50, TIMER_SHORT_MS = 10 }; /* at most, at least */
+
+/* A tenth of the patience (watch.h), which is counted in ticks, too. */
+static inline uint32_t timer_ms(void)
+{
+	uint32_t tenth = ROOT->patience_ms / 10;
+	return !tenth || tenth > TIMER_MS ? TIMER_MS : tenth < TIMER_SHORT_MS ? TIMER_SHORT_MS : tenth;
+}
 
 /* Slots of the main thread's bound notification, plain and with a badge. */
 void timer_init(int wake_with_timer_badge);
+/* Has the timer thread tick at once, once. */
+void timer_hurry(void);
+/* The same, and once more a millisecond later. */
+void timer_soon(void);

@@ -79,7 +79,7 @@ static void count(struct counter *c, const _Atomic uint64_t *word, uint64_t now)
 
 static bool is_silent(const struct counter *c, uint64_t now, uint32_t ms)
 {
-	return c->ticks > ms / TIMER_MS && now - c->since > milliseconds(ms);
+	return c->ticks > ms / timer_ms() && now - c->since > milliseconds(ms);
 }
 
 static void conclude(struct watched *w, enum watch_reason reason, uint32_t core, uint64_t silence)
@@ -91,10 +91,12 @@ static void conclude(struct watched *w, enum watch_reason reason, uint32_t core,
 }
 
 /* The kernel's last words: what they say is printed, and used for nothing else. */
-static void panicked(struct watched *w, const struct ledger_words *words)
+static void panicked(struct watched *w, const struct ledger_words *words, uint64_t now)
 {
 	struct text t = TEXT(w->verdict.text);
-	conclude(w, WATCH_PANIC, words->core, 0);
+	uint64_t ago = now - atomic_load_explicit(&w->ledger->kernel.said_at, memory_order_relaxed);
+	uint64_t longest = milliseconds(watch_core_ms());
+	conclude(w, WATCH_PANIC, words->core, ago < longest ? ago : longest);
 	text_format(&t, "its kernel panicked");
 	if (words->core != LEDGER_NO_CORE)
 		text_format(&t, " on core %u", words->core);
@@ -109,7 +111,7 @@ static void fell_silent(struct watched *w, uint64_t now)
 	uint32_t cores = 0;
 	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++) {
 		cores += w->present >> i & 1;
-		if (is_silent(&w->core[i], now, WATCH_CORE_MS / 2))
+		if (is_silent(&w->core[i], now, watch_core_ms() / 2))
 			first = silent++ ? first : i;
 	}
 	if (silent) {
@@ -119,7 +121,7 @@ static void fell_silent(struct watched *w, uint64_t now)
 			text_format(&t, "its cores have stopped: no beat of any");
 		else
 			text_format(&t, "its core %u hangs: no beat", first);
-	} else if (is_silent(&w->timer, now, WATCH_TIMER_MS)) {
+	} else if (is_silent(&w->timer, now, watch_core_ms())) {
 		conclude(w, WATCH_TIMER, WATCH_NO_CORE, now - w->timer.since);
 		text_format(&t, "its manager's timer has stopped: no tick");
 	} else {
@@ -132,10 +134,10 @@ static void fell_silent(struct watched *w, uint64_t now)
 static bool is_any_silent(const struct watched *w, uint64_t now)
 {
 	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
-		if (is_silent(&w->core[i], now, WATCH_CORE_MS))
+		if (is_silent(&w->core[i], now, watch_core_ms()))
 			return true;
 	return w->manager_started &&
-	       (is_silent(&w->timer, now, WATCH_TIMER_MS) || is_silent(&w->manager, now, WATCH_MANAGER_MS));
+	       (is_silent(&w->timer, now, watch_core_ms()) || is_silent(&w->manager, now, watch_manager_ms()));
 }
 
 /* The next life begins with nothing known of it. */
@@ -172,7 +174,7 @@ static bool look(struct watched *w, uint64_t now)
 		return false; /* how long it may take is the channel's to judge */
 	look_at_cores(w);
 	if (ledger_read_words(&l->kernel, 64 - (uint32_t)__builtin_clzll(w->present), &words)) {
-		panicked(w, &words);
+		panicked(w, &words, now);
 		return true;
 	}
 	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++)
@@ -207,18 +209,33 @@ static bool is_settled(const struct watched *w)
 	return __atomic_load_n(&w->life, __ATOMIC_ACQUIRE) == atomic_load_explicit(&w->next_life, memory_order_relaxed);
 }
 
-/* False while a panicking kernel prints its report, on the console that this cluster prints on, too; for a time. */
-static bool has_console(const struct watched *w)
+static bool is_lost(const struct watched *w) { return __atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE); }
+
+static uint32_t state_of(const struct watched *w) { return atomic_load_explicit(&w->ledger->kernel.state, memory_order_relaxed); }
+
+bool watch_words_are_said(void)
 {
-	return w->verdict.reason != WATCH_PANIC || read_tsc() - w->lost_at >= milliseconds(WATCH_WORDS_MS) ||
-	       atomic_load_explicit(&w->ledger->kernel.state, memory_order_relaxed) != LEDGER_DYING;
+	for (uint32_t i = 0; i < watched_count; i++)
+		if (!is_lost(&watched[i]) && (state_of(&watched[i]) == LEDGER_DYING || state_of(&watched[i]) == LEDGER_DEAD))
+			return true;
+	return false;
+}
+
+bool watch_console_is_taken(void)
+{
+	for (uint32_t i = 0; i < watched_count; i++) {
+		const struct watched *w = &watched[i];
+		if (state_of(w) == LEDGER_DYING && is_lost(w) && w->verdict.reason == WATCH_PANIC && read_tsc() - w->lost_at < milliseconds(WATCH_WORDS_MS))
+			return true;
+	}
+	return false;
 }
 
 void watch_report(void)
 {
 	for (uint32_t i = 0; i < watched_count; i++) {
 		struct watched *w = &watched[i];
-		if (!is_settled(w) || w->is_reported || !__atomic_load_n(&w->is_lost, __ATOMIC_ACQUIRE) || !has_console(w))
+		if (!is_settled(w) || w->is_reported || !is_lost(w))
 			continue;
 		w->is_reported = true;
 		if (channel_lose(w->cluster, w->verdict.text))

@@ -12,13 +12,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "root.h"
 
 enum {
-	WATCH_CORE_MS = 3000,    /* without a beat of a core */
-	WATCH_TIMER_MS = 3000,   /* without a tick of a manager's timer */
-	WATCH_WORDS_MS = 500,    /* from last words to our report of them, unless their author has ended its own */
-	WATCH_MANAGER_MS = 5000, /* without a pass of a manager's main loop, which loads programs */
+	WATCH_WORDS_MS = 500, /* for a panicking kernel to print its report, before anybody else prints, or fences it */
 };
+
+/* Without a beat of a core, or a tick of a manager's timer. */
+static inline uint32_t watch_core_ms(void) { return ROOT->patience_ms; }
+/* Without a pass of a manager's main loop, which loads programs. */
+static inline uint32_t watch_manager_ms(void) { return ROOT->patience_ms * 5 / 3; }
 
 enum watch_reason {
 	WATCH_ALIVE,
@@ -32,7 +35,7 @@ enum watch_reason {
 struct watch_verdict {
 	enum watch_reason reason;
 	uint32_t core;       /* index in its cluster of the first one concerned; WATCH_NO_CORE: none */
-	uint32_t silent_ms;  /* by our clock; 0 where it spoke */
+	uint32_t silent_ms;  /* by our clock; of last words: since they were said */
 	char text[144];
 };
 enum { WATCH_NO_CORE = 0xffffffff };
@@ -43,6 +46,10 @@ void watch_init(void);
 void watch_tick(void);
 /* From the main thread: passes on what watch_tick() has concluded. */
 void watch_report(void);
+/* Whether a kernel has said last words that watch_tick() has not seen yet. */
+bool watch_words_are_said(void);
+/* Whether a panicking kernel prints its report, on the console that this cluster prints on, too: for WATCH_WORDS_MS at most. */
+bool watch_console_is_taken(void);
 /* Null while the cluster is not known to be lost, or cannot be seen. */
 const struct watch_verdict *watch_verdict(uint32_t cluster);
 /*

@@ -7,6 +7,7 @@
 #include "root.h"
 #include "serial.h"
 #include "thread.h"
+#include "watch.h"
 
 enum {
 	LANE_SIZE = 1 << 18,
@@ -79,7 +80,7 @@ static void tell(void)
 static void output_main(void)
 {
 	for (;;) {
-		bool some = write_some(&lanes[OUTPUT_CONSOLE]);
+		bool some = !watch_console_is_taken() && write_some(&lanes[OUTPUT_CONSOLE]);
 		some |= write_some(&lanes[OUTPUT_RESULTS]);
 		tell();
 		if (!some && output_waiting())

@@ -21,6 +21,7 @@ enum {
 	LOAD_MS = 10000,
 	BOOT_MS = 20000, /* from loaded to the manager's first pass */
 	FENCES = 3,      /* tries */
+	HASTE_MS = 20,   /* of our own steps, in which it looks each millisecond; ticks are much longer than a step may be */
 };
 
 struct rescue {
@@ -65,13 +66,20 @@ static int step(const struct rescue *r, enum skerry_invocation what)
 /* Time and ticks, as for silence (watch.h). */
 static bool has_waited(const struct rescue *r, uint32_t ms)
 {
-	return r->ticks > ms / TIMER_MS && read_tsc() - r->since > milliseconds(ms);
+	return r->ticks > ms / timer_ms() && read_tsc() - r->since > milliseconds(ms);
 }
 
 static void restart_wait(struct rescue *r)
 {
 	r->since = read_tsc();
 	r->ticks = 0;
+}
+
+/* The next look is to come soon, not at the next tick. */
+static void hasten(const struct rescue *r)
+{
+	if (read_tsc() - r->since < milliseconds(HASTE_MS))
+		timer_soon();
 }
 
 /* The life that we watched is lost; `word`: what has become of it. */
@@ -96,6 +104,7 @@ void rescue_lost(uint32_t cluster)
 		return;
 	if (!r->is_lost || watch_life(cluster) != r->life)
 		begin(r, word);
+	hasten(r);
 }
 
 /*
@@ -170,6 +179,8 @@ static void claim(struct rescue *r, uint64_t word)
 	console_print("cluster %u is fenced and loaded again", number_of(r));
 	step(r, CLUSTER_FENCE);
 	r->fences++;
+	restart_wait(r);
+	hasten(r);
 }
 
 /* Nobody's claim, or another cluster's. */
@@ -178,7 +189,8 @@ static void look_at_claim(struct rescue *r, uint64_t word)
 	uint32_t claimer = control_claimer(word);
 	if (signs_are_spoilt())
 		return; /* words that only this cluster writes were overwritten: this cluster failed, and the other one sees that, too */
-	if (read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
+	hasten(r);
+	if (watch_console_is_taken() || read_tsc() < r->due || !has_waited(r, turn(r) * TURN_MS))
 		return;
 	if (!control_is_claimed(word) || watch_verdict(claimer) || has_waited(r, STEP_MS))
 		claim(r, word);
@@ -214,6 +226,7 @@ static void go_on(struct rescue *r, uint64_t word)
 			fence_again(r, "it cannot be fenced");
 		break;
 	}
+	hasten(r);
 }
 
 /* Its next life has begun: do its kernel and its manager say so, too? */

@@ -297,6 +297,8 @@ static bool serve_peers(void)
 static bool serve_wake_up(uint64_t bits)
 {
 	bool more = serve_peers();
+	if (bits & WAKE_CHANNEL && watch_words_are_said())
+		timer_hurry();
 	if (bits & (WAKE_TIMER | WAKE_OUTPUT))
 		writers_pass_on();
 	if (bits & WAKE_TIMER) {

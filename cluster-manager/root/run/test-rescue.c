@@ -95,6 +95,10 @@ bool channel_lose(uint32_t cluster, const char *text)
 	return true;
 }
 void loss_loaded(uint32_t fence_ms, uint32_t load_ms) { CHECK(fence_ms < FOREVER && load_ms < FOREVER); }
+static bool is_printing; /* a kernel that panics, its report */
+static uint32_t hurries;
+bool watch_console_is_taken(void) { return is_printing; }
+void timer_soon(void) { hurries++; }
 static bool is_spoilt;
 bool signs_are_spoilt(void) { return is_spoilt; }
 int mailbox_put(const struct mail *mail)
@@ -289,6 +293,18 @@ static void spoilt(void)
 	CHECK(wait() < 1000 && claims == 1);
 }
 
+/* Nobody fences a kernel while it prints its report. */
+static void printing(void)
+{
+	set_up(0);
+	is_printing = true;
+	rescue_lost(LOST);
+	CHECK(wait() == FOREVER && !claims);
+	is_printing = false;
+	hurries = 0;
+	CHECK(wait() < 1000 && claims == 1 && hurries);
+}
+
 int main(void)
 {
 	root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -314,5 +330,6 @@ int main(void)
 	second();
 	missed();
 	spoilt();
+	printing();
 	return failures != 0;
 }

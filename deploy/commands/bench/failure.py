@@ -25,6 +25,7 @@ from deploy.results import document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
+from topology.limits import MAX_PATIENCE, MIN_PATIENCE
 from topology.machine import Shape
 
 COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
@@ -35,6 +36,9 @@ Ways = Annotated[str, typer.Option(
 First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch, not another.")]
 Calm = Annotated[float, typer.Option(
     "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes under load without a kill, and as many idle: for false alarms.")]
+Silence = Annotated[int | None, typer.Option(
+    "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
+    help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
 Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
 
 
@@ -47,6 +51,7 @@ def failure(
     sockets: options.Sockets = 2,
     cores: options.Cores = 2,
     lock: Lock = "clh",
+    patience: Silence = None,
     machine: options.ModelledMachine = None,
     quick: Quick = False,
     accel: options.Accel = "auto",
@@ -66,9 +71,9 @@ def failure(
     check_machine(machine)
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm,
-              first=first)
+              first=first, silence=patience)
     job = kills.quick(job) if quick else job
-    what = plan(scene.deployment(job.sockets, job.cores, job.lock))
+    what = plan(job.deployment)
     if not scene.mortal(what):
         raise InputError(f"--sockets {job.sockets}", "one cluster: no other is there to notice its end, or to start it again")
     check_survivors(what, [number for number, _ in scene.mortal(what, first)], job.cores)

@@ -20,7 +20,7 @@
 #include <skerry/syscall.h>
 
 #define MAP_MAGIC 0x50414d594b53ull /* "SKYMAP" */
-enum { MAP_VERSION = 8, MAP_NONE = -1 };
+enum { MAP_VERSION = 9, MAP_NONE = -1 };
 
 enum map_role { MAP_PROGRAM, MAP_SWITCH, MAP_NIC };
 /* When a program that has ended is started again; a failure is an exit status other than 0, a fault, or no start. */
@@ -113,6 +113,7 @@ struct cluster_map {
 	uint32_t primary;      /* cluster with `devices` on machine 0: console, results, the run */
 	int32_t switch_index;  /* the root switch: the application of that role and without a switch above, or MAP_NONE */
 	bool shutdown_when_done;
+	uint32_t patience;     /* ms of silence after which a cluster counts as lost; 0: the loader chooses, by the machine */
 	struct map_network network;
 	uint32_t cpu_count, cluster_count, channel_count, application_count;
 	struct map_cpu cpu[MAP_MAX_CPUS];

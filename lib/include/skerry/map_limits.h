@@ -18,6 +18,10 @@ enum {
 	MAP_RESTART_LIMIT_MAX = 16,
 	MAP_RESTART_DELAY = 100,   /* ms, likewise */
 	MAP_RESTART_DELAY_MAX = 5000,
+	MAP_PATIENCE = 100,        /* ms of a cluster's silence after which it counts as lost, where its map says nothing */
+	MAP_PATIENCE_EMULATED = 3000, /* the same, in QEMU's emulator */
+	MAP_PATIENCE_MIN = 100,    /* ten times the shortest beat */
+	MAP_PATIENCE_MAX = 60000,
 	MAP_MAX_USER = 0x7fffffff, /* a user's or a group's number */
 	MAP_PCI_DEVICES = 32,      /* of a bus, for channels between machines */
 	MAP_KERNELS_PART = 0x200000, /* 2 MiB, of a channel between machines, at its end: the doorbell pages, side 0's first */

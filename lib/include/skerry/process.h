@@ -87,7 +87,7 @@ struct process_network {
 enum { PROCESS_SPLITS = 64 };
 struct process_touched {
 	uint64_t stack;
-	struct {
+	struct process_split {
 		uint64_t step;  /* number of the heap's step + 1; 0: not in use */
 		uint64_t parts; /* a bit for each */
 	} split[PROCESS_SPLITS];

@@ -247,15 +247,16 @@ def test_metrics() -> None:
     metrics = found.metrics("panic")
     assert (metrics["detect_ms"], metrics["detect_worst_ms"], metrics["kills"], metrics["survivor_errors"]) == (700, 900, 3, 2)
     assert metrics["boot_ms"] == 450 and metrics["survivor_stall_ms"] == 50 and found.fates[2].survivor_stall_ms == 0
-    assert found.values("panic", FIGURES[1]) == [50, 50]
+    assert found.values("panic", FIGURES[2]) == [50, 50]
 
 
 def test_goals() -> None:
     """what silence tells may take the watchers' patience and 100 ms; what is told at once, 50 ms"""
-    detect = FIGURES[0]
+    detect, silent = FIGURES[:2]
+    assert goals(silent, "panic") == (50, 1) and goals(silent, "init", patience=600) == (700, 150)
     assert goals(detect, "panic") == (50, 1) and goals(detect, "garbage") == (50, 1)
     assert goals(detect, "hang-core") == goals(detect, "hang") == (3100, 150) and goals(detect, "manager") == (5100, 150)
-    assert goals(FIGURES[3], "manager") == (2500, 500)
+    assert goals(FIGURES[4], "manager") == (2500, 500)
     stall = next(figure for figure in FIGURES if figure.name == "survivor_stall_ms")
     assert goals(stall, "panic") == (100, 10) and goals(stall, "panic", first=True) == (3000, 1000)
 
