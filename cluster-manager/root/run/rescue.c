@@ -26,6 +26,7 @@ enum {
 
 struct rescue {
 	bool is_lost;       /* and is being started again */
+	bool is_down;       /* for good, and that was said */
 	bool is_loaded;     /* its new life has begun, the manager of it has not */
 	uint32_t life;      /* that was lost */
 	uint64_t due;       /* TSC before which nothing is claimed */
@@ -96,13 +97,36 @@ static void begin(struct rescue *r, uint64_t word)
 	restart_wait(r);
 }
 
+/* It stays down. */
+static void give_up(struct rescue *r, bool stuck, const char *text)
+{
+	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
+	struct text t = TEXT(note.text);
+	text_format(&t, "%s", text);
+	r->is_lost = false;
+	r->is_down = true;
+	console_print("cluster %u stays down: %s", number_of(r), text);
+	if (is_primary())
+		report(NOTE_DOWN, &note, sizeof(note));
+}
+
+/* Null, or why nobody can start a cluster again that has this control word. */
+static const char *refusal(uint64_t word)
+{
+	if (control_state(word) == CONTROL_NONE || control_state(word) > CONTROL_DOWN)
+		return "its control word was overwritten";
+	return control_state(word) == CONTROL_DOWN ? "its control word says that it was given up" : NULL;
+}
+
 void rescue_lost(uint32_t cluster)
 {
 	struct rescue *r = find(cluster);
 	uint64_t word = r ? read_word(r) : 0;
-	if (!r || !map_cluster(map, cluster) || control_state(word) == CONTROL_NONE || control_state(word) == CONTROL_DOWN)
+	if (!r || !map_cluster(map, cluster))
 		return;
-	if (!r->is_lost || watch_life(cluster) != r->life)
+	if (refusal(word) && !r->is_down)
+		give_up(r, true, refusal(word));
+	else if (!refusal(word) && (!r->is_lost || watch_life(cluster) != r->life))
 		begin(r, word);
 	hasten(r);
 }
@@ -126,18 +150,6 @@ bool rescue_is_coming(uint32_t cluster)
 	const struct rescue *r = find(cluster);
 	const struct map_cluster *c = map_cluster(map, cluster);
 	return (r && r->is_lost) || (c && may_return(c));
-}
-
-/* It stays down. */
-static void give_up(struct rescue *r, bool stuck, const char *text)
-{
-	struct note_down note = { .cluster = number_of(r), .is_stuck = stuck };
-	struct text t = TEXT(note.text);
-	text_format(&t, "%s", text);
-	r->is_lost = false;
-	console_print("cluster %u stays down: %s", number_of(r), text);
-	if (is_primary())
-		report(NOTE_DOWN, &note, sizeof(note));
 }
 
 static void note_loaded(const struct rescue *r)
@@ -257,9 +269,11 @@ static void look(struct rescue *r)
 		await_boot(r, word);
 	else if (control_state(word) == CONTROL_DOWN)
 		give_up(r, true, "another cluster has given it up");
+	else if (refusal(word))
+		give_up(r, true, refusal(word));
 	else if (control_is_claimed(word) && control_claimer(word) == ROOT->cluster && r->claimed_at)
 		go_on(r, word);
-	else if (control_state(word) != CONTROL_NONE)
+	else
 		look_at_claim(r, word);
 }
 

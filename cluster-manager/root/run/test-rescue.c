@@ -187,7 +187,28 @@ static void too_often(void)
 	wait();
 	CHECK(starts == 5 && downs == 1 && !stucks && control_state(control_read(&control)) == CONTROL_DOWN);
 	rescue_lost(LOST);
-	CHECK(!rescue_is_coming(LOST));
+	CHECK(!rescue_is_coming(LOST) && downs == 1 && !stucks); /* which was said */
+}
+
+/* Wild words, before the loss and in the middle of the rescue: nobody can claim it, and that is said once. */
+static void wild_words(void)
+{
+	static const uint32_t states[] = { CONTROL_NONE, CONTROL_DOWN, CONTROL_DOWN + 1, 0xff };
+	for (unsigned i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		for (unsigned later = 0; later < 2; later++) {
+			set_up(0);
+			is_deaf = true;
+			if (later)
+				rescue_lost(LOST);
+			while (later && fences < 2)
+				tick();
+			control.word = control_word(1, 0, (enum control_state)states[i]);
+			if (!later)
+				rescue_lost(LOST);
+			CHECK(wait() < 1000 && stucks == 1 && !starts && !downs);
+			rescue_lost(LOST);
+			CHECK(!rescue_is_coming(LOST) && stucks == 1);
+		}
 }
 
 static void cannot_be_fenced(void)
@@ -319,6 +340,7 @@ int main(void)
 			                                    .restart_limit = MAP_RESTART_LIMIT, .restart_delay = MAP_RESTART_DELAY };
 	whole_way();
 	too_often();
+	wild_words();
 	cannot_be_fenced();
 	fenced_late();
 	does_not_load();
