@@ -30,9 +30,19 @@ _TRIES = 5
 Memory = Callable[[int, int, int], bytes]  # of a cluster's machine: physical address, size
 
 
+def _places() -> set[Path]:
+    """Where deploy.boot makes folders. tempfile refuses a place that has become full since."""
+    named = next((place for name in ("TMPDIR", "TEMP", "TMP") if (place := os.environ.get(name)) and os.path.isdir(place)), "/tmp")
+    try:
+        return {Path(named), Path(tempfile.gettempdir())}
+    except FileNotFoundError:
+        return {Path(named)}
+
+
 def running() -> list[Path]:
     """The folders of this user's machines that run here, as deploy.boot makes them; the youngest last."""
-    folders = [p for p in Path(tempfile.gettempdir()).glob("skerry-run-*-*") if os.access(p / "qmp.sock", os.W_OK, effective_ids=True)]
+    found = {p for place in _places() for p in place.glob("skerry-run-*-*")}
+    folders = [p for p in found if os.access(p / "qmp.sock", os.W_OK, effective_ids=True)]
     alive = [p for p in folders if Path("/proc", p.name.split("-")[2]).exists()]
     return sorted(alive, key=lambda p: p.stat().st_mtime)
 

@@ -207,10 +207,28 @@ def test_written_meanwhile() -> None:
     assert found.total.idle_cycles == 40 and reads == [(3, 4096, record.SIZE)] * 3
 
 
+@pytest.mark.parametrize("other", [None, "elsewhere"])
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str | None) -> None:
+    """a machine is found in a folder that has become full, which tempfile passes over, or for which it has no other"""
+
+    def place() -> str:
+        if other is None:
+            raise FileNotFoundError(2, "No usable temporary directory found")
+        return str(tmp_path / other)
+
+    monkeypatch.setattr("tempfile.gettempdir", place)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    folder = tmp_path / f"skerry-run-{os.getpid()}-1"
+    folder.mkdir(0o700)
+    (folder / "qmp.sock").touch()
+    assert live.running() == [folder]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to look as another user: run the tests as root")
 def test_runs_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """the machines of another user, which may not be looked at, are not counted among one's own"""
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     for above in (tmp_path, *tmp_path.parents[:2]):
         above.chmod(0o755)
     folder = tmp_path / f"skerry-run-{os.getpid()}-1"

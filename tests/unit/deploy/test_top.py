@@ -371,6 +371,7 @@ def test_which_of_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         if name:
             (folder / "instances.json").write_text(json.dumps({"name": name, "instances": []}))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     with pytest.raises(InputError, match=f"several machines run: .*{os.getpid()} \\(ycsb\\)") as caught, source.local(None):
         pass
     assert f"{os.getppid()}" in str(caught.value)
