@@ -50,6 +50,7 @@ static void describe_machine(bool devices, unsigned skipped)
 		.results = { 0xfe001000, BOOT_SERIAL_MEMORY, 1, 1 }, .power_status = 0x600, .power_enable = 0x602,
 	};
 	info.life = 3;
+	info.patience_ms = 700;
 	if (devices) {
 		info.control = 0x70000000;
 		info.controlled_count = 2;
@@ -145,6 +146,7 @@ static void with_devices(void)
 	EXPECT(root()->controlled[0], 8);
 	EXPECT(root()->controlled[1], 1);
 	EXPECT(root()->life, 3);
+	EXPECT(root()->patience_ms, 700);
 	end();
 }
 
