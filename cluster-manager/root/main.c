@@ -62,7 +62,7 @@ _Noreturn void root_main(void)
 	if (notification < 0 || tcb_bind(IPC, ROOT_SLOT_TCB, (uint64_t)notification))
 		manager_panic("no notification");
 	service_init(notification);
-	output_start(badged(notification, WAKE_OUTPUT));
+	output_start(badged(notification, WAKE_OUTPUT), watch_console_is_taken);
 	device_init();
 	power_init();
 	channels_init(badged(notification, WAKE_CHANNEL));

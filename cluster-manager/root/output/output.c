@@ -7,7 +7,6 @@
 #include "root.h"
 #include "serial.h"
 #include "thread.h"
-#include "watch.h"
 
 enum {
 	LANE_SIZE = 1 << 18,
@@ -36,6 +35,9 @@ static uint32_t lane_waiting(const struct lane *lane)
 {
 	return atomic_load_explicit(&lane->put, memory_order_acquire) - atomic_load_explicit(&lane->left, memory_order_acquire);
 }
+
+static bool never(void) { return false; }
+static bool (*is_console_taken)(void) = never;
 
 size_t output_waiting(void) { return (size_t)lane_waiting(&lanes[0]) + lane_waiting(&lanes[1]); }
 
@@ -80,7 +82,7 @@ static void tell(void)
 static void output_main(void)
 {
 	for (;;) {
-		bool some = !watch_console_is_taken() && write_some(&lanes[OUTPUT_CONSOLE]);
+		bool some = !is_console_taken() && write_some(&lanes[OUTPUT_CONSOLE]);
 		some |= write_some(&lanes[OUTPUT_RESULTS]);
 		tell();
 		if (!some && output_waiting())
@@ -106,8 +108,9 @@ static uint64_t make_notification(void)
 	return (uint64_t)made;
 }
 
-void output_start(int wake_slot)
+void output_start(int wake_slot, bool (*is_taken)(void))
 {
+	is_console_taken = is_taken;
 	work = make_notification();
 	pause = make_notification();
 	quiet = make_notification();
