@@ -18,7 +18,8 @@ from topology.machine import Shape
 from topology.units import MIB
 
 TIME_LIMIT = 20.0  # seconds without a sign of life, for a boot that takes well under two where KVM is KVM
-ALIVE = 1.5        # seconds after which clusters whose timers do not work have given each other up
+PATIENCE_MS = 3000  # with which the clusters watch each other: KVM's 100 ms would ask how busy this host is
+ALIVE = 4.0        # seconds after which clusters whose timers do not work have given each other up
 SHAPE = Shape(2, 1, 512 * MIB)  # few cores: this host may have no more, and waiting for each other takes long then
 _CACHE = BUILD / "kvm.json"
 
@@ -61,7 +62,7 @@ def _try_both() -> tuple[bool, str]:
 
 def _boot(accel: qemu.Accel) -> float:
     """Seconds from power-on until the managers of both sockets report; they must then go on, by their timers."""
-    probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never"))
+    probe = plan(Deployment(name="kvm-probe", shape=SHAPE, network=False, shutdown="never", patience=PATIENCE_MS))
     with boot.boot(probe, boot.Options(accel, Patience(TIME_LIMIT), medium="kernel")) as run:
         clusters = {c.number for c in probe.cluster_map.clusters}
         run.wait_for(lambda: clusters <= {e["cluster"] for e in run.events.of("boot")}, "boot of both clusters")
