@@ -92,7 +92,8 @@ def of_comparison(job: Comparison) -> Needs:
     from deploy.expand import plan  # which needs much, and all commands come by here
 
     what = plan(job.deployment(job.layouts[0], job.workloads[0]))
-    found = of_map(what.cluster_map) | kernels([job.lock], statistics=True, transactions=job.modelled is not None)
+    locks = dict.fromkeys(job.lock_of(layout) for layout in job.layouts)
+    found = of_map(what.cluster_map) | kernels(locks, statistics=True, transactions=job.modelled is not None)
     return found | plugin("profile") | PLOTS | (MODELLED if job.modelled else NOTHING)
 
 
