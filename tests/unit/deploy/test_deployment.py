@@ -32,6 +32,19 @@ def test_defaults() -> None:
     assert made.redis and made.redis.heap == 256 * MIB and "--save" in made.redis.args
 
 
+@pytest.mark.parametrize("milliseconds,fits", [(100, True), (60000, True), (99, False), (60001, False), (0, False)])
+def test_patience(milliseconds: int, fits: bool) -> None:
+    """how long a cluster may be silent reaches the map, and survives its text; without the key the loader chooses"""
+    text = f"[redis]\n[clusters]\npatience = {milliseconds}"
+    if not fits:
+        with pytest.raises(InputError, match="patience.*100 to 60000"):
+            parse(text)
+        return
+    made = plan(parse(text)).cluster_map
+    assert made.patience == milliseconds and read_dts(write_dts(made)).patience == milliseconds
+    assert plan(parse("[redis]")).cluster_map.patience is None
+
+
 def test_what_does_not_fit_the_machine_is_refused() -> None:
     with pytest.raises(InputError, match="heaps of"):
         plan(Deployment(redis=Redis(heap=2 * GIB)))
