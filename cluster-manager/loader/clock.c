@@ -117,6 +117,16 @@ bool is_tcg(void)
 	return (cpuid(1, 0).ecx >> 31 & 1) && id.ebx == 0x54474354 && id.ecx == 0x43544743 && id.edx == 0x47435447; /* TCGTCGTCGTCG */
 }
 
+bool is_emulated(void)
+{
+	struct cpuid name;
+
+	if (is_tcg() || cpuid(0x80000000, 0).eax < 0x80000002)
+		return is_tcg();
+	name = cpuid(0x80000002, 0);
+	return name.eax == 0x554d4551 && name.ebx == 0x47435420 && name.ecx == 0x55504320; /* "QEMU TCG CPU" */
+}
+
 /*
  * The clock tells whole seconds. In QEMU's emulator it and the TSC start with
  * the machine, so the TSC knows when the present second began; elsewhere the

@@ -238,7 +238,7 @@ static uint32_t patience(const struct cluster_map *map)
 {
 	if (map->patience != 0)
 		return map->patience;
-	return is_tcg() ? MAP_PATIENCE_EMULATED : MAP_PATIENCE;
+	return is_emulated() ? MAP_PATIENCE_EMULATED : MAP_PATIENCE;
 }
 
 /* The ledgers of this machine's clusters; each cluster has its own first. */

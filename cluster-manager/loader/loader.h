@@ -68,6 +68,8 @@ void delay(uint64_t microseconds);
 bool clock_counts_instructions(void);
 /* QEMU's emulator? */
 bool is_tcg(void);
+/* The same, or a virtual machine within one, which has the emulated processor's name. */
+bool is_emulated(void);
 
 /* tables.c: a cluster's kernel page table */
 struct tables {
