@@ -20,7 +20,6 @@ cores = 1
 memory = "256M"
 [clusters]
 layout = "per-socket"
-patience = 3000  # KVM's cores are an emulator's here, which the host may stop for longer than KVM's 100 ms
 [redis]
 instances = "every-core"
 heap = "64M"
