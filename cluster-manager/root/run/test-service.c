@@ -64,6 +64,10 @@ static int never_returns(void) { return -SKERRY_DELETED; }
 #include "life.c"
 #include "service.c"
 
+static bool words; /* of a kernel that panics */
+static unsigned hurried;
+bool watch_words_are_said(void) { return words; }
+void timer_hurry(void) { hurried++; }
 void watch_report(void) {}
 void rescue_tick(void) {}
 void obey_tick(void) {}
@@ -233,6 +237,19 @@ static void wake_ups(void)
 	CHECK(!pending && waiters_woken() == WAKE_TIMER && waiters_woken() == 0);
 }
 
+/* A peer that rings because its kernel panics makes the timer thread look at once, any other one does not. */
+static void last_words(void)
+{
+	serve_wake_up(WAKE_CHANNEL);
+	CHECK(hurried == 0);
+	words = true;
+	serve_wake_up(WAKE_CHANNEL);
+	CHECK(hurried == 1);
+	serve_wake_up(WAKE_TIMER);
+	CHECK(hurried == 1);
+	words = false;
+}
+
 static void says_it_again(void)
 {
 	for (unsigned i = 0; i < 100; i++)
@@ -258,6 +275,7 @@ int main(void)
 	called();
 	writes();
 	wake_ups();
+	last_words();
 	says_it_again();
 	return failures != 0;
 }
