@@ -119,6 +119,17 @@ static void signs_end(void)
 	ends(ALL & ~MANAGER, MANAGER_MS, WATCH_MANAGER, WATCH_NO_CORE, "main loop");
 }
 
+/* Beats of two cores end a tick apart: the silence that is told is that of the core that was silent for too long. */
+static void end_apart(void)
+{
+	const unsigned tick = timer_ms();
+	begin();
+	pass(10, tick, ALL);
+	pass(1, tick, 1u);
+	pass(CORE_MS / tick + 1, tick, 0);
+	CHECK(watch_verdict(1) && watch_verdict(1)->reason == WATCH_STOPPED && watch_verdict(1)->silent_ms > CORE_MS);
+}
+
 /* Neither many ticks in no time, nor much time with few ticks, is a silence; nor is a manager that has not begun. */
 static void patience(void)
 {
@@ -279,6 +290,7 @@ int main(void)
 	watch_init();
 	CHECK(watched_count == CLUSTERS - 1);
 	signs_end();
+	end_apart();
 	other_patience();
 	patience();
 	last_words();

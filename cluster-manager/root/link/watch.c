@@ -109,14 +109,18 @@ static void fell_silent(struct watched *w, uint64_t now)
 	struct text t = TEXT(w->verdict.text);
 	uint32_t silent = 0, first = WATCH_NO_CORE;
 	uint32_t cores = 0;
+	uint64_t longest = 0;
 	for (uint32_t i = 0; i < BOOT_MAX_CPUS; i++) {
 		cores += w->present >> i & 1;
-		if (is_silent(&w->core[i], now, watch_core_ms() / 2))
-			first = silent++ ? first : i;
+		if (!is_silent(&w->core[i], now, watch_core_ms() / 2))
+			continue;
+		first = silent++ ? first : i;
+		if (now - w->core[i].since > longest)
+			longest = now - w->core[i].since;
 	}
 	if (silent) {
 		bool is_whole = silent == cores;
-		conclude(w, is_whole ? WATCH_STOPPED : WATCH_CORE, first, now - w->core[first].since);
+		conclude(w, is_whole ? WATCH_STOPPED : WATCH_CORE, first, longest);
 		if (is_whole)
 			text_format(&t, "its cores have stopped: no beat of any");
 		else
