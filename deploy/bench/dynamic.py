@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from deploy.bench import forkjoin, ipc, scale
 from deploy.bench.regimes import BASELINE
@@ -140,17 +140,31 @@ class ForkJoin:
         return entry | ({"range": {"signal_to_last_cycles": list(self.range)}} if self.range else {})
 
 
+class Priced(Protocol):
+    """What was measured of one point at one price of moving lines."""
+
+    @property
+    def line_factor(self) -> float: ...
+
+
+P = TypeVar("P", bound=Priced)
+
+
+def at_plain_costs(found: Iterable[P], key: Callable[[P], Any], cycles: Callable[[P], float]) -> Iterator[tuple[P, tuple[float, float] | None]]:
+    """Of each point the one at plain line costs, and its range where there are others."""
+    by_key: dict[Any, list[P]] = {}
+    for one in found:
+        by_key.setdefault(key(one), []).append(one)
+    for all_costs in by_key.values():
+        values = [cycles(one) for one in all_costs]
+        plain = next(one for one in all_costs if one.line_factor == 1)
+        yield plain, (min(values), max(values)) if len(values) > 1 else None
+
+
 def fork_joins(series: Series, machine: ModelledMachine, found: Iterable[forkjoin.Latency]) -> list[ForkJoin]:
-    """One for each number of cores, at plain line costs; its range where there are others."""
-    by_cores: dict[int, list[forkjoin.Latency]] = {}
-    for latency in found:
-        by_cores.setdefault(latency.cores, []).append(latency)
-    made = []
-    for latencies in by_cores.values():
-        values = [one.running for one in latencies]
-        plain = next(one for one in latencies if one.line_factor == 1)
-        made.append(ForkJoin(series, plain, machine, (min(values), max(values)) if len(values) > 1 else None))
-    return made
+    """One for each number of cores."""
+    by_cores = at_plain_costs(found, lambda one: one.cores, lambda one: one.running)
+    return [ForkJoin(series, plain, machine, extent) for plain, extent in by_cores]
 
 
 @dataclass(frozen=True)

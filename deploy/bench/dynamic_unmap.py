@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.bench import unmap
-from deploy.bench.dynamic import UNMAP
+from deploy.bench.dynamic import UNMAP, at_plain_costs
 from deploy.modelled.machine import ModelledMachine
 from deploy.paths import ROOT
 from deploy.results import Result
@@ -74,16 +74,9 @@ class Unmap:
 
 
 def rows_of(series: Guard, machine: ModelledMachine | None, found: Iterable[unmap.Calls]) -> list[Unmap]:
-    """One for each number of cores and pages, at plain line costs; its range where there are others."""
-    by: dict[tuple[int, int], list[unmap.Calls]] = {}
-    for calls in found:
-        by.setdefault((calls.cores, calls.pages), []).append(calls)
-    made = []
-    for all_costs in by.values():
-        values = [one.mapping for one in all_costs]
-        plain = next(one for one in all_costs if one.line_factor == 1)
-        made.append(Unmap(series, plain, machine, (min(values), max(values)) if len(values) > 1 else None))
-    return made
+    """One for each number of cores and pages."""
+    by_point = at_plain_costs(found, lambda one: (one.cores, one.pages), lambda one: one.mapping)
+    return [Unmap(series, plain, machine, extent) for plain, extent in by_point]
 
 
 @dataclass(frozen=True, eq=False)
