@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.kill import loss
+from deploy.orders import Numbering, Read, Write
 from topology.errors import InputError
 
 STATES = ("none", "owned", "leaving", "parked", "joining", "held")  # enum core_state
@@ -16,11 +17,8 @@ NONE, OWNED, LEAVING, PARKED, JOINING, HELD = STATES
 WORD = 64  # bytes from one core's word to the next
 MAGIC = 0x6D6F7665 << 32  # LEDGER_MOVE_MAGIC
 OFFSET = 144  # of `move` in struct ledger_kernel
-NUMBERS = 1 << 12
+NUMBERING = Numbering("core", OFFSET, shift=20, bits=12)
 LEFT, JOINED = "left", "joined"
-
-Read = Callable[[int, int, int], bytes]  # of a cluster's machine: physical address, size
-Write = Callable[[int, int], object]  # physical address, word
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,7 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
 
 def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
     """The manager of this boot report has the core move, at its next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number % NUMBERS << 20 | core << 8 | to)
-
-
-def next_number(events: Sequence[Event]) -> int:
-    return (1 + max((int(event["number"]) for event in events if event.kind == "core"), default=0)) % NUMBERS
+    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | core << 8 | to)
 
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:

@@ -3,19 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from deploy.errors import Failure
 from deploy.events import Event
+from deploy.orders import Numbering, Write
 from topology import regimes
 from topology.clustermap import GRANULARITIES
 from topology.errors import InputError
 
 MAGIC = 0x6772616E << 32  # LEDGER_GRANULARITY_MAGIC
 OFFSET = 136  # of `granularity` in struct ledger_kernel
-NUMBERS = 1 << 24
-
-Write = Callable[[int, int], object]  # physical address, word
+NUMBERING = Numbering("granularity", OFFSET, shift=8, bits=24)
 
 
 def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
@@ -37,14 +36,10 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
 
 def order(write: Write, boot: Event, granularity: str, number: int) -> None:
     """The kernel of this boot report changes, at its manager's next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number % NUMBERS << 8 | GRANULARITIES.index(granularity))
+    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | GRANULARITIES.index(granularity))
 
 
 def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:
     """What the manager says of the order; None: nothing yet."""
     return next((event for event in reversed(events)
-                 if event.kind == "granularity" and event["cluster"] == cluster and event["number"] == number % NUMBERS), None)  # fmt: skip
-
-
-def next_number(events: Sequence[Event]) -> int:
-    return 1 + max((int(event["number"]) for event in events if event.kind == "granularity"), default=0)
+                 if event.kind == "granularity" and event["cluster"] == cluster and event["number"] == number), None)  # fmt: skip

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from deploy.cores import Read, Write, boots_of
+from deploy.cores import boots_of
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.kill import loss
+from deploy.orders import Numbering, Read, Write
 from topology.errors import InputError
 from topology.units import LARGE_PAGE, format_size, parse_size
 
@@ -20,7 +21,7 @@ PAGE = 4096
 NONE, OWNED, PARKED = range(3)  # enum memory_state
 MAGIC = 0x6D65 << 48  # LEDGER_MEMORY_MAGIC
 OFFSET = 152  # of `memory` in struct ledger_kernel
-NUMBERS = 1 << 12
+NUMBERING = Numbering("memory-moved", OFFSET, shift=36, bits=12)
 MOST = 1 << 28  # pieces in an order, exclusive
 GIVEN, ADOPTED, RETURNED, TOO_LITTLE, DOWN, REFUSED = "given", "adopted", "returned", "too-little", "down", "refused"
 
@@ -114,11 +115,7 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
     """The manager of this boot report gives them, or where it is the one to get them takes what is parked, at its next tick."""
     if not 0 < pieces < MOST or not 0 <= to < 256:
         raise ValueError(f"an order of {pieces} pieces for cluster {to}")
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number % NUMBERS << 36 | pieces << 8 | to)
-
-
-def next_number(events: Sequence[Event]) -> int:
-    return (1 + max((int(event["number"]) for event in events if event.kind == "memory-moved"), default=0)) % NUMBERS
+    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | pieces << 8 | to)
 
 
 def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:

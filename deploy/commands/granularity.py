@@ -11,7 +11,7 @@ import typer
 
 from deploy.commands.kill import local_machine
 from deploy.errors import Failure
-from deploy.granularity import check, done, next_number, order
+from deploy.granularity import NUMBERING, check, done, order
 from deploy.output import Json, Output, Quiet, version
 from topology.clustermap import GRANULARITIES
 
@@ -42,14 +42,14 @@ def granularity(
     output = Output(quiet, json)
     with local_machine(what, "granularity") as target:
         boots = check(target.events(), cluster)
-        number = next_number(target.events())
-        results = []
+        number = NUMBERING.unused(target.events(), target.read)
+        results, asked = [], len(target.events())
         for boot in boots:
             order(target.write(int(boot["cluster"])), boot, wanted.value, number)
         deadline = time.monotonic() + PATIENCE
         for boot in boots:
             one = int(boot["cluster"])
-            while not (said := done(target.events(), one, number)):
+            while not (said := done(target.events()[asked:], one, number)):
                 if time.monotonic() > deadline:
                     raise Failure(f"cluster {one} has not become {wanted.value} within {PATIENCE:g} s")
                 time.sleep(_POLL)

@@ -10,7 +10,7 @@ import typer
 
 from deploy.commands.kill import Target, local_machine, of_libvirt
 from deploy.commands.move_memory import move_memory
-from deploy.cores import LEFT, OWNED, PARKED, Core, answer, check, cores_of, next_number, order, refusal
+from deploy.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
 from deploy.domains.options import RunsUnder
 from deploy.errors import Failure
 from deploy.events import Event
@@ -57,10 +57,11 @@ def move(
     with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
         before = cores_of(target.events(), target.read)
         found, boot = check(target.events(), before, core, to)
-        number = next_number(target.events())
+        number = NUMBERING.unused(target.events(), target.read)
+        asked = len(target.events())
         order(target.write(int(boot["cluster"])), boot, core, to, number)
         ordered = time.monotonic()
-        _wait(target, before, found, to, number)
+        _wait(target, before, found, to, number, asked)
         seconds = time.monotonic() - ordered
         left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
         output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
@@ -77,14 +78,14 @@ def _memory(output: Output, what: str | None, connect: str | None, pieces: int, 
     output.results({"skerry": version(), "command": "move"} | moved)
 
 
-def _wait(target: Target, before: list[Core], core: Core, to: int, number: int) -> None:
-    """Until the core has joined the cluster, or is refused."""
+def _wait(target: Target, before: list[Core], core: Core, to: int, number: int, asked: int) -> None:
+    """Until the core has joined the cluster, or is refused; by an answer after the first `asked` events."""
     most = target.clock.look() + PATIENCE * slowness()
     while True:
         now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
         if now.state == OWNED and now.cluster == to:
             return
-        said: Event | None = answer(target.events(), core.number, number)
+        said: Event | None = answer(target.events()[asked:], core.number, number)
         if said and said["what"] != LEFT:
             raise Failure(refusal(target.events(), before, core, said))
         if target.clock.look() > most:

@@ -13,13 +13,13 @@ from deploy.kill import loss
 from deploy.memory_moves import (
     ADOPTED,
     GIVEN,
+    NUMBERING,
     PIECE,
     RETURNED,
     TOO_LITTLE,
     Piece,
     answer,
     givers,
-    next_number,
     order,
     parked_for,
     pieces_of,
@@ -46,10 +46,11 @@ def move_memory(target: Target, pieces: int, to: int, named: int | None) -> dict
 
 def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
     """The order's answer."""
-    number = next_number(target.events())
+    number = NUMBERING.unused(target.events(), target.read)
+    asked = len(target.events())
     order(target.write(cluster), boots_of(target.events())[cluster], pieces, to, number)
     most = target.clock.look() + PATIENCE * slowness()
-    while not (said := answer(target.events(), cluster, number)):
+    while not (said := answer(target.events()[asked:], cluster, number)):
         if target.clock.look() > most:
             raise Failure(f"cluster {cluster} does not answer the order within {PATIENCE:g} s")
         time.sleep(_POLL)

@@ -46,7 +46,7 @@ def owners(run: Run) -> list[int]:
 def give_order(run: Run, core: int, to: int) -> int:
     run.poll()
     _, boot = cores.check(run.events.events, in_force(run), core, to)
-    number = cores.next_number(run.events.events)
+    number = cores.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
     cores.order(lambda address, word: write(run, address, word), boot, core, to, number)
     return number
 
@@ -110,7 +110,7 @@ def test_locks_change() -> None:
         for wanted, to in (("fine", 0), ("coarse", 1), ("fine", 0), ("fine", 1), ("coarse", 0)):
             for cluster, boot in boots.items():
                 run.poll()
-                number = granularity.next_number(run.events.events)
+                number = granularity.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
                 granularity.order(lambda address, word: write(run, address, word), boot, wanted, number)
                 done = {"cluster": cluster, "number": number, "granularity": wanted}
                 run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")

@@ -47,7 +47,7 @@ def parked(run: Run) -> int:
 
 def give_order(run: Run, giver: int, to: int, pieces: int) -> int:
     run.poll()
-    number = memory_moves.next_number(run.events.events)
+    number = memory_moves.NUMBERING.unused(run.events.events, live.monitor_memory(run.directory))
     memory_moves.order(lambda address, word: write(run, address, word), boots_of(run.events.events)[giver], pieces, to, number)
     return number
 

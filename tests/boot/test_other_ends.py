@@ -10,6 +10,7 @@ import pytest
 from deploy import cores, debugger, kill, memory_moves, modules, monitor
 from deploy.boot import Run
 from deploy.cores import OWNED
+from deploy.lockstat import live
 from tests.boot import lives, pages, test_move, test_move_memory
 from tests.boot.machine import client, deployment, machine, servers
 from tests.boot.test_detection import boots
@@ -132,13 +133,13 @@ def test_both_sides_of_a_move_die(how: str) -> None:
             words = orders(run, 1, 2, how=how)
             here = {core.number: core.cluster for core in test_move.in_force(run)}
             to = 3 - here[5]
-            boot = cores.boots_of(run.events.events)[here[5]]
+            boot, memory = cores.boots_of(run.events.events)[here[5]], live.monitor_memory(run.directory)
 
             def collect(address: int, word: int, words: list[tuple[int, int]] = words) -> None:
                 words.append((address, word))
 
-            cores.order(collect, boot, 5, to, cores.next_number(run.events.events) + times)
-            memory_moves.order(collect, boot, 20, to, memory_moves.next_number(run.events.events) + times)
+            cores.order(collect, boot, 5, to, cores.NUMBERING.unused(run.events.events, memory))
+            memory_moves.order(collect, boot, 20, to, memory_moves.NUMBERING.unused(run.events.events, memory))
             write(run, words)
             run.wait_for(lambda times=times: restarted(run, 1, times) and restarted(run, 2, times), "both again")
             run.wait_for(lambda: all(core.state == OWNED for core in test_move.in_force(run)), "an owner for each core")
