@@ -79,7 +79,7 @@ def standing(events: Iterable[Event]) -> list[Event]:
         if event.kind == "restart":
             app = event.get("app")
             found = [e for e in found if e.kind not in ENDS or e.get("app") != app]
-        elif event.kind == "cluster-restarted":
+        elif event.kind in ("cluster-restarted", "boot"):
             found = [e for e in found if e.kind != "cluster-lost" or e.get("cluster") != event.get("cluster")]
         found.append(event)
     return found
@@ -90,8 +90,24 @@ def restarts(events: Iterable[Event]) -> dict[str, int]:
     return {str(event["app"]): int(event["restarts"]) for event in events if event.kind == "restart"}
 
 
+def _is_known(events: Iterable[Event], again: Event) -> bool:
+    """Whether `again`, of kind boot or serving, says what was so after those events: it is of a cluster that told all once more.
+
+    The first cluster had been lost, and may have been lost with the first report.
+    """
+    known, cluster, app = False, again.get("cluster"), again.get("app")
+    for event in events:
+        if event.kind == again.kind and (event.get("cluster"), event.get("app")) == (cluster, app):
+            known = True
+        elif event.kind == "cluster-lost" and event.get("cluster") == cluster:
+            known = False
+        elif app is not None and (event.kind in ENDS and event.get("app") == app or event.kind == "boot" and event.get("cluster") == cluster):
+            known = False
+    return known
+
+
 class EventStream:
-    """Bytes as they arrive, events as they become whole."""
+    """Bytes as they arrive, events as they become whole. What is told again, and is known, is left out."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -109,8 +125,11 @@ class EventStream:
                 return []
         *lines, self._rest = data.split(b"\n")
         texts = (line.decode("utf-8", "replace") for line in lines if line.strip(b"\r\0 "))
-        fresh = [parse_line(text) for text in texts if not text.rstrip().endswith(CANCEL)]
-        self.events += fresh
+        fresh = []
+        for event in (parse_line(text) for text in texts if not text.rstrip().endswith(CANCEL)):
+            if not (event.get("again") and _is_known(self.events, event)):
+                self.events.append(event)
+                fresh.append(event)
         return fresh
 
     def finish(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from deploy import kill, monitor
 from deploy.boot import Run
+from deploy.events import standing
 from tests.boot import lives
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 from tests.boot.test_detection import boots
@@ -65,6 +66,23 @@ def test_first_dies_while_another_boots(how: str) -> None:
             with client(run, name) as server:
                 assert server.ping()
         assert not run.events.of("failed") and not run.events.of("cluster-stuck")
+
+
+@pytest.mark.limit(200)
+def test_starts_again_while_the_first_is_lost() -> None:
+    """a cluster that the first one has told to be lost starts again while the first one is lost, too: nobody takes it for lost afterwards"""
+    with machine(deployment(3, network=False, restart="on-failure", restart_delay=LATER)) as run:
+        run.wait_for(lambda: boots(run), "three clusters")
+        first = orders(run, 0, how="panic")
+        write(run, orders(run, 1, how="panic"))
+        run.wait_event("cluster-lost", cluster=1)
+        write(run, first)
+        run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
+        run.wait_for(lambda: watching(run, 1), "cluster 1")
+        (again,) = run.events.of("boot", cluster=1)[1:]
+        assert again["again"] and run.events.events.index(again) < run.events.events.index(run.events.of("boot", cluster=0)[1])
+        assert not [event for event in standing(run.events.events) if event.kind == "cluster-lost"]
+        assert len(run.events.of("boot", cluster=2)) == 1 and lives.life(run, 1) == lives.life(run, 0) == 2
 
 
 @pytest.mark.limit(200)

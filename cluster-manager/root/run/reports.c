@@ -19,17 +19,21 @@ static bool owns(uint32_t cluster, uint32_t application)
 	return application < map->application_count && map->application[application].cluster == cluster;
 }
 
-static void event(const char *name, uint32_t application, const char *field, uint64_t value)
+/*
+ * Of what a cluster tells once more when this one was started again. This one's former life may have ended with the first
+ * report, or wrote to another file if the whole machine was started again: readers know whether it is news to them.
+ */
+static const char AGAIN[] = ",\"again\":true";
+
+static void event(const char *name, uint32_t application, const char *field, uint64_t value, const char *more)
 {
 	struct text *t = results_begin(name);
 	results_application(t, application);
 	if (field)
 		text_format(t, ",\"%s\":%lu", field, value);
+	text_format(t, "%s", more);
 	results_end(t);
 }
-
-/* What follows it is in a new file of results, if this machine was started again: what goes on elsewhere is said in it once more. */
-static bool is_elsewhere(uint32_t cluster) { return map_cluster(map, cluster)->machine != map->machine; }
 
 static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 {
@@ -37,13 +41,12 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	if (size != sizeof(*b) || place < 0)
 		return false;
 	cluster_kernel_set((uint32_t)place, b->kernel);
-	if (b->again && !is_elsewhere(cluster))
-		return true;
 	struct text *t = results_begin("boot");
 	text_format(t, ",\"cluster\":%u,\"tsc\":%lu,\"tsc_hz\":%lu,\"cores\":%u,\"stat\":%lu,\"ledger\":%lu", cluster, b->tsc, b->tsc_hz, b->cores,
 		    b->stat, b->ledger);
 	text_format(t, ",\"core_words\":%lu,\"memory_words\":%lu,\"kernel\":", b->core_words, b->memory_words);
 	text_json_string(t, cluster_kernel(cluster));
+	text_format(t, "%s", b->again ? AGAIN : "");
 	results_end(t);
 	if (!b->again)
 		run_cluster_booted(cluster);
@@ -52,7 +55,7 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 
 static bool started(uint32_t i, uint32_t kib)
 {
-	event("started", i, "memory", (uint64_t)kib * 1024);
+	event("started", i, "memory", (uint64_t)kib * 1024, "");
 	sample_memory(i, (uint64_t)kib * 1024);
 	return true;
 }
@@ -66,19 +69,19 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 	case REPORT_STARTED:
 		return started(i, a->value);
 	case REPORT_FAILED:
-		event("failed", i, "error", a->value);
+		event("failed", i, "error", a->value, "");
 		run_happened(RUN_EVENT_FAILED, i, 0);
 		return true;
 	case REPORT_SERVING:
 		if (!run_application(i)->serving)
-			event("serving", i, "tsc", read_tsc());
+			event("serving", i, "tsc", read_tsc(), "");
 		run_happened(RUN_EVENT_SERVING, i, 0);
 		return true;
 	case REPORT_ARRIVED:
 		run_happened(RUN_EVENT_ARRIVED, i, a->value);
 		return true;
 	case REPORT_EXITED:
-		event("exit", i, "status", a->value);
+		event("exit", i, "status", a->value, "");
 		run_happened(RUN_EVENT_EXITED, i, a->value);
 		return true;
 	default:
@@ -215,8 +218,8 @@ static bool life(uint32_t cluster, const struct report_life *l, size_t size)
 	if (size != sizeof(*l) || l->state == LIFE_NONE || l->state > LIFE_GONE || l->arrived > UINT32_MAX / 2 ||
 	    !(owns(cluster, l->application) || (owns(ROOT->cluster, l->application) && l->state == LIFE_GONE)))
 		return false;
-	if (is_elsewhere(cluster) && l->state == LIFE_RUNS && l->serving && run_may_happen(RUN_EVENT_RUNS, l->application))
-		event("serving", l->application, "tsc", read_tsc());
+	if (l->state == LIFE_RUNS && l->serving && run_may_happen(RUN_EVENT_RUNS, l->application))
+		event("serving", l->application, "tsc", read_tsc(), AGAIN);
 	run_life(l);
 	return true;
 }
