@@ -84,7 +84,12 @@ void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadlin
 }
 
 void platform_signal(unsigned notification) { notification_signal(slot_of(notification)); }
-void platform_yield(void) { thread_yield(); }
+/* The holder may sleep, in a page fault or in a call to another node; PAUSE leaves a sibling, or an emulator's other cores, the time. */
+void platform_yield(void)
+{
+	__builtin_ia32_pause();
+	thread_yield();
+}
 
 int platform_set_tls(uintptr_t tls) { return tcb_set_tls(PROCESS_SLOT_TCB, tls) ? -EINVAL : 0; }
 
