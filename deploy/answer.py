@@ -105,8 +105,14 @@ def _lock(result: Result) -> str:
     """As the plugin saw it in the timed run."""
     assert result.observed
     m = result.observed.to_json()
+    entries = f"{result.layout}: {m['kernel_entries_per_op']:.1f} kernel entries an operation"
+    if not result.observed.acquisitions:
+        return (
+            f"{entries}, none of which takes a lock of the whole kernel; what they wait for the locks of objects is not counted; "
+            f"request and answer go through {_hops(result)}."
+        )
     return (
-        f"{result.layout}: {m['kernel_entries_per_op']:.1f} kernel entries an operation; {m['lock_conflict_ratio']:.0%} of them find the lock taken, "
+        f"{entries}; {m['lock_conflict_ratio']:.0%} of them find the lock taken, "
         f"and a lock is waited for {m['lock_mean_wait_cycles']:,.0f} cycles and held {m['lock_mean_hold_cycles']:,.0f} on average, in which "
         f"{m['line_moves_per_entry']:.1f} lines move between cores; request and answer go through {_hops(result)}."
     )

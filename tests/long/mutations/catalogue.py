@@ -2,7 +2,8 @@
 """The list of mutations: what is replaced where, and what that breaks.
 
 An entry of list/*.toml: `in = "core/cap.c: slot_move"`, a file below cluster-kernel/ and a unit of it (source.py);
-without a unit, the whole file. `find` is a pattern of tokens that matches once there, `put` what replaces it
+without a unit, the whole file. A file of the managers or the loader has its whole path: those are tried by their own hosted
+tests, and by the booted ones in `seen_by`. `find` is a pattern of tokens that matches once there, `put` what replaces it
 (anchor.py). `seen_by` names the tests, or stages (stages.py), that are meant to see the mutation: they are tried first.
 `unseen` says why no test that runs everywhere can see it: it is tried without the slow stages.
 """
@@ -21,7 +22,7 @@ from tests.long.mutations import anchor
 from tests.long.mutations.source import Source
 
 LIST = Path(__file__).with_name("list")
-KERNEL = Path("cluster-kernel")
+KERNEL, MANAGER = Path("cluster-kernel"), Path("cluster-manager")
 REQUIRED = {"name", "in", "breaks", "find", "put"}
 OPTIONAL = {"seen_by", "unseen"}
 
@@ -45,8 +46,16 @@ class Mutation:
 
     @property
     def where(self) -> str:
-        file = self.file.relative_to(KERNEL).as_posix()
-        return f"{file}: {self.symbol}" if self.symbol else file
+        return f"{self.short}: {self.symbol}" if self.symbol else self.short
+
+    @property
+    def short(self) -> str:
+        """The file, as the list names it."""
+        return (self.file.relative_to(KERNEL) if self.of_kernel else self.file).as_posix()
+
+    @property
+    def of_kernel(self) -> bool:
+        return self.file.is_relative_to(KERNEL)
 
     def place(self, source: Source) -> anchor.Edit:
         try:
@@ -60,7 +69,8 @@ def _parse(area: str, entry: dict[str, Any]) -> Mutation:
         name, keys, needed = entry.get("name", "a mutation without a name"), ", ".join(sorted(entry)), ", ".join(sorted(REQUIRED))
         raise CatalogueError(f"{area}: {name}: has {keys}, needs {needed}")
     file, _, symbol = entry["in"].partition(": ")
-    return Mutation(area, entry["name"], KERNEL / file, symbol, entry["find"], entry["put"], entry["breaks"],
+    path = Path(file)
+    return Mutation(area, entry["name"], path if path.is_relative_to(MANAGER) else KERNEL / path, symbol, entry["find"], entry["put"], entry["breaks"],
                     tuple(entry.get("seen_by", ())), entry.get("unseen", ""))
 
 

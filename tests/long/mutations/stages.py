@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deploy.errors import Failure
+from deploy.expand import plan
+from deploy.setup import needs
+from tests.boot.machine import with_redis
 from tests.long.mutations.catalogue import Mutation
 from tests.long.mutations.running import Done, run
 from tests.long.mutations.workspace import Workspace
@@ -25,6 +28,11 @@ NAMED = {
     "ktest, counted": "tests/boot/test_ktest.py::test_counted",
     "ktest, counting": "tests/boot/test_ktest.py::test_ktest[clh+stat, 1 clusters of 4 cores]",
     "nmi": "tests/boot/test_faults.py::test_nmi",
+}
+OF_CLUSTERS = {  # machines with Redis, whose clusters are lost
+    "devices are quiet": "tests/boot/test_restart_first.py::test_devices_are_quiet",
+    "what ended is free": "tests/boot/test_restarts.py::test_what_an_ended_program_had_is_free_again",
+    "first one dies": "tests/boot/test_odd_ends.py::test_first_dies_while_another_boots",
 }
 FIRST = "clh"  # the regime whose unit tests go first: most of the kernel is the same in all
 LIKE_FIRST = ("ticket", "mcs", "rtm")  # but for the lock itself the same kernel, compiled once more
@@ -49,7 +57,9 @@ HOSTED: dict[str, Callable[[str, str], bool]] = {  # by suite and name
     "model": lambda suite, name: suite == "model" and "the explorer" not in name,  # those plant mistakes of their own
     "random": lambda suite, name: suite == "kernel" and ("random" in name or "fuzzer" in name) and "threads" not in name
     and "sanitized" not in name,
+    "manager": lambda suite, name: suite in OF_MANAGER,
 }
+OF_MANAGER = ("manager", "loader")  # suites
 SLOW = {"unit, sanitized", "model", "threads", "random"}
 OF_LOCKS = {"unit, other locks", "model"}  # where mistakes in locks are seen
 EXPLORED = ("finish.c", "arch_switch.h")  # of the x86-64 port
@@ -114,6 +124,8 @@ class HostedStage(Stage):
         return f"{self.name}: {', '.join(self.tests)}" if self.part else self.name
 
     def sees(self, mutation: Mutation) -> bool:
+        if not mutation.of_kernel or self.name == "manager":
+            return not mutation.of_kernel and self.name == "manager"
         return "arch-x86_64" not in mutation.file.parts or (self.name == "model" and mutation.file.name in EXPLORED)
 
     def narrowed(self, tests: list[str]) -> HostedStage | None:
@@ -140,6 +152,9 @@ class BootStage(Stage):
     clusters: int = 1
     cores: int = 1
     kernel: str = "none"
+
+    def sees(self, mutation: Mutation) -> bool:
+        return mutation.of_kernel
 
     @property
     def dear(self) -> bool:
@@ -226,5 +241,7 @@ def stages(workspace: Workspace) -> list[Stage]:
     booted = [*LOADER, "cluster-kernel/kernel-clh.elf", "cluster-manager/root/root.elf"]
     protection = PytestStage("protection", booted)
     named = [PytestStage(name, [*booted, "cluster-kernel/kernel-clh+stat.elf"], file=test) for name, test in NAMED.items()]
-    return [hosted["unit"], hosted["unit, other regimes"], hosted["unit, long"], protection, *named, *boots,
+    served = sorted(needs.of_map(plan(with_redis()).cluster_map).targets or ())
+    named += [PytestStage(name, [*served, needs.target("crash"), needs.target("sleep")], file=test) for name, test in OF_CLUSTERS.items()]
+    return [hosted["manager"], hosted["unit"], hosted["unit, other regimes"], hosted["unit, long"], protection, *named, *boots,
             hosted["unit, other locks"], hosted["model"], hosted["unit, sanitized"], hosted["threads"], hosted["random"]]

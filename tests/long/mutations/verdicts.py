@@ -98,12 +98,12 @@ def page(mutations: list[Mutation], verdicts: Verdicts) -> str:
     known = sum(v.verdict == SURVIVED and bool(m.unseen) for m, v in tried.items())
     lines = [
         "<!-- SPDX-License-Identifier: BSD-2-Clause -->",
-        "# Mutations of the kernel",
+        "# Mutations of the kernel and its managers",
         "",
         "Generated from `tests/long/mutations/verdicts.json` by `build/venv/bin/python -m tests.long.mutations`; do not edit.",
         "",
-        "Each line is a fault that was put into the kernel, alone, and the first test that turned red, likely and cheap "
-        "tests first: the tests of the hosted port, then `apps/ktest` in the emulated machine. A mutation that survives is a "
+        "Each line is a fault that was put into the kernel, a manager or the loader, alone, and the first test that turned red, likely and cheap "
+        "tests first: the tests of the hosted port, then `apps/ktest` in the emulated machine; of managers and the loader their own, then booted ones. A mutation that survives is a "
         "missing test, unless the list says why no test can see it.",
         "",
         "An entry in `tests/long/mutations/list/` names a file and a function (`in`), the tokens to `find` there, and the tokens to "
@@ -118,8 +118,7 @@ def page(mutations: list[Mutation], verdicts: Verdicts) -> str:
         for mutation in (m for m in mutations if m.area == area):
             verdict = tried.get(mutation)
             by = _outcome(mutation, verdict) if verdict else "not tried yet" + (f": {mutation.unseen}" if mutation.unseen else "")
-            file = mutation.file.relative_to("cluster-kernel")
-            lines.append(f"| {_cell(mutation.name)} | `{file}` | {_cell(mutation.breaks)} | {_cell(by)} |")
+            lines.append(f"| {_cell(mutation.name)} | `{mutation.short}` | {_cell(mutation.breaks)} | {_cell(by)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -55,6 +55,10 @@ def test_homed() -> None:
     first, second = result("per-socket", 2, 340.0), replace(result("homed", 1, 250.0), lock="dynamic")
     (said,) = answers(MACHINE, {1.0: [(first, second)]})
     assert "one kernel for the machine with objects at home on their node (homed), lock clh against dynamic" in said.sentences()[0]
+    unlocked = replace(second, observed=Entries(1000, 11_200, acquisitions=0, conflicts=0, wait=0, hold=0, moves=0))
+    why = answers(MACHINE, {1.0: [(first, unlocked)]})[0].sentences()[2]
+    assert why.startswith("homed: 11.2 kernel entries an operation, none of which takes a lock of the whole kernel")
+    assert "lines move" not in why and why.endswith("go through no channel between kernels.")
 
 
 def test_undecided() -> None:
