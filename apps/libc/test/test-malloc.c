@@ -105,6 +105,7 @@ enum { GIVEN = 120, TAKEN_MOST = 8000 };
 struct gift {
 	unsigned char *block[GIVEN];    /* of the first thread */
 	unsigned char *before[GIVEN];   /* these, and those that it has freed itself */
+	unsigned char *kept[GIVEN];     /* beside them, so that no span is empty and leaves its class */
 	unsigned char *own[TAKEN_MOST]; /* of the other one */
 	unsigned taken;
 	size_t size;
@@ -154,7 +155,7 @@ static bool test_given_blocks(void)
 	for (size_t size = 1; size < 700; size += size < 200 ? 16 : 64) {
 		gift.size = size;
 		for (unsigned i = 0; i < GIVEN; i++)
-			CHECK((gift.before[i] = malloc(size)));
+			CHECK((gift.before[i] = malloc(size)) && (gift.kept[i] = malloc(size)));
 		for (unsigned i = 0; i < GIVEN; i++) {
 			gift.block[i] = i % 2 ? gift.before[i] : NULL;
 			if (!(i % 2))
@@ -172,8 +173,10 @@ static bool test_given_blocks(void)
 				CHECK(gift.own[i][k] == 2);
 			free(gift.own[i]);
 		}
-		for (unsigned i = 0; i < GIVEN; i++)
+		for (unsigned i = 0; i < GIVEN; i++) {
 			free(after[i]);
+			free(gift.kept[i]);
+		}
 	}
 	return true;
 }
