@@ -68,6 +68,22 @@ def test_first_dies_while_another_boots(how: str) -> None:
         assert not run.events.of("failed") and not run.events.of("cluster-stuck")
 
 
+@pytest.mark.limit(300)
+def test_report_is_lost() -> None:
+    """a program of a cluster that has started again begins to serve while the first cluster hangs: its next life tells it"""
+    with machine(with_redis(restart="on-failure", restart_limit=0, restart_delay=0)) as run:
+        run.wait_serving()
+        first, name = orders(run, 0, how="hang"), servers(run)[-1]
+        write(run, orders(run, 1, how="panic"))
+        run.wait_for(lambda: len(run.events.of("started", app=name)) == 2, f"{name} is started")  # it takes longer to serve than a beat
+        write(run, first)
+        run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
+        run.wait_for(lambda: len(run.events.of("serving", app=name)) == 2, f"{name} serves, and that is told")
+        with client(run, name) as server:
+            assert server.ping()
+        assert not run.events.of("failed") and lives.life(run, 1) == 2
+
+
 @pytest.mark.limit(200)
 def test_starts_again_while_the_first_is_lost() -> None:
     """a cluster that the first one has told to be lost starts again while the first one is lost, too: nobody takes it for lost afterwards"""

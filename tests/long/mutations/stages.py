@@ -32,7 +32,7 @@ NAMED = {
 OF_CLUSTERS = {  # machines with Redis, whose clusters are lost
     "devices are quiet": "tests/boot/test_restart_first.py::test_devices_are_quiet",
     "what ended is free": "tests/boot/test_restarts.py::test_what_an_ended_program_had_is_free_again",
-    "first one dies": "tests/boot/test_odd_ends.py::test_first_dies_while_another_boots",
+    "a report is lost": "tests/boot/test_odd_ends.py::test_report_is_lost",
 }
 FIRST = "clh"  # the regime whose unit tests go first: most of the kernel is the same in all
 LIKE_FIRST = ("ticket", "mcs", "rtm")  # but for the lock itself the same kernel, compiled once more
