@@ -100,7 +100,7 @@ def check(events: Sequence[Event], cores: Sequence[Core], number: int, to: int) 
 
 def order(write: Write, boot: Event, core: int, to: int, number: int) -> None:
     """The manager of this boot report has the core move, at its next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | core << 8 | to)
+    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | core << 8 | to)
 
 
 def answer(events: Sequence[Event], core: int, number: int) -> Event | None:

@@ -36,7 +36,7 @@ def check(events: Sequence[Event], cluster: int | None) -> list[Event]:
 
 def order(write: Write, boot: Event, granularity: str, number: int) -> None:
     """The kernel of this boot report changes, at its manager's next tick."""
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | GRANULARITIES.index(granularity))
+    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | GRANULARITIES.index(granularity))
 
 
 def done(events: Sequence[Event], cluster: int, number: int) -> Event | None:

@@ -115,7 +115,7 @@ def order(write: Write, boot: Event, pieces: int, to: int, number: int) -> None:
     """The manager of this boot report gives them, or where it is the one to get them takes what is parked, at its next tick."""
     if not 0 < pieces < MOST or not 0 <= to < 256:
         raise ValueError(f"an order of {pieces} pieces for cluster {to}")
-    write(int(boot["ledger"]) + OFFSET, MAGIC | number << NUMBERING.shift | pieces << 8 | to)
+    write(int(boot["ledger"]) + OFFSET, MAGIC | NUMBERING.place(number) | pieces << 8 | to)
 
 
 def answer(events: Sequence[Event], cluster: int, number: int) -> Event | None:

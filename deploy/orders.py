@@ -24,6 +24,12 @@ class Numbering:
     shift: int
     bits: int
 
+    def place(self, number: int) -> int:
+        """The number where it stands in the word; ValueError if it has more bits, which would be those of another part."""
+        if not 0 <= number < 1 << self.bits:
+            raise ValueError(f"an order with number {number}, of {self.bits} bits")
+        return number << self.shift
+
     def unused(self, events: Sequence[Event], read: Read) -> int:
         """A number other than 0 that neither an answer has nor an order that stands in a ledger; once all have been used, that of the oldest answer.
 

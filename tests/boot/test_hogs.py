@@ -56,7 +56,7 @@ def ping(connection: socket.socket, times: int) -> None:
 def hogs(run: Run, stack: ExitStack, count: int = HOGS) -> list[socket.socket]:
     """Connections that have asked for the large value and read nothing; the instance has an answer for each.
 
-    Each is answered once before the first asks: QEMU drops a connection whose SYN gets lost for 75 s, and says nothing.
+    Each is answered once before the first asks: QEMU drops a connection without an error when its SYN is lost for 75 s.
     """
     held = [stack.enter_context(connected(run)) for _ in range(count)]
     for connection in held:

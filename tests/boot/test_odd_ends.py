@@ -95,7 +95,7 @@ def test_starts_again_while_the_first_is_lost() -> None:
         write(run, first)
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: watching(run, 1), "cluster 1")
-        assert len(run.events.of("boot", cluster=1)) == 2  # told once more, or at first to the later life: whichever boots first is chance
+        assert len(run.events.of("boot", cluster=1)) == 2  # which of the two boots first is chance: the report is lost and told again, or is not lost
         assert not [event for event in standing(run.events.events) if event.kind == "cluster-lost"]
         assert len(run.events.of("boot", cluster=2)) == 1 and lives.life(run, 1) == lives.life(run, 0) == 2
 

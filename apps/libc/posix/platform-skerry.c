@@ -84,7 +84,10 @@ void platform_signal_wait(uint64_t slot, unsigned notification, uint64_t deadlin
 }
 
 void platform_signal(unsigned notification) { notification_signal(slot_of(notification)); }
-/* The holder may sleep, in a page fault or in a call to another node; PAUSE leaves a sibling, or an emulator's other cores, the time. */
+/*
+ * For loops that wait for a lock. Its holder may sleep, in a page fault or in a call to another node: then the loop uses the
+ * whole core. PAUSE lets a hardware thread beside it run, and where emulated cores take turns the next core.
+ */
 void platform_yield(void)
 {
 	__builtin_ia32_pause();

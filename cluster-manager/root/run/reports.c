@@ -20,8 +20,8 @@ static bool owns(uint32_t cluster, uint32_t application)
 }
 
 /*
- * Of what a cluster tells once more when this one was started again. This one's former life may have ended with the first
- * report, or wrote to another file if the whole machine was started again: readers know whether it is news to them.
+ * Marks what another cluster repeats after this one was started again. The first report may have been lost with this
+ * one's former life, or stand in another file if the machine was started again. Readers drop what they know.
  */
 static const char AGAIN[] = ",\"again\":true";
 

@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "generated" / "mutations.md"
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.long.mutations", description="Mutation testing of the kernel.")
+    parser = argparse.ArgumentParser(prog="python -m tests.long.mutations", description="Mutation testing of the kernel, its managers and the loader.")
     parser.add_argument("--only", metavar="WORD", default="", help="mutations with WORD in area, name, file or function")
     parser.add_argument("--list", action="store_true", help="list them and end")
     parser.add_argument("--json", metavar="FILE", help="write the verdicts; - for standard output")

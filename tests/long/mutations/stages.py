@@ -29,7 +29,7 @@ NAMED = {
     "ktest, counting": "tests/boot/test_ktest.py::test_ktest[clh+stat, 1 clusters of 4 cores]",
     "nmi": "tests/boot/test_faults.py::test_nmi",
 }
-OF_CLUSTERS = {  # machines with Redis, whose clusters are lost
+OF_CLUSTERS = {  # lost clusters, and programs that ended
     "devices are quiet": "tests/boot/test_restart_first.py::test_devices_are_quiet",
     "what ended is free": "tests/boot/test_restarts.py::test_what_an_ended_program_had_is_free_again",
     "a report is lost": "tests/boot/test_odd_ends.py::test_report_is_lost",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events of a run whose first cluster was started again: the others tell all once more."""
+"""Events after the first cluster was started again: the others tell all once more."""
 
 from __future__ import annotations
 

@@ -70,3 +70,6 @@ def test_orders(numbering: Numbering, order: Callable[..., None]) -> None:
         assert address == LEDGERS[1] + numbering.offset and word < 1 << 64
         assert numbering.unused(BOOTS, ledgers(numbering, c1=word)) == (2 if number == 1 else 1)
         assert word >> numbering.shift & (1 << numbering.bits) - 1 == number
+    for number in (-1, 1 << numbering.bits):
+        with pytest.raises(ValueError, match=f"number {number}"):
+            order({}.__setitem__, number)
