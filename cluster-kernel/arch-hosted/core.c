@@ -6,6 +6,7 @@
 #include "arch.h"
 #include "core_move.h"
 #include "fastpath.h"
+#include "fastpath_wait.h"
 #include "hosted.h"
 #include "idle.h"
 #include "remote.h"
@@ -113,14 +114,16 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 }
 
 /* As entry.S does. Returns true if the call left by the fast path, which does not pass arch_finish(). */
-static bool serve_call(struct cpu *cpu, const struct context *context)
+static bool serve_call(struct hosted_core *core, const struct context *context)
 {
+	struct cpu *cpu = core->cpu;
 	const struct context *fast;
-	switch (context_syscall(context)) {
+	switch (core->machine->slow_only ? 0 : context_syscall(context)) {
 	case SYS_CALL: fast = fastpath_call(cpu, context_cptr(context), context_info(context)); break;
 	case SYS_REPLY_RECV:
 		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));
 		break;
+	case SYS_SIGNAL_WAIT: fast = fastpath_signal_wait(cpu, context_cptr(context), context_reply_cptr(context)); break;
 	default: kernel_syscall(cpu); return false;
 	}
 	if (!fast)
@@ -135,7 +138,7 @@ void hosted_system_call(struct hosted_core *core)
 	entered_by(context, true, false);
 	context->registers.rip += SYSCALL_SIZE;
 	hosted_pause();
-	core->fast = serve_call(core->cpu, context);
+	core->fast = serve_call(core, context);
 }
 
 /* As arch-x86_64/trap.c: trap_user(), trap_again(). */

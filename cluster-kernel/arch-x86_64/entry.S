@@ -94,6 +94,8 @@ entry_syscall:
 	mov %r12, %rdx
 	cmp $ENTRY_SYS_REPLY_RECV, %rax
 	je trap_reply_receive
+	cmp $ENTRY_SYS_SIGNAL_WAIT, %rax
+	je trap_signal_wait
 slow:
 	mov %gs:LOCAL_CPU, %rdi
 	xor %ebp, %ebp

@@ -15,6 +15,7 @@ void offsets(void)
 	OFFSET(CONTEXT_RSP, __builtin_offsetof(struct context, rsp));
 	OFFSET(ENTRY_SYS_CALL, SYS_CALL);
 	OFFSET(ENTRY_SYS_REPLY_RECV, SYS_REPLY_RECV);
+	OFFSET(ENTRY_SYS_SIGNAL_WAIT, SYS_SIGNAL_WAIT);
 	OFFSET(LOCAL_USER_RSP, __builtin_offsetof(struct core_local, user_rsp));
 	OFFSET(LOCAL_STACK_TOP, __builtin_offsetof(struct core_local, stack_top));
 	REGISTER(rax);

@@ -106,3 +106,23 @@ struct thread *run_queue_take(struct run_queue *queue)
 	run_queue_remove(queue, thread);
 	return thread;
 }
+
+struct thread *run_queue_exchange(struct run_queue *queue, struct thread *thread)
+{
+	assert_held(&queue->lock);
+	kernel_assert(!thread->queued && thread_is(thread, THREAD_READY) && queue->highest == (int)thread->priority);
+	kernel_assert_deep(!holds(queue, thread));
+	struct thread *first = queue->level[thread->priority].head, *second = first->next;
+	struct thread *last = second ? queue->level[thread->priority].tail : 0;
+	kernel_assert(first->queued && !first->previous);
+	queue->level[thread->priority].head = second ? second : thread;
+	queue->level[thread->priority].tail = thread;
+	thread->previous = last;
+	if (second) {
+		second->previous = 0;
+		last->next = thread;
+	}
+	thread->next = first->next = 0;
+	kernel_assert_deep(highest_is_right(queue));
+	return first;
+}

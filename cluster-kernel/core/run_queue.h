@@ -24,4 +24,6 @@ void run_queue_prepend(struct run_queue *queue, struct thread *thread) NEEDS(que
 void run_queue_remove(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
 /* Takes the first thread of the highest priority. The queue must not be empty. */
 struct thread *run_queue_take(struct run_queue *queue) NEEDS(queue->lock);
+/* Takes the first thread of the highest priority, and appends another one of that priority. */
+struct thread *run_queue_exchange(struct run_queue *queue, struct thread *thread) NEEDS(queue->lock);
 void run_queue_init(struct run_queue *queue);

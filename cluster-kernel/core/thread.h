@@ -120,6 +120,8 @@ static inline uint64_t blocked_state_word(uint64_t core, enum thread_state state
 {
 	return core | core << 8 | (uint64_t)state << 16;
 }
+/* The part of a state word that tells of a deadline. */
+#define STATE_IN_TIMERS (1ull << 8 * (__builtin_offsetof(struct thread, in_timers) - __builtin_offsetof(struct thread, state_word)))
 static inline uint64_t thread_state_word(const struct thread *thread)
 {
 	return atomic_load_explicit(&thread->state_word, memory_order_acquire);

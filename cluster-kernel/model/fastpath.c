@@ -10,31 +10,13 @@
 
 enum { A = 1000, B = 1010, C = 1020, NOTE = 1050, ENDPOINT, REPLY };
 /* The client's address space, and from SERVERS on the server's. */
-enum { SPACE_POOL = 1060, SPACE, TABLES, FRAME = TABLES + 3, SERVERS = 10 };
+enum { SPACE_POOL = 1060, SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, SERVERS = 10 };
 #define AT 0x8000000000ull
 
 static struct thread *root, *client, *server, *third;
 
 static const struct hosted_call receive = { .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY };
 static const struct hosted_call reply_receive = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY };
-
-/* Gives the thread of `tcb`, which runs on core 1, an address space of its own; a frame at AT is in the core's TLB. */
-static void give_space(uint64_t tcb, uint64_t offset)
-{
-	make(OBJECT_UNTYPED, VSPACE_BITS, SPACE_POOL + offset, 1);
-	EXPECT(call(SPACE_POOL + offset, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, SPACE + offset, 1), W(CNODE)), 0);
-	make(OBJECT_PAGE_TABLE, 0, TABLES + offset, 3);
-	make(OBJECT_FRAME_4K, 0, FRAME + offset, 1);
-	for (unsigned i = 0; i < 3; i++)
-		EXPECT(call(TABLES + offset + i, PAGE_TABLE_MAP, W(AT), W(SPACE + offset)), 0);
-	EXPECT(call(FRAME + offset, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(SPACE + offset)), 0);
-	EXPECT(call(tcb, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(call(tcb, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE + offset, tcb + 1)), 0);
-	EXPECT(call(tcb, TCB_RESUME, NONE, NONE), 0);
-	EXPECT(running(1) == (struct thread *)slot_of(tcb)->cap.object, true);
-	EXPECT(hosted_touch(machine, 1, AT) != 0, true);
-	machine_touch(AT);
-}
 
 /* The server waits; the client is about to run on core 1. */
 static void begin(unsigned cores, bool spaces)
@@ -46,13 +28,13 @@ static void begin(unsigned cores, bool spaces)
 	make(OBJECT_REPLY, 0, REPLY, 1);
 	server = make_thread(B, 100, 1);
 	if (spaces)
-		give_space(B, SERVERS);
+		machine_give_space(B, SPACE_POOL + SERVERS, AT);
 	EXPECT(call(B, TCB_BIND, NONE, W(NOTE)), 0);
 	hosted_post_call(machine, 1, &receive);
 	settle();
 	client = make_thread(A, 100, 1);
 	if (spaces)
-		give_space(A, 0);
+		machine_give_space(A, SPACE_POOL, AT);
 	EXPECT(running(1) == client, true);
 }
 

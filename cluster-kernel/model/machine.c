@@ -127,6 +127,24 @@ void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint6
 
 void machine_traps(struct thread *thread) { machine_does(thread, TRAP, 0); }
 
+void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr)
+{
+	const uint64_t space = slot + MACHINE_SPACE, tables = slot + MACHINE_SPACE_TABLES, frame = slot + MACHINE_SPACE_FRAME;
+	make(OBJECT_UNTYPED, VSPACE_BITS, slot, 1);
+	EXPECT(call(slot, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, space, 1), W(CNODE)), 0);
+	make(OBJECT_PAGE_TABLE, 0, tables, 3);
+	make(OBJECT_FRAME_4K, 0, frame, 1);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(call(tables + i, PAGE_TABLE_MAP, W(vaddr), W(space)), 0);
+	EXPECT(call(frame, FRAME_MAP, W(vaddr, RIGHT_ALL, 0), W(space)), 0);
+	EXPECT(call(tcb, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(call(tcb, TCB_CONFIGURE, W(1024, 0), W(CNODE, space, tcb + 1)), 0);
+	EXPECT(call(tcb, TCB_RESUME, NONE, NONE), 0);
+	EXPECT(running(1) == (struct thread *)slot_of(tcb)->cap.object, true);
+	EXPECT(hosted_touch(machine, 1, vaddr) != 0, true);
+	machine_touch(vaddr);
+}
+
 void machine_touch(uint64_t vaddr) { touched = vaddr; }
 
 void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights)

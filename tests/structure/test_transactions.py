@@ -23,7 +23,7 @@ DEVICES = ("local_apic", "io_apic", "arch_gsi_mask", "arch_gsi_route", "arch_int
            "arch_finish")
 # Some of what must have been reached, if anything has been followed at all.
 INSIDE = {"kernel_syscall_entered", "schedule", "endpoint_send", "endpoint_receive", "invoke_untyped", "invoke_tcb",
-          "slot_delete", "timer_expire", "irq_arrived", "doorbell_receive", "trap_call", "trap_reply_receive", "entry_declined"}
+          "slot_delete", "timer_expire", "irq_arrived", "doorbell_receive", "trap_call", "trap_reply_receive", "trap_signal_wait", "entry_declined"}
 
 
 @pytest.mark.parametrize("image", KERNELS, ids=lambda path: path.stem)

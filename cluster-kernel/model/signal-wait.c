@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SIGNAL_WAIT by the fast path on core 1, in both directions between two threads, while root on core 0 takes away or
+ * changes what they use. In each case root's call meets both at every place: before, between and after them, and inside.
+ */
+#include "check.h"
+#include "machine.h"
+#include "message.h"
+#include "notification.h"
+
+enum { A = 1000, B = 1010, C = 1020, OURS = 1050, THEIRS };
+/* The first thread's address space, and from SECONDS on the second's. */
+enum { SPACE_POOL = 1060, SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, SECONDS = 10 };
+#define AT 0x8000000000ull
+
+static struct thread *root, *first, *second, *third;
+
+static const struct hosted_call there = { .number = SYS_SIGNAL_WAIT, .cptr = OURS, .reply = THEIRS };
+static const struct hosted_call back = { .number = SYS_SIGNAL_WAIT, .cptr = THEIRS, .reply = OURS };
+
+/* The second thread waits; the first is about to run on core 1. */
+static void begin(unsigned cores, bool spaces)
+{
+	const struct hosted_call wait = { .number = SYS_WAIT, .cptr = THEIRS };
+	machine_make(cores);
+	root = running(0);
+	make(OBJECT_NOTIFICATION, 0, OURS, 2);
+	second = make_thread(B, 100, 1);
+	if (spaces)
+		machine_give_space(B, SPACE_POOL + SECONDS, AT);
+	hosted_post_call(machine, 1, &wait);
+	settle();
+	first = make_thread(A, 100, 1);
+	if (spaces)
+		machine_give_space(A, SPACE_POOL, AT);
+	EXPECT(running(1) == first, true);
+}
+
+/* The first wakes the second and sleeps, and the second does the same. */
+static void converse(unsigned cores, bool spaces)
+{
+	begin(cores, spaces);
+	machine_program(first, there, 0);
+	machine_program(second, back, 0);
+}
+
+static void stop(uint64_t tcb)
+{
+	converse(2, false);
+	machine_invokes(root, tcb, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void stop_first(void) { stop(A); }
+static void stop_second(void) { stop(B); }
+
+static void resume_first(void)
+{
+	stop(A);
+	machine_invokes(root, A, TCB_RESUME, 0, 0, 0);
+}
+
+static void resume_second(void)
+{
+	stop(B);
+	machine_invokes(root, B, TCB_RESUME, 0, 0, 0);
+}
+
+static void delete_slot(uint64_t slot)
+{
+	converse(2, false);
+	machine_invokes(root, CNODE, CNODE_DELETE, slot, 0, 0);
+}
+
+static void destroy_first(void) { delete_slot(A); }
+static void destroy_second(void) { delete_slot(B); }
+static void delete_ours(void) { delete_slot(OURS); }
+static void delete_theirs(void) { delete_slot(THEIRS); }
+
+static void schedule(unsigned cores, uint64_t tcb, uint64_t priority, uint64_t core)
+{
+	converse(cores, false);
+	machine_invokes(root, tcb, TCB_SCHEDULE, priority, core, ROOT_SLOT_TCB);
+}
+
+static void move_first(void) { schedule(3, A, 100, 2); }
+static void move_second(void) { schedule(3, B, 100, 2); }
+static void raise_first(void) { schedule(2, A, 150, 1); }
+static void raise_second(void) { schedule(2, B, 150, 1); }
+
+/* A third thread is ready on core 1, of a lower priority than the two, and never waits. */
+static void begin_with_third(void)
+{
+	begin(2, false);
+	third = make_thread(C, 50, 1);
+	machine_program(first, there, 0);
+	machine_program(second, back, 0);
+}
+
+static void lower_second(void)
+{
+	begin_with_third();
+	machine_invokes(root, B, TCB_SCHEDULE, 20, 1, ROOT_SLOT_TCB);
+}
+
+static void raise_third(void)
+{
+	begin_with_third();
+	machine_invokes(root, C, TCB_SCHEDULE, 150, 1, ROOT_SLOT_TCB);
+}
+
+static void signal_first(void)
+{
+	converse(2, false);
+	machine_does(root, SYS_SIGNAL, OURS);
+}
+
+static void signal_second(void)
+{
+	converse(2, false);
+	machine_does(root, SYS_SIGNAL, THEIRS);
+}
+
+/* The second belongs to another core. */
+static void wake_elsewhere(void)
+{
+	begin(3, false);
+	EXPECT(call(B, TCB_SCHEDULE, W(100, 2), W(ROOT_SLOT_TCB)), 0);
+	machine_program(first, there, 0);
+	machine_program(second, back, 0);
+	machine_does(root, SYS_SIGNAL, THEIRS);
+}
+
+/* The second has begun to wait on core 0, which still saves its registers when it is moved to core 1, and woken there. */
+static void wake_what_is_saved(void)
+{
+	machine_make(2);
+	root = running(0);
+	make(OBJECT_NOTIFICATION, 0, OURS, 2);
+	first = make_thread(A, 100, 1);
+	second = make_thread(B, 100, 0);
+	root_priority(50);
+	EXPECT(running(0) == second && running(1) == first, true);
+	machine_does(second, SYS_WAIT, THEIRS);
+	machine_invokes(first, B, TCB_SCHEDULE, 100, 1, ROOT_SLOT_TCB);
+	machine_program(first, there, 0);
+}
+
+/* Each of the two has an address space of its own. */
+static void revoke_space(uint64_t offset)
+{
+	converse(2, true);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL + offset, 0, 0);
+}
+
+static void revoke_space_of_first(void) { revoke_space(0); }
+static void revoke_space_of_second(void) { revoke_space(SECONDS); }
+
+static void unmap(uint64_t offset)
+{
+	converse(2, true);
+	machine_invokes(root, FRAME + offset, FRAME_UNMAP, 0, 0, 0);
+}
+
+static void unmap_frame_of_first(void) { unmap(0); }
+static void unmap_frame_of_second(void) { unmap(SECONDS); }
+
+/* To which of the two a core has gone by the fast path: each case says which of these there are. */
+enum { NEITHER = 1 << 0, TO_FIRST = 1 << 1, TO_SECOND = 1 << 2, BOTH = 1 << 3, ANY = NEITHER | TO_FIRST | TO_SECOND | BOTH };
+
+static void whole(void)
+{
+	kernel_check(machine);
+	explore_outcome(machine_went_fast(second) * 2 + machine_went_fast(first));
+}
+
+/* A signal for each, and one more from root if it has signalled. */
+static void nothing_is_lost(void)
+{
+	whole();
+	EXPLORE_CHECK(first->state == THREAD_READY && machine_progress(first) == 1 && result(first) == SKERRY_OK,
+	              "the first thread sleeps though it was signalled");
+	EXPLORE_CHECK(machine_progress(second) == 1 || second->state == THREAD_READY, "the second thread sleeps though it was signalled");
+}
+
+/* Root signals the second once more. */
+static void second_goes_on(void)
+{
+	nothing_is_lost();
+	EXPLORE_CHECK(second->state == THREAD_READY, "the second thread sleeps though it was signalled again");
+}
+
+static void signalled_once(void)
+{
+	nothing_is_lost();
+	EXPLORE_CHECK(second->state == THREAD_WAITING, "the second thread is signalled twice");
+}
+
+static void first_moved(void)
+{
+	nothing_is_lost();
+	EXPLORE_CHECK(running(2) == first && !running(1), "the first thread is not where it was told to go");
+}
+
+static void second_moved(void)
+{
+	nothing_is_lost();
+	EXPLORE_CHECK(running(1) == first && second->next_core == 2, "the first has left, or the second forgot where to go");
+}
+
+static void space_is_gone(void)
+{
+	whole();
+	EXPLORE_CHECK(slot_empty(slot_of(SPACE)) || slot_empty(slot_of(SPACE + SECONDS)), "the space is still there");
+}
+
+#define ON(cores) .threads = cores, .thread = machine_core, .resume = machine_resume, .tear_down = machine_drop
+static const struct explore_case cases[] = {
+	{ .name = "the first is suspended", .set_up = stop_first, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is suspended", .set_up = stop_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first is resumed", .set_up = resume_first, .end = signalled_once, .outcomes = TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is resumed", .set_up = resume_second, .end = nothing_is_lost, .outcomes = TO_FIRST | BOTH, ON(2) },
+	{ .name = "the first is destroyed", .set_up = destroy_first, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is destroyed", .set_up = destroy_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "our notification is deleted", .set_up = delete_ours, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "their notification is deleted", .set_up = delete_theirs, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first moves", .set_up = move_first, .end = first_moved, .outcomes = NEITHER | TO_SECOND | BOTH, ON(3) },
+	{ .name = "the second moves", .set_up = move_second, .end = second_moved, .outcomes = NEITHER | TO_SECOND | BOTH, ON(3) },
+	{ .name = "the second's priority is lowered", .set_up = lower_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first's priority is raised", .set_up = raise_first, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
+	{ .name = "the second's priority is raised", .set_up = raise_second, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
+	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the first is signalled", .set_up = signal_first, .end = nothing_is_lost, .outcomes = NEITHER | BOTH, ON(2) },
+	{ .name = "the second is signalled", .set_up = signal_second, .end = second_goes_on, .outcomes = TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second is elsewhere", .set_up = wake_elsewhere, .end = nothing_is_lost, .outcomes = NEITHER, ON(3) },
+	{ .name = "the second was elsewhere", .set_up = wake_what_is_saved, .end = whole, .outcomes = NEITHER | TO_SECOND, ON(2) },
+	{ .name = "the first's address space is revoked", .set_up = revoke_space_of_first, .end = space_is_gone, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
+	{ .name = "the second's address space is revoked", .set_up = revoke_space_of_second, .end = space_is_gone, .outcomes = TO_FIRST | TO_SECOND | BOTH, ON(2) },
+	{ .name = "a frame of the first's is unmapped", .set_up = unmap_frame_of_first, .end = nothing_is_lost, .outcomes = TO_SECOND | BOTH, ON(2) },
+	{ .name = "a frame of the second's is unmapped", .set_up = unmap_frame_of_second, .end = nothing_is_lost, .outcomes = TO_FIRST | BOTH, ON(2) },
+	{ 0 },
+};
+
+int main(int argc, char **argv) { return machine_main(argc, argv, cases); }
