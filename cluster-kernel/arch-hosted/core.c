@@ -118,12 +118,15 @@ static bool serve_call(struct hosted_core *core, const struct context *context)
 {
 	struct cpu *cpu = core->cpu;
 	const struct context *fast;
+	bool goes_on;
 	switch (core->machine->slow_only ? 0 : context_syscall(context)) {
 	case SYS_CALL: fast = fastpath_call(cpu, context_cptr(context), context_info(context)); break;
 	case SYS_REPLY_RECV:
 		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));
 		break;
-	case SYS_SIGNAL_WAIT: fast = fastpath_signal_wait(cpu, context_cptr(context), context_reply_cptr(context)); break;
+	case SYS_SIGNAL_WAIT:
+		fast = fastpath_signal_wait(cpu, context_cptr(context), context_reply_cptr(context), &goes_on);
+		break;
 	default: kernel_syscall(cpu); return false;
 	}
 	if (!fast)

@@ -123,6 +123,18 @@ entry_resume_fast:
 	wrgsbase %rcx
 	resume_syscall
 
+/* The same of a thread that may have entered by an interrupt, which must find all its registers. */
+	.global entry_resume_next
+entry_resume_next:
+	cmpl $ENTRY_VECTOR_SYSCALL, CONTEXT_VECTOR(%rsp)
+	je entry_resume_fast
+	mov CONTEXT_GS_BASE(%rsp), %rcx
+	swapgs
+	wrgsbase %rcx
+	swapgs
+	mov %rsp, %rdi
+	jmp entry_resume
+
 /* For processors without WRGSBASE, where the fast path cannot be used. */
 	.global entry_syscall_slow_only
 entry_syscall_slow_only:

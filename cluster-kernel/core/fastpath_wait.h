@@ -21,11 +21,10 @@
  *
  * Where entries run side by side, this one is no reader's, so objects are looked at
  * before their locks are taken, and one lock at a time is enough.
- *
- * To be included behind fastpath.h.
  */
 #pragma once
 
+#include "fastpath.h"
 #include "run_queue.h"
 #include "timer.h"
 
@@ -68,7 +67,7 @@ INLINE uint64_t new_slice(struct cpu *cpu, const struct thread *thread, uint64_t
 }
 
 /* The current thread need not wait. Returns whether it goes on, as preempted() and publish_running() have it (schedule.c). */
-INLINE bool goes_on(struct cpu *cpu, const struct thread *thread, struct fast_wait *wait)
+INLINE bool may_go_on(struct cpu *cpu, const struct thread *thread, struct fast_wait *wait)
 {
 	const int priority = thread->priority, woken = wait->woken ? wait->woken->priority : -1;
 	const bool equals = woken == priority || cpu->shared.ready.highest == priority;
@@ -203,7 +202,7 @@ INLINE void run_next(struct cpu *cpu, struct thread *thread, struct fast_wait *w
 
 /* fastpath_signal_wait() with the lock held. */
 INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread *thread, uint64_t cptr, uint64_t signal_cptr,
-                                                 const enum fast_guard guard)
+                                                 const enum fast_guard guard, bool *goes_on)
 {
 	struct fast_wait wait = { .deadline = context_word(&thread->context, 0) };
 	if (cpu->own.pending || !find_notifications(thread, cptr, signal_cptr, &wait))
@@ -213,7 +212,7 @@ INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread 
 		return 0;
 	wait.now = arch_time();
 	const bool ended = wait.own->word || (wait.deadline && wait.deadline <= wait.now);
-	if (ended ? !goes_on(cpu, thread, &wait) : !find_next(cpu, &wait))
+	if (ended ? !may_go_on(cpu, thread, &wait) : !find_next(cpu, &wait))
 		return 0;
 	if (!keeps_timer(cpu, wait.slice_end, ended ? 0 : wait.deadline))
 		return 0;
@@ -225,6 +224,7 @@ INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread 
 		end_wait(cpu, thread, &wait, guard);
 		run_next(cpu, thread, &wait, guard);
 		kernel_exit_reader(cpu, guard == FAST_LOCKS);
+		*goes_on = true;
 		return &thread->context;
 	}
 	wait_for_own(cpu, thread, &wait, guard);
@@ -235,15 +235,16 @@ INLINE const struct context *signal_wait_entered(struct cpu *cpu, struct thread 
 /*
  * The current thread signals `signal_cptr`, then waits for `cptr` until the
  * deadline in its first message word. As fastpath_call() in what it returns and
- * in how it declines; what it returns may be the current thread's.
+ * in how it declines. Sets *goes_on if the registers are the current thread's; if
+ * not, they may be of a thread that was interrupted.
  */
-INLINE const struct context *fastpath_signal_wait(struct cpu *cpu, uint64_t cptr, uint64_t signal_cptr)
+INLINE const struct context *fastpath_signal_wait(struct cpu *cpu, uint64_t cptr, uint64_t signal_cptr, bool *goes_on)
 {
 	kernel_enter(cpu);
 	if (!kernel_exclusive(cpu))
 		return 0;
-	return kernel_locks_objects(cpu) ? signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_LOCKS)
-	                                 : signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_KERNEL);
+	return kernel_locks_objects(cpu) ? signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_LOCKS, goes_on)
+	                                 : signal_wait_entered(cpu, current(cpu), cptr, signal_cptr, FAST_KERNEL, goes_on);
 }
 
 #undef INLINE
