@@ -37,3 +37,61 @@ TEST(unseen, 1, 0, "bases: what a program set itself is seen by nobody else")
 	until(b->done);
 	check_eq(b->out[0], 0);
 }
+
+static void set_and_sleep(struct worker *self)
+{
+	for (;; self->count++) {
+		__asm__ volatile("wrfsbase %0; wrgsbase %0" ::"r"(0x10000ull));
+		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
+	}
+}
+
+static void look_and_sleep(struct worker *self)
+{
+	for (;; self->count++) {
+		self->out[0] |= bases();
+		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
+	}
+}
+
+static void look_always(struct worker *self)
+{
+	for (;; self->count++) {
+		self->out[0] |= bases();
+		program_turn();
+	}
+}
+
+TEST(unseen_beside, 1, 0, "bases: what a program set itself is not seen by those that it wakes, nor by those that it lets run")
+{
+	if (!has_base_instructions())
+		return;
+	const uint64_t ours = object(OBJECT_NOTIFICATION, 0), theirs = object(OBJECT_NOTIFICATION, 0);
+	struct worker *a = worker_start(set_and_sleep, 50, 0, ours, theirs), *b = worker_start(look_and_sleep, 50, 0, theirs, ours);
+	struct worker *c = worker_start(look_always, 50, 0, 0, 0);
+	until(a->count > 20 && b->count > 20 && c->count > 20);
+	check_eq(b->out[0] | c->out[0], 0);
+}
+
+enum { CALLS = 1000 };
+
+/* Another thread may run in between, which takes them away. */
+static void set_and_go_on(struct worker *self)
+{
+	uint64_t base;
+	for (unsigned i = 0; i < CALLS; i++) {
+		__asm__ volatile("wrgsbase %0" ::"r"(0x10000ull));
+		check_error(notification_signal_wait(self->arg[0], self->arg[1], 1, 0), TIMED_OUT);
+		__asm__ volatile("rdgsbase %0" : "=r"(base));
+		self->out[0] += base == 0x10000;
+	}
+}
+
+TEST(kept, 1, NEEDS_PROCESSOR, "bases: a program that need not wait keeps its own")
+{
+	if (!has_base_instructions())
+		return;
+	struct worker *w = worker_start(set_and_go_on, 50, 0, object(OBJECT_NOTIFICATION, 0), object(OBJECT_NOTIFICATION, 0));
+	until(w->done);
+	check(w->out[0] > CALLS / 2);
+}

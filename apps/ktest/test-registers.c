@@ -174,3 +174,31 @@ TEST(own_tls, 1, NEEDS_PROCESSOR, "registers: a thread sets its own TLS base")
 	until(w->done);
 	check_eq(w->out[0], tls[1][0]);
 }
+
+/* It and another wake each other, over two notifications. */
+static void converse(struct worker *self)
+{
+	for (;; self->count++)
+		check_ok(notification_signal_wait(self->arg[0], self->arg[1], 0, 0));
+}
+
+/* It is interrupted at the end of its slice. The two others then sleep one after the other, and it is the next to run. */
+static void survive_conversations(unsigned core)
+{
+	const uint64_t ours = object(OBJECT_NOTIFICATION, 0), theirs = object(OBJECT_NOTIFICATION, 0);
+	struct worker *w = worker_make(spinner, 50, core);
+	struct thread_registers out = pattern(), in;
+	check_ok(tcb_write_registers(IPC, w->tcb, 1, &out));
+	struct worker *a = worker_start(converse, 50, core, ours, theirs), *b = worker_start(converse, 50, core, theirs, ours);
+	until(a->count > 20 && b->count > 20);
+	check_ok(tcb_suspend(w->tcb));
+	check_ok(tcb_read_registers(IPC, w->tcb, &in));
+	check_same(&in, &out);
+	check(in.rip - out.rip < 8);
+}
+
+TEST(kept_beside, 1, 0, "registers: all of them survive equals that signal and wait in turn") { survive_conversations(0); }
+TEST(kept_beside_remote, 2, 0, "registers: all of them survive equals that signal and wait in turn on another core")
+{
+	survive_conversations(last_core());
+}
