@@ -50,10 +50,21 @@ static void run_wait(const struct measure *m)
 static void run_yield_switch(const struct measure *m)
 {
 	struct thread_registers registers = { .r13 = m->call };
-	uint64_t a = thread_new(space_new(), 0, thread_yield_switch, registers);
-	uint64_t b = thread_new(space_new(), 0, thread_yield_switch, registers);
+	uint64_t a = thread_new(space_new(), 0, thread_switch, registers);
+	uint64_t b = thread_new(space_new(), 0, thread_switch, registers);
 	check_ok(tcb_resume(a));
 	check_ok(tcb_resume(b));
+}
+
+/* Each wakes the other and sleeps. */
+static void run_signal_wait(const struct measure *m)
+{
+	uint64_t one = notification(), other = notification();
+	struct thread_registers waits = { .r13 = m->call, .r15 = other, .r12 = one, .rax = SYS_WAIT, .rdi = other };
+	struct thread_registers begins = { .r13 = m->call, .r15 = one, .r12 = other };
+	check_ok(tcb_resume(thread_new(space_new(), 0, thread_switch_begun, waits)));
+	others_run();
+	check_ok(tcb_resume(thread_new(space_new(), 0, thread_switch, begins)));
 }
 
 static void run_ipc(const struct measure *m)
@@ -90,6 +101,7 @@ static const struct measure measures[] = {
 	{ { "nb_send" }, .run = run_endpoint, .call = SYS_NB_SEND },
 	{ { "yield" }, .run = run_yield, .call = SYS_YIELD },
 	{ { "yield_switch" }, .run = run_yield_switch, .call = SYS_YIELD },
+	{ { "signal_wait" }, .run = run_signal_wait, .call = SYS_SIGNAL_WAIT },
 };
 
 static void sort(uint32_t *a, unsigned count)

@@ -24,7 +24,7 @@ _Static_assert(offsetof(struct shared, errors) == SHARED_ERRORS, "as threads.S h
 _Static_assert(offsetof(struct shared, prepare_call) == SHARED_PREPARE, "as threads.S has it");
 
 extern const char threads_start[], threads_end[], thread_empty[], thread_single[], thread_prepared[], thread_client[],
-	thread_server[], thread_yield_switch[];
+	thread_server[], thread_switch[], thread_switch_begun[];
 
 /* --- setup.c: what one measure needs; all of it goes with the test memory --- */
 

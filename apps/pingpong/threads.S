@@ -45,7 +45,7 @@
 	.section .rodata
 	.balign 64
 	.globl threads_start, threads_end
-	.globl thread_empty, thread_single, thread_prepared, thread_client, thread_server, thread_yield_switch
+	.globl thread_empty, thread_single, thread_prepared, thread_client, thread_server, thread_switch, thread_switch_begun
 threads_start:
 
 thread_empty:
@@ -84,9 +84,10 @@ thread_server:
 	incq %r14
 	jmp 1b
 
-	/* Two threads of these: each measures from the other's stamp. */
-thread_yield_switch:
+	/* Two threads of these: each measures from the other's stamp. One may begin in a system call, with RAX and RDI set. */
+thread_switch:
 	before SHARED_STAMP_A
+thread_switch_begun:
 	syscall
 	movl %eax, %ecx
 	lfence
@@ -96,7 +97,7 @@ thread_yield_switch:
 	movq SHARED_INDEX(%rbx), %r14
 	movl %eax, SHARED_LOG_A(%rbx, %r14, 4)
 	incq SHARED_INDEX(%rbx)
-	again thread_yield_switch
+	again thread_switch
 threads_end:
 
 	.section .note.GNU-stack, "", @progbits

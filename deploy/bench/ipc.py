@@ -46,6 +46,7 @@ OPERATIONS = {
     "nb_send": "NBSend, nobody waits",
     "yield": "Yield, alone",
     "yield_switch": "Yield to a thread of another address space",
+    "signal_wait": "Signal and wait, for a thread of another address space",
 }
 ONE_WAY = "one_way"  # the mean of Call and ReplyRecv without words: what Figure 3 shows
 
