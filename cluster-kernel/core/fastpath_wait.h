@@ -70,9 +70,10 @@ INLINE uint64_t new_slice(struct cpu *cpu, const struct thread *thread, uint64_t
 INLINE bool may_go_on(struct cpu *cpu, const struct thread *thread, struct fast_wait *wait)
 {
 	const int priority = thread->priority, woken = wait->woken ? wait->woken->priority : -1;
-	const bool equals = woken == priority || cpu->shared.ready.highest == priority;
+	const int highest = cpu->shared.ready.highest;
+	const bool equals = woken == priority || highest == priority;
 	const uint64_t end = cpu->own.slice_end;
-	if (woken > priority || (equals && end && wait->now >= end) || thread->core != thread->next_core)
+	if (woken > priority || highest > priority || (equals && end && wait->now >= end) || thread->core != thread->next_core)
 		return false;
 	wait->new_slice = equals && !end;
 	wait->slice_end = !equals ? 0 : end ? end : new_slice(cpu, thread, wait->now);
