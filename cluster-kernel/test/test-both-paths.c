@@ -15,7 +15,7 @@ enum { THREADS = 5, NOTES = 3, STEPS = 1500, UNIT = 1 << 20, NOTE = 1000, READ_O
 
 /* What is compared. */
 struct seen {
-	uint64_t thread[THREADS][10], word[NOTES], core[4];
+	uint64_t thread[THREADS][11], word[NOTES], core[4];
 	uint64_t queue[THREADS + 1];
 };
 
@@ -46,9 +46,10 @@ static void look_at_thread(const struct thread *thread, uint64_t *words)
 {
 	const struct thread_registers *r = &thread->context.registers;
 	const bool in_queue = thread->queued || thread->state == THREAD_WAITING;
+	const uint64_t run = thread->time + (thread == running(0) ? machine->time : 0);
 	const uint64_t all[] = { thread->state, r->rax, r->rdi, r->rsi, thread->in_timers,
 		                 thread->in_timers ? units(thread->deadline) : 0, thread->queued, length(thread->slice_left),
-		                 thread->priority, in_queue ? index_of(thread->next) : 0 };
+		                 thread->priority, in_queue ? index_of(thread->next) : 0, length(run) };
 	_Static_assert(sizeof(all) == sizeof(seen[0].thread[0]), "all that is compared");
 	memcpy(words, all, sizeof(all));
 }
