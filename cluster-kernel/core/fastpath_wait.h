@@ -158,9 +158,10 @@ INLINE void end_wait(struct cpu *cpu, struct thread *thread, struct fast_wait *w
 	fast_release(cpu, &wait->own->lock, LOCK_CLASS_NOTIFICATION, guard);
 }
 
-/* Either may be null. */
+/* Queues `woken`, and takes `next`, the first of the run queue. Either may be null. */
 INLINE void queue_and_take(struct run_queue *ready, struct thread *woken, struct thread *next)
 {
+	kernel_assert(!next || next == ready->level[ready->highest].head);
 	if (woken && next && woken->priority == next->priority) {
 		run_queue_exchange(ready, woken);
 		woken->queued = THREAD_QUEUED;

@@ -18,6 +18,12 @@ static struct thread *root, *client, *server, *third;
 static const struct hosted_call receive = { .number = SYS_RECV, .cptr = ENDPOINT, .reply = REPLY };
 static const struct hosted_call reply_receive = { .number = SYS_REPLY_RECV, .cptr = ENDPOINT, .reply = REPLY };
 
+static void give_space(uint64_t tcb, uint64_t slot)
+{
+	machine_give_space(tcb, slot, AT);
+	EXPECT(hosted_touch(machine, 1, AT) != 0, true); /* the core's TLB has it */
+}
+
 /* The server waits; the client is about to run on core 1. */
 static void begin(unsigned cores, bool spaces)
 {
@@ -28,13 +34,13 @@ static void begin(unsigned cores, bool spaces)
 	make(OBJECT_REPLY, 0, REPLY, 1);
 	server = make_thread(B, 100, 1);
 	if (spaces)
-		machine_give_space(B, SPACE_POOL + SERVERS, AT);
+		give_space(B, SPACE_POOL + SERVERS);
 	EXPECT(call(B, TCB_BIND, NONE, W(NOTE)), 0);
 	hosted_post_call(machine, 1, &receive);
 	settle();
 	client = make_thread(A, 100, 1);
 	if (spaces)
-		machine_give_space(A, SPACE_POOL, AT);
+		give_space(A, SPACE_POOL);
 	EXPECT(running(1) == client, true);
 }
 

@@ -43,8 +43,8 @@ void machine_program(struct thread *thread, struct hosted_call call, uint64_t ca
 void machine_does(struct thread *thread, uint64_t number, uint64_t cptr);
 void machine_invokes(struct thread *thread, uint64_t cptr, uint64_t label, uint64_t w0, uint64_t w1, uint64_t cap);
 /*
- * Gives the thread of `tcb`, which runs on core 1, an address space of its own, with a frame at `vaddr` that is in the
- * core's TLB. Takes slots from `slot` on: the pool of the space's memory, the space, tables, and the frame.
+ * Gives the thread of `tcb`, which runs on core 1, an address space of its own, with a frame at `vaddr`; programs use that
+ * address (machine_touch()). Takes slots from `slot` on: the pool of the space's memory, the space, tables, and the frame.
  */
 enum { MACHINE_SPACE = 1, MACHINE_SPACE_TABLES, MACHINE_SPACE_FRAME = MACHINE_SPACE_TABLES + 3 };
 void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr);

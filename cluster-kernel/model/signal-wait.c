@@ -18,6 +18,12 @@ static struct thread *root, *first, *second, *third;
 static const struct hosted_call there = { .number = SYS_SIGNAL_WAIT, .cptr = OURS, .reply = THEIRS };
 static const struct hosted_call back = { .number = SYS_SIGNAL_WAIT, .cptr = THEIRS, .reply = OURS };
 
+static void give_space(uint64_t tcb, uint64_t slot)
+{
+	machine_give_space(tcb, slot, AT);
+	EXPECT(hosted_touch(machine, 1, AT) != 0, true); /* the core's TLB has it */
+}
+
 /* The second thread waits; the first is about to run on core 1. */
 static void begin(unsigned cores, bool spaces)
 {
@@ -27,12 +33,12 @@ static void begin(unsigned cores, bool spaces)
 	make(OBJECT_NOTIFICATION, 0, OURS, 2);
 	second = make_thread(B, 100, 1);
 	if (spaces)
-		machine_give_space(B, SPACE_POOL + SECONDS, AT);
+		give_space(B, SPACE_POOL + SECONDS);
 	hosted_post_call(machine, 1, &wait);
 	settle();
 	first = make_thread(A, 100, 1);
 	if (spaces)
-		machine_give_space(A, SPACE_POOL, AT);
+		give_space(A, SPACE_POOL);
 	EXPECT(running(1) == first, true);
 }
 

@@ -4,7 +4,8 @@
 #include "message.h"
 #include "vspace.h"
 
-enum { A = 1000, B = 1010, SPACE = 1050, TABLES = 1060, FRAME = 1070, NOTE = 1080, SPACE_POOL, THREAD_POOL, C };
+enum { A = 1000, B = 1010, SPACE_POOL = 1050, SPACE = SPACE_POOL + MACHINE_SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, NOTE = 1080,
+       THREAD_POOL, C };
 #define AT 0x8000000000ull
 
 static struct thread *root, *a, *b;
@@ -17,18 +18,7 @@ static void make_space(unsigned cores)
 	root = running(0);
 	a = make_thread(A, 100, 1);
 	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
-	make(OBJECT_UNTYPED, VSPACE_BITS, SPACE_POOL, 1);
-	EXPECT(call(SPACE_POOL, UNTYPED_RETYPE, W(OBJECT_VSPACE, 0, SPACE, 1), W(CNODE)), 0);
-	make(OBJECT_PAGE_TABLE, 0, TABLES, 3);
-	make(OBJECT_FRAME_4K, 0, FRAME, 1);
-	for (unsigned i = 0; i < 3; i++)
-		EXPECT(call(TABLES + i, PAGE_TABLE_MAP, W(AT), W(SPACE)), 0);
-	EXPECT(call(FRAME, FRAME_MAP, W(AT, RIGHT_ALL, 0), W(SPACE)), 0);
-	EXPECT(call(A, TCB_SUSPEND, NONE, NONE), 0);
-	EXPECT(call(A, TCB_CONFIGURE, W(1024, 0), W(CNODE, SPACE, A + 1)), 0);
-	EXPECT(call(A, TCB_RESUME, NONE, NONE), 0);
-	EXPECT(running(1) == a, true);
-	machine_touch(AT);
+	machine_give_space(A, SPACE_POOL, AT);
 	struct vspace *space = (struct vspace *)slot_of(SPACE)->cap.object;
 	explore_name(&space->active_mask, sizeof(space->active_mask), "the space's active mask");
 	explore_name(&space->tlb_valid_mask, sizeof(space->tlb_valid_mask), "the space's valid mask");

@@ -100,7 +100,7 @@ static void take_step(uint64_t time)
 			call(A + 10 * other, TCB_RESUME, NONE, NONE);
 		return;
 	}
-	if (drawn == 20 && running(0) != threads[0]) /* whom nothing would wake */
+	if (drawn == 20 && running(0) != threads[0]) /* nothing would end the receive of another */
 		drawn = 0;
 	if (drawn < 15)
 		syscall_on(0, SYS_SIGNAL_WAIT, wait, 0, W(deadline), NONE, signal);
