@@ -25,6 +25,7 @@ from deploy.expand import Plan
 from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
 from deploy.patience import Patience, Watch
+from deploy.tap import Tap
 from topology import drivers
 
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
@@ -51,6 +52,7 @@ class Options:
     extra: tuple[str, ...] = ()
     machine: str = "q35"
     drive: str = "ide-cd"  # that the ISO is in
+    tap: Tap | None = None  # in place of ports of the host
     keep_time: bool = False  # the machine's clock agrees with the host's, at the price of a second's wait
 
 
@@ -103,6 +105,7 @@ class Run:
             extra=self.options.extra,
             machine=self.options.machine,
             drive=self.options.drive,
+            tap=self.options.tap,
         )
 
     @property
@@ -110,10 +113,10 @@ class Run:
         return list(self.command.forwards)
 
     def address(self, application: str, port: int | None = None) -> tuple[str, int]:
-        """Host and port at which the host reaches an application."""
+        """Host and port at which the host, or what runs where the tap is, reaches an application."""
         for forward in self.forwards:
             if forward.application == application and port in (None, forward.guest_port) and forward.is_open:
-                return "127.0.0.1", forward.host_port
+                return self.command.reached_at(forward)
         raise KeyError(application)
 
     @property

@@ -16,6 +16,7 @@ from deploy.addresses import INSIDE
 from deploy.errors import Failure
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
+from deploy.tap import Tap
 from topology import demand, drivers
 from topology.clustermap import Network
 from topology.errors import InputError
@@ -166,6 +167,7 @@ class Command:
     power_on: int | None = None  # seconds since 1970 at which the machine is started, by the monitor
     machine: str = "q35"
     drive: str = "ide-cd"  # what an ISO is in: an optical drive, or a disk of QEMU's devices (usb-storage: a stick)
+    tap: Tap | None = None  # the network, in place of QEMU's own stack
 
     @property
     def console(self) -> Path:
@@ -183,7 +185,15 @@ class Command:
     def log(self) -> Path:
         return self.directory / "qemu.log"
 
+    def reached_at(self, forward: Forward) -> tuple[str, int]:
+        """By the host, or by what runs where the tap is."""
+        return (forward.guest, forward.guest_port) if self.tap else ("127.0.0.1", forward.host_port)
+
     def arguments(self) -> list[str]:
+        words = self._arguments()
+        return self.tap.inside(words) if self.tap else words
+
+    def _arguments(self) -> list[str]:
         return [
             *[self.binary, "-nodefaults", "-no-user-config", "-machine", self.machine, *self._accel()],
             *topology_arguments(self.shape, self.accel.cpu_model),
@@ -230,8 +240,9 @@ class Command:
         raise Failure("no UEFI firmware; install ovmf")
 
     def _network(self) -> list[str]:
+        backend = self.tap.netdev if self.tap else f"user,{user_network(self.network, self.forwards)}"
         return [
-            *["-netdev", f"user,id=net,{user_network(self.network, self.forwards)}"],
+            *["-netdev", f"{backend},id=net"],
             *["-device", self.driver.device("netdev=net,mac=52:54:00:53:4b:01,romfile=", self.accel.icount)],
         ]
 

@@ -30,6 +30,7 @@ Operations = Annotated[int | None, typer.Option(
 Baseline = Annotated[str | None, typer.Option(
     "--baseline", metavar="linux", help="The same of the Linux guest, beside it.", autocompletion=words("linux"))]
 Outside = Annotated[bool, typer.Option("--outside", help="Of GETs from outside: redis-benchmark, in place of YCSB.")]
+OverTap = Annotated[bool, typer.Option("--tap", help="With --outside, over a tap device in a network namespace (root), not QEMU's user network.")]
 Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
 Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
 Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Number of functions to show for each layout.")]
@@ -53,6 +54,7 @@ def profile(
     clients: Clients = None,
     baseline: Baseline = None,
     outside: Outside = False,
+    tap: OverTap = False,
     connections: Connections = 50,
     pipeline: Pipeline = "1,16",
     stat: Stat = False,
@@ -75,6 +77,8 @@ def profile(
         raise InputError("--baseline", f"'{baseline}' is not linux")
     if start and (outside or baseline):
         raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
+    if tap and not outside:
+        raise InputError("--tap", "only with --outside")
     if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
         raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -93,7 +97,7 @@ def profile(
     if start:
         profile_start(job, show)
     elif outside:
-        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, show)
+        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, tap, show)
     else:
         profile_load(job, stat, baseline is not None, show)
 

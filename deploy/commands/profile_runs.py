@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from deploy.profile.tally import Profile
 from deploy.results import Result, document, host_description, nested
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
+from deploy.tap import Tap
 
 LINUX = "Linux"
 
@@ -112,26 +114,36 @@ def profile_start(job: Comparison, show: Shown) -> None:
     show.end(show.picture)
 
 
-def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, show: Shown) -> None:
+def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, over_tap: bool, show: Shown) -> None:
     """Of GETs that redis-benchmark sends from the host."""
     output, layout, accel = show.output, job.layouts[0], qemu.TCG_COUNTED_OUTSIDE
     what = starting.planned(job.shape, layout, job.lock)
-    wanted = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE
+    wanted = needs.of_map(what.cluster_map, what.own) | needs.plugin("profile") | needs.OUTSIDE | (needs.TAP if over_tap else needs.NOTHING)
     ensure_built(output, wanted | (needs.BESIDE_LINUX if with_linux else needs.NOTHING))
     _say_mode(job, accel, output)
+    with Tap(what.cluster_map.network) if over_tap else nullcontext() as tap:
+        entries = _from_outside(job, loads, with_linux, tap, show)
+    output.results(document("profile-outside", host_description(accel, job.binary), []) | {"results": entries})
+    show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
+
+
+def _from_outside(
+    job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None, show: Shown
+) -> list[dict[str, Any]]:
+    output, layout = show.output, job.layouts[0]
     entries: list[dict[str, Any]] = []
-    speeds = _speeds(job, loads, with_linux, output)
+    speeds = _speeds(job, loads, with_linux, tap, output)
     for at, requests in enumerate(loads):
-        title = f"GET from outside, {requests.connections} connections, -P {requests.pipeline}"
+        title = f"GET from outside, {requests.connections} connections, -P {requests.pipeline}{', tap' * bool(tap)}"
         with output.progress(f"{title}: {layout}"):
-            ours = outside.skerry(job.shape, layout, job.lock, requests, job.patience, job.binary)
+            ours = outside.skerry(job.shape, layout, job.lock, requests, job.patience, job.binary, tap)
         found = {layout: ours}
         if with_linux:
             with output.progress(f"{title}: {LINUX}"):
-                found[LINUX] = outside.of_linux(job.shape, requests, job.patience, job.binary)
+                found[LINUX] = outside.of_linux(job.shape, requests, job.patience, job.binary, tap)
         for name, counted in found.items():
             show.tables(counted, f"{title}: {name}")
-            entries.append(_entry(name, job, requests, counted, speeds[name][at]))
+            entries.append(_entry(name, job, requests, counted, speeds[name][at], "tap" if tap else "user"))
         if with_linux:
             metrics = ({throughput.METRIC: speeds[layout][at]}, {throughput.METRIC: speeds[LINUX][at]})
             output.table(beside(layout, ours, LINUX, found[LINUX], metrics, title))
@@ -140,27 +152,27 @@ def profile_outside(job: Comparison, loads: Sequence[outside.Requests], with_lin
         if requests is loads[0]:
             for picture, (name, counted) in zip((show.picture, show.picture_of_linux), found.items()):
                 _draw(picture, counted, f"{title}: {name}")
-    output.results(document("profile-outside", host_description(accel, job.binary), []) | {"results": entries})
-    show.end(show.picture, *([show.picture_of_linux] if with_linux else []))
+    return entries
 
 
-def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, output: Output) -> dict[str, list[float]]:
+def _speeds(job: Comparison, loads: Sequence[outside.Requests], with_linux: bool, tap: Tap | None, output: Output) -> dict[str, list[float]]:
     """By system, of each load. Timed, on machines of their own: a plugin takes most of the emulator's time."""
     layout = job.layouts[0]
     with output.progress(f"GETs from outside, timed: {layout}"):
-        found = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.patience, job.binary)}
+        found = {layout: throughput.of_skerry(job.shape, layout, job.lock, loads, job.patience, job.binary, tap)}
     if with_linux:
         with output.progress(f"GETs from outside, timed: {LINUX}"):
-            found[LINUX] = throughput.of_linux(job.shape, loads, job.patience, job.binary)
+            found[LINUX] = throughput.of_linux(job.shape, loads, job.patience, job.binary, tap)
     return found
 
 
-def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float) -> dict[str, Any]:
+def _entry(name: str, job: Comparison, requests: outside.Requests, counted: Profile, speed: float, network: str) -> dict[str, Any]:
     split = {f"instructions_per_request_by.{group}": figure for group, figure in counted.by_group().items()}
     return {
         "system": "linux" if name == LINUX else "skerry",
         "layout": linux.LAYOUT if name == LINUX else name,
         **({} if name == LINUX else {"lock": job.lock}),
+        "network": network,
         "connections": requests.connections,
         "pipeline": requests.pipeline,
         "metrics": nested({"instructions_per_request": counted.instructions / counted.operations, throughput.METRIC: speed} | split),

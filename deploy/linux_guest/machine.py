@@ -20,6 +20,7 @@ from deploy.events import Event, EventStream
 from deploy.image import DirectBoot
 from deploy.linux_guest.plan import guest_plan, with_plan
 from deploy.patience import Patience, Watch
+from deploy.tap import Tap
 
 GUEST_ADDRESS = "10.0.2.15"  # as in setup.c
 _POLL = 0.02
@@ -40,6 +41,7 @@ class Options:
     on_event: Callable[[Event], None] | None = None
     symbols: bool = False  # what names the guest's code is reported, and addresses are the same in each boot
     extra: tuple[str, ...] = ()  # arguments of QEMU
+    tap: Tap | None = None  # in place of ports of the host
 
 
 class LinuxRun:
@@ -64,6 +66,7 @@ class LinuxRun:
             directory=self.directory,
             forwards=[qemu.Forward(name, GUEST_ADDRESS, port) for name, port in self.plan.ports.items()],
             binary=options.binary,
+            tap=options.tap,
             extra=("-append", options.command_line + fixed, *(self._debug_console() if options.symbols else ()), *options.extra),
         )
 
@@ -93,7 +96,7 @@ class LinuxRun:
 
     def address(self, name: str) -> tuple[str, int]:
         """Where the host reaches an instance."""
-        return "127.0.0.1", next(f.host_port for f in self.command.forwards if f.application == name)
+        return self.command.reached_at(next(f for f in self.command.forwards if f.application == name))
 
     @property
     def pid(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
@@ -26,6 +26,7 @@ from deploy.profile.linux_symbols import Mapped
 from deploy.profile.programs import Program
 from deploy.profile.starting import deployment, planned
 from deploy.profile.tally import Owner, Profile, tally
+from deploy.tap import Tap
 from topology import demand
 from topology.machine import Machine, Shape
 
@@ -74,9 +75,12 @@ class Guest(Protocol):
     @property
     def pid(self) -> int: ...
 
+    command: qemu.Command
+
 
 def skerry(
-    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str, build: Path = BUILD
+    shape: Shape | Machine, layout: str, lock: str, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None,
+    build: Path = BUILD,
 ) -> Profile:
     what = planned(shape, layout, lock)
     programs = [Program(name, path) for name, path in modules.collect(what.cluster_map, build, what.own).items()]
@@ -85,7 +89,7 @@ def skerry(
     with TemporaryDirectory(prefix="skerry-profile-") as folder:
         out = Path(folder) / "blocks"
         extra = arguments(build / plugin("profile"), {"out": str(out)} | requests.window(command, redis.bytes_at(command, _CODE)))
-        how = Options(qemu.TCG_COUNTED_OUTSIDE, patience, "kernel", binary=binary, build=build, extra=extra)
+        how = Options(qemu.TCG_COUNTED_OUTSIDE, patience, "kernel", binary=binary, build=build, extra=extra, tap=tap)
         with boot(what, how) as machine:
             server = what.forwards[0][0]
             machine.wait_event("serving", app=server)
@@ -93,7 +97,9 @@ def skerry(
         return tally(blocks.read(out), programs, requests.count, requests.unit)
 
 
-def of_linux(shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, build: Path = BUILD) -> Profile:
+def of_linux(
+    shape: Shape | Machine, requests: Requests, patience: Patience, binary: str, tap: Tap | None = None, build: Path = BUILD
+) -> Profile:
     """The same programs on the same machine."""
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
     redis = Mapped("redis-server", on_host("/bin/redis-server", build), PIE)
@@ -102,7 +108,7 @@ def of_linux(shape: Shape | Machine, requests: Requests, patience: Patience, bin
         out = Path(folder) / "blocks"
         window = requests.window(PIE + at, redis.bytes_at(at, _CODE))
         how = linux.options(qemu.TCG_COUNTED_OUTSIDE, patience.times(LINUX_PATIENCE), binary, out, window, None, build)
-        with LinuxRun(build_guest(), what, how) as run:
+        with LinuxRun(build_guest(), what, replace(how, tap=tap)) as run:
             run.wait_serving()
             load(run, run.address(next(iter(run.plan.ports))), requests, patience.times(LINUX_PATIENCE))
             found: list[Owner] = linux.owners(run, Path(folder), build)
@@ -113,14 +119,19 @@ def of_linux(shape: Shape | Machine, requests: Requests, patience: Patience, bin
 
 def load(guest: Guest, address: tuple[str, int], requests: Requests, patience: Patience) -> None:
     """Runs it to its end; an error of it, and standing still, are failures."""
-    first_pong(address, guest.pid, max(PONG_PATIENCE, patience.silence))
-    _talk(["redis-cli", "-h", address[0], "-p", str(address[1]), "set", KEY, VALUE], guest, patience, "OK")
+    client = ["redis-cli", "-h", address[0], "-p", str(address[1])]
+    if guest.command.tap:  # where this process is not
+        _talk([*client, "ping"], guest, patience, "PONG")
+    else:
+        first_pong(address, guest.pid, max(PONG_PATIENCE, patience.silence))
+    _talk([*client, "set", KEY, VALUE], guest, patience, "OK")
     _talk([BENCHMARK, *requests.words(address)], guest, patience, '"GET"')
 
 
 def _talk(command: list[str], guest: Guest, patience: Patience, wanted: str) -> None:
     name = demand.program(command[0], "outside")
-    with subprocess.Popen([name, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as talking:
+    tap = guest.command.tap
+    with subprocess.Popen(tap.inside(command) if tap else command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as talking:
         try:
             clock = Clock(lambda: [guest.pid, talking.pid])
             began = time.monotonic()

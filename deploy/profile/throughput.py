@@ -16,6 +16,7 @@ from deploy.patience import Patience, processor_seconds
 from deploy.profile import linux
 from deploy.profile.outside import Guest, Requests, load
 from deploy.profile.starting import deployment, planned
+from deploy.tap import Tap
 from topology.machine import Machine, Shape
 
 METRIC = "requests_per_cpu_s"
@@ -26,18 +27,22 @@ def accel(shape: Shape | Machine) -> qemu.Accel:
     return qemu.tcg_for(shape.cpus)
 
 
-def of_skerry(shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str) -> list[float]:
+def of_skerry(
+    shape: Shape | Machine, layout: str, lock: str, loads: Sequence[Requests], patience: Patience, binary: str, tap: Tap | None = None
+) -> list[float]:
     what = planned(shape, layout, lock)
-    with boot(what, Options(accel(shape), patience, "kernel", binary=binary)) as machine:
+    with boot(what, Options(accel(shape), patience, "kernel", binary=binary, tap=tap)) as machine:
         server = what.forwards[0][0]
         machine.wait_event("serving", app=server)
         return [_measured(machine, machine.address(server), requests, patience) for requests in loads]
 
 
-def of_linux(shape: Shape | Machine, loads: Sequence[Requests], patience: Patience, binary: str) -> list[float]:
+def of_linux(
+    shape: Shape | Machine, loads: Sequence[Requests], patience: Patience, binary: str, tap: Tap | None = None
+) -> list[float]:
     more = patience.times(LINUX_PATIENCE)
     what = deployment(shape, linux.LAYOUT, Deployment.lock)
-    with LinuxRun(build_guest(), what, LinuxOptions(accel(shape), more, binary=binary)) as run:
+    with LinuxRun(build_guest(), what, LinuxOptions(accel(shape), more, binary=binary, tap=tap)) as run:
         run.wait_serving()
         return [_measured(run, run.address(next(iter(run.plan.ports))), requests, more) for requests in loads]
 

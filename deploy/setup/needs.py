@@ -103,13 +103,14 @@ def clocks(modelled: object) -> Needs:
 
 
 NOTHING = Needs()
-EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "fuzz", "sqlite")))
+EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
 MODELLED = _of(("deploy/modelled.so", "deploy/modelled-preload.so"))
 BESIDE_LINUX = _of(LINUX)
 OUTSIDE = _of((), "outside")
+TAP = _of((), "tap")
 PLOTS = _of((), "plots")
 DOCS = _of((), "docs") | PLOTS
 DEPLOY = _of((), "libvirt")

@@ -22,6 +22,7 @@ struct card_frame {
 	const uint8_t *data;
 	uint32_t size; /* as the card says, any value at all: the loop checks it before it reads `data` */
 	uint32_t id;   /* the card's own, for card_release() */
+	bool summed;   /* the card answers for the checksum of TCP or UDP; false before */
 };
 
 /*
@@ -47,7 +48,11 @@ static bool card_has_room(struct card *card, bool arm);
 /* A buffer of PORT_FRAME_MAX bytes for a frame. card_has_room() has just returned true. */
 static uint8_t *card_reserve(struct card *card);
 
-/* Send the first `size` bytes, ETHERNET_HEADER to PORT_FRAME_MAX, of the buffer that card_reserve() has returned. */
+/*
+ * Send the first `size` bytes, ETHERNET_HEADER to PORT_FRAME_MAX, of the buffer
+ * that card_reserve() has returned. Its checksums are not made yet: by
+ * checksum_make(), or by the card.
+ */
 static void card_send(struct card *card, uint8_t *buffer, uint32_t size);
 
 /* At the end of a batch: tell the card of frames to send. */

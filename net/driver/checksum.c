@@ -134,25 +134,52 @@ static inline __attribute__((always_inline)) struct transport transport_of(const
 
 static void store_raw16(uint8_t *p, uint16_t value) { __builtin_memcpy(p, &value, sizeof(value)); }
 
+static void make_header_sum(uint8_t *frame, const struct transport *t)
+{
+	store_raw16(frame + IP_CHECKSUM, 0);
+	store_raw16(frame + IP_CHECKSUM, (uint16_t)~header_sum(frame + IP, t->start - IP));
+}
+
+static void make_transport_sum(uint8_t *frame, const struct transport *t)
+{
+	uint16_t sum;
+
+	store_raw16(frame + t->field, 0);
+	sum = (uint16_t)~sum_of(frame + t->start, t->size, t->pseudo);
+	if (t->protocol == PROTOCOL_UDP && !sum)
+		sum = 0xffff; /* zero would mean that there is none (RFC 768) */
+	store_raw16(frame + t->field, sum);
+}
+
 void checksum_make(uint8_t *frame, uint32_t length)
 {
 	struct transport t = transport_of(frame, length);
-	uint16_t sum;
 
 	if (!t.start)
 		return;
-	store_raw16(frame + IP_CHECKSUM, 0);
-	store_raw16(frame + IP_CHECKSUM, (uint16_t)~header_sum(frame + IP, t.start - IP));
-	if (!t.field)
-		return;
-	store_raw16(frame + t.field, 0);
-	sum = (uint16_t)~sum_of(frame + t.start, t.size, t.pseudo);
-	if (t.protocol == PROTOCOL_UDP && !sum)
-		sum = 0xffff; /* zero would mean that there is none (RFC 768) */
-	store_raw16(frame + t.field, sum);
+	make_header_sum(frame, &t);
+	if (t.field)
+		make_transport_sum(frame, &t);
 }
 
-bool checksum_verify(const uint8_t *frame, uint32_t length)
+struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
+{
+	struct transport t = transport_of(frame, length);
+
+	if (!t.start)
+		return (struct checksum_left){ 0 };
+	make_header_sum(frame, &t);
+	if (!t.field)
+		return (struct checksum_left){ 0 };
+	if (t.protocol == PROTOCOL_ICMP || t.start + t.size != length) { /* a NIC sums what pads the frame, too */
+		make_transport_sum(frame, &t);
+		return (struct checksum_left){ 0 };
+	}
+	store_raw16(frame + t.field, fold(t.pseudo));
+	return (struct checksum_left){ .start = (uint16_t)t.start, .field = (uint16_t)(t.field - t.start) };
+}
+
+bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed)
 {
 	struct transport t = transport_of(frame, length);
 
@@ -160,7 +187,8 @@ bool checksum_verify(const uint8_t *frame, uint32_t length)
 		return length < ETHERTYPE_OFFSET + 2 || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4;
 	if (header_sum(frame + IP, t.start - IP) != 0xffff)
 		return false;
-	if (!t.field || (t.protocol == PROTOCOL_UDP && !(frame[t.field] | frame[t.field + 1])))
+	if (!t.field || (summed && t.protocol != PROTOCOL_ICMP) ||
+	    (t.protocol == PROTOCOL_UDP && !(frame[t.field] | frame[t.field + 1])))
 		return true;
 	return sum_of(frame + t.start, t.size, t.pseudo) == 0xffff;
 }

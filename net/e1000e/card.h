@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../driver/card.h"
+#include "../driver/checksum.h"
 #include "device.h"
 
 struct card {
@@ -76,6 +77,7 @@ static inline void card_send(struct card *card, uint8_t *buffer, uint32_t size)
 	if (!card->e.link)
 		return;
 	driver_assert(queue->given - queue->taken < E1000E_SLOTS - 1);
+	checksum_make(buffer, size);
 	while (size < E1000E_SHORTEST)
 		buffer[size++] = 0;
 	e1000e_slot(queue, queue->given)->word = size | E1000E_SEND;

@@ -40,7 +40,7 @@ static void round_trip(uint8_t protocol, uint32_t field, uint32_t payload, uint3
 	uint16_t sum;
 
 	checksum_make(frame, padded);
-	CHECK(checksum_verify(frame, padded));
+	CHECK(checksum_verify(frame, padded, false));
 	if (protocol != 1) {
 		pseudo = model(frame + 26, 8, protocol + payload);
 	}
@@ -59,9 +59,14 @@ static void round_trip(uint8_t protocol, uint32_t field, uint32_t payload, uint3
 		if (at - 20 < 2)
 			continue; /* a fragment's payload is not checked */
 		frame[at] ^= (uint8_t)(1u << rand() % 8);
-		CHECK(!checksum_verify(frame, padded) || at == 23);
+		CHECK(!checksum_verify(frame, padded, false) || at == 23);
 		frame[at] = was;
 	}
+	/* where the NIC answers for the sum of TCP or UDP, the header's is checked and nothing else; ICMP's is nobody's but ours */
+	frame[start + payload - 1] ^= 1;
+	CHECK(checksum_verify(frame, padded, true) == (protocol != 1));
+	frame[16] ^= 1;
+	CHECK(!checksum_verify(frame, padded, true));
 }
 
 /* Frames whose headers lie about lengths must neither pass as sound nor be written behind their end. */
@@ -71,21 +76,21 @@ static void broken(void)
 	uint32_t length = make_frame(frame, 6, 40, 0);
 
 	checksum_make(frame, length);
-	CHECK(!checksum_verify(frame, length - 1));
+	CHECK(!checksum_verify(frame, length - 1, false));
 	for (uint32_t cut = 0; cut < length; cut++) {
 		memcpy(copy, frame, sizeof(copy));
 		checksum_make(copy, cut);
 		CHECK(!memcmp(copy, frame, sizeof(copy)));
 	}
 	frame[14] = 0x41; /* a header of 4 bytes */
-	CHECK(!checksum_verify(frame, length));
+	CHECK(!checksum_verify(frame, length, false));
 	frame[14] = 0x4f; /* a header of 60 bytes: longer than the packet is fine, then the sum is wrong */
-	CHECK(!checksum_verify(frame, length));
+	CHECK(!checksum_verify(frame, length, false));
 	make_frame(frame, 6, 40, 0);
 	store_be16(frame + 16, 10);
-	CHECK(!checksum_verify(frame, length));
+	CHECK(!checksum_verify(frame, length, false));
 	store_be16(frame + ETHERTYPE_OFFSET, ETHERTYPE_ARP);
-	CHECK(checksum_verify(frame, 42));
+	CHECK(checksum_verify(frame, 42, false));
 	for (int i = 0; i < 200000; i++) {
 		uint32_t n = 14 + (uint32_t)rand() % 100;
 

@@ -8,8 +8,6 @@
 
 struct card {
 	struct virtio_net net;
-	uint16_t idle[VIRTQUEUE_MAX]; /* transmit buffers that the device does not hold */
-	unsigned idle_count;
 };
 
 static const char *card_start(struct card *card, const struct process_info *info)
@@ -18,8 +16,7 @@ static const char *card_start(struct card *card, const struct process_info *info
 
 	if (wrong)
 		return wrong;
-	for (uint16_t i = 0; i < card->net.transmit.size; i++)
-		card->idle[card->idle_count++] = i;
+	outgoing_start(&card->net.transmit);
 	for (uint16_t i = 0; i < card->net.receive.size; i++)
 		virtqueue_post(&card->net.receive, i, VIRTQUEUE_BUFFER);
 	virtqueue_kick(&card->net.receive);
@@ -28,14 +25,18 @@ static const char *card_start(struct card *card, const struct process_info *info
 
 static inline bool card_peek(struct card *card, struct card_frame *frame)
 {
+	const uint8_t *buffer;
 	uint32_t length;
 	uint16_t id;
 
 	if (!virtqueue_peek(&card->net.receive, &id, &length))
 		return false;
-	frame->data = virtqueue_buffer(&card->net.receive, id) + VIRTIO_NET_HEADER;
+	buffer = virtqueue_buffer(&card->net.receive, id);
+	frame->data = buffer + VIRTIO_NET_HEADER;
 	frame->size = length - VIRTIO_NET_HEADER; /* of one without a whole header: larger than any frame */
 	frame->id = id;
+	frame->summed = card->net.receives_summed &&
+			((const struct virtio_net_header *)buffer)->flags & (VIRTIO_NET_SUM | VIRTIO_NET_SUMMED);
 	return true;
 }
 
@@ -47,51 +48,38 @@ static inline void card_release(struct card *card, const struct card_frame *fram
 
 static inline void card_refill(struct card *card) { virtqueue_kick(&card->net.receive); }
 
-/* Out of line: once for all buffers, not once a frame. */
-static __attribute__((noinline)) void virtio_net_reclaim(struct card *card)
-{
-	struct virtqueue *queue = &card->net.transmit;
-	uint32_t length;
-	uint16_t id;
-
-	while (card->idle_count < queue->size && virtqueue_peek(queue, &id, &length)) {
-		virtqueue_take(queue);
-		card->idle[card->idle_count++] = id;
-	}
-}
-
 static inline bool card_has_room(struct card *card, bool arm)
 {
-	if (!card->idle_count)
-		virtio_net_reclaim(card);
-	if (!card->idle_count && arm) {
-		virtqueue_arm(&card->net.transmit);
-		virtio_net_reclaim(card);
+	struct outgoing *transmit = &card->net.transmit;
+
+	if (!transmit->idle_count)
+		outgoing_reclaim(transmit);
+	if (!transmit->idle_count && arm) {
+		virtqueue_arm(&transmit->queue);
+		outgoing_reclaim(transmit);
 	}
-	return card->idle_count != 0;
+	return transmit->idle_count != 0;
 }
 
 static inline uint8_t *card_reserve(struct card *card)
 {
-	driver_assert(card->idle_count);
-	return virtqueue_buffer(&card->net.transmit, card->idle[card->idle_count - 1]) + VIRTIO_NET_HEADER;
+	driver_assert(card->net.transmit.idle_count);
+	return outgoing_reserve(&card->net.transmit);
 }
 
 static inline void card_send(struct card *card, uint8_t *buffer, uint32_t size)
 {
-	uint16_t id = card->idle[--card->idle_count];
-
-	driver_assert(buffer == virtqueue_buffer(&card->net.transmit, id) + VIRTIO_NET_HEADER);
-	virtqueue_post(&card->net.transmit, id, VIRTIO_NET_HEADER + size);
+	driver_assert(buffer == outgoing_reserve(&card->net.transmit));
 	(void)buffer;
+	outgoing_send(&card->net.transmit, size);
 }
 
-static inline void card_flush(struct card *card) { virtqueue_kick(&card->net.transmit); }
+static inline void card_flush(struct card *card) { outgoing_flush(&card->net.transmit); }
 
 static inline void card_arm(struct card *card) { virtqueue_arm(&card->net.receive); }
 
 static inline void card_disarm(struct card *card)
 {
 	virtqueue_disarm(&card->net.receive);
-	virtqueue_disarm(&card->net.transmit);
+	virtqueue_disarm(&card->net.transmit.queue);
 }

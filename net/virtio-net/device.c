@@ -37,6 +37,9 @@ enum {
 	TYPE_COMMON = 1,
 	TYPE_NOTIFY = 2,
 
+	FEATURE_SUMS = 0,
+	FEATURE_RECEIVES_SUMMED = 1,
+	FEATURE_SEGMENTS = 11, /* VIRTIO_NET_F_HOST_TSO4 */
 	FEATURE_EVENT_INDEX = 29,
 	FEATURE_VERSION_1 = 32,
 	QUEUE_RECEIVE = 0,
@@ -68,11 +71,14 @@ static volatile void *find_region(const struct process_device *device, unsigned 
 	return 0;
 }
 
+static bool has(uint64_t features, unsigned bit) { return features >> bit & 1; }
+
 /*
- * Takes VERSION_1 and, where offered, EVENT_IDX. Without a control queue the
- * device stays promiscuous, as the stacks' many addresses need it.
+ * Takes VERSION_1 and, where offered, EVENT_IDX and what saves checksums and
+ * frames. Without a control queue the device stays promiscuous, as the stacks'
+ * many addresses need it.
  */
-static const char *agree(volatile struct common_configuration *common, bool *event_index)
+static const char *agree(volatile struct common_configuration *common, uint64_t *agreed)
 {
 	uint64_t offered = 0, wanted = 1ull << FEATURE_VERSION_1;
 
@@ -82,8 +88,10 @@ static const char *agree(volatile struct common_configuration *common, bool *eve
 	}
 	if (!(offered & wanted))
 		return "the device is older than virtio 1.0";
-	wanted |= offered & 1ull << FEATURE_EVENT_INDEX;
-	*event_index = wanted >> FEATURE_EVENT_INDEX & 1;
+	wanted |= offered & (1ull << FEATURE_EVENT_INDEX | 1ull << FEATURE_SUMS | 1ull << FEATURE_RECEIVES_SUMMED);
+	if (has(wanted, FEATURE_SUMS)) /* segments need sums: section 5.1.3.1 */
+		wanted |= offered & 1ull << FEATURE_SEGMENTS;
+	*agreed = wanted;
 	for (uint32_t half = 0; half < 2; half++) {
 		common->driver_feature_select = half;
 		common->driver_feature = (uint32_t)(wanted >> 32 * half);
@@ -149,7 +157,7 @@ static const char *lay_out(volatile struct common_configuration *common, const s
 		return "too little memory for queues, or the device's are too short";
 	virtqueue_init(&net->receive, memory, device->dma_paddr, receive, true);
 	memory += virtqueue_bytes(receive);
-	virtqueue_init(&net->transmit, memory, device->dma_paddr + virtqueue_bytes(receive), transmit, false);
+	virtqueue_init(&net->transmit.queue, memory, device->dma_paddr + virtqueue_bytes(receive), transmit, false);
 	return 0;
 }
 
@@ -161,7 +169,7 @@ const char *virtio_net_start(struct virtio_net *net, const struct process_info *
 	volatile struct common_configuration *common;
 	volatile void *notify;
 	const char *wrong;
-	bool event_index;
+	uint64_t agreed;
 
 	pci_enable(device, info->tsc_hz);
 	if (pci_interrupt(device))
@@ -178,16 +186,19 @@ const char *virtio_net_start(struct virtio_net *net, const struct process_info *
 	pci_enable_dma(device);
 	common->status = STATUS_ACKNOWLEDGE;
 	common->status |= STATUS_DRIVER;
-	wrong = agree(common, &event_index);
+	wrong = agree(common, &agreed);
 	if (!wrong)
 		wrong = lay_out(common, device, net);
 	if (wrong)
 		return wrong;
-	net->receive.event_index = net->transmit.event_index = event_index;
+	net->receive.event_index = net->transmit.queue.event_index = has(agreed, FEATURE_EVENT_INDEX);
+	net->receives_summed = has(agreed, FEATURE_RECEIVES_SUMMED);
+	net->transmit.sums = has(agreed, FEATURE_SUMS);
+	net->transmit.segments = has(agreed, FEATURE_SEGMENTS);
 	common->msix_config = NO_VECTOR;
 	wrong = enable(common, &net->receive, QUEUE_RECEIVE, notify, notify_size, multiplier);
 	if (!wrong)
-		wrong = enable(common, &net->transmit, QUEUE_TRANSMIT, notify, notify_size, multiplier);
+		wrong = enable(common, &net->transmit.queue, QUEUE_TRANSMIT, notify, notify_size, multiplier);
 	if (wrong)
 		return wrong;
 	common->status |= STATUS_DRIVER_OK;

@@ -3,17 +3,19 @@
 #pragma once
 
 #include <skerry/process.h>
+#include "outgoing.h"
 #include "virtqueue.h"
-
-enum { VIRTIO_NET_HEADER = 12 }; /* bytes in front of every frame, all zero here: no offloads */
 
 struct virtio_net {
 	struct virtqueue receive;
-	struct virtqueue transmit;
+	struct outgoing transmit;
+	bool receives_summed; /* the device says which frames it answers for */
 };
 
 /*
  * Reset the device, agree on features, lay both queues into the DMA memory
  * (as large as fits, up to VIRTQUEUE_MAX) and start it. Null, or what is wrong.
+ * Frames of up to 64 KiB (VIRTIO_NET_F_GUEST_TSO4) are not taken: a port
+ * carries frames of one packet, so they would be cut up here again.
  */
 const char *virtio_net_start(struct virtio_net *net, const struct process_info *info);

@@ -2,6 +2,7 @@
 #include "virtqueue.h"
 
 enum {
+	DESCRIPTOR_NEXT = 1,        /* another one follows */
 	DESCRIPTOR_WRITE = 2,       /* the device writes this buffer */
 	AVAILABLE_NO_INTERRUPT = 1, /* without event indices: hints, both ways */
 	USED_NO_NOTIFY = 1,
@@ -32,6 +33,11 @@ uint64_t virtqueue_available_paddr(const struct virtqueue *queue)
 }
 uint64_t virtqueue_used_paddr(const struct virtqueue *queue) { return queue->paddr + used_offset(queue->size); }
 
+static uint64_t buffer_paddr(const struct virtqueue *queue, uint16_t id)
+{
+	return queue->paddr + buffers_offset(queue->size) + (uint64_t)id * VIRTQUEUE_BUFFER;
+}
+
 void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint16_t size, bool device_writes)
 {
 	uint8_t *base = memory;
@@ -46,7 +52,7 @@ void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint1
 	};
 	for (uint16_t i = 0; i < size; i++)
 		queue->descriptor[i] = (struct virtqueue_descriptor){
-			.address = paddr + buffers_offset(size) + (uint64_t)i * VIRTQUEUE_BUFFER,
+			.address = buffer_paddr(queue, i),
 			.length = VIRTQUEUE_BUFFER,
 			.flags = device_writes ? DESCRIPTOR_WRITE : 0,
 		};
@@ -57,6 +63,20 @@ void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length)
 	queue->descriptor[id].length = length;
 	queue->available->ring[queue->posted & (queue->size - 1)] = id;
 	queue->posted++;
+}
+
+void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32_t offset, uint32_t length)
+{
+	queue->descriptor[id].address = buffer_paddr(queue, id) + offset;
+	queue->descriptor[id].length = length;
+	queue->descriptor[last].next = id;
+	queue->descriptor[last].flags = DESCRIPTOR_NEXT;
+}
+
+void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
+{
+	queue->descriptor[id].address = buffer_paddr(queue, id);
+	queue->descriptor[id].flags = 0;
 }
 
 static uint16_t *used_event(struct virtqueue *queue) { return &queue->available->ring[queue->size]; }

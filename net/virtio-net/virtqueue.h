@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A split virtqueue (Virtual I/O Device specification 1.0, section 2.4) whose
- * descriptor i always names buffer i: nothing to allocate, no chains.
+ * descriptor i always names buffer i: nothing to allocate.
  */
 #pragma once
 
@@ -65,6 +65,14 @@ static inline uint8_t *virtqueue_buffer(const struct virtqueue *queue, uint16_t 
 /* Give buffer `id` of `length` bytes to the device; it learns of it by virtqueue_kick(). */
 void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length);
 void virtqueue_kick(struct virtqueue *queue);
+
+/*
+ * Buffer `id`, from `offset` on, becomes the part behind `last` of what the
+ * device reads; neither has been posted. virtqueue_unchain() undoes it, for each
+ * of both, once the device is done with them.
+ */
+void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32_t offset, uint32_t length);
+void virtqueue_unchain(struct virtqueue *queue, uint16_t id);
 
 /* The oldest buffer that the device is done with, left where it is until virtqueue_take(). `*id` is below `size`. */
 bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *length);

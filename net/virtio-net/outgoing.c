@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "outgoing.h"
+#include "../driver/assert.h"
+#include "../driver/checksum.h"
+#include "../ethernet.h"
+
+enum { /* offsets in a frame whose IPv4 header has no options */
+	IP = 14,
+	IP_LENGTH = IP + 2,
+	IP_NUMBER = IP + 4,
+	IP_FRAGMENT = IP + 6,
+	IP_LIFE = IP + 8,
+	IP_PROTOCOL = IP + 9,
+	IP_ADDRESSES = IP + 12,
+	TCP = IP + 20,
+	TCP_SEQUENCE = TCP + 4,
+	TCP_ACKNOWLEDGED = TCP + 8,
+	TCP_OFFSET = TCP + 12,
+	TCP_FLAGS = TCP + 13,
+	TCP_WINDOW = TCP + 14,
+	TCP_URGENT = TCP + 18,
+	TCP_OPTIONS = TCP + 20,
+
+	IPV4_WITHOUT_OPTIONS = 0x45,
+	PROTOCOL_TCP = 6,
+	MORE_OR_OFFSET = 0x3fff,
+	FIN = 1,
+	PSH = 8,
+	ACK = 16,
+	PACKET_MAX = 65535,
+};
+
+void outgoing_start(struct outgoing *o)
+{
+	for (uint16_t i = 0; i < o->queue.size; i++)
+		o->idle[o->idle_count++] = i;
+}
+
+void outgoing_reclaim(struct outgoing *o)
+{
+	uint32_t length;
+	uint16_t id;
+
+	for (unsigned i = 0; i < o->queue.size && virtqueue_peek(&o->queue, &id, &length); i++) {
+		unsigned buffers = o->held[id];
+
+		virtqueue_take(&o->queue);
+		o->held[id] = 0;
+		if (buffers > 1)
+			virtqueue_unchain(&o->queue, id);
+		while (buffers) {
+			o->idle[o->idle_count++] = id;
+			id = o->next[id];
+			if (--buffers)
+				virtqueue_unchain(&o->queue, id);
+		}
+	}
+}
+
+static uint8_t *frame_in(const struct outgoing *o, uint16_t id) { return virtqueue_buffer(&o->queue, id) + VIRTIO_NET_HEADER; }
+
+/* A part of one that this side copied into memory which the device may write, but has no reason to yet. */
+static bool same(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
+{
+	return !__builtin_memcmp(a + from, b + from, to - from);
+}
+
+static uint32_t load_be32(const uint8_t *p) { return (uint32_t)load_be16(p) << 16 | load_be16(p + 2); }
+
+/* Bytes of headers of a segment of TCP with data and nothing unusual, which is the whole frame. Otherwise 0. */
+static uint32_t headers_of(const uint8_t *frame, uint32_t size)
+{
+	uint32_t headers;
+
+	if (size <= TCP_OPTIONS || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || frame[IP] != IPV4_WITHOUT_OPTIONS ||
+	    frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & MORE_OR_OFFSET ||
+	    load_be16(frame + IP_LENGTH) != size - IP)
+		return 0;
+	headers = TCP + (frame[TCP_OFFSET] >> 4) * 4u;
+	return headers >= TCP_OPTIONS && headers < size ? headers : 0;
+}
+
+/* Whether this segment goes on where the growing frame ends, with the headers that the device would give it. */
+static bool follows(const struct growing *g, const uint8_t *first, const uint8_t *frame, uint32_t size)
+{
+	const uint32_t headers = headers_of(frame, size);
+
+	return headers == g->headers && size - headers <= g->segment && !(frame[TCP_FLAGS] & ~(FIN | PSH) & ~ACK) &&
+	       frame[TCP_FLAGS] & ACK && load_be32(frame + TCP_SEQUENCE) == g->sequence && load_be16(frame + IP_NUMBER) == g->number &&
+	       g->headers - IP + g->data + size - headers <= PACKET_MAX && same(first, frame, 0, IP_LENGTH) &&
+	       same(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) && same(first, frame, IP_ADDRESSES, TCP_SEQUENCE) &&
+	       same(first, frame, TCP_ACKNOWLEDGED, TCP_FLAGS) && same(first, frame, TCP_WINDOW, TCP_WINDOW + 2) &&
+	       same(first, frame, TCP_URGENT, headers);
+}
+
+/* Makes the header and the sums of the frame in this buffer, and posts it. */
+static void post(struct outgoing *o, uint16_t id, uint32_t size, const struct growing *g)
+{
+	struct virtio_net_header *header = (void *)virtqueue_buffer(&o->queue, id);
+	struct checksum_left left = { 0 };
+
+	*header = (struct virtio_net_header){ 0 };
+	if (o->sums)
+		left = checksum_prepare(frame_in(o, id), g ? g->headers + g->data : size);
+	else
+		checksum_make(frame_in(o, id), size);
+	if (left.start) {
+		header->flags = VIRTIO_NET_SUM;
+		header->sum_start = left.start;
+		header->sum_field = left.field;
+	}
+	if (g) {
+		header->segmentation = VIRTIO_NET_TCPV4;
+		header->header_size = (uint16_t)g->headers;
+		header->segment_size = (uint16_t)g->segment;
+	}
+	o->held[id] = g ? (uint16_t)g->frames : 1;
+	virtqueue_post(&o->queue, id, VIRTIO_NET_HEADER + size);
+}
+
+static void finish(struct outgoing *o)
+{
+	struct growing *g = &o->growing;
+	const uint32_t first = g->headers + g->segment;
+
+	if (g->frames > 1) {
+		store_be16(frame_in(o, g->head) + IP_LENGTH, (uint16_t)(g->headers - IP + g->data));
+		post(o, g->head, first, g);
+	} else if (g->frames) {
+		post(o, g->head, first, 0);
+	}
+	g->frames = 0;
+}
+
+static void append(struct outgoing *o, uint16_t id, uint32_t size)
+{
+	struct growing *g = &o->growing;
+	const uint8_t *frame = frame_in(o, id);
+	const uint32_t data = size - g->headers;
+	const uint8_t flags = frame[TCP_FLAGS];
+
+	virtqueue_chain(&o->queue, g->last, id, VIRTIO_NET_HEADER + g->headers, data);
+	o->next[g->last] = id;
+	g->last = id;
+	g->frames++;
+	g->data += data;
+	g->sequence += data;
+	g->number++;
+	frame_in(o, g->head)[TCP_FLAGS] |= flags; /* which the device gives to the last segment only */
+	if (data < g->segment || flags != ACK)
+		finish(o);
+}
+
+/* Whether the frame may become the first of several. */
+static bool begin(struct outgoing *o, uint16_t id, uint32_t size)
+{
+	const uint8_t *frame = frame_in(o, id);
+	uint32_t headers;
+
+	if (frame[TCP_FLAGS] != ACK || !(headers = headers_of(frame, size)))
+		return false;
+	o->growing = (struct growing){
+		.frames = 1, .head = id, .last = id, .headers = headers, .segment = size - headers, .data = size - headers,
+		.sequence = load_be32(frame + TCP_SEQUENCE) + size - headers, .number = (uint16_t)(load_be16(frame + IP_NUMBER) + 1),
+	};
+	return true;
+}
+
+void outgoing_send(struct outgoing *o, uint32_t size)
+{
+	uint16_t id = o->idle[--o->idle_count];
+
+	driver_assert(o->idle_count < o->queue.size && !o->held[id]);
+	if (o->growing.frames) {
+		if (follows(&o->growing, frame_in(o, o->growing.head), frame_in(o, id), size)) {
+			append(o, id, size);
+			return;
+		}
+		finish(o);
+	}
+	if (!o->segments || !begin(o, id, size))
+		post(o, id, size, 0);
+}
+
+void outgoing_flush(struct outgoing *o)
+{
+	finish(o);
+	virtqueue_kick(&o->queue);
+}

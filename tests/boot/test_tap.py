@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A Redis behind a tap device, where the card makes checksums and cuts up segments as far as it offers to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from deploy.boot import Run
+from deploy.deployment import Redis
+from deploy.errors import Failure
+from deploy.tap import DEVICE, Tap
+from tests.boot.machine import ANSWER, assert_no_fault, machine, servers, with_redis
+
+PACKET = 1514  # bytes of the longest frame that is one packet
+
+# Sets and gets values of all sizes and listens to the device meanwhile: the sizes of the frames from the guest.
+LOOK = """
+import json, socket, sys, threading, redis
+device, host, port, answer = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+ears = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+ears.bind((device, 0))
+ears.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 26)
+ears.settimeout(0.2)
+sizes, over = [], threading.Event()
+def listen():
+    while not over.is_set():
+        try:
+            size, (_, _, kind, _, _) = ears.recvfrom_into(bytearray(1 << 16))
+            if kind != socket.PACKET_OUTGOING:
+                sizes.append(size)
+        except TimeoutError:
+            pass
+listener = threading.Thread(target=listen, daemon=True)
+listener.start()
+client = redis.Redis(host=host, port=port, socket_timeout=answer, socket_connect_timeout=answer)
+same = True
+for size in (1, 1400, 1460, 1461, 4096, 65536, 1_000_003, 8 << 20):
+    value = (b"%d." % size * size)[:size]
+    same &= bool(client.set("key", value)) and client.get("key") == value
+with client.pipeline(transaction=False) as pipe:
+    for number in range(2000):
+        pipe.echo("%d" % number * 50)
+    same &= pipe.execute() == [b"%d" % number * 50 for number in range(2000)]
+over.set()
+listener.join()
+print(json.dumps({"same": same, "longest": max(sizes), "frames": len(sizes)}))
+"""
+CARDS = {
+    "all that it has": (),
+    "sums, but no segments": ("-global", "virtio-net-pci.host_tso4=off"),
+    "sums of what comes in only": ("-global", "virtio-net-pci.csum=off"),
+    "sums of what leaves only": ("-global", "virtio-net-pci.guest_csum=off"),
+    "nothing": ("-global", "virtio-net-pci.csum=off", "-global", "virtio-net-pci.guest_csum=off"),
+}
+
+
+@pytest.fixture(scope="module")
+def tap() -> Iterator[Tap]:
+    try:
+        with Tap() as made:
+            yield made
+    except Failure as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=CARDS)
+def run(request: pytest.FixtureRequest, tap: Tap) -> Iterator[tuple[str, Run]]:
+    with machine(replace(with_redis(1, 2), redis=Redis()), tap=tap, extra=CARDS[request.param]) as running:
+        running.wait_serving()
+        yield request.param, running
+
+
+def test_values(run: tuple[str, Run], tap: Tap) -> None:
+    """values of all sizes are the same behind a card that makes no checksums, some, or cuts up segments"""
+    card, running = run
+    host, port = running.address(servers(running)[0])
+    command = tap.inside([sys.executable, "-c", LOOK, DEVICE, host, str(port), str(ANSWER)])
+    seen: dict[str, Any] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=3 * ANSWER).stdout)
+    assert seen["same"]
+    assert (seen["longest"] > 4 * PACKET) == (card in ("all that it has", "sums of what leaves only")), seen
+    assert seen["longest"] >= PACKET and seen["frames"] > 200
+    assert_no_fault(running)
+
+
+def test_gone(tap: Tap) -> None:
+    """a machine's tap device is where its namespace is, and gone with it"""
+    inside = subprocess.run(tap.inside(["ip", "-br", "link"]), check=True, capture_output=True, text=True).stdout
+    assert DEVICE in inside and DEVICE not in subprocess.run(["ip", "-br", "link"], check=True, capture_output=True, text=True).stdout
