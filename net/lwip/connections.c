@@ -200,7 +200,7 @@ int connections_seen(struct pbuf *packet, struct netif *netif)
 
 	if (!c)
 		return 0;
-	if (prediction_take(c->pcb, packet, netif))
+	if (prediction_take(c->pcb, packet, netif, NULL))
 		return 1;
 	to_front(c);
 	return 0;
@@ -213,7 +213,7 @@ static void move_start(struct pbuf *packet, int bytes)
 	packet->tot_len = (u16_t)(packet->tot_len - bytes);
 }
 
-bool connections_frame(struct pbuf *frame, struct netif *netif)
+bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 {
 	const struct eth_hdr *ethernet = frame->payload;
 	struct connection *c;
@@ -221,7 +221,7 @@ bool connections_frame(struct pbuf *frame, struct netif *netif)
 	if (frame->len < SIZEOF_ETH_HDR || ethernet->dest.addr[0] & 1 || ethernet->type != PP_HTONS(ETHTYPE_IP))
 		return false;
 	move_start(frame, SIZEOF_ETH_HDR);
-	if ((c = connection_with(frame)) && prediction_take(c->pcb, frame, netif))
+	if ((c = connection_with(frame)) && prediction_take(c->pcb, frame, netif, data))
 		return true;
 	move_start(frame, -SIZEOF_ETH_HDR);
 	return false;

@@ -35,8 +35,9 @@ int connections_seen(struct pbuf *, struct netif *);
 /*
  * An Ethernet frame that nobody has checked. True: it was the segment that its connection expects, and was taken in;
  * lwIP's own way to it, through ethernet_input() and ip4_input(), changes nothing else. False: it is as it was.
+ * `data`: see prediction_take().
  */
-bool connections_frame(struct pbuf *, struct netif *);
+bool connections_frame(struct pbuf *, struct netif *, void *data);
 
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);

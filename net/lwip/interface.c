@@ -8,6 +8,7 @@
  * arrive in another order. That happens once in the life of a pair of programs,
  * when the cable's ends have met.
  */
+#include <stddef.h>
 #include <string.h>
 #include <lwip/etharp.h>
 #include <lwip/init.h>
@@ -16,29 +17,23 @@
 #include "../mac.h"
 #include "../machine.h"
 #include "connections.h"
-#include "headers.h"
 #include "interface.h"
 #include "link.h"
+#include "received.h"
 
-enum { CONGESTED = 256, WAKE_BATCH = 32, SPARES = 16 };
+enum { CONGESTED = 256, WAKE_BATCH = 32 };
 _Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
 /* A link to another stack. */
 struct cable {
 	struct link link;
+	struct lender lender;
 	struct cable *next_used;
 	bool used; /* frames were given to it, or taken from it, since the last flush */
 	unsigned number;
 	uint64_t mac;  /* the far end's, as mac_number() has it */
 	uint32_t ipv4; /* network byte order */
 	struct eth_hdr header; /* of an IPv4 packet to it */
-};
-
-/* Memory for a received frame that is read at once, as most are: taken and given back in a few instructions. */
-struct spare {
-	struct pbuf_custom custom; /* first: free_spare() */
-	struct spare *next;
-	_Alignas(16) uint8_t frame[PORT_FRAME_MAX];
 };
 
 static struct {
@@ -48,11 +43,6 @@ static struct {
 	unsigned cables;
 	struct cable *behind; /* the last cable */
 	struct cable *used;
-	struct spare spare[SPARES], *spares; /* those that are free, the last used first */
-	unsigned used_spares; /* others were never touched */
-	struct pbuf_custom headers; /* of a frame for which there was no memory */
-	uint8_t header_bytes[HEADERS_MAX];
-	bool headers_used;
 } interface;
 
 /* The cable to the station with this address, or null. */
@@ -147,6 +137,7 @@ static void start_cables(const struct process_info *info)
 		cable->number = interface.cables++;
 		interface.behind = cable + 1;
 		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
+		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
 		cable->header.type = PP_HTONS(ETHTYPE_IP);
@@ -171,93 +162,74 @@ void interface_start(const struct process_info *info)
 	interface_flush();
 }
 
-static void free_headers(struct pbuf *pbuf)
-{
-	(void)pbuf;
-	interface.headers_used = false;
-}
-
-/* In memory that nothing else uses, or null. lwIP keeps no segment that has no data. */
-static struct pbuf *receive_headers(const void *frame, uint32_t length)
-{
-	if (interface.headers_used || !(length = headers_only(interface.header_bytes, frame, length)))
-		return NULL;
-	interface.headers_used = true;
-	interface.headers.custom_free_function = free_headers;
-	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &interface.headers, interface.header_bytes,
-				   sizeof(interface.header_bytes));
-}
-
-static void free_spare(struct pbuf *pbuf)
-{
-	struct spare *spare = (struct spare *)pbuf;
-
-	spare->next = interface.spares;
-	interface.spares = spare;
-}
-
-/* One that was never used. */
-static struct spare *new_spare(void)
-{
-	struct spare *spare = &interface.spare[interface.used_spares++];
-
-	spare->custom.custom_free_function = free_spare;
-	return spare;
-}
-
-static struct pbuf *allocate(uint32_t length)
-{
-	struct spare *spare = interface.spares;
-
-	if (spare)
-		interface.spares = spare->next;
-	else if (interface.used_spares < SPARES)
-		spare = new_spare();
-	else
-		return pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
-	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &spare->custom, spare->frame, sizeof(spare->frame));
-}
-
-/*
- * A stack that stopped reading would stop the switch. Without memory for the
- * whole frame, lwIP gets its acknowledgement.
- */
-static struct pbuf *receive_frame(const void *frame, uint32_t length)
-{
-	struct pbuf *copy = allocate(length);
-
-	if (!copy)
-		return receive_headers(frame, length);
-	copy_bytes(copy->payload, frame, length);
-	return copy;
-}
-
 static void look_at_cable(struct cable *cable);
 
-/* At most a ring full. */
-static void receive(struct link *link)
+/* A successor's first frames may come through the switch: what was its predecessor's ends before they are looked at. */
+static void look_at_sender(const struct pbuf *frame)
 {
+	struct cable *cable = interface.cables ? cable_to((const uint8_t *)frame->payload + 6) : NULL;
+
+	if (cable)
+		look_at_cable(cable);
+}
+
+static void take_in(struct pbuf *packet, void *lent)
+{
+	if (connections_frame(packet, &interface.netif, lent))
+		return;
+	received_own(packet);
+	if (interface.netif.input(packet, &interface.netif) != ERR_OK)
+		pbuf_free(packet);
+}
+
+/* At most a ring full. A stack that stopped reading would stop the switch. */
+static void receive_from_switch(void)
+{
+	struct link *link = &interface.to_switch;
 	const uint64_t most = port_slots(&link->port);
 	uint32_t length;
 	const void *frame;
 
 	for (uint64_t n = 0; n < most && (frame = port_peek(&link->port, &length)); n++) {
-		struct pbuf *copy = length ? receive_frame(frame, length) : NULL;
+		struct pbuf *packet = length ? received_copy(frame, length) : NULL;
 
 		port_release(&link->port);
 		link->released = true;
-		if (!copy)
+		if (!packet)
 			continue;
-		/* a successor's first frames: what was its predecessor's ends before they are looked at */
-		if (!link->cable && interface.cables) {
-			struct cable *cable = cable_to((const uint8_t *)copy->payload + 6);
-
-			if (cable)
-				look_at_cable(cable);
-		}
-		if (!connections_frame(copy, &interface.netif) && interface.netif.input(copy, &interface.netif) != ERR_OK)
-			pbuf_free(copy);
+		look_at_sender(packet);
+		take_in(packet, NULL);
 	}
+}
+
+static void receive_by_cable(struct cable *cable)
+{
+	struct port_end *port = &cable->link.port;
+	uint32_t length;
+	char *frame;
+
+	for (uint64_t n = 0; n < CABLE_SLOTS && (frame = port_peek(port, &length)); n++) {
+		void *lent = length >= LENT_MIN ? frame + LENT_HEADERS : NULL;
+		struct pbuf *packet = lent ? received_headers(&cable->lender, frame, length) : NULL;
+
+		if (!packet) {
+			lent = NULL;
+			packet = length ? received_copy(frame, length) : NULL;
+		}
+		lender_release(&cable->lender);
+		cable->link.released = true;
+		if (packet)
+			take_in(packet, lent);
+	}
+	mark_used(cable);
+}
+
+void interface_returned(struct lender *lender)
+{
+	struct cable *cable = (struct cable *)((char *)lender - offsetof(struct cable, lender));
+
+	cable->link.released = true;
+	mark_used(cable);
 }
 
 /*
@@ -270,7 +242,8 @@ static void renew_cable(struct cable *cable)
 	struct link *link = &cable->link;
 
 	if (port_is_open(link->port.seen)) {
-		receive(link);
+		receive_by_cable(cable);
+		lender_end(&cable->lender);
 		link_drop(link);
 		link->port.up = link->port.may_send = false; /* what connections_ended() sends goes through the switch */
 		connections_ended(cable->ipv4);
@@ -300,7 +273,7 @@ void interface_receive(void)
 
 	if (!is_quiet(to_switch)) {
 		to_switch->told |= port_look(&to_switch->port);
-		receive(to_switch);
+		receive_from_switch();
 	}
 	for (struct cable *cable = interface.cable; cable != interface.behind; cable++) {
 		if (is_quiet(&cable->link))
@@ -308,8 +281,7 @@ void interface_receive(void)
 		look_at_cable(cable);
 		if (!port_ready(&cable->link.port))
 			continue;
-		receive(&cable->link);
-		mark_used(cable);
+		receive_by_cable(cable);
 	}
 }
 

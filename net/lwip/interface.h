@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <skerry/process.h>
 
+struct lender;
+
 /* After lwip_init(). */
 void interface_start(const struct process_info *);
 
@@ -27,3 +29,6 @@ bool interface_is_congested(uint32_t ipv4);
 
 /* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
 bool interface_arm(void);
+
+/* The ring of this cable has got slots back (received.h). */
+void interface_returned(struct lender *);

@@ -154,12 +154,12 @@ static void estimate_round_trip(struct tcp_pcb *pcb, u32_t acknowledges)
 	pcb->rttest = 0;
 }
 
-static void receive_data(struct tcp_pcb *pcb, struct pbuf *packet, const struct segment *s)
+static void receive_data(struct tcp_pcb *pcb, struct pbuf *packet, const struct segment *s, void *data)
 {
 	pcb->rcv_nxt += s->length;
 	pcb->rcv_wnd -= s->length;
 	tcp_update_rcv_ann_wnd(pcb);
-	packet->payload = (char *)packet->payload + HEADERS;
+	packet->payload = data ? data : (char *)packet->payload + HEADERS;
 	packet->len = packet->tot_len = s->length;
 	if (s->flags & TCP_PSH)
 		packet->flags |= PBUF_FLAG_PUSH;
@@ -186,7 +186,7 @@ static bool tell(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
 	return error != ERR_ABRT;
 }
 
-bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct netif *netif)
+bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct netif *netif, void *data)
 {
 	struct segment s;
 	tcpwnd_size_t sent = 0;
@@ -205,7 +205,7 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 		sent = acknowledge(pcb, s.acknowledges);
 	estimate_round_trip(pcb, s.acknowledges);
 	if (s.length)
-		receive_data(pcb, packet, &s);
+		receive_data(pcb, packet, &s, data);
 	else
 		pbuf_free(packet);
 	tcp_input_pcb = pcb; /* what the program sends now waits for tcp_output() below */

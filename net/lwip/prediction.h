@@ -19,9 +19,10 @@ struct tcp_pcb;
  * Takes in an IPv4 packet with a TCP segment of this connection, by its addresses and ports, if it is the expected one:
  * in order, within the window, without options, fragments or flags but ACK and PSH, and new as data or as an
  * acknowledgement. The packet has been freed then, or is the program's. Returns false for any other one, and has changed
- * nothing. The connection's callbacks for received and sent data do not close it.
+ * nothing. The connection's callbacks for received and sent data do not close it. `data`: where the bytes behind the headers
+ * are, which the packet does not have then; null: behind its headers.
  */
-bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *);
+bool prediction_take(struct tcp_pcb *, struct pbuf *packet, const struct netif *, void *data);
 
 /*
  * tcp_write() of a copy where it would make one segment and the connection has no other. Returns false where it would

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <lwip/tcp.h>
 #include "../message.h"
+#include "received.h"
 #include "share.h"
 
 static void drop_first(struct socket *socket)
@@ -42,12 +43,14 @@ static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool t
 	return done;
 }
 
+/* What is read again must be the same then. */
 static size_t peek_bytes(const struct socket *socket, char *bytes, size_t size, size_t skip)
 {
-	const struct pbuf *pbuf = socket->first;
+	struct pbuf *pbuf = socket->first;
 	size_t offset = socket->offset + skip, done = 0;
 
 	for (; pbuf && done < size; pbuf = pbuf->next) {
+		received_own(pbuf);
 		size_t part = pbuf->len > offset ? pbuf->len - offset : 0;
 
 		if (part > size - done)

@@ -114,6 +114,27 @@ static void deadline_stands(void)
 	close_file(file);
 }
 
+/* What was looked at stays as it was, though the far end overwrites it: of bytes that the ring lends, too. */
+static void looked_at(void)
+{
+	enum { SIZE = 1400 };
+	struct file *file = connect_server();
+	char bytes[SIZE], seen[SIZE], in[SIZE];
+	struct iovec iov = { seen, SIZE };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	echo(file, 1, 1); /* from now on there is a cable */
+	fill(bytes, SIZE, 7);
+	request(file, REQUEST_ECHO, SIZE);
+	CHECK(write_all(file, bytes, SIZE) == SIZE);
+	while (file->ops->recvmsg(file, &message, MSG_PEEK) != SIZE)
+		layer_wait(0);
+	CHECK(!memcmp(seen, bytes, SIZE));
+	memset((char *)network->cable[0] + PORT_BUFFERS, 0x5a, 2 * CABLE_SLOTS * PORT_BUFFER);
+	CHECK(read_all(file, in, SIZE) == SIZE && !memcmp(in, bytes, SIZE));
+	close_file(file);
+}
+
 static void no_cable(void)
 {
 	uint64_t before = by_switch(OUTSIDER);
@@ -384,6 +405,8 @@ int main(void)
 	passed(start(cable, CLIENT), "cable");
 	network_close(CLIENT);
 	passed(start(deadline_stands, CLIENT), "a deadline that stands");
+	network_close(CLIENT);
+	passed(start(looked_at, CLIENT), "bytes that were looked at");
 	network_close(CLIENT);
 	passed(start(no_cable, OUTSIDER), "no cable");
 	with_full_ring(server);

@@ -106,7 +106,7 @@ static void give(struct pbuf *packet, enum frame_fault fault)
 		memset(&ethernet->dest, 0xff, sizeof(ethernet->dest));
 	else if (fault == FRAME_CUT)
 		pbuf_realloc(packet, (u16_t)(1 + below(SIZEOF_ETH_HDR + HEADERS)));
-	if (finds && connections_frame(packet, &netif))
+	if (finds && connections_frame(packet, &netif, NULL))
 		return;
 	if (netif.input(packet, &netif) != ERR_OK)
 		pbuf_free(packet);

@@ -39,10 +39,10 @@ static struct {
 static unsigned predicted, sent_at_once, written; /* segments */
 
 /* The linker puts this before prediction_take(). */
-bool __real_prediction_take(struct tcp_pcb *, struct pbuf *, const struct netif *);
-bool __wrap_prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct netif *from)
+bool __real_prediction_take(struct tcp_pcb *, struct pbuf *, const struct netif *, void *);
+bool __wrap_prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct netif *from, void *data)
 {
-	const bool taken = __real_prediction_take(pcb, packet, from);
+	const bool taken = __real_prediction_take(pcb, packet, from, data);
 
 	predicted += taken;
 	return taken;

@@ -127,11 +127,17 @@ static inline void *ring_peek(struct ring_end *end)
 	return ring_ready(end) ? slot->payload : 0;
 }
 
+/* Consumer: gives back all slots below `position`, which is at most its own, and not below one that was given before. */
+static inline void ring_return(struct ring_end *end, uint64_t position)
+{
+	atomic_store_explicit(&end->ring->taken, position, memory_order_release);
+}
+
 /* Consumer: give back the slot that ring_peek() gave. */
 static inline void ring_release(struct ring_end *end)
 {
 	end->position++;
-	atomic_store_explicit(&end->ring->taken, end->position, memory_order_release);
+	ring_return(end, end->position);
 }
 
 /* Consumer: asks to be signalled. The caller looks once more with ring_peek() before it sleeps. */

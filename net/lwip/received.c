@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <lwip/debug.h>
+#include "../copy.h"
+#include "headers.h"
+#include "interface.h"
+#include "received.h"
+
+enum { PLACES = 16, HALF = CABLE_SLOTS / 2 };
+_Static_assert(CABLE_SLOTS == 64, "a slot is a bit of struct lender");
+
+/* Taken and given back in a few instructions. */
+struct place {
+	struct pbuf_custom custom; /* first: place_of() */
+	struct place *next;
+	struct lender *lender; /* of what is behind the headers; null: it is here */
+	unsigned slot;
+	uint32_t length;
+	_Alignas(16) uint8_t frame[PORT_FRAME_MAX];
+};
+
+static struct {
+	struct place place[PLACES], *free; /* those that are free, the last used first */
+	unsigned used; /* others were never touched */
+	struct pbuf_custom headers; /* of a frame for which there was no memory */
+	uint8_t header_bytes[HEADERS_MAX];
+	bool headers_used;
+} received;
+
+/* --- slots --- */
+
+/* The position behind which all slots are given back. */
+static uint64_t oldest(const struct lender *lender)
+{
+	const uint64_t position = lender->port->receive.position;
+	const unsigned first = position % CABLE_SLOTS;
+	const uint64_t in_order = lender->lent >> first | lender->lent << (-first % CABLE_SLOTS);
+
+	return lender->lent ? position - CABLE_SLOTS + (unsigned)__builtin_ctzll(in_order) : position;
+}
+
+static void give_back(struct place *place)
+{
+	struct lender *lender = place->lender;
+
+	lender->lent &= ~(1ull << place->slot);
+	place->lender = NULL;
+	ring_return(&lender->port->receive, oldest(lender));
+	interface_returned(lender);
+}
+
+static const char *slot_of(const struct place *place)
+{
+	return place->lender->port->received + place->slot * PORT_BUFFER;
+}
+
+/* Copies what is lent. */
+static void own(struct place *place)
+{
+	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
+
+	copy_bytes(place->frame + LENT_HEADERS, lent + LENT_HEADERS, place->length - LENT_HEADERS);
+	if (payload >= lent && payload < lent + PORT_BUFFER)
+		place->custom.pbuf.payload = place->frame + (payload - lent);
+	give_back(place);
+}
+
+void lender_release(struct lender *lender)
+{
+	struct ring_end *ring = &lender->port->receive;
+
+	ring->position++;
+	ring_return(ring, oldest(lender));
+	while (ring->position - oldest(lender) >= HALF)
+		own(lender->place[oldest(lender) % CABLE_SLOTS]);
+}
+
+void lender_end(struct lender *lender)
+{
+	while (lender->lent)
+		own(lender->place[__builtin_ctzll(lender->lent)]);
+}
+
+/* --- places --- */
+
+static void free_place(struct pbuf *pbuf)
+{
+	struct place *place = (struct place *)pbuf;
+
+	if (place->lender)
+		give_back(place);
+	place->next = received.free;
+	received.free = place;
+}
+
+static struct place *new_place(void)
+{
+	struct place *place = &received.place[received.used++];
+
+	place->custom.custom_free_function = free_place;
+	return place;
+}
+
+/* Null: all are in use. */
+static struct place *take_place(void)
+{
+	struct place *place = received.free;
+
+	if (place)
+		received.free = place->next;
+	else if (received.used < PLACES)
+		place = new_place();
+	return place;
+}
+
+static struct pbuf *packet_in(struct place *place, uint32_t length)
+{
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &place->custom, place->frame, sizeof(place->frame));
+}
+
+static void free_headers(struct pbuf *pbuf)
+{
+	(void)pbuf;
+	received.headers_used = false;
+}
+
+/* In memory that nothing else uses, or null. lwIP keeps no segment that has no data. */
+static struct pbuf *copy_headers(const void *frame, uint32_t length)
+{
+	if (received.headers_used || !(length = headers_only(received.header_bytes, frame, length)))
+		return NULL;
+	received.headers_used = true;
+	received.headers.custom_free_function = free_headers;
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &received.headers, received.header_bytes,
+				   sizeof(received.header_bytes));
+}
+
+struct pbuf *received_copy(const void *frame, uint32_t length)
+{
+	struct place *place = take_place();
+	struct pbuf *copy = place ? packet_in(place, length) : pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+
+	if (!copy)
+		return copy_headers(frame, length);
+	copy_bytes(copy->payload, frame, length);
+	return copy;
+}
+
+struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t length)
+{
+	struct place *place = take_place();
+
+	LWIP_ASSERT("a long frame", length >= LENT_MIN && length <= PORT_FRAME_MAX);
+	if (!place)
+		return NULL;
+	place->lender = lender;
+	place->slot = lender->port->receive.position % CABLE_SLOTS;
+	place->length = length;
+	LWIP_ASSERT("the next slot", frame == slot_of(place) && !(lender->lent >> place->slot & 1));
+	lender->lent |= 1ull << place->slot;
+	lender->place[place->slot] = place;
+	copy_bytes(place->frame, frame, LENT_HEADERS);
+	return packet_in(place, length);
+}
+
+void received_own(struct pbuf *pbuf)
+{
+	struct place *place = (struct place *)pbuf;
+
+	if (pbuf->flags & PBUF_FLAG_IS_CUSTOM && place->custom.custom_free_function == free_place && place->lender)
+		own(place);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Received frames whose data the ring lends: drawn at random, a far end sends, packets are taken in, kept, read, copied and
+ * freed in any order. Each is as it was sent as long as it is kept, slots go back as soon as nothing before them is lent, the
+ * far end is told, and always has half of its ring.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "../lwip/interface.h"
+#include "../lwip/received.h"
+#include "test.h"
+
+enum { STEPS = 300000, KEPT = 24, LONGEST = 1514, SHORTEST = 60, HALF = CABLE_SLOTS / 2 };
+
+static _Alignas(4096) char memory[CABLE_SIZE];
+static struct port_end near, far;
+static struct lender lender;
+static unsigned told, lent, copied;
+static uint64_t sent, arrived;
+
+static struct packet {
+	struct pbuf *pbuf;
+	uint64_t number;
+	uint32_t skipped; /* bytes of the frame before its payload */
+} kept[KEPT];
+
+/* --- lwIP's, as far as it is needed --- */
+
+struct pbuf *pbuf_alloced_custom(pbuf_layer layer, u16_t length, pbuf_type type, struct pbuf_custom *p, void *payload, u16_t room)
+{
+	(void)layer;
+	(void)type;
+	CHECK(length <= room);
+	p->pbuf = (struct pbuf){ .payload = payload, .len = length, .tot_len = length, .flags = PBUF_FLAG_IS_CUSTOM, .ref = 1 };
+	return &p->pbuf;
+}
+
+struct pbuf *pbuf_alloc(pbuf_layer layer, u16_t length, pbuf_type type)
+{
+	struct pbuf *p = rand() % 8 ? malloc(sizeof(*p) + length) : NULL;
+
+	(void)layer;
+	(void)type;
+	if (p)
+		*p = (struct pbuf){ .payload = p + 1, .len = length, .tot_len = length, .ref = 1 };
+	return p;
+}
+
+static void release(struct pbuf *p)
+{
+	if (p->flags & PBUF_FLAG_IS_CUSTOM)
+		((struct pbuf_custom *)p)->custom_free_function(p);
+	else
+		free(p);
+}
+
+_Noreturn void net_assertion(const char *text, const char *file, int line)
+{
+	fprintf(stderr, "lwIP: %s (%s:%d)\n", text, file, line);
+	abort();
+}
+
+void interface_returned(struct lender *of)
+{
+	CHECK(of == &lender);
+	told++;
+}
+
+/* --- frames: a number says all of one --- */
+
+static uint32_t size_of(uint64_t number)
+{
+	uint64_t mixed = (number + 1) * 0x9e3779b97f4a7c15ull >> 40;
+
+	return mixed % 3 ? LENT_MIN - 10 + mixed % (LONGEST - LENT_MIN + 11) : SHORTEST + mixed % 200;
+}
+
+static char byte_of(uint64_t number, uint32_t at) { return (char)((number * 131 + at * 7 + (at >> 3)) >> 1); }
+
+static bool is_frame(const struct packet *p)
+{
+	const char *bytes = p->pbuf->payload;
+
+	for (uint32_t i = 0; i < p->pbuf->len; i++)
+		if (bytes[i] != byte_of(p->number, p->skipped + i))
+			return false;
+	return p->pbuf->len == size_of(p->number) - p->skipped;
+}
+
+static void far_sends(void)
+{
+	char *buffer = port_reserve(&far);
+
+	if (!buffer)
+		return;
+	for (uint32_t i = 0; i < size_of(sent); i++)
+		buffer[i] = byte_of(sent, i);
+	port_publish(&far, size_of(sent++));
+}
+
+/* --- the stack --- */
+
+static uint64_t returned(void) { return atomic_load(&near.receive.ring->taken); }
+
+/* As net/lwip/interface.c does it: the segment is the expected one, or lwIP gets the whole frame. */
+static void receive_one(void)
+{
+	struct packet p = { .number = arrived };
+	uint32_t length;
+	char *frame;
+	unsigned free = 0;
+
+	while (free < KEPT && kept[free].pbuf)
+		free++;
+	if (free == KEPT || !(frame = port_peek(&near, &length)))
+		return;
+	CHECK(length == size_of(arrived));
+	p.pbuf = length >= LENT_MIN ? received_headers(&lender, frame, length) : NULL;
+	const bool lends = p.pbuf;
+
+	if (!lends)
+		p.pbuf = received_copy(frame, length);
+	lender_release(&lender);
+	arrived++;
+	CHECK(near.receive.position - returned() < HALF);
+	if (!p.pbuf)
+		return;
+	lent += lends;
+	copied += !lends;
+	if (lends && rand() % 4) {
+		CHECK(!memcmp(p.pbuf->payload, frame, LENT_HEADERS));
+		p.pbuf->payload = frame + LENT_HEADERS;
+		p.pbuf->len = (u16_t)(length - LENT_HEADERS);
+		p.skipped = LENT_HEADERS;
+	} else {
+		received_own(p.pbuf);
+	}
+	CHECK(is_frame(&p));
+	kept[free] = p;
+}
+
+static void end_one(struct packet *p)
+{
+	uint64_t before = returned();
+	unsigned tellings = told;
+
+	CHECK(is_frame(p));
+	release(p->pbuf);
+	p->pbuf = NULL;
+	CHECK(returned() == before || told != tellings);
+}
+
+static bool in_ring(const struct packet *p) { return (char *)p->pbuf->payload >= memory && (char *)p->pbuf->payload < memory + CABLE_SIZE; }
+
+/* Slots are held by what is lent, and by nothing else. */
+static void check_ring(void)
+{
+	unsigned in_rings = 0;
+
+	for (unsigned i = 0; i < KEPT; i++)
+		in_rings += kept[i].pbuf && in_ring(&kept[i]);
+	CHECK(in_rings == (unsigned)__builtin_popcountll(lender.lent));
+	CHECK(in_rings || returned() == near.receive.position);
+}
+
+int main(void)
+{
+	srand(20261127);
+	near = cable_open(memory, PORT_FROM_SWITCH, 2);
+	far = cable_open(memory, PORT_TO_SWITCH, 4);
+	lender.port = &near;
+	for (unsigned i = 0; i < 3; i++) {
+		port_look(&near);
+		port_look(&far);
+	}
+	CHECK(near.up && far.up);
+	for (unsigned step = 0; step < STEPS; step++) {
+		struct packet *p = &kept[(unsigned)rand() % KEPT];
+
+		switch (rand() % 8) {
+		case 0: case 1: case 2: far_sends(); break;
+		case 3: case 4: case 5: receive_one(); break;
+		case 6:
+			if (p->pbuf && rand() % 3)
+				end_one(p);
+			else if (p->pbuf && !(rand() % 4)) {
+				received_own(p->pbuf);
+				CHECK(!in_ring(p) && is_frame(p));
+			}
+			break;
+		default:
+			if (rand() % 200)
+				break;
+			lender_end(&lender);
+			for (unsigned i = 0; i < KEPT; i++)
+				CHECK(!kept[i].pbuf || (!in_ring(&kept[i]) && is_frame(&kept[i])));
+		}
+		check_ring();
+	}
+	for (unsigned i = 0; i < KEPT; i++)
+		if (kept[i].pbuf)
+			end_one(&kept[i]);
+	check_ring();
+	CHECK(arrived > STEPS / 20 && lent > arrived / 3 && copied > arrived / 10);
+	printf("%llu frames, %u of them lent\n", (unsigned long long)arrived, lent);
+	return 0;
+}
