@@ -118,8 +118,9 @@ static bool serve_call(struct hosted_core *core, const struct context *context)
 {
 	struct cpu *cpu = core->cpu;
 	const struct context *fast;
+	const uint64_t number = context_syscall(context);
 	bool goes_on;
-	switch (core->machine->slow_only ? 0 : context_syscall(context)) {
+	switch (number == SYS_SIGNAL_WAIT && core->machine->slow_wait ? 0 : number) {
 	case SYS_CALL: fast = fastpath_call(cpu, context_cptr(context), context_info(context)); break;
 	case SYS_REPLY_RECV:
 		fast = fastpath_reply_receive(cpu, context_cptr(context), context_info(context), context_reply_cptr(context));

@@ -81,7 +81,7 @@ struct hosted {
 	struct boot_info info;
 	struct hosted_config config;
 	_Atomic uint64_t time; /* grows by one with every reading */
-	bool slow_only; /* no system call takes a fast path, as on processors without WRGSBASE */
+	bool slow_wait; /* SIGNAL_WAIT takes no fast path, as on processors without WRGSBASE */
 	uint64_t tsc_start;
 	struct hosted_threads *threads; /* while they run */
 	uint64_t random;

@@ -122,7 +122,7 @@ static void take_step(uint64_t time)
 static unsigned play(bool slow, uint64_t drawn_from, bool compare)
 {
 	unsigned fast = 0;
-	machine->slow_only = slow;
+	machine->slow_wait = slow;
 	machine->kernel.slice = 9 * UNIT;
 	make(OBJECT_NOTIFICATION, 0, NOTE, NOTES);
 	make(OBJECT_ENDPOINT, 0, EP, 1);
