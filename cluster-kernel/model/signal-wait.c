@@ -9,8 +9,8 @@
 #include "notification.h"
 
 enum { A = 1000, B = 1010, C = 1020, OURS = 1050, THEIRS };
-/* The first thread's address space, and from SECONDS on the second's. */
-enum { SPACE_POOL = 1060, SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, SECONDS = 10 };
+/* The first thread's address space, from SECONDS on the second's, and from THIRDS on the third's. */
+enum { SPACE_POOL = 1060, SPACE, FRAME = SPACE_POOL + MACHINE_SPACE_FRAME, SECONDS = 10, THIRDS = 20 };
 #define AT 0x8000000000ull
 
 static struct thread *root, *first, *second, *third;
@@ -102,6 +102,53 @@ static void begin_with_third(void)
 	machine_program(second, back, 0);
 }
 
+/*
+ * A third thread of the same priority, in an address space of its own, is ready on core 1 and never waits: the first goes
+ * to it, and leaves the second, which it wakes, in its place of the run queue.
+ */
+static void pass_to_third(unsigned cores)
+{
+	begin(cores, false);
+	third = make_thread(C, 150, 1);
+	give_space(C, SPACE_POOL + THIRDS);
+	EXPECT(call(A, TCB_SCHEDULE, W(200, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(C, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(running(1) == first && third->queued, true);
+	machine_program(first, there, 0);
+	machine_program(second, back, 0);
+}
+
+static void stop_third(void)
+{
+	pass_to_third(2);
+	machine_invokes(root, C, TCB_SUSPEND, 0, 0, 0);
+}
+
+static void destroy_third(void)
+{
+	pass_to_third(2);
+	machine_invokes(root, CNODE, CNODE_DELETE, C, 0, 0);
+}
+
+static void move_third(void)
+{
+	pass_to_third(3);
+	machine_invokes(root, C, TCB_SCHEDULE, 100, 2, ROOT_SLOT_TCB);
+}
+
+static void revoke_space_of_third(void)
+{
+	pass_to_third(2);
+	machine_invokes(root, CNODE, CNODE_REVOKE, SPACE_POOL + THIRDS, 0, 0);
+}
+
+static void unmap_frame_of_third(void)
+{
+	pass_to_third(2);
+	machine_invokes(root, FRAME + THIRDS, FRAME_UNMAP, 0, 0, 0);
+}
+
 static void lower_second(void)
 {
 	begin_with_third();
@@ -170,13 +217,35 @@ static void unmap(uint64_t offset)
 static void unmap_frame_of_first(void) { unmap(0); }
 static void unmap_frame_of_second(void) { unmap(SECONDS); }
 
-/* To which of the two a core has gone by the fast path: each case says which of these there are. */
-enum { NEITHER = 1 << 0, TO_FIRST = 1 << 1, TO_SECOND = 1 << 2, BOTH = 1 << 3, ANY = NEITHER | TO_FIRST | TO_SECOND | BOTH };
+/* To which of the two a core has gone by the fast path, or to the third: each case says which of these there are. */
+enum { NEITHER = 1 << 0, TO_FIRST = 1 << 1, TO_SECOND = 1 << 2, BOTH = 1 << 3, TO_THIRD = 1 << 4 };
 
 static void whole(void)
 {
 	kernel_check(machine);
 	explore_outcome(machine_went_fast(second) * 2 + machine_went_fast(first));
+}
+
+/* Once the third is out of the way, the second has its turn. */
+static void third_went(void)
+{
+	kernel_check(machine);
+	explore_outcome(machine_went_fast(third) ? 4 : machine_went_fast(second) * 2 + machine_went_fast(first));
+	EXPLORE_CHECK(first->state == THREAD_READY && second->state == THREAD_WAITING, "the second had no turn, or no signal arrived");
+}
+
+static void third_moved(void)
+{
+	third_went();
+	EXPLORE_CHECK(running(2) == third, "the third thread is not where it was told to go");
+}
+
+/* The third runs on: its space is gone, or a frame less is in it. */
+static void third_stays(void)
+{
+	kernel_check(machine);
+	explore_outcome(machine_went_fast(third) ? 4 : machine_went_fast(second) * 2 + machine_went_fast(first));
+	EXPLORE_CHECK(running(1) == third && first->state == THREAD_WAITING && second->queued, "the third thread does not run in its turn");
 }
 
 /* A signal for each, and one more from root if it has signalled. */
@@ -234,6 +303,11 @@ static const struct explore_case cases[] = {
 	{ .name = "the second's priority is lowered", .set_up = lower_second, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
 	{ .name = "the first's priority is raised", .set_up = raise_first, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
 	{ .name = "the second's priority is raised", .set_up = raise_second, .end = nothing_is_lost, .outcomes = BOTH, ON(2) },
+	{ .name = "the third is suspended", .set_up = stop_third, .end = third_went, .outcomes = BOTH | TO_THIRD, ON(2) },
+	{ .name = "the third is destroyed", .set_up = destroy_third, .end = third_went, .outcomes = BOTH | TO_THIRD, ON(2) },
+	{ .name = "the third moves", .set_up = move_third, .end = third_moved, .outcomes = BOTH | TO_THIRD, ON(3) },
+	{ .name = "the third's address space is revoked", .set_up = revoke_space_of_third, .end = third_stays, .outcomes = NEITHER | TO_THIRD, ON(2) },
+	{ .name = "a frame of the third's is unmapped", .set_up = unmap_frame_of_third, .end = third_stays, .outcomes = NEITHER | TO_THIRD, ON(2) },
 	{ .name = "a third thread's priority is raised", .set_up = raise_third, .end = whole, .outcomes = NEITHER | TO_SECOND | BOTH, ON(2) },
 	{ .name = "the first is signalled", .set_up = signal_first, .end = nothing_is_lost, .outcomes = NEITHER | BOTH, ON(2) },
 	{ .name = "the second is signalled", .set_up = signal_second, .end = second_goes_on, .outcomes = TO_SECOND | BOTH, ON(2) },
