@@ -14,7 +14,7 @@ symbols=$(realpath -m "$6")
 own=$(dirname "$(realpath "$0")")
 rm -rf "$work"
 cp -R "$source" "$work"
-. "$own/use-profile.sh"
+. "$own/../profile/use-profile.sh"
 log=$work/build.log
 # Lines and symbols go into a file beside it, for profiles; the code is the same. jemalloc's flags are its own but for that.
 GIT_DIR=$work/not-a-repository make -C "$work/src" -j2 redis-server V=1 OPTIMIZATION="$optimization" REDIS_LDFLAGS=-flto=2 DEBUG=-g1 \

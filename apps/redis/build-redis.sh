@@ -5,7 +5,7 @@
 # out-of-memory.c around what reports that no memory is left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
-# PROFILE: a JSON file of profile.py, or an empty file. What is already compiled in WORK is kept as long as the compiler,
+# PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the compiler,
 # the profile, musl's headers and the source are the same; the program is always linked anew, for
 # the libraries that the compiler adds may be newer.
 set -eu
@@ -21,12 +21,12 @@ stamp=$work/.built-with
 
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
 own=$(dirname "$(realpath "$0")")
-key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/use-profile.sh" "$profile" "$source/src/version.h" "$headers" | sha256sum)
+key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/../profile/use-profile.sh" "$profile" "$source/src/version.h" "$headers" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	rm -rf "$work"
 	cp -R "$source" "$work"
 fi
-. "$own/use-profile.sh"
+. "$own/../profile/use-profile.sh"
 targets=redis-server
 [ -n "$symbols" ] || targets=$(sed -n 's/^REDIS_SERVER_OBJ=//p' "$work/src/Makefile")
 rm -f "$work/src/redis-server"
