@@ -19,7 +19,7 @@ PACKAGES = {
     "nm": "binutils", "ar": "binutils", "readelf": "binutils", "objdump": "binutils", "addr2line": "binutils", "strip": "binutils", "python3": "python3-dev",
     "redis-benchmark": "redis-tools", "redis-cli": "redis-tools", "redis-server": "redis-tools",
     "redis-check-rdb": "redis-tools", "virsh": "libvirt-clients", "virt-xml-validate": "libvirt-clients",
-    "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools",
+    "xmllint": "libxml2-utils", "xorriso": "xorriso", "git": "git", "mformat": "mtools", "ip": "iproute2",
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
     "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "setarch", "setpriv", "sh", "sleep",
