@@ -216,8 +216,8 @@ static void receive_by_cable(struct cable *cable)
 			lent = NULL;
 			packet = length ? received_copy(frame, length) : NULL;
 		}
-		lender_release(&cable->lender);
-		cable->link.released = true;
+		if (lender_release(&cable->lender))
+			cable->link.released = true;
 		if (packet)
 			take_in(packet, lent);
 	}

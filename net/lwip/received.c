@@ -28,23 +28,27 @@ static struct {
 
 /* --- slots --- */
 
-/* The position behind which all slots are given back. */
+/* The position of the oldest slot that is lent, of which there is one. */
 static uint64_t oldest(const struct lender *lender)
 {
 	const uint64_t position = lender->port->receive.position;
 	const unsigned first = position % CABLE_SLOTS;
 	const uint64_t in_order = lender->lent >> first | lender->lent << (-first % CABLE_SLOTS);
 
-	return lender->lent ? position - CABLE_SLOTS + (unsigned)__builtin_ctzll(in_order) : position;
+	return position - CABLE_SLOTS + (unsigned)__builtin_ctzll(in_order);
 }
 
 static void give_back(struct place *place)
 {
 	struct lender *lender = place->lender;
+	const bool first = lender->oldest % CABLE_SLOTS == place->slot;
 
 	lender->lent &= ~(1ull << place->slot);
 	place->lender = NULL;
-	ring_return(&lender->port->receive, oldest(lender));
+	if (!first)
+		return;
+	lender->oldest = lender->lent ? oldest(lender) : lender->port->receive.position;
+	ring_return(&lender->port->receive, lender->oldest);
 	interface_returned(lender);
 }
 
@@ -53,8 +57,8 @@ static const char *slot_of(const struct place *place)
 	return place->lender->port->received + place->slot * PORT_BUFFER;
 }
 
-/* Copies what is lent. */
-static void own(struct place *place)
+/* Copies what is lent. Out of line, with the long copy in it: seldom. */
+static __attribute__((noinline, cold)) void own(struct place *place)
 {
 	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
 
@@ -64,14 +68,18 @@ static void own(struct place *place)
 	give_back(place);
 }
 
-void lender_release(struct lender *lender)
+bool lender_release(struct lender *lender)
 {
 	struct ring_end *ring = &lender->port->receive;
 
+	if (!lender->lent) {
+		ring_release(ring);
+		return true;
+	}
 	ring->position++;
-	ring_return(ring, oldest(lender));
-	while (ring->position - oldest(lender) >= HALF)
-		own(lender->place[oldest(lender) % CABLE_SLOTS]);
+	while (lender->lent && ring->position - lender->oldest >= HALF)
+		own(lender->place[lender->oldest % CABLE_SLOTS]);
+	return false;
 }
 
 void lender_end(struct lender *lender)
@@ -92,7 +100,7 @@ static void free_place(struct pbuf *pbuf)
 	received.free = place;
 }
 
-static struct place *new_place(void)
+static __attribute__((noinline, cold)) struct place *new_place(void)
 {
 	struct place *place = &received.place[received.used++];
 
@@ -124,7 +132,7 @@ static void free_headers(struct pbuf *pbuf)
 }
 
 /* In memory that nothing else uses, or null. lwIP keeps no segment that has no data. */
-static struct pbuf *copy_headers(const void *frame, uint32_t length)
+static __attribute__((noinline, cold)) struct pbuf *copy_headers(const void *frame, uint32_t length)
 {
 	if (received.headers_used || !(length = headers_only(received.header_bytes, frame, length)))
 		return NULL;
@@ -156,6 +164,8 @@ struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t
 	place->slot = lender->port->receive.position % CABLE_SLOTS;
 	place->length = length;
 	LWIP_ASSERT("the next slot", frame == slot_of(place) && !(lender->lent >> place->slot & 1));
+	if (!lender->lent)
+		lender->oldest = lender->port->receive.position;
 	lender->lent |= 1ull << place->slot;
 	lender->place[place->slot] = place;
 	copy_bytes(place->frame, frame, LENT_HEADERS);

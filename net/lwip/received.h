@@ -24,7 +24,8 @@ struct place;
 /* A cable's receiving end. All zero but for `port`: nothing is lent. */
 struct lender {
 	struct port_end *port;
-	uint64_t lent; /* slots, a bit for each */
+	uint64_t lent;   /* slots, a bit for each */
+	uint64_t oldest; /* position of the first of them: no slot from there on has been given back */
 	struct place *place[CABLE_SLOTS];
 };
 
@@ -40,8 +41,8 @@ struct pbuf *received_headers(struct lender *, const void *frame, uint32_t lengt
 /* Copies what is lent of it, if anything is. */
 void received_own(struct pbuf *);
 
-/* The slot of the frame that port_peek() has given is done with, but for what is lent. */
-void lender_release(struct lender *);
+/* The slot of the frame that port_peek() has given is done with, but for what is lent. Returns whether it was given back. */
+bool lender_release(struct lender *);
 
 /* Nothing is lent any more. */
 void lender_end(struct lender *);
