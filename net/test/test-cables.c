@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include "../port_end.h"
 #include "client.h"
+#include "hostile-cable.h"
 #include "server.h"
 #include "test.h"
 
@@ -252,52 +253,7 @@ static void listen_to_the_last(void)
 	CHECK(read_some(file, in, 1) == (says_goodbye ? 0 : -ECONNRESET));
 }
 
-/* --- a hostile far end --- */
-
-static uint32_t chance(void)
-{
-	static uint64_t state = 88172645463325252ull;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
-
-static void lie(struct port_end *end)
-{
-	static const uint32_t lengths[] = { 0, 13, 14, 33, 54, 60, 1514, 1536, 1537, 0xffff, 0x10000, 0x7fffffff, 0xffffffff };
-	uint8_t *frame;
-
-	port_look(end);
-	frame = port_reserve(end);
-	if (!frame)
-		return;
-	for (unsigned i = 0; i < 64; i++)
-		frame[i] = (uint8_t)chance();
-	memcpy(frame, (uint8_t[]){ 2, 0, 0, 0, 0, SERVER, 2, 0, 0, 0, 0, CLIENT, 8, 0, 0x45 }, 15);
-	frame[23] = 6;
-	port_publish(end, lengths[chance() % (sizeof(lengths) / sizeof(*lengths))]);
-}
-
-/* Frames that lie, then every word of the cable's head and buffers, while the server reads them. */
-static void hostile(void)
-{
-	struct port_end end = cable_open(network->cable[1], PORT_FROM_SWITCH, layer_life);
-	uint32_t *word = (uint32_t *)network->cable[1];
-	_Atomic uint64_t *position = (_Atomic uint64_t *)network->cable[1];
-
-	for (unsigned i = 0; i < 60000; i++) {
-		if (i < 20000)
-			lie(&end);
-		else if (i % 3)
-			__atomic_store_n(&word[chance() % (CABLE_SIZE / 4)], i % 2 ? chance() : chance() % 2000, __ATOMIC_RELAXED);
-		else /* indices close to what they are */
-			atomic_fetch_add(&position[chance() % (PORT_BUFFERS / 8) & ~7u], (uint64_t)(int64_t)(int32_t)(chance() % 300 - 150));
-		if (i % 16 == 0)
-			sem_post(&network->wake[SERVER]);
-	}
-}
+/* --- beside a hostile far end (hostile-cable.h) --- */
 
 static void others(void)
 {
@@ -376,7 +332,7 @@ static void with_hostile(pid_t server)
 	layer_life += 2;
 	enemy = fork();
 	if (!enemy) {
-		hostile();
+		hostile_cable(network, network->cable[1], SERVER, CLIENT);
 		_exit(0);
 	}
 	passed(client, "beside a hostile cable, by cable");
