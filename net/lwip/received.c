@@ -10,7 +10,7 @@ _Static_assert(CABLE_SLOTS == 64, "a slot is a bit of struct lender");
 
 /* Taken and given back in a few instructions. */
 struct place {
-	struct pbuf_custom custom; /* first: place_of() */
+	struct pbuf_custom custom; /* first: a pbuf of it is the place */
 	struct place *next;
 	struct lender *lender; /* of what is behind the headers; null: it is here */
 	unsigned slot;
