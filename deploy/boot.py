@@ -180,7 +180,7 @@ class Run:
                 raise Failure(f"QEMU: {self._last_line(self._qemu_log())}")
 
     def _describe(self) -> None:
-        instances = [{"app": f.application, "address": f.address} for f in self.forwards if f.is_open]
+        instances = [{"app": f.application, "address": ":".join(map(str, self.command.reached_at(f)))} for f in self.forwards if f.is_open]
         write_text(self.directory / INSTANCES, json.dumps({"name": self.plan.name, "instances": instances}))
 
     def _qemu_log(self) -> str:

@@ -23,7 +23,7 @@ _MAKE = 'ip link set lo up && ip tuntap add dev "$0" mode tap && ip address add 
 
 
 class Tap:
-    """Use as `with Tap() as tap:`; for one machine at a time, whose network this is."""
+    """Use as `with Tap() as tap:`. One machine at a time can be attached to it."""
 
     def __init__(self, network: Network | None = None) -> None:
         self._network = network or Network()

@@ -6,7 +6,7 @@
     profile.py write JSON FOLDER    for -fprofile-use=FOLDER -fprofile-prefix-path=(where the sources are)
 
 Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its edges.
-GCC drops the counts of a function whose control flow is another one, and ignores files of another version of GCC
+GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
 (gcc/gcov-io.h has the format).
 """
 

@@ -20,8 +20,10 @@ cp -R "$source" "$work"
 . "$own/../profile/use-profile.sh"
 cd "$work"
 rm -f "$output"
-for name in alloc async hiredis net read sds sockcompat; do
+objects=$(sed -n 's/^OBJ=//p' Makefile)
+for object in $objects; do
 	# shellcheck disable=SC2086
-	"$compiler" $optimization -g -w -c -o $name.o $name.c
+	"$compiler" $optimization -g -w -c -o "$object" "${object%.o}.c"
 done
-gcc-ar qcsD "$output" ./*.o
+# shellcheck disable=SC2086
+gcc-ar qcsD "$output" $objects

@@ -8,13 +8,14 @@
  * long a path is.
  */
 #include <string.h>
+#include "both-paths.h"
 #include "draw-localities.h"
 #include "harness.h"
 #include "notification.h"
 #include "vspace.h"
 #include "work.h"
 
-enum { CORES = 2, THREADS = 8, NOTES = 4, STEPS = 700, UNIT = 1 << 20, AT = 1 << 30, ROOT = 1, RUN_WHILE = 256 };
+enum { CORES = 2, THREADS = 8, NOTES = 4, STEPS = 700, AT = 1 << 30, ROOT = 1, RUN_WHILE = 256 };
 /* Slots. */
 enum { NOTE = 1000, READ_ONLY = 1005, WRITE_ONLY, BADGED, EMPTY, EP, BOUND_EP, REPLY = 1012, A = 1020, SPACE_POOL = 1110, OF_SPACE = 10,
        SPACE = 1, TABLES = 2, FRAME = 5, TCB_WORDS = 21 };
@@ -27,24 +28,13 @@ struct seen {
 
 static struct seen seen[STEPS];
 static struct thread *threads[THREADS];
-static uint64_t seed, begun;
 static unsigned turns;
-
-static unsigned draw(unsigned count)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned)(seed >> 33) % count;
-}
 
 static unsigned choose(void *argument, unsigned count)
 {
 	(void)argument;
 	return ++turns % RUN_WHILE ? 0 : count - 1;
 }
-
-/* As in test-both-paths.c. */
-static uint64_t units(uint64_t time) { return time ? 1 + (time - begun + UNIT / 4) / UNIT : 0; }
-static uint64_t length(uint64_t time) { return (time + UNIT / 2) / UNIT; }
 
 /* 0: nobody; THREADS + 1: the root task. */
 static unsigned index_of(const struct thread *thread)

@@ -7,10 +7,11 @@
  * other moments, so times are compared in units.
  */
 #include <string.h>
+#include "both-paths.h"
 #include "harness.h"
 #include "notification.h"
 
-enum { THREADS = 5, NOTES = 3, STEPS = 1500, UNIT = 1 << 20, NOTE = 1000, READ_ONLY = 1003, WRITE_ONLY, BADGED, EP, REPLY,
+enum { THREADS = 5, NOTES = 3, STEPS = 1500, NOTE = 1000, READ_ONLY = 1003, WRITE_ONLY, BADGED, EP, REPLY,
        EMPTY, A = 1010, ROOT = 1 };
 
 /* What is compared. */
@@ -21,17 +22,6 @@ struct seen {
 
 static struct seen seen[STEPS];
 static struct thread *threads[THREADS];
-static uint64_t seed, begun;
-
-static unsigned draw(unsigned count)
-{
-	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-	return (unsigned)(seed >> 33) % count;
-}
-
-/* In units since the start; 0 stays 0. Deadlines are in the middle of a unit, slices end where one begins, or a little beside. */
-static uint64_t units(uint64_t time) { return time ? 1 + (time - begun + UNIT / 4) / UNIT : 0; }
-static uint64_t length(uint64_t time) { return (time + UNIT / 2) / UNIT; }
 
 /* 0: nobody; THREADS + 1: the root task. */
 static unsigned index_of(const struct thread *thread)

@@ -2,20 +2,6 @@
 #include "checksum.h"
 #include "../ethernet.h"
 
-enum {
-	IP = 14, /* offset of the IPv4 header in the frame */
-	IP_HEADER = 20,
-	IP_LENGTH = IP + 2,
-	IP_FRAGMENT = IP + 6,
-	IP_PROTOCOL = IP + 9,
-	IP_CHECKSUM = IP + 10,
-	IP_ADDRESSES = IP + 12,
-	FRAGMENT_BITS = 0x3fff, /* more fragments, and the offset */
-	PROTOCOL_ICMP = 1,
-	PROTOCOL_TCP = 6,
-	PROTOCOL_UDP = 17,
-};
-
 /* Where a frame's transport header is and what it needs. */
 struct transport {
 	uint32_t start;    /* offset in the frame; 0: the frame holds no sound IPv4 packet */
@@ -102,6 +88,14 @@ static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 	return fold((uint64_t)load_raw32(ip) + load_raw32(ip + 4) + load_raw32(ip + 8) + load_raw32(ip + 12) + load_raw32(ip + 16));
 }
 
+/* Of the addresses, the protocol, and the length of what the IPv4 packet carries. */
+static inline uint64_t pseudo_sum(const uint8_t *frame, uint8_t protocol, uint32_t size)
+{
+	const uint8_t rest[4] = { 0, protocol, (uint8_t)(size >> 8), (uint8_t)size };
+
+	return (uint64_t)load_raw32(frame + IP_FROM) + load_raw32(frame + IP_TO) + load_raw32(rest);
+}
+
 /* In line: its answer would go through memory. */
 static inline __attribute__((always_inline)) struct transport transport_of(const uint8_t *frame, uint32_t length)
 {
@@ -121,23 +115,20 @@ static inline __attribute__((always_inline)) struct transport transport_of(const
 	t.size = total - header;
 	t.protocol = frame[IP_PROTOCOL];
 	if (protocols[t.protocol].offset && t.size >= protocols[t.protocol].least &&
-	    !(load_be16(frame + IP_FRAGMENT) & FRAGMENT_BITS)) /* a fragment has only part of what its sum covers */
+	    !(load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS)) /* a fragment has only part of what its sum covers */
 		t.field = t.start + protocols[t.protocol].offset;
-	if (t.protocol != PROTOCOL_ICMP) {
-		uint8_t rest[4] = { 0, t.protocol, (uint8_t)(t.size >> 8), (uint8_t)t.size };
-
-		t.pseudo = (uint64_t)load_raw32(frame + IP_ADDRESSES) + load_raw32(frame + IP_ADDRESSES + 4) +
-			   load_raw32(rest);
-	}
+	if (t.protocol != PROTOCOL_ICMP)
+		t.pseudo = pseudo_sum(frame, t.protocol, t.size);
 	return t;
 }
 
 static void store_raw16(uint8_t *p, uint16_t value) { __builtin_memcpy(p, &value, sizeof(value)); }
 
-static void make_header_sum(uint8_t *frame, const struct transport *t)
+/* Of an IPv4 header of `size` bytes. */
+static void make_header_sum(uint8_t *frame, uint32_t size)
 {
 	store_raw16(frame + IP_CHECKSUM, 0);
-	store_raw16(frame + IP_CHECKSUM, (uint16_t)~header_sum(frame + IP, t->start - IP));
+	store_raw16(frame + IP_CHECKSUM, (uint16_t)~header_sum(frame + IP, size));
 }
 
 static void make_transport_sum(uint8_t *frame, const struct transport *t)
@@ -157,7 +148,7 @@ void checksum_make(uint8_t *frame, uint32_t length)
 
 	if (!t.start)
 		return;
-	make_header_sum(frame, &t);
+	make_header_sum(frame, t.start - IP);
 	if (t.field)
 		make_transport_sum(frame, &t);
 }
@@ -168,7 +159,7 @@ struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
 
 	if (!t.start)
 		return (struct checksum_left){ 0 };
-	make_header_sum(frame, &t);
+	make_header_sum(frame, t.start - IP);
 	if (!t.field)
 		return (struct checksum_left){ 0 };
 	if (t.protocol == PROTOCOL_ICMP || t.start + t.size != length) { /* a NIC sums what pads the frame, too */
@@ -177,6 +168,15 @@ struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
 	}
 	store_raw16(frame + t.field, fold(t.pseudo));
 	return (struct checksum_left){ .start = (uint16_t)t.start, .field = (uint16_t)(t.field - t.start) };
+}
+
+struct checksum_left checksum_prepare_segments(uint8_t *frame, uint32_t length)
+{
+	const uint16_t start = IP + IP_HEADER, field = 16;
+
+	make_header_sum(frame, IP_HEADER);
+	store_raw16(frame + start + field, fold(pseudo_sum(frame, PROTOCOL_TCP, length - start)));
+	return (struct checksum_left){ .start = start, .field = field };
 }
 
 bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed)

@@ -20,6 +20,12 @@ struct checksum_left {
 /* checksum_make() but for TCP and UDP, of which only the pseudo header is summed: their field holds that. */
 struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length);
 
+/*
+ * The same of several segments of TCP in one frame of `length` bytes, of which only the headers, without options of IPv4,
+ * are at `frame`. Reads and writes these, whatever they say.
+ */
+struct checksum_left checksum_prepare_segments(uint8_t *frame, uint32_t length);
+
 /* Are the checksums of a frame that came in right? `summed`: the NIC answers for those of TCP and UDP. */
 bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed);
 

@@ -4,7 +4,7 @@
 #include "../ethernet.h"
 #include "headers.h"
 
-enum { ETHERNET = 14, PROTOCOL_TCP = 6, FLAGS = 13, FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
+enum { ETHERNET = 14, FLAGS = 13, FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
 
 uint32_t headers_only(uint8_t to[HEADERS_MAX], const uint8_t *frame, uint32_t length)
 {

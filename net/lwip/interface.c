@@ -248,6 +248,7 @@ static void renew_cable(struct cable *cable)
 		link->port.up = link->port.may_send = false; /* what connections_ended() sends goes through the switch */
 		connections_ended(cable->ipv4);
 	}
+	LWIP_ASSERT("nothing is lent", !cable->lender.lent);
 	port_renew(&link->port);
 	link->told = true;
 	mark_used(cable);

@@ -48,6 +48,7 @@ static void give_back(struct place *place)
 	if (!first)
 		return;
 	lender->oldest = lender->lent ? oldest(lender) : lender->port->receive.position;
+	LWIP_ASSERT("slots go back in order", lender->port->receive.position - lender->oldest <= CABLE_SLOTS);
 	ring_return(&lender->port->receive, lender->oldest);
 	interface_returned(lender);
 }

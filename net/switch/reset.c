@@ -4,10 +4,8 @@
 #include "../ethernet.h"
 
 enum {
-	IP = 14, IP_LENGTH = IP + 2, IP_FRAGMENT = IP + 6, IP_TTL = IP + 8, IP_PROTOCOL = IP + 9, IP_FROM = IP + 12, IP_TO = IP + 16,
 	HEADERS = IP + 60 + 20, /* with IPv4's options, without TCP's */
 	TCP = IP + 20,          /* in a reset */
-	PROTOCOL_TCP = 6,
 	FIN = 1, SYN = 2, RST = 4, ACK = 16,
 	ARP_HARDWARE = 14, ARP_SENDER_MAC = 22, ARP_SENDER_IP = 28, ARP_TARGET_MAC = 32, ARP_REPLY = 2,
 };
@@ -19,14 +17,6 @@ struct segment {
 	uint32_t seq, ack, length;   /* `length` counts SYN and FIN */
 	uint8_t flags;
 };
-
-static uint32_t load_be32(const uint8_t *p) { return (uint32_t)load_be16(p) << 16 | load_be16(p + 2); }
-
-static void store_be32(uint8_t *p, uint32_t value)
-{
-	store_be16(p, (uint16_t)(value >> 16));
-	store_be16(p + 2, (uint16_t)value);
-}
 
 static void store_mac(uint8_t *p, uint64_t mac)
 {

@@ -15,7 +15,7 @@
 enum {
 	QUEUE = 64, FRAMES = 4096, LONGEST = 1514, STEPS = 100000, HEADERS = 54,
 	NEXT = 1, /* a flag of descriptors */
-	IP = 14, TCP = 34,
+	TCP = IP + IP_HEADER,
 };
 
 struct frame {
@@ -32,13 +32,6 @@ static unsigned device_taken; /* of the available ring */
 static uint16_t device_holds[QUEUE], device_count;
 static unsigned merged;       /* frames of several segments that came */
 static const uint64_t PADDR = 0x7000000;
-
-static uint32_t load32(const uint8_t *p) { return (uint32_t)load_be16(p) << 16 | load_be16(p + 2); }
-static void store32(uint8_t *p, uint32_t value)
-{
-	store_be16(p, (uint16_t)(value >> 16));
-	store_be16(p + 2, (uint16_t)value);
-}
 
 static void arrive(const uint8_t *bytes, uint32_t size)
 {
@@ -80,7 +73,7 @@ static void cut(uint8_t *bytes, uint32_t size, const struct virtio_net_header *h
 		memcpy(one + headers, bytes + headers + at, data);
 		store_be16(one + IP + 2, (uint16_t)(headers - IP + data));
 		store_be16(one + IP + 4, (uint16_t)(load_be16(bytes + IP + 4) + at / segment));
-		store32(one + TCP + 4, load32(bytes + TCP + 4) + at);
+		store_be32(one + TCP + 4, load_be32(bytes + TCP + 4) + at);
 		if (at + segment < size - headers)
 			one[TCP + 13] &= (uint8_t)~9; /* FIN, PSH */
 		plain.segmentation = 0;
@@ -190,8 +183,8 @@ static uint32_t next_segment(uint8_t *frame)
 	memcpy(frame + IP + 12, "\x0a\0\2\x65\x0a\0\2\2", 8);
 	store_be16(frame + TCP, 6379);
 	store_be16(frame + TCP + 2, stream.port);
-	store32(frame + TCP + 4, stream.sequence);
-	store32(frame + TCP + 8, stream.acknowledged);
+	store_be32(frame + TCP + 4, stream.sequence);
+	store_be32(frame + TCP + 8, stream.acknowledged);
 	frame[TCP + 12] = (uint8_t)((5 + options / 4) << 4);
 	memcpy(frame + TCP + 14, "\x20\0", 2);
 	memset(frame + TCP + 18, 0, 2);
@@ -325,6 +318,10 @@ static void lies(void)
 			memcpy(outgoing_reserve(&out), frame, size);
 			outgoing_send(&out, size);
 		}
+		for (unsigned i = (unsigned)rand() % 200; i; i--) /* what it has not been given yet */
+			virtqueue_buffer(&out.queue, (uint16_t)((unsigned)rand() % QUEUE))[(unsigned)rand() % (VIRTIO_NET_HEADER + HEADERS)] = (uint8_t)rand();
+		if (out.growing.frames > 1 && rand() % 2) /* a protocol that the driver sums itself */
+			virtqueue_buffer(&out.queue, out.growing.head)[VIRTIO_NET_HEADER + IP_PROTOCOL] = PROTOCOL_ICMP;
 		outgoing_flush(&out);
 		for (unsigned i = (unsigned)rand() % 64; i; i--)
 			device_returns((uint16_t)rand());

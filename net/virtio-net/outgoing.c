@@ -5,14 +5,7 @@
 #include "../ethernet.h"
 
 enum { /* offsets in a frame whose IPv4 header has no options */
-	IP = 14,
-	IP_LENGTH = IP + 2,
-	IP_NUMBER = IP + 4,
-	IP_FRAGMENT = IP + 6,
-	IP_LIFE = IP + 8,
-	IP_PROTOCOL = IP + 9,
-	IP_ADDRESSES = IP + 12,
-	TCP = IP + 20,
+	TCP = IP + IP_HEADER,
 	TCP_SEQUENCE = TCP + 4,
 	TCP_ACKNOWLEDGED = TCP + 8,
 	TCP_OFFSET = TCP + 12,
@@ -22,8 +15,6 @@ enum { /* offsets in a frame whose IPv4 header has no options */
 	TCP_OPTIONS = TCP + 20,
 
 	IPV4_WITHOUT_OPTIONS = 0x45,
-	PROTOCOL_TCP = 6,
-	MORE_OR_OFFSET = 0x3fff,
 	FIN = 1,
 	PSH = 8,
 	ACK = 16,
@@ -59,13 +50,11 @@ void outgoing_reclaim(struct outgoing *o)
 
 static uint8_t *frame_in(const struct outgoing *o, uint16_t id) { return virtqueue_buffer(&o->queue, id) + VIRTIO_NET_HEADER; }
 
-/* A part of one that this side copied into memory which the device may write, but has no reason to yet. */
+/* Compares the bytes of two frames from offset `from` to `to`. */
 static bool same(const uint8_t *a, const uint8_t *b, uint32_t from, uint32_t to)
 {
 	return !__builtin_memcmp(a + from, b + from, to - from);
 }
-
-static uint32_t load_be32(const uint8_t *p) { return (uint32_t)load_be16(p) << 16 | load_be16(p + 2); }
 
 /* Bytes of headers of a segment of TCP with data and nothing unusual, which is the whole frame. Otherwise 0. */
 static uint32_t headers_of(const uint8_t *frame, uint32_t size)
@@ -73,7 +62,7 @@ static uint32_t headers_of(const uint8_t *frame, uint32_t size)
 	uint32_t headers;
 
 	if (size <= TCP_OPTIONS || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 || frame[IP] != IPV4_WITHOUT_OPTIONS ||
-	    frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & MORE_OR_OFFSET ||
+	    frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS ||
 	    load_be16(frame + IP_LENGTH) != size - IP)
 		return 0;
 	headers = TCP + (frame[TCP_OFFSET] >> 4) * 4u;
@@ -88,47 +77,57 @@ static bool follows(const struct growing *g, const uint8_t *first, const uint8_t
 	return headers == g->headers && size - headers <= g->segment && !(frame[TCP_FLAGS] & ~(FIN | PSH) & ~ACK) &&
 	       frame[TCP_FLAGS] & ACK && load_be32(frame + TCP_SEQUENCE) == g->sequence && load_be16(frame + IP_NUMBER) == g->number &&
 	       g->headers - IP + g->data + size - headers <= PACKET_MAX && same(first, frame, 0, IP_LENGTH) &&
-	       same(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) && same(first, frame, IP_ADDRESSES, TCP_SEQUENCE) &&
+	       same(first, frame, IP_FRAGMENT, IP_PROTOCOL + 1) && same(first, frame, IP_FROM, TCP_SEQUENCE) &&
 	       same(first, frame, TCP_ACKNOWLEDGED, TCP_FLAGS) && same(first, frame, TCP_WINDOW, TCP_WINDOW + 2) &&
 	       same(first, frame, TCP_URGENT, headers);
 }
 
-/* Makes the header and the sums of the frame in this buffer, and posts it. */
-static void post(struct outgoing *o, uint16_t id, uint32_t size, const struct growing *g)
+/* Posts the frame that begins in this buffer. */
+static void post(struct outgoing *o, uint16_t id, uint32_t size, unsigned buffers)
 {
-	struct virtio_net_header *header = (void *)virtqueue_buffer(&o->queue, id);
-	struct checksum_left left = { 0 };
+	o->held[id] = (uint16_t)buffers;
+	virtqueue_post(&o->queue, id, VIRTIO_NET_HEADER + size);
+}
 
-	*header = (struct virtio_net_header){ 0 };
+static struct virtio_net_header header_of(struct checksum_left left)
+{
+	return (struct virtio_net_header){ .flags = left.start ? VIRTIO_NET_SUM : 0, .sum_start = left.start, .sum_field = left.field };
+}
+
+static struct virtio_net_header *header_in(const struct outgoing *o, uint16_t id) { return (void *)virtqueue_buffer(&o->queue, id); }
+
+/* Headers for a device that makes no sums are zero, as the queue's memory was. */
+static void send_alone(struct outgoing *o, uint16_t id, uint32_t size)
+{
 	if (o->sums)
-		left = checksum_prepare(frame_in(o, id), g ? g->headers + g->data : size);
+		*header_in(o, id) = header_of(checksum_prepare(frame_in(o, id), size));
 	else
 		checksum_make(frame_in(o, id), size);
-	if (left.start) {
-		header->flags = VIRTIO_NET_SUM;
-		header->sum_start = left.start;
-		header->sum_field = left.field;
-	}
-	if (g) {
-		header->segmentation = VIRTIO_NET_TCPV4;
-		header->header_size = (uint16_t)g->headers;
-		header->segment_size = (uint16_t)g->segment;
-	}
-	o->held[id] = g ? (uint16_t)g->frames : 1;
-	virtqueue_post(&o->queue, id, VIRTIO_NET_HEADER + size);
+	post(o, id, size, 1);
+}
+
+/* The device can write what it will read: lengths are those that were noted here, not what the headers say by now. */
+static void send_segments(struct outgoing *o, const struct growing *g)
+{
+	uint8_t *frame = frame_in(o, g->head);
+	struct virtio_net_header *header = header_in(o, g->head);
+
+	store_be16(frame + IP_LENGTH, (uint16_t)(g->headers - IP + g->data));
+	*header = header_of(checksum_prepare_segments(frame, g->headers + g->data));
+	header->segmentation = VIRTIO_NET_TCPV4;
+	header->header_size = (uint16_t)g->headers;
+	header->segment_size = (uint16_t)g->segment;
+	post(o, g->head, g->headers + g->segment, g->frames);
 }
 
 static void finish(struct outgoing *o)
 {
 	struct growing *g = &o->growing;
-	const uint32_t first = g->headers + g->segment;
 
-	if (g->frames > 1) {
-		store_be16(frame_in(o, g->head) + IP_LENGTH, (uint16_t)(g->headers - IP + g->data));
-		post(o, g->head, first, g);
-	} else if (g->frames) {
-		post(o, g->head, first, 0);
-	}
+	if (g->frames > 1)
+		send_segments(o, g);
+	else if (g->frames)
+		send_alone(o, g->head, g->headers + g->segment);
 	g->frames = 0;
 }
 
@@ -170,7 +169,7 @@ void outgoing_send(struct outgoing *o, uint32_t size)
 {
 	uint16_t id = o->idle[--o->idle_count];
 
-	driver_assert(o->idle_count < o->queue.size && !o->held[id]);
+	driver_assert(o->idle_count < o->queue.size && !o->held[id] && size <= VIRTQUEUE_BUFFER - VIRTIO_NET_HEADER);
 	if (o->growing.frames) {
 		if (follows(&o->growing, frame_in(o, o->growing.head), frame_in(o, id), size)) {
 			append(o, id, size);
@@ -179,7 +178,7 @@ void outgoing_send(struct outgoing *o, uint32_t size)
 		finish(o);
 	}
 	if (!o->segments || !begin(o, id, size))
-		post(o, id, size, 0);
+		send_alone(o, id, size);
 }
 
 void outgoing_flush(struct outgoing *o)

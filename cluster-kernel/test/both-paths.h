@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What both tests that compare the paths of SIGNAL_WAIT draw by, and how they compare times. */
+#pragma once
+
+#include <stdint.h>
+
+enum { UNIT = 1 << 20 }; /* of time: much longer than what a step reads of the clock */
+
+static uint64_t seed, begun;
+
+static inline unsigned draw(unsigned count)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)(seed >> 33) % count;
+}
+
+/* In units since the start; 0 stays 0. Deadlines are in the middle of a unit, slices end where one begins, or a little beside. */
+static inline uint64_t units(uint64_t time) { return time ? 1 + (time - begun + UNIT / 4) / UNIT : 0; }
+static inline uint64_t length(uint64_t time) { return (time + UNIT / 2) / UNIT; }
