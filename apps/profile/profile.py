@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profiles of GCC as JSON: profile-*.json, made from .gcda files, and .gcda files made from it.
+"""Profiles of GCC as JSON: profile*.json, made from .gcda files, and .gcda files made from it.
 
-    profile.py read FOLDER JSON     from the .gcda files below FOLDER, all of one program's run
+    profile.py read JSON FOLDER...  from the .gcda files below each FOLDER, which has those of one program's run; counts are added up
     profile.py write JSON FOLDER    for -fprofile-use=FOLDER -fprofile-prefix-path=(where the sources are)
+    profile.py lay JSON FOLDER      the same in a new folder in FOLDER, which it prints: its name tells one profile from another
 
 Each function that ran has its identifier, the checksums of its line and of its control flow, and the counts of its edges.
 GCC drops the counts of a function if its control flow has changed, and ignores files of another version of GCC
 (gcc/gcov-io.h has the format).
+
+    profile.py options              of GCC beside -fprofile-use
+What the load did not run (-fprofile-partial-training) is optimised as without a profile, not for size. Other headers
+can change a function and leave its checksum: GCC makes such counts consistent (-fprofile-correction) in place of an error.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+OPTIONS = "-fprofile-partial-training -fprofile-correction -fno-profile-values -fno-vpt -Wno-missing-profile -Wno-coverage-mismatch"
 MAGIC = 0x67636461  # "gcda"
 SUMMARY, FUNCTION, EDGES = 0xA1000000, 0x01000000, 0x01A10000  # tags of records
 HEADER = struct.Struct("<4I")  # magic, version, stamp, checksum
@@ -38,26 +46,25 @@ def record(tag: int, content: bytes) -> bytes:
     return RECORD.pack(tag, len(content)) + content
 
 
-def read(folder: Path) -> dict[str, object]:
-    version = highest = 0
-    objects: dict[str, dict[str, str]] = {}
-    for path in sorted(folder.rglob("*.gcda")):
+def read(folders: Iterable[Path]) -> dict[str, object]:
+    version = 0
+    objects: dict[str, dict[str, tuple[int, ...]]] = {}
+    for path, folder in ((path, each) for each in folders for path in sorted(each.rglob("*.gcda"))):
         data = path.read_bytes()
         magic, version, _, _ = HEADER.unpack_from(data)
         if magic != MAGIC:
             sys.exit(f"{path}: expected a profile of GCC, found a file that begins with {magic:#x}")
-        found: dict[str, str] = {}
         function = ""
         for tag, content in records(data):
-            if tag == SUMMARY:
-                highest = max(highest, SUMMARIES.unpack(content)[1])
-            elif tag == FUNCTION:
+            if tag == FUNCTION:
                 function = " ".join(f"{word:08x}" for (word,) in struct.iter_unpack("<I", content))
             elif tag == EDGES and any(content):
-                found[function] = " ".join(str(count) for (count,) in struct.iter_unpack("<q", content))
-        if found:
-            objects[str(path.relative_to(folder).with_suffix(""))] = found
-    return {"version": f"{version:08x}", "highest": highest, "objects": objects}
+                found = objects.setdefault(str(path.relative_to(folder).with_suffix("")), {})
+                counts = tuple(count for (count,) in struct.iter_unpack("<q", content))
+                found[function] = tuple(map(sum, zip(counts, found.get(function, (0,) * len(counts)))))
+    highest = max((max(counts) for functions in objects.values() for counts in functions.values()), default=0)
+    texts = {name: {function: " ".join(map(str, counts)) for function, counts in found.items()} for name, found in objects.items()}
+    return {"version": f"{version:08x}", "highest": highest, "objects": texts}
 
 
 def write(profile: dict[str, object], folder: Path) -> None:
@@ -72,11 +79,22 @@ def write(profile: dict[str, object], folder: Path) -> None:
         (folder / f"{name.replace('/', '#')}.gcda").write_bytes(data + bytes(4))  # the name that GCC looks for
 
 
+def lay(file: Path, folder: Path) -> Path:
+    laid = folder / hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+    shutil.rmtree(folder, ignore_errors=True)
+    write(json.loads(file.read_text()), laid)
+    return laid
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["read", folder, file]:
-            Path(file).write_text(json.dumps(read(Path(folder)), indent=1) + "\n")
+        case ["read", file, *folders] if folders:
+            Path(file).write_text(json.dumps(read(map(Path, folders)), indent=1) + "\n")
         case ["write", file, folder]:
             write(json.loads(Path(file).read_text()), Path(folder))
+        case ["options"]:
+            print(OPTIONS)
+        case ["lay", file, folder]:
+            print(lay(Path(file), Path(folder)))
         case _:
             sys.exit(__doc__)

@@ -59,6 +59,6 @@ for libc in musl glibc; do
 	build "$@"
 	run
 	find "$work/redis" -name '*.gcda' ! -path "$work/redis/src/*" -delete # our files, and Lua, which has options of its own
-	"$own/profile.py" read "$work/redis" "$own/../redis/profile-$libc.json"
-	"$own/profile.py" read "$work/deps/hiredis" "$own/../ycsb/profile-$libc.json"
+	"$own/profile.py" read "$own/../redis/profile-$libc.json" "$work/redis"
+	"$own/profile.py" read "$own/../ycsb/profile-$libc.json" "$work/deps/hiredis"
 done

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes the layer's profile anew: `build/venv/bin/python -m deploy.profile.training [--check]`.
+
+The layer (apps/libc, net) is compiled as always, but instrumented, and linked into Redis and the YCSB client. These
+serve a load inside a machine and one from the host, and say at their end how often each edge of a function ran
+(apps/profile/counts.c). The sums are apps/libc/profile.json, with which the build compiles the layer. lwIP has none:
+names of its objects have the tree's folder in them, and little of it runs.
+
+--check says which functions have changed since, so that GCC ignores their counts: it keeps to a function's control flow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypedDict
+
+from deploy import qemu
+from deploy.boot import Options, Run, boot
+from deploy.deployment import read
+from deploy.errors import Failure
+from deploy.expand import Plan, plan
+from deploy.host import cpu
+from deploy.output import Output
+from deploy.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.patience import Patience
+from deploy.profile.outside import Requests, load
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+
+PROFILE = ROOT / "apps" / "libc" / "profile.json"
+TOOLS = ROOT / "apps" / "profile"
+WORK = BUILD / "training" / "layer"  # apps/libc/meson.build has it, too: skerry-cc-training
+LIBRARIES = ("apps/libc/libskerry-posix.a.p", "net/libskerry-net.a.p")
+INSTRUMENTED = ("-fprofile-arcs", "-fprofile-update=atomic", "-fno-profile-values")
+SECTION = "-fprofile-info-section=layer_counts"  # where counts.c finds them
+WORKLOADS = ("c", "a")
+RECORDS, OPERATIONS = 2000, 3000
+PIPELINES = (1, 16)
+_LINE = re.compile(r"\[(\S+)\] counts ([=+]) (\S+)")
+_GCNO_HEADER, _RECORD, _WORD = struct.Struct("<4I"), struct.Struct("<2I"), struct.Struct("<I")  # gcc/gcov-io.h
+_FUNCTION = 0x01000000  # tag of a record
+
+
+class Profile(TypedDict):
+    """What apps/profile/profile.py writes."""
+
+    version: str
+    highest: int
+    objects: dict[str, dict[str, str]]  # by object, then by identifier and checksums of a function: counts of its edges
+
+
+@dataclass(frozen=True)
+class Object:
+    """One of the layer's, and how it is compiled."""
+
+    name: str  # as the profile has it: the object's path in the build folder, without .o
+    arguments: tuple[str, ...]  # of the compiler, without the output
+    source: str
+
+    def compile(self, output: Path, *more: str) -> None:
+        """GCC takes a function's identifier from the name of the object that the build makes."""
+        name = Path(self.name)
+        command = [*self.arguments, "-o", str(output), "-dumpdir", f"{name.parent}/", "-dumpbase", name.name, *more]
+        done = subprocess.run(command, cwd=BUILD, capture_output=True, text=True)
+        if done.returncode:
+            raise Failure(f"{self.source}: {done.stderr.strip()}")
+
+
+def objects() -> list[Object]:
+    """Of our own sources, by the build's own commands."""
+    found = []
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        output = entry.get("output", "")
+        if output.startswith(LIBRARIES) and not Path(entry["file"]).is_relative_to(THIRD_PARTY):
+            found.append(Object(output.removesuffix(".o"), tuple(_plain(shlex.split(entry["command"]))), entry["file"]))
+    if not found:
+        raise Failure("the build has no commands for the layer; ./skerry build makes them")
+    return found
+
+
+def _plain(words: Sequence[str]) -> Iterator[str]:
+    """Without a compiler's cache, output and dependencies, and the profile."""
+    rest = iter(words[1:] if Path(words[0]).name == "ccache" else words)
+    for word in rest:
+        if word in ("-o", "-MQ", "-MF"):
+            next(rest)
+        elif word != "-MD" and not word.startswith(("-fprofile", "-fno-profile", "-fno-vpt")):
+            yield word
+
+
+def _instrumented(output: Output) -> None:
+    """The layer as one object, WORK/skerry-layer.o."""
+    shutil.rmtree(WORK, ignore_errors=True)
+    WORK.mkdir(parents=True)
+    found = objects()
+    with output.progress("Compiling the layer, instrumented", total=len(found)) as update, ThreadPoolExecutor(cpu().cores) as pool:
+        made = [WORK / f"{number}.o" for number in range(len(found))]
+        compiled = pool.map(lambda pair: pair[0].compile(pair[1], *INSTRUMENTED, SECTION), zip(found, made))
+        for number, _ in enumerate(compiled, 1):
+            update(completed=number)
+    own = {f"{each.name}.o" for each in found}
+    others = [path for library in LIBRARIES for path in (BUILD / library).glob("*.o") if str(path.relative_to(BUILD)) not in own]
+    counts = WORK / "counts.o"
+    _run(BUILD / "apps/libc/skerry-cc-training", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "-o", counts, TOOLS / "counts.c")
+    runtime = subprocess.run(["gcc", "-print-file-name=libgcov.a"], capture_output=True, text=True, check=True).stdout.strip()
+    _run("ar", "x", "--output", WORK, runtime, "_gcov_info_to_gcda.o")
+    archive = WORK / "libtrained.a"
+    _run("gcc-ar", "rcs", archive, *made, *others, counts, WORK / "_gcov_info_to_gcda.o")
+    unit, libc = WORK / "skerry-layer-internal.o", BUILD / "apps/libc/sysroot/lib/libc.a"
+    script = ROOT / "apps/libc/layer-object.sh"
+    _run(script, "--internal", libc, unit, archive, BUILD / "apps/libc/libskerry-string.a")
+    _run(script, libc, WORK / "skerry-layer.o", unit)
+
+
+def _link(output: Output) -> None:
+    """Redis and the client with it, by the build's own commands."""
+    for program in ("apps/ycsb/ycsb.elf", "apps/redis/redis-server"):
+        with output.progress(f"Building {Path(program).name} with it"):
+            said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", program], capture_output=True, text=True, check=True).stdout
+            places = {str(BUILD / "apps/libc/skerry-cc"): BUILD / "apps/libc/skerry-cc-training", str(BUILD / "apps/redis/work"): WORK / "redis"}
+            places |= {name: WORK / Path(name).name for name in (program, f"{program}.debug")}
+            _run(*(places.get(word, word) for word in shlex.split(said.splitlines()[-1])))
+
+
+def _run(*words: str | Path) -> None:
+    done = subprocess.run([str(word) for word in words], cwd=BUILD, capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"{Path(words[0]).name}: {done.stderr.strip() or done.stdout.strip()}")
+
+
+def _planned(workload: str) -> Plan:
+    deployment = read(ROOT / "deploy/deployments/ycsb.toml")
+    training = replace(deployment.load, records=RECORDS, operations=OPERATIONS, workload=workload)
+    made = plan(replace(deployment, shutdown="never", load=training))
+    return replace(made, own={"redis-server": WORK / "redis-server", "ycsb": WORK / "ycsb.elf"})
+
+
+def _served(what: Plan) -> str:
+    """The console of a machine whose programs have all ended."""
+    with boot(what, Options(qemu.TCG_COUNTED_OUTSIDE, Patience(), "kernel")) as machine:
+        for application in what.cluster_map.applications:
+            if application.program == "ycsb":
+                machine.wait_event("exit", app=application.name)
+        for name, _ in what.forwards:
+            for pipeline in PIPELINES:
+                load(machine, machine.address(name), Requests(pipeline=pipeline), machine.patience)
+            _end(machine, name)
+        return machine.console
+
+
+def _end(machine: Run, server: str) -> None:
+    with socket.create_connection(machine.address(server)) as talk:
+        talk.sendall(b"SHUTDOWN NOSAVE\r\n")
+        machine.wait_event("exit", app=server)
+
+
+def gather(console: str, folder: Path) -> int:
+    """Writes the .gcda files of each program to a folder of its own; their number."""
+    files: dict[tuple[str, str], list[str]] = {}
+    current: dict[str, list[str]] = {}
+    for program, kind, text in _LINE.findall(console):
+        if kind == "=":
+            name = str(Path(text).relative_to(BUILD))
+            current[program] = files.setdefault((program, name), [])
+        else:
+            current[program].append(text)
+    for (program, name), lines in files.items():
+        path = folder / program / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes.fromhex("".join(lines)))
+    return len(files)
+
+
+def train(output: Output) -> None:
+    wanted = needs.of_map(_planned(WORKLOADS[0]).cluster_map) | needs.OUTSIDE
+    ensure_built(output, wanted)
+    _instrumented(output)
+    _link(output)
+    folders = []
+    for workload in WORKLOADS:
+        with output.progress(f"Serving, workload {workload}"):
+            console = _served(_planned(workload))
+        if not gather(console, WORK / "counts" / workload):
+            raise Failure("no program has said its counts")
+        folders += sorted((WORK / "counts" / workload).iterdir())
+    _run(sys.executable, TOOLS / "profile.py", "read", PROFILE, *folders)
+    output.line(f"Wrote {PROFILE.relative_to(ROOT)}: {_executions(json.loads(PROFILE.read_text())):,} executions of edges.")
+
+
+def _executions(profile: Profile) -> int:
+    return sum(sum(map(int, counts.split())) for functions in profile["objects"].values() for counts in functions.values())
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A function whose counts GCC ignores, because its control flow has changed or it is gone."""
+
+    source: str
+    function: str
+    executions: int  # of its edges
+
+
+def lost() -> tuple[list[Lost], int]:
+    """Those of the committed profile, and the executions of edges that all of it has."""
+    profile: Profile = json.loads(PROFILE.read_text())
+    objects_now = {each.name: each for each in objects()}
+    with TemporaryDirectory(prefix="skerry-training-") as folder, ThreadPoolExecutor(cpu().cores) as pool:
+        notes = [(name, Path(folder) / f"{number}.gcno") for number, name in enumerate(profile["objects"])]
+        known = dict(pool.map(lambda note: (note[0], functions_of(objects_now.get(note[0]), note[1])), notes))
+    found = []
+    for name, functions in profile["objects"].items():
+        for key, counts in functions.items():
+            identifier, _, flow = key.split()
+            now, title = known[name].get(identifier, ("", "one that is gone"))
+            if now != flow:
+                found.append(Lost(objects_now[name].source if name in objects_now else name, title, sum(map(int, counts.split()))))
+    return found, _executions(profile)
+
+
+def functions_of(each: Object | None, notes: Path) -> dict[str, tuple[str, str]]:
+    """By identifier: checksum of the control flow as it is now, and the name."""
+    if not each:
+        return {}
+    each.compile(Path("/dev/null"), *INSTRUMENTED, "-ftest-coverage", f"-fprofile-note={notes}", "-S")
+    data = notes.read_bytes()
+    at = _GCNO_HEADER.size
+    (size,) = _WORD.unpack_from(data, at)  # of the folder's name
+    at += 2 * _WORD.size + size
+    found = {}
+    while at + _RECORD.size <= len(data):
+        tag, length = _RECORD.unpack_from(data, at)
+        at += _RECORD.size
+        if tag == _FUNCTION:
+            identifier, _, flow, size = struct.unpack_from("<4I", data, at)
+            found[f"{identifier:08x}"] = f"{flow:08x}", data[at + 16 : at + 16 + size].rstrip(b"\0").decode()
+        at += length
+    return found
+
+
+def check(output: Output) -> None:
+    changed, executions = lost()
+    for one in sorted(changed, key=lambda one: -one.executions):
+        output.line(f"{one.source}: {one.function} has changed, {one.executions / executions:.1%} of all executions")
+    output.line(f"{sum(one.executions for one in changed) / executions:.1%} of the profile's executions are of functions that have changed.")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m deploy.profile.training", description="Makes apps/libc/profile.json anew, in some two minutes.")
+    parser.add_argument("--check", action="store_true", help="only say which functions have changed since it was made")
+    checking, output = parser.parse_args().check, Output()
+    try:
+        (check if checking else train)(output)
+    except Failure as failure:
+        print(f"training: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
