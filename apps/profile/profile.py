@@ -89,7 +89,9 @@ def lay(file: Path, folder: Path) -> Path:
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["read", file, *folders] if folders:
-            Path(file).write_text(json.dumps(read(map(Path, folders)), indent=1) + "\n")
+            new = Path(f"{file}.new")  # a full disk leaves the old one
+            new.write_text(json.dumps(read(map(Path, folders)), indent=1) + "\n")
+            new.replace(file)
         case ["write", file, folder]:
             write(json.loads(Path(file).read_text()), Path(folder))
         case ["options"]:
