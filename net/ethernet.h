@@ -30,6 +30,13 @@ enum {
 	PROTOCOL_UDP = 17,
 };
 
+/* A number that somebody else may write, in a register: it is what it was when it was loaded, and is not loaded again. */
+static inline uint32_t loaded_once(uint32_t value)
+{
+	__asm__("" : "+r"(value));
+	return value;
+}
+
 static inline uint16_t load_be16(const uint8_t *p) { return (uint16_t)(p[0] << 8 | p[1]); }
 static inline uint32_t load_be32(const uint8_t *p) { return (uint32_t)load_be16(p) << 16 | load_be16(p + 2); }
 static inline void store_be16(uint8_t *p, uint16_t value)

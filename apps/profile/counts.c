@@ -1,42 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * In the layer that is trained (deploy/profile/training.py): at its end a program writes how often each edge of the
- * layer's functions ran, as hexadecimal lines of a .gcda file (gcc/gcov-io.h):
+ * layer's functions ran, as hexadecimal lines of .gcda files (gcc/gcov-io.h):
  *   counts = <file>
  *   counts + <hexadecimal bytes>
+ *   counts . <bytes of the file> <their FNV-1a sum, 32 bits>    behind the last of a file
+ *   counts ; <files>                                            behind all
  * What runs while this is written counts, too, so that counts of write() can disagree by a few.
  */
 #include <gcov.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BYTES 64u /* of a line */
 
 extern const struct gcov_info *const __start_layer_counts[], *const __stop_layer_counts[]; /* -fprofile-info-section */
 
-static char line[sizeof("counts + ") + 2 * BYTES + 1];
-static int used;
+static struct {
+	char line[sizeof("counts + ") + 2 * BYTES + 1];
+	int used;
+	unsigned bytes;
+	uint32_t sum;
+} file;
+
+static void say(const char *text)
+{
+	ssize_t size = (ssize_t)strlen(text);
+
+	if (write(STDOUT_FILENO, text, (size_t)size) != size)
+		_exit(1);
+}
 
 static void end_line(void)
 {
-	if (!used)
+	if (!file.used)
 		return;
-	line[used++] = '\n';
-	if (write(STDOUT_FILENO, line, (size_t)used) != used)
-		_exit(1);
-	used = 0;
+	strcpy(file.line + file.used, "\n");
+	say(file.line);
+	file.used = 0;
 }
 
 static void begin_file(const char *name, void *argument)
 {
 	char text[1024];
-	int size = snprintf(text, sizeof(text), "counts = %s\n", name);
 
 	(void)argument;
-	end_line();
-	if (size >= (int)sizeof(text) || write(STDOUT_FILENO, text, (size_t)size) != size)
+	if (snprintf(text, sizeof(text), "counts = %s\n", name) >= (int)sizeof(text))
 		_exit(1);
+	say(text);
+	file.bytes = 0;
+	file.sum = 2166136261u;
 }
 
 static void add(const void *data, unsigned size, void *argument)
@@ -45,12 +60,22 @@ static void add(const void *data, unsigned size, void *argument)
 
 	(void)argument;
 	for (unsigned i = 0; i < size; i++) {
-		if (!used)
-			used = sprintf(line, "counts + ");
-		used += sprintf(line + used, "%02x", bytes[i]);
-		if (used >= (int)(sizeof("counts + ") - 1 + 2 * BYTES))
+		if (!file.used)
+			file.used = sprintf(file.line, "counts + ");
+		file.used += sprintf(file.line + file.used, "%02x", bytes[i]);
+		file.sum = (file.sum ^ bytes[i]) * 16777619u;
+		if (++file.bytes % BYTES == 0)
 			end_line();
 	}
+}
+
+static void end_file(void)
+{
+	char text[64];
+
+	end_line();
+	snprintf(text, sizeof(text), "counts . %u %08x\n", file.bytes, file.sum);
+	say(text);
 }
 
 /* For counts of values, of which there are none (-fno-profile-values). */
@@ -68,8 +93,13 @@ void __gcov_merge_add(int64_t *counters, unsigned number)
 
 __attribute__((destructor)) static void say_counts(void)
 {
-	for (const struct gcov_info *const *object = __start_layer_counts; object < __stop_layer_counts; object++) {
+	const struct gcov_info *const *object = __start_layer_counts;
+	char text[64];
+
+	for (; object < __stop_layer_counts; object++) {
 		__gcov_info_to_gcda(*object, begin_file, add, no_memory, 0);
-		end_line();
+		end_file();
 	}
+	snprintf(text, sizeof(text), "counts ; %td\n", object - __start_layer_counts);
+	say(text);
 }

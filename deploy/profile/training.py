@@ -20,14 +20,14 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypedDict
 
-from deploy import qemu
+from deploy import process, qemu
 from deploy.boot import Options, Run, boot
 from deploy.deployment import read
 from deploy.errors import Failure
@@ -38,7 +38,7 @@ from deploy.paths import BUILD, ROOT, THIRD_PARTY
 from deploy.patience import Patience
 from deploy.profile.outside import Requests, load
 from deploy.setup import needs
-from deploy.setup.build import ensure_built
+from deploy.setup.build import build_lock, ensure_built
 
 PROFILE = ROOT / "apps" / "libc" / "profile.json"
 TOOLS = ROOT / "apps" / "profile"
@@ -49,9 +49,10 @@ SECTION = "-fprofile-info-section=layer_counts"  # where counts.c finds them
 WORKLOADS = ("c", "a")
 RECORDS, OPERATIONS = 2000, 3000
 PIPELINES = (1, 16)
-_LINE = re.compile(r"\[(\S+)\] counts ([=+]) (\S+)")
+_LINE = re.compile(r"\[(\S+)\] counts ([=+.;]) ([^\r\n]+)")
 _GCNO_HEADER, _RECORD, _WORD = struct.Struct("<4I"), struct.Struct("<2I"), struct.Struct("<I")  # gcc/gcov-io.h
-_FUNCTION = 0x01000000  # tag of a record
+_FUNCTION, _ARCS = 0x01000000, 0x01430000  # tags of records
+_ON_TREE = 1  # an arc whose count follows from the others
 
 
 class Profile(TypedDict):
@@ -153,51 +154,97 @@ def _served(what: Plan) -> str:
     with boot(what, Options(qemu.TCG_COUNTED_OUTSIDE, Patience(), "kernel")) as machine:
         for application in what.cluster_map.applications:
             if application.program == "ycsb":
-                machine.wait_event("exit", app=application.name)
+                _ended(machine, application.name)
         for name, _ in what.forwards:
             for pipeline in PIPELINES:
                 load(machine, machine.address(name), Requests(pipeline=pipeline), machine.patience)
-            _end(machine, name)
+            with socket.create_connection(machine.address(name)) as talk:
+                talk.sendall(b"SHUTDOWN NOSAVE\r\n")
+                _ended(machine, name)
         return machine.console
 
 
-def _end(machine: Run, server: str) -> None:
-    with socket.create_connection(machine.address(server)) as talk:
-        talk.sendall(b"SHUTDOWN NOSAVE\r\n")
-        machine.wait_event("exit", app=server)
+def _ended(machine: Run, application: str) -> None:
+    if status := machine.wait_event("exit", app=application).get("status"):
+        raise Failure(f"{application} ended with status {status}")
 
 
-def gather(console: str, folder: Path) -> int:
-    """Writes the .gcda files of each program to a folder of its own; their number."""
-    files: dict[tuple[str, str], list[str]] = {}
-    current: dict[str, list[str]] = {}
+def gather(console: str, objects: Collection[str], folder: Path) -> int:
+    """Writes the .gcda files of each program to a folder of its own; their number. Each has said all of it, to the byte."""
+    said: dict[str, list[tuple[str, str]]] = {}
     for program, kind, text in _LINE.findall(console):
-        if kind == "=":
-            name = str(Path(text).relative_to(BUILD))
-            current[program] = files.setdefault((program, name), [])
-        else:
-            current[program].append(text)
-    for (program, name), lines in files.items():
-        path = folder / program / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes.fromhex("".join(lines)))
-    return len(files)
+        said.setdefault(program, []).append((kind, text.strip()))
+    names = {f"{BUILD}/{name}.gcda": Path(f"{name}.gcda") for name in objects}
+    for program, lines in said.items():
+        found = dict(_files(program, lines))
+        if unknown := found.keys() - names.keys():
+            raise Failure(f"{program} counted in {min(unknown)}, which is none of the layer's objects")
+        for name, content in found.items():
+            path = folder / program / names[name]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    return len(said)
+
+
+def _files(program: str, lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str, bytes]]:
+    name, content, files = "", b"", 0
+    for kind, text in lines:
+        try:
+            if kind == "=":
+                name, content = text, b""
+            elif kind == "+":
+                content += bytes.fromhex(text)
+            elif kind == ".":
+                if text != f"{len(content)} {_fnv(content):08x}":
+                    raise ValueError
+                files += 1
+                yield name, content
+            elif text != str(files) or kind != lines[-1][0]:
+                raise ValueError
+        except ValueError:
+            raise Failure(f"{program}: a line of its counts is lost or wrong, at {name}, '{kind} {text[:20]}'") from None
+    if not lines or lines[-1][0] != ";":
+        raise Failure(f"{program} has not said all of its counts")
+
+
+def _fnv(content: bytes) -> int:
+    """FNV-1a, 32 bits."""
+    value = 2166136261
+    for byte in content:
+        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+    return value
 
 
 def train(output: Output) -> None:
-    wanted = needs.of_map(_planned(WORKLOADS[0]).cluster_map) | needs.OUTSIDE
-    ensure_built(output, wanted)
-    _instrumented(output)
-    _link(output)
-    folders = []
-    for workload in WORKLOADS:
-        with output.progress(f"Serving, workload {workload}"):
-            console = _served(_planned(workload))
-        if not gather(console, WORK / "counts" / workload):
-            raise Failure("no program has said its counts")
-        folders += sorted((WORK / "counts" / workload).iterdir())
-    _run(sys.executable, TOOLS / "profile.py", "read", PROFILE, *folders)
-    output.line(f"Wrote {PROFILE.relative_to(ROOT)}: {_executions(json.loads(PROFILE.read_text())):,} executions of edges.")
+    ensure_built(output, needs.of_map(_planned(WORKLOADS[0]).cluster_map) | needs.OUTSIDE)
+    with build_lock(output):
+        _instrumented(output)
+        _link(output)
+        names = [each.name for each in objects()]
+        folders: list[Path] = []
+        for workload in WORKLOADS:
+            with output.progress(f"Serving, workload {workload}"):
+                what = _planned(workload)
+                programs = gather(_served(what), names, WORK / "counts" / workload)
+            if programs != sum(application.program in what.own for application in what.cluster_map.applications):
+                raise Failure(f"{programs} programs have said their counts")
+            folders += sorted((WORK / "counts" / workload).iterdir())
+        _tool("read", PROFILE, *folders)
+    output.line(f"Wrote {PROFILE.relative_to(ROOT)}: {_executions(_profile()):,} executions of edges.")
+
+
+def _tool(*words: str | Path) -> str:
+    """What apps/profile/profile.py says."""
+    done = subprocess.run([sys.executable, TOOLS / "profile.py", *words], capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(done.stderr.strip())
+    return done.stdout.strip()
+
+
+def _profile() -> Profile:
+    _tool("check", PROFILE)
+    found: Profile = json.loads(PROFILE.read_text())
+    return found
 
 
 def _executions(profile: Profile) -> int:
@@ -215,37 +262,59 @@ class Lost:
 
 def lost() -> tuple[list[Lost], int]:
     """Those of the committed profile, and the executions of edges that all of it has."""
-    profile: Profile = json.loads(PROFILE.read_text())
+    profile = _profile()
     objects_now = {each.name: each for each in objects()}
-    with TemporaryDirectory(prefix="skerry-training-") as folder, ThreadPoolExecutor(cpu().cores) as pool:
+    with TemporaryDirectory(prefix="skerry-training-") as folder:
+        if not _tool("lay", PROFILE, Path(folder) / "laid", _compiler()):
+            raise Failure(f"{PROFILE.relative_to(ROOT)} is of another version of GCC than {_compiler()}, which therefore ignores it")
         notes = [(name, Path(folder) / f"{number}.gcno") for number, name in enumerate(profile["objects"])]
-        known = dict(pool.map(lambda note: (note[0], functions_of(objects_now.get(note[0]), note[1])), notes))
+        with ThreadPoolExecutor(cpu().cores) as pool:
+            known = dict(pool.map(lambda note: (note[0], functions_of(objects_now.get(note[0]), note[1])), notes))
     found = []
     for name, functions in profile["objects"].items():
-        for key, counts in functions.items():
+        for key, text in functions.items():
             identifier, _, flow = key.split()
-            now, title = known[name].get(identifier, ("", "one that is gone"))
-            if now != flow:
-                found.append(Lost(objects_now[name].source if name in objects_now else name, title, sum(map(int, counts.split()))))
+            counts = list(map(int, text.split()))
+            now = known[name].get(identifier, Noted("one that is gone", "", 0))
+            if (now.flow, now.counts) != (flow, len(counts)):
+                found.append(Lost(objects_now[name].source if name in objects_now else name, now.name, sum(counts)))
     return found, _executions(profile)
 
 
-def functions_of(each: Object | None, notes: Path) -> dict[str, tuple[str, str]]:
-    """By identifier: checksum of the control flow as it is now, and the name."""
-    if not each:
+def _compiler() -> str:
+    return subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@dataclass(frozen=True)
+class Noted:
+    """A function as it is now."""
+
+    name: str
+    flow: str  # checksum of its control flow
+    counts: int  # that GCC would keep of it
+
+
+def functions_of(each: Object | None, notes: Path) -> dict[str, Noted]:
+    """By identifier, from the notes that GCC makes for gcov (gcc/gcov-io.h)."""
+    if not each or not (BUILD / each.source).exists():
         return {}
     each.compile(Path("/dev/null"), *INSTRUMENTED, "-ftest-coverage", f"-fprofile-note={notes}", "-S")
     data = notes.read_bytes()
     at = _GCNO_HEADER.size
     (size,) = _WORD.unpack_from(data, at)  # of the folder's name
     at += 2 * _WORD.size + size
-    found = {}
+    found: dict[str, Noted] = {}
+    last = ""
     while at + _RECORD.size <= len(data):
         tag, length = _RECORD.unpack_from(data, at)
         at += _RECORD.size
         if tag == _FUNCTION:
             identifier, _, flow, size = struct.unpack_from("<4I", data, at)
-            found[f"{identifier:08x}"] = f"{flow:08x}", data[at + 16 : at + 16 + size].rstrip(b"\0").decode()
+            last = f"{identifier:08x}"
+            found[last] = Noted(data[at + 16 : at + 16 + size].rstrip(b"\0").decode(), f"{flow:08x}", 0)
+        elif tag == _ARCS:
+            flags = [flag for _, flag in struct.iter_unpack("<2I", data[at + _WORD.size : at + length])]
+            found[last] = replace(found[last], counts=found[last].counts + sum(not flag & _ON_TREE for flag in flags))
         at += length
     return found
 
@@ -261,8 +330,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m deploy.profile.training", description="Makes apps/libc/profile.json anew, in some two minutes.")
     parser.add_argument("--check", action="store_true", help="only say which functions have changed since it was made")
     checking, output = parser.parse_args().check, Output()
+    process.heed_signals()
     try:
         (check if checking else train)(output)
+    except KeyboardInterrupt:
+        return 130
     except Failure as failure:
         print(f"training: {failure}", file=sys.stderr)
         return 1

@@ -103,17 +103,18 @@ static inline __attribute__((always_inline)) struct transport transport_of(const
 		[PROTOCOL_ICMP] = { 2, 8 }, [PROTOCOL_TCP] = { 16, 20 }, [PROTOCOL_UDP] = { 6, 8 },
 	};
 	struct transport t = { 0 };
-	uint32_t header, total;
+	uint32_t version, header, total;
 
 	if (length < IP + IP_HEADER || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4)
 		return t;
-	header = (frame[IP] & 15) * 4u;
-	total = load_be16(frame + IP_LENGTH);
-	if (frame[IP] >> 4 != 4 || header < IP_HEADER || total < header || total > length - IP)
+	version = loaded_once(frame[IP]);
+	header = (version & 15) * 4u;
+	total = loaded_once(load_be16(frame + IP_LENGTH));
+	if (version >> 4 != 4 || header < IP_HEADER || total < header || total > length - IP)
 		return t;
 	t.start = IP + header;
 	t.size = total - header;
-	t.protocol = frame[IP_PROTOCOL];
+	t.protocol = (uint8_t)loaded_once(frame[IP_PROTOCOL]);
 	if (protocols[t.protocol].offset && t.size >= protocols[t.protocol].least &&
 	    !(load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS)) /* a fragment has only part of what its sum covers */
 		t.field = t.start + protocols[t.protocol].offset;

@@ -3,9 +3,23 @@
 #include "device.h"
 #include "../driver/pci.h"
 
-uint32_t register_read(const struct e1000e *e, uint32_t offset) { return e->registers[offset / 4]; }
+/* The driver is one unit, so both say it: what the program stores before a register's use stays before it, what it loads after, behind. */
+static inline void stay(void) { __asm__ volatile("" ::: "memory"); }
 
-void register_write(const struct e1000e *e, uint32_t offset, uint32_t value) { e->registers[offset / 4] = value; }
+uint32_t register_read(const struct e1000e *e, uint32_t offset)
+{
+	uint32_t value = e->registers[offset / 4];
+
+	stay();
+	return value;
+}
+
+void register_write(const struct e1000e *e, uint32_t offset, uint32_t value)
+{
+	stay();
+	e->registers[offset / 4] = value;
+	stay();
+}
 
 void register_pause(const struct e1000e *e, uint32_t microseconds)
 {

@@ -11,7 +11,7 @@ __asm__(".globl _start\n"
 	"	call program_start\n"
 	"	ud2\n");
 
-__attribute__((used)) _Noreturn void program_start(const uint64_t *stack) __attribute__((used)); /* by the lines above only */
+_Noreturn void program_start(const uint64_t *stack) __attribute__((used)); /* by the lines above only */
 
 _Noreturn void program_start(const uint64_t *stack)
 {

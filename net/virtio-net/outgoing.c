@@ -65,7 +65,7 @@ static uint32_t headers_of(const uint8_t *frame, uint32_t size)
 	    frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS ||
 	    load_be16(frame + IP_LENGTH) != size - IP)
 		return 0;
-	headers = TCP + (frame[TCP_OFFSET] >> 4) * 4u;
+	headers = TCP + loaded_once(frame[TCP_OFFSET] >> 4) * 4u;
 	return headers >= TCP_OPTIONS && headers < size ? headers : 0;
 }
 

@@ -109,8 +109,9 @@ bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *lengt
 
 	if (__atomic_load_n(&queue->used->index, __ATOMIC_ACQUIRE) == queue->taken)
 		return false;
-	*id = (uint16_t)(queue->used->ring[slot].id & (queue->size - 1u));
-	*length = queue->used->ring[slot].length;
+	/* once each: the device can write them meanwhile */
+	*id = (uint16_t)(__atomic_load_n(&queue->used->ring[slot].id, __ATOMIC_RELAXED) & (queue->size - 1u));
+	*length = __atomic_load_n(&queue->used->ring[slot].length, __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from deploy.paths import BUILD, ROOT
 from deploy.profile import training
 
 TOOL = ROOT / "apps" / "profile" / "profile.py"
+VERSION = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=True).stdout.strip()
 PROGRAM = """
 __attribute__((noinline)) static int steps(unsigned n) { int found = 0; while (n) found += n & 1, n >>= 1; return found; }
 __attribute__((noinline)) int twice(int n) { return n > 2 ? 2 * n : n; }
@@ -61,7 +63,7 @@ def test_profile_there_and_back(trained: Path, tmp_path: Path) -> None:
     made = tmp_path / "profile.json"
     tool("read", made, trained)
     assert len(counts(made)) == 3  # never() never ran
-    laid = tool("lay", made, tmp_path / "laid")
+    laid = tool("lay", made, tmp_path / "laid", VERSION)
     used = [f"-fprofile-use={laid}", f"-fprofile-prefix-path={trained}", "-fno-profile-values", *MISMATCHED]
     assert named(gcc(trained, *used)) == {"never"}
     (trained / "a.c").write_text(PROGRAM.replace("return n > 2 ?", "while (n > 9) n -= 3; return n > 2 ?"))
@@ -78,32 +80,110 @@ def test_profile_adds_up(trained: Path, tmp_path: Path) -> None:
 
 
 def test_profile_laid_anew(trained: Path, tmp_path: Path) -> None:
-    """Another profile lies in a folder of another name, and the old one is gone"""
+    """Another profile lies in a folder of another name, and the old one is gone; one that cannot be laid leaves the old one"""
     made, laid = tmp_path / "profile.json", tmp_path / "laid"
     tool("read", made, trained)
-    first = tool("lay", made, laid)
-    assert tool("lay", made, laid) == first
+    first = tool("lay", made, laid, VERSION)
+    assert tool("lay", made, laid, VERSION) == first
     tool("read", made, trained, trained)
-    assert tool("lay", made, laid) != first and not Path(first).exists()
+    second = tool("lay", made, laid, VERSION)
+    assert second != first and [str(path) for path in laid.iterdir()] == [second]
+    made.write_text("{")
+    assert subprocess.run([sys.executable, TOOL, "lay", made, laid, VERSION], capture_output=True).returncode
+    assert [str(path) for path in laid.iterdir()] == [second]
 
 
-def test_profile_refuses(tmp_path: Path) -> None:
-    """A file that is no profile is named, and nothing is written"""
-    (tmp_path / "a.gcda").write_bytes(bytes(32))
-    done = subprocess.run([sys.executable, TOOL, "read", tmp_path / "out.json", tmp_path], capture_output=True, text=True)
-    assert done.returncode and "a.gcda: expected a profile of GCC" in done.stderr and not (tmp_path / "out.json").exists()
+def test_profile_of_another_compiler(trained: Path, tmp_path: Path) -> None:
+    """A profile of another version of GCC is not laid, for GCC would ignore it"""
+    made = tmp_path / "profile.json"
+    tool("read", made, trained)
+    major, minor = VERSION.split(".")[:2]
+    for version in (f"{int(major) + 1}.{minor}.0", f"{major}.{int(minor) + 1}.0"):
+        assert tool("lay", made, tmp_path / "laid", version) == ""
+    assert not (tmp_path / "laid").exists()
+
+
+KEY = "00000001 00000002 00000003"
+BROKEN = {
+    "no JSON": "{",
+    "nothing": "",
+    "another table": "[]",
+    "no version": '{"highest": 1, "objects": {}}',
+    "objects that are none": '{"version": "4232322a", "highest": 1, "objects": []}',
+    "a short key": '{"version": "4232322a", "highest": 1, "objects": {"a": {"00000001": "1"}}}',
+    "a count below zero": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "1 -2"}}}}}}',
+    "a count that GCC cannot add up": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "{2**62}"}}}}}}',
+    "a count that is a word": f'{{"version": "4232322a", "highest": 1, "objects": {{"a": {{"{KEY}": "x"}}}}}}',
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+def test_broken_profile(text: str, tmp_path: Path) -> None:
+    """A profile that GCC could not take is refused in one line that names it, whatever it is for"""
+    made = tmp_path / "profile.json"
+    made.write_text(text)
+    for words in (("check",), ("lay", tmp_path / "laid", VERSION), ("write", tmp_path / "laid")):
+        done = subprocess.run([sys.executable, TOOL, words[0], made, *words[1:]], capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.startswith(f"{made}: ") and done.stderr.count("\n") == 1, done
+    assert not (tmp_path / "laid").exists()
+
+
+def test_profile_refuses(trained: Path, tmp_path: Path) -> None:
+    """Counts that are none, are cut off, or differ in number from another run's are named with their file, and the old JSON stays"""
+    made = tmp_path / "profile.json"
+    tool("read", made, trained)
+    old = made.read_text()
+    other = tmp_path / "other"
+    other.mkdir()
+    sound = (trained / "a.gcda").read_bytes()
+    edges = struct.pack("<Ii", 0x01A10000, 0)
+    at = next(at for at in range(0, len(sound), 4) if sound[at : at + 4] == edges[:4] and sound[at + 4 : at + 8] > bytes(4))
+    (size,) = struct.unpack_from("<i", sound, at + 4)
+    fewer = sound[: at + 4] + struct.pack("<i", size - 8) + sound[at + 8 : at + size] + sound[at + 8 + size :]
+    for content, why in ((bytes(32), "expected a profile of GCC"), (b"ab", "expected a profile of GCC"), (sound[:-30], "cut off"), (fewer, "in another run")):
+        (other / "a.gcda").write_bytes(content)
+        done = subprocess.run([sys.executable, TOOL, "read", made, trained, other], capture_output=True, text=True)
+        assert done.returncode == 1 and f"{other}/a.gcda: " in done.stderr and why in done.stderr, done
+    assert made.read_text() == old and [path.name for path in tmp_path.glob("*.json*")] == ["profile.json"]
+
+
+FILES = {"net/a": bytes(range(150)), "net/b": b"\4"}
+
+
+def said(program: str, files: dict[str, bytes] = FILES) -> list[str]:
+    """As apps/profile/counts.c."""
+    lines = []
+    for name, content in files.items():
+        lines.append(f"= {BUILD}/{name}.gcda")
+        lines += [f"+ {content[at : at + 64].hex()}" for at in range(0, len(content), 64)]
+        value = 2166136261
+        for byte in content:
+            value = (value ^ byte) * 16777619 % 2**32
+        lines.append(f". {len(content)} {value:08x}")
+    return [f"[{program}] counts {line}" for line in [*lines, f"; {len(files)}"]]
 
 
 def test_gathered(tmp_path: Path) -> None:
     """What two programs write line by line on the console, each between lines of the other, becomes their files"""
-    lines = [
-        ("redis@1", f"= {BUILD}/net/a.gcda"), ("ycsb@2", f"= {BUILD}/net/a.gcda"), ("redis@1", "+ 0102"), ("ycsb@2", "+ ff"),
-        ("redis@1", "+ 03"), ("redis@1", f"= {BUILD}/net/b.gcda"), ("redis@1", "+ 04"),
-    ]  # fmt: skip
-    console = "".join(f"[{program}] counts {text}\r\n[{program}] something else\r\n" for program, text in lines)
-    assert training.gather(console, tmp_path) == 3
+    lines = [line for pair in zip(said("redis@1"), said("ycsb@2")) for line in pair]
+    console = "".join(f"{line}\r\n[redis@1] something else\r\n" for line in lines)
+    assert training.gather(console, FILES, tmp_path) == 2
     found = {str(path.relative_to(tmp_path)): path.read_bytes() for path in tmp_path.rglob("*.gcda")}
-    assert found == {"redis@1/net/a.gcda": b"\1\2\3", "ycsb@2/net/a.gcda": b"\xff", "redis@1/net/b.gcda": b"\4"}
+    assert found == {f"{program}/{name}.gcda": content for program in ("redis@1", "ycsb@2") for name, content in FILES.items()}
+
+
+def test_damaged_console(tmp_path: Path) -> None:
+    """A line that is lost, cut, changed or said twice is found, wherever it stands; so is an object that is not the layer's"""
+    lines = said("redis@1")
+    damaged = [lines[:at] + lines[at + 1 :] for at in range(len(lines))]
+    damaged += [[*lines[:at], line[:-1], *lines[at + 1 :]] for at, line in enumerate(lines)]
+    damaged += [[*lines[:at], line, *lines[at:]] for at, line in enumerate(lines) if " + " in line]
+    damaged += [[*lines[:at], line[:-2] + "zz", *lines[at + 1 :]] for at, line in enumerate(lines)]
+    damaged.append(said("redis@1", FILES | {"net/../../../tmp/escaped": b"1"}))
+    for number, some in enumerate(damaged):
+        with pytest.raises(Failure, match="^redis@1 |^redis@1: "):
+            training.gather("\n".join(some), FILES, tmp_path / str(number))
+            pytest.fail(f"not found: {some}")
 
 
 @pytest.mark.limit(240)
@@ -112,7 +192,7 @@ def test_profile_of_the_layer() -> None:
     changed, executions = training.lost()
     share = sum(one.executions for one in changed) / executions
     assert executions > 10_000_000
-    assert share < 0.25, f"{share:.0%} is lost; make it anew: build/venv/bin/python -m deploy.profile.training\n{changed}"
+    assert share < 0.15, f"{share:.0%} is lost; make it anew: build/venv/bin/python -m deploy.profile.training\n{changed}"
 
 
 def test_changed_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -120,15 +200,20 @@ def test_changed_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     source = tmp_path / "a.c"
     source.write_text("int kept(int n) { return n ? 1 : 2; }\nint changed(int n) { return n ? 1 : 2; }\nint gone(int n) { return n; }\n")
     each = training.Object("net/libtry.a.p/a.c", ("gcc", "-O2", "-c", str(source)), str(source))
-    notes = {name: f"{key} 00000000 {flow}" for key, (flow, name) in training.functions_of(each, tmp_path / "a.gcno").items()}
-    assert set(notes) == {"kept", "changed", "gone"}
+    noted = training.functions_of(each, tmp_path / "a.gcno")
+    notes = {now.name: f"{key} 00000000 {now.flow}" for key, now in noted.items()}
+    counts = {"kept": "4 3", "changed": "5 2", "gone": "7"}
+    assert {now.name: now.counts for now in noted.values()} == {name: len(text.split()) for name, text in counts.items()}
     profile = tmp_path / "profile.json"
-    profile.write_text(json.dumps({"version": "0", "highest": 5, "objects": {each.name: {key: "5 2" for key in notes.values()}}}))
+    version = json.loads(training.PROFILE.read_text())["version"]
+    profile.write_text(json.dumps({"version": version, "highest": 7, "objects": {each.name: {key: counts[name] for name, key in notes.items()}}}))
     monkeypatch.setattr(training, "PROFILE", profile)
     monkeypatch.setattr(training, "objects", lambda: [each])
     assert training.lost() == ([], 21)
     source.write_text("int kept(int n) { return n ? 7 : 8; }\nint changed(int n) { return n > 1 ? n < 9 : 2; }\n")
     assert {(one.function, one.executions) for one in training.lost()[0]} == {("changed", 7), ("one that is gone", 7)}
+    profile.write_text(profile.read_text().replace('"4 3"', '"4 2 1"'))
+    assert {one.function for one in training.lost()[0]} == {"kept", "changed", "one that is gone"}
     source.write_text("int kept(int n) { return n")
     with pytest.raises(Failure, match="a.c: "):
         training.lost()
