@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import subprocess
+
 from deploy.fuzz.minimise import kind_of, shrink, split
 from deploy.fuzz.run import Limits, read_state, reason_of
+from deploy.fuzz.target import KERNEL, Target
+from deploy.paths import BUILD
+from topology import regimes
 
 FIRST = """\
 #446\tINITED cov: 707 ft: 2398 corp: 441/125Kb exec/s: 223 rss: 190Mb
@@ -42,3 +47,11 @@ def test_limits() -> None:
     """runs are shared between the jobs, time is not"""
     assert Limits(60, 1000).options(4) == ["-runs=250"]
     assert Limits(60, None).options(4) == ["-max_total_time=60"]
+
+
+def test_replays() -> None:
+    """the build has a program that replays what a fuzzer finds, for each regime"""
+    done = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True, check=True)
+    targets = {line.split(":")[0] for line in done.stdout.splitlines()}
+    found = {name for name in regimes.names() if Target(KERNEL, name).replay.relative_to(BUILD).as_posix() in targets}
+    assert found == set(regimes.names())
