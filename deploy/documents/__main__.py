@@ -13,6 +13,7 @@ import typer
 
 from deploy.cli import make_app
 from deploy.documents import cli_page, pictures
+from deploy.errors import Failure
 from deploy.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -41,4 +42,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        sys.exit(f"documents: {failure}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deploy.documents.drawing import Drawing
+from deploy.errors import Failure
 from deploy.paths import ROOT
 
 RECORD = ROOT / "docs" / "pictures" / "comparison.json"  # of a results file of `compare`: what record() keeps
@@ -87,6 +88,8 @@ def request() -> str:
 
 def record(document: Mapping[str, Any]) -> dict[str, Any]:
     """What the picture and README's table need of a results file of `compare` on a modelled machine."""
+    if len(document["ratios"]) != 1:
+        raise Failure("the picture and the table are of two layouts: give the results of `./skerry compare`")
     (ratio,) = document["ratios"]
     wanted = ("ops_per_s", "p50_us", "p99_us", "p999_us", "boot_to_pong_s")
     return {
