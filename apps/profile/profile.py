@@ -58,7 +58,7 @@ def record(tag: int, content: bytes) -> bytes:
 
 
 def read(folders: Iterable[Path]) -> dict[str, object]:
-    version = 0
+    version = highest = 0  # of the whole program, what is left out here, too
     objects: dict[str, dict[str, list[int]]] = {}
     for path, folder in ((path, each) for each in folders for path in sorted(each.rglob("*.gcda"))):
         data = path.read_bytes()
@@ -67,7 +67,9 @@ def read(folders: Iterable[Path]) -> dict[str, object]:
             refuse(path, f"expected a profile of GCC, found a file that begins with {magic:#x}")
         function = ""
         for tag, content in records(data, path):
-            if tag == FUNCTION:
+            if tag == SUMMARY:
+                highest = max(highest, SUMMARIES.unpack(content)[1])
+            elif tag == FUNCTION:
                 function = " ".join(f"{word:08x}" for (word,) in struct.iter_unpack("<I", content))
             elif tag == EDGES and any(content):
                 counts = [count for (count,) in struct.iter_unpack("<q", content)]
@@ -76,7 +78,7 @@ def read(folders: Iterable[Path]) -> dict[str, object]:
                 if len(before) != len(counts):
                     refuse(path, f"function {function} has {len(counts)} counts, and {len(before)} in another run")
                 found[function] = [a + b for a, b in zip(before, counts)]
-    highest = max((max(counts) for functions in objects.values() for counts in functions.values()), default=0)
+    highest = max(max((max(counts) for functions in objects.values() for counts in functions.values()), default=0), highest)
     texts = {name: {function: " ".join(map(str, counts)) for function, counts in found.items()} for name, found in objects.items()}
     return {"version": f"{version:08x}", "highest": highest, "objects": texts}
 
