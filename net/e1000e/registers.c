@@ -3,7 +3,7 @@
 #include "device.h"
 #include "../driver/pci.h"
 
-/* The driver is one unit, so both say it: what the program stores before a register's use stays before it, what it loads after, behind. */
+/* The driver is optimised as one unit: the compiler leaves stores and loads on the side of it where they are. */
 static inline void stay(void) { __asm__ volatile("" ::: "memory"); }
 
 uint32_t register_read(const struct e1000e *e, uint32_t offset)
