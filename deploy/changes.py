@@ -19,12 +19,16 @@ def reasons(events: Iterable[Event]) -> dict[int, str]:
 
 
 def moved_cores(events: Iterable[Event]) -> dict[int, tuple[int, int]]:
-    """Of each core that has moved the cluster that it has joined last, and how often it has joined one."""
+    """Of each core that has moved the cluster that it has joined last, and how often it has joined another one.
+
+    A core that is late when its cluster is started again joins the same one once more.
+    """
     found: dict[int, tuple[int, int]] = {}
     for event in events:
         if event.kind == "core" and event.get("what") == "joined":
-            cpu = int(event["cpu"])
-            found[cpu] = int(event["cluster"]), found.get(cpu, (0, 0))[1] + 1
+            cpu, cluster = int(event["cpu"]), int(event["cluster"])
+            before, moves = found.get(cpu, (None, 0))
+            found[cpu] = cluster, moves + (cluster != before)
     return dict(sorted(found.items()))
 
 

@@ -46,6 +46,8 @@ def test_cores() -> None:
     events = [joined(5, 0), joined(3, 0), joined(5, 1)]
     assert changes.moved_cores(events) == {3: (0, 1), 5: (1, 2)}
     assert changes.words(events) == ["core 3 is cluster 0's; it has moved once", "core 5 is cluster 1's; it has moved 2 times"]
+    late = [*events, event("cluster-restarted", cluster=1, restarts=1), joined(5, 1)]
+    assert changes.moved_cores(late) == {3: (0, 1), 5: (1, 2)}  # it was late when its cluster was started again
 
 
 @pytest.mark.parametrize("back", ["taken", "returned", "adopted"])
