@@ -61,7 +61,7 @@ def test_profile(tmp_path: Path) -> None:
     assert sum(metrics["instructions_per_op_by"].values()) == pytest.approx(metrics["instructions_per_op"])
     counted = {(line["program"], line["function"]): line["instructions"] for line in functions}
     assert counted["redis-server", "processCommand"] >= row["profile"]["operations"] * 10
-    assert counted["kernel-clh", "schedule"] and counted["redis-server", "prediction_write"] and counted["redis-server", "prediction_take"]
+    assert counted["kernel-clh", "schedule"] and counted["redis-server", "prediction_take"]
     assert sum(count for (program, _), count in counted.items() if program == "(other code)") < total / 1000
 
 

@@ -98,7 +98,7 @@ def test_without_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(apt, "root_prefix", as_others)
     monkeypatch.setattr(apt.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(apt.shutil, "which", lambda name: None if name == "sudo" else f"/usr/bin/{name}")
-    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio .*libxml2-utils \(this user is not root"):
+    with pytest.raises(Failure, match=r"root installs them by: apt-get install --no-install-recommends gcc cpio .*libxml2-utils man-db \(this user is not root"):
         packages.ensure(Output(), frozenset({"qemu", "test"}))
     assert [kind for kind, _ in machine.done] == ["say"] and not (tmp_path / "skerry.sources").exists()
     monkeypatch.setattr(apt.shutil, "which", lambda name: f"/usr/bin/{name}")

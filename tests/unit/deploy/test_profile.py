@@ -86,7 +86,7 @@ def images() -> dict[str, Program]:
 def test_functions(images: dict[str, Program]) -> None:
     """code is found by its address and its bytes, and counted for its function, program and component"""
     wanted = [("kernel-clh", "schedule", "kernel"), ("redis-server", "tcp_input", "lwIP"), ("ycsb", "tcp_input", "lwIP"),
-              ("redis-server", "addReply", "Redis"), ("ycsb", "redisBufferRead", "hiredis"), ("switch", "forward_pass", "switch"),
+              ("redis-server", "addReply", "Redis"), ("ycsb", "redisBufferRead", "hiredis"), ("switch", "reset_answer", "switch"),
               ("redis-server", "malloc", "malloc"), ("redis-server", "strtod", "musl")]
     seen = []
     for number, (program, function, _) in enumerate(wanted, 1):
@@ -102,7 +102,7 @@ def test_functions(images: dict[str, Program]) -> None:
 
 def test_other_code(images: dict[str, Program]) -> None:
     """code that no image has at its address is nobody's, as are a program's bytes in the kernel's half"""
-    address, code = code_at(images["switch"], "forward_pass")
+    address, code = code_at(images["switch"], "reset_answer")
     kernel_address, kernel_code = code_at(images["kernel-clh"], "schedule")
     strange = [Block(address + 1, 1, (len(code),), code), Block(address, 10, (len(code),), bytes(len(code))),
                Block(kernel_address, 100, (len(kernel_code),), code)]
@@ -112,12 +112,12 @@ def test_other_code(images: dict[str, Program]) -> None:
 def test_block_over_two_functions(images: dict[str, Program]) -> None:
     """instructions of a block count for the function that each stands in"""
     program = images["switch"]
-    address, code = code_at(program, "forward_pass")
+    address, code = code_at(program, "reset_answer")
     before = program.function(address - 1).name
     start = address - 4
     (content,) = [c[start - a:start - a + 12] for a, c in program.code if a <= start < a + len(c)]
     found = tally([Block(start, 3, (4, 8), content)], [program], 1)
-    assert {line.function: line.instructions for line in found.lines} == {before: 3, "forward_pass": 3}
+    assert {line.function: line.instructions for line in found.lines} == {before: 3, "reset_answer": 3}
 
 
 def test_components() -> None:
