@@ -30,7 +30,7 @@ enum {
 	PROTOCOL_UDP = 17,
 };
 
-/* A number that somebody else may write, in a register: it is what it was when it was loaded, and is not loaded again. */
+/* For a value loaded from memory that a device or a peer can write: the compiler keeps it in a register and does not load it again. */
 static inline uint32_t loaded_once(uint32_t value)
 {
 	__asm__("" : "+r"(value));

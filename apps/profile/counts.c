@@ -4,8 +4,8 @@
  * layer's functions ran, as hexadecimal lines of .gcda files (gcc/gcov-io.h):
  *   counts = <file>
  *   counts + <hexadecimal bytes>
- *   counts . <bytes of the file> <their FNV-1a sum, 32 bits>    behind the last of a file
- *   counts ; <files>                                            behind all
+ *   counts . <bytes of the file> <their Adler-32 (RFC 1950)>    after the last of a file
+ *   counts ; <files>                                          after all
  * What runs while this is written counts, too, so that counts of write() can disagree by a few.
  */
 #include <gcov.h>
@@ -22,7 +22,7 @@ static struct {
 	char line[sizeof("counts + ") + 2 * BYTES + 1];
 	int used;
 	unsigned bytes;
-	uint32_t sum;
+	uint32_t low, high; /* of the Adler-32 */
 } file;
 
 static void say(const char *text)
@@ -51,7 +51,8 @@ static void begin_file(const char *name, void *argument)
 		_exit(1);
 	say(text);
 	file.bytes = 0;
-	file.sum = 2166136261u;
+	file.low = 1;
+	file.high = 0;
 }
 
 static void add(const void *data, unsigned size, void *argument)
@@ -63,7 +64,8 @@ static void add(const void *data, unsigned size, void *argument)
 		if (!file.used)
 			file.used = sprintf(file.line, "counts + ");
 		file.used += sprintf(file.line + file.used, "%02x", bytes[i]);
-		file.sum = (file.sum ^ bytes[i]) * 16777619u;
+		file.low = (file.low + bytes[i]) % 65521;
+		file.high = (file.high + file.low) % 65521;
 		if (++file.bytes % BYTES == 0)
 			end_line();
 	}
@@ -74,7 +76,7 @@ static void end_file(void)
 	char text[64];
 
 	end_line();
-	snprintf(text, sizeof(text), "counts . %u %08x\n", file.bytes, file.sum);
+	snprintf(text, sizeof(text), "counts . %u %08x\n", file.bytes, file.high << 16 | file.low);
 	say(text);
 }
 
@@ -85,7 +87,7 @@ static void *no_memory(unsigned size, void *argument)
 	return 0;
 }
 
-/* What adds counts to those of a file asks for it; there is no file here. */
+/* libgcov's function that adds a file's counts; the instrumented objects name it, and nothing calls it here. */
 void __gcov_merge_add(int64_t *counters, unsigned number)
 {
 	(void)counters, (void)number;

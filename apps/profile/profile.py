@@ -121,7 +121,7 @@ def write(contents: dict[str, bytes], folder: Path) -> None:
 def is_of(version: int, compiler: str) -> bool:
     """As GCC writes its version in a profile: 12.2.0 is B22*."""
     major, minor = (int(part) for part in compiler.split(".")[:2])
-    return version == int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{minor}*".encode(), "big")
+    return version == int.from_bytes(f"{chr(ord('A') + major // 10)}{major % 10}{chr(ord('0') + minor)}*".encode(), "big")
 
 
 def lay(path: Path, folder: Path, compiler: str) -> Path | None:
@@ -163,5 +163,5 @@ def main(words: list[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}")
+    except OSError as error:  # that of a write names no file
+        sys.exit(f"{error.filename or sys.argv[2]}: {error.strerror}")

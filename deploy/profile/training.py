@@ -3,10 +3,10 @@
 
 The layer (apps/libc, net) is compiled as always, but instrumented, and linked into Redis and the YCSB client. These
 serve a load inside a machine and one from the host, and say at their end how often each edge of a function ran
-(apps/profile/counts.c). The sums are apps/libc/profile.json, with which the build compiles the layer. lwIP has none:
-names of its objects have the tree's folder in them, and little of it runs.
+(apps/profile/counts.c). The sums are apps/libc/profile.json, with which the build compiles the layer. lwIP has no
+profile: little of it runs, and the names of its objects contain the path of the checkout.
 
---check says which functions have changed since, so that GCC ignores their counts: it keeps to a function's control flow.
+--check lists the functions that have changed since. GCC ignores the counts of a function if its control flow has changed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import socket
 import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -52,7 +53,7 @@ PIPELINES = (1, 16)
 _LINE = re.compile(r"\[(\S+)\] counts ([=+.;]) ([^\r\n]+)")
 _GCNO_HEADER, _RECORD, _WORD = struct.Struct("<4I"), struct.Struct("<2I"), struct.Struct("<I")  # gcc/gcov-io.h
 _FUNCTION, _ARCS = 0x01000000, 0x01430000  # tags of records
-_ON_TREE = 1  # an arc whose count follows from the others
+_ON_TREE = 1  # GCC derives the count of such an arc from those of others
 
 
 class Profile(TypedDict):
@@ -150,7 +151,7 @@ def _planned(workload: str) -> Plan:
 
 
 def _served(what: Plan) -> str:
-    """The console of a machine whose programs have all ended."""
+    """Boots it, loads it and ends its programs; what stands on its console then."""
     with boot(what, Options(qemu.TCG_COUNTED_OUTSIDE, Patience(), "kernel")) as machine:
         for application in what.cluster_map.applications:
             if application.program == "ycsb":
@@ -169,12 +170,12 @@ def _ended(machine: Run, application: str) -> None:
         raise Failure(f"{application} ended with status {status}")
 
 
-def gather(console: str, objects: Collection[str], folder: Path) -> int:
+def gather(console: str, objects_named: Collection[str], folder: Path) -> int:
     """Writes the .gcda files of each program to a folder of its own; their number. Each has said all of it, to the byte."""
     said: dict[str, list[tuple[str, str]]] = {}
     for program, kind, text in _LINE.findall(console):
         said.setdefault(program, []).append((kind, text.strip()))
-    names = {f"{BUILD}/{name}.gcda": Path(f"{name}.gcda") for name in objects}
+    names = {f"{BUILD}/{name}.gcda": Path(f"{name}.gcda") for name in objects_named}
     for program, lines in said.items():
         found = dict(_files(program, lines))
         if unknown := found.keys() - names.keys():
@@ -195,7 +196,7 @@ def _files(program: str, lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str
             elif kind == "+":
                 content += bytes.fromhex(text)
             elif kind == ".":
-                if text != f"{len(content)} {_fnv(content):08x}":
+                if text != f"{len(content)} {zlib.adler32(content):08x}":
                     raise ValueError
                 files += 1
                 yield name, content
@@ -205,14 +206,6 @@ def _files(program: str, lines: Sequence[tuple[str, str]]) -> Iterator[tuple[str
             raise Failure(f"{program}: a line of its counts is lost or wrong, at {name}, '{kind} {text[:20]}'") from None
     if not lines or lines[-1][0] != ";":
         raise Failure(f"{program} has not said all of its counts")
-
-
-def _fnv(content: bytes) -> int:
-    """FNV-1a, 32 bits."""
-    value = 2166136261
-    for byte in content:
-        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-    return value
 
 
 def train(output: Output) -> None:
@@ -253,7 +246,7 @@ def _executions(profile: Profile) -> int:
 
 @dataclass(frozen=True)
 class Lost:
-    """A function whose counts GCC ignores, because its control flow has changed or it is gone."""
+    """A function that has another control flow now, or is gone: GCC ignores its counts."""
 
     source: str
     function: str
@@ -327,7 +320,7 @@ def check(output: Output) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m deploy.profile.training", description="Makes apps/libc/profile.json anew, in some two minutes.")
+    parser = argparse.ArgumentParser(prog="python -m deploy.profile.training", description="Makes apps/libc/profile.json anew, in a minute or two.")
     parser.add_argument("--check", action="store_true", help="only say which functions have changed since it was made")
     checking, output = parser.parse_args().check, Output()
     process.heed_signals()

@@ -3,22 +3,22 @@
 #include "device.h"
 #include "../driver/pci.h"
 
-/* The driver is optimised as one unit: the compiler leaves stores and loads on the side of it where they are. */
-static inline void stay(void) { __asm__ volatile("" ::: "memory"); }
+/* The driver is optimised as one unit, in which a call is no barrier: the compiler moves no store and no load across this one. */
+static inline void compiler_barrier(void) { __asm__ volatile("" ::: "memory"); }
 
 uint32_t register_read(const struct e1000e *e, uint32_t offset)
 {
 	uint32_t value = e->registers[offset / 4];
 
-	stay();
+	compiler_barrier();
 	return value;
 }
 
 void register_write(const struct e1000e *e, uint32_t offset, uint32_t value)
 {
-	stay();
+	compiler_barrier();
 	e->registers[offset / 4] = value;
-	stay();
+	compiler_barrier();
 }
 
 void register_pause(const struct e1000e *e, uint32_t microseconds)

@@ -109,7 +109,7 @@ bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *lengt
 
 	if (__atomic_load_n(&queue->used->index, __ATOMIC_ACQUIRE) == queue->taken)
 		return false;
-	/* once each: the device can write them meanwhile */
+	/* one load of each: the device can change them between two */
 	*id = (uint16_t)(__atomic_load_n(&queue->used->ring[slot].id, __ATOMIC_RELAXED) & (queue->size - 1u));
 	*length = __atomic_load_n(&queue->used->ring[slot].length, __ATOMIC_RELAXED);
 	return true;

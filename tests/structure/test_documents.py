@@ -13,6 +13,7 @@ import click
 import pytest
 
 from deploy.documents import __main__ as documents, pictures, site
+from deploy.errors import Failure
 from deploy.paths import ROOT
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 from tests.structure.tree import files, read, with_suffix
@@ -124,6 +125,12 @@ def test_made(path: Path) -> None:
 def test_readme_table() -> None:
     """README's table of the result is that of the recorded run, as its picture"""
     assert pictures.table() in (ROOT / "README.md").read_text(), f"{documents.COMMAND} --record FILE prints the table"
+
+
+def test_record_of_two_layouts() -> None:
+    """results of three layouts, which the picture has no room for, are refused in a sentence"""
+    with pytest.raises(Failure, match="of two layouts"):
+        pictures.record({"ratios": [{}, {}]})
 
 
 def test_index() -> None:

@@ -23,7 +23,7 @@ PACKAGES = {
 }  # fmt: skip
 IN_EVERY_DEBIAN = {
     "apt-cache", "apt-get", "bash", "dpkg-deb", "dpkg-query", "env", "ldd", "mount", "setarch", "setpriv", "sh", "sleep",
-    "tar", "tee", "true", "unshare",
+    "prlimit", "tar", "tee", "true", "unshare",
 }  # fmt: skip
 OPTIONAL = {"sudo", "chromium", "man"}  # their callers do without, and say what would be needed
 CALLS = {"subprocess.run", "subprocess.Popen", "subprocess.check_output", "process.start", "shutil.which"}

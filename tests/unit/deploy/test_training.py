@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,22 @@ def test_profile_refuses(trained: Path, tmp_path: Path) -> None:
     assert made.read_text() == old and [path.name for path in tmp_path.glob("*.json*")] == ["profile.json"]
 
 
+def test_profile_on_a_full_disk(trained: Path, tmp_path: Path) -> None:
+    """A profile that there is no room for is named in one line; the old JSON and the old laid folder stay, and no half of a new one"""
+    made, laid = tmp_path / "profile.json", tmp_path / "laid"
+    tool("read", made, trained)
+    old, first = made.read_text(), tool("lay", made, laid, VERSION)
+    other = tmp_path / "other.json"
+    tool("read", other, trained, trained)
+    for words in (("read", made, trained, trained), ("lay", other, laid, VERSION)):
+        command = ["prlimit", "--fsize=100", sys.executable, TOOL, *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+        assert done.returncode == 1 and done.stderr == f"{words[1]}: File too large\n", done
+    assert made.read_text() == old and not list(tmp_path.glob("*.new"))
+    assert [str(path) for path in laid.glob("*") if path.suffix != ".new"] == [first]
+    assert tool("lay", other, laid, VERSION) == str(next(laid.iterdir())) and len(list(laid.iterdir())) == 1
+
+
 FILES = {"net/a": bytes(range(150)), "net/b": b"\4"}
 
 
@@ -156,10 +174,7 @@ def said(program: str, files: dict[str, bytes] = FILES) -> list[str]:
     for name, content in files.items():
         lines.append(f"= {BUILD}/{name}.gcda")
         lines += [f"+ {content[at : at + 64].hex()}" for at in range(0, len(content), 64)]
-        value = 2166136261
-        for byte in content:
-            value = (value ^ byte) * 16777619 % 2**32
-        lines.append(f". {len(content)} {value:08x}")
+        lines.append(f". {len(content)} {zlib.adler32(content):08x}")
     return [f"[{program}] counts {line}" for line in [*lines, f"; {len(files)}"]]
 
 
