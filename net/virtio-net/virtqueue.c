@@ -79,6 +79,13 @@ void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
 	queue->descriptor[id].flags = 0;
 }
 
+/*
+ * Orders what was stored before it against what is loaded behind it, as the device sees them. A locked instruction does
+ * so on a processor, not in QEMU: where one thread plays all processors (-accel tcg,thread=single), it becomes a plain
+ * load and store, beside which the device runs on a thread of its own.
+ */
+static inline void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
+
 static uint16_t *used_event(struct virtqueue *queue) { return &queue->available->ring[queue->size]; }
 static uint16_t *available_event(struct virtqueue *queue) { return (uint16_t *)&queue->used->ring[queue->size]; }
 
@@ -90,14 +97,14 @@ void virtqueue_kick(struct virtqueue *queue)
 	if (queue->posted == before)
 		return;
 	queue->published = queue->posted;
-	/* the exchange orders the publication before the look at what the device wants */
-	__atomic_exchange_n(&queue->available->index, queue->posted, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&queue->available->index, queue->posted, __ATOMIC_RELEASE);
+	fence(); /* the publication is there before the look at what the device wants */
 	if (queue->event_index) {
-		uint16_t event = __atomic_load_n(available_event(queue), __ATOMIC_SEQ_CST);
+		uint16_t event = __atomic_load_n(available_event(queue), __ATOMIC_RELAXED);
 
 		wanted = (uint16_t)(queue->posted - event - 1) < (uint16_t)(queue->posted - before);
 	} else {
-		wanted = !(__atomic_load_n(&queue->used->flags, __ATOMIC_SEQ_CST) & USED_NO_NOTIFY);
+		wanted = !(__atomic_load_n(&queue->used->flags, __ATOMIC_RELAXED) & USED_NO_NOTIFY);
 	}
 	if (wanted)
 		*queue->doorbell = queue->number;
@@ -118,9 +125,10 @@ bool virtqueue_peek(const struct virtqueue *queue, uint16_t *id, uint32_t *lengt
 void virtqueue_arm(struct virtqueue *queue)
 {
 	if (queue->event_index)
-		__atomic_exchange_n(used_event(queue), queue->taken, __ATOMIC_SEQ_CST);
+		__atomic_store_n(used_event(queue), queue->taken, __ATOMIC_RELAXED);
 	else
-		__atomic_exchange_n(&queue->available->flags, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&queue->available->flags, 0, __ATOMIC_RELAXED);
+	fence(); /* the wish is there before the last look for a buffer */
 }
 
 void virtqueue_disarm(struct virtqueue *queue)

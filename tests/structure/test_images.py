@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy import modules
+from deploy.paths import ROOT
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_STACK = 1, 2, 3, 0x6474E551
 PF_X, PF_W = 1, 2
@@ -84,3 +85,12 @@ def test_no_access_to_user_memory() -> None:
         assert "sysret" in done.stdout, f"{path.name}: not read as code"
         wrong += [f"{path.name}: {line.strip()}" for line in done.stdout.splitlines() if re.search(r"\tstac\b", line)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_fences_of_virtio() -> None:
+    """the virtio driver orders its rings by fences: QEMU makes a locked instruction a plain one where one thread plays all processors"""
+    source = (ROOT / "net/virtio-net/virtqueue.c").read_text()
+    assert len(re.findall(r"^\tfence\(\);", source, re.MULTILINE)) == 2 and not re.search(r"__atomic_\w*(exchange|fetch)", source)
+    image = modules.module_path("virtio-net")
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", str(image)], capture_output=True, text=True, check=True).stdout
+    assert len(re.findall(r"\tmfence", code)) >= 2, f"{image.name}: a fence is gone"
