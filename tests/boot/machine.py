@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from deploy import qemu
 from deploy.boot import Options, Run, boot
@@ -43,8 +45,10 @@ def servers(run: Run) -> list[str]:
 
 
 def client(run: Run, name: str, **options: Any) -> redis.Redis:
+    """Asks each command once: an answer that is lost is an error."""
     host, port = run.address(name)
-    return redis.Redis(host=host, port=port, **{"socket_timeout": ANSWER, "socket_connect_timeout": ANSWER} | options)
+    once: dict[str, Any] = {"socket_timeout": ANSWER, "socket_connect_timeout": ANSWER, "retry": Retry(NoBackoff(), 0)}
+    return redis.Redis(host=host, port=port, **once | options)
 
 
 def order(run: Run, name: str, command: str) -> None:

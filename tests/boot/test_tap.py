@@ -23,6 +23,8 @@ PACKET = 1514  # bytes of the longest frame that is one packet
 # Sets and gets values of all sizes and listens to the device meanwhile: the sizes of the frames from the guest.
 LOOK = """
 import json, socket, sys, threading, redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 device, host, port, answer = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 ears = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
 ears.bind((device, 0))
@@ -39,7 +41,8 @@ def listen():
             pass
 listener = threading.Thread(target=listen, daemon=True)
 listener.start()
-client = redis.Redis(host=host, port=port, socket_timeout=answer, socket_connect_timeout=answer)
+once = Retry(NoBackoff(), 0)
+client = redis.Redis(host=host, port=port, socket_timeout=answer, socket_connect_timeout=answer, retry=once)
 same = True
 for size in (1, 1400, 1460, 1461, 4096, 65536, 1_000_003, 8 << 20):
     value = (b"%d." % size * size)[:size]
