@@ -8,6 +8,7 @@ Takes some minutes; tests/boot/test_restarts.py has a short one.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from dataclasses import replace
 
@@ -40,7 +41,11 @@ def after(ends: int, program: Program) -> tuple[int, int]:
 
 
 def main() -> int:
-    ends = int(sys.argv[1]) if len(sys.argv) > 1 else ENDS
+    parser = argparse.ArgumentParser(prog="python -m tests.long.restarts", description="Starts and ends a program of 64 MiB.")
+    parser.add_argument("ends", type=int, nargs="?", default=ENDS, metavar="ENDS", help=f"how often ({ENDS})")
+    ends = parser.parse_args().ends
+    if ends < 1:
+        parser.error(f"{ends}: at least one end")
     alive = after(0, replace(PROGRAM, args=LONG))
     once = after(1, replace(PROGRAM, restart="never"))
     often = after(ends, PROGRAM)
