@@ -134,7 +134,7 @@ static void look_at(struct forward *forward, unsigned number)
 	bool open = port_is_open(atomic_load_explicit(&port_theirs(&port->end)->epoch, memory_order_acquire));
 
 	if (!port->ended && port_changed(&port->end)) {
-		if (port->upper || (open && !port->end.seen))
+		if (port->upper || (open && (!port->end.seen || port_is_given_up(&port->end))))
 			return renew(forward, port);
 		port->ended = true;
 		telling->waiting++;

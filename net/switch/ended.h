@@ -6,11 +6,12 @@
 
 /*
  * What a cluster-manager says, or a successor's epoch. A stack that says it itself ends its own port. Of an upper switch
- * nothing is told: the connections through it go on when it has started again.
+ * nothing is told: the connections through it go on when it has started again. So do those of a port whose cluster has
+ * given this switch up: its successor serves them.
  */
 static inline bool has_ended(const struct forward_port *port)
 {
-	return !port->upper && (port->ended || (port->end.seen && port_changed(&port->end)));
+	return !port->upper && (port->ended || (port->end.seen && port_changed(&port->end) && !port_is_given_up(&port->end)));
 }
 
 /* No upper switch is there. */

@@ -110,3 +110,23 @@ void its_own_end(void)
 	run();
 	CHECK(take(A) == 7 && take(B) == 8);
 }
+
+/* The switch's cluster counts as lost at the other end of a port, while it still runs: it resets nobody, and goes on. */
+void given_up(void)
+{
+	send_segment(A, B, 1000, REDIS, PUSH | ACK);
+	send_segment(OUTSIDE, A, 2000, REDIS, PUSH | ACK);
+	CHECK(waiting(B) == 1 && waiting(A) == 1);
+	port_close((struct port_epochs *)((char *)root.port[1].end.memory + PORT_EPOCHS), PORT_FROM_SWITCH);
+	send_segment(OUTSIDE, A, 2000, REDIS, PUSH | ACK);
+	run();
+	CHECK(!waiting(OUTSIDE) && !waiting(B) && !root.telling.waiting && !root.telling.count);
+	for (unsigned i = 0; i < 2; i++) { /* as A's stack does when it is woken */
+		port_look(&station[A]);
+		run();
+	}
+	waiting(A);
+	CHECK(send_to(A, B, 7) && send_to(OUTSIDE, A, 8));
+	run();
+	CHECK(take(B) == 7 && take(A) == 8);
+}
