@@ -118,7 +118,7 @@ static inline bool port_meddled(const struct port_end *end)
 	       atomic_load_explicit(&mine->acknowledged, memory_order_relaxed) != end->seen;
 }
 
-/* A cluster-manager has closed this side: it counts this program's cluster as lost, and is mistaken or early. */
+/* The other cluster's manager has closed this side: it counts this program's cluster as lost, though the program still runs. */
 static inline bool port_is_given_up(const struct port_end *end)
 {
 	return atomic_load_explicit(&port_mine(end)->epoch, memory_order_relaxed) == (end->own | 1);

@@ -6,8 +6,8 @@
 
 /*
  * What a cluster-manager says, or a successor's epoch. A stack that says it itself ends its own port. Of an upper switch
- * nothing is told: the connections through it go on when it has started again. So do those of a port whose cluster has
- * given this switch up: its successor serves them.
+ * nothing is told: the connections through it go on when it has started again. Nor is
+ * anything told of a port at which another cluster has given this switch up: the program there runs on.
  */
 static inline bool has_ended(const struct forward_port *port)
 {

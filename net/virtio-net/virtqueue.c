@@ -80,9 +80,9 @@ void virtqueue_unchain(struct virtqueue *queue, uint16_t id)
 }
 
 /*
- * Orders what was stored before it against what is loaded behind it, as the device sees them. A locked instruction does
- * so on a processor, not in QEMU: where one thread plays all processors (-accel tcg,thread=single), it becomes a plain
- * load and store, beside which the device runs on a thread of its own.
+ * The device sees the stores before the fence before the loads after it are done. A locked instruction is no fence in
+ * QEMU with one thread for all processors (-accel tcg,thread=single): it becomes a plain load and store there, while the
+ * device runs on another thread.
  */
 static inline void fence(void) { __asm__ volatile("mfence" ::: "memory"); }
 
