@@ -18,6 +18,7 @@ skerry_cc=$(realpath "$3")
 optimization=$4
 shift 4
 port=${SKERRY_TRAINING_PORT:-17431}
+limits=$("$own/short-values.py" limits)
 
 # The instrumented Redis $work/redis-server and client $work/ycsb; the compiler is $work/cc.
 build() {
@@ -36,13 +37,15 @@ build() {
 }
 
 run() {
-	"$work/redis-server" --port "$port" --bind 127.0.0.1 --save '' --dir "$work" >"$work/redis.log" &
+	# shellcheck disable=SC2086
+	"$work/redis-server" $limits --port "$port" --bind 127.0.0.1 --save '' --dir "$work" >"$work/redis.log" &
 	server=$!
 	trap 'kill $server 2>/dev/null || true' EXIT
 	for load in 'c --operations 20000' 'a --operations 5000'; do
 		# shellcheck disable=SC2086
 		"$work/ycsb" --port "$port" --load --records 2000 --seed 1 --alone --name trainer --workload $load >>"$work/client.log"
 	done
+	"$own/short-values.py" load "$port"
 	kill $server # it writes its counts when it ends
 	trap - EXIT
 	wait $server
