@@ -3,6 +3,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from dataclasses import replace
 
 from topology.clustermap import ClusterMap
 from topology.errors import InputError
@@ -31,17 +32,21 @@ def domain(machine: Machine, cluster_map: ClusterMap, name: str = "skerry", kind
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = None) -> list[Element]:
+def machine_elements(machine: Machine, pinned: Sequence[Sequence[int]] | None = None, locked: bool = False) -> list[Element]:
     """The children of <domain> that say which machine it is, in the schema's order.
 
     `pinned`: each cluster's places in machine.cores; its virtual processors are kept on the host's that these were.
     Only for a machine whose cores have a host's numbers; where it has host_nodes, too, its memory is bound to them.
+    `locked`: locked instructions are to stay locked in an emulator, because the machine shares memory with another one.
+    QEMU makes plain ones of them where there is one place for a processor, so there are two, and one stays empty.
     """
     on_board = place(machine)
     if bare := [node for node in on_board.nodes if not on_board.memory_of(node)]:
         problem = f"NUMA node {format_spans(bare)} has no memory, and libvirt no cell without any"
         raise InputError(machine.name, f"{problem}; QEMU by itself can do it (skerry run, topology --format qemu)")
     board = grid(on_board.cores)
+    if locked and len(board.all_places()) == 1:
+        board = replace(board, cores=2)
     everywhere = board.all_places()
     number = {where: i for i, where in enumerate(everywhere)}
     found = [_memory(on_board), *_vcpus(board, everywhere)]

@@ -29,12 +29,15 @@ Element = ElementTree.Element
 def define(machines: Machines, record: Record, folder: PurePosixPath, uefi: bool = False) -> str:
     """The whole domain of one machine, that of the record."""
     number = record.machine
-    root = ElementTree.Element("domain", type="kvm" if record.accel == "kvm" else "qemu")
+    emulated = record.accel != "kvm"
+    root = ElementTree.Element("domain", type="qemu" if emulated else "kvm")
     ElementTree.SubElement(root, "name").text = record.domain
     ElementTree.SubElement(root, "title").text = f"Skerry: {record.name}" + (f", cluster {number}" if record.machines > 1 else "")
     ElementTree.SubElement(root, "metadata").append(record.element())
     devices = None
-    for element in machine_elements(machines.each[number], machines.clusters_of(number) if machines.pinned else None):
+    pinned = machines.clusters_of(number) if machines.pinned else None
+    shares = any(machines.shared(number))
+    for element in machine_elements(machines.each[number], pinned, locked=emulated and shares):
         if element.tag == "os" and uefi:
             _uefi(element)
         if element.tag == "devices":

@@ -61,6 +61,9 @@ def test_life(libvirtd: Libvirtd, name: str, tmp_path: Path) -> None:
     made = user.result(*deploy)
     assert (made["action"], made["domains"]) == ("created", [f"skerry-{name}-0", f"skerry-{name}-1"])
     answers(made["instances"])
+    for domain in made["domains"]:
+        places, running = (user.virsh("vcpucount", domain, "--live", which).strip() for which in ("--maximum", "--active"))
+        assert (places, running) == ("2", "1"), "with one place an emulator would not lock instructions"
     assert len(shared_memory(name)) == 1
     state = user.state()
     assert state["state"] == "running" and len(state["serving"]) == 2, "the second is reported through the channel"

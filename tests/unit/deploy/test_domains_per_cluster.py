@@ -71,6 +71,20 @@ def test_domains() -> None:
     assert [len(root.findall("devices/interface")) for root in bridged] == [1, 0]
 
 
+def test_a_place_stays_empty() -> None:
+    """an emulator with one place for a processor would make locked instructions plain ones, and a doorbell could be lost"""
+    one, two = Shape(2, 1, GIB), Shape(2, 2, GIB)
+
+    def count(of: Record, shape: Shape) -> list[tuple[str, str | None]]:
+        return [(text(root, "vcpu"), root.find("vcpu").get("current")) for root in domains(of, shape)]  # type: ignore[union-attr]
+
+    assert count(RECORD, one) == [("2", "1")] * 2
+    assert count(RECORD, two) == [("2", None)] * 2
+    assert count(replace(RECORD, accel="kvm"), one) == [("1", None)] * 2
+    alone = arrange(plan(emulated(Shape(1, 1, GIB))))
+    assert text(ElementTree.fromstring(define(alone, replace(RECORD, machines=1), FOLDER)), "vcpu") == "1"
+
+
 def test_shared_memory() -> None:
     """a channel is memory of one name in both its ends' domains, and in no other"""
     three = domains(replace(RECORD, machines=3), Shape(3, 1, GIB))
