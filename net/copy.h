@@ -24,6 +24,24 @@ static inline void copy_bytes(void *to, const void *from, size_t size)
 
 	if (__STDC_HOSTED__ && size >= 256) {
 		memcpy(to, from, size);
+	} else if (size > 32 && size <= 128) { /* most frames: from both ends, without a loop */
+		const word16 *first = from, *last = (const word16 *)(f + size);
+		word16 *to_first = to, *to_last = (word16 *)(t + size);
+
+		if (size > 64) {
+			word16 c = first[2], d = first[3], e = last[-4], g = last[-3];
+
+			to_first[2] = c;
+			to_first[3] = d;
+			to_last[-4] = e;
+			to_last[-3] = g;
+		}
+		word16 a = first[0], b = first[1], y = last[-2], z = last[-1];
+
+		to_first[0] = a;
+		to_first[1] = b;
+		to_last[-2] = y;
+		to_last[-1] = z;
 	} else if (size >= 16) {
 		for (; left >= 64; left -= 64, t += 64, f += 64) {
 			word16 a = ((const word16 *)f)[0], b = ((const word16 *)f)[1];

@@ -170,7 +170,7 @@ static inline bool port_look(struct port_end *end)
 /* The buffer (PORT_BUFFER bytes) of the next frame to send, or null when there is no room. */
 static inline void *port_reserve(struct port_end *end)
 {
-	if (!end->may_send || !ring_reserve(&end->transmit))
+	if (!end->may_send || !ring_has_room(&end->transmit))
 		return NULL;
 	return end->sent + (end->transmit.position & end->transmit.mask) * PORT_BUFFER;
 }
@@ -178,12 +178,13 @@ static inline void *port_reserve(struct port_end *end)
 /* Send the frame written to the buffer that port_reserve() gave. */
 static inline void port_publish(struct port_end *end, uint32_t length)
 {
-	struct ring_end *ring = &end->transmit;
-	struct port_descriptor *descriptor = (void *)ring->ring->slot[ring->position & ring->mask].payload;
+	const uint64_t position = end->transmit.position;
+	struct ring_slot *slot = &end->transmit.ring->slot[position & end->transmit.mask];
+	struct port_descriptor *descriptor = (void *)slot->payload;
 
 	__atomic_store_n(&descriptor->length, length, __ATOMIC_RELAXED);
 	__atomic_store_n(&descriptor->flags, 0, __ATOMIC_RELAXED);
-	ring_publish(ring);
+	ring_publish_slot(&end->transmit, slot, position);
 }
 
 /* Whether port_peek() would find a frame. */

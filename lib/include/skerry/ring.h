@@ -92,24 +92,36 @@ static inline struct ring_end ring_consumer_at(void *memory, unsigned slots, uin
 	return end;
 }
 
-/* Producer: the payload of the next free slot, or null when the ring is full. */
-static inline void *ring_reserve(struct ring_end *end)
+/* Producer: whether there is a free slot. */
+static inline bool ring_has_room(struct ring_end *end)
 {
 	if (end->position == end->limit) {
 		uint64_t taken = atomic_load_explicit(&end->ring->taken, memory_order_acquire);
 		if (end->position - taken > end->mask) /* full, or a false position: more than the mask, as the difference wraps */
-			return 0;
+			return false;
 		end->limit = taken + end->mask + 1;
 	}
-	return end->ring->slot[end->position & end->mask].payload;
+	return true;
+}
+
+/* Producer: the payload of the next free slot, or null when the ring is full. */
+static inline void *ring_reserve(struct ring_end *end)
+{
+	return ring_has_room(end) ? end->ring->slot[end->position & end->mask].payload : 0;
+}
+
+/* Producer: publish the next free slot, which is `slot`; `position` is the end's. A caller that has both spares two loads of each. */
+static inline void ring_publish_slot(struct ring_end *end, struct ring_slot *slot, uint64_t position)
+{
+	end->position = position + 1;
+	atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
 
 /* Producer: publish the slot that ring_reserve() gave. */
 static inline void ring_publish(struct ring_end *end)
 {
-	struct ring_slot *slot = &end->ring->slot[end->position & end->mask];
-	end->position++;
-	atomic_store_explicit(&slot->sequence, end->position, memory_order_release);
+	const uint64_t position = end->position;
+	ring_publish_slot(end, &end->ring->slot[position & end->mask], position);
 }
 
 /* Consumer: whether there is a full slot. */
@@ -136,8 +148,9 @@ static inline void ring_return(struct ring_end *end, uint64_t position)
 /* Consumer: give back the slot that ring_peek() gave. */
 static inline void ring_release(struct ring_end *end)
 {
-	end->position++;
-	ring_return(end, end->position);
+	const uint64_t position = end->position + 1;
+	end->position = position;
+	ring_return(end, position);
 }
 
 /* Consumer: asks to be signalled. The caller looks once more with ring_peek() before it sleeps. */
