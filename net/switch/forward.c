@@ -36,7 +36,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 }
 
 /* Put a copy of the frame into the port's ring. False if that is full. */
-static bool put(struct forward_port *to, const void *frame, uint32_t length)
+static inline __attribute__((always_inline)) bool put(struct forward_port *to, const void *frame, uint32_t length)
 {
 	void *buffer = port_reserve(&to->end);
 
@@ -60,29 +60,6 @@ static void flood(struct forward *forward, unsigned source, const void *frame, u
 	for (unsigned i = 0; i < forward->count; i++)
 		if (i != source && !deliver(forward, i, frame, length))
 			forward->port[i].missed++;
-}
-
-enum { TO_ALL = -1, TO_NOBODY = -2 };
-
-/* Where a frame goes: a port, TO_ALL or TO_NOBODY. */
-static int destination(const struct forward *forward, unsigned source, const uint8_t *frame, uint32_t length)
-{
-	uint64_t mac = mac_number(frame);
-	const struct forward_station *station;
-	unsigned port;
-
-	if (!mac_is_group(mac)) {
-		station = station_by_mac(forward, mac);
-	} else if (length >= ARP_FRAME && load_be16(frame + ETHERTYPE_OFFSET) == ETHERTYPE_ARP &&
-		   load_be16(frame + ARP_OPERATION_OFFSET) == ARP_REQUEST) {
-		station = station_by_ipv4(forward, load_raw32(frame + ARP_TARGET_IP_OFFSET));
-		if (station ? station->port == source : forward->port[source].upper) /* an announcement: it asks for its own address */
-			return TO_ALL;
-	} else {
-		return TO_ALL;
-	}
-	port = station ? station->port : forward->uplink;
-	return port == FORWARD_NONE || port == source ? TO_NOBODY : (int)port;
 }
 
 /* What a pass is given. */
@@ -305,8 +282,36 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 
 /* --- passes --- */
 
+/* What becomes of nearly all frames: it is put into the ring of its port. Where no port is behind, none has a backlog. */
+static inline bool put_at_once(struct forward *forward, int number, const uint8_t *frame, uint32_t length)
+{
+	struct forward_port *to = &forward->port[number < 0 ? 0 : number];
+
+	return number >= 0 && !forward->behind && !is_cut_off(to) && !has_ended(to) && put(to, frame, length);
+}
+
+/* All the others. False if it must wait. Apart from the loop over frames, which has more registers so. */
+static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame,
+					      uint32_t length, struct pass *pass)
+{
+	if (to == TO_ALL)
+		flood(forward, source, frame, length);
+	else if (to == TO_NOBODY)
+		forward->port[source].strays++;
+	else if (is_cut_off(&forward->port[to]))
+		forward->port[to].missed++;
+	else if (has_ended(&forward->port[to]))
+		answer_for_ended(forward, (unsigned)to, frame, length, pass->now, pass->last);
+	else if (!deliver(forward, (unsigned)to, frame, length) &&
+		 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
+		return false;
+	else if (forward->behind && forward->port[to].behind_since && pass->competitor == FORWARD_NONE)
+		pass->competitor = source;
+	return true;
+}
+
 /* Pass on the frame at the head of `source`. False if there is none or it must wait. */
-static bool forward_one(struct forward *forward, unsigned source, struct pass *pass)
+static inline bool forward_one(struct forward *forward, unsigned source, struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source];
 	uint32_t length;
@@ -319,19 +324,8 @@ static bool forward_one(struct forward *forward, unsigned source, struct pass *p
 	} else {
 		int to = destination(forward, source, frame, length);
 
-		if (to == TO_ALL)
-			flood(forward, source, frame, length);
-		else if (to == TO_NOBODY)
-			from->strays++;
-		else if (is_cut_off(&forward->port[to]))
-			forward->port[to].missed++;
-		else if (has_ended(&forward->port[to]))
-			answer_for_ended(forward, (unsigned)to, frame, length, pass->now, pass->last);
-		else if (!deliver(forward, (unsigned)to, frame, length) &&
-			 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
+		if (!put_at_once(forward, to, frame, length) && !pass_on(forward, source, to, frame, length, pass))
 			return false;
-		else if (forward->behind && forward->port[to].behind_since && pass->competitor == FORWARD_NONE)
-			pass->competitor = source;
 		from->frames++;
 	}
 	port_release(&from->end);

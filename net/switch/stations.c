@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stddef.h>
 #include "stations.h"
 #include "../ethernet.h"
 
@@ -8,20 +7,6 @@ void stations_init(struct forward *forward)
 	forward->stations = 0;
 	for (unsigned i = 0; i < FORWARD_TABLE; i++)
 		forward->by_mac[i] = FORWARD_NONE;
-}
-
-static unsigned mac_hash(uint64_t mac)
-{
-	return (unsigned)((mac * 0x9e3779b97f4a7c15ull) >> 55) & (FORWARD_TABLE - 1);
-}
-
-const struct forward_station *station_by_mac(const struct forward *forward, uint64_t mac)
-{
-	unsigned h = mac_hash(mac);
-
-	while (forward->by_mac[h] != FORWARD_NONE && forward->station[forward->by_mac[h]].mac != mac)
-		h = (h + 1) & (FORWARD_TABLE - 1);
-	return forward->by_mac[h] == FORWARD_NONE ? NULL : &forward->station[forward->by_mac[h]];
 }
 
 const struct forward_station *station_by_ipv4(const struct forward *forward, uint32_t ipv4)
@@ -34,7 +19,7 @@ const struct forward_station *station_by_ipv4(const struct forward *forward, uin
 
 void station_add(struct forward *forward, const uint8_t mac[6], uint32_t ipv4, unsigned port)
 {
-	unsigned h = mac_hash(mac_number(mac));
+	unsigned h = station_hash(mac_number(mac));
 
 	forward->station[forward->stations] = (struct forward_station){ .mac = mac_number(mac), .ipv4 = ipv4, .port = port };
 	while (forward->by_mac[h] != FORWARD_NONE)
@@ -46,4 +31,17 @@ void forward_routes(struct forward *forward, const struct process_route *route, 
 {
 	for (unsigned i = 0; i < count; i++)
 		station_add(forward, route[i].mac, route[i].ipv4, route[i].port);
+}
+
+int group_destination(const struct forward *forward, unsigned source, const uint8_t *frame, uint32_t length)
+{
+	const struct forward_station *station;
+
+	if (length < ARP_FRAME || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_ARP ||
+	    load_be16(frame + ARP_OPERATION_OFFSET) != ARP_REQUEST)
+		return TO_ALL;
+	station = station_by_ipv4(forward, load_raw32(frame + ARP_TARGET_IP_OFFSET));
+	if (station ? station->port == source : forward->port[source].upper) /* an announcement: it asks for its own address */
+		return TO_ALL;
+	return port_of(forward, station, source);
 }
