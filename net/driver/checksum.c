@@ -2,6 +2,8 @@
 #include "checksum.h"
 #include "../ethernet.h"
 
+enum { PLAIN_IP = 0x45 /* version 4, no options */, TCP_HEADER = 20, TCP_SUM = 16 /* offset in it */ };
+
 /* Where a frame's transport header is and what it needs. */
 struct transport {
 	uint32_t start;    /* offset in the frame; 0: the frame holds no sound IPv4 packet */
@@ -19,14 +21,6 @@ static uint16_t load_raw16(const uint8_t *p)
 	return value;
 }
 
-static uint64_t load_raw64(const uint8_t *p)
-{
-	unsigned long long value;
-
-	__builtin_memcpy(&value, p, sizeof(value));
-	return value;
-}
-
 /* Both halves of a number, the carry of their sum with them, end in the upper one. */
 static inline uint16_t fold(uint64_t sum)
 {
@@ -35,47 +29,55 @@ static inline uint16_t fold(uint64_t sum)
 	return (uint16_t)(whole >> 16);
 }
 
-/* The sum of 32 bytes and `sum`, with its end-around carry. */
-static inline uint64_t add_four(const uint8_t *data, uint64_t start)
-{
-	unsigned long long sum = start;
-	unsigned char carry = __builtin_ia32_addcarryx_u64(0, sum, load_raw64(data), &sum);
+typedef uint64_t unaligned __attribute__((aligned(1), may_alias));
 
-	carry = __builtin_ia32_addcarryx_u64(carry, sum, load_raw64(data + 8), &sum);
-	carry = __builtin_ia32_addcarryx_u64(carry, sum, load_raw64(data + 16), &sum);
-	carry = __builtin_ia32_addcarryx_u64(carry, sum, load_raw64(data + 24), &sum);
-	return sum + carry; /* not all ones with a carry: that takes a carry into each step, and the first has none */
+/* The sum of so many words and `sum`, with its end-around carry: not all ones with a carry, that takes one into each step. */
+static inline uint64_t add_four(const unaligned *word, uint64_t sum)
+{
+	__asm__("addq %1, %0\n\tadcq %2, %0\n\tadcq %3, %0\n\tadcq %4, %0\n\tadcq $0, %0"
+		: "+&r"(sum)
+		: "m"(word[0]), "m"(word[1]), "m"(word[2]), "m"(word[3])
+		: "cc");
+	return sum;
+}
+
+static inline uint64_t add_two(const unaligned *word, uint64_t sum)
+{
+	__asm__("addq %1, %0\n\tadcq %2, %0\n\tadcq $0, %0" : "+&r"(sum) : "m"(word[0]), "m"(word[1]) : "cc");
+	return sum;
+}
+
+static inline uint64_t add_one(uint64_t word, uint64_t sum)
+{
+	sum += word;
+	return sum + (sum < word);
 }
 
 static inline __attribute__((always_inline)) uint16_t sum_of(const uint8_t *data, uint32_t size, uint64_t start)
 {
-	uint64_t sum = start;
+	uint64_t sum = start, word = 0; /* of at most 7 bytes: nothing is lost where two of these lie in one place, for sums add up */
 
 	for (; size >= 32; size -= 32, data += 32)
-		sum = add_four(data, sum);
-	for (; size >= 8; size -= 8, data += 8) {
-		const uint64_t word = load_raw64(data);
-
-		sum += word;
-		sum += sum < word; /* end-around carry */
+		sum = add_four((const unaligned *)data, sum);
+	if (size & 16) {
+		sum = add_two((const unaligned *)data, sum);
+		data += 16;
 	}
-	if (size) {
-		uint64_t word = 0; /* at most 7 bytes: nothing is lost where two of these lie in one place, for sums add up */
-
-		if (size & 4) {
-			word = load_raw32(data);
-			data += 4;
-		}
-		if (size & 2) {
-			word += load_raw16(data);
-			data += 2;
-		}
-		if (size & 1)
-			word += *data;
-		sum += word;
-		sum += sum < word;
+	if (size & 8) {
+		sum = add_one(*(const unaligned *)data, sum);
+		data += 8;
 	}
-	return fold(sum);
+	if (size & 4) {
+		word = load_raw32(data);
+		data += 4;
+	}
+	if (size & 2) {
+		word += load_raw16(data);
+		data += 2;
+	}
+	if (size & 1)
+		word += *data;
+	return fold(add_one(word, sum));
 }
 
 uint16_t checksum_sum(const uint8_t *data, uint32_t size, uint64_t start) { return sum_of(data, size, start); }
@@ -91,16 +93,35 @@ static inline uint16_t header_sum(const uint8_t *ip, uint32_t size)
 /* Of the addresses, the protocol, and the length of what the IPv4 packet carries. */
 static inline uint64_t pseudo_sum(const uint8_t *frame, uint8_t protocol, uint32_t size)
 {
-	const uint8_t rest[4] = { 0, protocol, (uint8_t)(size >> 8), (uint8_t)size };
+	const uint32_t rest = (uint32_t)protocol << 8 | (uint32_t)__builtin_bswap16((uint16_t)size) << 16; /* 0, protocol, size */
 
-	return (uint64_t)load_raw32(frame + IP_FROM) + load_raw32(frame + IP_TO) + load_raw32(rest);
+	return (uint64_t)load_raw32(frame + IP_FROM) + load_raw32(frame + IP_TO) + rest;
 }
 
-/* In line: its answer would go through memory. */
-static inline __attribute__((always_inline)) struct transport transport_of(const uint8_t *frame, uint32_t length)
+/* Nearly all frames: TCP in a whole IPv4 packet without options. Its transport is known then, but for its size; 0: another frame. */
+static inline uint32_t plain_tcp(const uint8_t *frame, uint32_t length)
+{
+	uint32_t total;
+
+	if (length < IP + IP_HEADER + TCP_HEADER || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4 ||
+	    frame[IP] != PLAIN_IP || frame[IP_PROTOCOL] != PROTOCOL_TCP || load_be16(frame + IP_FRAGMENT) & IP_FRAGMENT_BITS)
+		return 0;
+	total = loaded_once(load_be16(frame + IP_LENGTH));
+	return total >= IP_HEADER + TCP_HEADER && total <= length - IP ? total - IP_HEADER : 0;
+}
+
+static inline struct transport transport_of_plain_tcp(const uint8_t *frame, uint32_t size)
+{
+	return (struct transport){ .start = IP + IP_HEADER, .size = size, .field = IP + IP_HEADER + TCP_SUM,
+				   .pseudo = pseudo_sum(frame, PROTOCOL_TCP, size), .protocol = PROTOCOL_TCP };
+}
+
+/* Of any frame. Apart from what plain ones need, which keeps more in registers so. */
+#define UNUSUAL __attribute__((noinline))
+static struct transport transport_of(const uint8_t *frame, uint32_t length)
 {
 	static const struct { uint8_t offset, least; } protocols[256] = {
-		[PROTOCOL_ICMP] = { 2, 8 }, [PROTOCOL_TCP] = { 16, 20 }, [PROTOCOL_UDP] = { 6, 8 },
+		[PROTOCOL_ICMP] = { 2, 8 }, [PROTOCOL_TCP] = { TCP_SUM, TCP_HEADER }, [PROTOCOL_UDP] = { 6, 8 },
 	};
 	struct transport t = { 0 };
 	uint32_t version, header, total;
@@ -126,13 +147,13 @@ static inline __attribute__((always_inline)) struct transport transport_of(const
 static void store_raw16(uint8_t *p, uint16_t value) { __builtin_memcpy(p, &value, sizeof(value)); }
 
 /* Of an IPv4 header of `size` bytes. */
-static void make_header_sum(uint8_t *frame, uint32_t size)
+static inline void make_header_sum(uint8_t *frame, uint32_t size)
 {
 	store_raw16(frame + IP_CHECKSUM, 0);
 	store_raw16(frame + IP_CHECKSUM, (uint16_t)~header_sum(frame + IP, size));
 }
 
-static void make_transport_sum(uint8_t *frame, const struct transport *t)
+static inline void make_transport_sum(uint8_t *frame, const struct transport *t)
 {
 	uint16_t sum;
 
@@ -143,53 +164,103 @@ static void make_transport_sum(uint8_t *frame, const struct transport *t)
 	store_raw16(frame + t->field, sum);
 }
 
+/* In line, with what is known of the transport. */
+static inline __attribute__((always_inline)) void make(uint8_t *frame, const struct transport *t)
+{
+	make_header_sum(frame, t->start - IP);
+	if (t->field)
+		make_transport_sum(frame, t);
+}
+
+static UNUSUAL void make_of_any(uint8_t *frame, uint32_t length)
+{
+	const struct transport t = transport_of(frame, length);
+
+	if (t.start)
+		make(frame, &t);
+}
+
 void checksum_make(uint8_t *frame, uint32_t length)
 {
-	struct transport t = transport_of(frame, length);
+	const uint32_t size = plain_tcp(frame, length);
 
-	if (!t.start)
-		return;
-	make_header_sum(frame, t.start - IP);
-	if (t.field)
-		make_transport_sum(frame, &t);
+	if (size) {
+		const struct transport t = transport_of_plain_tcp(frame, size);
+
+		make(frame, &t);
+	} else {
+		make_of_any(frame, length);
+	}
+}
+
+static inline __attribute__((always_inline)) struct checksum_left prepare(uint8_t *frame, uint32_t length, const struct transport *t)
+{
+	make_header_sum(frame, t->start - IP);
+	if (!t->field)
+		return (struct checksum_left){ 0 };
+	if (t->protocol == PROTOCOL_ICMP || t->start + t->size != length) { /* a NIC sums what pads the frame, too */
+		make_transport_sum(frame, t);
+		return (struct checksum_left){ 0 };
+	}
+	store_raw16(frame + t->field, fold(t->pseudo));
+	return (struct checksum_left){ .start = (uint16_t)t->start, .field = (uint16_t)(t->field - t->start) };
+}
+
+static UNUSUAL struct checksum_left prepare_any(uint8_t *frame, uint32_t length)
+{
+	const struct transport t = transport_of(frame, length);
+
+	return t.start ? prepare(frame, length, &t) : (struct checksum_left){ 0 };
 }
 
 struct checksum_left checksum_prepare(uint8_t *frame, uint32_t length)
 {
-	struct transport t = transport_of(frame, length);
+	const uint32_t size = plain_tcp(frame, length);
 
-	if (!t.start)
-		return (struct checksum_left){ 0 };
-	make_header_sum(frame, t.start - IP);
-	if (!t.field)
-		return (struct checksum_left){ 0 };
-	if (t.protocol == PROTOCOL_ICMP || t.start + t.size != length) { /* a NIC sums what pads the frame, too */
-		make_transport_sum(frame, &t);
-		return (struct checksum_left){ 0 };
+	if (size) {
+		const struct transport t = transport_of_plain_tcp(frame, size);
+
+		return prepare(frame, length, &t);
 	}
-	store_raw16(frame + t.field, fold(t.pseudo));
-	return (struct checksum_left){ .start = (uint16_t)t.start, .field = (uint16_t)(t.field - t.start) };
+	return prepare_any(frame, length);
 }
 
 struct checksum_left checksum_prepare_segments(uint8_t *frame, uint32_t length)
 {
-	const uint16_t start = IP + IP_HEADER, field = 16;
+	const uint16_t start = IP + IP_HEADER;
 
 	make_header_sum(frame, IP_HEADER);
-	store_raw16(frame + start + field, fold(pseudo_sum(frame, PROTOCOL_TCP, length - start)));
-	return (struct checksum_left){ .start = start, .field = field };
+	store_raw16(frame + start + TCP_SUM, fold(pseudo_sum(frame, PROTOCOL_TCP, length - start)));
+	return (struct checksum_left){ .start = start, .field = TCP_SUM };
+}
+
+static inline __attribute__((always_inline)) bool verify(const uint8_t *frame, const struct transport *t, bool summed)
+{
+	if (header_sum(frame + IP, t->start - IP) != 0xffff)
+		return false;
+	if (!t->field || (summed && t->protocol != PROTOCOL_ICMP) ||
+	    (t->protocol == PROTOCOL_UDP && !(frame[t->field] | frame[t->field + 1])))
+		return true;
+	return sum_of(frame + t->start, t->size, t->pseudo) == 0xffff;
+}
+
+static UNUSUAL bool verify_any(const uint8_t *frame, uint32_t length, bool summed)
+{
+	const struct transport t = transport_of(frame, length);
+
+	if (!t.start) /* a broken IPv4 packet is as bad as one with a wrong sum */
+		return length < ETHERTYPE_OFFSET + 2 || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4;
+	return verify(frame, &t, summed);
 }
 
 bool checksum_verify(const uint8_t *frame, uint32_t length, bool summed)
 {
-	struct transport t = transport_of(frame, length);
+	const uint32_t size = plain_tcp(frame, length);
 
-	if (!t.start) /* a broken IPv4 packet is as bad as one with a wrong sum */
-		return length < ETHERTYPE_OFFSET + 2 || load_be16(frame + ETHERTYPE_OFFSET) != ETHERTYPE_IPV4;
-	if (header_sum(frame + IP, t.start - IP) != 0xffff)
-		return false;
-	if (!t.field || (summed && t.protocol != PROTOCOL_ICMP) ||
-	    (t.protocol == PROTOCOL_UDP && !(frame[t.field] | frame[t.field + 1])))
-		return true;
-	return sum_of(frame + t.start, t.size, t.pseudo) == 0xffff;
+	if (size) {
+		const struct transport t = transport_of_plain_tcp(frame, size);
+
+		return verify(frame, &t, summed);
+	}
+	return verify_any(frame, length, summed);
 }
