@@ -43,7 +43,7 @@ static inline bool card_peek(struct card *card, struct card_frame *frame)
 static inline void card_release(struct card *card, const struct card_frame *frame)
 {
 	virtqueue_take(&card->net.receive);
-	virtqueue_post(&card->net.receive, (uint16_t)frame->id, VIRTQUEUE_BUFFER);
+	virtqueue_post_again(&card->net.receive, (uint16_t)frame->id);
 }
 
 static inline void card_refill(struct card *card) { virtqueue_kick(&card->net.receive); }

@@ -61,8 +61,7 @@ void virtqueue_init(struct virtqueue *queue, void *memory, uint64_t paddr, uint1
 void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length)
 {
 	queue->descriptor[id].length = length;
-	queue->available->ring[queue->posted & (queue->size - 1)] = id;
-	queue->posted++;
+	virtqueue_post_again(queue, id);
 }
 
 void virtqueue_chain(struct virtqueue *queue, uint16_t last, uint16_t id, uint32_t offset, uint32_t length)

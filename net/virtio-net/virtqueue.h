@@ -64,6 +64,11 @@ static inline uint8_t *virtqueue_buffer(const struct virtqueue *queue, uint16_t 
 
 /* Give buffer `id` of `length` bytes to the device; it learns of it by virtqueue_kick(). */
 void virtqueue_post(struct virtqueue *queue, uint16_t id, uint32_t length);
+/* The same of a buffer that was posted before, with its length. */
+static inline void virtqueue_post_again(struct virtqueue *queue, uint16_t id)
+{
+	queue->available->ring[queue->posted++ & (queue->size - 1)] = id;
+}
 void virtqueue_kick(struct virtqueue *queue);
 
 /*
