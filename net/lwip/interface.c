@@ -43,6 +43,11 @@ static struct {
 	unsigned cables;
 	struct cable *behind; /* the last cable */
 	struct cable *used;
+	struct neighbour {
+		bool known;
+		uint32_t ipv4;         /* network byte order */
+		struct eth_hdr header; /* of an IPv4 packet to it */
+	} neighbour; /* of a packet that lwIP has sent through the switch */
 } interface;
 
 /* The cable to the station with this address, or null. */
@@ -100,14 +105,43 @@ static struct cable *cable_at(uint32_t ipv4)
 	return NULL;
 }
 
+static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_t from[6])
+{
+	header->type = PP_HTONS(ETHTYPE_IP);
+	memcpy(&header->dest, to, ETH_HWADDR_LEN);
+	memcpy(&header->src, from, ETH_HWADDR_LEN);
+}
+
+void interface_forget_neighbour(void) { interface.neighbour.known = false; }
+
+/* lwIP's ARP decides where the packet goes, and the next ones as long as nothing can have changed its mind. */
+static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
+{
+	struct neighbour *neighbour = &interface.neighbour;
+	const err_t error = etharp_output(netif, packet, to);
+	struct eth_addr *mac;
+	const ip4_addr_t *found;
+
+	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0;
+	if (neighbour->known) {
+		neighbour->ipv4 = to->addr;
+		set_header(&neighbour->header, mac->addr, netif->hwaddr);
+	}
+	return error;
+}
+
 /* The manager has said where a cable leads, so that ARP has nothing to find out. */
 static err_t send_packet(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
 {
 	struct cable *cable = cable_at(to->addr);
+	const bool open = cable && is_open(cable);
+	const struct neighbour *neighbour = &interface.neighbour;
 
-	if (!cable || !is_open(cable) || pbuf_add_header(packet, ETHERNET_HEADER))
-		return etharp_output(netif, packet, to);
-	memcpy(packet->payload, &cable->header, ETHERNET_HEADER);
+	if ((!open && (!neighbour->known || neighbour->ipv4 != to->addr)) || pbuf_add_header(packet, ETHERNET_HEADER))
+		return send_by_arp(netif, packet, to);
+	memcpy(packet->payload, open ? &cable->header : &neighbour->header, ETHERNET_HEADER);
+	if (!open)
+		return send_by(&interface.to_switch, packet);
 	mark_used(cable);
 	return send_by(&cable->link, packet);
 }
@@ -140,9 +174,7 @@ static void start_cables(const struct process_info *info)
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
-		cable->header.type = PP_HTONS(ETHTYPE_IP);
-		memcpy(&cable->header.dest, to->mac, ETH_HWADDR_LEN);
-		memcpy(&cable->header.src, info->network.mac, ETH_HWADDR_LEN);
+		set_header(&cable->header, to->mac, info->network.mac);
 		mark_used(cable); /* the far end must be told of this life */
 	}
 }
@@ -178,6 +210,7 @@ static void take_in(struct pbuf *packet, void *lent)
 	if (connections_frame(packet, &interface.netif, lent))
 		return;
 	received_own(packet);
+	interface_forget_neighbour(); /* it may be ARP's */
 	if (interface.netif.input(packet, &interface.netif) != ERR_OK)
 		pbuf_free(packet);
 }

@@ -16,6 +16,9 @@ void interface_start(const struct process_info *);
  */
 void interface_receive(void);
 
+/* lwIP's timers have run: its ARP may have another answer than before. */
+void interface_forget_neighbour(void);
+
 /* Send what waits for room; wake far ends that sleep and for which something is there. */
 void interface_flush(void);
 

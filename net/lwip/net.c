@@ -96,6 +96,7 @@ static void check_timers(void)
 		return;
 	timer.at = 0;
 	sys_check_timeouts();
+	interface_forget_neighbour();
 }
 
 static bool poll(void)

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The station to which packets leave through the switch: another one where ARP says so, and the right one of several. */
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+#include "../port_end.h"
+#include "layer.h"
+#include "test.h"
+
+enum { STACK, FIRST, SECOND, STATIONS, MESSAGE = 11 };
+enum { ETHERTYPE = 12, IP = 14, IP_TO = 30, DATA = 42, ARP_SENDER = 22, ARP_SENDER_IP = 28, ARP_TARGET = 32, ARP_TARGET_IP = 38, ARP_FRAME = 42 };
+
+struct netif; /* lwIP's headers have names of ethernet.h for other things */
+extern struct netif *netif_default;
+void etharp_cleanup_netif(struct netif *netif);
+
+static struct network *network;
+static struct port_end station[STATIONS];
+static struct file *file;
+static const uint32_t wandering = 77, other = 78; /* addresses 10.0.0.(n + 1), of no port */
+
+static void set_mac(uint8_t mac[6], unsigned port) { memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, (uint8_t)port }, 6); }
+
+static void run_network(void)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		net_poll();
+		for (unsigned at = FIRST; at < STATIONS; at++)
+			port_look(&station[at]);
+		sem_post(&network->switch_wake);
+		usleep(500);
+	}
+}
+
+/* An ARP reply to the stack: the station at this port has that address. */
+static void claim(unsigned port, uint32_t address)
+{
+	uint8_t *frame = port_reserve(&station[port]);
+	const uint32_t from = layer_address(address), to = layer_address(STACK);
+
+	CHECK(frame);
+	memset(frame, 0, ARP_FRAME);
+	set_mac(frame, STACK);
+	set_mac(frame + 6, port);
+	memcpy(frame + ETHERTYPE, (const uint8_t[]){ 8, 6, 0, 1, 8, 0, 6, 4, 0, 2 }, 10);
+	set_mac(frame + ARP_SENDER, port);
+	memcpy(frame + ARP_SENDER_IP, &from, 4);
+	set_mac(frame + ARP_TARGET, STACK);
+	memcpy(frame + ARP_TARGET_IP, &to, 4);
+	port_publish(&station[port], ARP_FRAME);
+	run_network();
+}
+
+static void send_message(uint32_t address, char mark)
+{
+	char message[MESSAGE] = { mark };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = layer_address(address) };
+	struct iovec iov = { message, sizeof(message) };
+	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
+
+	CHECK(file->ops->sendmsg(file, &header, 0) == MESSAGE);
+	run_network();
+}
+
+/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's must. */
+static bool has_come(unsigned port, uint32_t address, char mark)
+{
+	uint8_t expected[IP], to[4];
+	uint32_t length;
+	const uint8_t *frame = port_peek(&station[port], &length);
+	bool right;
+
+	if (!frame)
+		return false;
+	set_mac(expected, port);
+	set_mac(expected + 6, STACK);
+	memcpy(expected + ETHERTYPE, (const uint8_t[]){ 8, 0 }, 2);
+	memcpy(to, &(uint32_t){ layer_address(address) }, 4);
+	right = length == DATA + MESSAGE && !memcmp(frame, expected, sizeof(expected)) && !memcmp(frame + IP_TO, to, 4) &&
+		frame[DATA] == (uint8_t)mark;
+	port_release(&station[port]);
+	return right;
+}
+
+/* What has come says nothing here: the stack announces itself at its start. */
+static void drop(unsigned port)
+{
+	uint32_t length;
+
+	while (port_peek(&station[port], &length))
+		port_release(&station[port]);
+}
+
+static bool quiet(void)
+{
+	uint32_t length;
+
+	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length);
+}
+
+int main(void)
+{
+	network = network_start();
+	layer_start(network, STACK);
+	for (unsigned at = FIRST; at < STATIONS; at++)
+		station[at] = port_open(network->port[at], PORT_TO_SWITCH, 2);
+	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
+	run_network();
+	drop(FIRST);
+	drop(SECOND);
+
+	claim(FIRST, wandering);
+	for (char mark = 'a'; mark < 'e'; mark++) {
+		send_message(wandering, mark);
+		CHECK(has_come(FIRST, wandering, mark) && quiet());
+	}
+
+	claim(SECOND, other); /* packets take turns */
+	for (char mark = 'a'; mark < 'e'; mark++) {
+		send_message(wandering, mark);
+		send_message(other, mark);
+		CHECK(has_come(FIRST, wandering, mark) && has_come(SECOND, other, mark) && quiet());
+	}
+
+	send_message(wandering, 'f');
+	CHECK(has_come(FIRST, wandering, 'f'));
+	claim(SECOND, wandering); /* the address has gone to another station */
+	send_message(wandering, 'g');
+	CHECK(has_come(SECOND, wandering, 'g') && quiet());
+
+	send_message(wandering, 'h');
+	CHECK(has_come(SECOND, wandering, 'h'));
+	etharp_cleanup_netif(netif_default); /* as by its timer */
+	usleep(1100000);
+	run_network();
+	send_message(wandering, 'i'); /* waits for ARP */
+	CHECK(quiet());
+	claim(FIRST, wandering);
+	CHECK(has_come(FIRST, wandering, 'i') && quiet());
+	return 0;
+}
