@@ -39,21 +39,27 @@ struct span {
 	struct list link;  /* of its class, while it has room; of unused structures */
 	char *base;
 	void *free;        /* blocks given back, chained by their first word */
-	uint32_t used;     /* blocks */
-	uint32_t capacity;
-	uint32_t touched;  /* blocks that were ever given out */
+	size_t size;       /* of a block; LARGE: from its one block to its end */
 	uint32_t pages;
-	uint32_t size;     /* of a block; LARGE: 0 */
-	uint32_t class;
+	uint16_t class;
+	uint16_t used;     /* blocks */
+	uint16_t capacity;
+	uint16_t touched;  /* blocks that were ever given out */
 };
+enum { SPAN_PAGES = 8 /* of a class, at most */ };
+_Static_assert(SPAN_PAGES * PAGE / STEP <= UINT16_MAX, "blocks of a span");
 
-/* The first thread's: a request frees and takes few blocks of a size. At most 28 KiB are kept. */
-enum { KEPT_SIZE = 512, KEPT_CLASSES = STEPPED_CLASSES + 8, KEPT_BLOCKS = 8 };
+/*
+ * The first thread's. A request frees and takes few blocks of a size, but a server of many clients has a short block for
+ * each that waits for the same turn. At most 44 KiB are kept.
+ */
+enum { KEPT_SIZE = 512, KEPT_CLASSES = STEPPED_CLASSES + 8, KEPT_BLOCKS = 8, SHORT = 64, KEPT_SHORT_BLOCKS = 64 };
 
 static struct {
-	void *first; /* chained by their first word */
-	unsigned blocks;
+	void *first;   /* chained by their first word */
+	unsigned room; /* for so many more */
 } kept[KEPT_CLASSES];
+static uint8_t class_of_kept[KEPT_SIZE + 1]; /* class_of(): each malloc() asks for it */
 
 /* Spans that were given back, 512 KiB at most. To the heap their pages are in use. */
 enum { SPARE_SPANS = 8, SPARE_PAGES = 16 };
@@ -64,7 +70,7 @@ enum { MANY_SPANS = 4 };
 static struct list room[CLASSES];  /* of each class the spans that have some */
 static unsigned spans[CLASSES];    /* of each class */
 static struct list unused;         /* span structures */
-static struct span **span_of_page; /* of each page of the heap */
+static uintptr_t page_entries;     /* spans of the heap's pages: the entry of page 0, if the table began there; 0: there is no table */
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {
@@ -85,16 +91,20 @@ static uint32_t size_of(unsigned class)
 /* A class with many blocks has longer spans: less is lost at their ends, and by their structures. */
 static uint32_t span_pages(unsigned class, uint32_t size)
 {
-	return size > 1024 ? 8 : size > STEPPED || spans[class] >= MANY_SPANS ? 4 : 1;
+	return size > 1024 ? SPAN_PAGES : size > STEPPED || spans[class] >= MANY_SPANS ? 4 : 1;
 }
 
 static struct span **page_entry(const void *address)
 {
-	return &span_of_page[((uintptr_t)address - PROCESS_HEAP_VADDR) / PAGE];
+	return (struct span **)(page_entries + (uintptr_t)address / PAGE * sizeof(struct span *));
 }
 
 void malloc_start(void)
 {
+	for (size_t size = 0; size <= KEPT_SIZE; size++)
+		class_of_kept[size] = (uint8_t)class_of(size);
+	for (unsigned class = 0; class < KEPT_CLASSES; class++)
+		kept[class].room = size_of(class) <= SHORT ? KEPT_SHORT_BLOCKS : KEPT_BLOCKS;
 	list_init(&unused);
 	for (unsigned class = 0; class < CLASSES; class++)
 		list_init(&room[class]);
@@ -102,9 +112,12 @@ void malloc_start(void)
 
 static bool make_page_table(void)
 {
-	size_t bytes = platform_info()->heap_size / PAGE * sizeof(span_of_page[0]);
+	size_t bytes = platform_info()->heap_size / PAGE * sizeof(struct span *);
+	void *table = heap_map((bytes + PAGE - 1) / PAGE);
 
-	return (span_of_page = heap_map((bytes + PAGE - 1) / PAGE));
+	if (table)
+		page_entries = (uintptr_t)table - PROCESS_HEAP_VADDR / PAGE * sizeof(struct span *);
+	return table;
 }
 
 static struct span *span_structure(void)
@@ -161,7 +174,7 @@ static void *map_pages(size_t pages, bool zeroed) { return zeroed ? heap_map(pag
 /* Pages that were used before keep their content unless the caller wants them zeroed. */
 static struct span *span_make(size_t pages, bool zeroed)
 {
-	if (!span_of_page && !make_page_table())
+	if (!page_entries && !make_page_table())
 		return NULL;
 	struct span *s = take_spare(pages);
 	if (s) {
@@ -208,9 +221,9 @@ static struct span *refill(unsigned class)
 
 	if (!s)
 		return NULL;
-	s->class = class;
+	s->class = (uint16_t)class;
 	s->size = size;
-	s->capacity = pages * PAGE / size;
+	s->capacity = (uint16_t)(pages * PAGE / size);
 	for (uint32_t i = 0; i < pages; i++)
 		*page_entry(s->base + i * PAGE) = s;
 	list_prepend(&room[s->class], &s->link);
@@ -227,7 +240,7 @@ static void *take_small(unsigned class)
 	if (block)
 		s->free = *(void **)block;
 	else
-		block = s->base + (size_t)s->size * s->touched++;
+		block = s->base + s->size * s->touched++;
 	if (++s->used == s->capacity)
 		list_remove(&s->link);
 	return block;
@@ -243,6 +256,7 @@ static void *take_large(size_t size, size_t align, bool zeroed)
 		return NULL;
 	char *block = s->base + (slack ? -(uintptr_t)s->base & (align - 1) : 0);
 	*page_entry(block) = s;
+	s->size = (size_t)(s->base + (size_t)s->pages * PAGE - block);
 	return block;
 }
 
@@ -277,11 +291,11 @@ static inline void *take_kept(size_t size)
 {
 	if (size > KEPT_SIZE || !thread_is_first())
 		return NULL;
-	const unsigned class = class_of(size);
+	const unsigned class = class_of_kept[size];
 	void *block = kept[class].first;
 	if (block) {
 		kept[class].first = *(void **)block;
-		kept[class].blocks--;
+		kept[class].room++;
 	}
 	return block;
 }
@@ -292,11 +306,11 @@ static inline bool keep(void *block)
 	if (!thread_is_first())
 		return false;
 	const unsigned class = (*page_entry(block))->class;
-	if (class >= KEPT_CLASSES || kept[class].blocks >= KEPT_BLOCKS)
+	if (class >= KEPT_CLASSES || !kept[class].room)
 		return false;
 	*(void **)block = kept[class].first;
 	kept[class].first = block;
-	kept[class].blocks++;
+	kept[class].room--;
 	return true;
 }
 
@@ -320,13 +334,18 @@ static inline void *take(size_t size, bool large_zeroed)
 
 void *malloc(size_t size) { return take(size, false); }
 
-void free(void *block)
+/* Apart from what nearly every free() does, which saves no registers so. */
+static __attribute__((noinline)) void free_locked(void *block)
 {
-	if (!block || keep(block))
-		return;
 	layer_lock();
 	give_back(block);
 	layer_unlock();
+}
+
+void free(void *block)
+{
+	if (block && !keep(block))
+		free_locked(block);
 }
 
 void *calloc(size_t count, size_t size)
@@ -343,10 +362,7 @@ void *calloc(size_t count, size_t size)
 
 size_t malloc_usable_size(void *block)
 {
-	if (!block)
-		return 0;
-	const struct span *s = *page_entry(block);
-	return s->class == LARGE ? (size_t)(s->base + (size_t)s->pages * PAGE - (char *)block) : s->size;
+	return block ? (*page_entry(block))->size : 0;
 }
 
 /* Stays where it is as long as it fits and would not waste more than half. */

@@ -37,6 +37,8 @@ int strcasecmp(const char *left, const char *right)
 {
 	const unsigned char *a = (const unsigned char *)left, *b = (const unsigned char *)right;
 
+	if ((*a ^ *b) & ~32u) /* most names differ in their first letter already, and not by its case */
+		return (int)lower(*a) - (int)lower(*b);
 	for (;;) {
 		if (word_at(a) && word_at(b)) {
 			const unsigned found = ends(a, b);
@@ -44,6 +46,8 @@ int strcasecmp(const char *left, const char *right)
 			if (found) {
 				const unsigned at = (unsigned)__builtin_ctz(found);
 
+				if (a[at] == b[at])
+					return 0;
 				return (int)lower(a[at]) - (int)lower(b[at]);
 			}
 			a += WORD, b += WORD;
