@@ -236,18 +236,24 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
             output.line(line)
         told.clear()
 
-    def all_serve() -> bool:
-        announce()
-        return awaited <= announced
+    def gone() -> set[str]:
+        """What will not serve any more."""
+        ended = {str(event.get("app")) for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
+        return ended | {dead.application for dead in deaths if dead.application}
 
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
     with output.progress("Booting", total=len(machine.forwards) or None) if bar else nullcontext(_nothing) as update:
 
         def served() -> bool:
-            done = all_serve()
-            if dead := next((d for d in deaths if d.application in awaited - announced), None):
-                raise Failure(f"{dead}, before it served")
+            announce()
+            for name in sorted((awaited - announced) & gone()):
+                awaited.remove(name)
+                dead = next((d for d in deaths if d.application == name), None)
+                if dead and not (keep and awaited):
+                    raise Failure(f"{dead}, before it served")
+                output.line(f"{name} has ended before it served" + ("; the others go on" if awaited else ""))
+            done = awaited <= announced
             update(completed=len(announced), description="Running" if done else "Booting")
             return done
 
@@ -260,8 +266,8 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
     say()
     if not keep:
         return
-    output.line("Ctrl-C ends it.")
     try:
+        output.line("Ctrl-C ends it.")
         while machine.status is None:
             machine.poll()
             time.sleep(0.05)

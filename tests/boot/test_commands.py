@@ -207,3 +207,54 @@ def test_run_of_own_programs(tmp_path: Path) -> None:
     why = r"own@1 was killed: page fault at 0x8, read, at instruction 0x[0-9a-f]+ in main, own.c:6"
     assert re.search(rf"^{why}$", done.stdout, re.MULTILINE), done.stdout
     assert re.search(rf"^skerry: the machine failed: {why} \(log: ", done.stderr, re.MULTILINE), done.stderr
+
+
+SERVER_SOURCE = """\
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+	if (count > 1) {
+		printf("one line\\nand another\\n");
+		_exit(atoi(words[1]));
+	}
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(7) };
+	int server = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(server, (struct sockaddr *)&any, sizeof(any)) || listen(server, 1))
+		return 1;
+	for (;;)
+		pause();
+}
+"""
+ONE = '[[program]]\nelf = "server.elf"\nnetwork = true\nports = [7]\n'
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("status", [0, 4])
+def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> None:
+    """with --keep the others serve on; what it had printed is there, though it flushed nothing"""
+    (tmp_path / "server.c").write_text(SERVER_SOURCE)
+    subprocess.run([SKERRY, "cc", "-o", "server.elf", "server.c"], cwd=tmp_path, check=True)
+    (tmp_path / "two.toml").write_text(f'shutdown = "never"\n{ONE}args = ["{status}"]\n{ONE}')
+    command = [SKERRY, "run", "two.toml", "--keep", "--accel", "tcg", "--boot", "kernel"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        assert process.stdout
+        printed = ""
+        while "Ctrl-C ends it" not in printed:
+            line = process.stdout.readline()
+            assert line, printed
+            printed += line
+        assert re.search(r"^server@\w+ has ended before it served; the others go on$", printed, re.MULTILINE), printed
+        assert len(re.findall(r"^server@\w+ serves at ", printed, re.MULTILINE)) == 1, printed
+        assert re.findall(r"^\[server@\w+\] (one line|and another)$", printed, re.MULTILINE) == ["one line", "and another"], printed
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == (1 if status else 0)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
