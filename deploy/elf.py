@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from topology.errors import InputError
 
-ET_EXEC, ET_DYN, X86_64, PT_LOAD, PT_INTERP = 2, 3, 62, 1, 3
+ET_EXEC, ET_DYN, X86_64, PT_LOAD, PT_INTERP, PT_NOTE = 2, 3, 62, 1, 3, 4
 EXECUTE, WRITE = 1, 2
 PAGE = 4096
 KERNEL_LOW, KERNEL_HIGH = 0xFFFF_FFFF_8000_0000, 1 << 64  # cluster-kernel/include/skerry/boot.h: KERNEL_IMAGE_BASE
@@ -37,10 +37,25 @@ def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[S
     for number in range(count):
         kind, flags, at, address, _, in_file, memory, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * size)
         if kind == PT_INTERP and not dynamic:
-            raise InputError(name, f"{path} is linked dynamically; link it with -static -no-pie")
+            raise InputError(name, f"{path} is linked dynamically; link it with `skerry cc`")
         if kind == PT_LOAD and memory:
             found.append(Segment(flags, at, address, in_file, memory))
     return found
+
+
+def _is_of_linux(data: bytes) -> bool:
+    """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for Linux."""
+    offset, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
+    for number in range(count):
+        kind, _, at, _, _, size, _, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * 56)
+        notes = data[at : at + size] if kind == PT_NOTE else b""
+        while len(notes) >= 12:
+            name_size, size, note = struct.unpack_from("<III", notes)
+            end = 12 + -(-name_size // 4) * 4
+            if (note, notes[12 : 12 + name_size], notes[end : end + 4]) == (1, b"GNU\0", bytes(4)):
+                return True
+            notes = notes[end + -(-size // 4) * 4 :]
+    return False
 
 
 def check_header(name: str, path: str, data: bytes) -> None:
@@ -53,7 +68,7 @@ def check(name: str, path: str, data: bytes) -> None:
     check_header(name, path, data)
     kind, entry = struct.unpack_from("<H", data, 16)[0], struct.unpack_from("<Q", data, 24)[0]
     if kind == ET_DYN:
-        raise InputError(name, f"{path} is position-independent; link it with -static -no-pie")
+        raise InputError(name, f"{path} is position-independent; link it with `skerry cc`")
     if kind != ET_EXEC:
         raise InputError(name, f"{path} is not an executable")
     low, high = (KERNEL_LOW, KERNEL_HIGH) if name.startswith("kernel-") else (PROGRAM_LOW, PROGRAM_HIGH)
@@ -72,3 +87,5 @@ def check(name: str, path: str, data: bytes) -> None:
         entered |= bool(s.flags & EXECUTE) and s.address <= entry < s.end
     if not entered:
         raise InputError(name, f"{path}: its entry point {entry:#x} is in no executable segment")
+    if _is_of_linux(data):
+        raise InputError(name, f"{path} is linked for Linux; link it with `skerry cc`")

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from deploy import elf
@@ -11,7 +14,7 @@ from topology.errors import InputError
 
 REFUSED = [
     ("ycsb", b"#!/bin/sh\n" * 10, "not an ELF64 file"),
-    ("ycsb", executable(kind=3), "position-independent; link it with -static -no-pie"),
+    ("ycsb", executable(kind=3), "position-independent; link it with `skerry cc`"),
     ("ycsb", executable(kind=1), "not an executable"),
     ("ycsb", executable(first=3), "linked dynamically"),
     ("ycsb", executable(headers_at=68), "program headers"),
@@ -32,6 +35,15 @@ def test_refused(name: str, data: bytes, reason: str) -> None:
     """an image that the loader would refuse is refused by name"""
     with pytest.raises(InputError, match=f"(?s){name}.*{reason}"):
         elf.check(name, "file", data)
+
+
+def test_linked_for_linux(tmp_path: Path) -> None:
+    """what the host's compiler links statically is refused, too: it would end at its first system call"""
+    program = tmp_path / "program"
+    (tmp_path / "program.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", "-static", "-no-pie", "-o", program, tmp_path / "program.c"], check=True)
+    with pytest.raises(InputError, match="is linked for Linux; link it with `skerry cc`"):
+        elf.check("program", "file", program.read_bytes())
 
 
 def test_accepted() -> None:
