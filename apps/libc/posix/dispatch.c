@@ -4,6 +4,7 @@
  * first one on, which comes before thread-local storage exists.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include "layer.h"
 #include "platform.h"
@@ -46,8 +47,12 @@ static long error_set(unsigned long number)
 	return -ENOSYS;
 }
 
+/* As on a terminal: what a program has written before it dies stands on the console. */
+static void end_lines_at_once(void) { setvbuf(stdout, NULL, _IOLBF, 0); }
+
 static void start(void)
 {
+	end_lines_at_once();
 	platform_start();
 	memory_start();
 	malloc_start();
