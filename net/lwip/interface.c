@@ -114,7 +114,16 @@ static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_
 
 void interface_forget_neighbour(void) { interface.neighbour.known = false; }
 
-/* lwIP's ARP decides where the packet goes, and the next ones as long as nothing can have changed its mind. */
+/* Whether packets to this address, of this station, leave through the switch: not by a cable, and not to the gateway. */
+static bool is_behind_switch(const struct netif *netif, const ip4_addr_t *to, const struct eth_addr *mac)
+{
+	return ip4_addr_netcmp(to, netif_ip4_addr(netif), netif_ip4_netmask(netif)) && !cable_to(mac->addr);
+}
+
+/*
+ * lwIP's ARP decides where the packet goes, and the next ones as long as nothing can have changed its mind. Its table may
+ * have an address of another net, too, for which it asks the gateway: whoever claims such an address is not believed.
+ */
 static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct pbuf *packet, const ip4_addr_t *to)
 {
 	struct neighbour *neighbour = &interface.neighbour;
@@ -122,7 +131,7 @@ static __attribute__((noinline)) err_t send_by_arp(struct netif *netif, struct p
 	struct eth_addr *mac;
 	const ip4_addr_t *found;
 
-	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0;
+	neighbour->known = error == ERR_OK && etharp_find_addr(netif, to, &mac, &found) >= 0 && is_behind_switch(netif, to, mac);
 	if (neighbour->known) {
 		neighbour->ipv4 = to->addr;
 		set_header(&neighbour->header, mac->addr, netif->hwaddr);

@@ -17,7 +17,8 @@ void etharp_cleanup_netif(struct netif *netif);
 static struct network *network;
 static struct port_end station[STATIONS];
 static struct file *file;
-static const uint32_t wandering = 77, other = 78; /* addresses 10.0.0.(n + 1), of no port */
+static const uint32_t wandering = 77, other = 78, gateway = 79; /* addresses 10.0.0.(n + 1), of no port */
+static const uint32_t far_away = 1u << 24;                      /* 11.0.0.1 */
 
 static void set_mac(uint8_t mac[6], unsigned port) { memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, (uint8_t)port }, 6); }
 
@@ -102,6 +103,7 @@ int main(void)
 {
 	network = network_start();
 	layer_start(network, STACK);
+	((struct process_info *)process_info())->network.gateway = layer_address(gateway);
 	for (unsigned at = FIRST; at < STATIONS; at++)
 		station[at] = port_open(network->port[at], PORT_TO_SWITCH, 2);
 	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
@@ -128,6 +130,14 @@ int main(void)
 	send_message(wandering, 'g');
 	CHECK(has_come(SECOND, wandering, 'g') && quiet());
 
+	claim(FIRST, gateway);
+	claim(SECOND, far_away); /* no station of this net has that address */
+	for (char mark = 'a'; mark < 'e'; mark++) {
+		send_message(far_away, mark);
+		CHECK(has_come(FIRST, far_away, mark) && quiet());
+	}
+
+	claim(SECOND, wandering);
 	send_message(wandering, 'h');
 	CHECK(has_come(SECOND, wandering, 'h'));
 	etharp_cleanup_netif(netif_default); /* as by its timer */
