@@ -79,7 +79,12 @@ def test_a_place_stays_empty() -> None:
         return [(text(root, "vcpu"), root.find("vcpu").get("current")) for root in domains(of, shape)]  # type: ignore[union-attr]
 
     assert count(RECORD, one) == [("2", "1")] * 2
+    for root in domains(RECORD, one):
+        topology, cell = root.find("cpu/topology"), root.find("cpu/numa/cell")
+        assert topology is not None and (topology.get("cores"), topology.get("threads")) == ("2", "1")
+        assert cell is not None and cell.get("cpus") == "0-1"
     assert count(RECORD, two) == [("2", None)] * 2
+    assert [root.find("cpu/topology").get("cores") for root in domains(RECORD, two)] == ["2", "2"]  # type: ignore[union-attr]
     assert count(replace(RECORD, accel="kvm"), one) == [("1", None)] * 2
     alone = arrange(plan(emulated(Shape(1, 1, GIB))))
     assert text(ElementTree.fromstring(define(alone, replace(RECORD, machines=1), FOLDER)), "vcpu") == "1"
