@@ -213,6 +213,12 @@ def _nothing(**what: Any) -> None:
     """Where there is no bar."""
 
 
+def _gone(machine: Run, deaths: list[Death]) -> set[str]:
+    """What will not serve any more."""
+    ended = {str(event.get("app")) for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
+    return ended | {dead.application for dead in deaths if dead.application}
+
+
 def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> None:
     """With a bar until all serve or all is done, unless the console goes to the same terminal."""
     patience = None if waits else FOREVER  # somebody at a debugger takes time
@@ -236,18 +242,13 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
             output.line(line)
         told.clear()
 
-    def gone() -> set[str]:
-        """What will not serve any more."""
-        ended = {str(event.get("app")) for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
-        return ended | {dead.application for dead in deaths if dead.application}
-
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
     with output.progress("Booting", total=len(machine.forwards) or None) if bar else nullcontext(_nothing) as update:
 
         def served() -> bool:
             announce()
-            for name in sorted((awaited - announced) & gone()):
+            for name in sorted((awaited - announced) & _gone(machine, deaths)):
                 awaited.remove(name)
                 dead = next((d for d in deaths if d.application == name), None)
                 if dead and not (keep and awaited):
