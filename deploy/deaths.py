@@ -57,7 +57,7 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
     if event.kind == "fault":
         what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}{_source(event, plan)}"
     elif event.kind == "failed":
-        said = re.search(rf"{re.escape(name)} cannot be started: (.+ \(error \d+\))", console)
+        said = re.search(rf"(?<!\S){re.escape(name)} cannot be started: (.+ \(error \d+\))", console)
         what = f"{name} could not be started: {said[1] if said else 'error ' + str(event.get('error'))}"
     elif event.kind == "exit" and event.get("status") != 0:
         what = f"{name} {status_text(event.get('status'))}"

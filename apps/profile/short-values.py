@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """SETs and GETs of three bytes, as redis-benchmark sends them, for a Redis that is trained.
 
-    short-values.py limits     the limits that a deployment gives a Redis of 256 MiB, as its options
+    short-values.py limits     the limits that a deployment gives a Redis with the default heap, as its options
     short-values.py load PORT  50 connections on the loopback interface that ask one after the other, then 16 commands at once
 """
 
@@ -10,7 +10,6 @@ import socket
 import sys
 from pathlib import Path
 
-HEAP = 256 << 20  # bytes; the default of a deployment file
 CONNECTIONS = 50
 ROUNDS = ((1, 160), (16, 20))  # commands at once, and how often each connection sends so many
 KEY, VALUE = b"key:000000000001", b"xxx"
@@ -46,9 +45,10 @@ def main() -> None:
     match sys.argv[1:]:
         case ["limits"]:
             sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+            from deploy.deployment import Redis
             from deploy.deployment.redis_memory import limits
 
-            print(*limits(HEAP, ()))
+            print(*limits(Redis.heap, ()))
         case ["load", port]:
             load(int(port))
         case _:

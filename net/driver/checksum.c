@@ -116,8 +116,9 @@ static inline struct transport transport_of_plain_tcp(const uint8_t *frame, uint
 				   .pseudo = pseudo_sum(frame, PROTOCOL_TCP, size), .protocol = PROTOCOL_TCP };
 }
 
-/* Of any frame. Apart from what plain ones need, which keeps more in registers so. */
-#define UNUSUAL __attribute__((noinline))
+#define UNUSUAL __attribute__((noinline)) /* the code for plain frames, around the call, needs fewer registers then */
+
+/* Of any frame. */
 static struct transport transport_of(const uint8_t *frame, uint32_t length)
 {
 	static const struct { uint8_t offset, least; } protocols[256] = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "forward.h"
 #include "ended.h"
 #include "stations.h"
@@ -282,15 +283,16 @@ bool forward_make(struct forward *forward, unsigned source, const void *frame, u
 
 /* --- passes --- */
 
-/* What becomes of nearly all frames: it is put into the ring of its port. Where no port is behind, none has a backlog. */
+/* Puts the frame into the ring of its port, which succeeds for nearly all frames. Where no port is behind, none has a backlog. */
 static inline bool put_at_once(struct forward *forward, int number, const uint8_t *frame, uint32_t length)
 {
 	struct forward_port *to = &forward->port[number < 0 ? 0 : number];
 
+	require(forward->behind || number < 0 || !backlog_count(&forward->backlog, (unsigned)number));
 	return number >= 0 && !forward->behind && !is_cut_off(to) && !has_ended(to) && put(to, frame, length);
 }
 
-/* All the others. False if it must wait. Apart from the loop over frames, which has more registers so. */
+/* Passes on a frame that put_at_once() has not put. False if it must wait. Not in line: the loop over frames needs the registers. */
 static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame,
 					      uint32_t length, struct pass *pass)
 {

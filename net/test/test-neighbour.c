@@ -7,7 +7,7 @@
 #include "layer.h"
 #include "test.h"
 
-enum { STACK, FIRST, SECOND, STATIONS, MESSAGE = 11 };
+enum { STACK, FIRST, SECOND, CABLED, STATIONS, MESSAGE = 11 }; /* CABLED: also at the far end of a cable */
 enum { ETHERTYPE = 12, IP = 14, IP_TO = 30, DATA = 42, ARP_SENDER = 22, ARP_SENDER_IP = 28, ARP_TARGET = 32, ARP_TARGET_IP = 38, ARP_FRAME = 42 };
 
 struct netif; /* lwIP's headers have names of ethernet.h for other things */
@@ -15,9 +15,9 @@ extern struct netif *netif_default;
 void etharp_cleanup_netif(struct netif *netif);
 
 static struct network *network;
-static struct port_end station[STATIONS];
+static struct port_end station[STATIONS], far_end; /* far_end: of the cable */
 static struct file *file;
-static const uint32_t wandering = 77, other = 78, gateway = 79; /* addresses 10.0.0.(n + 1), of no port */
+static const uint32_t wandering = 77, other = 78, gateway = 79, second = 80; /* addresses 10.0.0.(n + 1), of no port */
 static const uint32_t far_away = 1u << 24;                      /* 11.0.0.1 */
 
 static void set_mac(uint8_t mac[6], unsigned port) { memcpy(mac, (const uint8_t[]){ 2, 0, 0, 0, 0, (uint8_t)port }, 6); }
@@ -28,6 +28,7 @@ static void run_network(void)
 		net_poll();
 		for (unsigned at = FIRST; at < STATIONS; at++)
 			port_look(&station[at]);
+		port_look(&far_end);
 		sem_post(&network->switch_wake);
 		usleep(500);
 	}
@@ -63,12 +64,12 @@ static void send_message(uint32_t address, char mark)
 	run_network();
 }
 
-/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's must. */
-static bool has_come(unsigned port, uint32_t address, char mark)
+/* Whether this message, to that address, is the next frame there; it begins as a packet of the stack's to this port must. */
+static bool has_come_by(struct port_end *end, unsigned port, uint32_t address, char mark)
 {
 	uint8_t expected[IP], to[4];
 	uint32_t length;
-	const uint8_t *frame = port_peek(&station[port], &length);
+	const uint8_t *frame = port_peek(end, &length);
 	bool right;
 
 	if (!frame)
@@ -79,9 +80,11 @@ static bool has_come(unsigned port, uint32_t address, char mark)
 	memcpy(to, &(uint32_t){ layer_address(address) }, 4);
 	right = length == DATA + MESSAGE && !memcmp(frame, expected, sizeof(expected)) && !memcmp(frame + IP_TO, to, 4) &&
 		frame[DATA] == (uint8_t)mark;
-	port_release(&station[port]);
+	port_release(end);
 	return right;
 }
+
+static bool has_come(unsigned port, uint32_t address, char mark) { return has_come_by(&station[port], port, address, mark); }
 
 /* What has come says nothing here: the stack announces itself at its start. */
 static void drop(unsigned port)
@@ -96,20 +99,23 @@ static bool quiet(void)
 {
 	uint32_t length;
 
-	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length);
+	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length) && !port_peek(&station[CABLED], &length);
 }
 
 int main(void)
 {
 	network = network_start();
+	network_cable(network, STACK, CABLED);
 	layer_start(network, STACK);
 	((struct process_info *)process_info())->network.gateway = layer_address(gateway);
 	for (unsigned at = FIRST; at < STATIONS; at++)
 		station[at] = port_open(network->port[at], PORT_TO_SWITCH, 2);
+	far_end = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
 	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
 	run_network();
-	drop(FIRST);
-	drop(SECOND);
+	for (unsigned at = FIRST; at < STATIONS; at++)
+		drop(at);
+	CHECK(far_end.up);
 
 	claim(FIRST, wandering);
 	for (char mark = 'a'; mark < 'e'; mark++) {
@@ -135,6 +141,12 @@ int main(void)
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(far_away, mark);
 		CHECK(has_come(FIRST, far_away, mark) && quiet());
+	}
+
+	claim(CABLED, second); /* a second address of the cable's far end */
+	for (char mark = 'a'; mark < 'e'; mark++) {
+		send_message(second, mark);
+		CHECK(has_come_by(&far_end, CABLED, second, mark) && quiet());
 	}
 
 	claim(SECOND, wandering);

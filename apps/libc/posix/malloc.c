@@ -334,7 +334,7 @@ static inline void *take(size_t size, bool large_zeroed)
 
 void *malloc(size_t size) { return take(size, false); }
 
-/* Apart from what nearly every free() does, which saves no registers so. */
+/* Not in line: a free() that keeps the block saves no registers then. */
 static __attribute__((noinline)) void free_locked(void *block)
 {
 	layer_lock();
