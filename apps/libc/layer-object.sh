@@ -28,7 +28,7 @@ nm "$libc" 2>/dev/null | awk 'NF > 1 && $NF !~ /:$/ && $(NF - 1) ~ /^[A-Zw]$/ { 
 nm --defined-only "$output" | awk '$2 ~ /^[A-Z]$/ { print $3 }' | sort -u >"$output.names"
 {
 	comm -12 "$output.libc" "$output.names"
-	grep -E '^(manager_[a-z_]*|process_info|malloc_alignment)$' "$output.names" || true
+	grep -E '^(manager_[a-z_]*|process_info|malloc_alignment|malloc_page_entries)$' "$output.names" || true
 } >"$output.libc.both"
 mv "$output.libc.both" "$output.names"
 grep '^[a-z]' "$output.names" | grep -v '^skerry_' >"$output.weak"

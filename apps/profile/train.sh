@@ -57,7 +57,7 @@ for libc in musl glibc; do
 	compiler=gcc
 	[ $libc = glibc ] || compiler="'$skerry_cc' --for-linux"
 	# No counts of values: copies would be made for the lengths of this load's fields.
-	printf '#!/bin/sh\nexec %s "$@" -fprofile-generate -fno-profile-values\n' "$compiler" >"$work/cc"
+	printf '#!/bin/sh\nexec %s "$@" -fprofile-generate -fno-profile-values -DTRAINING\n' "$compiler" >"$work/cc"
 	chmod +x "$work/cc"
 	build "$@"
 	run

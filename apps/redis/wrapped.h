@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of Redis that no-disk.c and out-of-memory.c take the place of (--wrap in build-redis.sh), declared in
+ * In front of each source of Redis.
+ *
+ * The functions that no-disk.c and out-of-memory.c take the place of (--wrap in build-redis.sh), declared in
  * front of Redis's own declarations: optimised at link time they would be inlined where they are called, and what is
  * inlined is not replaced.
  */
 #ifndef WRAPPED_H
 #define WRAPPED_H
 
+#include <malloc.h>
 #include <stddef.h>
+#include <skerry/malloc.h>
 
 struct client;
 struct rdbSaveInfo;
@@ -17,5 +21,15 @@ __attribute__((noipa)) void bgsaveCommand(struct client *);
 __attribute__((noipa)) void bgrewriteaofCommand(struct client *);
 __attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *replication);
 __attribute__((noipa)) void zmalloc_set_oom_handler(void (*)(size_t));
+
+/*
+ * In line, as zmalloc.h asks for it: never of a null pointer. A program that is trained runs on Linux, with musl's malloc();
+ * a pure function leaves the control flow, by which the compiler knows whose counts it reads, as it is with the one in line.
+ */
+#ifdef TRAINING
+__attribute__((pure)) size_t malloc_usable_size(void *);
+#else
+#define malloc_usable_size(block) malloc_block_size(block)
+#endif
 
 #endif

@@ -36,15 +36,15 @@ enum {
 _Static_assert(STEPPED << 5 == CLASS_MAX, "five doublings");
 
 struct span {
-	struct list link;  /* of its class, while it has room; of unused structures */
+	struct malloc_span span; /* first. LARGE: the size is that from its one block to its end */
+	struct list link;        /* of its class, while it has room; of unused structures */
 	char *base;
-	void *free;        /* blocks given back, chained by their first word */
-	size_t size;       /* of a block; LARGE: from its one block to its end */
+	void *free;              /* blocks given back, chained by their first word */
 	uint32_t pages;
 	uint16_t class;
-	uint16_t used;     /* blocks */
+	uint16_t used;           /* blocks */
 	uint16_t capacity;
-	uint16_t touched;  /* blocks that were ever given out */
+	uint16_t touched;        /* blocks that were ever given out */
 };
 enum { SPAN_PAGES = 8 /* of a class, at most */ };
 _Static_assert(SPAN_PAGES * PAGE / STEP <= UINT16_MAX, "blocks of a span");
@@ -58,7 +58,7 @@ enum { KEPT_SIZE = 512, KEPT_CLASSES = STEPPED_CLASSES + 8, KEPT_BLOCKS = 8, SHO
 static struct {
 	void *first;   /* chained by their first word */
 	unsigned room; /* for so many more */
-} kept[KEPT_CLASSES];
+} kept[CLASSES + 1]; /* of other classes, LARGE among them, there is no room for any */
 static uint8_t class_of_kept[KEPT_SIZE + 1]; /* class_of(): each malloc() asks for it */
 
 /* Spans that were given back, 512 KiB at most. To the heap their pages are in use. */
@@ -70,7 +70,7 @@ enum { MANY_SPANS = 4 };
 static struct list room[CLASSES];  /* of each class the spans that have some */
 static unsigned spans[CLASSES];    /* of each class */
 static struct list unused;         /* span structures */
-static uintptr_t page_entries;     /* spans of the heap's pages: the entry of page 0, if the table began there; 0: there is no table */
+uintptr_t malloc_page_entries;     /* 0: there is no table */
 
 static unsigned class_of(size_t size) /* up to CLASS_MAX */
 {
@@ -96,7 +96,7 @@ static uint32_t span_pages(unsigned class, uint32_t size)
 
 static struct span **page_entry(const void *address)
 {
-	return (struct span **)(page_entries + (uintptr_t)address / PAGE * sizeof(struct span *));
+	return (struct span **)(malloc_page_entries + (uintptr_t)address / PAGE * sizeof(struct span *));
 }
 
 void malloc_start(void)
@@ -116,7 +116,7 @@ static bool make_page_table(void)
 	void *table = heap_map((bytes + PAGE - 1) / PAGE);
 
 	if (table)
-		page_entries = (uintptr_t)table - PROCESS_HEAP_VADDR / PAGE * sizeof(struct span *);
+		malloc_page_entries = (uintptr_t)table - PROCESS_HEAP_VADDR / PAGE * sizeof(struct span *);
 	return table;
 }
 
@@ -174,7 +174,7 @@ static void *map_pages(size_t pages, bool zeroed) { return zeroed ? heap_map(pag
 /* Pages that were used before keep their content unless the caller wants them zeroed. */
 static struct span *span_make(size_t pages, bool zeroed)
 {
-	if (!page_entries && !make_page_table())
+	if (!malloc_page_entries && !make_page_table())
 		return NULL;
 	struct span *s = take_spare(pages);
 	if (s) {
@@ -222,7 +222,7 @@ static struct span *refill(unsigned class)
 	if (!s)
 		return NULL;
 	s->class = (uint16_t)class;
-	s->size = size;
+	s->span.size = size;
 	s->capacity = (uint16_t)(pages * PAGE / size);
 	for (uint32_t i = 0; i < pages; i++)
 		*page_entry(s->base + i * PAGE) = s;
@@ -240,7 +240,7 @@ static void *take_small(unsigned class)
 	if (block)
 		s->free = *(void **)block;
 	else
-		block = s->base + s->size * s->touched++;
+		block = s->base + s->span.size * s->touched++;
 	if (++s->used == s->capacity)
 		list_remove(&s->link);
 	return block;
@@ -256,7 +256,7 @@ static void *take_large(size_t size, size_t align, bool zeroed)
 		return NULL;
 	char *block = s->base + (slack ? -(uintptr_t)s->base & (align - 1) : 0);
 	*page_entry(block) = s;
-	s->size = (size_t)(s->base + (size_t)s->pages * PAGE - block);
+	s->span.size = (size_t)(s->base + (size_t)s->pages * PAGE - block);
 	return block;
 }
 
@@ -306,7 +306,7 @@ static inline bool keep(void *block)
 	if (!thread_is_first())
 		return false;
 	const unsigned class = (*page_entry(block))->class;
-	if (class >= KEPT_CLASSES || !kept[class].room)
+	if (!kept[class].room)
 		return false;
 	*(void **)block = kept[class].first;
 	kept[class].first = block;
@@ -362,7 +362,7 @@ void *calloc(size_t count, size_t size)
 
 size_t malloc_usable_size(void *block)
 {
-	return block ? (*page_entry(block))->size : 0;
+	return block ? malloc_block_size(block) : 0;
 }
 
 /* Stays where it is as long as it fits and would not waste more than half. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
+ * What a program may know of malloc().
+ *
  * Alignment of what malloc(), calloc() and realloc() give, in bytes, of more than 8 bytes: 16, as the ABI of x86-64
  * asks for. A program may define it as 8 if none of its types needs more: its blocks of 17 to 128 bytes then are
  * multiples of 8 bytes long, in place of 16. aligned_alloc() gives what it is asked for in either case.
@@ -7,5 +9,23 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 extern const size_t malloc_alignment; /* 8 or 16 */
+
+/* Blocks of one size, next to each other. */
+struct malloc_span {
+	size_t size; /* of each block, in bytes; at least what was asked for */
+};
+
+/* The span of each page (4 KiB) of the heap, by address: where the entry of address 0 would stand. */
+extern uintptr_t malloc_page_entries;
+
+/*
+ * malloc_usable_size() of a block of this malloc() that is in use, in line. A server that accounts for its clients' memory asks
+ * a dozen times for a request.
+ */
+static inline size_t malloc_block_size(const void *block)
+{
+	return (*(const struct malloc_span *const *)(malloc_page_entries + (uintptr_t)block / 4096 * sizeof(void *)))->size;
+}
