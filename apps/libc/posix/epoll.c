@@ -162,29 +162,42 @@ long sys_epoll_ctl(const long *a)
 	}
 }
 
-/* Level-triggered watches go to the end again and leave the list when found idle. */
+/* The links of the list before this one go to its end, in their order. */
+static void rotate_to(struct list *head, struct list *first)
+{
+	struct list *skipped = head->next, *last = first->previous;
+
+	if (skipped == first)
+		return;
+	head->next = first;
+	first->previous = head;
+	skipped->previous = head->previous;
+	head->previous->next = skipped;
+	head->previous = last;
+	last->next = head;
+}
+
+/* Watches leave the list when found idle. Level-triggered ones stay, and are looked at again behind those that found no room. */
 static int harvest(struct epoll *e, struct epoll_event *out, int room)
 {
-	struct list *last = e->ready.previous;
+	struct list *link = e->ready.next;
 	int count = 0;
 
-	while (count < room && !list_is_empty(&e->ready)) {
-		struct watch *w = LIST_OF(e->ready.next, struct watch, ready);
+	while (link != &e->ready && count < room) {
+		struct watch *w = LIST_OF(link, struct watch, ready);
 		uint32_t events = w->file->ready & wanted(w);
-		bool was_last = &w->ready == last;
 
-		list_remove(&w->ready);
-		if (events) {
+		link = link->next;
+		if (events)
 			out[count++] = (struct epoll_event){ .events = events, .data = w->data };
-			if (w->events & EPOLLONESHOT)
-				w->events = 0;
-			else if (!(w->events & EPOLLET))
-				list_append(&e->ready, &w->ready);
-		}
-		if (was_last)
-			break;
+		if (events && w->events & EPOLLONESHOT)
+			w->events = 0;
+		if (!events || !w->events || w->events & EPOLLET)
+			list_remove(&w->ready);
 	}
-	if (list_is_empty(&e->ready))
+	if (link != &e->ready)
+		rotate_to(&e->ready, link);
+	else if (list_is_empty(&e->ready))
 		e->file.ready = 0;
 	return count;
 }
