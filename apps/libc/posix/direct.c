@@ -45,10 +45,13 @@ static inline bool cancelled(void)
 	return word;
 }
 
-/* Takes the layer's lock, unless the thread has been cancelled. Before its first cancellation point nobody can tell. */
+/*
+ * Takes the layer's lock, unless the thread has been cancelled. Before the program's first cancellation point nobody can
+ * tell: the offset is 0 then, and the word there the thread's own address, which passes for cancelled.
+ */
 static inline bool enter(void)
 {
-	if (!cancel_offset || cancelled())
+	if (cancelled())
 		return false;
 	layer_lock();
 	return true;
@@ -104,20 +107,32 @@ static long wait_to_read(const long *a)
 	return n;
 }
 
+/* What comes seldom is out of line: the usual read saves no registers for it. */
+static __attribute__((noinline)) long read_later(int fd, void *buffer, size_t size)
+{
+	struct file *file = descriptor_file(fd);
+
+	return blocking(file, size) ? sleep_in(wait_to_read, (const long[]){ (long)file, (long)buffer, (long)size })
+				    : sleep_in(sys_read, (const long[]){ fd, (long)buffer, (long)size });
+}
+
+/* The answer to a call whose result is negative. */
+static __attribute__((noinline)) ssize_t read_failed(long n, int fd, void *buffer, size_t size)
+{
+	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0));
+}
+
 ssize_t read(int fd, void *buffer, size_t size)
 {
 	long n = NOT_DIRECT;
 
 	if (enter()) {
-		struct file *file = descriptor_file(fd);
-
-		n = read_now(file, buffer, size);
+		n = read_now(descriptor_file(fd), buffer, size);
 		if (n == -EAGAIN)
-			n = blocking(file, size) ? sleep_in(wait_to_read, (const long[]){ (long)file, (long)buffer, (long)size })
-						 : sleep_in(sys_read, (const long[]){ fd, (long)buffer, (long)size });
+			n = read_later(fd, buffer, size);
 		leave(n);
 	}
-	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0));
+	return __builtin_expect(n >= 0, 1) ? n : read_failed(n, fd, buffer, size);
 }
 
 /* A socket's file, if `flags` ask for nothing that read() and write() could not do. */
@@ -159,6 +174,16 @@ static long finish_write(int fd, const char *bytes, size_t done, size_t size)
 	return (long)done + (n > 0 ? n : 0);
 }
 
+/* Behind the first `n` bytes, if the file blocks. */
+static __attribute__((noinline)) long write_rest(int fd, const char *bytes, long n, size_t size)
+{
+	if (descriptor_file(fd)->flags & O_NONBLOCK || (n < 0 && n != -EAGAIN))
+		return n;
+	const size_t done = n > 0 ? (size_t)n : 0;
+	const long rest = sleep_in(sys_write, (const long[]){ fd, (long)(bytes + done), (long)(size - done) });
+	return rest > 0 ? (long)done + rest : done ? (long)done : rest;
+}
+
 /* With the lock held. NOT_DIRECT: nothing has been written. */
 static inline long write_now(int fd, struct file *file, const char *bytes, size_t size, bool dont_wait)
 {
@@ -166,13 +191,9 @@ static inline long write_now(int fd, struct file *file, const char *bytes, size_
 		return NOT_DIRECT;
 	if (file->ops->write_most && size > file->ops->write_most)
 		return NOT_DIRECT;
-	const bool waits = !dont_wait && !(file->flags & O_NONBLOCK);
 	const long n = file->ops->write(file, bytes, size);
-	if (!waits || n == (long)size || (n < 0 && n != -EAGAIN))
-		return n;
-	const size_t done = n > 0 ? (size_t)n : 0;
-	const long rest = sleep_in(sys_write, (const long[]){ fd, (long)(bytes + done), (long)(size - done) });
-	return rest > 0 ? (long)done + rest : done ? (long)done : rest;
+
+	return __builtin_expect(n == (long)size, 1) || dont_wait ? n : write_rest(fd, bytes, n, size);
 }
 
 static inline ssize_t after_write(int fd, const char *bytes, long n, size_t size)
@@ -182,13 +203,18 @@ static inline ssize_t after_write(int fd, const char *bytes, long n, size_t size
 	return answer(n);
 }
 
-ssize_t write(int fd, const void *buffer, size_t size)
+static __attribute__((noinline)) ssize_t write_in_part(long n, int fd, const void *buffer, size_t size)
 {
-	long n = enter() ? leave(write_now(fd, descriptor_file(fd), buffer, size, false)) : NOT_DIRECT;
-
 	if (n == NOT_DIRECT)
 		return answer(__syscall_cp(SYS_write, fd, (long)buffer, (long)size, 0, 0, 0));
 	return after_write(fd, buffer, n, size);
+}
+
+ssize_t write(int fd, const void *buffer, size_t size)
+{
+	const long n = enter() ? leave(write_now(fd, descriptor_file(fd), buffer, size, false)) : NOT_DIRECT;
+
+	return __builtin_expect(n >= 0 && n == (long)size, 1) ? n : write_in_part(n, fd, buffer, size);
 }
 
 ssize_t send(int fd, const void *buffer, size_t size, int flags)
