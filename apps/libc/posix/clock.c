@@ -4,6 +4,7 @@
  * with 128-bit products, so that no clock ever runs over or backwards.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -16,14 +17,19 @@
 enum { SHIFT = 32 };
 static const uint64_t SECOND = 1000000000;
 
-/* nanoseconds = cycles * scale >> SHIFT */
-static uint64_t nanoseconds_of(uint64_t cycles)
-{
-	static uint64_t scale;
+static struct {
+	uint64_t scale;  /* nanoseconds = cycles * scale >> SHIFT */
+	uint64_t offset; /* what the real-time clock is ahead of the monotonic one, in nanoseconds; modulo 2^64 */
+} factor;
 
-	if (!scale)
-		scale = ((unsigned __int128)SECOND << SHIFT) / clock_cycles_per_second();
-	return (uint64_t)((unsigned __int128)cycles * scale >> SHIFT);
+static uint64_t nanoseconds_of(uint64_t cycles) { return (uint64_t)((unsigned __int128)cycles * factor.scale >> SHIFT); }
+
+void clock_start(void)
+{
+	const struct process_info *info = platform_info();
+
+	factor.scale = ((unsigned __int128)SECOND << SHIFT) / clock_cycles_per_second();
+	factor.offset = info->epoch * SECOND - nanoseconds_of(info->epoch_tsc);
 }
 
 uint64_t clock_cycles(void) { return read_tsc(); }
@@ -32,16 +38,7 @@ uint64_t clock_cycles_per_second(void) { return platform_info()->tsc_hz; }
 uint64_t clock_nanoseconds(void) { return nanoseconds_of(clock_cycles()); }
 uint64_t clock_milliseconds(void) { return clock_nanoseconds() / 1000000; }
 
-/* What the real-time clock is ahead of the monotonic one, in nanoseconds. */
-int64_t clock_realtime_offset(void)
-{
-	const struct process_info *info = platform_info();
-	static int64_t offset;
-
-	if (!offset)
-		offset = (int64_t)(info->epoch * SECOND) - (int64_t)nanoseconds_of(info->epoch_tsc);
-	return offset;
-}
+int64_t clock_realtime_offset(void) { return (int64_t)factor.offset; }
 
 bool timespec_valid(const struct timespec *t)
 {
@@ -80,7 +77,7 @@ static int read_clock(clockid_t clock, uint64_t *ns)
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
-		*ns = clock_nanoseconds() + (uint64_t)clock_realtime_offset();
+		*ns = clock_nanoseconds() + factor.offset;
 		return 0;
 	case CLOCK_MONOTONIC:
 	case CLOCK_MONOTONIC_RAW:
@@ -107,12 +104,20 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){ .tv_sec = (time_t)(ns / SECOND), .tv_nsec = (long)(ns % SECOND) };
 }
 
+/* The second of the last answer nearly always is that of the next one. */
 static struct timeval to_timeval(uint64_t ns)
 {
-	return (struct timeval){ .tv_sec = (time_t)(ns / SECOND), .tv_usec = (long)(ns % SECOND / 1000) };
-}
+	static _Atomic uint64_t last;
+	uint64_t second = atomic_load_explicit(&last, memory_order_relaxed);
 
-long sys_gettimeofday(const long *a);
+	if (__builtin_expect(ns - second * SECOND >= SECOND, 0)) {
+		second = ns / SECOND;
+		atomic_store_explicit(&last, second, memory_order_relaxed);
+	}
+	const uint32_t rest = (uint32_t)(ns - second * SECOND);
+
+	return (struct timeval){ .tv_sec = (time_t)second, .tv_usec = (long)(rest / 1000) };
+}
 
 long sys_clock_gettime(const long *a)
 {
@@ -140,7 +145,10 @@ int clock_gettime(clockid_t clock, struct timespec *t)
 
 int gettimeofday(struct timeval *restrict t, void *restrict zone)
 {
-	return (int)sys_gettimeofday((const long[]){ (long)t, (long)zone });
+	(void)zone;
+	if (t)
+		*t = to_timeval(clock_nanoseconds() + factor.offset);
+	return 0;
 }
 
 long sys_clock_getres(const long *a)
@@ -153,16 +161,11 @@ long sys_clock_getres(const long *a)
 	return error;
 }
 
-long sys_gettimeofday(const long *a)
-{
-	if (a[0])
-		*(struct timeval *)a[0] = to_timeval(clock_nanoseconds() + (uint64_t)clock_realtime_offset());
-	return 0;
-}
+long sys_gettimeofday(const long *a) { return gettimeofday((struct timeval *)a[0], (void *)a[1]); }
 
 long sys_time(const long *a)
 {
-	time_t now = (time_t)((clock_nanoseconds() + (uint64_t)clock_realtime_offset()) / SECOND);
+	time_t now = (time_t)((clock_nanoseconds() + factor.offset) / SECOND);
 
 	if (a[0])
 		*(time_t *)a[0] = now;

@@ -54,6 +54,7 @@ static void start(void)
 {
 	end_lines_at_once();
 	platform_start();
+	clock_start();
 	memory_start();
 	malloc_start();
 	user_start();

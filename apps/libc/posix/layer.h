@@ -95,6 +95,7 @@ uint64_t deadline_after(uint64_t nanoseconds);
 /* Up to half a millisecond later, so that waits that end at much the same time have the same deadline (timer.h in the kernel). */
 uint64_t deadline_after_milliseconds(uint64_t milliseconds);
 uint64_t deadline_after_timespec(const struct timespec *); /* null: 0, none */
+void clock_start(void); /* before any clock is read */
 uint64_t clock_nanoseconds(void);
 bool timespec_valid(const struct timespec *);
 
