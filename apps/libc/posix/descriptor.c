@@ -39,20 +39,25 @@ void file_put(struct file *file)
 		layer_free(file);
 }
 
-/* More may be ready than before, and edge-triggered watchers are told of more of the same, too. */
-void file_ready_changed(struct file *file, uint32_t ready)
+/* More may be ready than before, and edge-triggered watchers are told of more of the same, too. Not in line, for most calls end before it. */
+static __attribute__((noinline)) void tell(struct file *file, uint32_t ready, uint32_t fresh)
 {
-	uint32_t fresh = ready & ~file->ready;
-
-	file->ready = ready;
-	if (!fresh && !file->edge_triggered)
-		return;
 	if (file->watches)
 		watch_changed(file->watches, ready, fresh);
 	if (fresh && file->on_ready)
 		file->on_ready(file);
 	if (fresh)
 		event_notify();
+}
+
+/* After each read that leaves nothing a file is less ready than before, which nearly nobody has to know. */
+void file_ready_changed(struct file *file, uint32_t ready)
+{
+	uint32_t fresh = ready & ~file->ready;
+
+	file->ready = ready;
+	if (fresh || file->edge_triggered)
+		tell(file, ready, fresh);
 }
 
 struct file *descriptor_file(int fd)
