@@ -5,26 +5,37 @@
 #include "interface.h"
 #include "received.h"
 
-enum { PLACES = 16, HALF = CABLE_SLOTS / 2 };
+enum { HALF = CABLE_SLOTS / 2 };
 _Static_assert(CABLE_SLOTS == 64, "a slot is a bit of struct lender");
 
-/* Taken and given back in a few instructions. */
+/* Taken and given back in a few instructions. A frame's bytes are behind it. */
 struct place {
-	struct pbuf_custom custom; /* first: a pbuf of it is the place */
+	_Alignas(16) struct pbuf_custom custom; /* first: a pbuf of it is the place */
 	struct place *next;
 	struct lender *lender; /* of what is behind the headers; null: it is here */
 	unsigned slot;
 	uint32_t length;
-	_Alignas(16) uint8_t frame[PORT_FRAME_MAX];
+};
+
+/* Requests are short, and a server of many clients has one of each at a time. */
+enum { PLACES = 16, SHORT_PLACES = 64, SHORT_FRAME = 192 };
+
+static _Alignas(16) char places[PLACES][sizeof(struct place) + PORT_FRAME_MAX];
+static _Alignas(16) char short_places[SHORT_PLACES][sizeof(struct place) + SHORT_FRAME];
+
+struct pool {
+	struct place *free; /* the last used first */
+	unsigned used;      /* others were never touched */
 };
 
 static struct {
-	struct place place[PLACES], *free; /* those that are free, the last used first */
-	unsigned used; /* others were never touched */
+	struct pool large, small;
 	struct pbuf_custom headers; /* of a frame for which there was no memory */
 	uint8_t header_bytes[HEADERS_MAX];
 	bool headers_used;
 } received;
+
+static inline uint8_t *frame_of(struct place *place) { return (uint8_t *)(place + 1); }
 
 /* --- slots --- */
 
@@ -63,9 +74,9 @@ static __attribute__((noinline, cold)) void own(struct place *place)
 {
 	const char *lent = slot_of(place), *payload = place->custom.pbuf.payload;
 
-	copy_bytes(place->frame + LENT_HEADERS, lent + LENT_HEADERS, place->length - LENT_HEADERS);
+	copy_bytes(frame_of(place) + LENT_HEADERS, lent + LENT_HEADERS, place->length - LENT_HEADERS);
 	if (payload >= lent && payload < lent + PORT_BUFFER)
-		place->custom.pbuf.payload = place->frame + (payload - lent);
+		place->custom.pbuf.payload = frame_of(place) + (payload - lent);
 	give_back(place);
 }
 
@@ -91,39 +102,58 @@ void lender_end(struct lender *lender)
 
 /* --- places --- */
 
+static inline void put_place(struct pool *pool, struct place *place)
+{
+	place->next = pool->free;
+	pool->free = place;
+}
+
 static void free_place(struct pbuf *pbuf)
 {
 	struct place *place = (struct place *)pbuf;
 
 	if (place->lender)
 		give_back(place);
-	place->next = received.free;
-	received.free = place;
+	put_place(&received.large, place);
 }
 
-static __attribute__((noinline, cold)) struct place *new_place(void)
-{
-	struct place *place = &received.place[received.used++];
+static void free_short_place(struct pbuf *pbuf) { put_place(&received.small, (struct place *)pbuf); }
 
-	place->custom.custom_free_function = free_place;
+static __attribute__((noinline, cold)) struct place *new_place(struct pool *pool, bool small)
+{
+	struct place *place = (struct place *)(small ? short_places[pool->used] : places[pool->used]);
+
+	pool->used++;
+	place->custom.custom_free_function = small ? free_short_place : free_place;
 	return place;
 }
 
 /* Null: all are in use. */
-static struct place *take_place(void)
+static inline struct place *take_place(struct pool *pool, bool small)
 {
-	struct place *place = received.free;
+	struct place *place = pool->free;
 
 	if (place)
-		received.free = place->next;
-	else if (received.used < PLACES)
-		place = new_place();
+		pool->free = place->next;
+	else if (pool->used < (small ? SHORT_PLACES : PLACES))
+		place = new_place(pool, small);
 	return place;
 }
 
-static struct pbuf *packet_in(struct place *place, uint32_t length)
+static inline struct pbuf *packet_in(struct place *place, uint32_t length, uint32_t room)
 {
-	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &place->custom, place->frame, sizeof(place->frame));
+	return pbuf_alloced_custom(PBUF_RAW, (u16_t)length, PBUF_REF, &place->custom, frame_of(place), (u16_t)room);
+}
+
+/* Memory for so many bytes, or null. */
+static inline struct pbuf *memory_for(uint32_t length)
+{
+	struct place *place;
+
+	if (length <= SHORT_FRAME && (place = take_place(&received.small, true)))
+		return packet_in(place, length, SHORT_FRAME);
+	place = take_place(&received.large, false);
+	return place ? packet_in(place, length, PORT_FRAME_MAX) : pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
 }
 
 static void free_headers(struct pbuf *pbuf)
@@ -145,8 +175,7 @@ static __attribute__((noinline, cold)) struct pbuf *copy_headers(const void *fra
 
 struct pbuf *received_copy(const void *frame, uint32_t length)
 {
-	struct place *place = take_place();
-	struct pbuf *copy = place ? packet_in(place, length) : pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
+	struct pbuf *copy = memory_for(length);
 
 	if (!copy)
 		return copy_headers(frame, length);
@@ -156,7 +185,7 @@ struct pbuf *received_copy(const void *frame, uint32_t length)
 
 struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t length)
 {
-	struct place *place = take_place();
+	struct place *place = take_place(&received.large, false);
 
 	LWIP_ASSERT("a long frame", length >= LENT_MIN && length <= PORT_FRAME_MAX);
 	if (!place)
@@ -169,8 +198,8 @@ struct pbuf *received_headers(struct lender *lender, const void *frame, uint32_t
 		lender->oldest = lender->port->receive.position;
 	lender->lent |= 1ull << place->slot;
 	lender->place[place->slot] = place;
-	copy_bytes(place->frame, frame, LENT_HEADERS);
-	return packet_in(place, length);
+	copy_bytes(frame_of(place), frame, LENT_HEADERS);
+	return packet_in(place, length, PORT_FRAME_MAX);
 }
 
 void received_own(struct pbuf *pbuf)
