@@ -24,17 +24,17 @@ enum {
 /* In front of every block; 16 bytes, to keep its alignment. */
 struct block {
 	struct block *next;
-	uint32_t class; /* CLASSES or more: not of a usual size */
-	uint32_t to_send;
+	uint32_t class;   /* CLASSES or more: not of a usual size */
+	uint32_t to_send; /* its bytes, if it holds data to send; else 0 */
 };
 _Static_assert(sizeof(struct block) == 16, "alignment");
 
 static struct block *kept[CLASSES], *reserve[CLASSES]; /* each has its class already */
 static unsigned reserved[CLASSES];
+static const uint32_t class_bytes[CLASSES] = { 64, 128, 256, 512, 1024, 2048 };
+_Static_assert(SMALLEST_SHIFT == 6 && CLASSES == 6, "a size for each class");
 static size_t kept_bytes, send_bytes;
-static bool sending;
-
-static size_t class_bytes(size_t class) { return (size_t)1 << (SMALLEST_SHIFT + class); }
+static uint32_t sending; /* all bits, or none */
 
 /* The smallest class with room for so many bytes, block header included; CLASSES or more: none has. */
 static size_t class_of(size_t whole)
@@ -54,7 +54,7 @@ bool net_memory_start(void)
 {
 	for (size_t class = 0; class < CLASSES; class++)
 		for (; reserved[class] < RESERVE; reserved[class]++) {
-			struct block *block = layer_allocate(class_bytes(class) - LAYER_HEADER);
+			struct block *block = layer_allocate(class_bytes[class] - LAYER_HEADER);
 
 			if (!block)
 				return false;
@@ -64,14 +64,14 @@ bool net_memory_start(void)
 	return true;
 }
 
-void net_memory_sending(bool on) { sending = on; }
+void net_memory_sending(bool on) { sending = on ? UINT32_MAX : 0; }
 
 size_t net_memory_sent(void) { return send_bytes; }
 
 /* Where none is kept. */
 static __attribute__((noinline)) struct block *make(size_t class)
 {
-	struct block *block = layer_allocate(class_bytes(class) - LAYER_HEADER);
+	struct block *block = layer_allocate(class_bytes[class] - LAYER_HEADER);
 
 	if (block) {
 		block->class = (uint32_t)class;
@@ -105,13 +105,12 @@ void *net_allocate(size_t size)
 	block = kept[class];
 	if (block) {
 		kept[class] = block->next;
-		kept_bytes -= class_bytes(class);
+		kept_bytes -= class_bytes[class];
 	} else if (!(block = make(class))) {
 		return NULL;
 	}
-	block->to_send = sending;
-	if (sending)
-		send_bytes += class_bytes(class);
+	block->to_send = class_bytes[class] & sending;
+	send_bytes += block->to_send;
 	return block + 1;
 }
 
@@ -137,15 +136,14 @@ void net_free(void *memory)
 		layer_free(block);
 		return;
 	}
-	if (block->to_send)
-		send_bytes -= class_bytes(block->class);
+	send_bytes -= block->to_send;
 	if (reserved[block->class] < RESERVE) {
 		reserved[block->class]++;
 		put(&reserve[block->class], block);
 	} else if (kept_bytes >= KEPT_MAX) {
 		layer_free(block);
 	} else {
-		kept_bytes += class_bytes(block->class);
+		kept_bytes += class_bytes[block->class];
 		put(&kept[block->class], block);
 	}
 }
