@@ -24,7 +24,7 @@ void stream_discard(struct socket *socket)
 	socket->unread = 0;
 }
 
-static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool truncate)
+static __attribute__((noinline)) size_t read_several(struct socket *socket, char *bytes, size_t size, bool truncate)
 {
 	size_t done = 0;
 
@@ -41,6 +41,21 @@ static size_t read_bytes(struct socket *socket, char *bytes, size_t size, bool t
 			drop_first(socket);
 	}
 	return done;
+}
+
+/* There is something. Nearly always it is one packet, for all of which there is room. */
+static inline size_t read_bytes(struct socket *socket, char *bytes, size_t size)
+{
+	struct pbuf *packet = socket->first;
+	const size_t length = packet->len - socket->offset;
+
+	if (packet->next || length > size)
+		return read_several(socket, bytes, size, false);
+	copy_bytes(bytes, (char *)packet->payload + socket->offset, length);
+	socket->first = NULL;
+	socket->offset = 0;
+	pbuf_free(packet);
+	return length;
 }
 
 /* What is read again must be the same then. */
@@ -89,7 +104,7 @@ ssize_t stream_read(struct file *file, void *buffer, size_t size)
 
 	if (!socket->first)
 		return nothing_to_read(socket);
-	done = read_bytes(socket, buffer, size, false);
+	done = read_bytes(socket, buffer, size);
 	after_read(socket, done);
 	return (ssize_t)done;
 }
@@ -110,7 +125,7 @@ ssize_t stream_receive(struct file *file, struct msghdr *message, int flags)
 		if (flags & MSG_PEEK)
 			total += peek_bytes(socket, iov->iov_base, iov->iov_len, total);
 		else
-			total += read_bytes(socket, iov->iov_base, iov->iov_len, flags & MSG_TRUNC);
+			total += read_several(socket, iov->iov_base, iov->iov_len, flags & MSG_TRUNC);
 	}
 	if (!(flags & MSG_PEEK))
 		after_read(socket, total);
