@@ -124,11 +124,13 @@ static inline bool port_is_given_up(const struct port_end *end)
 	return atomic_load_explicit(&port_mine(end)->epoch, memory_order_relaxed) == (end->own | 1);
 }
 
-/* Whether the other side has another epoch than before, or port_meddled(). */
-static inline bool port_changed(const struct port_end *end)
+static inline bool port_epoch_changed(const struct port_end *end)
 {
-	return atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire) != end->seen || port_meddled(end);
+	return atomic_load_explicit(&port_theirs(end)->epoch, memory_order_acquire) != end->seen;
 }
+
+/* Whether the other side has another epoch than before, or port_meddled(). */
+static inline bool port_changed(const struct port_end *end) { return port_epoch_changed(end) || port_meddled(end); }
 
 /* Lets go of both rings, and acknowledges what port_changed() has found. The other end is to be signalled. */
 static inline void port_renew(struct port_end *end)
