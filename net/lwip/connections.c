@@ -183,7 +183,7 @@ static struct connection *connection_of(const struct ip_hdr *ip, uint32_t ports)
 }
 
 /* The connection of a packet that nobody has checked. */
-static inline __attribute__((always_inline)) struct connection *connection_with(const struct pbuf *packet)
+static struct connection *connection_with(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;
 	uint32_t ports;
@@ -200,10 +200,19 @@ int connections_seen(struct pbuf *packet, struct netif *netif)
 
 	if (!c)
 		return 0;
-	if (prediction_take(c->pcb, packet, netif, NULL))
+	if (prediction_is_plain(packet, netif) && prediction_take(c->pcb, packet, netif, NULL))
 		return 1;
 	to_front(c);
 	return 0;
+}
+
+static inline struct connection *connection_of_plain(const struct pbuf *packet)
+{
+	const struct ip_hdr *ip = packet->payload;
+	uint32_t ports;
+
+	memcpy(&ports, ip + 1, sizeof(ports));
+	return connection_of(ip, ports);
 }
 
 static void move_start(struct pbuf *packet, int bytes)
@@ -221,7 +230,7 @@ bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 	if (frame->len < SIZEOF_ETH_HDR || ethernet->dest.addr[0] & 1 || ethernet->type != PP_HTONS(ETHTYPE_IP))
 		return false;
 	move_start(frame, SIZEOF_ETH_HDR);
-	if ((c = connection_with(frame)) && prediction_take(c->pcb, frame, netif, data))
+	if (prediction_is_plain(frame, netif) && (c = connection_of_plain(frame)) && prediction_take(c->pcb, frame, netif, data))
 		return true;
 	move_start(frame, -SIZEOF_ETH_HDR);
 	return false;

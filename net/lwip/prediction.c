@@ -20,7 +20,7 @@ struct segment {
 };
 
 /* The packet is one whole IPv4 packet to this interface, and its headers have no options. */
-static bool is_plain(const struct pbuf *packet, const struct netif *netif)
+bool prediction_is_plain(const struct pbuf *packet, const struct netif *netif)
 {
 	const struct ip_hdr *ip = packet->payload;
 	const struct tcp_hdr *tcp = (const struct tcp_hdr *)(ip + 1);
@@ -107,7 +107,7 @@ static u16_t free_segment(struct tcp_seg *segment)
 }
 
 /* Frees segments up to pcb->lastack. Returns the rest; adds the bytes of the data to `bytes`. */
-static struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment, tcpwnd_size_t *bytes)
+static __attribute__((noinline)) struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *segment, tcpwnd_size_t *bytes)
 {
 	while (segment && TCP_SEQ_LEQ(lwip_ntohl(segment->tcphdr->seqno) + TCP_TCPLEN(segment), pcb->lastack)) {
 		struct tcp_seg *next = segment->next;
@@ -117,6 +117,12 @@ static struct tcp_seg *free_acknowledged(struct tcp_pcb *pcb, struct tcp_seg *se
 		segment = next;
 	}
 	return segment;
+}
+
+/* Nearly always one segment is under way, nothing waits behind it, and all of it has arrived: `to` is lastack. */
+static bool is_whole_answer(const struct tcp_pcb *pcb, u32_t to)
+{
+	return to == pcb->snd_nxt && !pcb->unsent && pcb->unacked && !pcb->unacked->next;
 }
 
 /* Returns the bytes of data that the program had written and that have arrived. */
@@ -129,11 +135,20 @@ static tcpwnd_size_t acknowledge(struct tcp_pcb *pcb, u32_t to)
 	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
 	pcb->lastack = to;
 	open_congestion_window(pcb, acknowledged);
+	pcb->polltmr = 0;
+	if (is_whole_answer(pcb, to)) {
+		bytes = pcb->unacked->len;
+		pcb->snd_queuelen = (u16_t)(pcb->snd_queuelen - free_segment(pcb->unacked));
+		pcb->unacked = NULL;
+		pcb->rtime = -1;
+		pcb->unsent_oversize = 0;
+		pcb->snd_buf += bytes;
+		return bytes;
+	}
 	pcb->unacked = free_acknowledged(pcb, pcb->unacked, &bytes);
 	if (pcb->unsent)
 		pcb->unsent = free_acknowledged(pcb, pcb->unsent, &bytes);
 	pcb->rtime = pcb->unacked ? 0 : -1;
-	pcb->polltmr = 0;
 	if (!pcb->unsent)
 		pcb->unsent_oversize = 0;
 	pcb->snd_buf += bytes;
@@ -166,13 +181,25 @@ static void receive_data(struct tcp_pcb *pcb, struct pbuf *packet, const struct 
 	tcp_ack(pcb);
 }
 
-/* Tells the program. Returns false if it has aborted the connection. */
-static bool tell(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
+/* Of what fits no callback's argument there are several. */
+static __attribute__((noinline)) err_t tell_sent(struct tcp_pcb *pcb, tcpwnd_size_t sent)
 {
 	err_t error = ERR_OK;
 
 	for (; sent && error != ERR_ABRT; sent -= LWIP_MIN(sent, 0xffffu))
 		TCP_EVENT_SENT(pcb, (u16_t)LWIP_MIN(sent, 0xffffu), error);
+	return error;
+}
+
+/* Tells the program. Returns false if it has aborted the connection. */
+static bool tell(struct tcp_pcb *pcb, struct pbuf *data, tcpwnd_size_t sent)
+{
+	err_t error = ERR_OK;
+
+	if (sent > 0xffff)
+		error = tell_sent(pcb, sent);
+	else if (sent)
+		TCP_EVENT_SENT(pcb, (u16_t)sent, error);
 	if (error == ERR_ABRT) {
 		if (data)
 			pbuf_free(data);
@@ -192,7 +219,9 @@ bool prediction_take(struct tcp_pcb *pcb, struct pbuf *packet, const struct neti
 	tcpwnd_size_t sent = 0;
 	bool alive;
 
-	if (!is_steady(pcb) || !is_plain(packet, netif))
+	LWIP_ASSERT("a plain packet", prediction_is_plain(packet, netif));
+	(void)netif;
+	if (!is_steady(pcb))
 		return false;
 	s = segment_of(pcb, packet);
 	if (!is_expected(pcb, &s))
