@@ -22,8 +22,8 @@ stamp=$work/.built-with
 headers=$(dirname "$compiler")/syscall-names.h # made together with musl's headers
 own=$(dirname "$(realpath "$0")")
 tools=$own/../profile
-key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/../libc/include/skerry/malloc.h" "$tools/use-profile.sh" "$tools/profile.py" "$profile" \
-	"$source/src/version.h" "$headers" | sha256sum)
+key=$(echo "$optimization" | cat - "$compiler" "$0" "$own/wrapped.h" "$own/../libc/include/skerry/malloc.h" \
+	"$tools/use-profile.sh" "$tools/profile.py" "$profile" "$source/src/version.h" "$headers" | sha256sum)
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$key" ]; then
 	rm -rf "$work"
 	cp -R "$source" "$work"
