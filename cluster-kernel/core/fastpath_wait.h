@@ -124,7 +124,7 @@ INLINE void signal_other(struct cpu *cpu, struct fast_wait *wait, const enum fas
 	}
 	fast_take(cpu, &wait->other->lock, LOCK_CLASS_NOTIFICATION, guard);
 	kernel_assert(!wait->other->word && thread_notification(woken) == wait->other && !woken->queued);
-	timer_cancel(cpu, woken);
+	timer_keep(cpu, woken);
 	thread_queue_take(&wait->other->waiters, woken);
 	atomic_store_explicit(&woken->notification, 0, memory_order_relaxed);
 	context_set_badge(&woken->context, wait->badge);
@@ -140,7 +140,7 @@ INLINE void wait_for_own(struct cpu *cpu, struct thread *thread, struct fast_wai
 	context_set_syscall(&thread->context, SYS_WAIT); /* if it is made again, then without the signal */
 	thread_waits_for(thread, wait->own);
 	thread_queue_append(&wait->own->waiters, thread);
-	if (wait->deadline)
+	if (wait->deadline && !timer_again(thread, wait->deadline))
 		timer_add(cpu, thread, wait->deadline);
 	fast_release(cpu, &wait->own->lock, LOCK_CLASS_NOTIFICATION, guard);
 }

@@ -110,6 +110,7 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 		return error;
 
 	bool queued = thread->queued;
+	timer_forget(cpu, thread);
 	schedule_unready(cpu, thread);
 	kernel_assert(!thread->queued && thread != cpu->own.handoff);
 	thread->priority = priority;

@@ -72,6 +72,7 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 	kernel_assert(!thread_is(thread, THREAD_IDLE));
 	if (thread_waits(thread) && !fault_received(thread))
 		context_restart(&thread->context);
+	timer_forget(cpu, thread);
 	switch (thread->state) {
 	case THREAD_READY:
 		schedule_unready(cpu, thread);
@@ -86,7 +87,7 @@ void thread_suspend(struct cpu *cpu, struct thread *thread)
 		notification_cancel(thread);
 		break;
 	}
-	kernel_assert(!thread->queued && !thread->in_timers && thread != cpu->own.handoff);
+	kernel_assert(!thread->queued && !thread->in_timers && !thread->timer.kept && thread != cpu->own.handoff);
 	thread->faulting = 0;
 	thread_become(thread, THREAD_INACTIVE);
 }

@@ -51,7 +51,7 @@ struct thread {
 			_Atomic uint8_t loaded;
 			uint8_t faulting;  /* the message is a fault: registers stay as they are */
 			uint8_t queued;    /* THREAD_QUEUED, THREAD_REQUEUED; 0: in no queue */
-			uint8_t in_timers; /* is in its core's heap of deadlines */
+			uint8_t in_timers; /* waits until its deadline, in its core's heap */
 			uint8_t unused;
 		};
 		_Atomic uint64_t state_word; /* the eight fields above as one load */
@@ -60,8 +60,9 @@ struct thread {
 	struct timer_node {
 		struct thread *parent, *left, *right;
 		unsigned rank;
-		unsigned level; /* of the heap, timer.h */
-	} timer; /* valid if in_timers */
+		uint16_t level; /* of the heap, timer.h */
+		bool kept;      /* is in the heap, though the wait has ended: timer.h. Always valid */
+	} timer; /* valid if in_timers, or kept */
 	uint64_t deadline;
 	uint64_t time; /* TSC cycles run; while the thread runs, minus the TSC when it began to run */
 	uint64_t slice_left; /* TSC cycles left of a preempted time slice; 0: a whole one is due */

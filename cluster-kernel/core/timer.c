@@ -25,12 +25,15 @@ static bool order_children(struct thread *thread)
 	return node->rank != before;
 }
 
+/* For assertions: the thread waits until its deadline, or is kept. */
+static inline bool has_place(const struct thread *thread) { return !thread->in_timers == thread->timer.kept; }
+
 /* Down the right spines only: no deeper than twice the logarithm of the number of threads. */
 static struct thread *merge(struct thread *a, struct thread *b)
 {
 	if (!a || !b)
 		return a ? a : b;
-	kernel_assert(a != b && a->in_timers && b->in_timers);
+	kernel_assert(a != b && has_place(a) && has_place(b));
 	if (b->deadline < a->deadline) {
 		struct thread *later = a;
 		a = b;
@@ -85,7 +88,7 @@ static void insert(struct cpu *home, struct thread *thread)
 	assert_held(&home->shared.ready.lock);
 	kernel_assert(thread->in_timers && thread->deadline);
 	unsigned level = thread->core == thread->next_core ? thread->priority : PRIORITIES - 1;
-	thread->timer = (struct timer_node){ .rank = 1, .level = level };
+	thread->timer = (struct timer_node){ .rank = 1, .level = (uint16_t)level };
 	set_root(home, level, merge(home->shared.timers.heap[level], thread));
 	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.left));
 	kernel_assert_deep(in_order(home->shared.timers.heap[level], home->shared.timers.heap[level]->timer.right));
@@ -100,8 +103,10 @@ void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
 	assert_entered();
 	kernel_assert(deadline && !thread->in_timers);
 	kernel_assert(thread == current(cpu) && thread->core == cpu->own.index);
-	thread->deadline = deadline;
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
+	if (thread->timer.kept)
+		take_out(cpu, thread);
+	thread->deadline = deadline;
 	thread->in_timers = 1;
 	insert(cpu, thread);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
@@ -111,7 +116,7 @@ void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline)
 static void take_out(struct cpu *home, struct thread *thread)
 {
 	assert_held(&home->shared.ready.lock);
-	kernel_assert(thread->in_timers && thread->timer.level < PRIORITIES);
+	kernel_assert(has_place(thread) && thread->timer.level < PRIORITIES);
 	struct thread *parent = thread->timer.parent, *rest = merge(thread->timer.left, thread->timer.right);
 	kernel_assert(!parent || parent->timer.left == thread || parent->timer.right == thread);
 	kernel_assert(parent || home->shared.timers.heap[thread->timer.level] == thread);
@@ -136,6 +141,7 @@ static void drop(struct cpu *cpu, struct thread *thread)
 	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 	take_out(home, thread);
 	thread->in_timers = 0;
+	thread->timer.kept = false;
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
 }
 
@@ -150,6 +156,13 @@ void timer_cancel(struct cpu *cpu, struct thread *thread)
 void timer_drop(struct cpu *cpu, struct thread *thread)
 {
 	if (thread->in_timers)
+		drop(cpu, thread);
+}
+
+void timer_forget(struct cpu *cpu, struct thread *thread)
+{
+	assert_exclusive();
+	if (thread->timer.kept)
 		drop(cpu, thread);
 }
 
@@ -198,7 +211,7 @@ static unsigned highest(const struct timers *timers, unsigned lowest, uint64_t n
 
 /*
  * Returns whether a deadline that concerns the core has passed. Sets the thread and its notification; both are null where
- * the wait was cancelled, and the tree is corrected then.
+ * the wait was cancelled, and heap and tree are corrected then.
  */
 static bool overdue(struct cpu *cpu, struct thread **thread, struct notification **notification)
 {
@@ -207,10 +220,15 @@ static bool overdue(struct cpu *cpu, struct thread **thread, struct notification
 	const uint64_t now = arch_time();
 	unsigned leaf = highest(timers, timer_lowest(cpu), now);
 	struct thread *root = leaf ? timers->heap[leaf - PRIORITIES] : 0;
+	if (root && root->timer.kept && root->deadline <= now) {
+		take_out(cpu, root);
+		root->timer.kept = false;
+		root = 0;
+	}
 	*thread = root && root->deadline <= now ? root : 0;
 	*notification = *thread ? thread_notification(*thread) : 0;
 	if (leaf && !*thread)
-		set_first(cpu, leaf - PRIORITIES, root ? root->deadline : 0);
+		set_first(cpu, leaf - PRIORITIES, timers->heap[leaf - PRIORITIES] ? timers->heap[leaf - PRIORITIES]->deadline : 0);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	return leaf;
 }

@@ -7,8 +7,9 @@
  * first[i] the earlier of first[2i] and first[2i + 1].
  *
  * A program that waits for requests is woken long before its deadline, and often waits for the same deadline again. So a
- * cancelled deadline stays in the tree: first[] may hold one that no thread waits for. When it passes, the core enters
- * once for nothing and corrects the tree.
+ * cancelled deadline stays in the tree: first[] may hold one that no thread waits for. The fast path of SIGNAL_WAIT leaves
+ * the thread in the heap, too: it is *kept* until it waits with a deadline again, is suspended, or gets another priority
+ * or core. When such a deadline passes, the core enters once for nothing and corrects heap and tree.
  *
  * Threads are woken in the order of their priority, and none below the running priority. So however many deadlines pass
  * together, a thread of higher priority waits for one work budget at most, and then runs. The rest are due when the
@@ -25,6 +26,26 @@ void timer_add(struct cpu *cpu, struct thread *thread, uint64_t deadline);
 void timer_cancel(struct cpu *cpu, struct thread *thread);
 /* The same for a thread that another core has woken, so that it waits for no notification any more. */
 void timer_drop(struct cpu *cpu, struct thread *thread);
+/* Ends the wait of a thread of this core and keeps it in the heap. The entry has the kernel for itself. */
+static inline void timer_keep(const struct cpu *cpu, struct thread *thread)
+{
+	assert_exclusive();
+	kernel_assert(!(thread->timer.kept && thread->in_timers) && thread->core == cpu->own.index && thread->core == thread->next_core);
+	thread->timer.kept |= thread->in_timers;
+	thread->in_timers = 0;
+}
+/* Returns whether a thread that was kept waits for the same deadline again; nothing else has to be done then. Likewise. */
+static inline bool timer_again(struct thread *thread, uint64_t deadline)
+{
+	if (!thread->timer.kept || thread->deadline != deadline)
+		return false;
+	kernel_assert(thread->timer.level == thread->priority && !thread->in_timers);
+	thread->timer.kept = false;
+	thread->in_timers = 1;
+	return true;
+}
+/* Takes the thread out of the heap if it was kept: before its priority or core change, and before it is suspended. */
+void timer_forget(struct cpu *cpu, struct thread *thread);
 /* For a thread with a deadline whose priority or next core has changed. */
 void timer_requeue(struct cpu *cpu, struct thread *thread);
 /*

@@ -27,7 +27,7 @@ static void check_queue(const struct thread_queue *queue)
 static void check_timer(const struct world *world, const struct thread *thread)
 {
 	const struct thread *top = thread;
-	if (!thread->in_timers)
+	if (!thread->in_timers && !thread->timer.kept)
 		return;
 	while (top->timer.parent)
 		top = top->timer.parent;
@@ -35,7 +35,8 @@ static void check_timer(const struct world *world, const struct thread *thread)
 	      "a thread's deadline is not where it says", thread, top);
 	CHECK(thread->timer.level == (thread->core == thread->next_core ? thread->priority : PRIORITIES - 1u),
 	      "a thread's deadline is in the wrong heap", thread, thread->timer.level);
-	CHECK(thread->state == THREAD_WAITING, "a thread has a deadline and waits for nothing", thread, thread->state);
+	CHECK(thread->state == THREAD_WAITING || thread->timer.kept, "a thread has a deadline and waits for nothing", thread, thread->state);
+	CHECK(thread->state != THREAD_INACTIVE, "a suspended thread has a deadline", thread, thread->state);
 }
 
 /* At rest a core's thread has raised it; a waiting thread has been reported, or waits for something else. */
@@ -132,7 +133,7 @@ static unsigned check_heap(const struct cpu *cpu, const struct thread *t, const 
 {
 	if (!t)
 		return 0;
-	CHECK(t->timer.parent == parent && t->in_timers && t->core == cpu->own.index, "a heap of deadlines has a stranger", t,
+	CHECK(t->timer.parent == parent && !t->in_timers == t->timer.kept && t->core == cpu->own.index, "a heap of deadlines has a stranger", t,
 	      parent);
 	CHECK(!parent || parent->deadline <= t->deadline, "a heap of deadlines is out of order", t, t->deadline);
 	unsigned left = check_heap(cpu, t->timer.left, t), right = check_heap(cpu, t->timer.right, t);

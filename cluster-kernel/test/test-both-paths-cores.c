@@ -19,7 +19,7 @@ enum { CORES = 2, THREADS = 8, NOTES = 4, STEPS = 700, AT = 1 << 30, ROOT = 1, R
 /* Slots. */
 enum { NOTE = 1000, READ_ONLY = 1005, WRITE_ONLY, BADGED, EMPTY, EP, BOUND_EP, REPLY = 1012, A = 1020, SPACE_POOL = 1110, OF_SPACE = 10,
        SPACE = 1, TABLES = 2, FRAME = 5, TCB_WORDS = 21 };
-enum { THREAD_WORDS = 19, CORE_WORDS = 7 };
+enum { THREAD_WORDS = 19, CORE_WORDS = 5 };
 
 /* What is compared. */
 struct seen {
@@ -62,10 +62,10 @@ static void look_at_thread(const struct thread *thread, uint64_t *words)
 static void look_at_core(unsigned core, uint64_t *words, uint64_t *queue)
 {
 	const struct cpu *cpu = machine->kernel.cpu[core];
-	const struct timers *timers = &cpu->shared.timers;
 	const struct thread *thread = running(core);
-	const uint64_t all[] = { index_of(thread), units(cpu->own.slice_end), units(cpu->own.timer_armed), (uint64_t)cpu->shared.running,
-		                 units(timers->first[1]), units(cpu->own.housekeeping_at), thread && cpu->own.loaded_vspace == thread_vspace(thread) };
+	const uint64_t all[] = { index_of(thread), units(cpu->own.slice_end), (uint64_t)cpu->shared.running,
+		                 units(cpu->own.housekeeping_at), thread && cpu->own.loaded_vspace == thread_vspace(thread) };
+	EXPECT(timer_is_set(cpu, threads, THREADS), true);
 	_Static_assert(sizeof(all) == sizeof(seen[0].core[0]), "all that is compared");
 	memcpy(words, all, sizeof(all));
 	for (int p = cpu->shared.ready.highest; p >= 0; p--)

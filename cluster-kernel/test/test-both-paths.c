@@ -16,7 +16,7 @@ enum { THREADS = 5, NOTES = 3, STEPS = 1500, NOTE = 1000, READ_ONLY = 1003, WRIT
 
 /* What is compared. */
 struct seen {
-	uint64_t thread[THREADS][11], word[NOTES], core[4];
+	uint64_t thread[THREADS][11], word[NOTES], core[3];
 	uint64_t queue[THREADS + 1];
 };
 
@@ -55,8 +55,8 @@ static void look(struct seen *now)
 		now->word[i] = ((struct notification *)slot_of(NOTE + i)->cap.object)->word;
 	now->core[0] = index_of(running(0));
 	now->core[1] = units(cpu->own.slice_end);
-	now->core[2] = units(cpu->own.timer_armed);
-	now->core[3] = (uint64_t)cpu->shared.running;
+	now->core[2] = (uint64_t)cpu->shared.running;
+	EXPECT(timer_is_set(cpu, threads, THREADS), true);
 	for (int p = cpu->shared.ready.highest; p >= 0; p--)
 		for (const struct thread *one = cpu->shared.ready.level[p].head; one; one = one->next)
 			now->queue[queued++] = index_of(one);
