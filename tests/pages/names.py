@@ -28,7 +28,8 @@ def of_python() -> list[str]:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "tests.pytest_report", "-p", "tests.pages.names", "-p", "no:cacheprovider"]
     command += ["--quiet", "--import-mode=importlib", "--rootdir", str(ROOT), "-c", os.devnull, *(str(ROOT / "tests" / part) for part in ("structure", "unit", "boot"))]
     with open(os.devnull, "w") as nowhere:
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | {"SKERRY_TEST_REPORT": str(nowhere.fileno())}, pass_fds=[nowhere.fileno()],
+        words = {"SKERRY_TEST_REPORT": str(nowhere.fileno()), "SKERRY_TEST_ONLY": "", "SKERRY_TEST_DONE": "0"}  # not those of a test that asks
+        done = subprocess.run(command, cwd=ROOT, env=os.environ | words, pass_fds=[nowhere.fileno()],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
     if done.returncode:
         raise Failure(f"pytest cannot collect the tests: {(done.stdout + done.stderr)[-2000:]}")
