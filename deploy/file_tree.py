@@ -21,6 +21,9 @@ MOST_ENTRIES = 65536
 MOST_BYTES = 1 << 30
 LONGEST_NAME = 255  # bytes
 DIRECTORY, WRITABLE = 1 << 31, 1 << 30
+# apps/libc/posix/device.c and proc.c: what a program finds at these paths is the system's
+DEVICES = frozenset(f"/dev/{name}" for name in ("null", "zero", "urandom", "random", "console", "stdin", "stdout", "stderr"))
+MADE = frozenset(("/proc/self/stat", "/proc/self/statm"))
 HEAD, ENTRY = struct.Struct("<QIIQQ"), struct.Struct("<QQQII")
 
 Guest = tuple[bytes, ...]  # a path in the machine: its components
@@ -102,6 +105,7 @@ class _Reading:
             raise self._wrong(f"{host}: {(getattr(error, 'strerror', None) or 'is not a file’s name').lower()}") from None
 
     def _put(self, guest: Guest, item: _Item) -> None:
+        self._check_free(guest, item)
         folder = self.root
         for depth, name in enumerate(guest, start=1):
             if len(name) > LONGEST_NAME:
@@ -120,6 +124,16 @@ class _Reading:
             folder = there
         if not guest and not item.is_folder:
             raise self._wrong("'/' is a folder, and cannot be a file")
+
+    def _check_free(self, guest: Guest, item: _Item) -> None:
+        """Nothing takes the place of what the system has, nor is in it, nor stands where a folder of it must be."""
+        if guest[:1] not in ((b"dev",), (b"proc",)):
+            return
+        path = shown(guest)
+        for own in sorted(DEVICES | MADE):
+            if path == own or path.startswith(f"{own}/") or (not item.is_folder and own.startswith(f"{path}/")):
+                kind = "a device" if own in DEVICES else "a file that the system makes"
+                raise self._wrong(f"'{self.mapped}': {own} is {kind}, and {path} would hide it: choose another path in the machine")
 
     def _of(self, item: _Item) -> str:
         return f"'{self.all[item.origin]}'"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from deploy.deployment import Program
 from deploy.deployment.reader import parse
 from deploy.errors import Failure
 from deploy.expand import plan
+from deploy.paths import ROOT
 from topology.errors import InputError
 from topology.units import MIB, PAGE
 
@@ -117,6 +119,14 @@ WRONG = {
     "a circle": ("files = ['loop:/x']", "4: [[program]] files: {}/loop/back/loop: a symbolic link leads back to a folder that it is in"),
     "a pipe": ("files = ['pipe:/x']", "4: [[program]] files: {}/pipe is neither a file nor a folder"),
     "a device": ("files = ['/dev/null:/x']", "4: [[program]] files: /dev/null is neither a file nor a folder"),
+    "in place of a device": (
+        "files = ['site/index.html:/dev/null']",
+        "4: [[program]] files: 'site/index.html:/dev/null': /dev/null is a device, and /dev/null would hide it",
+    ),
+    "a folder in place of a device": ("files = ['site:/dev/zero']", "4: [[program]] files: 'site:/dev/zero': /dev/zero is a device"),
+    "in a device": ("files = ['site/empty:/dev/null/x']", "4: [[program]] files: 'site/empty:/dev/null/x': /dev/null is a device"),
+    "a file in place of /dev": ("files = ['site/empty:/dev:rw']", "4: [[program]] files: 'site/empty:/dev:rw': /dev/console is a device, and /dev would"),
+    "a made file": ("files = ['site/empty:/proc/self/stat']", "4: [[program]] files: 'site/empty:/proc/self/stat': /proc/self/stat is a file that"),
     "a relative path": ("files = ['site:www']", "4: [[program]] files: 'site:www': the path in the machine, 'www', is not absolute"),
     "a path with dots": ("files = ['site:/www/../etc']", "4: [[program]] files: '/www/../etc' has a '.' or '..'"),
     "no path": ("files = ['site']", "4: [[program]] files: 'site' is not 'HOST:/GUEST'"),
@@ -148,6 +158,19 @@ def test_refused(text: str, message: str, folder: Path) -> None:
     with pytest.raises(InputError) as error:
         plan(parse(PROGRAM + text, "file", folder))
     assert str(error.value).startswith(f"file:{message.format(folder)}")
+
+
+def test_systems_own() -> None:
+    """the paths that no file may take are those at which the POSIX layer has something; others beside them are free"""
+    sources = "".join((ROOT / "apps" / "libc" / "posix" / name).read_text() for name in ("device.c", "proc.c"))
+    assert set(re.findall(r'\{ "(/[a-z/]+)", ', sources)) == file_tree.DEVICES | file_tree.MADE
+
+
+def test_beside_devices(folder: Path) -> None:
+    """a link to a regular file is one, and other files may be in /dev and /proc"""
+    (folder / "link").symlink_to("site/index.html")
+    (program,) = programs("files = ['link:/dev/other', 'link:/proc/cpuinfo', 'site:/dev/site']", folder)
+    assert program.tree and entries(program.tree.content())["/dev/other"][1] == b"<html>"
 
 
 def test_too_much(folder: Path) -> None:
