@@ -8,7 +8,8 @@ const struct process_info *process_info(void) { return platform_info(); }
 
 int manager_result(const char *json) { return platform_manager_text(MANAGER_RESULT, json, strlen(json), 0); }
 int manager_barrier(unsigned number) { return platform_manager_word(MANAGER_BARRIER, number); }
-int manager_serving(void) { return platform_manager_word(MANAGER_SERVING, 0); }
+int manager_serving(void) { return manager_listens(0); }
+int manager_listens(uint16_t port) { return platform_manager_word(MANAGER_SERVING, port); }
 int manager_await(const char *name) { return platform_manager_text(MANAGER_AWAIT, name, strlen(name), 0); }
 
 int manager_sample(void) { return platform_manager_word(MANAGER_SAMPLE, 0); }
@@ -18,14 +19,6 @@ int manager_sample_read(unsigned kind, unsigned index, unsigned core, void *reco
 	const uint64_t which[3] = { kind, index, core };
 
 	return platform_manager_record(MANAGER_SAMPLE_READ, which, record, size);
-}
-
-void manager_serving_once(void)
-{
-	static bool told;
-
-	if (!told)
-		told = manager_serving() == 0;
 }
 
 int manager_lookup(const char *name, uint32_t *ipv4)

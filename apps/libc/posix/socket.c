@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
 #include <skerry/manager.h>
@@ -46,12 +47,23 @@ long sys_bind(const long *a)
 	return file->ops->bind(file, (const struct sockaddr *)a[1], (socklen_t)a[2]);
 }
 
+/* Returns the port that a socket is bound to, or 0 if it has none. */
+static uint16_t local_port(struct file *file)
+{
+	struct sockaddr_in name = { 0 };
+	socklen_t length = sizeof(name);
+
+	if (!file->ops->getsockname || file->ops->getsockname(file, (struct sockaddr *)&name, &length) || name.sin_family != AF_INET)
+		return 0;
+	return __builtin_bswap16(name.sin_port);
+}
+
 long sys_listen(const long *a)
 {
 	SOCKET(file, a[0], listen);
 	long error = file->ops->listen(file, (int)a[1]);
 	if (!error)
-		manager_serving_once();
+		manager_listens(local_port(file));
 	return error;
 }
 

@@ -33,7 +33,7 @@ enum message_type {
 	REPORT_RESULT,     /* struct about_application, then text: one JSON object */
 	REPORT_STARTED,    /* struct about_application, value: KiB of memory it was given */
 	REPORT_FAILED,     /* struct about_application, value: error of errors.h; it could not be started */
-	REPORT_SERVING,    /* struct about_application */
+	REPORT_SERVING,    /* struct about_application, value: TCP port at which it listens, or 0; one of each port */
 	REPORT_ARRIVED,    /* struct about_application, value: number of the barrier */
 	REPORT_EXITED,     /* struct about_application, value: exit status */
 	REPORT_FAULTED,    /* struct report_fault */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
 #include "life.h"
 #include "map.h"
 #include "move.h"
@@ -9,7 +10,10 @@
 #include "waiters.h"
 #include "writers.h"
 
+enum { PORTS_TOLD = 8 }; /* of a program, in a life: whoever says more cannot fill the mailbox */
+
 static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
+static uint16_t told[MAP_MAX_APPLICATIONS][PORTS_TOLD]; /* ports at which programs serve; 0: none */
 
 static bool start(uint32_t application)
 {
@@ -42,6 +46,7 @@ void life_end(uint32_t application)
 	waiters_forget(application);
 	writers_flush(application);
 	life[application] = (struct report_life){ 0 };
+	memset(told[application], 0, sizeof(told[application]));
 }
 
 void life_ended(uint32_t application, enum life_state how, uint32_t value)
@@ -58,9 +63,21 @@ struct report_life life_of(uint32_t application)
 	return found;
 }
 
-void life_serving(uint32_t application)
+/* Notes `port`. Returns false if that is none, is noted already, or there is no room. */
+static bool note_port(uint16_t *ports, uint16_t port)
 {
-	if (!life[application].serving)
-		report_about(REPORT_SERVING, application, 0);
+	unsigned i = 0;
+	while (i < PORTS_TOLD && ports[i] && ports[i] != port)
+		i++;
+	if (!port || i == PORTS_TOLD || ports[i] == port)
+		return false;
+	ports[i] = port;
+	return true;
+}
+
+void life_serving(uint32_t application, uint16_t port)
+{
+	if (note_port(told[application], port) || !life[application].serving)
+		report_about(REPORT_SERVING, application, port);
 	life[application].serving = 1;
 }

@@ -73,6 +73,10 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 		run_happened(RUN_EVENT_FAILED, i, 0);
 		return true;
 	case REPORT_SERVING:
+		if (a->value > UINT16_MAX)
+			return false;
+		if (a->value)
+			event("listening", i, "port", a->value, "");
 		if (!run_application(i)->serving)
 			event("serving", i, "tsc", read_tsc(), "");
 		run_happened(RUN_EVENT_SERVING, i, 0);

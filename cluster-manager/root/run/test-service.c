@@ -27,6 +27,7 @@ static bool holds[REPLIES];
 static uint64_t pending;
 static int objects;
 static unsigned answers, reports, served;
+static uint32_t port; /* of the last report of all */
 static int written; /* what writers_add() says */
 static uint64_t last_answer;
 
@@ -149,6 +150,7 @@ int report(enum message_type type, const void *body, size_t size)
 int report_about(enum message_type type, uint32_t application, uint32_t value)
 {
 	const struct about_application body = { application, value };
+	port = value;
 	return report(type, &body, sizeof(body));
 }
 
@@ -257,6 +259,15 @@ static void says_it_again(void)
 	CHECK(served == 1);
 	request(HONEST, MANAGER_SERVING, 0, 0, true);
 	CHECK(served == 2);
+	request(HONEST, MANAGER_SERVING, 80, 0, true);
+	request(HONEST, MANAGER_SERVING, 443, 0, true);
+	CHECK(served == 4 && port == 443);
+	for (unsigned i = 0; i < 100; i++)
+		request(HONEST, MANAGER_SERVING, i % 2 ? 80 : 443, 0, true);
+	CHECK(served == 4);
+	for (unsigned i = 1; i < 1000; i++)
+		request(HOSTILE, MANAGER_SERVING, i, 0, true);
+	CHECK(served < 20);
 }
 
 int main(void)

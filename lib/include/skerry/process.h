@@ -188,7 +188,8 @@ enum manager_request {
 	MANAGER_BARRIER,   /* m0 number of the barrier, 1.. : answered when all programs that the map
 	                    * counts for it ("barrier" property) have arrived, in all clusters */
 	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */
-	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it */
+	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it. m0 TCP port at which it
+	                    * listens, or 0: of another kind; said again for each further port */
 	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
 	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
 	                    * of what all clusters count (sample.h); answered when they have told, or do not */

@@ -18,8 +18,8 @@ int manager_barrier(unsigned number);
 /* This program now serves. */
 int manager_serving(void);
 
-/* The same, but only the first time; the socket layer calls it at listen(). */
-void manager_serving_once(void);
+/* The same, and it listens at TCP port `port` (0: at something else); the socket layer calls it at listen(). */
+int manager_listens(uint16_t port);
 
 /* Wait until the application `name` ("redis@2") serves. */
 int manager_await(const char *name);
