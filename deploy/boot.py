@@ -129,6 +129,11 @@ class Run:
         return self._process is not None and self.status is None
 
     @property
+    def quiet(self) -> float:
+        """Given time since something moved."""
+        return self._watch.quiet
+
+    @property
     def pid(self) -> int:
         assert self._process
         return self._process.pid
@@ -298,9 +303,8 @@ class Run:
 
     def keep_log(self) -> Path:
         """Everything that the run wrote, in one file that stays."""
-        logs = LOGS
-        logs.mkdir(parents=True, exist_ok=True)
-        path = logs / f"{self.plan.name}-{self.plan.layout.replace('/', '_')}-{time.strftime('%Y%m%d-%H%M%S')}.log"
+        LOGS.mkdir(parents=True, exist_ok=True)
+        path = LOGS / f"{self.plan.name}-{self.plan.layout.replace('/', '_')}-{time.strftime('%Y%m%d-%H%M%S')}.log"
         parts = [("command", " ".join(self.command.arguments())), ("console", self.console)]
         if self.command.events.exists():
             parts.append(("events", self.command.events.read_text(errors="replace")))

@@ -84,10 +84,11 @@ def deploy(
             deployment = Deployment(host, wanted)
             done = deployment.converge()
         output.line(f"{done.said}.")
+        verb = "will serve"
         if wait:
             with output.progress(f"Waiting until {wanted.name} serves") as update:
-                wait_ready(done, what, Patience(limit=timeout), update)
-        _tell(output, done, "serves" if wait else "will serve")
+                verb = "serves" if wait_ready(done, what, Patience(limit=timeout), update) else ""
+        _tell(output, done, verb)
         output.results({
             "skerry": version(),
             "command": "deploy",
@@ -124,9 +125,12 @@ def _check(what: Plan, name: str | None, bridge: str | None, storage: str | None
 
 
 def _tell(output: Output, done: Done, verb: str) -> None:
+    """`verb`: what its programs do at their addresses; empty: nothing any more."""
     record = done.deployed.record
     apart = ", each in a domain of its own" if record.machines > 1 else ""
     output.line(f"{record.clusters} clusters{apart}, {record.cores} cores, {record.accel}; {record.placement}.")
     where = f" on {record.bridge}" if record.bridge else ""
-    for instance in record.instances():
+    if not verb:
+        output.line(f"{record.name} has done its work.")
+    for instance in record.instances() if verb else []:
         output.line(f"{instance['app']} {verb} at {shown(str(instance['app']), str(instance['address']))}{where}")

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from deploy import kvm, options, process, qemu, survival
-from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
 from deploy.deaths import Death, death, is_started_again, status_text
@@ -27,6 +26,7 @@ from deploy.patience import FOREVER, Patience
 from deploy.program_output import ConsoleText, ProgramOutput
 from deploy.render import layout_table
 from deploy.results import Result, evaluate, host_description
+from deploy.serving import ELSEWHERE, Announcer
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.errors import InputError
@@ -222,55 +222,54 @@ def _gone(machine: Run, deaths: list[Death]) -> set[str]:
 def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> None:
     """With a bar until all serve or all is done, unless the console goes to the same terminal."""
     patience = None if waits else FOREVER  # somebody at a debugger takes time
-    announced: set[str] = set()
-    told: list[str] = []  # where they serve; said when all do, where it would stand among the console's lines
-    among = not bar
-    awaited = {forward.application for forward in machine.forwards}
-
-    def announce() -> None:
-        serving = {event.get("app") for event in machine.events.of("serving")}
-        for forward in machine.forwards:
-            if forward.application in serving - announced:
-                where = shown(forward.application, forward.address) + ("" if forward.is_open else ", in the machine only")
-                told.append(f"{forward.application} serves at {where}")
-                announced.add(forward.application)
-        if not among:
-            say()
-
-    def say() -> None:
-        for line in told:
-            output.line(line)
-        told.clear()
-
+    announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
     ends = cluster_map.shutdown == "when-done" and any(a.ends_the_run for a in cluster_map.applications)
     with output.progress("Booting", total=len(machine.forwards) or None) if bar else nullcontext(_nothing) as update:
 
         def served() -> bool:
-            announce()
-            for name in sorted((awaited - announced) & _gone(machine, deaths)):
-                awaited.remove(name)
+            announcer.look(machine.events.events)
+            if bar:  # among the console's lines what is said would be lost: it follows when all serve
+                announcer.say()
+            for name in sorted(announcer.waiting() & _gone(machine, deaths)):
+                announcer.give_up(name)
                 dead = next((d for d in deaths if d.application == name), None)
-                if dead and not (keep and awaited):
+                if dead and not (keep and announcer.left):
                     raise Failure(f"{dead}, before it served")
-                output.line(f"{name} has ended before it served" + ("; the others go on" if awaited else ""))
-            done = awaited <= announced
-            update(completed=len(announced), description="Running" if done else "Booting")
-            return done
+                output.line(f"{name} has ended before it served" + ("; the others go on" if announcer.left else ""))
+            update(completed=announcer.done, description="Running" if announcer.complete else "Booting")
+            return announcer.complete
 
         if not keep and ends:
             machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
-            say()
+            announcer.say(at_last=machine.status is not None)
             machine.wait_done(patience)
             return
-        machine.wait_for(served, "serving", patience)
-    say()
-    if not keep:
-        return
+        most = (patience or machine.patience).silence * ELSEWHERE
+        try:
+            machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", patience)
+        except Failure as error:
+            raise Failure("; ".join([*announcer.wrong(), str(error)])) from None
+    announcer.say()
+    if keep:
+        _stay(machine, announcer, output)
+
+
+def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
+    """Whether ports at which nothing listens are not waited for any more: a failure where nobody stays. `long`: nothing has moved."""
+    if not keep and long and announcer.is_settled():
+        raise Failure("nothing else comes")
+    return keep and announcer.is_settled()
+
+
+def _stay(machine: Run, announcer: Announcer, output: Output) -> None:
+    """Until Ctrl-C, or the machine's end."""
     try:
         output.line("Ctrl-C ends it.")
         while machine.status is None:
             machine.poll()
+            announcer.look(machine.events.events)
+            announcer.say()
             time.sleep(0.05)
     except KeyboardInterrupt:
         output.line("Ended.")

@@ -6,12 +6,13 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from deploy import image, modules
 from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
+from deploy.deaths import Death, death, is_started_again
 from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
@@ -23,10 +24,12 @@ from deploy.domains.record import Record, deployment_name, fingerprint
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import Storage, default_folder, require
 from deploy.errors import Failure
+from deploy.events import Event, standing
 from deploy.expand import Plan
 from deploy.output import version
 from deploy.patience import Patience, Watch
 from deploy.qemu import Forward
+from deploy.serving import ELSEWHERE, elsewhere, serves_at, serving
 from topology import libvirt_host
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -331,28 +334,47 @@ def was(state: State) -> str:
     return words.get(state.word, f"was {state.word}")
 
 
-def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> None:
-    """Until every server that can be reached serves, of the clusters that were started; else until all of these run."""
+def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[..., None]) -> bool:
+    """Until every port that the deployment leads to is served, of the clusters that were started; and until all of these run.
+
+    False: the run is done, and nothing serves any more.
+    """
     deployed, found = done.deployed, what.cluster_map
     started = [c for c in found.clusters if done.clusters is None or c.number in done.clusters]
     clusters = {c.number for c in started}
-    servers = {name for name, _ in what.forwards if what.application(name).program == "redis-server"}
-    servers = {name for name in servers if any(what.application(name).cpu in c.cpus for c in started)}
+    forwards = [f for f in deployed.record.forwards if any(what.application(f.application).cpu in c.cpus for c in started)]
     began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
         events = deployed.events()[done.since :]
-        serving = {event.get("app") for event in events if event.kind == "serving"}
+        ports = serving(events)
+        missing = [forward for forward in forwards if not serves_at(ports.get(forward.application), forward.guest_port)]
         running = {event.get("cluster") for event in events if event.kind == "boot"}
-        update(completed=len(running & clusters) + len(serving & servers), total=len(clusters) + len(servers))
+        update(completed=len(running & clusters) + len(forwards) - len(missing), total=len(clusters) + len(forwards))
         state = deployed.state()
-        if (servers <= serving and clusters <= running) or state.word == "done":
-            return
+        if (not missing and clusters <= running) or state.word == "done":
+            return state.word != "done"
         if not state.is_running:
             raise Failure(f"{deployed.name} {was(state)}: {(state.trouble or [deployed.last_words()])[0]}")
+        if dead := _dead(events, what, {forward.application for forward in missing}):
+            raise Failure(f"{dead}, before it served; it stays, for skerry logs")
         if len(events) > seen:
             watch.moved(f"'{events[-1].kind}'")
             seen = len(events)
-        missing = sorted(servers - serving) or [f"cluster {number}" for number in sorted(clusters - running)]
-        if why := watch.overdue(f"{', '.join(missing)} not up", patience.times_load(), began):
+        words = [f"cluster {number} not up" for number in sorted(clusters - running)] or list(_unserved(missing, ports))
+        known = clusters <= running and all(ports.get(forward.application) for forward in missing)  # they listen elsewhere
+        if why := watch.overdue("; ".join(words), patience.times_load().times(ELSEWHERE if known else 1), began):
             raise Failure(f"{why}; it stays, for skerry logs")
         time.sleep(POLL)
+
+
+def _dead(events: list[Event], what: Plan, awaited: Collection[str]) -> Death | None:
+    """One of these programs that has ended for good."""
+    ends = (death(event, what, "") for event in standing(events) if not is_started_again(event, what))
+    return next((one for one in ends if one and one.application in awaited), None)
+
+
+def _unserved(missing: Iterable[Forward], ports: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """Why each of these ports is not served, as far as it is known."""
+    for forward in missing:
+        at = ports.get(forward.application)
+        yield elsewhere(forward, at) if at else f"{forward.application} not up"

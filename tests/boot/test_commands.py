@@ -258,3 +258,42 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+ELSEWHERE = """\
+shutdown = "never"
+
+[[program]]
+elf = "echo.elf"
+args = ["7"]
+network = true
+ports = [7]
+
+[[program]]
+elf = "echo.elf"
+args = ["9"]
+cpu = 1
+network = true
+ports = [7]
+"""
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
+def test_listens_elsewhere(words: tuple[str, ...], tmp_path: Path) -> None:
+    """`run` says that a program serves only where it listens; of one at another port it says both, and fails unless it stays"""
+    (tmp_path / "echo.toml").write_text(ELSEWHERE)
+    subprocess.run([SKERRY, "cc", "-o", tmp_path / "echo.elf", ROOT / "examples/echo/echo.c"], check=True)
+    command = [SKERRY, "run", "echo.toml", "--boot", "kernel", *words]
+    wrong = r"^(?:skerry: )?echo@\d listens at port 9, not at the deployment's port 7, to which 127\.0\.0\.1:\d+ leads"
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        printed = ""
+        for line in process.stdout:
+            if "Ctrl-C ends it" in line and "Ctrl-C" not in printed:  # it may be printed anew when it is interrupted
+                process.send_signal(signal.SIGINT)
+            printed += line
+    assert process.returncode == (0 if "--keep" in words else 1), printed
+    assert len(re.findall(r"^echo@\d serves at 127", printed, re.MULTILINE)) == 1 and re.search(wrong, printed, re.MULTILINE), printed
+    if "--keep" not in words:
+        assert re.match(wrong, printed.strip().splitlines()[-1]), printed

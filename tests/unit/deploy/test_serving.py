@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is said to serve where: only what listens at the port that the deployment leads to."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deploy import serving as module
+from deploy.domains import deploy as domains
+from deploy.domains.deployed import State
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.patience import Patience
+from deploy.qemu import INSIDE, Forward
+from deploy.serving import Announcer, serves_at, serving
+
+WEB = Forward("web@3", "10.0.2.151", 8080, 41001)
+
+
+def event(kind: str, app: str = "web@3", **data: object) -> Event:
+    return Event(kind, {"event": kind, "app": app, "cluster": 1} | data)
+
+
+def listens(*ports: int) -> list[Event]:
+    first, *rest = [event("listening", port=port) for port in ports]
+    return [event("started"), first, event("serving"), *rest]
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A clock of its own; what is called lets seconds go by."""
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock.now)
+    return lambda seconds: setattr(clock, "now", clock.now + seconds)
+
+
+def test_ports() -> None:
+    """a program's ports are known until it ends, or its cluster is lost; one that says itself that it serves has none"""
+    assert serving(listens(8080, 443)) == {"web@3": [8080, 443]}
+    assert serving([event("serving")]) == {"web@3": []}
+    assert serving([event("listening", port=80)]) == {}
+    assert serving([*listens(80), event("exit", status=0)]) == {} == serving([*listens(80), Event("cluster-lost", {"cluster": 1})])
+    assert serving([*listens(80), event("fault"), event("restart"), *listens(81)]) == {"web@3": [81]}
+    assert serves_at([], 80) and serves_at([81, 80], 80) and not serves_at([81], 80) and not serves_at(None, 80)
+
+
+def test_says_where(later: Any) -> None:
+    """each port that is served is said once, also the second one of a program"""
+    said: list[str] = []
+    announcer = Announcer([WEB, Forward("web@3", "10.0.2.151", 443, INSIDE)], said.append)
+    events = listens(8080)
+    announcer.look(events)
+    announcer.say()
+    assert said == ["web@3 serves at 127.0.0.1:41001"] and announcer.done == 1 and announcer.waiting() == {"web@3"}
+    announcer.look([*events, event("listening", port=443)])
+    announcer.say()
+    assert said[1:] == ["web@3 serves at 10.0.2.151:443, in the machine only"] and announcer.complete and announcer.is_settled()
+
+
+def test_listens_elsewhere(later: Any) -> None:
+    """a program that listens at another port does not serve: a line names it and both ports, after a while"""
+    said: list[str] = []
+    announcer = Announcer([WEB], said.append)
+    announcer.look([event("started")])
+    later(60)
+    assert not announcer.is_settled(), "it does not listen at all"
+    announcer.look(listens(9090))
+    announcer.say()
+    assert said == [] and not announcer.is_settled(), "the other port may follow"
+    later(module.GRACE)
+    announcer.say()
+    announcer.say()
+    assert said == ["web@3 listens at port 9090, not at the deployment's port 8080, to which 127.0.0.1:41001 leads"]
+    assert announcer.is_settled() and not announcer.complete and announcer.wrong() == said
+    announcer.look([*listens(9090), event("listening", port=8080)])
+    announcer.say()
+    assert said[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
+
+
+def wait(events: list[Event], word: str = "running") -> bool:
+    found = SimpleNamespace(name="test", record=SimpleNamespace(forwards=[WEB]), events=lambda: events, state=lambda: State(word))
+    cluster = SimpleNamespace(number=1, cpus=[7], restart=False)
+    app = SimpleNamespace(name="web@3", cpu=7, restart="never", ends_the_run=True, barrier=1)
+    what = SimpleNamespace(application=lambda name: app, cluster_map=SimpleNamespace(clusters=[cluster], applications=[app]))
+    done = domains.Done(found, "created", "", None)  # type: ignore[arg-type]
+    return domains.wait_ready(done, what, Patience(0.0, 0.0), lambda **what: None)  # type: ignore[arg-type]
+
+
+def test_deploy_waits() -> None:
+    """deploy is ready when each port is served; a program that listens elsewhere, or has ended, is named"""
+    boot = event("boot")
+    assert wait([boot, *listens(8080)]) and not wait([boot, *listens(8080)], "done")
+    with pytest.raises(Failure, match="^web@3 listens at ports 9090, 9091, not at the deployment's port 8080, to which 127.0.0.1:41001 leads within"):
+        wait([boot, *listens(9090, 9091)])
+    with pytest.raises(Failure, match="^web@3 not up within"):
+        wait([boot, event("started")])
+    with pytest.raises(Failure, match="^web@3 ended with status 3, before it served; it stays"):
+        wait([boot, event("started"), event("exit", status=3)])
