@@ -287,13 +287,12 @@ class Run:
         return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
 
     def _failure(self) -> str:
-        """The event that says most about it, in words; nothing without one."""
+        """All that failed, in words, what says most first; nothing where no event tells."""
         events = standing(self.events.events)
-        for kind in ("fault", "failed", "exit", "cluster-lost", BAD_LINE):
-            if found := next((found for e in events if e.kind == kind and (found := death(e, self.plan, "")) and found.counts), None):
-                return str(found)
+        kinds = ("fault", "failed", "exit", "cluster-lost", BAD_LINE)
+        ends = [found for kind in kinds for e in events if e.kind == kind and (found := death(e, self.plan, "")) and found.counts]
         done = next((e for e in events if e.kind == "done"), None)
-        return str(done.get("why", done)) if done else ""
+        return "; ".join(dict.fromkeys(map(str, ends))) or (str(done.get("why", done)) if done else "")
 
     def dump_registers(self) -> None:
         """Appends the state of all cores to QEMU's log."""

@@ -101,7 +101,7 @@ def run(
         measured = None if failures else _measured(running, modelled)
         if measured:
             output.table(layout_table(measured))
-            failures += measured.problems[:1]
+            failures += measured.problems
         survivors = _survivors(running, output, plot)
         output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
         if failures:
@@ -231,11 +231,12 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
             announcer.look(machine.events.events)
             if bar:  # among the console's lines what is said would be lost: it follows when all serve
                 announcer.say()
-            for name in sorted(announcer.waiting() & _gone(machine, deaths)):
+            gone = sorted(announcer.waiting() & _gone(machine, deaths))
+            for name in gone:
                 announcer.give_up(name)
-                dead = next((d for d in deaths if d.application == name), None)
-                if dead and not (keep and announcer.left):
-                    raise Failure(f"{dead}, before it served")
+            if (dead := [d for d in deaths if d.application in gone]) and not (keep and announcer.left):
+                raise Failure("; ".join(f"{one}, before it served" for one in dead))
+            for name in gone:
                 output.line(f"{name} has ended before it served" + ("; the others go on" if announcer.left else ""))
             update(completed=announcer.done, description="Running" if announcer.complete else "Booting")
             return announcer.complete

@@ -183,6 +183,11 @@ elf = "own.elf"
 elf = "own.elf"
 args = ["dies"]
 cpu = 1
+
+[[program]]
+elf = "own.elf"
+args = ["ends", "badly"]
+cpu = 1
 """
 OWN_SOURCE = """\
 #include <stdio.h>
@@ -190,14 +195,14 @@ int main(int count, char **words)
 {
 	puts("root:x:0:0");
 	fflush(stdout);
-	return count > 1 ? *(volatile int *)8 : 0;
+	return count > 2 ? 3 : count > 1 ? *(volatile int *)8 : 0;
 }
 """
 
 
 @pytest.mark.limit(90)
 def test_run_of_own_programs(tmp_path: Path) -> None:
-    """`run` shows what own programs write, as they wrote it, and where in its source one died"""
+    """`run` shows what own programs write, as they wrote it, and where in its source one died; the last line names all that failed"""
     (tmp_path / "own.toml").write_text(OWN)
     (tmp_path / "own.c").write_text(OWN_SOURCE)
     subprocess.run([SKERRY, "cc", "-g", "-o", tmp_path / "own.elf", tmp_path / "own.c"], check=True)
@@ -206,7 +211,7 @@ def test_run_of_own_programs(tmp_path: Path) -> None:
     assert re.findall(r"^\[own@[01]\] root:x:0:0$", done.stdout, re.MULTILINE)
     why = r"own@1 was killed: page fault at 0x8, read, at instruction 0x[0-9a-f]+ in main, own.c:6"
     assert re.search(rf"^{why}$", done.stdout, re.MULTILINE), done.stdout
-    assert re.search(rf"^skerry: the machine failed: {why} \(log: ", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(rf"^skerry: the machine failed: {why}; own@2 ended with status 3 \(log: ", done.stderr, re.MULTILINE), done.stderr
 
 
 SERVER_SOURCE = """\

@@ -17,6 +17,7 @@ from deploy import boot as boots, elf, image, modules, qemu
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
+from deploy.events import Event
 from deploy.expand import plan
 from deploy.patience import Patience, _stat
 from tests.unit.deploy.executables import executable
@@ -48,6 +49,21 @@ def test_every_module_of_the_map_is_in_the_image(build: Path) -> None:
     assert files["map"][:4] == b"\xd0\x0d\xfe\xed"
     config = image.grub_config(files, "t")
     assert "multiboot2 /boot/loader" in config and "module2 /boot/kernel-clh kernel-clh" in config
+
+
+def test_all_that_failed(build: Path) -> None:
+    """why a machine failed names all that failed, once each, without what was started again"""
+    run = boot(plan(Deployment(redis=Redis())), Options(qemu.tcg_for(2), build=build))
+    first, second, *_ = [app.name for app in run.plan.cluster_map.applications if app.program == "redis-server"]
+    ends = [{"event": "exit", "app": first, "status": 2}, {"event": "exit", "app": second, "status": 4}, {"event": "restart", "app": second}]
+    ends += [{"event": "exit", "app": second, "status": 1}, {"event": "exit", "app": first, "status": 2}]
+    ends += [{"event": "fault", "app": second, "cause": "page fault", "rip": 0}, {"event": "done", "status": 1, "why": "all have ended"}]
+    run.events.events = [Event(str(one["event"]), one) for one in ends]
+    run.status = qemu.EXIT_FAILURE
+    why = run.reason()
+    run.close()
+    words = [f"{second} was killed: page fault, at instruction 0x0", f"{first} ended with status 2", f"{second} ended with status 1"]
+    assert why == f"the machine failed: {'; '.join(words)}"
 
 
 def test_missing_and_unknown_images_name_their_user(build: Path) -> None:
