@@ -17,7 +17,7 @@ from deploy.output import Json, Output, Quiet, version
 from deploy.paths import ROOT
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
-from tests import lanes, meson_tests
+from tests import lanes, meson_tests, words
 from tests.result import Result
 from topology.errors import InputError
 
@@ -26,19 +26,22 @@ Werror = Annotated[bool, typer.Option(
     "--werror", help="Compilers' warnings fail the build, from now on. A build that was configured otherwise is compiled anew."
 )]  # fmt: skip
 BUILD_TEST = "build: set-up and build"
+NO_TEST = "no test has this in its name"
 LONGEST = "test_ktest"  # of the files of boot tests, a third of them all: it begins first, or one lane ends last
 
 
 def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: Json = None) -> None:
     """Build everything and run every test: structure of the tree, units, components, and booted machines.
 
-    With --only, components' tests alone build no more than they use.
+    With --only, components' tests alone build no more than they use; a word that is in no name is refused.
 
     Several at a time: one more than there are processors. One line for each; at the end what was skipped and what would
     make it run, and "N passed, N failed".
     """
     output = Output(quiet, json)
     word = (only or "").lower()
+    if word not in BUILD_TEST and not words.may_name_a_test(word):
+        raise InputError(f"--only {only}", NO_TEST)
     results = []
     build = _build(output, word, werror)
     if build.outcome == "failed" or word in BUILD_TEST:
@@ -50,7 +53,7 @@ def test(only: Only = None, werror: Werror = False, quiet: Quiet = False, json: 
                 results.append(result)
                 _show(output, result)
     if not any(result.name != BUILD_TEST or result.outcome == "failed" for result in results):
-        raise InputError(f"--only {only}", "no test has this in its name")
+        raise InputError(f"--only {only}", NO_TEST)
     _close(output, results)
 
 
@@ -78,7 +81,7 @@ def _needed(output: Output, word: str, werror: bool) -> needs.Needs:
         return needs.EVERYTHING
     components = meson_tests.collect(word)
     if not components:
-        raise InputError(f"--only {word}", "no test has this in its name")
+        raise InputError(f"--only {word}", NO_TEST)
     return replace(needs.EVERYTHING, targets=meson_tests.targets(components))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from deploy.output import Output
 from deploy.setup import needs
+from tests import words
 from tests.meson_tests import MesonTest, run_one
 from tests.pages import names
 from topology.errors import InputError
@@ -55,3 +56,18 @@ def test_only_builds_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     built.clear()
     assert command._needed(Output(), "", False) == command._needed(Output(), "set-up", False) == needs.EVERYTHING
     assert not built
+
+
+def test_no_such_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--only with a word that is in no test's name ends with one line before anything is installed or built"""
+    monkeypatch.setattr(command, "ensure_built", lambda *words: pytest.fail("it is built first"))
+    for word in ("xq" * 5, f"redis {'XQ' * 5}"):
+        with pytest.raises(InputError, match=f"^--only {word}: no test has this in its name$"):
+            command.test(only=word)
+
+
+@pytest.mark.limit(120)
+def test_words_of_names() -> None:
+    """no test's name has letters of which it is said that they are in none"""
+    every = " ".join(names.every())
+    assert words.may_name_a_test(every) and len(every) > 100_000
