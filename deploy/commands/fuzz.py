@@ -12,9 +12,10 @@ import typer
 
 from deploy import host
 from deploy.errors import Failure
+from deploy.exclusive import LOCK, alone, exclusive
 from deploy.fuzz import corpus as corpora, minimise as minimising
 from deploy.fuzz.run import Limits, State, fuzz as run_fuzzers
-from deploy.fuzz.target import KERNEL, NAMES, build
+from deploy.fuzz.target import KERNEL, NAMES, Target, build
 from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet, version
 from deploy.process import heed_signals
@@ -70,10 +71,13 @@ def fuzz(
     heed_signals()
     ensure_built(output, needs.FUZZ)
     target = build(output, what, regime or DEFAULT_REGIME)
-    learned = corpus or target.folder / "corpus"
-    seed = seed or random.randrange(1, 2**31)
+    with alone("skerry fuzz", target.folder):
+        _campaign(output, target, corpus or target.folder / "corpus", Limits(seconds or SECONDS, runs), jobs, seed or random.randrange(1, 2**31), merge)
+
+
+def _campaign(output: Output, target: Target, learned: Path, limits: Limits, jobs: int, seed: int, merge: bool) -> None:
     began = time.monotonic()
-    limits = Limits(seconds or SECONDS, runs)
+    runs = limits.runs
     amount = f"{runs} runs" if runs else f"{limits.seconds} s"
     with output.progress(f"Fuzzing {target.title} for {amount}, seed {seed}", total=runs or limits.seconds) as update:
         state, find = run_fuzzers(target, learned, limits, jobs, seed, _shower(output, update, bool(runs)))
@@ -92,8 +96,7 @@ def fuzz(
         output.line(f"input: {path} ({after} {unit}, minimised from {before})")
         output.line(f"replay: {command}")
     elif merge:
-        with output.progress("Merging into the repository's corpus"):
-            merged = corpora.merge(target, learned)
+        merged = _merge(output, target, learned)
         result["merged"] = vars(merged)
         output.line(f"corpus: {merged}")
     output.results({
@@ -104,6 +107,17 @@ def fuzz(
     })
     if find:
         raise Failure(f"the fuzzer found: {find.reason}")
+
+
+def _merge(output: Output, target: Target, learned: Path) -> corpora.Merged:
+    """One regime at a time: all have one corpus."""
+
+    def wait(holder: str) -> None:
+        output.step(f"Waiting for {holder or 'another process'}, which merges into {target.corpus}")
+
+    with exclusive(target.folder.parent / f"{target.corpus.name}{LOCK}", "skerry fuzz --merge", wait):
+        with output.progress("Merging into the repository's corpus"):
+            return corpora.merge(target, learned)
 
 
 def _shower(output: Output, update: Any, by_runs: bool) -> Any:

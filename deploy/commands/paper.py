@@ -12,6 +12,7 @@ from deploy import process
 from deploy.bench.figures import FIGURES, figure
 from deploy.completion import files
 from deploy.errors import Failure
+from deploy.exclusive import alone
 from deploy.output import Json, Output, Quiet, version
 from deploy.paper import work
 from deploy.paths import BUILD
@@ -51,8 +52,9 @@ def paper(
     todo = work.tasks(chosen, folder, repeats, state, fresh)
     failed: list[tuple[work.Task, str]] = []
     if not only_list:
-        folder.mkdir(parents=True, exist_ok=True)
-        failed = work.run(todo, state, output)
+        with alone("skerry paper", folder):
+            todo = work.tasks(chosen, folder, repeats, state, fresh)  # another one may have done some
+            failed = work.run(todo, state, output)
         todo = work.tasks(chosen, folder, repeats, state, False)
     output.table(work.table(chosen, todo))
     report = folder / "report.html"

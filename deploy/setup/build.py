@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.exclusive import LOCK, exclusive
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import extensions, packages, sources, tab
@@ -31,22 +31,12 @@ CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: i
 @contextmanager
 def build_lock(output: Output) -> Iterator[None]:
     """One set-up at a time in one tree: a second command waits for the first, whose process and words are in the file."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / ".skerry-lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = "".join(c if c.isprintable() else "?" for c in lock.read(200))
-            output.step(f"Another skerry is building in this tree; waiting for {holder or 'it'} (how far it is: {LOGS / 'build.log'})")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()}, skerry {' '.join(sys.argv[1:])}"[:150])
-        lock.flush()
-        try:
-            yield
-        finally:
-            lock.truncate(0)
+
+    def wait(holder: str) -> None:
+        output.step(f"Another skerry is building in this tree; waiting for {holder or 'it'} (how far it is: {LOGS / 'build.log'})")
+
+    with exclusive(BUILD / LOCK, f"skerry {' '.join(sys.argv[1:])}", wait):
+        yield
 
 
 def complain(what: str, log: Path) -> Failure:

@@ -26,6 +26,7 @@ from typing import Any
 from deploy import host, monitor, process
 from deploy.boot import Run
 from deploy.errors import Failure
+from deploy.exclusive import alone
 from deploy.expand import Plan, plan
 from deploy.failure.scene import Fate, deployment, draw, mortal, on_stage
 from deploy.paths import BUILD
@@ -142,6 +143,16 @@ def main() -> int:
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 32) if given.seed is None else given.seed
     process.heed_signals()
+    try:
+        with alone("tests.long.cluster_restarts", VERDICTS, BUILD / "cluster-restarts.lock"):
+            return attend(given, seed)
+    except Failure as error:
+        print(f"cluster_restarts: {error}", file=sys.stderr)
+        return 1
+
+
+def attend(given: argparse.Namespace, seed: int) -> int:
+    """The campaign of a seed, from where it was. Returns the exit status."""
     print(f"seed {seed}", flush=True)
     campaign = Campaign(seed, given.kills, given.sockets)
     if given.fresh:

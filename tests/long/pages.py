@@ -18,6 +18,8 @@ from datetime import date
 
 from deploy import process
 from deploy.errors import Failure
+from deploy.exclusive import alone
+from deploy.paths import BUILD
 from tests.long import followed
 from tests.pages import verdicts
 from tests.pages.reader import Reader, Wrong
@@ -95,15 +97,25 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="also what ran well before")
     parser.add_argument("--not-run", metavar="WHY", help="run nothing; note for each without a verdict why it was not run")
     options = parser.parse_args()
+    if options.list:
+        show_list()
+        return 0
+    process.heed_signals()
+    try:
+        with alone("tests.long.pages", verdicts.FILE, BUILD / "pages.lock"):
+            return attend(options)
+    except Failure as error:
+        print(f"pages: {error}", file=sys.stderr)
+        return 1
+
+
+def attend(options: argparse.Namespace) -> int:
+    """Runs what is to be run, and keeps what became of it. Returns the exit status."""
     if options.not_run:
         for command in works():
             if options.only in f"{command.text} {' '.join(command.pages)}" and command.work not in verdicts.read():
                 verdicts.write(command, verdicts.Verdict(verdicts.NOT_RUN, "", 0, options.not_run))
         return 0
-    if options.list:
-        show_list()
-        return 0
-    process.heed_signals()
     failed = 0
     with Campaign() as campaign:
         for command in works():

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from deploy import process
 from deploy.errors import Failure
+from deploy.exclusive import alone
 from deploy.paths import BUILD, ROOT
 from tests.long.mutations import verdicts
 from tests.long.mutations.campaign import Campaign
@@ -73,6 +74,12 @@ def main() -> int:
         for mutation in chosen:
             print(f"{mutation.area}: {mutation.name} ({mutation.where}): {mutation.breaks}")
         return 0
+    with alone("tests.long.mutations", verdicts.FILE, BUILD / "mutations.lock"):
+        return attend(options, every, chosen, say)
+
+
+def attend(options: argparse.Namespace, every: list[Mutation], chosen: list[Mutation], say: Console) -> int:
+    """Tries what is to be tried. Returns the exit status."""
     found = Verdicts(every)
     if options.page:
         PAGE.write_text(verdicts.page(every, found))
