@@ -5,6 +5,7 @@ SUMMARIES = {  # what fits into a terminal of 80 columns
     "doctor": "What this machine offers, and what will be used.",
     "build": "Set up and build everything.",
     "test": "Run every test, or those with a word in their name.",
+    "prove": "Bounded proofs: every execution of small cases.",
     "fuzz": "Fuzz a kernel, or the readers of maps and images.",
     "compare": "One kernel per socket beside one for all: Redis, YCSB.",
     "bench": "One experiment of the papers.",
@@ -58,6 +59,7 @@ EXAMPLE_WIDTH = 74  # a terminal's 80 less what a manual page indents
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "build": ("build", "build examples/lua"),
     "test": ("test", "test --only redis", "test --json results.json --quiet"),
+    "prove": ("prove", "prove --only ring", "prove --list"),
     "fuzz": ("fuzz --regime rtm --time 300 --jobs 2", "fuzz --target map --time 300", "fuzz --runs 100000 --seed 7"),
     "compare": (
         "compare",

@@ -104,6 +104,7 @@ def clocks(modelled: object) -> Needs:
 
 NOTHING = Needs()
 EVERYTHING = Needs(None, frozenset((*BOOT, "virsh", "libvirt", "plots", "science", "test", "outside", "tap", "fuzz", "sqlite")))
+NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components' tests
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler

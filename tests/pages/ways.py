@@ -17,7 +17,7 @@ from tests.pages.lines import ALL, is_name, is_usage
 # Patterns over the words of a command. The suite runs these: each takes seconds, and those that boot share one machine.
 SUITE = [
     r"--version$", r"--help$", r"doctor", r"topology( |$)(?!.*qemu:///)", r"plan( |$)", r"model (predict|fit) ?", r"model simulate .*--cores 1\.\.8", r"completion ", r"man( |$)", r"report ",
-    r"paper --list$", r"cc ", r"image ", r"(top|lockstat)( |$)(?!.*--connect)(?!.*--count)", r"kill --cluster 1$",
+    r"paper --list$", r"prove --(list|only ring)$", r"cc ", r"image ", r"(top|lockstat)( |$)(?!.*--connect)(?!.*--count)", r"kill --cluster 1$",
     r"run deploy/deployments/minimal\.toml --gdb$", r"run deploy/deployments/redis\.toml --keep$",
 ]  # fmt: skip
 SELECTS = r"test( |$)"  # the suite itself, or some of its tests

@@ -81,6 +81,7 @@ COMMANDS = {
     "bench ipc --native --lock clh": needs.natively(["clh"]),
     "bench lock --cores 1 --lock clh": needs.native("kernel-bench-clh", "bench-cores"),
     "cc x.c": needs.COMPILER,
+    "prove": needs.NAMES_OF_TESTS,
     "fuzz": Needs(groups=frozenset({"fuzz"})),
     "build": needs.EVERYTHING,
     "build examples/lua": needs.COMPILER,
