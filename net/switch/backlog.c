@@ -50,10 +50,11 @@ const void *backlog_first(const struct backlog *backlog, unsigned destination, u
 void backlog_release(struct backlog *backlog, unsigned destination)
 {
 	struct backlog_queue *queue = &backlog->queue[destination];
+
+	require(queue->count);
 	uint16_t number = queue->first;
 	struct backlog_frame *held = &backlog->frame[number];
 
-	require(queue->count);
 	queue->first = held->next;
 	queue->count--;
 	backlog->held[held->source][destination]--;
