@@ -1,105 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The switch's forwarding with ports that take their frames slowly or not at
- * all: what others behind the same source still get, and what is lost. Time is
- * a counter of ticks, a thousand to a second.
+ * all: what others behind the same source still get, and what is lost.
  */
-#include <string.h>
-#include <sys/mman.h>
-#include "../switch/forward.h"
-#include "meet.h"
-#include "test.h"
-
-enum { PORTS = 12, UPLINK = 0, A, B, C, SECOND = 1000, ALL = 1 << 20 };
-
-static struct forward forward;
-static char *memory;
-static struct port_end stack[PORTS];
-static unsigned ports;
-static uint64_t now = 1;
-static uint32_t sent[PORTS][PORTS], received[PORTS][PORTS]; /* by source and destination */
-static bool lossy[PORTS];                                   /* ports that may miss frames */
-
-static void nobody_wakes(void *context, unsigned port)
-{
-	(void)context;
-	(void)port;
-}
-
-static void set_up(unsigned count)
-{
-	struct process_port table[PORTS];
-
-	ports = count;
-	if (memory)
-		munmap(memory, PORTS * PORT_SIZE);
-	memory = mmap(NULL, PORTS * PORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	CHECK(memory != MAP_FAILED);
-	for (unsigned i = 0; i < PORTS; i++) {
-		table[i] = (struct process_port){ .mac = { 2, 0, 0, 0, 0, (uint8_t)i }, .uplink = i == UPLINK };
-		stack[i] = port_open(memory + i * PORT_SIZE, PORT_TO_SWITCH, 2);
-	}
-	memset(sent, 0, sizeof(sent));
-	memset(received, 0, sizeof(received));
-	memset(lossy, 0, sizeof(lossy));
-	forward_init(&forward, table, count, memory, SECOND, 2);
-	forward_meet(&forward, stack, count, 1);
-	forward_signal(&forward, nobody_wakes, NULL);
-}
-
-/* Sends what the source's ring has room for, each with its number. */
-static unsigned put(unsigned from, unsigned to, unsigned count)
-{
-	unsigned done = 0;
-	uint8_t *frame;
-
-	for (; done < count && (frame = port_reserve(&stack[from])); done++) {
-		memset(frame, 0, 64);
-		frame[0] = frame[6] = 2;
-		frame[5] = (uint8_t)to;
-		frame[11] = (uint8_t)from;
-		memcpy(frame + 14, &sent[from][to], 4);
-		sent[from][to]++;
-		port_publish(&stack[from], 64);
-	}
-	return done;
-}
-
-/* Takes up to `count` frames, which are in order from each source, and complete but at lossy ports. */
-static unsigned take(unsigned at, unsigned count)
-{
-	uint32_t length, number;
-	const uint8_t *frame;
-	unsigned done = 0;
-
-	for (; done < count && (frame = port_peek(&stack[at], &length)); done++) {
-		unsigned from = frame[11];
-
-		CHECK(length == 64 && frame[5] == at);
-		memcpy(&number, frame + 14, 4);
-		CHECK(number == received[from][at] || (lossy[at] && number > received[from][at]));
-		received[from][at] = number + 1;
-		port_release(&stack[at]);
-	}
-	return done;
-}
-
-static void pass(void)
-{
-	do
-		while (forward_pass(&forward, now))
-			;
-	while (forward_last_pass(&forward, now));
-	CHECK(!forward.deadline || forward.deadline > now);
-}
-
-static void check_idle(void)
-{
-	pass();
-	CHECK(forward.backlog.free == BACKLOG_FRAMES && !forward.behind && !forward.deadline);
-	for (unsigned i = 0; i < ports; i++)
-		CHECK(!forward.port[i].late);
-}
+#include "slow-ports.h"
 
 /* Two frames for each port behind the uplink; those for the first `slow` may be lost. How many there were for the others. */
 static unsigned offer(unsigned count, unsigned slow)
@@ -341,31 +245,6 @@ static void flood_of_many(bool lower)
 	CHECK(forward.port[A].dropped && !forward.port[B].dropped);
 }
 
-/* Two sources flood one port, with and without frames for another; a third source's frames pass at once. */
-static void floods_of_two(unsigned others, unsigned rate)
-{
-	set_up(5);
-	for (uint64_t end = now + 5 * SECOND; now < end; now++) {
-		unsigned third = sent[UPLINK][4];
-
-		lossy[A] = others > 0;
-		for (unsigned i = 0; i < 40; i++) {
-			put(B, A, 10);
-			put(C, A, 10);
-			put(B, 4, others);
-		}
-		put(UPLINK, 4, 3);
-		pass();
-		take(4, ALL);
-		CHECK(sent[UPLINK][4] == third + 3 && received[UPLINK][4] == third + 3);
-		take(A, rate);
-	}
-	uint64_t b = received[B][A], c = received[C][A], all = 5ull * SECOND * rate;
-
-	if (!others)
-		CHECK(!forward.port[A].dropped && b + c >= all * 99 / 100 && b >= all * 49 / 100 && c >= all * 49 / 100);
-}
-
 int main(void)
 {
 	slow_ports(3, 1);
@@ -381,8 +260,5 @@ int main(void)
 	flood_of_one();
 	flood_of_many(false);
 	flood_of_many(true);
-	for (unsigned rate = 1; rate < 100; rate = 3 * rate + 1)
-		floods_of_two(0, rate);
-	floods_of_two(1, 10);
 	return 0;
 }
