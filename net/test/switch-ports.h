@@ -99,6 +99,36 @@ static inline void send_arp(unsigned from, uint32_t target, uint16_t operation)
 	port_publish(&stack[from], ARP_FRAME);
 }
 
+/* As its cluster-manager does it when a port's program has ended. */
+static inline void end(unsigned port) { port_close((struct port_epochs *)(memory + port * PORT_SIZE + PORT_EPOCHS), PORT_TO_SWITCH); }
+
+/* A whole TCP segment; `data` bytes follow it. */
+static inline void send_segment(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, uint32_t seq, uint32_t ack,
+				uint8_t flags, uint16_t data)
+{
+	uint8_t *frame = port_reserve(&stack[from]);
+
+	CHECK(frame);
+	memset(frame, 0, 54);
+	memcpy(frame, table[to].mac, 6);
+	memcpy(frame + 6, table[from].mac, 6);
+	store_be16(frame + ETHERTYPE_OFFSET, ETHERTYPE_IPV4);
+	frame[14] = 0x45;
+	store_be16(frame + 16, (uint16_t)(40 + data));
+	frame[23] = 6;
+	memcpy(frame + 26, &table[from].ipv4, 4);
+	memcpy(frame + 30, &table[to].ipv4, 4);
+	store_be16(frame + 34, from_port);
+	store_be16(frame + 36, to_port);
+	seq = __builtin_bswap32(seq);
+	ack = __builtin_bswap32(ack);
+	memcpy(frame + 38, &seq, 4);
+	memcpy(frame + 42, &ack, 4);
+	frame[46] = 0x50;
+	frame[47] = flags;
+	port_publish(&stack[from], 54u + data);
+}
+
 static inline unsigned received_anything(void)
 {
 	unsigned who = 0;

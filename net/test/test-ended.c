@@ -2,36 +2,6 @@
 /* A port's program has ended: the switch tells its peers, whether or not it ever sleeps and they have room. */
 #include "switch-ports.h"
 
-/* As its cluster-manager does it. */
-static void end(unsigned port) { port_close((struct port_epochs *)(memory + port * PORT_SIZE + PORT_EPOCHS), PORT_TO_SWITCH); }
-
-/* A whole TCP segment; `data` bytes follow it. */
-static void send_segment(unsigned from, unsigned to, uint16_t from_port, uint16_t to_port, uint32_t seq, uint32_t ack, uint8_t flags,
-			 uint16_t data)
-{
-	uint8_t *frame = port_reserve(&stack[from]);
-
-	CHECK(frame);
-	memset(frame, 0, 54);
-	memcpy(frame, table[to].mac, 6);
-	memcpy(frame + 6, table[from].mac, 6);
-	store_be16(frame + ETHERTYPE_OFFSET, ETHERTYPE_IPV4);
-	frame[14] = 0x45;
-	store_be16(frame + 16, (uint16_t)(40 + data));
-	frame[23] = 6;
-	memcpy(frame + 26, &table[from].ipv4, 4);
-	memcpy(frame + 30, &table[to].ipv4, 4);
-	store_be16(frame + 34, from_port);
-	store_be16(frame + 36, to_port);
-	seq = __builtin_bswap32(seq);
-	ack = __builtin_bswap32(ack);
-	memcpy(frame + 38, &seq, 4);
-	memcpy(frame + 42, &ack, 4);
-	frame[46] = 0x50;
-	frame[47] = flags;
-	port_publish(&stack[from], 54u + data);
-}
-
 /* The next frame is a reset from port 6379 of stack `from` with this number. */
 static void take_reset(unsigned at, unsigned from, uint16_t to_port, uint32_t seq)
 {

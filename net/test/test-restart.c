@@ -8,7 +8,6 @@ static uint64_t life = 2;
 
 static char *port_memory(unsigned port) { return memory + port * PORT_SIZE; }
 static struct port_epochs *epochs(unsigned port) { return (struct port_epochs *)(port_memory(port) + PORT_EPOCHS); }
-static void end(unsigned port) { port_close(epochs(port), PORT_TO_SWITCH); }
 static void start(unsigned port) { stack[port] = port_open(port_memory(port), PORT_TO_SWITCH, life += 2); }
 
 /* As all of them do when they are woken. */

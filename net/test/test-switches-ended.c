@@ -130,3 +130,27 @@ void given_up(void)
 	run();
 	CHECK(take(B) == 7 && take(A) == 8);
 }
+
+/* The root ends: a lower switch drops what it has for it at once, and counts it, and delivers the rest. */
+void cut_off(void)
+{
+	const struct forward_port *upper = &lower[0].port[UPPER];
+	const uint64_t delivered = upper->delivered, missed = upper->missed;
+
+	port_close((struct port_epochs *)((char *)upper->end.memory + PORT_EPOCHS), PORT_FROM_SWITCH);
+	while (forward_last_pass(&lower[0], now)) /* which looks at all ports */
+		;
+	for (unsigned i = 1; i <= 3 * PORT_SLOTS; i++) {
+		CHECK(send_to(B, A, i) && send_to(B, C, i));
+		while (forward_pass(&lower[0], now))
+			;
+		CHECK(!forward_last_pass(&lower[0], now) && !lower[0].deadline);
+		CHECK(take(C) == i && upper->missed == missed + i);
+	}
+	CHECK(upper->delivered == delivered && !upper->dropped && !lower[0].dropped && !lower[0].behind && !upper->strays);
+	run();
+	run(); /* the root has opened the port again */
+	CHECK(!waiting(A) && send_to(B, A, 7) && send_to(A, B, 8));
+	run();
+	CHECK(take(A) == 7 && take(B) == 8);
+}
