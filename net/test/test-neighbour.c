@@ -14,6 +14,17 @@ struct netif; /* lwIP's headers have names of ethernet.h for other things */
 extern struct netif *netif_default;
 void etharp_cleanup_netif(struct netif *netif);
 
+/* The linker puts this in the place of lwIP's: how many packets it was asked for the station of. */
+struct pbuf;
+signed char __real_etharp_output(struct netif *netif, struct pbuf *packet, const void *to);
+static unsigned asked;
+signed char __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const void *to);
+signed char __wrap_etharp_output(struct netif *netif, struct pbuf *packet, const void *to)
+{
+	asked++;
+	return __real_etharp_output(netif, packet, to);
+}
+
 static struct network *network;
 static struct port_end station[STATIONS], far_end; /* far_end: of the cable */
 static struct file *file;
@@ -102,7 +113,7 @@ static bool quiet(void)
 	return !port_peek(&station[FIRST], &length) && !port_peek(&station[SECOND], &length) && !port_peek(&station[CABLED], &length);
 }
 
-int main(void)
+static void set_up(void)
 {
 	network = network_start();
 	network_cable(network, STACK, CABLED);
@@ -116,12 +127,18 @@ int main(void)
 	for (unsigned at = FIRST; at < STATIONS; at++)
 		drop(at);
 	CHECK(far_end.up);
+}
 
+int main(void)
+{
+	set_up();
 	claim(FIRST, wandering);
+	asked = 0;
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(wandering, mark);
 		CHECK(has_come(FIRST, wandering, mark) && quiet());
 	}
+	CHECK(asked == 1); /* the station is known then */
 
 	claim(SECOND, other); /* packets take turns */
 	for (char mark = 'a'; mark < 'e'; mark++) {
@@ -133,15 +150,21 @@ int main(void)
 	send_message(wandering, 'f');
 	CHECK(has_come(FIRST, wandering, 'f'));
 	claim(SECOND, wandering); /* the address has gone to another station */
-	send_message(wandering, 'g');
-	CHECK(has_come(SECOND, wandering, 'g') && quiet());
+	asked = 0;
+	for (char mark = 'g'; mark < 'j'; mark++) {
+		send_message(wandering, mark);
+		CHECK(has_come(SECOND, wandering, mark) && quiet());
+	}
+	CHECK(asked == 1);
 
 	claim(FIRST, gateway);
 	claim(SECOND, far_away); /* no station of this net has that address */
+	asked = 0;
 	for (char mark = 'a'; mark < 'e'; mark++) {
 		send_message(far_away, mark);
 		CHECK(has_come(FIRST, far_away, mark) && quiet());
 	}
+	CHECK(asked == 4); /* each time: such a station is not remembered */
 
 	claim(CABLED, second); /* a second address of the cable's far end */
 	for (char mark = 'a'; mark < 'e'; mark++) {
