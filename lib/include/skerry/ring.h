@@ -37,6 +37,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <skerry/require.h>
 
 enum { RING_PAYLOAD = 56, RING_SLOT = 64 };
 
@@ -113,6 +114,7 @@ static inline void *ring_reserve(struct ring_end *end)
 /* Producer: publish the next free slot, which is `slot`; `position` is the end's. A caller that has both spares two loads of each. */
 static inline void ring_publish_slot(struct ring_end *end, struct ring_slot *slot, uint64_t position)
 {
+	require(position == end->position && slot == &end->ring->slot[position & end->mask]);
 	end->position = position + 1;
 	atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
