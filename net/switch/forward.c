@@ -67,7 +67,7 @@ static void flood(struct forward *forward, unsigned source, const void *frame, u
 struct pass {
 	uint64_t now;
 	bool last;           /* ask to be woken by room */
-	unsigned competitor; /* the first source that had a frame for a port that is behind taken from its ring */
+	unsigned next;       /* the source that the next pass begins with; FORWARD_NONE: nobody competed */
 };
 
 /* --- ports that are behind --- */
@@ -244,6 +244,8 @@ static bool deliver_behind(struct forward *forward, unsigned source, unsigned nu
 	struct forward_port *from = &forward->port[source], *to = &forward->port[number];
 	uint64_t left;
 
+	if (!to->behind_since && pass->next == FORWARD_NONE)
+		pass->next = source; /* others have filled the ring before it */
 	fall_behind(forward, to, pass->now);
 	judge(forward, number, pass->now);
 	if (pass->last && !dead(forward, to, pass->now)) {
@@ -316,8 +318,8 @@ static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned 
 	else if (!deliver(forward, (unsigned)to, frame, length) &&
 		 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
 		return false;
-	else if (forward->behind && forward->port[to].behind_since && pass->competitor == FORWARD_NONE)
-		pass->competitor = source;
+	else if (forward->behind && forward->port[to].behind_since && pass->next == FORWARD_NONE)
+		pass->next = source + 1;
 	return true;
 }
 
@@ -344,7 +346,7 @@ static inline bool forward_one(struct forward *forward, unsigned source, struct 
 	return true;
 }
 
-/* Sources that compete for room in a port take turns: the next pass begins behind the one that got it first. */
+/* Sources that compete for room take turns: the next pass begins behind the one that got it first, or with the first that finds a ring full again. */
 static bool move(struct forward *forward, struct pass *pass)
 {
 	bool moved = forward->behind && serve_backlogs(forward, pass);
@@ -356,7 +358,6 @@ static bool move(struct forward *forward, struct pass *pass)
 	if (forward->telling.count)
 		wait_until(forward, forward->telling.since + forward->patience);
 
-	pass->competitor = FORWARD_NONE;
 	for (unsigned i = 0; i < forward->count; i++) {
 		unsigned n = 0;
 
@@ -365,14 +366,14 @@ static bool move(struct forward *forward, struct pass *pass)
 		moved |= n != 0;
 		source = source + 1 < forward->count ? source + 1 : 0;
 	}
-	if (pass->competitor != FORWARD_NONE)
-		forward->first = (pass->competitor + 1) % forward->count;
+	if (pass->next != FORWARD_NONE)
+		forward->first = pass->next % forward->count;
 	return moved;
 }
 
 bool forward_pass(struct forward *forward, uint64_t now)
 {
-	return move(forward, &(struct pass){ .now = now });
+	return move(forward, &(struct pass){ .now = now, .next = FORWARD_NONE });
 }
 
 bool forward_last_pass(struct forward *forward, uint64_t now)
@@ -380,7 +381,7 @@ bool forward_last_pass(struct forward *forward, uint64_t now)
 	for (unsigned i = 0; i < forward->count; i++)
 		ring_arm(&forward->port[i].end.receive);
 	forward->deadline = 0;
-	return move(forward, &(struct pass){ .now = now, .last = true });
+	return move(forward, &(struct pass){ .now = now, .last = true, .next = FORWARD_NONE });
 }
 
 void forward_signal(struct forward *forward, void (*wake)(void *context, unsigned port), void *context)

@@ -43,7 +43,7 @@ static void fill(unsigned sources, unsigned to)
 	}
 }
 
-/* For a while, as port `to` takes `rate` frames in each tick: less than a batch, so that a turn is all the room that there is. */
+/* For a while, as port `to` takes `rate` frames in each tick, up to all that its ring has. No turn is longer than the room for those. */
 static void compete(unsigned sources, unsigned to, unsigned rate)
 {
 	const unsigned count = (unsigned)__builtin_popcount(sources);
@@ -130,12 +130,14 @@ static void floods_of_two(unsigned others, unsigned rate)
 
 int main(void)
 {
-	for (unsigned rate = 1; rate < 100; rate = 3 * rate + 1) {
+	for (unsigned rate = 1; rate < PORT_SLOTS; rate = 3 * rate + 1) {
 		many(rate);
 		floods_of_two(0, rate);
 		for (unsigned one = B; one < 7; one++)
 			little(0x7c & ~(1u << one), one, rate);
 	}
+	for (unsigned rate = FORWARD_BATCH; rate <= PORT_SLOTS; rate += 16) /* the port is not behind while it is given the first of these */
+		many(rate);
 	begin_and_end();
 	floods_of_two(1, 10);
 	return 0;
