@@ -259,5 +259,7 @@ long sys_ioctl(const long *a)
 		file->flags = *(int *)a[2] ? file->flags | O_NONBLOCK : file->flags & ~(uint32_t)O_NONBLOCK;
 		return 0;
 	}
-	return file->ops->ioctl ? file->ops->ioctl(file, (unsigned long)a[1], (void *)a[2]) : -ENOTTY;
+	if (file->ops->ioctl)
+		return file->ops->ioctl(file, (unsigned long)a[1], (void *)a[2]);
+	return file->ops->recvmsg ? socket_ioctl(file, (unsigned long)a[1], (void *)a[2]) : -ENOTTY;
 }

@@ -105,6 +105,9 @@ int descriptor_open(struct file *, int lowest);          /* takes over the refer
 int descriptor_count_max(void);
 long sys_close(const long *a);                           /* the system call: a[0] is the descriptor */
 
+/* socket.c: ioctl() of sockets that have none of their own. */
+long socket_ioctl(struct file *, unsigned long request, void *argument);
+
 /* file.c: what blocks. DONT_WAIT as if the file were O_NONBLOCK. */
 ssize_t file_readv(struct file *, const struct iovec *, int count, bool dont_wait);
 ssize_t file_writev(struct file *, const struct iovec *, int count, bool dont_wait);

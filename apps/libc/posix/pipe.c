@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include "byte-ring.h"
 #include "layer.h"
 
@@ -58,6 +59,15 @@ static int pipe_stat(struct file *file, struct stat *st)
 	return 0;
 }
 
+/* Of either end. */
+static int pipe_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	if (request != FIONREAD)
+		return -ENOTTY;
+	*(int *)argument = (int)byte_ring_held(&((struct pipe_end *)file)->pipe->bytes);
+	return 0;
+}
+
 static void pipe_close(struct file *file)
 {
 	struct pipe_end *end = (struct pipe_end *)file;
@@ -74,8 +84,12 @@ static void pipe_close(struct file *file)
 		layer_free(p);
 }
 
-static const struct file_operations read_end = { .name = "pipe", .read = pipe_read, .stat = pipe_stat, .close = pipe_close };
-static const struct file_operations write_end = { .name = "pipe", .write = pipe_write, .stat = pipe_stat, .close = pipe_close };
+static const struct file_operations read_end = {
+	.name = "pipe", .read = pipe_read, .stat = pipe_stat, .ioctl = pipe_ioctl, .close = pipe_close,
+};
+static const struct file_operations write_end = {
+	.name = "pipe", .write = pipe_write, .stat = pipe_stat, .ioctl = pipe_ioctl, .close = pipe_close,
+};
 
 static struct file *add_end(struct pipe_end **place, struct pipe *p, const struct file_operations *ops, int flags)
 {

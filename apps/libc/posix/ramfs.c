@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <skerry/file_tree.h>
 #include "ramfs.h"
 
@@ -118,6 +119,16 @@ static ssize_t directory_entries(struct file *file, void *buffer, size_t size)
 	return (ssize_t)held;
 }
 
+static int ioctl_file(struct file *file, unsigned long request, void *argument)
+{
+	const struct ramfs_file *f = (struct ramfs_file *)file;
+
+	if (request != FIONREAD || !S_ISREG(f->node->mode))
+		return -ENOTTY;
+	*(int *)argument = (int)(f->node->size - f->position); /* on Linux below zero, too, behind the end */
+	return 0;
+}
+
 static void close_file(struct file *file)
 {
 	ramfs_release(node_of(file));
@@ -148,6 +159,7 @@ static const struct file_operations ramfs_ops = {
 	.truncate = truncate_file,
 	.entries = directory_entries,
 	.map = map_file,
+	.ioctl = ioctl_file,
 	.close = close_file,
 };
 

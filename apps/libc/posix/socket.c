@@ -8,6 +8,7 @@
 #include <string.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <skerry/manager.h>
 #include "layer.h"
@@ -244,4 +245,35 @@ long sys_recvfrom(const long *a)
 	if (n >= 0 && a[4] && length)
 		*length = m.msg_namelen;
 	return n;
+}
+
+/* Of a stream the bytes that have arrived, of datagrams those of the first one: what MSG_PEEK would show in a large buffer. */
+static ssize_t arrived(struct file *file)
+{
+	enum { PIECES = 64, PIECE = 8192 }; /* more than any socket's window */
+	char piece[PIECE];
+	struct iovec iov[PIECES];
+	struct msghdr m = { .msg_iov = iov, .msg_iovlen = PIECES };
+
+	for (unsigned i = 0; i < PIECES; i++)
+		iov[i] = (struct iovec){ piece, sizeof(piece) };
+	return file->ops->recvmsg(file, &m, MSG_PEEK | MSG_DONTWAIT);
+}
+
+long socket_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+	ssize_t n = 0;
+
+	if (request != FIONREAD)
+		return -ENOTTY;
+	if (file->ops->getsockopt && !file->ops->getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens)
+		return -EINVAL;
+	if (!(file->ready & EPOLLIN))
+		net_poll(); /* a program that polls by asking makes the network progress */
+	if (file->ready & EPOLLIN && !(file->ready & EPOLLERR)) /* an error is for the next read */
+		n = arrived(file);
+	*(int *)argument = n > 0 ? (int)n : 0;
+	return 0;
 }

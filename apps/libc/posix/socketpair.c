@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/un.h>
 #include "byte-ring.h"
 #include "layer.h"
@@ -215,6 +216,16 @@ static int pair_stat(struct file *file, struct stat *st)
 	return 0;
 }
 
+static int pair_ioctl(struct file *file, unsigned long request, void *argument)
+{
+	const struct pair_end *e = end_of(file);
+
+	if (request != FIONREAD)
+		return -ENOTTY;
+	*(int *)argument = e->read_shut ? 0 : (int)byte_ring_held(e->in);
+	return 0;
+}
+
 static void pair_close(struct file *file)
 {
 	struct pair_end *e = end_of(file);
@@ -233,6 +244,7 @@ static const struct file_operations pair_ops = {
 	.read = pair_read,
 	.write = pair_write,
 	.stat = pair_stat,
+	.ioctl = pair_ioctl,
 	.close = pair_close,
 	.bind = pair_bind,
 	.listen = pair_listen,

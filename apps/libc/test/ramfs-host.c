@@ -44,10 +44,11 @@ void heap_unmap(void *address, size_t pages)
 void heap_usage(size_t *total, size_t *used) { *total = *used = 1 << 14; }
 
 struct file *file_hold(struct file *file) { return file; }
+__attribute__((weak)) long socket_ioctl(struct file *file, unsigned long request, void *argument) { (void)file, (void)request, (void)argument; return -ENOTTY; }
 void file_put(struct file *file) { (void)file; }
 int event_sleep(uint64_t deadline) { (void)deadline; return -EINTR; } /* files never wait */
 uint64_t deadline_after(uint64_t nanoseconds) { return nanoseconds; }
-bool net_poll(void) { return false; }
+__attribute__((weak)) bool net_poll(void) { return false; }
 void console_log(const char *format, ...) { (void)format; }
 
 void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)

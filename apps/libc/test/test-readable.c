@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* FIONREAD: how much of a file, a pipe, a pair of sockets, and of a socket that only knows MSG_PEEK, can be read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include "ramfs-host.h"
+
+long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *), sys_shutdown(const long *);
+void manager_serving_once(void);
+void manager_serving_once(void) {}
+void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
+long sys_close(const long *a) { return call_close(a[0]); }
+uint64_t deadline_after_timespec(const struct timespec *t) { (void)t; return 0; }
+
+static int readable(long fd)
+{
+	int bytes = -1;
+	const long error = CALL(ioctl, fd, FIONREAD, P(&bytes));
+
+	return error ? (int)error : bytes;
+}
+
+static bool listens;
+static size_t waiting;
+static int polls, errors_taken;
+
+static int option_of(struct file *file, int level, int option, void *value, socklen_t *size)
+{
+	CHECK(file && level == SOL_SOCKET && option == SO_ACCEPTCONN && *size == sizeof(int));
+	memcpy(value, &(int){ listens }, sizeof(int));
+	return 0;
+}
+
+/* A stream of `waiting` bytes. */
+static ssize_t peek(struct file *file, struct msghdr *m, int flags)
+{
+	size_t done = 0;
+
+	errors_taken += (file->ready & EPOLLERR) != 0;
+	CHECK(flags == (MSG_PEEK | MSG_DONTWAIT));
+	for (size_t i = 0; i < m->msg_iovlen; i++) {
+		const size_t n = m->msg_iov[i].iov_len < waiting - done ? m->msg_iov[i].iov_len : waiting - done;
+		memset(m->msg_iov[i].iov_base, 'x', n);
+		done += n;
+	}
+	return done ? (ssize_t)done : -EAGAIN;
+}
+
+static const struct file_operations socket_ops = { .getsockopt = option_of, .recvmsg = peek };
+static struct file socket_file = { .ops = &socket_ops, .references = 1 };
+
+/* Data arrives when the network is polled. */
+bool net_poll(void)
+{
+	polls++;
+	socket_file.ready |= waiting ? EPOLLIN : 0;
+	return waiting;
+}
+
+static void sockets(void)
+{
+	const int fd = descriptor_open(&socket_file, 0);
+
+	CHECK(readable(fd) == 0 && polls == 1);
+	waiting = 200001;
+	CHECK(readable(fd) == 200001 && polls == 2 && readable(fd) == 200001 && polls == 2);
+	socket_file.ready |= EPOLLERR;
+	CHECK(readable(fd) == 0 && errors_taken == 0);
+	listens = true;
+	CHECK(readable(fd) == -EINVAL && CALL(ioctl, fd, TCGETS, 0) == -ENOTTY);
+}
+
+static void files(void)
+{
+	const long fd = call_open("/counted", O_RDWR | O_CREAT), directory = call_open("/", O_RDONLY);
+	int pipes[2], pair[2];
+
+	CHECK(CALL(pwrite64, fd, P("123456"), 6, 0) == 6 && readable(fd) == 6 && CALL(lseek, fd, 2, SEEK_SET) == 2 && readable(fd) == 4);
+	CHECK(readable(directory) == -ENOTTY && readable(60) == -EBADF && CALL(ioctl, fd, TCGETS, 0) == -ENOTTY);
+	CHECK(CALL(pipe2, P(pipes), 0) == 0 && readable(pipes[0]) == 0 && CALL(write, pipes[1], P("12345"), 5) == 5);
+	CHECK(readable(pipes[0]) == 5 && readable(pipes[1]) == 5 && CALL(ioctl, pipes[0], TCGETS, 0) == -ENOTTY);
+	CHECK(CALL(socketpair, AF_UNIX, SOCK_STREAM, 0, P(pair)) == 0 && CALL(write, pair[1], P("1234"), 4) == 4);
+	CHECK(readable(pair[0]) == 4 && readable(pair[1]) == 0 && CALL(ioctl, pair[0], TCGETS, 0) == -ENOTTY);
+	CHECK(CALL(shutdown, pair[0], SHUT_RD) == 0 && readable(pair[0]) == 0);
+}
+
+int main(void)
+{
+	host_info.files_size = 0;
+	sockets();
+	files();
+	return 0;
+}
