@@ -260,7 +260,29 @@ long sys_fchmodat(const long *a) { return check_there((int)a[0], (const char *)a
 long sys_fchownat(const long *a) { return check_there((int)a[0], (const char *)a[1]); }
 long sys_fchmod(const long *a) { return sys_fsync(a); }
 long sys_fchown(const long *a) { return sys_fsync(a); }
-long sys_utimensat(const long *a) { return a[1] ? check_there((int)a[0], (const char *)a[1]) : sys_fsync(a); }
+
+/* The node of a path, or of the descriptor itself; of a file that has none, null and 0. */
+static long find_node(int fd, const char *path, long flags, struct ramfs_node **out)
+{
+	if (path && (*path || !(flags & AT_EMPTY_PATH)))
+		return path_node(fd, path, out);
+	struct file *file = descriptor_file(fd);
+	*out = file ? ramfs_node_of(file) : 0;
+	return file ? 0 : -EBADF;
+}
+
+long sys_utimensat(const long *a)
+{
+	const struct timespec *times = (const struct timespec *)a[2];
+	struct ramfs_node *node;
+
+	if (times && times[0].tv_nsec == UTIME_OMIT && times[1].tv_nsec == UTIME_OMIT)
+		return 0; /* Linux does not even look for the file */
+	if (a[3] & ~(long)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	const long error = find_node((int)a[0], (const char *)a[1], a[3], &node);
+	return error || !node ? error : ramfs_set_times(node, times);
+}
 
 long sys_getdents64(const long *a)
 {

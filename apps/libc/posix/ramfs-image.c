@@ -38,7 +38,8 @@ static struct ramfs_node *make(const struct file_tree_entry *e)
 		node->directory.entries = (uint32_t)e->size;
 	} else {
 		node->file.image = (const char *)TREE + e->data;
-		node->size = node->file.image_size = e->size;
+		node->size = e->size;
+		node->file.image_size = (uint32_t)e->size;
 		node->read_only = !(e->mode & FILE_TREE_WRITABLE);
 	}
 	return node;
@@ -49,7 +50,7 @@ int ramfs_image_fill(struct ramfs_node *directory)
 	for (; directory->directory.entries; directory->directory.entry++, directory->directory.entries--) {
 		const uint32_t number = directory->directory.entry;
 
-		if (!file_tree_entry_is_valid(TREE, number))
+		if (!file_tree_entry_is_valid(TREE, number) || TREE->entry[number].size > UINT32_MAX)
 			continue;
 		struct ramfs_node *node = make(&TREE->entry[number]);
 		if (!node)
@@ -85,7 +86,8 @@ static void add_text(const char *path, const char *text, size_t size)
 
 	if (node && S_ISREG(node->mode) && !node->file.image && !node->size) {
 		node->file.image = text;
-		node->size = node->file.image_size = size;
+		node->size = size;
+		node->file.image_size = (uint32_t)size;
 	}
 }
 

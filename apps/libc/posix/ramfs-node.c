@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The content of files in memory. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include "platform.h"
 #include "ramfs.h"
@@ -30,7 +31,7 @@ void ramfs_touch(struct ramfs_node *node)
 
 static size_t pages_of(const struct ramfs_node *node, size_t i)
 {
-	return i >= node->file.chunks || !node->file.chunk[i] ? 0 : i ? CHUNK_PAGES : node->file.head_pages;
+	return i >= node->file.chunks || !node->file.chunk[i] ? 0 : i ? CHUNK_PAGES : node->head_pages;
 }
 
 /* The table of chunks doubles, so that growing a file stays linear. */
@@ -74,7 +75,7 @@ static void shrink(struct ramfs_node *node, size_t size)
 	if (size % RAMFS_CHUNK && size % RAMFS_CHUNK < pages_of(node, last) * PAGE)
 		memset(node->file.chunk[last] + size % RAMFS_CHUNK, 0, pages_of(node, last) * PAGE - size % RAMFS_CHUNK);
 	if (node->file.image_size > size)
-		node->file.image_size = size;
+		node->file.image_size = (uint32_t)size;
 	if (!size) {
 		layer_free(node->file.chunk);
 		node->file.chunk = 0;
@@ -147,7 +148,7 @@ static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 	chunk_free(node, i);
 	node->file.chunk[i] = chunk;
 	if (!i)
-		node->file.head_pages = (uint32_t)pages;
+		node->head_pages = (uint8_t)pages;
 	pages_held += pages;
 	return chunk;
 }
@@ -179,6 +180,46 @@ ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, si
 	return done ? (ssize_t)done : -ENOSPC;
 }
 
+static struct timespec timespec_of(uint64_t ns) { return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) }; }
+
+static struct timespec accessed(const struct ramfs_node *node) { return node->times ? node->times->accessed : timespec_of(node->changed); }
+
+static struct timespec modified(const struct ramfs_node *node)
+{
+	return node->times && node->times->set == node->changed ? node->times->modified : timespec_of(node->changed);
+}
+
+static bool is_time(const struct timespec *t)
+{
+	return t->tv_nsec == UTIME_NOW || t->tv_nsec == UTIME_OMIT || (t->tv_nsec >= 0 && t->tv_nsec < 1000000000);
+}
+
+static struct timespec chosen(const struct timespec *wanted, struct timespec before, struct timespec now)
+{
+	return wanted->tv_nsec == UTIME_OMIT ? before : wanted->tv_nsec == UTIME_NOW ? now : *wanted;
+}
+
+int ramfs_set_times(struct ramfs_node *node, const struct timespec *times)
+{
+	static const struct timespec both_now[2] = { { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_NOW } };
+	struct ramfs_times set = { accessed(node), modified(node), 0 };
+
+	if (!times)
+		times = both_now;
+	if (!is_time(&times[0]) || !is_time(&times[1]))
+		return -EINVAL;
+	if (node->read_only)
+		return -EROFS;
+	if (!node->times && !(node->times = layer_allocate(sizeof(*node->times))))
+		return -ENOSPC;
+	ramfs_touch(node);
+	set.accessed = chosen(&times[0], set.accessed, timespec_of(node->changed));
+	set.modified = chosen(&times[1], set.modified, timespec_of(node->changed));
+	set.set = node->changed;
+	*node->times = set;
+	return 0;
+}
+
 void ramfs_stat(const struct ramfs_node *node, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
@@ -189,7 +230,7 @@ void ramfs_stat(const struct ramfs_node *node, struct stat *st)
 	st->st_size = (off_t)node->size;
 	st->st_blksize = PAGE;
 	st->st_blocks = (blkcnt_t)(node->size / 512 + (node->size % 512 != 0));
-	st->st_mtim.tv_sec = (time_t)(node->changed / 1000000000);
-	st->st_mtim.tv_nsec = (long)(node->changed % 1000000000);
-	st->st_atim = st->st_ctim = st->st_mtim;
+	st->st_atim = accessed(node);
+	st->st_mtim = modified(node);
+	st->st_ctim = timespec_of(node->changed);
 }

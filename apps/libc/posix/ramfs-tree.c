@@ -189,6 +189,7 @@ static void destroy_unused(struct ramfs_node *node)
 	if (S_ISREG(node->mode))
 		ramfs_resize(node, 0);
 	free_name(node);
+	layer_free(node->times);
 	layer_free(node);
 }
 

@@ -16,6 +16,12 @@ enum {
 	RAMFS_LEAST = 1 << 20, /* unless the deployment says more, files may hold a sixteenth of the heap, and never less than this */
 };
 
+/* What a program has set. */
+struct ramfs_times {
+	struct timespec accessed, modified;
+	uint64_t set; /* the node's `changed` then: while it is the same, nothing has been written since */
+};
+
 struct ramfs_node {
 	struct ramfs_node *parent;          /* the root's is the root; null once unlinked */
 	struct list in_directory;           /* link in the parent's list */
@@ -28,21 +34,24 @@ struct ramfs_node {
 		} directory;
 		struct {
 			const char *image;   /* content that no chunk has replaced; `image_size` is at most `size` */
-			size_t image_size;
 			char **chunk;        /* RAMFS_CHUNK bytes each; null is as the image, or zero behind that */
+			uint32_t image_size;
 			uint32_t chunks;
-			uint32_t head_pages; /* of chunk 0, which begins small */
 		} file;
 	};
 	size_t size;
 	uint64_t changed;  /* real time, ns */
+	struct ramfs_times *times; /* null: as `changed` says */
 	uint64_t order;    /* in which entries came into their directories */
 	uint32_t mode;     /* S_IFREG, S_IFDIR or S_IFCHR, and permissions */
 	uint32_t opened;   /* open files of it */
 	uint32_t inode;
 	uint16_t special;  /* device_open()'s number; 0: a file or directory */
 	bool read_only;    /* shared: neither written nor removed */
+	uint8_t head_pages; /* of a file's chunk 0, which begins small */
 };
+
+_Static_assert(sizeof(struct ramfs_node) <= 112, "with the header of its block it has 128 bytes");
 
 /* ramfs-tree.c: names. */
 struct ramfs_node *ramfs_root(void); /* with all that is there from the start */
@@ -74,6 +83,8 @@ ssize_t ramfs_read(const struct ramfs_node *, void *, size_t size, size_t offset
 ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offset);
 void ramfs_stat(const struct ramfs_node *, struct stat *);
 void ramfs_touch(struct ramfs_node *);
+/* Of the last access and the last change, as utimensat() has them; null: now. 0 or an error. */
+int ramfs_set_times(struct ramfs_node *, const struct timespec *times);
 
 /* ramfs.c: an open file of a node; null: it is something else. */
 struct ramfs_node *ramfs_node_of(struct file *);

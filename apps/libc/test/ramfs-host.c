@@ -7,13 +7,14 @@
 enum { OPEN_MOST = 64 };
 
 struct process_info host_info = { .storage = 4 << 20 };
+uint64_t host_time;
 long allocations_left = -1, blocks_held;
 static const struct file_tree *given;
 static struct file *table[OPEN_MOST];
 
 const struct process_info *platform_info(void) { return &host_info; }
 const void *platform_files(void) { return given; }
-uint64_t clock_nanoseconds(void) { return 1; }
+uint64_t clock_nanoseconds(void) { return host_time += 3; }
 int64_t clock_realtime_offset(void);
 int64_t clock_realtime_offset(void) { return 0; }
 

@@ -17,6 +17,7 @@
 	} while (0)
 
 extern struct process_info host_info;
+extern uint64_t host_time;    /* in ns; it goes on with each look */
 extern long allocations_left; /* below 0: without end */
 extern long blocks_held;      /* of both kinds, that are not given back */
 
@@ -35,7 +36,7 @@ long call_open(const char *path, int flags);
 long call_close(long fd);
 #define CALLS(X)                                                                                                    \
 	X(openat) X(read) X(pread64) X(pwrite64) X(lseek) X(fstat) X(stat) X(access) X(mkdir) X(rmdir) X(unlink)    \
-	X(rename) X(truncate) X(ftruncate) X(getdents64) X(chdir) X(fchdir) X(getcwd)
+	X(rename) X(truncate) X(ftruncate) X(getdents64) X(utimensat) X(chdir) X(fchdir) X(getcwd)
 #define DECLARE(name) long sys_##name(const long *);
 CALLS(DECLARE)
 #undef DECLARE

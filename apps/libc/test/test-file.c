@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/sysinfo.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -259,7 +260,24 @@ static bool identities(void)
 	return true;
 }
 
+static bool times_that_are_set(void)
+{
+	struct timespec omit[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 77, .tv_nsec = 5 } }, wrong[2] = { { .tv_nsec = 1000000000 } };
+	struct timeval both[2] = { { 1000, 3 }, { 2000, 4 } };
+	int fd = open("timed", O_RDWR | O_CREAT, 0600);
+	struct stat st;
+
+	CHECK(fd >= 0 && utimes("timed", both) == 0 && fstat(fd, &st) == 0);
+	CHECK(st.st_atim.tv_sec == 1000 && st.st_atim.tv_nsec == 3000 && st.st_mtim.tv_sec == 2000 && st.st_ctim.tv_sec > 2000);
+	CHECK(futimens(fd, omit) == 0 && stat("timed", &st) == 0 && st.st_atim.tv_sec == 1000 && st.st_mtim.tv_sec == 77 && st.st_mtim.tv_nsec == 5);
+	CHECK(futimens(fd, wrong) == -1 && errno == EINVAL && write(fd, "x", 1) == 1 && fstat(fd, &st) == 0);
+	CHECK(st.st_mtim.tv_sec > 2000 && st.st_atim.tv_sec == 1000);
+	CHECK(utimensat(AT_FDCWD, "timed", 0, 0) == 0 && stat("timed", &st) == 0 && st.st_atim.tv_sec == st.st_mtim.tv_sec);
+	return close(fd) == 0 && unlink("timed") == 0;
+}
+
 const struct test file_tests[] = {
+	{ "times that are set", times_that_are_set },
 	{ "a file reads back as written", write_and_read_back },
 	{ "holes and truncation read as zero", holes_and_truncation_read_zero },
 	{ "vectors at offsets, sendfile", vectors_and_sendfile },

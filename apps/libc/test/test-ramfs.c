@@ -197,6 +197,55 @@ static void full(void)
 	CHECK(is(CALL(unlink, P("/full")), 0) && is(CALL(unlink, P("/small")), 0));
 }
 
+static struct stat stat_of(const char *path)
+{
+	struct stat st = { 0 };
+
+	CHECK(is(CALL(stat, P(path), P(&st)), 0));
+	return st;
+}
+
+static long set_times(const char *path, long flags, long accessed, long accessed_ns, long modified, long modified_ns)
+{
+	return CALL(utimensat, AT_FDCWD, P(path), P(((const struct timespec[]){ { accessed, accessed_ns }, { modified, modified_ns } })), flags);
+}
+
+/* Times that a program sets stay until the file changes, or are refused. */
+static void times(void)
+{
+	const long before = blocks_held, fd = call_open("/timed", O_CREAT | O_RDWR);
+	struct stat st;
+
+	host_time = 5000000000;
+	CHECK(is(set_times("/timed", 0, -7, 8, 9l << 40, 999999999), 0));
+	st = stat_of("/timed");
+	CHECK(st.st_atim.tv_sec == -7 && st.st_atim.tv_nsec == 8 && st.st_mtim.tv_sec == 9l << 40 && st.st_mtim.tv_nsec == 999999999);
+	CHECK(st.st_ctim.tv_sec == 5 && st.st_ctim.tv_nsec > 0);
+	CHECK(is(set_times("/timed", 0, 1, UTIME_OMIT, 11, 0), 0) && stat_of("/timed").st_atim.tv_sec == -7 && stat_of("/timed").st_mtim.tv_sec == 11);
+	host_time = 6000000000;
+	CHECK(is(set_times("/timed", 0, 0, UTIME_NOW, 0, UTIME_OMIT), 0) && stat_of("/timed").st_atim.tv_sec == 6 && stat_of("/timed").st_mtim.tv_sec == 11);
+	host_time = 7000000000;
+	CHECK(is(CALL(pwrite64, fd, P("x"), 1, 0), 1));
+	st = stat_of("/timed");
+	CHECK(st.st_mtim.tv_sec == 7 && st.st_ctim.tv_sec == 7 && st.st_atim.tv_sec == 6);
+	host_time = 8000000000;
+	CHECK(is(set_times("/timed", 0, 0, UTIME_OMIT, 0, UTIME_NOW), 0) && stat_of("/timed").st_mtim.tv_sec == 8);
+	host_time = 9000000000;
+	CHECK(is(CALL(utimensat, fd, 0, 0, 0), 0));
+	st = stat_of("/timed");
+	CHECK(st.st_mtim.tv_sec == 9 && st.st_atim.tv_sec == 9 && st.st_atim.tv_nsec == st.st_mtim.tv_nsec);
+	CHECK(is(set_times("/timed", 0, 1, 1000000000, 1, 0), -EINVAL) && is(set_times("/timed", 0, 1, 0, 1, -1), -EINVAL) && stat_of("/timed").st_mtim.tv_sec == 9);
+	CHECK(is(set_times("/timed", 1, 1, 0, 1, 0), -EINVAL) && is(set_times("/none", 0, 1, 0, 1, 0), -ENOENT) && is(set_times("/data/large", 0, 1, 0, 1, 0), -EROFS));
+	CHECK(is(set_times("/none", 0, 0, UTIME_OMIT, 0, UTIME_OMIT), 0) && is(CALL(utimensat, 60, 0, 0, 0), -EBADF) && is(set_times("", 0, 1, 0, 1, 0), -ENOENT));
+	CHECK(is(CALL(utimensat, fd, P(""), P(((const struct timespec[]){ { 1, 0 }, { 2, 0 } })), AT_EMPTY_PATH), 0) && stat_of("/timed").st_mtim.tv_sec == 2);
+	CHECK(is(set_times("/tmp", AT_SYMLINK_NOFOLLOW, 3, 0, 4, 0), 0) && stat_of("/tmp").st_mtim.tv_sec == 4);
+	call_close(fd);
+	CHECK(is(CALL(unlink, P("/timed")), 0) && is(blocks_held, before + 1)); /* of /tmp */
+	allocations_left = 0;
+	CHECK(is(set_times("/data/own", 0, 1, 0, 1, 0), -ENOSPC));
+	allocations_left = -1;
+}
+
 /* Everything that can be reached in a tree of which bytes are wrong; the sanitizers watch. */
 static void look_through(const char *path, unsigned depth)
 {
@@ -267,6 +316,7 @@ int main(int argc, char **argv)
 	tree_give(tree, tree->size);
 	paths();
 	what_is_shared();
+	times();
 	contents("/data/own", OWN, 20000);
 	contents("/fresh", 0, 20000);
 	many();
