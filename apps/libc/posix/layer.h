@@ -37,6 +37,7 @@ extern struct page_rights protected_pages;
 long protection_rights(long prot); /* RIGHT_* for PROT_*, or an error */
 long protection_set(uintptr_t address, size_t pages, unsigned rights); /* 0 or an error; some of it may be done then */
 unsigned protection_of(uintptr_t address);
+bool memory_in_stack(uintptr_t address, size_t size); /* the first thread's */
 static inline bool protection_drop(uintptr_t address, size_t pages) /* they can be read and written; false: no room for that */
 {
 	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);

@@ -297,8 +297,12 @@ long sys_mremap(const long *a)
 {
 	size_t first, old, new = ((size_t)a[2] + PAGE - 1) / PAGE;
 
-	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) || !new || (a[3] & ~MREMAP_MAYMOVE))
+	if (a[0] % PAGE || !new || (a[3] & ~MREMAP_MAYMOVE))
 		return -EINVAL;
+	if (memory_in_stack((uintptr_t)a[0], (size_t)a[1]))
+		return -ENOMEM; /* no room behind it: musl measures the first thread's stack by this answer */
+	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old))
+		return -EFAULT;
 	if (new <= old) {
 		return new == old || give_back(first + new, old - new) ? a[0] : -ENOMEM;
 	}

@@ -64,7 +64,7 @@ unsigned protection_of(uintptr_t address)
 	return page_rights_of(&protected_pages, address / PAGE, address / PAGE + 1, &end);
 }
 
-static bool is_in_stack(uintptr_t address, size_t size)
+bool memory_in_stack(uintptr_t address, size_t size)
 {
 	const uintptr_t offset = address - (PROCESS_STACK_TOP - PROCESS_STACK_SIZE);
 
@@ -94,7 +94,7 @@ long sys_mprotect(const long *a)
 		return -ENOMEM;
 	if (is_fixed(address, size))
 		return -EACCES;
-	if (!memory_is_mapped(address, size) && !is_in_stack(address, size))
+	if (!memory_is_mapped(address, size) && !memory_in_stack(address, size))
 		return -ENOMEM;
 	return rights < 0 ? rights : protection_set(address, size / PAGE, (unsigned)rights);
 }

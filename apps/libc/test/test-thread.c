@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <skerry/process.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include "posixtest.h"
@@ -233,7 +235,26 @@ static bool many_threads_at_once(void)
 	return true;
 }
 
+/* musl measures the first thread's by what mremap() answers. */
+static bool size_of_stacks(void)
+{
+	const uintptr_t lowest = PROCESS_STACK_TOP - PROCESS_STACK_SIZE;
+	uintptr_t here = (uintptr_t)&lowest;
+	pthread_attr_t attributes;
+	void *low;
+	size_t size;
+
+	CHECK(mremap((void *)(PROCESS_STACK_TOP - 8192), 4096, 8192, 0) == MAP_FAILED && errno == ENOMEM);
+	CHECK(mremap((void *)lowest, 4096, 8192, 0) == MAP_FAILED && errno == ENOMEM);
+	CHECK(mremap((void *)(lowest - 4096), 4096, 8192, 0) == MAP_FAILED && errno == EFAULT);
+	CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0 && pthread_attr_getstack(&attributes, &low, &size) == 0);
+	if (here - lowest < PROCESS_STACK_SIZE) /* a test's host has it elsewhere */
+		CHECK((uintptr_t)low == lowest && here - lowest < size && size <= PROCESS_STACK_SIZE);
+	return true;
+}
+
 const struct test thread_tests[] = {
+	{ "stacks have their size", size_of_stacks },
 	{ "threads are created and joined", create_and_join },
 	{ "a mutex excludes", mutex_excludes },
 	{ "condition variables", condition_variables },
