@@ -2,7 +2,7 @@
 /*
  * Cancellation, and musl's assembly files that hold raw system calls, again in
  * C. pthread_cancel() sets the target's `cancel` word, then sends SIGCANCEL
- * with tkill(). Without signal handlers the layer does the rest: tkill() wakes
+ * with tkill(). Its handler never runs, the layer does the rest: tkill() wakes
  * the target, and if it sleeps in a cancellation point its call returns -EINTR,
  * on which musl's __syscall_cp_c() ends the thread. A call that had its effect
  * returns that instead, so no data is lost. A thread that computes, or sleeps
@@ -11,8 +11,6 @@
 #include <errno.h>
 #include "layer.h"
 #include "platform.h"
-
-enum { SIGCANCEL = 33 /* musl's own, src/internal/pthread_impl.h */ };
 
 long skerry_syscall(long, long, long, long, long, long, long);
 long __cancel(void);
@@ -55,8 +53,7 @@ int event_sleep(uint64_t deadline)
 	return event_wait(deadline) ? 0 : -EAGAIN;
 }
 
-/* Wake thread `tid` wherever it sleeps: it looks again whether it has been cancelled. */
-static long interrupt(int tid)
+long thread_interrupt(int tid)
 {
 	for (struct thread *t = threads; t < threads + thread_places; t++)
 		if (t->tid == tid) {
@@ -68,16 +65,7 @@ static long interrupt(int tid)
 	return -ESRCH;
 }
 
-long sys_tkill(const long *a)
-{
-	long process_signal(long number);
-
-	return a[1] == SIGCANCEL ? interrupt((int)a[0]) : process_signal(a[1]);
-}
-
-long sys_tgkill(const long *a) { return sys_tkill(a + 1); }
-
-/* Where a signal handler would return to. */
+/* Where a signal handler would return to, if the layer did not call it. */
 _Noreturn void __restore_rt(void) { __builtin_trap(); }
 
 int vfork(void)

@@ -225,9 +225,3 @@ long sys_clock_nanosleep(const long *a)
 	uint64_t target = (uint64_t)t->tv_sec * SECOND + (uint64_t)t->tv_nsec;
 	return target > now ? sleep_until(deadline_after(target - now)) : 0;
 }
-
-long sys_pause(const long *a)
-{
-	(void)a;
-	return sleep_until(0); /* until cancelled: there are no signals */
-}

@@ -33,7 +33,7 @@ static const char *const call_names[CALLS_MAX] = {
 };
 
 /* A stub that answers 0 would hide real gaps: each call we lack is named once. */
-static long error_set(unsigned long number)
+long call_not_provided(unsigned long number)
 {
 	static bool told[CALLS_MAX];
 
@@ -72,7 +72,7 @@ long skerry_syscall(long number, long a, long b, long c, long d, long e, long f)
 		start();
 	}
 	if ((unsigned long)number >= CALLS_MAX || !table[number].handler)
-		return error_set((unsigned long)number);
+		return call_not_provided((unsigned long)number);
 	if (!table[number].locked)
 		return table[number].handler(args);
 	layer_lock();

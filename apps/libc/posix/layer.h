@@ -82,6 +82,16 @@ int event_sleep(uint64_t deadline);
 /* Where musl keeps `cancel`, from what %fs:0 reads; 0 until a thread has been in a cancellation point. */
 extern intptr_t cancel_offset;
 
+/* Wakes the thread wherever it sleeps: it looks again whether it has been cancelled. 0 or -ESRCH. */
+long thread_interrupt(int tid);
+
+/* signal.c, signal-queue.c */
+void signal_thread_start(const struct thread *, const struct thread *parent);
+void signal_thread_end(const struct thread *);
+
+/* dispatch.c: -ENOSYS; the first time the console names the call. */
+long call_not_provided(unsigned long number);
+
 /* futex.c */
 int futex_wake(const uint32_t *address, int count);
 

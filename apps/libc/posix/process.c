@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Facts about the process. One program, one user, one core, no signals: what
- * asks gets a true answer, what sets is accepted where nothing could differ.
+ * Facts about the process. One program, one user, one core: what asks gets a true answer, what sets is accepted where nothing could differ.
  */
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -118,48 +116,3 @@ long sys_prctl(const long *a)
 {
 	return a[0] == PR_SET_NAME ? 0 : -EINVAL;
 }
-
-/*
- * Signals: none is ever delivered, so that handlers and masks have nothing to
- * act on. A process that signals itself to die does die.
- */
-long sys_rt_sigaction(const long *a)
-{
-	if (a[0] < 1 || a[0] >= _NSIG || a[0] == SIGKILL || a[0] == SIGSTOP)
-		return -EINVAL;
-	if (a[2]) /* struct k_sigaction: handler, flags, restorer, mask */
-		memset((void *)a[2], 0, 3 * sizeof(long) + (size_t)a[3]);
-	return 0;
-}
-
-long sys_rt_sigprocmask(const long *a)
-{
-	if (a[2])
-		memset((void *)a[2], 0, (size_t)a[3]);
-	return 0;
-}
-
-long sys_rt_sigpending(const long *a)
-{
-	memset((void *)a[0], 0, (size_t)a[1]);
-	return 0;
-}
-
-ANSWER(sigaltstack, 0)
-ANSWER(alarm, 0)
-ANSWER(setitimer, 0)
-
-long process_signal(long number)
-{
-	long sys_exit_group(const long *);
-
-	switch (number) {
-	case SIGABRT: case SIGBUS: case SIGFPE: case SIGILL: case SIGKILL: case SIGSEGV: case SIGSYS: case SIGTERM: case SIGTRAP:
-		console_log("posix: ends by signal %ld", number);
-		return sys_exit_group((const long[]){ 128 + number });
-	default:
-		return 0;
-	}
-}
-
-long sys_kill(const long *a) { return a[0] == 1 || a[0] == 0 ? process_signal(a[1]) : -ESRCH; }

@@ -2,7 +2,7 @@
 /*
  * The system calls of Linux that the layer implements. A handler gets the six
  * arguments and returns what Linux would. LOCKED ones run under the layer's
- * lock; UNLOCKED ones touch nothing that threads share.
+ * lock; UNLOCKED ones touch nothing that threads share, or lock themselves.
  */
 #pragma once
 
@@ -12,7 +12,8 @@
 	X(getrlimit) X(setrlimit) X(prlimit64) X(sched_yield) X(sched_getaffinity) X(sched_setaffinity) \
 	X(sched_getparam) X(sched_getscheduler) X(sched_setscheduler) X(sched_get_priority_max) \
 	X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
-	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(sigaltstack) \
+	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) X(sigaltstack) \
+	X(kill) X(tkill) X(tgkill) X(pause) \
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(membarrier) X(umask) \
 	X(mlock) X(munlock) X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
@@ -31,4 +32,4 @@
 	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
 	X(mmap) X(munmap) X(mprotect) X(mremap) X(madvise) X(brk) \
-	X(futex) X(exit) X(exit_group) X(kill) X(tkill) X(tgkill) X(nanosleep) X(clock_nanosleep) X(pause) X(getrandom) X(sysinfo)
+	X(futex) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)

@@ -91,6 +91,7 @@ static int create(void *function, void *stack, int flags, void *argument, int *p
 		t->clear_tid = clear;
 	if (flags & CLONE_PARENT_SETTID)
 		*parent_tid = t->tid;
+	signal_thread_start(t, thread_self());
 	int error = platform_thread_start(index, (uintptr_t)stack & ~15ul, tls, thread_start, function, argument);
 	if (error) {
 		t->tid = 0;
@@ -121,6 +122,7 @@ static _Noreturn void end(struct thread *self)
 	if (self->index == 0) /* the first thread's place is never used again: it only waits */
 		for (;;)
 			thread_sleep(self, 0);
+	signal_thread_end(self);
 	self->tid = 0;
 	self->tls = 0;
 	platform_thread_end(self->index, &layer_held);

@@ -30,6 +30,9 @@ long sys_geteuid(const long *a) { (void)a; return user.effective; }
 long sys_getgid(const long *a) { (void)a; return group.real; }
 long sys_getegid(const long *a) { (void)a; return group.effective; }
 
+/* musl's: lets each thread do what Linux keeps for each of them. Here it is the process's. */
+void __synccall(void (*function)(void *), void *context) { function(context); }
+
 static bool is_any_of(const struct identity *of, int id)
 {
 	return id == UNCHANGED || id == of->real || id == of->effective || id == of->saved;

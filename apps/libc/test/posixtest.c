@@ -2,8 +2,10 @@
 /*
  * Tests of the POSIX layer from a program's side, or with `start` of what a deployment gives it. Prints `ok NAME` or `not ok
  * NAME` for each, then one JSON object to the results port; exits with 0 when
- * all have passed.
+ * all have passed. `posixtest raise NUMBER` only sends itself a signal.
  */
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <skerry/manager.h>
@@ -21,13 +23,15 @@ int main(int argc, char **argv)
 {
 	const struct test *const alone[] = { start_tests };
 	const struct test *const all[] = { memory_tests, thread_tests, file_tests, poll_tests, clock_tests, string_tests, malloc_tests,
-	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests, socketpair_tests };
+	                                       protect_tests, cancel_tests, direct_tests, direct_cancel_tests, socketpair_tests, signal_tests };
 	const bool starts = argc > 1 && !strcmp(argv[1], "start");
 	const struct test *const *groups = starts ? alone : all;
 	const unsigned count = starts ? 1 : sizeof(all) / sizeof(all[0]);
 	unsigned passed = 0, failed = 0;
 	char json[128];
 
+	if (argc > 2 && !strcmp(argv[1], "raise"))
+		return raise(atoi(argv[2])) == 0 ? 0 : 1;
 	setvbuf(stdout, 0, _IOLBF, 0); /* what was printed before a crash must be there */
 	for (unsigned g = 0; g < count; g++)
 		for (const struct test *t = groups[g]; t->name; t++) {

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* System calls about signals that do not send one. */
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include "signals.h"
+
+enum { ALTERNATE_MIN = 2048, ALTERNATE_FLAGS = SS_ONSTACK | SS_DISABLE };
+
+long sys_rt_sigaction(const long *a)
+{
+	const struct signal_action *new = (const struct signal_action *)a[1];
+	struct signal_action *old = (struct signal_action *)a[2];
+
+	if (a[3] != SIGNAL_MASK_BYTES || a[0] < 1 || a[0] > SIGNALS || (new && (a[0] == SIGKILL || a[0] == SIGSTOP)))
+		return -EINVAL;
+	layer_lock();
+	const struct signal_action before = signal_actions[a[0]];
+	if (new) {
+		signal_actions[a[0]] = *new;
+		if (signal_is_ignored((int)a[0]))
+			signal_drop((int)a[0]);
+	}
+	if (old)
+		*old = before;
+	layer_unlock();
+	return 0;
+}
+
+long sys_rt_sigprocmask(const long *a)
+{
+	const uint64_t *set = (const uint64_t *)a[1];
+
+	if (a[3] != SIGNAL_MASK_BYTES || (set && a[0] != SIG_BLOCK && a[0] != SIG_UNBLOCK && a[0] != SIG_SETMASK))
+		return -EINVAL;
+	layer_lock();
+	struct signal_state *s = signal_state_of(thread_self());
+	const uint64_t before = s->blocked;
+	if (set)
+		s->blocked = (a[0] == SIG_BLOCK ? before | *set : a[0] == SIG_UNBLOCK ? before & ~*set : *set) & ~SIGNALS_NEVER_BLOCKED;
+	if (a[2])
+		*(uint64_t *)a[2] = before;
+	return signal_leave(0);
+}
+
+long sys_rt_sigpending(const long *a)
+{
+	if ((size_t)a[1] > SIGNAL_MASK_BYTES)
+		return -EINVAL;
+	layer_lock();
+	const struct signal_state *s = signal_state_of(thread_self());
+	const uint64_t set = signal_pending(s) & s->blocked;
+	layer_unlock();
+	memcpy((void *)a[0], &set, (size_t)a[1]);
+	return 0;
+}
+
+long sys_sigaltstack(const long *a)
+{
+	const stack_t *new = (const stack_t *)a[0];
+	struct signal_state *s = signal_state_of(thread_self());
+	const bool on_it = signal_is_on_alternate(s, (uintptr_t)__builtin_frame_address(0));
+	const stack_t before = { .ss_sp = (void *)s->alternate, .ss_size = s->alternate_size,
+	                         .ss_flags = on_it ? SS_ONSTACK : s->alternate_size ? 0 : SS_DISABLE };
+
+	if (new) {
+		if (on_it)
+			return -EPERM;
+		if (new->ss_flags & ~ALTERNATE_FLAGS || new->ss_flags == ALTERNATE_FLAGS)
+			return -EINVAL;
+		if (!(new->ss_flags & SS_DISABLE) && new->ss_size < ALTERNATE_MIN)
+			return -ENOMEM;
+		s->alternate = new->ss_flags & SS_DISABLE ? 0 : (uintptr_t)new->ss_sp;
+		s->alternate_size = new->ss_flags & SS_DISABLE ? 0 : new->ss_size;
+	}
+	if (a[1])
+		*(stack_t *)a[1] = before;
+	return 0;
+}
+
+/* --- waiting --- */
+
+static int wait_for_signal(struct signal_state *s, uint64_t deadline)
+{
+	s->waits = true;
+	const int error = event_sleep(deadline);
+	s->waits = false;
+	return error;
+}
+
+/* Until a handler has run that this mask lets through, or the thread is cancelled. */
+static long suspend(const uint64_t *mask)
+{
+	int error = 0;
+
+	layer_lock();
+	struct thread *self = thread_self();
+	struct signal_state *s = signal_state_of(self);
+	const uint64_t before = s->blocked;
+	if (mask)
+		s->blocked = *mask & ~SIGNALS_NEVER_BLOCKED;
+	while (!signal_deliver(self, before) && !error)
+		error = wait_for_signal(s, 0);
+	if (error)
+		s->blocked = before;
+	return signal_leave(-EINTR);
+}
+
+long sys_rt_sigsuspend(const long *a) { return a[1] == SIGNAL_MASK_BYTES ? suspend((const uint64_t *)a[0]) : -EINVAL; }
+long sys_pause(const long *a) { (void)a; return suspend(0); }
+
+/* Whether one is pending of which a handler runs. */
+static bool is_interrupted(const struct signal_state *s)
+{
+	const uint64_t set = signal_pending(s) & ~s->blocked;
+
+	for (int number = 1; number <= SIGNALS; number++)
+		if (set & SIGNAL_BIT(number) && !signal_is_ignored(number))
+			return true;
+	return false;
+}
+
+long sys_rt_sigtimedwait(const long *a)
+{
+	const struct timespec *timeout = (const struct timespec *)a[2];
+	struct pending_signal p;
+	int error = 0;
+
+	if (a[3] != SIGNAL_MASK_BYTES || (timeout && !timespec_valid(timeout)))
+		return -EINVAL;
+	const uint64_t set = *(const uint64_t *)a[0] & ~SIGNALS_NEVER_BLOCKED, deadline = deadline_after_timespec(timeout);
+	layer_lock();
+	struct signal_state *s = signal_state_of(thread_self());
+	bool taken;
+	while (!(taken = signal_take(s, set, &p)) && !error)
+		error = is_interrupted(s) ? -EINTR : wait_for_signal(s, deadline);
+	if (taken && a[1])
+		signal_fill((siginfo_t *)a[1], &p);
+	return signal_leave(taken ? p.number : error);
+}
+
+/* --- timers: what would have to interrupt the program is not there, but what sets none is --- */
+
+long sys_setitimer(const long *a)
+{
+	const struct itimerval *new = (const struct itimerval *)a[1];
+
+	if (a[0] < ITIMER_REAL || a[0] > ITIMER_PROF)
+		return -EINVAL;
+	if (new && (new->it_value.tv_sec || new->it_value.tv_usec))
+		return call_not_provided(SYS_setitimer);
+	if (a[2])
+		memset((void *)a[2], 0, sizeof(struct itimerval));
+	return 0;
+}
+
+long sys_alarm(const long *a) { return a[0] ? call_not_provided(SYS_alarm) : 0; }

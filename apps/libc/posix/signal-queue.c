@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Signals that are pending, of all threads and of the process, in the order of their arrival. */
+#include <errno.h>
+#include <string.h>
+#include "signals.h"
+
+enum { FIRST_QUEUED = 32 /* those below are pending once at most */, QUEUE = 64 };
+
+static struct pending_signal queue[QUEUE];
+static unsigned queued;
+
+static void remove_at(unsigned i)
+{
+	queued--;
+	memmove(&queue[i], &queue[i + 1], (queued - i) * sizeof(queue[0]));
+}
+
+void signal_drop(int number)
+{
+	for (unsigned i = queued; i-- > 0;)
+		if (queue[i].number == number)
+			remove_at(i);
+}
+
+void signal_thread_end(const struct thread *thread)
+{
+	for (unsigned i = queued; i-- > 0;)
+		if (queue[i].to == signal_state_of(thread))
+			remove_at(i);
+}
+
+static bool is_for(const struct pending_signal *p, const struct signal_state *s) { return !p->to || p->to == s; }
+
+uint64_t signal_pending(const struct signal_state *s)
+{
+	uint64_t set = 0;
+
+	for (unsigned i = 0; i < queued; i++)
+		if (is_for(&queue[i], s))
+			set |= SIGNAL_BIT(queue[i].number);
+	return set;
+}
+
+long signal_put(const struct pending_signal *p)
+{
+	for (unsigned i = 0; i < queued && p->number < FIRST_QUEUED; i++)
+		if (queue[i].to == p->to && queue[i].number == p->number)
+			return 0;
+	if (queued == QUEUE)
+		return -EAGAIN;
+	queue[queued++] = *p;
+	return 0;
+}
+
+/* The thread's own come before the process's, low numbers before high ones, and then the one that came first. */
+bool signal_take(const struct signal_state *s, uint64_t set, struct pending_signal *out)
+{
+	int best = 2 * SIGNALS + 1;
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < queued; i++) {
+		const int rank = queue[i].number + (queue[i].to ? 0 : SIGNALS);
+
+		if (is_for(&queue[i], s) && set & SIGNAL_BIT(queue[i].number) && rank < best) {
+			best = rank;
+			found = i;
+		}
+	}
+	if (best > 2 * SIGNALS)
+		return false;
+	*out = queue[found];
+	remove_at(found);
+	return true;
+}

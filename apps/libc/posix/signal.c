@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals that a program sends to itself; nobody else sends any. Nothing interrupts a thread: a handler runs inside the call
+ * that sends the signal, or the one that unblocks it, on the stack of the thread that makes this call. A signal to another
+ * thread waits until that thread unblocks it. One that this thread does not block would have to interrupt it, which is
+ * refused (ENOSYS), unless it sleeps in pause(), sigsuspend() or sigwait(), or the signal ends the program anyway.
+ *
+ * A handler may do what it likes, even leave by siglongjmp(). So the layer's lock is free while it runs, and these calls
+ * take it themselves. musl blocks signals around raise(): its signals run their handlers when the mask is restored.
+ */
+#include <errno.h>
+#include <string.h>
+#include <ucontext.h>
+#include "signals.h"
+
+enum { SIGTIMER = 32, SIGCANCEL = 33, SIGSYNCCALL = 34 }; /* musl's own, src/internal/pthread_impl.h */
+enum { PROCESS = 1 };
+
+_Noreturn long sys_exit_group(const long *);
+long sys_getuid(const long *);
+
+struct signal_action signal_actions[SIGNALS + 1];
+static struct signal_state states[THREADS_MAX];
+
+struct signal_state *signal_state_of(const struct thread *thread) { return &states[thread->index]; }
+
+void signal_thread_start(const struct thread *thread, const struct thread *parent)
+{
+	states[thread->index] = (struct signal_state){ .blocked = states[parent->index].blocked };
+}
+
+static bool has_handler(int number)
+{
+	return signal_actions[number].handler != (void *)SIG_DFL && signal_actions[number].handler != (void *)SIG_IGN;
+}
+
+bool signal_is_ignored(int number)
+{
+	const uint64_t by_default = SIGNAL_BIT(SIGCHLD) | SIGNAL_BIT(SIGCONT) | SIGNAL_BIT(SIGURG) | SIGNAL_BIT(SIGWINCH);
+
+	if (signal_actions[number].handler == (void *)SIG_DFL)
+		return by_default & SIGNAL_BIT(number);
+	return signal_actions[number].handler == (void *)SIG_IGN;
+}
+
+/* --- handlers --- */
+
+static _Noreturn void end_by(int number)
+{
+	console_log("posix: ends by signal %d", number);
+	sys_exit_group((const long[]){ 128 + number });
+}
+
+void signal_fill(siginfo_t *info, const struct pending_signal *p)
+{
+	memset(info, 0, sizeof(*info));
+	info->si_signo = p->number;
+	info->si_code = p->code;
+	info->si_pid = p->sender;
+	info->si_uid = p->user;
+	info->si_value = p->value;
+}
+
+bool signal_is_on_alternate(const struct signal_state *s, uintptr_t address) { return address - s->alternate < s->alternate_size; }
+
+/* On another stack; `top` is aligned as before a call. */
+static void call_on(uintptr_t top, const struct signal_action *action, int number, siginfo_t *info, void *context)
+{
+	__asm__ volatile("mov %%rsp, %%rbx\n\t"
+	                 "mov %3, %%rsp\n\t"
+	                 "call *%4\n\t"
+	                 "mov %%rbx, %%rsp"
+	                 : "+D"(number), "+S"(info), "+d"(context)
+	                 : "r"(top), "r"(action->handler)
+	                 : "rax", "rbx", "rcx", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",
+	                   "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory");
+}
+
+/* The context's registers are those of the caller, roughly; what the handler writes there goes nowhere. */
+static void call(const struct signal_state *s, const struct signal_action *action, siginfo_t *info, ucontext_t *context)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)__builtin_return_address(0);
+	context->uc_mcontext.gregs[REG_RSP] = context->uc_mcontext.gregs[REG_RBP] = (greg_t)here;
+	if (action->flags & SA_ONSTACK && s->alternate_size && !signal_is_on_alternate(s, here))
+		call_on((s->alternate + s->alternate_size) & -16ul, action, info->si_signo, info, context);
+	else
+		action->handler(info->si_signo, info, context);
+}
+
+/* Afterwards the thread blocks `after`, unless the handler has changed that in its context. */
+static void run(struct thread *self, const struct pending_signal *p, uint64_t after)
+{
+	struct signal_state *s = signal_state_of(self);
+	const volatile int *cancel = self->cancel;
+	const struct signal_action action = signal_actions[p->number];
+	ucontext_t context;
+	siginfo_t info;
+
+	signal_fill(&info, p);
+	memset(&context, 0, sizeof(context));
+	context.uc_stack.ss_flags = s->alternate_size ? 0 : SS_DISABLE;
+	context.uc_stack.ss_sp = (void *)s->alternate;
+	context.uc_stack.ss_size = s->alternate_size;
+	memcpy(&context.uc_sigmask, &after, sizeof(after));
+	if (action.flags & SA_RESETHAND)
+		signal_actions[p->number].handler = (void *)SIG_DFL;
+	s->blocked |= (action.mask | (action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(p->number))) & ~SIGNALS_NEVER_BLOCKED;
+	signal_deliver(self, s->blocked); /* as on Linux a second signal interrupts the handler of the first before it begins */
+	self->cancel = 0;                 /* the handler is in no cancellation point */
+	layer_unlock();
+	call(s, &action, &info, &context);
+	layer_lock();
+	self->cancel = cancel;
+	memcpy(&s->blocked, &context.uc_sigmask, sizeof(s->blocked));
+	s->blocked &= ~SIGNALS_NEVER_BLOCKED;
+}
+
+bool signal_deliver(struct thread *self, uint64_t after)
+{
+	const struct signal_state *s = signal_state_of(self);
+	struct pending_signal p;
+	bool ran = false;
+
+	while (signal_take(s, ~s->blocked, &p)) {
+		if (signal_is_ignored(p.number))
+			continue;
+		if (!has_handler(p.number))
+			end_by(p.number);
+		run(self, &p, after);
+		ran = true;
+	}
+	return ran;
+}
+
+long signal_leave(long result)
+{
+	struct thread *self = thread_self();
+
+	signal_deliver(self, signal_state_of(self)->blocked);
+	event_settle();
+	layer_unlock();
+	return result;
+}
+
+/* --- sending --- */
+
+/* Whether no thread takes it now, of the process's; or the one that it is for does not. */
+static bool is_blocked(const struct pending_signal *p)
+{
+	if (p->to)
+		return p->to->blocked & SIGNAL_BIT(p->number);
+	for (const struct thread *t = threads; t < threads + thread_places; t++)
+		if (t->tid && !(signal_state_of(t)->blocked & SIGNAL_BIT(p->number)))
+			return false;
+	return true;
+}
+
+static long send_signal(const struct pending_signal *p)
+{
+	const struct signal_state *own = signal_state_of(thread_self());
+	const bool blocked = is_blocked(p), other = p->to && p->to != own;
+
+	if (!blocked && signal_is_ignored(p->number))
+		return 0;
+	if (!blocked && !has_handler(p->number))
+		end_by(p->number);
+	if (other && ((!blocked && !p->to->waits) || p->number == SIGTIMER || p->number == SIGSYNCCALL))
+		return -ENOSYS;
+	const long error = signal_put(p);
+	if (!error && (other || own->blocked & SIGNAL_BIT(p->number)))
+		event_notify();
+	return error;
+}
+
+static bool is_valid(long number) { return number >= 0 && number <= SIGNALS; }
+
+/* This process, by its number or as its group. */
+static bool is_self(long process) { return process == PROCESS || process == 0 || process == -PROCESS; }
+
+static struct pending_signal signal_of_self(long number, int code)
+{
+	return (struct pending_signal){ .number = (int)number, .code = code, .sender = PROCESS, .user = (unsigned)sys_getuid(0) };
+}
+
+long sys_kill(const long *a)
+{
+	const struct pending_signal p = signal_of_self(a[1], SI_USER);
+
+	if (!is_valid(a[1]))
+		return -EINVAL;
+	if (!is_self(a[0]))
+		return -ESRCH;
+	layer_lock();
+	return signal_leave(p.number ? send_signal(&p) : 0);
+}
+
+static long send_to_thread(int tid, long number)
+{
+	struct pending_signal p = signal_of_self(number, SI_TKILL);
+
+	for (const struct thread *t = threads; t < threads + thread_places; t++)
+		if (t->tid == tid) {
+			p.to = signal_state_of(t);
+			return number ? send_signal(&p) : 0;
+		}
+	return -ESRCH;
+}
+
+long sys_tkill(const long *a)
+{
+	if (a[0] <= 0 || !is_valid(a[1]))
+		return -EINVAL;
+	layer_lock();
+	return signal_leave(a[1] == SIGCANCEL ? thread_interrupt((int)a[0]) : send_to_thread((int)a[0], a[1]));
+}
+
+long sys_tgkill(const long *a) { return a[0] <= 0 ? -EINVAL : a[0] != PROCESS ? -ESRCH : sys_tkill(a + 1); }
+
+long sys_rt_sigqueueinfo(const long *a)
+{
+	const siginfo_t *info = (const siginfo_t *)a[2];
+
+	if (!is_valid(a[1]))
+		return -EINVAL;
+	if (!is_self(a[0]))
+		return -ESRCH;
+	const struct pending_signal p = { .number = (int)a[1], .code = info->si_code, .sender = info->si_pid, .user = info->si_uid,
+	                                  .value = info->si_value };
+	layer_lock();
+	return signal_leave(p.number ? send_signal(&p) : 0);
+}
