@@ -43,6 +43,11 @@ static inline bool protection_drop(uintptr_t address, size_t pages) /* they can 
 	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);
 }
 
+/* ramfs-map.c: shared mappings of files that can be written. The address, or an error; any of these pages; 0 or an error. */
+long ramfs_map(struct file *, size_t offset, size_t size);
+bool ramfs_map_overlaps(uintptr_t address, size_t size);
+long ramfs_unmap(uintptr_t address, size_t size);
+
 /* resident.c: pages of mappings that have not been touched, by number in the heap. `unseen`: a bit for each, all clear. */
 void resident_start(uintptr_t heap, uint64_t *unseen, size_t pages);
 void resident_unseen(size_t first, size_t count); /* they are zero, and somebody has them now */

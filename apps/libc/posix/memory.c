@@ -203,7 +203,7 @@ static long copy_file(struct file *file, off_t offset, size_t size)
 	return n < 0 ? n : (long)copy;
 }
 
-/* Private mappings, and shared ones of what never changes: writes reach no file. */
+/* Private mappings, and shared ones of what never changes, reach no file; others are the file. */
 static long map_file(const long *a)
 {
 	struct file *file = descriptor_file((int)a[4]);
@@ -218,8 +218,10 @@ static long map_file(const long *a)
 	if (!file->ops->map || a[3] & MAP_FIXED)
 		return -ENODEV;
 	const bool fixed = file->ops->map(file, a[5], (size_t)a[1], &there);
-	if (!(a[3] & MAP_PRIVATE) && (!fixed || a[2] & PROT_WRITE))
-		return -ENODEV;
+	if (!(a[3] & MAP_PRIVATE) && a[2] & PROT_WRITE && (file->flags & O_ACCMODE) != O_RDWR)
+		return -EACCES;
+	if (!(a[3] & MAP_PRIVATE) && !fixed)
+		return a[2] & PROT_EXEC ? -EACCES : ramfs_map(file, (size_t)a[5], (size_t)a[1]);
 	return there && !(a[2] & PROT_WRITE) ? (long)there : copy_file(file, a[5], (size_t)a[1]);
 }
 
@@ -246,7 +248,7 @@ long sys_mmap(const long *a)
 	if (a[3] & MAP_FIXED) {
 		if (!to_pages((uintptr_t)a[0], size, &first, &count))
 			return -EINVAL;
-		if (!give_back(first, count))
+		if (ramfs_map_overlaps((uintptr_t)a[0], size) || !give_back(first, count))
 			return -ENOMEM;
 	} else {
 		if (size > heap.pages * PAGE)
@@ -273,6 +275,8 @@ long sys_munmap(const long *a)
 		return 0; /* it stays where it is */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
+	if (ramfs_map_overlaps((uintptr_t)a[0], (size_t)a[1]))
+		return ramfs_unmap((uintptr_t)a[0], (size_t)a[1]);
 	return give_back(first, count) ? 0 : -ENOMEM;
 }
 
@@ -303,10 +307,12 @@ long sys_mremap(const long *a)
 		return -ENOMEM; /* no room behind it: musl measures the first thread's stack by this answer */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old))
 		return -EFAULT;
-	if (new <= old) {
+	const bool of_file = ramfs_map_overlaps((uintptr_t)a[0], old * PAGE);
+	if (new < old && of_file)
+		return ramfs_unmap((uintptr_t)a[0] + new * PAGE, (old - new) * PAGE) ? -EINVAL : a[0];
+	if (new <= old)
 		return new == old || give_back(first + new, old - new) ? a[0] : -ENOMEM;
-	}
-	if (new > heap.pages)
+	if (new > heap.pages || of_file)
 		return -ENOMEM;
 	if (!is_unprotected(first, old))
 		return -EFAULT; /* as Linux answers where pages have several rights; here also where all are protected alike */
@@ -345,6 +351,8 @@ long sys_madvise(const long *a)
 		return 0; /* the others are only hints */
 	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
 		return -EINVAL;
+	if (ramfs_map_overlaps((uintptr_t)a[0], (size_t)a[1]))
+		return 0; /* the file keeps what it holds */
 	for (size_t page = first; page < first + count; page++) {
 		if (platform_is_touched((uintptr_t)page_address(page)) && !drop_content(page))
 			return -ENOMEM;

@@ -92,7 +92,7 @@ long sys_mprotect(const long *a)
 		return 0;
 	if (!size || size > UINTPTR_MAX - address)
 		return -ENOMEM;
-	if (is_fixed(address, size))
+	if (is_fixed(address, size) || (ramfs_map_overlaps(address, size) && rights != PAGE_RIGHTS_DEFAULT))
 		return -EACCES;
 	if (!memory_is_mapped(address, size) && !memory_in_stack(address, size))
 		return -ENOMEM;

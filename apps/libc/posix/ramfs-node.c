@@ -71,12 +71,15 @@ static void shrink(struct ramfs_node *node, size_t size)
 	const size_t keep = size / RAMFS_CHUNK + (size % RAMFS_CHUNK != 0), last = size / RAMFS_CHUNK;
 
 	for (size_t i = keep; i < node->file.chunks; i++)
-		chunk_free(node, i);
+		if (!node->mapped)
+			chunk_free(node, i);
+		else if (node->file.chunk[i])
+			memset(node->file.chunk[i], 0, pages_of(node, i) * PAGE);
 	if (size % RAMFS_CHUNK && size % RAMFS_CHUNK < pages_of(node, last) * PAGE)
 		memset(node->file.chunk[last] + size % RAMFS_CHUNK, 0, pages_of(node, last) * PAGE - size % RAMFS_CHUNK);
 	if (node->file.image_size > size)
 		node->file.image_size = (uint32_t)size;
-	if (!size) {
+	if (!size && !node->mapped) {
 		layer_free(node->file.chunk);
 		node->file.chunk = 0;
 		node->file.chunks = 0;
@@ -85,7 +88,7 @@ static void shrink(struct ramfs_node *node, size_t size)
 
 int ramfs_resize(struct ramfs_node *node, size_t size)
 {
-	if (size < node->size || !size)
+	if (size <= node->size)
 		shrink(node, size);
 	node->size = size;
 	return 0;
@@ -128,11 +131,27 @@ ssize_t ramfs_read(const struct ramfs_node *node, void *buffer, size_t size, siz
 	return (ssize_t)size;
 }
 
+/* Puts `pages` of memory, all zero, in the place of chunk `i`, with what this holds. */
+static void chunk_replace(struct ramfs_node *node, size_t i, char *memory, size_t pages)
+{
+	const size_t begin = i * RAMFS_CHUNK, have = pages_of(node, i), image = node->file.image_size;
+
+	if (have)
+		memcpy(memory, node->file.chunk[i], have * PAGE);
+	else if (begin < image)
+		memcpy(memory, node->file.image + begin, image - begin < RAMFS_CHUNK ? image - begin : RAMFS_CHUNK);
+	chunk_free(node, i);
+	node->file.chunk[i] = memory;
+	if (!i)
+		node->head_pages = (uint8_t)pages;
+	pages_held += pages;
+}
+
 /* Returns chunk `i` with memory for its first `end` bytes, or null. Only a file's first chunk is smaller than the others. */
 static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 {
-	const size_t begin = i * RAMFS_CHUNK, have = pages_of(node, i), image = node->file.image_size;
-	size_t pages = i || image ? CHUNK_PAGES : have ? have : 1;
+	const size_t have = pages_of(node, i);
+	size_t pages = i || node->file.image_size ? CHUNK_PAGES : have ? have : 1;
 
 	while (pages * PAGE < end)
 		pages *= 2;
@@ -141,16 +160,30 @@ static char *chunk_for(struct ramfs_node *node, size_t i, size_t end)
 	char *chunk = pages_held - have + pages <= limit() ? heap_map(pages) : 0;
 	if (!chunk)
 		return 0;
-	if (have)
-		memcpy(chunk, node->file.chunk[i], have * PAGE);
-	else if (begin < image)
-		memcpy(chunk, node->file.image + begin, image - begin < RAMFS_CHUNK ? image - begin : RAMFS_CHUNK);
-	chunk_free(node, i);
-	node->file.chunk[i] = chunk;
-	if (!i)
-		node->head_pages = (uint8_t)pages;
-	pages_held += pages;
+	chunk_replace(node, i, chunk, pages);
 	return chunk;
+}
+
+int ramfs_row(struct ramfs_node *node, size_t first, size_t last, bool may_move, char **at)
+{
+	size_t have = 0, in_row = 0;
+
+	if (last > limit() / CHUNK_PAGES + node->file.image_size / RAMFS_CHUNK || table_grow(node, last + 1))
+		return -ENOMEM;
+	const size_t pages = (last - first + 1) * CHUNK_PAGES;
+	for (size_t i = first; i <= last; i++) {
+		have += pages_of(node, i);
+		in_row += pages_of(node, i) == CHUNK_PAGES && node->file.chunk[i] == node->file.chunk[first] + (i - first) * RAMFS_CHUNK;
+	}
+	if (in_row * CHUNK_PAGES < pages) {
+		char *row = may_move && pages_held - have + pages <= limit() ? heap_map(pages) : 0;
+		if (!row)
+			return -ENOMEM;
+		for (size_t i = first; i <= last; i++)
+			chunk_replace(node, i, row + (i - first) * RAMFS_CHUNK, CHUNK_PAGES);
+	}
+	*at = node->file.chunk[first];
+	return 0;
 }
 
 ssize_t ramfs_write(struct ramfs_node *node, const void *buffer, size_t size, size_t offset)

@@ -47,7 +47,8 @@ struct ramfs_node {
 	uint32_t opened;   /* open files of it */
 	uint32_t inode;
 	uint16_t special;  /* device_open()'s number; 0: a file or directory */
-	bool read_only;    /* shared: neither written nor removed */
+	bool read_only : 1; /* shared: neither written nor removed */
+	bool mapped : 1;    /* ramfs-map.c: its chunks stay where they are */
 	uint8_t head_pages; /* of a file's chunk 0, which begins small */
 };
 
@@ -81,6 +82,8 @@ void ramfs_link(struct ramfs_node *, struct ramfs_node *directory);
 int ramfs_resize(struct ramfs_node *, size_t size);
 ssize_t ramfs_read(const struct ramfs_node *, void *, size_t size, size_t offset);
 ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offset);
+/* The chunks from `first` to `last` in a row of memory, at *at: 0 or an error. `may_move`: nobody has mapped one of them. */
+int ramfs_row(struct ramfs_node *, size_t first, size_t last, bool may_move, char **at);
 void ramfs_stat(const struct ramfs_node *, struct stat *);
 void ramfs_touch(struct ramfs_node *);
 /* Of the last access and the last change, as utimensat() has them; null: now. 0 or an error. */

@@ -31,5 +31,5 @@
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
 	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
-	X(mmap) X(munmap) X(mprotect) X(mremap) X(madvise) X(brk) \
+	X(mmap) X(munmap) X(mprotect) X(mremap) X(msync) X(madvise) X(brk) \
 	X(futex) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)

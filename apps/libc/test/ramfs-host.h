@@ -19,7 +19,7 @@
 extern struct process_info host_info;
 extern uint64_t host_time;    /* in ns; it goes on with each look */
 extern long allocations_left; /* below 0: without end */
-extern long blocks_held;      /* of both kinds, that are not given back */
+extern long blocks_held;      /* blocks and pages that are not given back */
 
 /* A tree of files from lines "MODE PATH SIZE LETTER", parents before what is in them; `*bytes` is its size. */
 struct host_file {

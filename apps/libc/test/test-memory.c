@@ -283,7 +283,37 @@ static bool proc_files_are_made_when_read(void)
 	return true;
 }
 
+/* As programs use them: a file without a name, that others of its descriptors read. */
+static bool map_shared(void)
+{
+	enum { SIZE = 200000 };
+	int fd = open("mapped", O_RDWR | O_CREAT | O_EXCL, 0600), reader = open("mapped", O_RDONLY);
+	char letter;
+
+	CHECK(fd >= 0 && reader >= 0 && unlink("mapped") == 0 && ftruncate(fd, SIZE) == 0);
+	CHECK(mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, reader, 0) == MAP_FAILED && errno == EACCES);
+	char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), *q = mmap(0, 4096, PROT_READ, MAP_SHARED, reader, 4096 * 17);
+	CHECK(p != MAP_FAILED && q != MAP_FAILED && all_zero(p, SIZE));
+	p[4096 * 17] = 'm';
+	CHECK(q[0] == 'm' && pread(reader, &letter, 1, 4096 * 17) == 1 && letter == 'm' && pwrite(fd, "w", 1, 150000) == 1 && p[150000] == 'w');
+	CHECK(close(fd) == 0 && close(reader) == 0 && msync(p, SIZE, MS_SYNC) == 0 && madvise(p, SIZE, MADV_DONTNEED) == 0 && p[150000] == 'w');
+	CHECK(mprotect(p, 4096, PROT_READ) == -1 && errno == EACCES && mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == ENOMEM);
+	CHECK(mmap(p, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED && errno == ENOMEM);
+	CHECK(mremap(p, SIZE, 4096 * 20, 0) == p && p[4096 * 17] == 'm' && munmap(q, 4096) == 0 && munmap(p, 4096 * 20) == 0);
+	CHECK(mmap(0, 4096, PROT_READ, MAP_SHARED, 0, 0) == MAP_FAILED && errno == ENODEV);
+	return true;
+}
+
+static bool shared_mappings_are_the_file(void)
+{
+	CHECK(map_shared()); /* and what the layer keeps for the next time */
+	const unsigned long before = free_pages();
+	CHECK(map_shared() && free_pages() == before);
+	return true;
+}
+
 const struct test memory_tests[] = {
+	{ "shared mappings are the file", shared_mappings_are_the_file },
 	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
 	{ "mappings take the lowest room", mappings_take_the_lowest_room },
 	{ "mremap keeps content", mremap_keeps_content },
