@@ -100,7 +100,8 @@ static void files_that_change(void)
 
 static void of_the_deployment(void)
 {
-	const long fd = call_open("/own", O_RDWR), other = call_open("/other", O_RDWR | O_CREAT), small = call_open("/shared", O_RDONLY), directory = call_open("/", O_RDONLY);
+	const long fd = call_open("/own", O_RDWR), other = call_open("/other", O_RDWR | O_CREAT);
+	const long small = call_open("/shared", O_RDONLY), directory = call_open("/", O_RDONLY);
 	char *m = map(fd, CHUNK, 2 * CHUNK);
 
 	CHECK(m[0] == 'o' && m[2 * CHUNK - 1] == 'o' && map(fd, 3 * CHUNK, PAGE)[200000 - 3 * CHUNK] == 0);

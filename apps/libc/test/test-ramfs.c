@@ -234,9 +234,12 @@ static void times(void)
 	CHECK(is(CALL(utimensat, fd, 0, 0, 0), 0));
 	st = stat_of("/timed");
 	CHECK(st.st_mtim.tv_sec == 9 && st.st_atim.tv_sec == 9 && st.st_atim.tv_nsec == st.st_mtim.tv_nsec);
-	CHECK(is(set_times("/timed", 0, 1, 1000000000, 1, 0), -EINVAL) && is(set_times("/timed", 0, 1, 0, 1, -1), -EINVAL) && stat_of("/timed").st_mtim.tv_sec == 9);
-	CHECK(is(set_times("/timed", 1, 1, 0, 1, 0), -EINVAL) && is(set_times("/none", 0, 1, 0, 1, 0), -ENOENT) && is(set_times("/data/large", 0, 1, 0, 1, 0), -EROFS));
-	CHECK(is(set_times("/none", 0, 0, UTIME_OMIT, 0, UTIME_OMIT), 0) && is(CALL(utimensat, 60, 0, 0, 0), -EBADF) && is(set_times("", 0, 1, 0, 1, 0), -ENOENT));
+	CHECK(is(set_times("/timed", 0, 1, 1000000000, 1, 0), -EINVAL) && is(set_times("/timed", 0, 1, 0, 1, -1), -EINVAL));
+	CHECK(stat_of("/timed").st_mtim.tv_sec == 9);
+	CHECK(is(set_times("/timed", 1, 1, 0, 1, 0), -EINVAL) && is(set_times("/none", 0, 1, 0, 1, 0), -ENOENT));
+	CHECK(is(set_times("/data/large", 0, 1, 0, 1, 0), -EROFS));
+	CHECK(is(set_times("/none", 0, 0, UTIME_OMIT, 0, UTIME_OMIT), 0) && is(CALL(utimensat, 60, 0, 0, 0), -EBADF));
+	CHECK(is(set_times("", 0, 1, 0, 1, 0), -ENOENT));
 	CHECK(is(CALL(utimensat, fd, P(""), P(((const struct timespec[]){ { 1, 0 }, { 2, 0 } })), AT_EMPTY_PATH), 0) && stat_of("/timed").st_mtim.tv_sec == 2);
 	CHECK(is(set_times("/tmp", AT_SYMLINK_NOFOLLOW, 3, 0, 4, 0), 0) && stat_of("/tmp").st_mtim.tv_sec == 4);
 	call_close(fd);
