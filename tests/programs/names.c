@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Finds names of the deployment: NAME=ADDRESS[,ADDRESS...] each, with and without asking for configured addresses alone.
- * And looks at UDP sockets. Exit status: how much is not as it should be. With --serve it is a name server.
+ * And looks at UDP and TCP sockets. Exit status: how much is not as it should be. With --serve it is a name server.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static int find(const char *name, const char *wanted, int flags)
@@ -26,6 +28,38 @@ static int find(const char *name, const char *wanted, int flags)
 	return strcmp(found, wanted) != 0;
 }
 
+/* Waits for it. */
+static int readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int bytes = -1;
+
+	return poll(&p, 1, 10000) == 1 && !ioctl(fd, FIONREAD, &bytes) ? bytes : -1;
+}
+
+/* Of what has come all can be read, and after a part of it the rest. */
+static int look_at_streams(void)
+{
+	static char text[6000]; /* fits into the first window */
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(7007), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr *const name = (struct sockaddr *)(void *)&own;
+	const int listener = socket(AF_INET, SOCK_STREAM, 0), out = socket(AF_INET, SOCK_STREAM, 0);
+	int wrong = bind(listener, name, sizeof(own)) || listen(listener, 1) || connect(out, name, sizeof(own));
+	const int in = accept(listener, NULL, NULL);
+	int bytes = -1;
+
+	wrong += ioctl(in, FIONREAD, &bytes) || bytes || ioctl(listener, FIONREAD, &bytes) != -1 || errno != EINVAL;
+	wrong += write(out, text, sizeof(text)) != sizeof(text);
+	for (int i = 0; i < 10000 && bytes != sizeof(text); i++, usleep(1000)) /* in several segments */
+		bytes = readable(in);
+	wrong += bytes != sizeof(text) || read(in, text, 1001) != 1001 || readable(in) != sizeof(text) - 1001;
+	wrong += close(out) || readable(in) != sizeof(text) - 1001;
+	printf("%s streams\n", wrong ? "not ok" : "ok");
+	close(in);
+	close(listener);
+	return wrong;
+}
+
 /* A UDP socket tells its own address, and reaches itself there. */
 static int look_at_datagrams(void)
 {
@@ -38,6 +72,7 @@ static int look_at_datagrams(void)
 
 	own.sin_port = htons(5353);
 	wrong += bind(other, name, sizeof(own)) || sendto(fd, "itself", 6, 0, name, sizeof(own)) != 6;
+	wrong += readable(other) != 6;
 	wrong += recv(other, bytes, sizeof(bytes), 0) != 6 || strcmp(bytes, "itself") != 0;
 	wrong += recv(other, bytes, sizeof(bytes), MSG_DONTWAIT) != -1 || errno != EAGAIN;
 	printf("%s datagrams, from %s\n", wrong ? "not ok" : "ok", inet_ntoa(own.sin_addr));
@@ -73,7 +108,7 @@ static int serve(void)
 
 int main(int argc, char **argv)
 {
-	int wrong = argc > 1 && !strcmp(argv[1], "--serve") ? serve() : look_at_datagrams();
+	int wrong = argc > 1 && !strcmp(argv[1], "--serve") ? serve() : look_at_datagrams() + look_at_streams();
 
 	for (int i = 1; i < argc; i++) {
 		const char *sign = strchr(argv[i], '=');

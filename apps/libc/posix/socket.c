@@ -270,8 +270,7 @@ long socket_ioctl(struct file *file, unsigned long request, void *argument)
 		return -ENOTTY;
 	if (file->ops->getsockopt && !file->ops->getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens)
 		return -EINVAL;
-	if (!(file->ready & EPOLLIN))
-		net_poll(); /* a program that polls by asking makes the network progress */
+	net_poll(); /* a program that polls by asking, until there is enough, makes the network progress */
 	if (file->ready & EPOLLIN && !(file->ready & EPOLLERR)) /* an error is for the next read */
 		n = arrived(file);
 	*(int *)argument = n > 0 ? (int)n : 0;

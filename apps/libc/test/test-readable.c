@@ -66,7 +66,7 @@ static void sockets(void)
 
 	CHECK(readable(fd) == 0 && polls == 1);
 	waiting = 200001;
-	CHECK(readable(fd) == 200001 && polls == 2 && readable(fd) == 200001 && polls == 2);
+	CHECK(readable(fd) == 200001 && polls == 2 && readable(fd) == 200001 && polls == 3); /* more may have come */
 	socket_file.ready |= EPOLLERR;
 	CHECK(readable(fd) == 0 && errors_taken == 0);
 	listens = true;
