@@ -210,11 +210,12 @@ static unsigned highest(const struct timers *timers, unsigned lowest, uint64_t n
 }
 
 /*
- * Returns whether a deadline that concerns the core has passed. Sets the thread and its notification; both are null where
- * the wait was cancelled, and heap and tree are corrected then.
+ * Returns what it costs to serve a deadline that concerns the core and has passed; 0: there is none. Sets the thread and its
+ * notification; both are null where the wait was cancelled, and heap and tree are corrected then.
  */
-static bool overdue(struct cpu *cpu, struct thread **thread, struct notification **notification)
+static unsigned overdue(struct cpu *cpu, struct thread **thread, struct notification **notification)
 {
+	unsigned cost = WORK_WAKE_TIMED;
 	const struct timers *timers = &cpu->shared.timers;
 	object_lock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
 	const uint64_t now = arch_time();
@@ -224,13 +225,14 @@ static bool overdue(struct cpu *cpu, struct thread **thread, struct notification
 		take_out(cpu, root);
 		root->timer.kept = false;
 		root = 0;
-	}
+	} else if (!root || root->deadline > now)
+		cost = WORK_CLEAR_DEADLINE;
 	*thread = root && root->deadline <= now ? root : 0;
 	*notification = *thread ? thread_notification(*thread) : 0;
 	if (leaf && !*thread)
 		set_first(cpu, leaf - PRIORITIES, timers->heap[leaf - PRIORITIES] ? timers->heap[leaf - PRIORITIES]->deadline : 0);
 	object_unlock(cpu, heap_lock(cpu), LOCK_CLASS_RUN_QUEUE);
-	return leaf;
+	return leaf ? cost : 0;
 }
 
 /* Returns whether only the writer may end the thread's wait. */
@@ -257,13 +259,14 @@ void timer_expire(struct cpu *cpu)
 	assert_entered();
 	struct notification *notification;
 	struct thread *thread;
-	while (!work_over(cpu) && overdue(cpu, &thread, &notification)) {
+	unsigned cost;
+	while (!work_over(cpu) && (cost = overdue(cpu, &thread, &notification))) {
 		if (!thread)
-			work_done(cpu, WORK_CLEAR_DEADLINE);
+			work_done(cpu, cost);
 		else if (away(cpu, notification)) {
 			cpu->own.writer_wanted = true;
 			return;
 		} else if (expire(cpu, notification, thread))
-			work_done(cpu, WORK_WAKE_TIMED);
+			work_done(cpu, cost);
 	}
 }

@@ -8,8 +8,8 @@
  *
  * A program that waits for requests is woken long before its deadline, and often waits for the same deadline again. So a
  * cancelled deadline stays in the tree: first[] may hold one that no thread waits for. The fast path of SIGNAL_WAIT leaves
- * the thread in the heap, too: it is *kept* until it waits with a deadline again, is suspended, or gets another priority
- * or core. When such a deadline passes, the core enters once for nothing and corrects heap and tree.
+ * the thread in the heap, too: it is *kept* until it waits with a deadline again, is suspended or destroyed, or gets another
+ * priority or core. When such a deadline passes, the core enters once for nothing and corrects heap and tree.
  *
  * Threads are woken in the order of their priority, and none below the running priority. So however many deadlines pass
  * together, a thread of higher priority waits for one work budget at most, and then runs. The rest are due when the

@@ -36,7 +36,6 @@ static void check_timer(const struct world *world, const struct thread *thread)
 	CHECK(thread->timer.level == (thread->core == thread->next_core ? thread->priority : PRIORITIES - 1u),
 	      "a thread's deadline is in the wrong heap", thread, thread->timer.level);
 	CHECK(thread->state == THREAD_WAITING || thread->timer.kept, "a thread has a deadline and waits for nothing", thread, thread->state);
-	CHECK(thread->state != THREAD_INACTIVE, "a suspended thread has a deadline", thread, thread->state);
 }
 
 /* At rest a core's thread has raised it; a waiting thread has been reported, or waits for something else. */

@@ -111,6 +111,42 @@ static void passes_while_the_thread_runs(void)
 	EXPECT(hosted_timer_due(&machine->core[0]), false);
 }
 
+/* One that faults without a handler stays in the heap. */
+static void of_a_thread_that_faults(void)
+{
+	if (!begin_kept())
+		return;
+	hosted_post_fault(machine, 0, FAULT_EXCEPTION, 1, (const uint64_t[]){ 6 });
+	settle();
+	EXPECT(ping->state, THREAD_INACTIVE);
+	expect_kept(ping, true);
+	go_to(moment(7));
+	settle();
+	expect_kept(ping, false);
+	EXPECT(ping->state, THREAD_INACTIVE);
+	EXPECT(first_deadline(), moment(8));
+}
+
+/* Both are kept: to take one out of the heap costs as much as to wake it. */
+static void costs_as_much_as_a_wake_up(void)
+{
+	if (!begin_kept())
+		return;
+	root_priority(200);
+	EXPECT(simple(0, SYS_SIGNAL, NOTE), 0);
+	root_priority(10);
+	pass(0); /* pending: it goes on, and `pong` is kept */
+	expect_kept(ping, true);
+	expect_kept(pong, true);
+	machine->kernel.work_budget = 250;
+	go_to(moment(9));
+	enter_once();
+	EXPECT(ping->timer.kept, false);
+	EXPECT(pong->timer.kept, true);
+	settle();
+	EXPECT(pong->timer.kept, false);
+}
+
 /* The highest may change what is kept of the others. */
 static void until_the_thread_changes(void)
 {
@@ -162,6 +198,8 @@ const struct test tests[] = {
 	{ "a kept deadline: the same again", for_the_same_deadline, 1 },
 	{ "a kept deadline: another one", for_another_deadline, 1 },
 	{ "a kept deadline: it passes", passes_while_the_thread_runs, 1 },
+	{ "a kept deadline: the thread faults", of_a_thread_that_faults, 1 },
+	{ "a kept deadline: what it costs", costs_as_much_as_a_wake_up, 1 },
 	{ "a kept deadline: the thread changes", until_the_thread_changes, 1 },
 	{ "a kept deadline: the thread moves", until_the_thread_moves, 2 },
 	{ 0 },
