@@ -19,6 +19,7 @@ from rich.table import Table
 from deploy import host, process
 from deploy.errors import Failure
 from deploy.output import Json, Output, Quiet, version
+from deploy.exclusive import alone
 from deploy.paths import LOGS
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -103,9 +104,9 @@ def _prove(output: Output, chosen: list[MesonTest]) -> list[Proof]:
 def _run(tests: list[MesonTest], width: int, start: Callable[..., subprocess.Popen[bytes]] = process.start) -> Iterator[Proof]:
     """So many at a time; results as they come."""
     folder = LOGS / "prove"
-    folder.mkdir(parents=True, exist_ok=True)
     waiting, running = list(tests), list[tuple[MesonTest, Path, float, subprocess.Popen[bytes]]]()
     with ExitStack() as stack:
+        stack.enter_context(alone("skerry prove", folder))
         while waiting or running:
             while waiting and len(running) < width:
                 test = waiting.pop(0)

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from deploy.cli import main
+from deploy.exclusive import alone
 from tests import meson_tests
 from tests.meson_tests import MesonTest
 
@@ -54,3 +56,11 @@ def test_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0 and results == [{"name": name} for name in PROGRAMS]
     assert proved(capsys, "--only", "no order")[0] == 2, "mistakes are planted only where it is asked for"
     assert proved(capsys, "--only", "xyz")[2] == "skerry: --only xyz: no proof has this in its name"
+
+
+def test_one_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """two runs would write the same logs: the second is refused, and names the first"""
+    with alone("skerry prove", tmp_path / "prove"):
+        assert main(["prove", "--only", "lock"]) == 1
+    assert f"is being written by process {os.getpid()}, skerry prove" in " ".join(capsys.readouterr().err.split())
+    assert main(["prove", "--only", "lock"]) == 0

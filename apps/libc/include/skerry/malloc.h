@@ -18,6 +18,9 @@ struct malloc_span {
 	size_t size; /* of each block, in bytes; at least what was asked for */
 };
 
+/* malloc() itself stores entries of a longer type. */
+typedef const struct malloc_span *malloc_span_entry __attribute__((may_alias));
+
 /* The span of each page (4 KiB) of the heap, by address: where the entry of address 0 would stand. */
 extern uintptr_t malloc_page_entries;
 
@@ -27,5 +30,5 @@ extern uintptr_t malloc_page_entries;
  */
 static inline size_t malloc_block_size(const void *block)
 {
-	return (*(const struct malloc_span *const *)(malloc_page_entries + (uintptr_t)block / 4096 * sizeof(void *)))->size;
+	return (*(const malloc_span_entry *)(malloc_page_entries + (uintptr_t)block / 4096 * sizeof(void *)))->size;
 }
