@@ -137,9 +137,12 @@ def set_up() -> int:
 
 
 def main() -> int:
-    interrupts.raise_keyboard_interrupt()
     try:
-        status = set_up()
+        try:  # Ctrl-C may be heard in the calls before and behind, too
+            interrupts.raise_keyboard_interrupt()
+            status = set_up()
+        finally:
+            interrupts.hold_back()
     except KeyboardInterrupt:
         print("skerry: interrupted", file=sys.stderr)
         return interrupts.STATUS
@@ -147,8 +150,6 @@ def main() -> int:
         what = f"cannot write {error.filename}" if error.filename else "cannot write"
         print(f"skerry: Python tools not installed: {what}: {(error.strerror or str(error)).lower()}", file=sys.stderr)
         return 1
-    finally:
-        interrupts.hold_back()
     if status:
         return status
     python = VENV / "bin" / "python"

@@ -343,3 +343,17 @@ def test_what_a_build_complains_of(tmp_path: Path) -> None:
     said = str(build.complain("the build failed", log)).splitlines()
     assert said[1:-1] == ["FAILED: kernel.p/a.c.o", "../a.c:2:1: error: unknown type name 'syntax'"]
     assert said[-1] == f"skerry: the build failed (all of it: {log})"
+
+
+@pytest.mark.parametrize("moment", ["raise_keyboard_interrupt", "hold_back"])
+def test_interrupt_between_two_handlers(moment: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C that is heard while the set-up changes who hears it ends the command with one line"""
+
+    def heard() -> None:
+        raise KeyboardInterrupt
+
+    for name in ("raise_keyboard_interrupt", "hold_back"):
+        monkeypatch.setattr(bootstrap.interrupts, name, heard if name == moment else lambda: None)
+    monkeypatch.setattr(bootstrap, "set_up", lambda: 0)
+    assert bootstrap.main() == 130
+    assert capsys.readouterr().err == "skerry: interrupted\n"
