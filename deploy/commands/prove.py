@@ -18,8 +18,8 @@ from rich.table import Table
 
 from deploy import host, process
 from deploy.errors import Failure
-from deploy.output import Json, Output, Quiet, version
 from deploy.exclusive import alone
+from deploy.output import Json, Output, Quiet, version
 from deploy.paths import LOGS
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
