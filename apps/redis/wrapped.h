@@ -23,8 +23,8 @@ __attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *
 __attribute__((noipa)) void zmalloc_set_oom_handler(void (*)(size_t));
 
 /*
- * In line, as zmalloc.h asks for it: never of a null pointer. A program that is trained runs on Linux, with musl's malloc();
- * a pure function leaves the control flow, by which the compiler knows whose counts it reads, as it is with the one in line.
+ * In line, as zmalloc.h asks for it: never of a null pointer. A program that is trained runs on Linux, with musl's malloc().
+ * GCC takes a function's counts only if its control flow is the same: a call of a pure function does not change that.
  */
 #ifdef TRAINING
 __attribute__((pure)) size_t malloc_usable_size(void *);

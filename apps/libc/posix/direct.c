@@ -116,7 +116,7 @@ static __attribute__((noinline)) long read_later(int fd, void *buffer, size_t si
 				    : sleep_in(sys_read, (const long[]){ fd, (long)buffer, (long)size });
 }
 
-/* The answer to a call whose result is negative. */
+/* A negative result: an error, or the call goes musl's way. */
 static __attribute__((noinline)) ssize_t read_failed(long n, int fd, void *buffer, size_t size)
 {
 	return answer(n != NOT_DIRECT ? n : __syscall_cp(SYS_read, fd, (long)buffer, (long)size, 0, 0, 0));

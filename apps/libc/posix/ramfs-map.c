@@ -125,7 +125,7 @@ long ramfs_unmap(uintptr_t address, size_t size)
 long sys_msync(const long *a)
 {
 	const uintptr_t address = (uintptr_t)a[0];
-	const size_t size = ((size_t)a[1] + PAGE - 1) & -(size_t)PAGE;
+	const size_t size = whole_pages((size_t)a[1]);
 
 	if (address % PAGE || a[2] & ~(long)(MS_ASYNC | MS_SYNC | MS_INVALIDATE) || (a[2] & MS_ASYNC && a[2] & MS_SYNC))
 		return -EINVAL;

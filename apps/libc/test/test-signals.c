@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals of the layer without a program: who gets which, when its handler runs, and what the layer holds meanwhile. */
+/* Signals of the layer without a program: which thread gets one, when its handler runs, and which lock is held meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
