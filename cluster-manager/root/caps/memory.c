@@ -279,7 +279,7 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
 {
 	unsigned bits = object_bits(type, size_bits);
 	uint32_t last = 0;
-	*reserve = (struct memory_reserve){ .type = type, .size_bits = size_bits };
+	*reserve = (struct memory_reserve){ .type = type, .size_bits = size_bits, .left = count };
 	int first = slots_take_for_objects(count);
 	if (first < 0)
 		return first;
@@ -309,6 +309,8 @@ int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsi
 int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 {
 	unsigned bits = object_bits(reserve->type, reserve->size_bits);
+	if (count > reserve->left)
+		return -SKERRY_SLOT_FULL; /* the next block is another's */
 	while (count) {
 		require(reserve->block);
 		const struct block *b = block_at(reserve->block);
@@ -323,6 +325,7 @@ int memory_commit(struct memory_reserve *reserve, int first, uint32_t count)
 		if (error)
 			return error;
 		reserve->used += (uint64_t)now << bits;
+		reserve->left -= now;
 		first += (int)now;
 		count -= now;
 	}

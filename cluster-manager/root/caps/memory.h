@@ -29,12 +29,13 @@ struct memory_reserve {
 	unsigned size_bits; /* as in UNTYPED_RETYPE */
 	uint32_t block; /* that the next object is made of */
 	uint64_t used;  /* bytes of it */
+	uint32_t left;  /* objects that are not made yet */
 };
 /* Takes memory and slots for `count` objects of one size, and makes none. Returns the first slot. */
 int memory_reserve(struct memory_reserve *reserve, enum skerry_object type, unsigned size_bits, uint32_t count);
 /*
  * Makes objects of the reserve in `count` of its slots, in any order, each slot once. Returns 0 or an error: SLOT_FULL
- * where there is one in the first slots already.
+ * where there is one in the first slots already, as when all have been made.
  */
 int memory_commit(struct memory_reserve *reserve, int first, uint32_t count);
 /* Fills `count` slots from `first` with objects, of a size that needs no `size_bits`, out of `untyped`, which has room for them. */

@@ -292,8 +292,9 @@ static void promises(const struct picture *empty)
 		left -= !made[i]++;
 	}
 	CHECK(!memory_commit(&large, second + 1, LARGE - 1) && !memory_commit(&large, second, 1));
-	for (int i = 0; i < LARGE; i++)
-		CHECK(capability[second + i].type == OBJECT_FRAME_2M);
+	for (int i = 0; i < LARGE; i++) /* whoever asks for one again gets nothing, of the owner's other blocks either */
+		CHECK(capability[second + i].type == OBJECT_FRAME_2M && memory_commit(&large, second + i, 1) == -SKERRY_SLOT_FULL);
+	CHECK(memory_commit(&small, first, 1) == -SKERRY_SLOT_FULL && memory_commit(&small, first, SMALL + 1) == -SKERRY_SLOT_FULL);
 	owner_set(OWNER_MANAGER);
 	memory_return(owner_application(1));
 	memory_return(owner_application(2));
