@@ -24,6 +24,7 @@ static uint64_t started;
 const struct process_info *platform_info(void) { return &info; }
 const void *platform_files(void) { return 0; }
 bool platform_is_touched(uintptr_t address) { (void)address; return true; }
+struct platform_image platform_image(void) { return (struct platform_image){ .pages = 100, .read_only = 60 }; }
 
 /* As the manager: a few steps at a time, and only of so many ranges. */
 int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)

@@ -96,14 +96,19 @@ void *own_memory(uint64_t size)
 	return (void *)address;
 }
 
-int slots_copy(int first, uint32_t count)
+int slots_copy_to(int copies, int first, uint32_t count)
 {
-	int copy = slots_take(count);
-	for (uint32_t i = 0; copy >= 0 && i < count; i++) {
-		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copy + i, ROOT_SLOT_CNODE,
-				       (uint64_t)first + i, RIGHT_ALL);
+	for (uint32_t i = 0; i < count; i++) {
+		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copies + i, ROOT_SLOT_CNODE, (uint64_t)first + i, RIGHT_ALL);
 		if (error)
 			return error;
 	}
-	return copy;
+	return 0;
+}
+
+int slots_copy(int first, uint32_t count)
+{
+	int copies = slots_take(count);
+	int error = copies < 0 ? copies : slots_copy_to(copies, first, count);
+	return error ? error : copies;
 }

@@ -34,5 +34,7 @@ void *window_large(int frame, unsigned place);
 /* Returns zeroed memory of the manager's own, which is never given back; null when there is none. */
 void *own_memory(uint64_t size);
 
+/* Copies `count` capabilities into consecutive slots, which are empty. Returns 0 or an error: SLOT_FULL where the first one is not. */
+int slots_copy_to(int copies, int first, uint32_t count);
 /* Copies `count` capabilities from consecutive slots. Returns the first of the copies, or an error. */
 int slots_copy(int first, uint32_t count);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "elf_load.h"
+#include "image.h"
 #include "grant.h"
 #include "map.h"
 
