@@ -168,11 +168,24 @@ static size_t touch_image(bool ask)
 	return all;
 }
 
+/* Resident pages, and of them the read-only ones of the image, as the C library has them. */
+static int resident(unsigned long *pages, unsigned long *shared)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	const int read = f ? fscanf(f, "%*u %lu %lu", pages, shared) : 0;
+	return !f || fclose(f) || read != 2;
+}
+
 /* The image takes memory as it is touched, and its data are as the file has them. */
 static int image(void)
 {
 	const volatile struct process_touched *touched = (const volatile struct process_touched *)PROCESS_TOUCHED_VADDR;
+	unsigned long pages_before, pages_after, shared;
+	if (resident(&pages_before, &shared)) /* first, so that it has touched what it needs */
+		return 1;
 	const uint64_t before = touched->image;
+	if (resident(&pages_before, &shared) || shared != touched->image_read_only)
+		return 1;
 	for (size_t i = sizeof(sparse); i--;)
 		if (sparse[i] != (i == MARK ? 'x' : 0) || empty[i])
 			return 1;
@@ -180,6 +193,8 @@ static int image(void)
 		return 1;
 	memset(sparse, 1, sizeof(sparse)), memset(empty, 2, sizeof(empty));
 	const size_t pages = touch_image(false);
+	if (resident(&pages_after, &shared) || pages_after - pages_before != pages - before)
+		return 1;
 	if (touched->image != pages || touched->image_read_only >= pages || touched->image_read_only < 2)
 		return 1;
 	return touch_image(true) != pages || touched->image != pages || sparse[MARK] != 1 || empty[MARK] != 2;
