@@ -101,15 +101,16 @@ int image_make(struct image *image, const struct module *m, const char *name, in
 	return make_tables(image, vspace);
 }
 
-static const struct image_segment *find(const struct image *image, uint64_t address)
+/* The number of the segment that has the address; image->count: none. */
+static uint32_t find(const struct image *image, uint64_t address)
 {
-	for (uint32_t i = 0; i < image->count; i++)
-		if (address - image->segment[i].address < (uint64_t)image->segment[i].pages * SIZE_4K)
-			return &image->segment[i];
-	return NULL;
+	uint32_t i = 0;
+	while (i < image->count && address - image->segment[i].address >= (uint64_t)image->segment[i].pages * SIZE_4K)
+		i++;
+	return i;
 }
 
-bool image_has(const struct image *image, uint64_t address) { return find(image, address); }
+bool image_has(const struct image *image, uint64_t address) { return find(image, address) < image->count; }
 
 /* Copies what the file has of these pages, whose frames are zero and not mapped. Frames that stayed empty would be used as they are. */
 static void fill(const struct image_segment *s, int frames, uint32_t page, uint32_t count)
@@ -149,8 +150,8 @@ static int make_copies(const struct image_segment *s, uint32_t page, uint32_t co
 
 int image_touch(struct image *image, int vspace, uint64_t address)
 {
-	struct image_segment *s = (struct image_segment *)find(image, address);
-	require(s);
+	require(image_has(image, address));
+	struct image_segment *s = &image->segment[find(image, address)];
 	const uint32_t page = (uint32_t)((address - s->address) / SIZE_4K) / IMAGE_STEP * IMAGE_STEP;
 	const uint32_t count = s->pages - page < IMAGE_STEP ? s->pages - page : IMAGE_STEP;
 	int error = s->shared ? make_copies(s, page, count) : make_frames(s, &s->own, page, count);
