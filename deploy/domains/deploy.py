@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from deploy import image, modules
 from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
-from deploy.deaths import Death, death, is_started_again
+from deploy.deaths import death, is_started_again, status_text
 from deploy.domains import deployed as deployments
 from deploy.domains.connection import Connection, explained, is_failed_start, is_libvirts, one_line
 from deploy.domains.definition import define
@@ -355,8 +355,8 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
             return state.word != "done"
         if not state.is_running:
             raise Failure(f"{deployed.name} {was(state)}: {(state.trouble or [deployed.last_words()])[0]}")
-        if dead := _dead(events, what, {forward.application for forward in missing}):
-            raise Failure(f"{dead}, before it served; it stays, for skerry logs")
+        if end := _ended(events, what, {forward.application for forward in missing}):
+            raise Failure(f"{end}, before it served; it stays, for skerry logs")
         if len(events) > seen:
             watch.moved(f"'{events[-1].kind}'")
             seen = len(events)
@@ -367,10 +367,17 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
         time.sleep(POLL)
 
 
-def _dead(events: list[Event], what: Plan, awaited: Collection[str]) -> Death | None:
-    """One of these programs that has ended for good."""
-    ends = (death(event, what, "") for event in standing(events) if not is_started_again(event, what))
-    return next((one for one in ends if one and one.application in awaited), None)
+def _ended(events: list[Event], what: Plan, awaited: Collection[str]) -> str | None:
+    """One of these programs that has ended for good, well or not, in words."""
+    for event in standing(events):
+        name = str(event.get("app"))
+        if name not in awaited or is_started_again(event, what):
+            continue
+        if found := death(event, what, ""):
+            return str(found)
+        if event.kind == "exit":
+            return f"{name} {status_text(event.get('status'))}"
+    return None
 
 
 def _unserved(missing: Iterable[Forward], ports: Mapping[str, Sequence[int]]) -> Iterator[str]:

@@ -99,3 +99,5 @@ def test_deploy_waits() -> None:
         wait([boot, event("started")])
     with pytest.raises(Failure, match="^web@3 ended with status 3, before it served; it stays"):
         wait([boot, event("started"), event("exit", status=3)])
+    with pytest.raises(Failure, match="^web@3 ended with status 0, before it served; it stays"):
+        wait([boot, event("started"), event("exit", status=0)])
