@@ -18,7 +18,6 @@ enum {
 	CLASSES = 6,        /* up to 2048: a full frame and its pbuf */
 	LAYER_HEADER = 16,  /* that the layer puts before a block: it rounds the sum up to a power of two */
 	KEPT_MAX = 512 * 1024,
-	RESERVE = 64, /* blocks of each class */
 };
 
 /* In front of every block; 16 bytes, to keep its alignment. */
@@ -30,7 +29,8 @@ struct block {
 _Static_assert(sizeof(struct block) == 16, "alignment");
 
 static struct block *kept[CLASSES], *reserve[CLASSES]; /* each has its class already */
-static unsigned reserved[CLASSES];
+/* Blocks that the reserve lacks. Long frames with data have places of their own first (received.c), and acknowledgements are short. */
+static unsigned missing[CLASSES] = { 64, 64, 64, 64, 16, 16 };
 static const uint32_t class_bytes[CLASSES] = { 64, 128, 256, 512, 1024, 2048 };
 _Static_assert(SMALLEST_SHIFT == 6 && CLASSES == 6, "a size for each class");
 static size_t kept_bytes, send_bytes;
@@ -53,7 +53,7 @@ static void put(struct block **list, struct block *block)
 bool net_memory_start(void)
 {
 	for (size_t class = 0; class < CLASSES; class++)
-		for (; reserved[class] < RESERVE; reserved[class]++) {
+		for (; missing[class]; missing[class]--) {
 			struct block *block = layer_allocate(class_bytes[class] - LAYER_HEADER);
 
 			if (!block)
@@ -78,7 +78,7 @@ static __attribute__((noinline)) struct block *make(size_t class)
 	} else if (!sending && reserve[class]) {
 		block = reserve[class];
 		reserve[class] = block->next;
-		reserved[class]--;
+		missing[class]++;
 	}
 	return block;
 }
@@ -137,8 +137,8 @@ void net_free(void *memory)
 		return;
 	}
 	send_bytes -= block->to_send;
-	if (reserved[block->class] < RESERVE) {
-		reserved[block->class]++;
+	if (missing[block->class]) {
+		missing[block->class]--;
 		put(&reserve[block->class], block);
 	} else if (kept_bytes >= KEPT_MAX) {
 		layer_free(block);
