@@ -105,6 +105,20 @@ static struct cable *cable_at(uint32_t ipv4)
 	return NULL;
 }
 
+/* Out of line: callers have short packets, mostly. */
+__attribute__((noinline)) void *interface_lend(struct pbuf *packet, uint32_t ipv4)
+{
+	struct cable *cable = cable_at(ipv4);
+
+	return cable ? link_lend(&cable->link, packet) : packet->payload;
+}
+
+void interface_own(void)
+{
+	for (struct cable *cable = interface.cable; cable != interface.behind; cable++)
+		link_own(&cable->link);
+}
+
 static void set_header(struct eth_hdr *header, const uint8_t to[6], const uint8_t from[6])
 {
 	header->type = PP_HTONS(ETHTYPE_IP);
@@ -275,9 +289,8 @@ void interface_returned(struct lender *lender)
 }
 
 /*
- * The far end's program has ended, or a successor has opened the cable: the
- * frames that it has sent come first, then its connections end, then the
- * successor is let in.
+ * The far end's program has ended, or a successor has opened the cable: the frames that it has sent come first, then its
+ * connections end, then the successor is let in, which may write what the ring keeps.
  */
 static void renew_cable(struct cable *cable)
 {
@@ -290,6 +303,7 @@ static void renew_cable(struct cable *cable)
 		link->port.up = link->port.may_send = false; /* what connections_ended() sends goes through the switch */
 		connections_ended(cable->ipv4);
 	}
+	link_own(link);
 	LWIP_ASSERT("nothing is lent", !cable->lender.lent);
 	port_renew(&link->port);
 	link->told = true;

@@ -6,6 +6,7 @@
 #include <skerry/process.h>
 
 struct lender;
+struct pbuf;
 
 /* After lwip_init(). */
 void interface_start(const struct process_info *);
@@ -32,6 +33,15 @@ bool interface_is_congested(uint32_t ipv4);
 
 /* Ask to be woken by frames, and by room if something waits for it. Says no when there is something already. */
 bool interface_arm(void);
+
+/*
+ * Where the data of the packet is to be put, which nobody has sent yet: into the packet, or into the ring of the cable that
+ * leads to this address. The packet begins with room for struct sent (sent.h).
+ */
+void *interface_lend(struct pbuf *packet, uint32_t ipv4);
+
+/* lwIP's timers look at what was sent: copies all of it that cables' rings keep. */
+void interface_own(void);
 
 /* The ring of this cable has got slots back (received.h). */
 void interface_returned(struct lender *);

@@ -24,12 +24,30 @@ void links_start(void)
 void link_start(struct link *link, struct port_end port, bool cable)
 {
 	*link = (struct link){ .port = port, .cable = cable, .first = NOWHERE, .last = NOWHERE, .told = true };
+	for (unsigned i = 0; cable && i < CABLE_SLOTS; i++)
+		link->slot[i].data = port.sent + i * PORT_BUFFER + SENT_HEADERS;
 }
 
-static void publish(struct link *link, const struct pbuf *frame, char *buffer)
+/* Something else is in the slot, or in the frame. */
+static __attribute__((noinline, cold)) void make_room(struct sent *before, struct pbuf *frame)
 {
+	if (before)
+		sent_take(before);
+	sent_own(frame);
+}
+
+static void publish(struct link *link, struct pbuf *frame, char *buffer)
+{
+	struct sent *sent = link_slot(link)->sent;
 	uint32_t length = 0;
 
+	if (sent && &sent->custom.pbuf == frame) { /* its data is there */
+		copy_bytes(buffer, frame->payload, SENT_HEADERS);
+		length = frame->len;
+		frame = frame->next;
+	} else if (sent || frame->flags & PBUF_FLAG_IS_CUSTOM) {
+		make_room(sent, frame);
+	}
 	for (; frame; length += frame->len, frame = frame->next)
 		copy_bytes(buffer + length, frame->payload, frame->len);
 	port_publish(&link->port, length);
@@ -106,6 +124,13 @@ bool link_flush(struct link *link)
 	link->published = 0;
 	link->released = link->told = false;
 	return wake;
+}
+
+void link_own(struct link *link)
+{
+	for (unsigned i = 0; i < CABLE_SLOTS; i++)
+		if (link->slot[i].sent)
+			sent_take(link->slot[i].sent);
 }
 
 void link_drop(struct link *link)

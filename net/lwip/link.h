@@ -13,6 +13,7 @@
 
 #include <lwip/pbuf.h>
 #include "../port_end.h"
+#include "sent.h"
 
 struct link {
 	struct port_end port;
@@ -22,7 +23,11 @@ struct link {
 	unsigned published;   /* frames sent since the far end was last asked whether it sleeps */
 	bool released;        /* frames were taken since it was last asked whether it waits for room */
 	bool told;            /* to publish: this life, or the acknowledgement of the far end's */
+	struct sent_slot slot[PORT_SLOTS]; /* of the ring to send; only a cable's are used */
 };
+
+/* Of the next frame. */
+static inline struct sent_slot *link_slot(struct link *link) { return &link->slot[link->port.transmit.position & link->port.transmit.mask]; }
 
 /* Once, before the others. */
 void links_start(void);
@@ -42,6 +47,20 @@ bool link_flush(struct link *);
 
 /* The far end has ended: nobody takes what waits for it. */
 void link_drop(struct link *);
+
+/*
+ * Where the data of a new packet is to be put (interface.h): into the buffer of the next frame, or into the packet. A frame that
+ * is sent before the packet is takes that slot, and the data is copied out of it first; so it is if the packet goes elsewhere.
+ */
+static inline void *link_lend(struct link *link, struct pbuf *packet)
+{
+	struct sent_slot *slot = link_slot(link);
+
+	return !slot->sent && link->port.may_send && ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;
+}
+
+/* Copies all sent data that is still in the ring. Before a successor of the far end may write it. */
+void link_own(struct link *);
 
 /* Asks to be woken by frames, and by room if something waits for it. Returns whether the far end is to be woken. */
 bool link_arm(struct link *);

@@ -95,6 +95,7 @@ static void check_timers(void)
 	if (clock_cycles() < timer.at)
 		return;
 	timer.at = 0;
+	interface_own();
 	sys_check_timeouts();
 	interface_forget_neighbour();
 }

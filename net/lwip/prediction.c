@@ -8,7 +8,9 @@
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include "../copy.h"
+#include "interface.h"
 #include "prediction.h"
+#include "sent.h"
 
 enum { HEADERS = IP_HLEN + TCP_HLEN };
 
@@ -96,7 +98,9 @@ static u16_t free_segment(struct tcp_seg *segment)
 	struct pbuf *packet = segment->p;
 	u16_t buffers = 1;
 
-	if (!packet->next && packet->ref == 1 && packet->type_internal == (u8_t)PBUF_RAM && !(packet->flags & PBUF_FLAG_IS_CUSTOM)) {
+	if (!packet->next && packet->ref == 1 && packet->type_internal == (u8_t)PBUF_RAM) {
+		if (packet->flags & PBUF_FLAG_IS_CUSTOM)
+			sent_leave((struct sent *)packet);
 		mem_free(packet);
 	} else {
 		buffers = pbuf_clen(packet);
@@ -255,11 +259,10 @@ static bool is_one_segment(const struct tcp_pcb *pcb, size_t size)
 /* pbuf_alloc(), with room for the headers in front of the bytes. */
 static struct pbuf *allocate_packet(size_t size)
 {
-	enum { BEFORE = LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) };
-	struct pbuf *packet = mem_malloc(BEFORE + LWIP_MEM_ALIGN_SIZE(size));
+	struct pbuf *packet = mem_malloc(SENT_BEFORE + LWIP_MEM_ALIGN_SIZE(size));
 
 	if (packet)
-		*packet = (struct pbuf){ .payload = (char *)packet + BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size,
+		*packet = (struct pbuf){ .payload = (char *)packet + SENT_BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size,
 					 .type_internal = (u8_t)PBUF_RAM, .ref = 1, .if_idx = NETIF_NO_INDEX };
 	return packet;
 }
@@ -275,7 +278,7 @@ bool prediction_write(struct tcp_pcb *pcb, const void *bytes, size_t size)
 			pbuf_free(packet);
 		return false;
 	}
-	copy_bytes(packet->payload, bytes, size);
+	copy_bytes(size >= SENT_MIN ? interface_lend(packet, ip_2_ip4(&pcb->remote_ip)->addr) : packet->payload, bytes, size);
 	tcp = (struct tcp_hdr *)packet->payload - 1;
 	tcp->src = lwip_htons(pcb->local_port);
 	tcp->dest = lwip_htons(pcb->remote_port);

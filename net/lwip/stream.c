@@ -17,7 +17,7 @@ enum {
 	SMALL = COLLECTOR / 2,        /* a segment of at most so many bytes is copied behind others */
 };
 
-static struct socket *unsent_first;
+static struct socket *unsent_first, **unsent_end = &unsent_first;
 
 /* --- writing --- */
 
@@ -32,8 +32,9 @@ static void mark_unsent(struct socket *socket)
 	if (socket->unsent)
 		return;
 	socket->unsent = true;
-	socket->next_unsent = unsent_first;
-	unsent_first = socket;
+	socket->next_unsent = NULL;
+	*unsent_end = socket; /* in order: the first may have its data in the ring's next slot already */
+	unsent_end = &socket->next_unsent;
 }
 
 void stream_forget(struct socket *socket)
@@ -45,6 +46,8 @@ void stream_forget(struct socket *socket)
 	while (*link != socket)
 		link = &(*link)->next_unsent;
 	*link = socket->next_unsent;
+	if (!*link)
+		unsent_end = link;
 	socket->unsent = false;
 }
 
@@ -79,6 +82,8 @@ void stream_flush(void)
 		struct socket *socket = unsent_first;
 
 		unsent_first = socket->next_unsent;
+		if (!unsent_first)
+			unsent_end = &unsent_first;
 		socket->unsent = false;
 		output(socket->pcb);
 	}

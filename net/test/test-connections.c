@@ -18,6 +18,7 @@
 #include <lwip/prot/tcp.h>
 #include <lwip/timeouts.h>
 #include "../lwip/connections.h"
+#include "../lwip/interface.h"
 #include "test.h"
 
 enum { PORT = 6379, STEPS = 20000, PEERS_MAX = 5000, PACKET = IP_HLEN + TCP_HLEN };
@@ -47,6 +48,7 @@ uint32_t net_random(void)
 }
 
 void *net_allocate(size_t size) { return malloc(size); }
+void *interface_lend(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
 void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
 void net_free(void *block) { free(block); }
 

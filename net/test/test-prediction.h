@@ -31,6 +31,13 @@ void note_number(uint64_t number);
 /* Every field of a connection that prediction could change. */
 void note_state(const struct tcp_pcb *);
 
+/* A ring that keeps the data of long segments that were sent once. */
+extern unsigned kept_in_ring; /* segments, so far */
+/* The packet to send, with its data. Returns its size. */
+size_t bytes_of(struct pbuf *packet, unsigned char *bytes, size_t room);
+/* As net/lwip/net.c has it, before lwIP's timers run. */
+void empty_ring(void);
+
 /* A random number. */
 unsigned below(unsigned limit);
 

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sent data that a cable's ring keeps. What a program writes goes straight to
+ * the buffer of the next frame on its way, and stays there until it is
+ * acknowledged or the buffer's slot is used again. Only its headers are in the
+ * packet, for the far end can write the ring while lwIP looks at it.
+ *
+ * The packet has room for its data, but that room holds whatever was there
+ * before, which must not leave this program. sent_take() copies the data into it
+ * before anything looks there: lwIP's timers, which send a byte of it into a
+ * closed window and divide up segments (net.c), and a link that sends the packet
+ * again, or in another slot (link.c). lwIP looks at the data of a packet nowhere
+ * else. What it gets is at worst what the far end has written meanwhile, and goes to the far end's station only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <lwip/mem.h>
+#include <lwip/pbuf.h>
+#include "../port_end.h"
+
+struct sent;
+
+/* Of a ring to send. */
+struct sent_slot {
+	struct sent *sent; /* whose data is in the slot's buffer, or null */
+	char *data;        /* in that buffer */
+};
+
+/* A packet to send. lwIP's headers and data are behind it. */
+struct sent {
+	_Alignas(16) struct pbuf_custom custom; /* first: a pbuf of it is this */
+	struct sent_slot *slot; /* that has its data; null: it is here */
+};
+
+enum {
+	SENT_MIN = 512,
+	SENT_HEADERS = ETHERNET_HEADER + 20 + 20,
+	SENT_BEFORE = sizeof(struct sent) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) /* from the packet to the room for its data */
+};
+_Static_assert(LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) >= SENT_HEADERS, "room for the headers");
+
+/* Of a packet that sent_is(), and that nobody else has. */
+void sent_free(struct pbuf *);
+
+/* The packet, which begins with room for struct sent, has its data in this slot. Returns where. */
+static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
+{
+	struct sent *sent = (struct sent *)packet;
+
+	packet->flags = PBUF_FLAG_IS_CUSTOM;
+	sent->custom.custom_free_function = sent_free;
+	sent->slot = slot;
+	slot->sent = sent;
+	return slot->data;
+}
+
+/* The packet has no data any more. */
+static inline void sent_leave(struct sent *packet)
+{
+	if (packet->slot)
+		packet->slot->sent = NULL;
+}
+
+/* Copies its data, which is in a slot, into the packet. */
+void sent_take(struct sent *);
+
+static inline bool sent_is(const struct pbuf *packet)
+{
+	return packet->flags & PBUF_FLAG_IS_CUSTOM && packet->type_internal == (u8_t)PBUF_RAM;
+}
+
+/* Afterwards the packet has its data, whatever packet it is. */
+static inline void sent_own(struct pbuf *packet)
+{
+	if (sent_is(packet) && ((struct sent *)packet)->slot)
+		sent_take((struct sent *)packet);
+}
