@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
+ * the buffers, closes its window, opens it by a part, and ends while the data is under way through the switch.
+ */
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include "../port_end.h"
+#include "layer.h"
+#include "test.h"
+
+enum { STACK, FAR, SERVICE = 6379, PEER = 5000, SIZE = 1000, WINDOW = 8192, PART = 300, SECONDS = 20 };
+/* <netinet/in.h> has names of ethernet.h for other things */
+enum { TYPE = 12, IP = 14, PROTOCOL = 23, FROM = 26, TO = 30, TCP = 34, DATA = 54, ARP_FRAME = 42, ARP_SENDER = 22, ARP_TARGET = 32 };
+enum { FIN = 1, SYN = 2, ACK = 16 };
+
+static struct network *network;
+static struct port_end far, station; /* ends of the cable and of the same program's port */
+static struct file *listener, *file;
+static uint32_t sequence = 1, acknowledged; /* the next numbers of both directions */
+static uint8_t got[PORT_FRAME_MAX];
+
+static unsigned load16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
+static uint32_t load32(const uint8_t *p) { return (uint32_t)load16(p) << 16 | load16(p + 2); }
+
+static void store16(uint8_t *p, unsigned value)
+{
+	p[0] = (uint8_t)(value >> 8);
+	p[1] = (uint8_t)value;
+}
+
+static void store32(uint8_t *p, uint32_t value)
+{
+	store16(p, value >> 16);
+	store16(p + 2, value & 0xffff);
+}
+
+static void send_segment(unsigned flags, unsigned window)
+{
+	const unsigned options = flags & SYN ? 4 : 0;
+	const uint32_t from = layer_address(FAR), to = layer_address(STACK);
+	uint8_t *frame = port_reserve(&far);
+
+	CHECK(frame);
+	memset(frame, 0, DATA + options);
+	memcpy(frame, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK, 2, 0, 0, 0, 0, FAR, 8, 0, 0x45 }, 15);
+	store16(frame + IP + 2, DATA - IP + options);
+	frame[IP + 8] = 64;
+	frame[PROTOCOL] = IPPROTO_TCP;
+	memcpy(frame + FROM, &from, 4);
+	memcpy(frame + TO, &to, 4);
+	store16(frame + TCP, PEER);
+	store16(frame + TCP + 2, SERVICE);
+	store32(frame + TCP + 4, sequence);
+	store32(frame + TCP + 8, acknowledged);
+	frame[TCP + 12] = (uint8_t)((20 + options) << 2);
+	frame[TCP + 13] = (uint8_t)flags;
+	store16(frame + TCP + 14, window);
+	memcpy(frame + DATA, (const uint8_t[]){ 2, 4, 1460 >> 8, 1460 & 255 }, options);
+	port_publish(&far, DATA + options);
+	sequence += !!(flags & (SYN | FIN));
+}
+
+static void run(void)
+{
+	net_poll();
+	if (far.own)
+		port_look(&far);
+	port_look(&station);
+	sem_post(&network->switch_wake);
+	usleep(500);
+}
+
+/* The bytes of data of the next segment that has some, or is a SYN; it is in `got`. Returns where it was. */
+static uint8_t *take(struct port_end *end, unsigned *size)
+{
+	for (uint64_t late = layer_in(SECONDS * 1000);; run()) {
+		uint32_t length;
+		uint8_t *frame = port_peek(end, &length);
+
+		CHECK(clock_cycles() < late);
+		if (!frame)
+			continue;
+		memcpy(got, frame, length);
+		port_release(end);
+		*size = 0;
+		if (load16(got + TYPE) != 0x800 || got[PROTOCOL] != IPPROTO_TCP)
+			continue;
+		*size = load16(got + IP + 2) - 20u - (unsigned)(got[TCP + 12] >> 4) * 4;
+		if (*size || got[TCP + 13] & SYN)
+			return frame;
+	}
+}
+
+static uint8_t byte_of(unsigned text, unsigned at) { return (uint8_t)('a' + (text * 7 + at) % 26); }
+
+static void write_text(unsigned text)
+{
+	char bytes[SIZE];
+
+	for (unsigned i = 0; i < SIZE; i++)
+		bytes[i] = (char)byte_of(text, i);
+	CHECK(file->ops->write(file, bytes, SIZE) == SIZE);
+}
+
+/* The next segment is this part of a text, or what the far end wrote where that stood. Returns where it was. */
+static uint8_t *expect(struct port_end *end, unsigned text, unsigned from, unsigned size, bool written)
+{
+	unsigned has;
+	uint8_t *frame = take(end, &has);
+
+	CHECK(has == size && load32(got + TCP + 4) == acknowledged + from);
+	for (unsigned i = 0; i < size; i++)
+		CHECK(got[DATA + i] == byte_of(text, from + i) || (written && got[DATA + i] == '!'));
+	return frame;
+}
+
+static void connect_far(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(SERVICE) };
+	unsigned size;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
+	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
+	CHECK(listener->ops->listen(listener, 5) == 0);
+	for (unsigned i = 0; i < 20 || !far.up || !station.up; i++)
+		run();
+	send_segment(SYN, WINDOW);
+	take(&far, &size);
+	acknowledged = load32(got + TCP + 4) + 1;
+	send_segment(ACK, WINDOW);
+	while (!(listener->ready & EPOLLIN))
+		run();
+	CHECK(listener->ops->accept(listener, &file, NULL, NULL) == 0);
+}
+
+/* The far end writes what it has taken, and gets that again. */
+static void sent_again(void)
+{
+	uint8_t *frame;
+
+	write_text(0);
+	frame = expect(&far, 0, 0, SIZE, false);
+	memset(frame + DATA, '!', PORT_BUFFER - DATA);
+	expect(&far, 0, 0, SIZE, true);
+	acknowledged += SIZE;
+}
+
+/* One byte of what waits, then a part of it, then the rest: all by lwIP's timers. */
+static void closed_window(void)
+{
+	send_segment(ACK, 0);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	write_text(1);
+	expect(&far, 1, 0, 1, false);
+	send_segment(ACK, PART);
+	expect(&far, 1, 0, PART, false);
+	acknowledged += PART;
+	send_segment(ACK, WINDOW);
+	acknowledged -= PART;
+	expect(&far, 1, PART, SIZE - PART, false);
+	acknowledged += SIZE;
+	send_segment(ACK, WINDOW);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+}
+
+/* ARP's answer for the far end's address, through the switch. */
+static void answer_arp(void)
+{
+	uint8_t *frame = port_reserve(&station);
+	const uint32_t from = layer_address(FAR), to = layer_address(STACK);
+
+	CHECK(frame);
+	memset(frame, 0, ARP_FRAME);
+	memcpy(frame, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK, 2, 0, 0, 0, 0, FAR, 8, 6, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, FAR }, 28);
+	memcpy(frame + ARP_SENDER + 6, &from, 4);
+	memcpy(frame + ARP_TARGET, (const uint8_t[]){ 2, 0, 0, 0, 0, STACK }, 6);
+	memcpy(frame + ARP_TARGET + 6, &to, 4);
+	port_publish(&station, ARP_FRAME);
+}
+
+/* The far end has sent its end and is no more; a successor writes the ring before the data leaves through the switch. */
+static void ended(void)
+{
+	write_text(2);
+	expect(&far, 2, 0, SIZE, false);
+	send_segment(FIN | ACK, WINDOW);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	far.own = 0; /* no more */
+	port_close((struct port_epochs *)(network->cable[0] + PORT_EPOCHS), PORT_FROM_SWITCH);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	memset(network->cable[0] + PORT_BUFFERS, '!', 2 * CABLE_SLOTS * PORT_BUFFER);
+	answer_arp();
+	expect(&station, 2, 0, SIZE, false);
+}
+
+int main(void)
+{
+	network = network_start();
+	network_cable(network, STACK, FAR);
+	layer_start(network, STACK);
+	station = port_open(network->port[FAR], PORT_TO_SWITCH, 2);
+	far = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+	connect_far();
+	sent_again();
+	closed_window();
+	ended();
+	return 0;
+}
