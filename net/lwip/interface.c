@@ -197,6 +197,7 @@ static void start_cables(const struct process_info *info)
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
+		LWIP_ASSERT("a cable leads to another station", cable->ipv4 != info->network.ipv4);
 		set_header(&cable->header, to->mac, info->network.mac);
 		mark_used(cable); /* the far end must be told of this life */
 	}
