@@ -200,9 +200,8 @@ static bool delays_others(const struct forward *forward, struct forward_port *fr
 	uint32_t length;
 	int other = TO_NOBODY;
 
-	if (from->ahead_for != to || from->ahead - head > PORT_SLOTS)
+	if (from->ahead - head > PORT_SLOTS)
 		from->ahead = head;
-	from->ahead_for = to;
 	for (ahead.receive.position = from->ahead; ahead.receive.position != end; ahead.receive.position++) {
 		frame = port_peek(&ahead, &length);
 		if (!frame)

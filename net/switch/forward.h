@@ -83,8 +83,7 @@ struct forward_port {
 	bool late;             /* behind, and not waited for */
 	struct forward_stall by_receiver; /* of sources, because this port takes no frames */
 	struct forward_stall of_source;   /* of this port as a source */
-	uint64_t ahead;        /* receive ring: frames from its head up to here are for `ahead_for` or for nobody */
-	unsigned ahead_for;
+	uint64_t ahead;        /* receive ring: frames from its head up to here are for the same port as that one, or for nobody */
 	bool wake_receiver; /* frames were put into its ring since the last forward_signal() */
 	bool wake_sender;   /* frames were taken from its ring since then */
 	uint64_t frames;    /* taken from this port and passed on */
