@@ -72,12 +72,9 @@ struct pass {
 
 /* --- ports that are behind --- */
 
-static void stall_begin(struct forward_stall *stall, uint64_t now)
-{
-	if (!stall->since)
-		stall->since = now;
-}
+static void stall_begin(struct forward_stall *stall, uint64_t now) { stall->since = now; }
 
+/* Each pass ends all stalls and begins those anew that go on. */
 static void stall_end(struct forward_stall *stall, uint64_t now)
 {
 	if (stall->since)
