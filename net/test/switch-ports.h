@@ -149,3 +149,15 @@ static inline void received_anything_at(unsigned at)
 	while (port_peek(&stack[at], &length))
 		port_release(&stack[at]);
 }
+
+/* The next frame is a reset from port 6379 of stack `from` with this number. */
+static inline void take_reset(unsigned at, unsigned from, uint16_t to_port, uint32_t seq)
+{
+	uint32_t length;
+	uint8_t *frame = port_peek(&stack[at], &length);
+
+	CHECK(frame && length == 54 && !memcmp(frame + 26, &table[from].ipv4, 4) && frame[47] & 4);
+	CHECK(load_be16(frame + 34) == 6379 && load_be16(frame + 36) == to_port);
+	CHECK(load_raw32(frame + 38) == __builtin_bswap32(seq));
+	port_release(&stack[at]);
+}

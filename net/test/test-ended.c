@@ -2,18 +2,6 @@
 /* A port's program has ended: the switch tells its peers, whether or not it ever sleeps and they have room. */
 #include "switch-ports.h"
 
-/* The next frame is a reset from port 6379 of stack `from` with this number. */
-static void take_reset(unsigned at, unsigned from, uint16_t to_port, uint32_t seq)
-{
-	uint32_t length;
-	uint8_t *frame = port_peek(&stack[at], &length);
-
-	CHECK(frame && length == 54 && !memcmp(frame + 26, &table[from].ipv4, 4) && frame[47] & 4);
-	CHECK(load_be16(frame + 34) == 6379 && load_be16(frame + 36) == to_port);
-	CHECK(load_raw32(frame + 38) == __builtin_bswap32(seq));
-	port_release(&stack[at]);
-}
-
 /* A stack has ended: its peers are reset, at once those whose frames are in its rings; nobody waits for it. */
 static void ended_port(void)
 {
@@ -117,29 +105,6 @@ static void ended_peer_is_full(void)
 	CHECK(!forward.telling.count && !forward.behind);
 }
 
-/* A peer that takes nothing for `patience` is not waited for, and another ended port has its turn. */
-static void ended_peer_is_dead(void)
-{
-	set_up();
-	send_segment(1, 2, 1000, 6379, 100, 500, 0x18, 20);
-	pass_until_quiet();
-	received_anything();
-	for (unsigned i = 0; i < PORT_SLOTS; i++) {
-		CHECK(send_to(3, table[1].mac, i, 60));
-		pass_until_quiet();
-	}
-	forward.backlog.free = 0; /* others have all of the pool */
-	end(2);
-	pass_until_quiet();
-	CHECK(forward.telling.count == 1);
-	CHECK(!forward_last_pass(&forward, now));
-	CHECK(forward.deadline > now && forward.deadline <= now + PATIENCE); /* it is woken by room, or then */
-	now += PATIENCE;
-	pass_until_quiet();
-	CHECK(!forward_last_pass(&forward, now));
-	CHECK(!forward.telling.count && !forward.deadline);
-}
-
 /* Nobody has an address, and there is no network driver: the switch passes on nothing, and looks at no port. */
 static void no_ports(void)
 {
@@ -154,6 +119,5 @@ int main(void)
 	ended_port();
 	ended_while_busy();
 	ended_peer_is_full();
-	ended_peer_is_dead();
 	return 0;
 }
