@@ -81,9 +81,10 @@ static void drop_backlog(struct forward *forward, unsigned number)
 static bool begin_telling(struct forward *forward, uint64_t now)
 {
 	struct telling *telling = &forward->telling;
+	const unsigned first = telling->next; /* the loop moves it */
 
 	for (unsigned i = 0; i < forward->count; i++) {
-		unsigned number = (telling->next + i) % forward->count;
+		unsigned number = (first + i) % forward->count;
 		struct forward_port *port = &forward->port[number];
 		uint32_t length;
 

@@ -155,6 +155,15 @@ static void turns(void)
 	turn(2, 3);
 	turn(1, 0);
 	turn(3, 1);
+	start(2);
+	start(3);
+	send_segment(UPLINK, 3, 3000, 6379, 100, 900, 0x18, 20);
+	pass_until_quiet();
+	received_anything();
+	end(2); /* it has its turn, and nobody to tell; the switch may sleep after this pass */
+	end(3);
+	CHECK(forward_last_pass(&forward, now));
+	take_reset(UPLINK, 3, 3000, 900);
 }
 
 /* As many connections as a ring has slots, each with the longest frame. */
