@@ -154,3 +154,16 @@ void cut_off(void)
 	run();
 	CHECK(take(A) == 7 && take(B) == 8);
 }
+
+/* One ends while its peer is out of reach: nobody can be told, and nothing waits for it. */
+void an_end_while_cut_off(void)
+{
+	const struct forward_port *upper = &lower[0].port[UPPER];
+
+	send_segment(A, B, 1000, REDIS, PUSH | ACK);
+	port_close((struct port_epochs *)((char *)upper->end.memory + PORT_EPOCHS), PORT_FROM_SWITCH);
+	port_close((struct port_epochs *)((char *)lower[0].port[0].end.memory + PORT_EPOCHS), PORT_TO_SWITCH);
+	while (forward_last_pass(&lower[0], now))
+		;
+	CHECK(lower[0].port[0].told && !lower[0].telling.count && !lower[0].behind && !lower[0].deadline);
+}

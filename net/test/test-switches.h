@@ -6,3 +6,4 @@ void an_end_of_all(void);
 void its_own_end(void);
 void given_up(void);
 void cut_off(void);
+void an_end_while_cut_off(void);
