@@ -20,13 +20,13 @@ static struct reset_port station(const struct forward *forward, unsigned port, c
 	return found && found->port == port ? (struct reset_port){ .mac = found->mac, .ipv4 = found->ipv4 } : (struct reset_port){ 0 };
 }
 
-void answer_for_ended(struct forward *forward, unsigned number, const void *frame, uint32_t length, uint64_t now, bool last)
+void answer_for_ended(struct forward *forward, unsigned number, const void *frame, uint32_t length, uint64_t now)
 {
 	const struct reset_port dead = station(forward, number, frame, length, false);
 	uint8_t reply[RESET_FRAME];
 	uint32_t size = dead.ipv4 ? reset_answer(&dead, frame, length, reply) : 0;
 
-	if (size && !forward_make(forward, number, reply, size, now, last))
+	if (size && !forward_make(forward, number, reply, size, now, false)) /* the switch sleeps after no pass that took a frame */
 		forward->lost_answers++; /* its peer sends the segment again */
 }
 

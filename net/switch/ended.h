@@ -17,8 +17,8 @@ static inline bool has_ended(const struct forward_port *port)
 /* No upper switch is there. */
 static inline bool is_cut_off(const struct forward_port *port) { return port->upper && port->end.seen & 1; }
 
-/* A frame for an ended port. `now` and `last` as in forward_make(). */
-void answer_for_ended(struct forward *forward, unsigned port, const void *frame, uint32_t length, uint64_t now, bool last);
+/* A frame for an ended port. */
+void answer_for_ended(struct forward *forward, unsigned port, const void *frame, uint32_t length, uint64_t now);
 
 /*
  * At the beginning of a pass: look for ports that have ended or been opened, and

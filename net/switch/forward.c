@@ -310,7 +310,7 @@ static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned 
 	else if (is_cut_off(&forward->port[to]))
 		forward->port[to].missed++;
 	else if (has_ended(&forward->port[to]))
-		answer_for_ended(forward, (unsigned)to, frame, length, pass->now, pass->last);
+		answer_for_ended(forward, (unsigned)to, frame, length, pass->now);
 	else if (!deliver(forward, (unsigned)to, frame, length) &&
 		 !deliver_behind(forward, source, (unsigned)to, frame, length, pass))
 		return false;
