@@ -128,8 +128,25 @@ static void floods_of_two(unsigned others, unsigned rate)
 		CHECK(!forward.port[A].dropped && b + c >= all * 99 / 100 && b >= all * 49 / 100 && c >= all * 49 / 100);
 }
 
+/* Of those that get room in one pass the first has had its turn: the next one is behind it, whatever others have got. */
+static void room_for_two(void)
+{
+	set_up(PORTS);
+	fill(1u << C | 1u << 5, A);
+	CHECK(forward.behind && put(B, A, 1) == 1);
+	forward.first = B;
+	take(A, 2);
+	pass();
+	CHECK(forward.port[B].frames == 1);
+	count_from_now();
+	take(A, 1);
+	pass();
+	CHECK(forward.port[C].frames == passed[C] + 1 && forward.port[5].frames == passed[5]);
+}
+
 int main(void)
 {
+	room_for_two();
 	for (unsigned rate = 1; rate < PORT_SLOTS; rate = 3 * rate + 1) {
 		many(rate);
 		floods_of_two(0, rate);
