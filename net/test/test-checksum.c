@@ -91,23 +91,30 @@ static bool model_verify(const uint8_t *frame, uint32_t length)
 	       transport_sum(frame, header) == 0xffff;
 }
 
-/* Frames of all sorts: options, fragments, lengths that are just long enough or not, and any where nothing fits. */
+/* Draws a frame of any sort: options, fragments, lengths that are just long enough or not, and any where nothing fits. */
+static uint32_t draw(uint8_t frame[256])
+{
+	uint32_t n = (uint32_t)rand() % 100, options = rand() % 4 ? 0 : 4 * ((uint32_t)rand() % 11);
+	uint32_t total = rand() % 4 ? n - 14 : (uint32_t)rand() % 100;
+
+	make_frame(frame, (uint8_t[]){ 6, 6, 17, 1, 99 }[rand() % 5], 100, options);
+	store_be16(frame + 16, (uint16_t)total);
+	if (rand() % 4 == 0)
+		store_be16(frame + 20, (uint16_t)rand());
+	if (rand() % 16 == 0)
+		frame[14] = (uint8_t)rand();
+	if (rand() % 16 == 0)
+		frame[ETHERTYPE_OFFSET + rand() % 2] ^= 1;
+	return n;
+}
+
 static void like_the_model(void)
 {
 	uint8_t frame[256], copy[256];
 
 	for (int i = 0; i < 400000; i++) {
-		uint32_t n = (uint32_t)rand() % 100, options = rand() % 4 ? 0 : 4 * ((uint32_t)rand() % 11);
-		uint32_t total = rand() % 4 ? n - 14 : (uint32_t)rand() % 100;
+		uint32_t n = draw(frame);
 
-		make_frame(frame, (uint8_t[]){ 6, 6, 17, 1, 99 }[rand() % 5], 100, options);
-		store_be16(frame + 16, (uint16_t)total);
-		if (rand() % 4 == 0)
-			store_be16(frame + 20, (uint16_t)rand());
-		if (rand() % 16 == 0)
-			frame[14] = (uint8_t)rand();
-		if (rand() % 16 == 0)
-			frame[ETHERTYPE_OFFSET + rand() % 2] ^= 1;
 		memcpy(copy, frame, sizeof(copy));
 		checksum_make(frame, n);
 		model_make(copy, n);
@@ -115,6 +122,80 @@ static void like_the_model(void)
 		CHECK(checksum_verify(frame, n, false) == model_verify(frame, n));
 		frame[rand() % sizeof(frame)] ^= (uint8_t)(1 << rand() % 8);
 		CHECK(checksum_verify(frame, n, false) == model_verify(frame, n));
+	}
+}
+
+/* A card sums all bytes from `start` on: with what is left to it the frame becomes what checksum_make() makes. */
+static void prepared(void)
+{
+	uint8_t frame[256], copy[256];
+	unsigned left_to_cards = 0;
+
+	for (int i = 0; i < 100000; i++) {
+		uint32_t n = draw(frame);
+		struct checksum_left left;
+
+		memcpy(copy, frame, sizeof(copy));
+		checksum_make(frame, n);
+		left = checksum_prepare(copy, n);
+		if (left.start) {
+			CHECK(copy[23] == 6 || copy[23] == 17);
+			CHECK(left.start < n && left.field == field_of(copy[23]));
+			uint16_t sum = (uint16_t)~model(copy + left.start, n - left.start, 0);
+
+			store_be16(copy + left.start + left.field, copy[23] == 17 && !sum ? 0xffff : sum);
+			left_to_cards++;
+		}
+		CHECK(!memcmp(frame, copy, sizeof(frame)));
+	}
+	CHECK(left_to_cards > 10000);
+	for (uint32_t length = 54; length < 0x10000; length += 997) { /* of several segments */
+		struct checksum_left left;
+
+		make_frame(frame, 6, 20, 0);
+		left = checksum_prepare_segments(frame, length);
+		CHECK(left.start == 34 && left.field == 16 && model(frame + 14, 20, 0) == 0xffff);
+		CHECK(load_be16(frame + 50) == model(frame + 26, 8, 6 + length - 34));
+	}
+}
+
+/* A sum of 0 is written as it is, but for UDP, where 0 says that there is none. */
+static void sums_of_zero(void)
+{
+	static const uint8_t protocols[] = { 1, 6, 17 };
+	uint8_t frame[256];
+
+	for (unsigned i = 0; i < 3; i++)
+		for (uint32_t payload = 20; payload < 60; payload++) {
+			uint8_t *field = frame + 34 + field_of(protocols[i]);
+			uint32_t length = make_frame(frame, protocols[i], payload, 0);
+
+			store_be16(field, 0);
+			store_be16(frame + 34, 0);
+			store_be16(frame + 34, (uint16_t)~transport_sum(frame, 20));
+			checksum_make(frame, length);
+			CHECK(load_be16(field) == (protocols[i] == 17 ? 0xffff : 0) && checksum_verify(frame, length, false));
+		}
+}
+
+/* UDP may come without a sum, nothing else may; what leaves has one. */
+static void without_a_sum(void)
+{
+	uint8_t frame[256];
+
+	for (unsigned i = 0; i < 2; i++) {
+		const uint8_t protocol = i ? 6 : 17;
+		uint32_t length = make_frame(frame, protocol, 40, 0), field = 34 + field_of(protocol);
+
+		checksum_make(frame, length);
+		for (uint16_t sum = 0; sum < 0x1000; sum++) {
+			store_be16(frame + field, (uint16_t)(sum << 8 | sum >> 8));
+			CHECK(checksum_verify(frame, length, false) == model_verify(frame, length));
+		}
+		store_be16(frame + field, 0);
+		CHECK(checksum_verify(frame, length, false) == !i);
+		checksum_make(frame, length);
+		CHECK(load_be16(frame + field) && checksum_verify(frame, length, false));
 	}
 }
 
@@ -205,6 +286,9 @@ int main(void)
 		CHECK(swapped(checksum_sum(bytes + size % 16, size, 0)) == model(bytes + size % 16, size, 0));
 	memset(bytes, 0xff, sizeof(bytes));
 	CHECK(checksum_sum(bytes, 1500, ~0ull) == 0xffff);
+	prepared();
+	sums_of_zero();
+	without_a_sum();
 	for (uint32_t payload = 20; payload < 1460; payload++) {
 		round_trip(6, 16, payload, 0);
 		round_trip(17, 6, payload, 4 * (payload % 10));
