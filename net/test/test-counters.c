@@ -76,6 +76,19 @@ static void passed_on(void)
 	pass_and_check();
 }
 
+/* Without a network driver there is nowhere else: an unknown address is nobody's. */
+static void without_an_uplink(void)
+{
+	start();
+	table[UPLINK].uplink = false;
+	forward_init(&forward, table, PORTS, memory, PATIENCE, 4);
+	forward_meet(&forward, stack, PORTS, now);
+	CHECK(send_to(1, (uint8_t[6]){ 2, 9, 9, 9, 9, 9 }, 1, 60));
+	expected[1][FRAMES]++;
+	expected[1][STRAYS]++;
+	pass_and_check();
+}
+
 /* Port 2 takes nothing: a broadcast misses it; for `patience` frames for it wait, then they are dropped. */
 static void dropped(void)
 {
@@ -179,6 +192,7 @@ static void not_told(void)
 int main(void)
 {
 	passed_on();
+	without_an_uplink();
 	dropped();
 	ended();
 	not_told();

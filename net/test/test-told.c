@@ -237,8 +237,15 @@ static void first_life(void)
 	}
 	send_segment(1, 2, 1000, 6379, 100, 0, 2, 0);
 	pass_until_quiet();
-	start(2);
-	CHECK(received_anything() == 1u << 2);
+	stack[2] = port_open(memory + 2 * PORT_SIZE, PORT_TO_SWITCH, 6);
+	forward.telling.look = 3;
+	send_segment(1, 2, 1001, 6379, 100, 0, 2, 0);
+	CHECK(forward_pass(&forward, now)); /* has not looked at it yet */
+	for (unsigned i = 0; i < 2; i++) {
+		pass_until_quiet();
+		port_look(&stack[2]);
+	}
+	CHECK(take(2, NULL) != -1 && take(2, NULL) != -1 && !received_anything());
 }
 
 /* Between its end and the switch's next look at it a port is given nothing, nor is one that counts as ended by mistake. */
@@ -263,12 +270,38 @@ static void ended_unseen(void)
 	CHECK(forward_last_pass(&forward, now) && forward.port[2].ended);
 	take_reset(1, 2, 1000, 500);
 	atomic_store(own, epoch);
+	forward.telling.look = 3;
+	send_segment(1, 2, 1001, 6379, 100, 500, 0x10, 0);
+	CHECK(forward_pass(&forward, now) && forward.port[2].ended);
+	take_reset(1, 2, 1001, 500);
 	pass_until_quiet();
 	port_look(&stack[2]);
 	pass_until_quiet();
 	CHECK(send_to(1, table[2].mac, 7, 60));
 	pass_until_quiet();
 	CHECK(take(2, NULL) == 7);
+}
+
+/* Somebody writes the switch's own word at a port: its cluster counts as lost there, which ends nobody, or anything else. */
+static void words_of_its_own(bool lost)
+{
+	_Atomic uint64_t *own;
+
+	set_up();
+	fill(3, 1);
+	CHECK(send_to(3, table[1].mac, 0, 60));
+	pass_until_quiet(); /* no frame takes the short way while a port is behind */
+	own = &port_mine(&forward.port[2].end)->epoch;
+	atomic_store(own, lost ? atomic_load(own) | 1 : 77);
+	forward.telling.look = 3;
+	table[UPLINK].ipv4 = 0x08080808;
+	send_segment(UPLINK, 2, 1000, 6379, 100, 500, 0x10, 0);
+	CHECK(forward_pass(&forward, now));
+	if (!lost)
+		take_reset(UPLINK, 2, 1000, 500);
+	received_anything_at(1);
+	pass_until_quiet();
+	CHECK(!(received_anything() & 1u << UPLINK));
 }
 
 int main(void)
@@ -283,5 +316,7 @@ int main(void)
 	two_lives();
 	first_life();
 	ended_unseen();
+	words_of_its_own(true);
+	words_of_its_own(false);
 	return 0;
 }

@@ -303,6 +303,15 @@ static void looks_ahead(void)
 	CHECK(pass() && held(2) == 1);
 
 	set_up();
+	table[1].lower = true; /* it brings the frames of many, too */
+	forward_init(&forward, table, PORTS, memory, PATIENCE, 4);
+	forward_meet(&forward, stack, PORTS, now);
+	fill(1, 2);
+	for (unsigned i = 0; i < PORT_SLOTS; i++)
+		send(1, 2);
+	CHECK(pass() && held(2) == 1);
+
+	set_up();
 	fill(1, 2);
 	send(1, 2);
 	memcpy(port_reserve(&stack[1]), table[3].mac, 6);
