@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-#include "../port_end.h"
-#include "layer.h"
-#include "test.h"
+#include "../../port_end.h"
+#include "../layer.h"
+#include "../test.h"
 
 enum { STACK, FAR, SERVICE = 6379, PEER = 5000, SIZE = 1000, WINDOW = 8192, PART = 300, SECONDS = 20 };
 /* <netinet/in.h> has names of ethernet.h for other things */
