@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames for a station at the far end of a cable go there, all others to the
- * switch; so do these as long as the cable's ends have not met, which is while
- * the far end's program starts or has ended. The switch then answers for it.
+ * Frames for a station at the far end of a cable go there, all others to the switch; so do these as long as the cable's ends
+ * have not met, which is while the far end's program starts or has ended. The switch then answers for it.
  *
- * What a station sends by a cable and what it sends through the switch may
- * arrive in another order. That happens once in the life of a pair of programs,
- * when the cable's ends have met.
+ * What a station sends by a cable and what it sends through the switch may arrive in another order. That happens once in the
+ * life of a pair of programs, when the cable's ends have met.
  */
 #include <stddef.h>
 #include <string.h>
