@@ -31,8 +31,10 @@ int main(int argc, char **argv)
 	/* Whoever fails goes to the barriers all the same: the others wait there. */
 	status = platform_await(&options);
 	client_open(&client, &options);
-	if (options.load && !client.lost)
+	if (options.load && !client.lost) {
 		phase_load(&client, &measurement);
+		phase_warm(&client, &measurement);
+	}
 	status |= platform_barrier(&options, BARRIER_LOADED);
 	if (!client.lost && (!options.survive || client_survive(&client)))
 		phase_run(&client, &measurement);

@@ -158,6 +158,28 @@ static bool go_on(struct client *c, struct measurement *m, const struct source *
 	return client_return(c, stamp_make(c->options->writer, s->sequence + 1));
 }
 
+/* Of records that this client has loaded: others may not be there yet. */
+void phase_warm(struct client *c, struct measurement *m)
+{
+	enum { WARM = 8 };
+	const struct options *o = c->options;
+	struct source source;
+	struct operation op;
+
+	source_init(&source, o);
+	for (uint64_t i = 0; i < WARM && i < o->load_count; i++) {
+		draw(&source, &op);
+		op.parts = OPERATION_READ;
+		op.record = o->load_first + i;
+		op.start_ns = now_ns(CLOCK_MONOTONIC);
+		if (!client_send(c, &op) || !client_finish(c, &op))
+			break;
+		record_latency(m, &op);
+	}
+	hdr_reset(m->latency);
+	m->operations = m->reads = m->sum_ns = m->max_ns = 0;
+}
+
 void phase_run(struct client *c, struct measurement *m)
 {
 	static struct operation ring[MAX_PIPELINE];
