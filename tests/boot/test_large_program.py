@@ -3,20 +3,29 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from deploy import image, qemu
 from deploy.deployment import Deployment, Program
 from deploy.expand import plan
 from deploy.paths import BUILD
+from tests.boot.machine import ANSWER
 from topology.machine import Shape
 from topology.units import GIB, MIB
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"
 STATIC = 300 * MIB  # 76,800 pages, of 65,536 slots
-WRITABLE = 2
+READ_ONLY = 150 * MIB  # the same: two slots a page
+HIGH = 0x40000000  # behind the program's own segments
+LOAD, GNU_STACK, READABLE, WRITABLE = 1, 0x6474E551, 4, 2
 
 
 def with_static_memory(program: bytes, more: int) -> bytes:
@@ -25,25 +34,45 @@ def with_static_memory(program: bytes, more: int) -> bytes:
     (table,), (count,) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<H", data, 56)
     for header in (table + 56 * i for i in range(count)):
         kind, flags = struct.unpack_from("<II", data, header)
-        if kind == 1 and flags & WRITABLE:
+        if kind == LOAD and flags & WRITABLE:
             (size,) = struct.unpack_from("<Q", data, header + 40)
             struct.pack_into("<Q", data, header + 40, size + more)
             return bytes(data)
     raise AssertionError("no writable segment")
 
 
-def test_large_program(tmp_path: Path) -> None:
-    """a program with 300 MiB of static memory is started: the loader counts its pages where it sizes the root CNode"""
+def with_read_only_memory(program: bytes, more: int) -> bytes:
+    """The ELF file with another segment, read-only, in the place of what it says of its stack."""
+    data = bytearray(program)
+    (table,), (count,) = struct.unpack_from("<Q", data, 32), struct.unpack_from("<H", data, 56)
+    for header in (table + 56 * i for i in range(count)):
+        if struct.unpack_from("<I", data, header) == (GNU_STACK,):
+            struct.pack_into("<IIQQQQQQ", data, header, LOAD, READABLE, 0, HIGH, HIGH, 0, more, 4096)
+            return bytes(data)
+    raise AssertionError("nothing is said of a stack")
+
+
+def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes]) -> tuple[int, str, list[dict[str, Any]]]:
+    """Of a machine whose one program is `sleep`, changed: its exit status, console and results."""
     program = Program("sleep", heap=2 * MIB, args=("1", "1"), barrier=True)
-    wanted = plan(Deployment(shape=Shape(1, 1, GIB), programs=(program,), network=False))
+    wanted = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
     files = dict(image.contents(wanted.cluster_map))
-    initrd = tmp_path / "initrd"
-    initrd.write_bytes(image.cpio(files | {"sleep": with_static_memory(files["sleep"], STATIC)}))
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "1024", "-display", "none", "-no-reboot")
-    ports = ("-serial", "stdio", "-serial", "null", "-device", "isa-debug-exit,iobase=0xf4,iosize=4")
+    initrd, results = folder / "initrd", folder / "results"
+    initrd.write_bytes(image.cpio(files | {"sleep": larger(files["sleep"])}))
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot")
+    ports = ("-serial", "stdio", "-serial", f"file:{results}", "-device", "isa-debug-exit,iobase=0xf4,iosize=4")
     done = subprocess.run(
         [qemu.BINARY, *machine, *ports, "-kernel", str(LOADER), "-initrd", str(initrd)],
-        stdin=subprocess.DEVNULL, capture_output=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=ANSWER,
     )
-    assert done.returncode == qemu.EXIT_SUCCESS, done.stdout.decode(errors="replace")
-    assert b"all went well" in done.stdout
+    return done.returncode, done.stdout.decode(errors="replace"), [json.loads(line) for line in results.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("larger, size", [(with_static_memory, STATIC), (with_read_only_memory, READ_ONLY)], ids=["writable", "read-only"])
+def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int) -> None:
+    """a program with much static memory is started: the loader counts its pages where it sizes the root CNode"""
+    status, console, _ = boot(tmp_path, GIB, partial(larger, more=size))
+    assert status == qemu.EXIT_SUCCESS, console
+    assert "all went well" in console
