@@ -25,6 +25,8 @@ LOADER = BUILD / "cluster-manager/loader/loader.elf"
 STATIC = 300 * MIB  # 76,800 pages, of 65,536 slots
 READ_ONLY = 150 * MIB  # the same: two slots a page
 HIGH = 0x40000000  # behind the program's own segments
+PAGE, SMALL = 4096, 256 * MIB
+LEFT = range(84, 120, 2)  # pages less than are free when no program runs: some of these leave 0 to 3 for page tables
 LOAD, GNU_STACK, READABLE, WRITABLE = 1, 0x6474E551, 4, 2
 
 
@@ -76,3 +78,12 @@ def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int) 
     status, console, _ = boot(tmp_path, GIB, partial(larger, more=size))
     assert status == qemu.EXIT_SUCCESS, console
     assert "all went well" in console
+
+
+def test_no_memory_left(tmp_path: Path) -> None:
+    """a program that leaves a few pages of the memory, or none, for its page tables is refused, and the manager goes on"""
+    _, _, results = boot(tmp_path, SMALL, lambda program: program)
+    (free,) = (event["free"] for event in results if event["event"] == "memory")
+    for less in LEFT:
+        _, console, _ = boot(tmp_path, SMALL, partial(with_static_memory, more=free - less * PAGE))
+        assert "cannot be started: loading the program" in console and "the run is over" in console, f"{less}: {console}"

@@ -73,6 +73,17 @@ void window_close(void)
 	window.count = 0;
 }
 
+void window_init(void)
+{
+	uint32_t before = owner_set(OWNER_SCRATCH);
+	int frame = memory_frames(OBJECT_FRAME_4K, 1);
+	if (frame < 0 || !window_open(frame, 1))
+		manager_panic("no memory for the page tables of its window");
+	window_close();
+	memory_return(OWNER_SCRATCH);
+	owner_set(before);
+}
+
 void *window_large(int frame, unsigned place)
 {
 	const uint64_t address = WINDOW_VADDR + (1 + place) * (uint64_t)SIZE_2M; /* behind the other window */

@@ -15,6 +15,8 @@ int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame
 /* Unmaps those of `count` frames in consecutive slots that are mapped; they can be mapped again. */
 void vspace_unmap_range(int first_frame, uint32_t count);
 
+/* Makes the window's page tables, so that it can be opened when no memory is left. Called once, before window_open(). */
+void window_init(void);
 /*
  * Maps up to WINDOW_FRAMES frames of 4 KiB, not mapped elsewhere, side by side
  * into the manager's own memory until window_close(). Returns their address, or
