@@ -54,9 +54,9 @@ def with_read_only_memory(program: bytes, more: int) -> bytes:
     raise AssertionError("nothing is said of a stack")
 
 
-def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes]) -> tuple[int, str, list[dict[str, Any]]]:
+def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes], heap: int = 2 * MIB) -> tuple[int, str, list[dict[str, Any]]]:
     """Of a machine whose one program is `sleep`, changed: its exit status, console and results."""
-    program = Program("sleep", heap=2 * MIB, args=("1", "1"), barrier=True)
+    program = Program("sleep", heap=heap, args=("1", "1"), barrier=True)
     wanted = plan(Deployment(shape=Shape(1, 1, memory), programs=(program,), network=False))
     files = dict(image.contents(wanted.cluster_map))
     initrd, results = folder / "initrd", folder / "results"
@@ -87,3 +87,11 @@ def test_no_memory_left(tmp_path: Path) -> None:
     for less in LEFT:
         _, console, _ = boot(tmp_path, SMALL, partial(with_static_memory, more=free - less * PAGE))
         assert "cannot be started: loading the program" in console and "the run is over" in console, f"{less}: {console}"
+
+
+def test_refused_program(tmp_path: Path) -> None:
+    """a program that is refused keeps nothing of what it would have shared with others of its file"""
+    _, console, results = boot(tmp_path, SMALL, partial(with_read_only_memory, more=SMALL // 4), heap=SMALL // 4 * 3)
+    assert "cannot be started: its heap" in console
+    (memory,) = (event for event in results if event["event"] == "memory")
+    assert memory["total"] - memory["free"] < 2 * MIB

@@ -101,6 +101,18 @@ int image_make(struct image *image, const struct module *m, const char *name, in
 	return make_tables(image, vspace);
 }
 
+void image_undo(struct image *image)
+{
+	for (uint32_t i = image->count; i--;) {
+		if (!image->segment[i].pays)
+			continue;
+		require(image->segment[i].shared == &shared[shared_count - 1].frames); /* no other program has started since */
+		memory_return(owner_shared(image->segment[i].shared));
+		shared_count--;
+	}
+	image->count = 0;
+}
+
 /* The number of the segment that has the address; image->count: none. */
 static uint32_t find(const struct image *image, uint64_t address)
 {

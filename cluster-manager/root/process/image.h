@@ -46,6 +46,9 @@ struct image {
 int image_make(struct image *image, const struct module *module, const char *name, int vspace, struct elf_image *elf,
 	       struct error_message *err);
 
+/* Gives back what was reserved of it to be shared, where the program is not started after all; the rest is its owner's. */
+void image_undo(struct image *image);
+
 /* Whether the address is in the image. */
 bool image_has(const struct image *image, uint64_t address);
 

@@ -306,6 +306,8 @@ int process_start(uint32_t application)
 	struct image *image = image_of(application);
 	uint64_t before = memory_free();
 	*p = (struct process){ .image = image };
+	if (image)
+		image->count = 0; /* it was the former life's */
 	owner_set(owner_application(application));
 	int error = build(p, application, &registers, &step);
 	owner_set(OWNER_MANAGER);
@@ -315,6 +317,8 @@ int process_start(uint32_t application)
 	if (error) {
 		console_print("%s cannot be started: %s (error %d)", map->application[application].name, step, -error);
 		give_back(application);
+		if (image)
+			image_undo(image);
 		p->memory = 0;
 	}
 	p->started = !error;

@@ -262,8 +262,25 @@ static void check_without_slots(void)
 	slots_most = slots_taken + TEXT_PAGES - 1;
 	CHECK(image_make(&image, &m, "big", VSPACE, &elf, &err) == -SKERRY_NO_RESOURCE && !maps);
 	slots_most = HOST_SLOTS;
+	image_undo(&image);
 	make_big(&m);
 	CHECK(page_is_right(TEXT) && page_is_right(BIG_DATA));
+}
+
+/* Of a program that is not started after all nothing is kept; what another one reserved before is. */
+static void check_undo(void)
+{
+	const struct module m = big_module(DATA_PAGES);
+	struct image first = make_big(&m);
+	image_undo(&first);
+	CHECK(!image_has(&first, TEXT));
+	struct image second = make_big(&m), third = make_big(&m);
+	const uint64_t data = (DATA_PAGES - IMAGE_STEP) * (uint64_t)PAGE, text = (TEXT_PAGES - IMAGE_STEP) * (uint64_t)PAGE;
+	CHECK(image_untouched(&second) == data + text && image_untouched(&third) == data);
+	image_undo(&third);
+	CHECK(image_untouched(&second) == data + text && image_has(&second, TEXT) && page_is_right(TEXT));
+	third = make_big(&m);
+	CHECK(image_untouched(&third) == data);
 }
 
 int main(void)
@@ -276,6 +293,7 @@ int main(void)
 	check_shared();
 	check_tables();
 	check_without_slots();
+	check_undo();
 	check_segments();
 	check_position_independent();
 	check_entry();
