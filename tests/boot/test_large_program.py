@@ -23,6 +23,7 @@ from topology.units import GIB, MIB
 
 LOADER = BUILD / "cluster-manager/loader/loader.elf"
 STATIC = 300 * MIB  # 76,800 pages, of 65,536 slots
+MANY_TABLES = 3000 * MIB  # 1,500 blocks of 4 KiB
 READ_ONLY = 150 * MIB  # the same: two slots a page
 HIGH = 0x40000000  # behind the program's own segments
 PAGE, SMALL = 4096, 256 * MIB
@@ -72,10 +73,14 @@ def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes], heap: int 
     return done.returncode, done.stdout.decode(errors="replace"), [json.loads(line) for line in results.read_text().splitlines()]
 
 
-@pytest.mark.parametrize("larger, size", [(with_static_memory, STATIC), (with_read_only_memory, READ_ONLY)], ids=["writable", "read-only"])
-def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int) -> None:
-    """a program with much static memory is started: the loader counts its pages where it sizes the root CNode"""
-    status, console, _ = boot(tmp_path, GIB, partial(larger, more=size))
+@pytest.mark.parametrize(
+    "larger, size, memory",
+    [(with_static_memory, STATIC, GIB), (with_static_memory, MANY_TABLES, 4 * GIB), (with_read_only_memory, READ_ONLY, GIB)],
+    ids=["writable", "with many page tables", "read-only"],
+)
+def test_large_program(tmp_path: Path, larger: Callable[..., bytes], size: int, memory: int) -> None:
+    """a program with much static memory is started: its pages are counted for the root CNode, its page tables for the allocator's records"""
+    status, console, _ = boot(tmp_path, memory, partial(larger, more=size))
     assert status == qemu.EXIT_SUCCESS, console
     assert "all went well" in console
 

@@ -277,12 +277,28 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	return error;
 }
 
-/* Its blocks of memory are few but for its page tables, one for each GiB, and its frames, when memory is in pieces. */
+/* Page tables of its image, at most; of a file that is refused later, any number. */
+static uint64_t image_tables(const struct map_application *a)
+{
+	const struct module m = module_find(a->program);
+	struct elf_image elf;
+	struct error_message err;
+	uint64_t tables = 0;
+	if (m.index < 0 || !elf_read(&elf, m.data, m.size, a->program, &err))
+		return 0;
+	for (uint32_t i = 0; i < elf.count; i++)
+		if (elf.segment[i].memory_size < PROCESS_HEAP_VADDR)
+			tables += elf.segment[i].memory_size / SIZE_2M + 2;
+	return tables;
+}
+
+/* Its blocks of memory are few but for its page tables, of the heap one for each GiB, and its frames, when memory is in pieces. */
 static void reserve_records(const struct map_application *a)
 {
 	enum { BLOCKS = 200 };
 	void *memory;
-	while (!memory_has_records(BLOCKS + (a->heap >> 28)) && (memory = own_memory(MEMORY_RECORDS_SIZE)))
+	const uint64_t blocks = BLOCKS + (a->heap >> 28) + image_tables(a);
+	while (!memory_has_records(blocks) && (memory = own_memory(MEMORY_RECORDS_SIZE)))
 		memory_give_records(memory);
 }
 
