@@ -22,7 +22,6 @@
 enum { CONGESTED = 256, WAKE_BATCH = 32 };
 _Static_assert(sizeof(struct eth_hdr) == ETHERNET_HEADER, "no padding");
 
-/* A link to another stack. */
 struct cable {
 	struct link link;
 	struct lender lender;
@@ -184,6 +183,8 @@ static err_t set_up(struct netif *netif)
 
 static void start_cables(const struct process_info *info)
 {
+	static struct sent_slot slots[PROCESS_MAX_CABLES][CABLE_SLOTS]; /* apart from what each poll looks at */
+
 	for (unsigned i = 0; i < info->port_count && i < PROCESS_MAX_CABLES; i++) {
 		const struct process_port *to = &info->port[i];
 		const enum port_direction out = to->upper ? PORT_TO_SWITCH : PORT_FROM_SWITCH;
@@ -191,7 +192,7 @@ static void start_cables(const struct process_info *info)
 
 		cable->number = interface.cables++;
 		interface.behind = cable + 1;
-		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), true);
+		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), slots[cable->number]);
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
@@ -208,7 +209,7 @@ void interface_start(const struct process_info *info)
 
 	links_start();
 	interface.behind = interface.cable;
-	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), false);
+	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), NULL);
 	start_cables(info);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);

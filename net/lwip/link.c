@@ -21,11 +21,11 @@ void links_start(void)
 	places.free = PLACES;
 }
 
-void link_start(struct link *link, struct port_end port, bool cable)
+void link_start(struct link *link, struct port_end port, struct sent_slot *slot)
 {
-	*link = (struct link){ .port = port, .cable = cable, .first = NOWHERE, .last = NOWHERE, .told = true };
-	for (unsigned i = 0; cable && i < CABLE_SLOTS; i++)
-		link->slot[i].data = port.sent + i * PORT_BUFFER + SENT_HEADERS;
+	*link = (struct link){ .port = port, .slot = slot, .first = NOWHERE, .last = NOWHERE, .told = true };
+	for (unsigned i = 0; slot && i < CABLE_SLOTS; i++)
+		slot[i].data = port.sent + i * PORT_BUFFER + SENT_HEADERS;
 }
 
 /* Something else is in the slot, or in the frame. */
@@ -38,7 +38,7 @@ static __attribute__((noinline, cold)) void make_room(struct sent *before, struc
 
 static void publish(struct link *link, struct pbuf *frame, char *buffer)
 {
-	struct sent *sent = link_slot(link)->sent;
+	struct sent *sent = link->slot ? cable_slot(link)->sent : NULL;
 	uint32_t length = 0;
 
 	if (sent && &sent->custom.pbuf == frame) { /* its data is there */
@@ -58,7 +58,7 @@ static err_t hold(struct link *link, struct pbuf *frame)
 {
 	const uint16_t place = places.first;
 
-	if (!places.free || (link->cable && link->waiting >= places.free))
+	if (!places.free || (link->slot && link->waiting >= places.free))
 		return ERR_MEM;
 	places.first = places.next[place];
 	places.free--;

@@ -17,21 +17,21 @@
 
 struct link {
 	struct port_end port;
-	bool cable;
+	struct sent_slot *slot; /* CABLE_SLOTS of a cable's ring to send; null: the link is no cable */
 	uint16_t first, last; /* places of the frames that wait */
 	unsigned waiting;
 	unsigned published;   /* frames sent since the far end was last asked whether it sleeps */
 	bool released;        /* frames were taken since it was last asked whether it waits for room */
 	bool told;            /* to publish: this life, or the acknowledgement of the far end's */
-	struct sent_slot slot[PORT_SLOTS]; /* of the ring to send; only a cable's are used */
 };
 
 /* Of the next frame. */
-static inline struct sent_slot *link_slot(struct link *link) { return &link->slot[link->port.transmit.position & link->port.transmit.mask]; }
+static inline struct sent_slot *cable_slot(struct link *cable) { return &cable->slot[cable->port.transmit.position % CABLE_SLOTS]; }
 
 /* Once, before the others. */
 void links_start(void);
-void link_start(struct link *, struct port_end port, bool cable);
+/* `slot` as in struct link. */
+void link_start(struct link *, struct port_end port, struct sent_slot *slot);
 
 /* The frame is at most PORT_FRAME_MAX bytes long. ERR_MEM: too many wait. */
 err_t link_send(struct link *, struct pbuf *frame);
@@ -54,7 +54,7 @@ void link_drop(struct link *);
  */
 static inline void *link_lend(struct link *link, struct pbuf *packet)
 {
-	struct sent_slot *slot = link_slot(link);
+	struct sent_slot *slot = cable_slot(link);
 
 	return !slot->sent && link->port.may_send && ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;
 }

@@ -256,13 +256,15 @@ static bool is_one_segment(const struct tcp_pcb *pcb, size_t size)
 	       size <= pcb->snd_wnd_max / 2 && size <= pcb->snd_buf;
 }
 
-/* pbuf_alloc(), with room for the headers in front of the bytes. */
+/* pbuf_alloc(), with room for the headers in front of the bytes. Short packets, of which there are many, take no more than there. */
 static struct pbuf *allocate_packet(size_t size)
 {
-	struct pbuf *packet = mem_malloc(SENT_BEFORE + LWIP_MEM_ALIGN_SIZE(size));
+	enum { SHORT_BEFORE = LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) };
+	const size_t before = size >= SENT_MIN ? SENT_BEFORE : SHORT_BEFORE;
+	struct pbuf *packet = mem_malloc(before + LWIP_MEM_ALIGN_SIZE(size));
 
 	if (packet)
-		*packet = (struct pbuf){ .payload = (char *)packet + SENT_BEFORE, .len = (u16_t)size, .tot_len = (u16_t)size,
+		*packet = (struct pbuf){ .payload = (char *)packet + before, .len = (u16_t)size, .tot_len = (u16_t)size,
 					 .type_internal = (u8_t)PBUF_RAM, .ref = 1, .if_idx = NETIF_NO_INDEX };
 	return packet;
 }

@@ -13,6 +13,7 @@ enum { STEPS = 200000, KEPT = 100, SHORT = 60, MORE = 40, OLD = 0xa5, HOSTILE = 
 
 static _Alignas(4096) char cable_memory[CABLE_SIZE], switch_memory[PORT_SIZE];
 static struct link cable, to_switch;
+static struct sent_slot slots[CABLE_SLOTS];
 static struct port_end far, far_switch;
 static bool hostile;
 static unsigned lent, arrived;
@@ -208,8 +209,8 @@ int main(void)
 {
 	srand(20261127);
 	links_start();
-	link_start(&cable, cable_open(cable_memory, PORT_TO_SWITCH, 2), true);
-	link_start(&to_switch, port_open(switch_memory, PORT_TO_SWITCH, 2), false);
+	link_start(&cable, cable_open(cable_memory, PORT_TO_SWITCH, 2), slots);
+	link_start(&to_switch, port_open(switch_memory, PORT_TO_SWITCH, 2), NULL);
 	far = cable_open(cable_memory, PORT_FROM_SWITCH, 4);
 	far_switch = port_open(switch_memory, PORT_FROM_SWITCH, 4);
 	for (unsigned i = 0; i < 3; i++) {
