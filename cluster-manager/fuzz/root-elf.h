@@ -3,5 +3,5 @@
 
 #include <stddef.h>
 
-/* What the manager's image_make() says of a file for which there is no memory, or NULL. What it would map is checked. */
+/* What the manager's elf_load() says of a file that it loads into nothing, or NULL. What it would map is checked. */
 const char *root_elf_refusal(const void *file, size_t size);

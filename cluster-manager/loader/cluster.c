@@ -279,7 +279,7 @@ static bool has_piece(const struct ranges *free, uint64_t size)
 	return false;
 }
 
-/* Slots for the pages of a large program: what is read-only takes two, for frames that programs share and for its copies. */
+/* Slots for the pages of a large program. */
 static uint64_t program_slots(const struct map_application *a, const struct machine *m)
 {
 	const struct machine_module *module = machine_module(m, a->program);
@@ -290,7 +290,7 @@ static uint64_t program_slots(const struct map_application *a, const struct mach
 	if (!elf_read(&program, module->data, module->size, a->program, &err))
 		panic("%s", err.text);
 	for (uint32_t i = 0; i < program.count; i++)
-		pages += (program.segment[i].memory_size / PAGE_SIZE + 2) * (program.segment[i].rights & ELF_WRITE ? 1 : 2);
+		pages += program.segment[i].memory_size / PAGE_SIZE + 2;
 	return pages > PROGRAM_PAGES ? pages - PROGRAM_PAGES : 0;
 }
 

@@ -46,7 +46,6 @@ _Noreturn void root_main(void)
 	slots_init();
 	memory_init();
 	slots_table(own_memory(slots_table_size()));
-	window_init();
 	modules_init();
 	const struct module module = module_find("map");
 	if (module.index < 0)

@@ -3,9 +3,7 @@
  * Touches memory that it was promised, in the way that its argument names. Exit
  * status 0: all of it was there, zeroed, and held what was written.
  */
-#include <elf.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,18 +18,6 @@
 #define END  (PROCESS_HEAP_VADDR + INFO->heap_size)
 
 enum { PAGE = 4096, THREADS = 4, FORGED = 200 };
-
-/* In the image: of the first one the file has all, of the second one nothing. */
-enum { MARK = 20 * PAGE + 7 };
-static char sparse[40 * PAGE] = { [MARK] = 'x' }, empty[40 * PAGE];
-static unsigned sum;
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden"))); /* the linker's: in the first segment */
-
-/* In pages of its own, which nothing touches. */
-__attribute__((used, noinline, aligned(16 * PAGE))) static void rarely(void)
-{
-	__asm__ volatile(".skip 4096 * 16, 0x90");
-}
 
 static uint64_t *pages;
 static size_t count; /* pages */
@@ -150,64 +136,7 @@ static int ask_for(uint64_t at)
 	return ipc_call(PROCESS_SLOT_FAULT, &m);
 }
 
-/* Touches each page of the image, or asks for it. Returns how many there are, 0 where a message was refused. */
-static size_t touch_image(bool ask)
-{
-	const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
-	size_t all = 0;
-	for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
-		if (p[i].p_type != PT_LOAD)
-			continue;
-		const uint64_t end = (p[i].p_vaddr + p[i].p_memsz + PAGE - 1) / PAGE;
-		for (uint64_t at = p[i].p_vaddr / PAGE; at < end; at++, all++) {
-			if (ask && ask_for(at * PAGE))
-				return 0;
-			sum += *(volatile unsigned char *)(at * PAGE);
-		}
-	}
-	return all;
-}
-
-/* Resident pages, and of them the read-only ones of the image, as the C library has them. */
-static int resident(unsigned long *pages, unsigned long *shared)
-{
-	FILE *f = fopen("/proc/self/statm", "r");
-	const int read = f ? fscanf(f, "%*u %lu %lu", pages, shared) : 0;
-	return !f || fclose(f) || read != 2;
-}
-
-/* The image takes memory as it is touched, and its data are as the file has them. */
-static int image(void)
-{
-	const volatile struct process_touched *touched = (const volatile struct process_touched *)PROCESS_TOUCHED_VADDR;
-	unsigned long pages_before, pages_after, shared;
-	if (resident(&pages_before, &shared)) /* first, so that it has touched what it needs */
-		return 1;
-	const uint64_t before = touched->image;
-	if (resident(&pages_before, &shared) || shared != touched->image_read_only)
-		return 1;
-	for (size_t i = sizeof(sparse); i--;)
-		if (sparse[i] != (i == MARK ? 'x' : 0) || empty[i])
-			return 1;
-	if (touched->image < before + 2 * (sizeof(sparse) - MARK) / PAGE)
-		return 1;
-	memset(sparse, 1, sizeof(sparse)), memset(empty, 2, sizeof(empty));
-	const size_t pages = touch_image(false);
-	if (resident(&pages_after, &shared) || pages_after - pages_before != pages - before)
-		return 1;
-	if (touched->image != pages || touched->image_read_only >= pages || touched->image_read_only < 2)
-		return 1;
-	return touch_image(true) != pages || touched->image != pages || sparse[MARK] != 1 || empty[MARK] != 2;
-}
-
-/* A write to text that is not there yet. */
-static int text(void)
-{
-	*(volatile char *)((uintptr_t)rarely & -(uintptr_t)PAGE) = 1;
-	return 1;
-}
-
-/* Messages about memory that is there already: of the heap, of the stack and of the image, nothing of which is left to be made. */
+/* Messages about memory that is there already, of the heap and of the stack, when nothing of either is left to be made. */
 static int again(void)
 {
 	const uint64_t stack = PROCESS_STACK_TOP - PROCESS_STACK_SIZE;
@@ -219,7 +148,7 @@ static int again(void)
 			if (*(volatile char *)at == 1 || ask_for(at))
 				return 1;
 	}
-	return touch_image(true) != touch_image(false);
+	return 0;
 }
 
 /* A message that is shorter than the kernel's ends the program. */
@@ -252,8 +181,7 @@ int main(int argc, char **argv)
 	const char *way = argc > 1 ? argv[1] : "";
 	int status = !strcmp(way, "all") ? all() : !strcmp(way, "late") && argc > 2 ? late(argv[2]) : !strcmp(way, "beyond") ? beyond() :
 		     !strcmp(way, "execute") ? execute() : !strcmp(way, "forge") ? forge() : !strcmp(way, "cut") ? cut() :
-		     !strcmp(way, "drop") ? drop() : !strcmp(way, "again") ? again() : !strcmp(way, "image") ? image() :
-		     !strcmp(way, "text") ? text() : 2;
+		     !strcmp(way, "drop") ? drop() : !strcmp(way, "again") ? again() : 2;
 	printf("%s: %d\n", way, status);
 	return status;
 }

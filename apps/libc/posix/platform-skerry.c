@@ -49,14 +49,6 @@ bool platform_is_touched(uintptr_t address)
 	return true;
 }
 
-struct platform_image platform_image(void)
-{
-	const struct process_touched *touched = (const struct process_touched *)PROCESS_TOUCHED_VADDR;
-
-	return (struct platform_image){ .pages = __atomic_load_n(&touched->image, __ATOMIC_RELAXED),
-	                                .read_only = __atomic_load_n(&touched->image_read_only, __ATOMIC_RELAXED) };
-}
-
 const void *platform_files(void) { return (const void *)PROCESS_FILES_VADDR; }
 
 static struct ipc_buffer *buffer_of(unsigned index) { return (struct ipc_buffer *)PROCESS_IPC_VADDR + index; }

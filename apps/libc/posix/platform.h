@@ -16,9 +16,6 @@
 void platform_start(void);
 const struct process_info *platform_info(void);
 bool platform_is_touched(uintptr_t address); /* of heap or stack: false, reading there would take memory, and find zeroes */
-/* How many pages of the program's segments are mapped, and of the read-only ones. */
-struct platform_image { size_t pages, read_only; };
-struct platform_image platform_image(void);
 /* MANAGER_PROTECT: the bytes that are done, or a negative error of skerry/errors.h. */
 int64_t platform_protect(uintptr_t address, size_t size, unsigned rights);
 const void *platform_files(void); /* skerry/file_tree.h, platform_info()->files_size bytes */

@@ -3,10 +3,10 @@
  * Files that are made when they are read from the start: /proc/self/stat and
  * statm, in the form of proc(5), where programs look up how much memory they use.
  *
- * Resident is what the process uses: the pages of its image that are mapped, its
- * network port or what it shares with its stack process, those that malloc() and
- * brk() have taken from its heap, and of its stack and of mappings the touched
- * ones (resident.c). The rest of the heap is reserved, and counts only as size.
+ * Resident is what the process uses: the pages of its image, its network port
+ * or what it shares with its stack process, those that malloc() and brk() have
+ * taken from its heap, and of its stack and of mappings the touched ones
+ * (resident.c). The rest of the heap is reserved, and counts only as size.
  */
 #include <elf.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ struct proc_file {
 /* Pages. */
 struct usage {
 	size_t size, resident;
-	size_t shared; /* of the resident: read-only pages of the image, once for all processes of a program */
+	size_t shared; /* of the resident: read-only parts of the image, once for all processes of a program */
 	size_t text;
 };
 
@@ -45,13 +45,14 @@ static struct usage usage_now(void)
 	const struct process_info *info = platform_info();
 	const Elf64_Phdr *p = (const Elf64_Phdr *)((const char *)&__ehdr_start + __ehdr_start.e_phoff);
 	struct usage u = { .resident = 2 /* process_info and IPC buffers */ + PROCESS_STACK_SIZE / PAGE };
-	const struct platform_image image = platform_image();
-	size_t heap, used, whole = 0;
+	size_t heap, used;
 
 	for (unsigned i = 0; i < __ehdr_start.e_phnum; i++) {
 		if (p[i].p_type != PT_LOAD)
 			continue;
-		whole += pages_of(&p[i]);
+		u.resident += pages_of(&p[i]);
+		if (!(p[i].p_flags & PF_W))
+			u.shared += pages_of(&p[i]);
 		if (p[i].p_flags & PF_X)
 			u.text += pages_of(&p[i]);
 	}
@@ -60,9 +61,8 @@ static struct usage usage_now(void)
 	if (info->sockets)
 		u.resident += (SOCKET_PORT_HEAD + SOCKET_PORT_BUFFERS_SIZE) / PAGE;
 	heap_usage(&heap, &used);
-	u.size = u.resident + whole + heap;
-	u.shared = image.read_only;
-	u.resident += image.pages + used - resident_untouched();
+	u.size = u.resident + heap;
+	u.resident += used - resident_untouched();
 	return u;
 }
 

@@ -25,13 +25,6 @@ const struct process_info *platform_info(void) { return &info; }
 const void *platform_files(void) { return 0; }
 bool platform_is_touched(uintptr_t address) { (void)address; return true; }
 
-struct platform_image platform_image(void)
-{
-	extern const char __executable_start[], etext[], _end[];
-
-	return (struct platform_image){ .pages = (size_t)(_end - __executable_start) / PAGE, .read_only = (size_t)(etext - __executable_start) / PAGE };
-}
-
 /* As the manager: a few steps at a time, and only of so many ranges. */
 int64_t platform_protect(uintptr_t address, size_t size, unsigned rights)
 {

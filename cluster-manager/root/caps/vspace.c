@@ -73,17 +73,6 @@ void window_close(void)
 	window.count = 0;
 }
 
-void window_init(void)
-{
-	uint32_t before = owner_set(OWNER_SCRATCH);
-	int frame = memory_frames(OBJECT_FRAME_4K, 1);
-	if (frame < 0 || !window_open(frame, 1))
-		manager_panic("no memory for the page tables of its window");
-	window_close();
-	memory_return(OWNER_SCRATCH);
-	owner_set(before);
-}
-
 void *window_large(int frame, unsigned place)
 {
 	const uint64_t address = WINDOW_VADDR + (1 + place) * (uint64_t)SIZE_2M; /* behind the other window */
@@ -107,19 +96,14 @@ void *own_memory(uint64_t size)
 	return (void *)address;
 }
 
-int slots_copy_to(int copies, int first, uint32_t count)
+int slots_copy(int first, uint32_t count)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copies + i, ROOT_SLOT_CNODE, (uint64_t)first + i, RIGHT_ALL);
+	int copy = slots_take(count);
+	for (uint32_t i = 0; copy >= 0 && i < count; i++) {
+		int error = cnode_copy(IPC, ROOT_SLOT_CNODE, (uint64_t)copy + i, ROOT_SLOT_CNODE,
+				       (uint64_t)first + i, RIGHT_ALL);
 		if (error)
 			return error;
 	}
-	return 0;
-}
-
-int slots_copy(int first, uint32_t count)
-{
-	int copies = slots_take(count);
-	int error = copies < 0 ? copies : slots_copy_to(copies, first, count);
-	return error ? error : copies;
+	return copy;
 }

@@ -15,8 +15,6 @@ int vspace_map_range(int vspace, int first_frame, uint32_t count, uint64_t frame
 /* Unmaps those of `count` frames in consecutive slots that are mapped; they can be mapped again. */
 void vspace_unmap_range(int first_frame, uint32_t count);
 
-/* Makes the window's page tables, so that it can be opened when no memory is left. Called once, before window_open(). */
-void window_init(void);
 /*
  * Maps up to WINDOW_FRAMES frames of 4 KiB, not mapped elsewhere, side by side
  * into the manager's own memory until window_close(). Returns their address, or
@@ -36,7 +34,5 @@ void *window_large(int frame, unsigned place);
 /* Returns zeroed memory of the manager's own, which is never given back; null when there is none. */
 void *own_memory(uint64_t size);
 
-/* Copies `count` capabilities into consecutive slots, which are empty. Returns 0 or an error: SLOT_FULL where the first one is not. */
-int slots_copy_to(int copies, int first, uint32_t count);
 /* Copies `count` capabilities from consecutive slots. Returns the first of the copies, or an error. */
 int slots_copy(int first, uint32_t count);

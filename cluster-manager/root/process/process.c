@@ -4,10 +4,10 @@
 #include "console.h"
 #include "cores.h"
 #include "device.h"
+#include "elf_load.h"
 #include "files.h"
 #include "grant.h"
 #include "homes.h"
-#include "image.h"
 #include "map.h"
 #include "memory.h"
 #include "ports.h"
@@ -38,28 +38,19 @@ uint64_t process_committed(uint32_t application)
 	uint64_t promised = (uint64_t)p->stack.count * p->stack.frame_size + (uint64_t)p->heap.count * p->heap.frame_size +
 			    (uint64_t)p->table_count * SIZE_4K;
 	uint64_t kept = p->stack.kept + p->heap.kept + (p->shield ? (uint64_t)p->shield->split_count * SIZE_4K : 0);
-	return p->memory - (p->memory ? promised - kept + image_untouched(p->image) : 0);
-}
-
-static int touch_image(struct process *p, uint64_t address)
-{
-	int error = image_touch(p->image, p->vspace, address);
-	return error ? error : promise_note_image(&p->touched, p->image->mapped, p->image->mapped_shared);
+	return p->memory - (p->memory ? promised - kept : 0);
 }
 
 bool process_touches(uint32_t application, uint64_t address, unsigned needed)
 {
 	struct process *p = &process[application];
 	struct promise *promised = promise_has(&p->heap, address) ? &p->heap : promise_has(&p->stack, address) ? &p->stack : NULL;
-	const bool image = p->started && image_has(p->image, address);
-	if (!promised && !image)
+	if (!promised)
 		return false;
 	uint32_t before = owner_set(owner_application(application));
-	bool may = image || !(needed & RIGHT_EXECUTE); /* of an image: the next fault says what is not allowed there */
+	bool may = !(needed & RIGHT_EXECUTE);
 	int error = 0;
-	if (image)
-		error = touch_image(p, address);
-	else if (p->shield)
+	if (p->shield)
 		may = protect_touch(p, address, needed, &error);
 	else if (may)
 		error = promise_keep(promised, p->vspace, &p->touched, address, PAGE_RIGHTS_DEFAULT);
@@ -99,15 +90,6 @@ int64_t process_protect(uint32_t application, uint64_t address, uint64_t size, u
 enum report_place process_place(uint32_t application, uint64_t address, uint64_t stack_pointer)
 {
 	return protect_place(&process[application], address, stack_pointer);
-}
-
-/* Memory for what is known of it is kept for the program's next start. */
-static struct image *image_of(uint32_t application)
-{
-	static struct image *image[MAP_MAX_APPLICATIONS];
-	if (!image[application])
-		image[application] = own_memory(sizeof(*image[0]));
-	return image[application];
 }
 
 static int make_objects(struct process *p)
@@ -220,7 +202,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	const struct map_application *a = &map->application[application];
 	const struct module module = module_find(a->program);
 	const struct gained_core core = core_choose(application);
-	struct elf_image elf;
+	struct elf_image image;
 	*step = "there is no such module";
 	if (module.index < 0)
 		return -SKERRY_NOT_FOUND;
@@ -233,7 +215,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		return error;
 	static struct error_message err; /* is read when this has returned */
 	*step = "loading the program";
-	error = p->image ? image_make(p->image, &module, a->program, p->vspace, &elf, &err) : -SKERRY_NO_MEMORY;
+	error = elf_load(&module, a->program, p->vspace, &image, &err);
 	if (error == -SKERRY_BAD_ARGUMENT)
 		*step = err.text;
 	if (error)
@@ -244,9 +226,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 	*step = "its stack";
 	error = promise_table_make(&p->touched, p->vspace, a->heap);
 	if (!error)
-		error = promise_note_image(&p->touched, p->image->mapped, p->image->mapped_shared);
-	if (!error)
-		error = stack_make(a, &elf, p, random, &registers->rsp, &info.cwd);
+		error = stack_make(a, &image, p, random, &registers->rsp, &info.cwd);
 	if (error)
 		return error;
 	error = attach(p, application, &info, step);
@@ -272,7 +252,7 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, core.index);
 	if (!error) /* what its own threads may have */
 		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
-	registers->rip = elf.entry;
+	registers->rip = image.entry;
 	registers->rflags = 0x202;
 	return error;
 }
@@ -309,6 +289,7 @@ static void give_back(uint32_t application)
 	cables_close(application);
 	ports_close(application);
 	device_ended(&map->application[application]);
+	elf_unload(owner_application(application));
 	memory_return(owner_application(application));
 	sockets_ended(application);
 }
@@ -319,11 +300,9 @@ int process_start(uint32_t application)
 	struct thread_registers registers = { 0 };
 	const char *step = "";
 	reserve_records(&map->application[application]);
-	struct image *image = image_of(application);
+	const uint32_t kept = elf_kept();
 	uint64_t before = memory_free();
-	*p = (struct process){ .image = image };
-	if (image)
-		image->count = 0; /* it was the former life's */
+	*p = (struct process){ 0 };
 	owner_set(owner_application(application));
 	int error = build(p, application, &registers, &step);
 	owner_set(OWNER_MANAGER);
@@ -333,8 +312,7 @@ int process_start(uint32_t application)
 	if (error) {
 		console_print("%s cannot be started: %s (error %d)", map->application[application].name, step, -error);
 		give_back(application);
-		if (image)
-			image_undo(image);
+		elf_forget(kept);
 		p->memory = 0;
 	}
 	p->started = !error;

@@ -40,17 +40,6 @@ int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t val
 	return 0;
 }
 
-int promise_note_image(const struct promise_table *t, uint64_t mapped, uint64_t read_only)
-{
-	struct process_touched *touched = window_open(t->pages, 1);
-	if (!touched)
-		return -SKERRY_NO_MEMORY;
-	__atomic_store_n(&touched->image, mapped, __ATOMIC_RELAXED);
-	__atomic_store_n(&touched->image_read_only, read_only, __ATOMIC_RELAXED);
-	window_close();
-	return 0;
-}
-
 int promise_make(struct promise *p, uint64_t address, enum skerry_object frame, uint64_t size, uint32_t step, uint64_t first_bit)
 {
 	uint64_t frame_size = frame == OBJECT_FRAME_2M ? SIZE_2M : SIZE_4K;

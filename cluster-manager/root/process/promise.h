@@ -55,5 +55,3 @@ int promise_keep(struct promise *p, int vspace, const struct promise_table *t, u
 /* Sets a bit of the table, or a whole word of it. Returns 0 or an error. */
 int promise_note(const struct promise_table *t, uint64_t bit);
 int promise_note_word(const struct promise_table *t, uint64_t word, uint64_t value);
-/* Says how many pages of the image are mapped, and of those with segments that are read-only. Returns 0 or an error. */
-int promise_note_image(const struct promise_table *t, uint64_t mapped, uint64_t read_only);

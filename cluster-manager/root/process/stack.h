@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stdint.h>
-#include "image.h"
+#include "elf_load.h"
 #include "grant.h"
 #include "map.h"
 

@@ -8,7 +8,7 @@
  * AT_RANDOM, and AT_SKERRY with the address of struct process_info (read-only
  * page). Priority PROCESS_PRIORITY, on the core that its application node names.
  *
- * Of its segments the pages are mapped that have been touched, and some beside them. Its memory below them is nothing, above:
+ * Its memory below the program's own segments is nothing, above:
  *
  *     PROCESS_HEAP_VADDR    heap_size bytes, zero and writable. libc's mmap and brk are served from here
  *                           without a system call. All of it is reserved; 2 MiB of it are mapped when first touched.
@@ -80,7 +80,7 @@ struct process_network {
 };
 
 /*
- * What is mapped of the stack and of the heap, from the lowest address on: a bit for each step; of the image, how much. A bit that is set stays
+ * What is mapped of the stack and of the heap, from the lowest address on: a bit for each step. A bit that is set stays
  * set. A step of the heap in which pages have several rights (MANAGER_PROTECT) is split: of it something is mapped, and
  * what, steps of PROCESS_STACK_STEP, is in its place in `split`, of which the first ones are in use.
  */
@@ -91,14 +91,11 @@ struct process_touched {
 		uint64_t step;  /* number of the heap's step + 1; 0: not in use */
 		uint64_t parts; /* a bit for each */
 	} split[PROCESS_SPLITS];
-	uint64_t image;           /* how many pages of the program's segments are mapped */
-	uint64_t image_read_only; /* of which so many of read-only ones */
 	uint64_t heap[]; /* of so many words as heap_size needs */
 };
 _Static_assert(PROCESS_STACK_SIZE / PROCESS_STACK_STEP <= 64, "one word for the stack");
 _Static_assert(PROCESS_HEAP_STEP / PROCESS_STACK_STEP == 64, "one word for a split step of the heap");
-enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_SPLITS = 64, PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS + 128 }; /* the first bits */
-_Static_assert(sizeof(struct process_touched) * 8 == PROCESS_TOUCHED_HEAP, "the heap's bits are last");
+enum { PROCESS_TOUCHED_STACK = 0, PROCESS_TOUCHED_SPLITS = 64, PROCESS_TOUCHED_HEAP = 64 + 128 * PROCESS_SPLITS }; /* the first bits */
 static inline uint64_t process_touched_size(uint64_t heap)
 {
 	return sizeof(struct process_touched) + (heap / PROCESS_HEAP_STEP + 63) / 64 * 8;

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+#include <skerry/process.h>
+#include "elf_load.h"
+#include "memory.h"
+#include "root.h"
+#include "slots.h"
+#include "vspace.h"
+
+enum { SHARED_MAX = OWNERS_SHARED - 1 };
+
+/* Frames of read-only segments, kept for the next program of the same module. */
+static struct shared {
+	int module;
+	unsigned segment;
+	int frames;
+	uint32_t count;
+	uint32_t user; /* the owner in which these frames themselves are mapped, not copies of them; OWNER_MANAGER: none */
+} shared[SHARED_MAX];
+static uint32_t shared_count;
+
+/* Fills frames with what the file has of a segment that begins at `skip` in its first page. */
+static int fill(int frames, uint32_t count, uint64_t skip, const char *data, uint64_t size)
+{
+	for (uint32_t done = 0; done < count && size; done += WINDOW_FRAMES) {
+		uint32_t pages = count - done < WINDOW_FRAMES ? count - done : WINDOW_FRAMES;
+		uint64_t room = (uint64_t)pages * SIZE_4K - skip;
+		uint64_t part = size < room ? size : room;
+		char *window;
+		if (part < room) /* what is zero anyway needs no window */
+			pages = (uint32_t)((skip + part + SIZE_4K - 1) / SIZE_4K);
+		window = window_open(frames + (int)done, pages);
+		if (!window)
+			return -SKERRY_NO_MEMORY;
+		memcpy(window + skip, data, part);
+		window_close();
+		data += part;
+		size -= part;
+		skip = 0;
+	}
+	return 0;
+}
+
+static struct shared *shared_find(int module, unsigned segment)
+{
+	for (uint32_t i = 0; i < shared_count; i++)
+		if (shared[i].module == module && shared[i].segment == segment)
+			return &shared[i];
+	return NULL;
+}
+
+/* The first program that uses them maps the frames themselves, others copies. */
+static int shared_use(struct shared *s)
+{
+	if (s->user != OWNER_MANAGER)
+		return slots_copy(s->frames, s->count);
+	s->user = owner_now();
+	return s->frames;
+}
+
+uint32_t elf_kept(void) { return shared_count; }
+
+void elf_forget(uint32_t kept)
+{
+	while (shared_count > kept)
+		memory_return(OWNER_SHARED + --shared_count);
+}
+
+void elf_unload(uint32_t owner)
+{
+	for (uint32_t i = 0; i < shared_count; i++)
+		if (shared[i].user == owner) {
+			vspace_unmap_range(shared[i].frames, shared[i].count);
+			shared[i].user = OWNER_MANAGER;
+		}
+}
+
+/* New frames with the segment's content; of an owner of their own where they are to be shared. */
+static int make_frames(const struct module *m, const struct elf_segment *s, uint64_t skip, uint32_t count, bool share)
+{
+	uint32_t owner = share ? OWNER_SHARED + shared_count : owner_now(), before = owner_set(owner);
+	int frames = memory_frames(OBJECT_FRAME_4K, count);
+	int error = frames < 0 ? frames : fill(frames, count, skip, (const char *)m->data + s->offset, s->file_size);
+	owner_set(before);
+	if (error && share)
+		memory_return(owner);
+	return error ? error : frames;
+}
+
+static int load_segment(const struct module *m, unsigned segment, const struct elf_segment *s, int vspace)
+{
+	uint64_t start = s->vaddr & ~(uint64_t)(SIZE_4K - 1);
+	uint32_t count = (uint32_t)((s->vaddr + s->memory_size - start + SIZE_4K - 1) / SIZE_4K);
+	bool writable = s->rights & ELF_WRITE;
+	unsigned rights = RIGHT_READ | (writable ? RIGHT_WRITE : 0) | (s->rights & ELF_EXECUTE ? RIGHT_EXECUTE : 0);
+	struct shared *found = writable ? NULL : shared_find(m->index, segment);
+	bool share = !writable && shared_count < SHARED_MAX;
+	int frames = found ? shared_use(found) : make_frames(m, s, s->vaddr - start, count, share);
+
+	if (frames < 0)
+		return frames;
+	if (!found && share)
+		shared[shared_count++] = (struct shared){ m->index, segment, frames, count, owner_now() };
+	return vspace_map_range(vspace, frames, count, SIZE_4K, start, rights, CACHE_WRITE_BACK);
+}
+
+int elf_load(const struct module *m, const char *name, int vspace, struct elf_image *image, struct error_message *err)
+{
+	/* all of the file, before memory is taken for any of it; page 0 stays unmapped */
+	if (!elf_read(image, m->data, m->size, name, err) ||
+	    !elf_check_mappable(image, SIZE_4K, PROCESS_HEAP_VADDR, ELF_MAX_SEGMENTS, name, err))
+		return -SKERRY_BAD_ARGUMENT;
+	for (uint32_t i = 0; i < image->count; i++) {
+		int error = load_segment(m, i, &image->segment[i], vspace);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+uint64_t elf_headers(const struct elf_image *image)
+{
+	for (uint32_t i = 0; i < image->count; i++) {
+		const struct elf_segment *s = &image->segment[i];
+		if (image->headers >= s->offset && image->headers - s->offset < s->file_size)
+			return s->vaddr + (image->headers - s->offset);
+	}
+	return 0;
+}
