@@ -156,7 +156,7 @@ class RedisTable(keys_of(Redis)):  # type: ignore[misc]  # made of the model's k
 
 
 class Ycsb(keys_of(Load)):  # type: ignore[misc]  # made of the model's keys
-    """The load: YCSB clients beside each Redis, on its core. They load the records together and begin together."""
+    """The load: YCSB clients beside each Redis, on its core. They load the records together, read some of them, and begin together."""
 
     @model_validator(mode="after")
     def _agree(self) -> "Ycsb":
