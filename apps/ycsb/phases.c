@@ -158,7 +158,7 @@ static bool go_on(struct client *c, struct measurement *m, const struct source *
 	return client_return(c, stamp_make(c->options->writer, s->sequence + 1));
 }
 
-/* Of records that this client has loaded: others may not be there yet. */
+/* Of records that this client has loaded: others may not be there yet. It does what phase_run() does, so that the same code runs. */
 void phase_warm(struct client *c, struct measurement *m)
 {
 	enum { WARM = 8 };

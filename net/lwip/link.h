@@ -54,6 +54,7 @@ void link_drop(struct link *);
  */
 static inline void *link_lend(struct link *link, struct pbuf *packet)
 {
+	LWIP_ASSERT("a cable", link->slot);
 	struct sent_slot *slot = cable_slot(link);
 
 	return !slot->sent && link->port.may_send && ring_has_room(&link->port.transmit) ? sent_lend(packet, slot) : packet->payload;

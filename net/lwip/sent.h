@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <lwip/debug.h>
 #include <lwip/mem.h>
 #include <lwip/pbuf.h>
 #include "../port_end.h"
@@ -24,14 +25,14 @@ struct sent;
 
 /* Of a ring to send. */
 struct sent_slot {
-	struct sent *sent; /* whose data is in the slot's buffer, or null */
+	struct sent *sent; /* the packet that has its data in the slot's buffer, or null */
 	char *data;        /* in that buffer */
 };
 
 /* A packet to send. lwIP's headers and data are behind it. */
 struct sent {
 	_Alignas(16) struct pbuf_custom custom; /* first: a pbuf of it is this */
-	struct sent_slot *slot; /* that has its data; null: it is here */
+	struct sent_slot *slot; /* has its data; null: the packet has it */
 };
 
 enum {
@@ -41,14 +42,15 @@ enum {
 };
 _Static_assert(LWIP_MEM_ALIGN_SIZE(PBUF_TRANSPORT) >= SENT_HEADERS, "room for the headers");
 
-/* Of a packet that sent_is(), and that nobody else has. */
+/* Frees a packet for which sent_is() holds, when its last reference goes. */
 void sent_free(struct pbuf *);
 
-/* The packet, which begins with room for struct sent, has its data in this slot. Returns where. */
+/* The packet has its data in this slot from now on. Returns where. The packet begins with room for struct sent; the slot has no other's data. */
 static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 {
 	struct sent *sent = (struct sent *)packet;
 
+	LWIP_ASSERT("a free slot, and a new packet", !slot->sent && !(packet->flags & PBUF_FLAG_IS_CUSTOM));
 	packet->flags = PBUF_FLAG_IS_CUSTOM;
 	sent->custom.custom_free_function = sent_free;
 	sent->slot = slot;
@@ -59,6 +61,7 @@ static inline void *sent_lend(struct pbuf *packet, struct sent_slot *slot)
 /* The packet has no data any more. */
 static inline void sent_leave(struct sent *packet)
 {
+	LWIP_ASSERT("in its slot", !packet->slot || packet->slot->sent == packet);
 	if (packet->slot)
 		packet->slot->sent = NULL;
 }

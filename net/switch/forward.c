@@ -72,9 +72,13 @@ struct pass {
 
 /* --- ports that are behind --- */
 
-static void stall_begin(struct forward_stall *stall, uint64_t now) { stall->since = now; }
+static void stall_begin(struct forward_stall *stall, uint64_t now)
+{
+	require(!stall->since || stall->since == now);
+	stall->since = now;
+}
 
-/* Each pass ends all stalls and begins those anew that go on. */
+/* Each pass ends all stalls, then begins those that go on. */
 static void stall_end(struct forward_stall *stall, uint64_t now)
 {
 	if (stall->since)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ended ports: whom the switch tells of them, of what, in which order, and when it lets a successor in. */
+/* Ended ports: which peers the switch tells, what it tells them, in which order, and when it lets a successor in. */
 #include "switch-ports.h"
 
 /* A successor that the switch lets in when it is woken. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How long the switch waits for a port, to the tick; how many frames a port must take not to be late; what is behind a frame
- * that waits; and who wakes whom, though a reader makes room between two looks of the switch (between-looks.h).
+ * that waits; and which side wakes the other, though a reader makes room between two looks of the switch (between-looks.h).
  */
 #include "switch-ports.h"
 

@@ -292,7 +292,7 @@ static void promises(const struct picture *empty)
 		left -= !made[i]++;
 	}
 	CHECK(!memory_commit(&large, second + 1, LARGE - 1) && !memory_commit(&large, second, 1));
-	for (int i = 0; i < LARGE; i++) /* whoever asks for one again gets nothing, of the owner's other blocks either */
+	for (int i = 0; i < LARGE; i++) /* a second request makes nothing, of the owner's other blocks either */
 		CHECK(capability[second + i].type == OBJECT_FRAME_2M && memory_commit(&large, second + i, 1) == -SKERRY_SLOT_FULL);
 	CHECK(memory_commit(&small, first, 1) == -SKERRY_SLOT_FULL && memory_commit(&small, first, SMALL + 1) == -SKERRY_SLOT_FULL);
 	owner_set(OWNER_MANAGER);

@@ -14,8 +14,9 @@ int elf_load(const struct module *module, const char *name, int vspace, struct e
 /* Before an owner's address space goes: what it shares with others is mapped there no longer. */
 void elf_unload(uint32_t owner);
 
-/* How many read-only segments are kept for other programs. What a start has kept beyond a former count is given back, where it failed. */
+/* Returns how many read-only segments are kept for the next programs of their modules. */
 uint32_t elf_kept(void);
+/* Gives back those that a failed start has added: `kept` is what elf_kept() returned before it, and no program uses them. */
 void elf_forget(uint32_t kept);
 
 /* The address of its program headers in the program, 0 where no segment holds them. */
