@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/bell.h>
 #include <skerry/port.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
@@ -30,11 +31,18 @@ void net_hold_signal(void) { held_signal_begin(&held); }
 bool net_took_wake(void) { return held_signal_took_wake(&held); }
 uint64_t net_held_signal(void) { return held_signal_take(&held); }
 
+struct bell *own_bell(void) { return bell_at(PROCESS_BELL_OWN); }
+
 void *interface_memory(void) { return (void *)PROCESS_PORT_VADDR; }
 void interface_wake_peer(void) { wake(PROCESS_SLOT_PEER); }
+const struct bell *interface_bell(void)
+{
+	return process_info()->network.remote ? 0 : bell_at(PROCESS_BELL_PORT);
+}
 
 void *cable_memory(unsigned cable) { return (char *)PROCESS_CABLES_VADDR + (uint64_t)cable * CABLE_SIZE; }
 void cable_wake_peer(unsigned cable) { wake(PROCESS_SLOT_CABLE_WAKE + cable); }
+const struct bell *cable_bell(unsigned cable) { return bell_at(PROCESS_BELL_PORTS + cable); }
 
 void *socket_port_memory(void) { return (void *)PROCESS_SOCKETS_VADDR; }
 void socket_port_wake_peer(void) { wake(PROCESS_SLOT_SOCKETS); }

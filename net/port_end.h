@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <skerry/bell.h>
 #include <skerry/port.h>
 
 enum { ETHERNET_HEADER = 14 };
@@ -27,6 +28,8 @@ struct port_end {
 	uint64_t seen; /* the other side's epoch that was acknowledged last; 0: none */
 	struct ring_end transmit;
 	struct ring_end receive;
+	const struct bell *bell; /* of the far end's process; null: it is in another cluster, and the rings have flags instead */
+	uint64_t rung;               /* bell.h */
 };
 
 /* Of each ring. Their masks are this side's own: what the other side writes does not change them. */
@@ -143,6 +146,7 @@ static inline void port_renew(struct port_end *end)
 	}
 	if (port_is_open(epoch))
 		port_start_rings(end, epoch);
+	end->rung = 0;
 	end->up = end->may_send = false;
 	end->seen = epoch;
 	atomic_store_explicit(&port_mine(end)->acknowledged, epoch, memory_order_release);
@@ -211,3 +215,16 @@ static inline void *port_peek(struct port_end *end, uint32_t *length)
 }
 
 static inline void port_release(struct port_end *end) { ring_release(&end->receive); }
+
+/* After port_publish(): whether the far end is to be signalled. */
+static inline bool port_rings(struct port_end *end)
+{
+	return end->bell ? bell_rings(end->bell, &end->rung) : ring_wanted(&end->transmit);
+}
+
+/* This side is about to sleep. The caller has called bell_arm() of its own word, looks once more, then waits. */
+static inline void port_arm(struct port_end *end)
+{
+	if (!end->bell)
+		ring_arm(&end->receive);
+}

@@ -49,6 +49,21 @@ static void sb_same_place(unsigned self)
 	r[self] = LOAD(flag[!self], RLX);
 }
 
+static void sb_fence(unsigned self)
+{
+	STORE(*(self ? &y : &x), 1, RLX);
+	atomic_thread_fence(SC);
+	r[self] = LOAD(*(self ? &x : &y), RLX);
+}
+
+static void sb_one_fence(unsigned self)
+{
+	STORE(*(self ? &y : &x), 1, RLX);
+	if (self)
+		atomic_thread_fence(SC);
+	r[self] = LOAD(*(self ? &x : &y), RLX);
+}
+
 #define MESSAGE(name, st, ld)                                                          \
 	static void name(unsigned self)                                               \
 	{                                                                             \
@@ -177,6 +192,8 @@ static const struct known known[] = {
 	{ T("store buffering, sequentially consistent", 2, sb_sequential, registers), 3, 3 },
 	{ T("store buffering, exchange and load", 2, sb_exchange, registers), 4, 4 },
 	{ T("store buffering, exchanges of one place between", 2, sb_same_place, registers), 3, 4 },
+	{ T("store buffering, fences", 2, sb_fence, registers), 3, 4 },
+	{ T("store buffering, one fence", 2, sb_one_fence, registers), 4, 4 },
 	{ T("message passing, relaxed", 2, mp_relaxed, registers), 4, 4 },
 	{ T("message passing, release only", 2, mp_half, registers), 4, 4 },
 	{ T("message passing, release and acquire", 2, mp_release, registers), 3, 3 },

@@ -20,7 +20,7 @@ extern char loader_start[], loader_end[];
 
 /* of the root task's CNode; Redis takes some 2,050, a YCSB client 1,100 */
 enum { APPLICATION_SLOTS = 3072 + 4 * 512 /* steps of the heap that are split */, REMOTE_SLOTS = 512 };
-enum { CABLE_CAPABILITIES = 2 * CABLE_SIZE / PAGE_SIZE + 4 }; /* its frames at each end, the manager's page, wake-ups */
+enum { CABLE_CAPABILITIES = 2 * CABLE_SIZE / PAGE_SIZE + 6 }; /* its frames at each end, the manager's page, wake-ups, bell words */
 enum { PROGRAM_PAGES = 1 << 11 }; /* that an application's slots are enough for; what its program has beyond takes more */
 /* bytes that a kernel takes for itself at most, beside that CNode: the root task's other objects, a core's, a channel's */
 enum { ROOT_STATE = 256 << 10, CORE_STATE = 32 << 10, CHANNEL_STATE = 32 << 10 };

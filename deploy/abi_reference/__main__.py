@@ -21,7 +21,7 @@ GROUPS = {
         ["message", "system_call", "stubs", "locality_stubs", "domain_stubs", "core_stubs", "process", "file_tree", "sample", "channel", "meeting", "ring",
          "ledger_read", "stat_read", "stat_pack", "mark", "map_limits", "cluster_map"],
     ),
-    "The network": (LIBRARY, ["port", "socket_port", "socket_address", "posix"]),
+    "The network": (LIBRARY, ["port", "bell", "socket_port", "socket_address", "posix"]),
 }
 # What programs of this tree share at compile time only.
 NO_ABI = {LIBRARY / "skerry" / f"{name}.h" for name in ("error_message", "executable", "format", "list", "page_rights", "require", "stat_view")}

@@ -19,6 +19,7 @@ enum { BATCH = 64 };
 struct driver {
 	struct card card;
 	struct port_end port;
+	struct bell *bell;
 	uint64_t bad;     /* received frames with wrong checksums or lengths */
 };
 
@@ -56,7 +57,7 @@ static bool receive(struct driver *driver, bool arm)
 		frames++;
 	}
 	card_refill(&driver->card);
-	if (frames && ring_wanted(&driver->port.transmit))
+	if (frames && port_rings(&driver->port))
 		notification_signal(PROCESS_SLOT_PEER);
 	return frames != 0;
 }
@@ -99,7 +100,8 @@ static bool pass(struct driver *driver, bool arm)
 static bool last_pass(struct driver *driver)
 {
 	card_arm(&driver->card);
-	ring_arm(&driver->port.receive);
+	bell_arm(driver->bell);
+	port_arm(&driver->port);
 	return pass(driver, true);
 }
 
@@ -111,6 +113,9 @@ _Noreturn void program_main(const struct process_info *info)
 	if (!info->device.present || !info->network.present)
 		program_fail("no device or no port to the switch", 0);
 	driver.port = port_open((void *)PROCESS_PORT_VADDR, PORT_TO_SWITCH, info->life);
+	if (!info->network.remote)
+		driver.port.bell = bell_at(PROCESS_BELL_PORT);
+	driver.bell = bell_at(PROCESS_BELL_OWN);
 	notification_signal(PROCESS_SLOT_PEER);
 	wrong = card_start(&driver.card, info);
 	if (wrong)
@@ -121,6 +126,7 @@ _Noreturn void program_main(const struct process_info *info)
 			;
 		if (!last_pass(&driver))
 			program_wait();
+		bell_awake(driver.bell);
 		card_disarm(&driver.card);
 	}
 }

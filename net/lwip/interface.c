@@ -72,11 +72,8 @@ static bool is_open(const struct cable *cable) { return cable->link.port.up && !
 
 static err_t send_by(struct link *link, struct pbuf *frame)
 {
-	err_t error;
+	const err_t error = frame->tot_len > PORT_FRAME_MAX ? ERR_BUF : link_send(link, frame);
 
-	if (frame->tot_len > PORT_FRAME_MAX)
-		return ERR_BUF;
-	error = link_send(link, frame);
 	if (link->published >= WAKE_BATCH) /* let the far end begin while this batch goes on */
 		interface_flush();
 	return error;
@@ -192,7 +189,7 @@ static void start_cables(const struct process_info *info)
 
 		cable->number = interface.cables++;
 		interface.behind = cable + 1;
-		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), slots[cable->number]);
+		link_start(&cable->link, cable_open(cable_memory(i), out, info->life), cable_bell(i), slots[cable->number]);
 		cable->lender.port = &cable->link.port;
 		cable->mac = mac_number(to->mac);
 		cable->ipv4 = to->ipv4;
@@ -207,9 +204,9 @@ void interface_start(const struct process_info *info)
 	const struct process_network *network = &info->network;
 	ip4_addr_t ipv4 = { network->ipv4 }, netmask = { network->netmask }, gateway = { network->gateway };
 
-	links_start();
+	links_start(own_bell());
 	interface.behind = interface.cable;
-	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), NULL);
+	link_start(&interface.to_switch, port_open(interface_memory(), PORT_TO_SWITCH, info->life), interface_bell(), NULL);
 	start_cables(info);
 	netif_add(&interface.netif, &ipv4, &netmask, &gateway, (void *)network, set_up, ethernet_input);
 	netif_set_default(&interface.netif);
@@ -328,6 +325,7 @@ void interface_receive(void)
 {
 	struct link *to_switch = &interface.to_switch;
 
+	links_awake();
 	if (!is_quiet(to_switch)) {
 		to_switch->told |= port_look(&to_switch->port);
 		receive_from_switch();
@@ -388,6 +386,7 @@ bool interface_arm(void)
 {
 	bool empty;
 
+	links_arm();
 	if (link_arm(&interface.to_switch))
 		interface_wake_peer();
 	empty = !port_ready(&interface.to_switch.port);

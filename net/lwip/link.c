@@ -13,16 +13,23 @@ static struct {
 	unsigned free;
 } places;
 
-void links_start(void)
+static struct bell *bell; /* of this process, for all links */
+
+void links_start(struct bell *own)
 {
+	bell = own;
 	for (unsigned i = 0; i < PLACES; i++)
 		places.next[i] = (uint16_t)(i + 1);
 	places.first = 0;
 	places.free = PLACES;
 }
 
-void link_start(struct link *link, struct port_end port, struct sent_slot *slot)
+void links_awake(void) { bell_awake(bell); }
+void links_arm(void) { bell_arm(bell); }
+
+void link_start(struct link *link, struct port_end port, const struct bell *bell, struct sent_slot *slot)
 {
+	port.bell = bell;
 	*link = (struct link){ .port = port, .slot = slot, .first = NOWHERE, .last = NOWHERE, .told = true };
 	for (unsigned i = 0; slot && i < CABLE_SLOTS; i++)
 		slot[i].data = port.sent + i * PORT_BUFFER + SENT_HEADERS;
@@ -117,7 +124,7 @@ bool link_flush(struct link *link)
 
 	if (link->waiting)
 		send_waiting(link);
-	if (link->published && ring_wanted(&link->port.transmit))
+	if (link->published && port_rings(&link->port))
 		wake = true;
 	if (link->released && ring_room_wanted(&link->port.receive))
 		wake = true;
@@ -141,7 +148,7 @@ void link_drop(struct link *link)
 
 bool link_arm(struct link *link)
 {
-	ring_arm(&link->port.receive);
+	port_arm(&link->port);
 	if (!link->waiting)
 		return false;
 	ring_arm_room(&link->port.transmit);

@@ -28,10 +28,15 @@ struct link {
 /* Of the next frame. */
 static inline struct sent_slot *cable_slot(struct link *cable) { return &cable->slot[cable->port.transmit.position % CABLE_SLOTS]; }
 
-/* Once, before the others. */
-void links_start(void);
-/* `slot` as in struct link. */
-void link_start(struct link *, struct port_end port, struct sent_slot *slot);
+/* Once, before the others, with the process's bell word. */
+void links_start(struct bell *own);
+/* `bell`: as in struct port_end; `slot`: as in struct link. */
+void link_start(struct link *, struct port_end port, const struct bell *bell, struct sent_slot *slot);
+
+/* Before links are looked at: the process does not sleep. */
+void links_awake(void);
+/* Before it does, and before link_arm() of each link. */
+void links_arm(void);
 
 /* The frame is at most PORT_FRAME_MAX bytes long. ERR_MEM: too many wait. */
 err_t link_send(struct link *, struct pbuf *frame);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <skerry/bell.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
 

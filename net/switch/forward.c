@@ -6,8 +6,7 @@
 #include "../copy.h"
 #include "../ethernet.h"
 
-void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
-		  uint64_t patience, uint64_t life)
+void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory, uint64_t patience, uint64_t life)
 {
 	forward->count = count;
 	forward->patience = patience;
@@ -16,6 +15,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 	forward->deadline = forward->dropped = forward->lost_answers = 0;
 	forward->telling.count = forward->telling.next = forward->telling.look = forward->telling.waiting = 0;
 	forward->behind = forward->first = 0;
+	forward->bell = &forward->unheard;
 	forward->news = count;
 	backlog_init(&forward->backlog);
 	for (unsigned i = 0; i < count; i++) {
@@ -238,8 +238,7 @@ static uint64_t delay_left(struct forward *forward, struct forward_port *from, s
  * What becomes of a frame without room in the ring of its port. True: it has
  * been delivered, held or dropped. False: it waits at the head of its source.
  */
-static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame,
-			   uint32_t length, struct pass *pass)
+static bool deliver_behind(struct forward *forward, unsigned source, unsigned number, const void *frame, uint32_t length, struct pass *pass)
 {
 	struct forward_port *from = &forward->port[source], *to = &forward->port[number];
 	uint64_t left;
@@ -304,8 +303,7 @@ static inline bool put_at_once(struct forward *forward, int number, const uint8_
 }
 
 /* Passes on a frame that put_at_once() has not put. False if it must wait. Not in line: the loop over frames needs the registers. */
-static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame,
-					      uint32_t length, struct pass *pass)
+static __attribute__((noinline)) bool pass_on(struct forward *forward, unsigned source, int to, const uint8_t *frame, uint32_t length, struct pass *pass)
 {
 	if (to == TO_ALL)
 		flood(forward, source, frame, length);
@@ -373,13 +371,15 @@ static bool move(struct forward *forward, struct pass *pass)
 
 bool forward_pass(struct forward *forward, uint64_t now)
 {
+	bell_awake(forward->bell);
 	return move(forward, &(struct pass){ .now = now, .next = FORWARD_NONE });
 }
 
 bool forward_last_pass(struct forward *forward, uint64_t now)
 {
+	bell_arm(forward->bell);
 	for (unsigned i = 0; i < forward->count; i++)
-		ring_arm(&forward->port[i].end.receive);
+		port_arm(&forward->port[i].end);
 	forward->deadline = 0;
 	return move(forward, &(struct pass){ .now = now, .last = true, .next = FORWARD_NONE });
 }
@@ -388,7 +388,7 @@ void forward_signal(struct forward *forward, void (*wake)(void *context, unsigne
 {
 	for (unsigned i = 0; i < forward->count; i++) {
 		struct forward_port *port = &forward->port[i];
-		bool wanted = port->wake_receiver && ring_wanted(&port->end.transmit);
+		bool wanted = port->wake_receiver && port_rings(&port->end);
 
 		wanted |= port->news;
 		if (port->wake_sender && ring_room_wanted(&port->end.receive))

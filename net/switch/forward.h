@@ -118,6 +118,8 @@ struct forward {
 	struct forward_station station[FORWARD_STATIONS];
 	uint8_t by_mac[FORWARD_TABLE];   /* a station; open addressing; FORWARD_NONE ends a probe */
 	struct forward_port port[PROCESS_MAX_PORTS];
+	struct bell *bell;       /* its own */
+	struct bell unheard;         /* in place of one: nobody reads it */
 	struct backlog backlog;
 	struct telling telling;
 };
@@ -125,6 +127,17 @@ struct forward {
 /* Port i's memory is at `memory` + i * PORT_SIZE. `count` is at most PROCESS_MAX_PORTS. `life`: the epoch of its ends. */
 void forward_init(struct forward *forward, const struct process_port *port, unsigned count, void *memory,
 		  uint64_t patience, uint64_t life);
+
+/*
+ * After forward_init(): the switch's bell word (bell.h), and those of the far ends of its ports; port i's is at `far` +
+ * i * BELL_SIZE, unless that end is in another cluster. Without them the rings' flags serve.
+ */
+static inline void forward_bells(struct forward *forward, const struct process_port *port, struct bell *own, const void *far)
+{
+	forward->bell = own;
+	for (unsigned i = 0; i < forward->count; i++)
+		forward->port[i].end.bell = port[i].remote ? NULL : (const struct bell *)((const char *)far + (uint64_t)i * BELL_SIZE);
+}
 
 /* After forward_init(): the stations behind ports of lower switches. `count` is at most PROCESS_MAX_PORTS. */
 void forward_routes(struct forward *forward, const struct process_route *route, unsigned count);

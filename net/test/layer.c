@@ -18,8 +18,7 @@
 enum { PATIENCE_OF_ALL = 1000 /* s: longer than a test runs */ };
 
 static struct network *network;
-static unsigned own_port;
-static unsigned own_cable[NETWORK_CABLES];
+static unsigned own_port, own_cable[NETWORK_CABLES];
 static sem_t *own_wake;
 static struct process_info info;
 static size_t allocated;
@@ -54,10 +53,18 @@ static void wait_until(sem_t *sem, uint64_t deadline)
 	sem_timedwait(sem, &until);
 }
 
+/* As the cluster-manager does: only its own bell word can be written by a process. The last word is the switch's. */
+static void protect_bells(unsigned own)
+{
+	CHECK(!mprotect(network->bell, sizeof(network->bell), PROT_READ));
+	CHECK(!mprotect(network->bell[own], BELL_SIZE, PROT_READ | PROT_WRITE));
+}
+
 static _Noreturn void run_switch(void)
 {
 	struct forward *forward = &network->forward;
 
+	protect_bells(NETWORK_PORTS);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		while (forward_pass(forward, clock_cycles()))
@@ -98,6 +105,7 @@ struct network *network_start(void)
 		sem_init(&network->stack_wake[i], 1, 0);
 	}
 	forward_init(&network->forward, table, NETWORK_PORTS, network->port, 0, 2);
+	forward_bells(&network->forward, table, (struct bell *)network->bell[NETWORK_PORTS], network->bell);
 	network_patience(network, PATIENCE_OF_ALL);
 	if (!fork())
 		run_switch();
@@ -137,6 +145,7 @@ void layer_start(struct network *shared, unsigned port)
 	network = shared;
 	own_port = port;
 	own_wake = &network->wake[port];
+	protect_bells(port);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	info.heap_size = layer_heap;
 	info.life = layer_life;
@@ -212,14 +221,19 @@ void socket_port_wake_peer(void)
 
 void *interface_memory(void) { return network->port[own_port]; }
 void interface_wake_peer(void) { sem_post(&network->switch_wake); }
+const struct bell *interface_bell(void) { return (const struct bell *)network->bell[NETWORK_PORTS]; }
+struct bell *own_bell(void) { return (struct bell *)network->bell[own_port]; }
 void *cable_memory(unsigned cable) { return network->cable[own_cable[cable]]; }
 
-void cable_wake_peer(unsigned cable)
+static unsigned cable_peer(unsigned cable)
 {
 	const unsigned *end = network->cable_end[own_cable[cable]];
 
-	wake_port(NULL, end[0] == own_port ? end[1] : end[0]);
+	return end[0] == own_port ? end[1] : end[0];
 }
+
+void cable_wake_peer(unsigned cable) { wake_port(NULL, cable_peer(cable)); }
+const struct bell *cable_bell(unsigned cable) { return (const struct bell *)network->bell[cable_peer(cable)]; }
 
 const struct process_info *process_info(void) { return &info; }
 uint64_t clock_cycles(void) { return __rdtsc(); }

@@ -27,6 +27,7 @@ struct network {
 	unsigned cables;
 	_Alignas(4096) char cable[NETWORK_CABLES][CABLE_SIZE];
 	_Alignas(4096) char port[NETWORK_PORTS][PORT_SIZE];
+	_Alignas(4096) char bell[NETWORK_PORTS + 1][BELL_SIZE]; /* of who has lwIP of the port; the last is the switch's */
 	_Alignas(4096) char sockets[NETWORK_PORTS][SOCKET_PORT_SIZE];
 };
 

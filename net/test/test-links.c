@@ -51,15 +51,16 @@ static void take(struct port_end *end, unsigned count)
 int main(void)
 {
 	static struct sent_slot slots[2][CABLE_SLOTS];
+	static struct bell own, of_far;
 	struct link a, b, to_switch;
 	void *memory = shared(CABLE_SIZE);
 	struct port_end far;
 	uint32_t length;
 
-	links_start();
-	link_start(&a, cable_open(memory, PORT_TO_SWITCH, 2), slots[0]);
-	link_start(&b, cable_open(shared(CABLE_SIZE), PORT_TO_SWITCH, 2), slots[1]);
-	link_start(&to_switch, port_open(shared(PORT_SIZE), PORT_TO_SWITCH, 2), NULL);
+	links_start(&own);
+	link_start(&a, cable_open(memory, PORT_TO_SWITCH, 2), &of_far, slots[0]);
+	link_start(&b, cable_open(shared(CABLE_SIZE), PORT_TO_SWITCH, 2), &of_far, slots[1]);
+	link_start(&to_switch, port_open(shared(PORT_SIZE), PORT_TO_SWITCH, 2), NULL, NULL);
 	CHECK(fill(&a) == PLACES / 2 && a.published == CABLE_SLOTS); /* no peer is there; the first comer keeps half for others */
 	CHECK(fill(&b) == PLACES / 4);
 	CHECK(fill(&to_switch) == PLACES / 4);

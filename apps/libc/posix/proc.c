@@ -11,6 +11,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <skerry/bell.h>
 #include <skerry/port.h>
 #include <skerry/socket_port.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static struct usage usage_now(void)
 			u.text += pages_of(&p[i]);
 	}
 	if (info->network.present)
-		u.resident += (PORT_SIZE + info->port_count * CABLE_SIZE) / PAGE;
+		u.resident += (PORT_SIZE + info->port_count * CABLE_SIZE + BELL_SIZE) / PAGE;
 	if (info->sockets)
 		u.resident += (SOCKET_PORT_HEAD + SOCKET_PORT_BUFFERS_SIZE) / PAGE;
 	heap_usage(&heap, &used);

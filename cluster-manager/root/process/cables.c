@@ -54,6 +54,8 @@ static int attach(struct cable *c, unsigned end, struct process *process, struct
 		process->memory += CABLE_SIZE;
 	int error = vspace_map_range(process->vspace, c->frames[end], CABLE_FRAMES, SIZE_4K,
 				     PROCESS_CABLES_VADDR + (uint64_t)number * CABLE_SIZE, RIGHT_READ | RIGHT_WRITE, CACHE_WRITE_BACK);
+	if (!error)
+		error = ports_bell_of_holder(c->end[!end], process, PROCESS_BELL_PORTS + number);
 	return error ? error : process_give_badged(process, PROCESS_SLOT_CABLE_WAKE + number, ports_wake_of_holder(c->end[!end]),
 						   RIGHT_WRITE, PORT_BADGE);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <skerry/channel.h>
 #include <skerry/port.h>
+#include "bells.h"
 #include "channel-memory.h"
 #include "homes.h"
 #include "map.h"
@@ -46,11 +47,23 @@ static uint32_t holder(uint32_t application)
 
 int ports_wake_of_holder(uint32_t application) { return wake[holder(application)]; }
 
+int ports_bell_of_holder(uint32_t application, struct process *process, unsigned page)
+{
+	return bell_give(holder(application), process, page);
+}
+
 int ports_owner(uint32_t application)
 {
 	int served = map->application[application].stack_of;
 	uint32_t owner = served >= 0 ? (uint32_t)served : application;
 	return holder(owner) == application ? (int)owner : MAP_NONE;
+}
+
+/* Whether the program has ends of network ports, in any of its lives. */
+static bool has_ends(uint32_t application)
+{
+	int owner = ports_owner(application);
+	return map->application[application].role == MAP_SWITCH || (owner != MAP_NONE && map_has_port(&map->application[owner]));
 }
 
 static const struct map_application *switch_of(uint32_t application) { return &map->application[map->application[application].port_of]; }
@@ -129,6 +142,8 @@ void ports_init(void)
 		wake[i] = memory_object(OBJECT_NOTIFICATION, 0);
 		if (wake[i] < 0)
 			manager_panic("no memory for notifications");
+		if (has_ends(i))
+			bell_make(i);
 	}
 	if (map->switch_index < 0)
 		return;
@@ -184,8 +199,10 @@ static int attach_stack(uint32_t application, struct process *process, struct pr
 		return error;
 	if (p->channel < 0) {
 		process->memory += PORT_SIZE;
-		return process_give_badged(process, PROCESS_SLOT_PEER, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
+		error = bell_give((uint32_t)a->port_of, process, PROCESS_BELL_PORT);
+		return error ? error : process_give_badged(process, PROCESS_SLOT_PEER, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
 	}
+	info->network.remote = 1;
 	uint32_t by = holder(application);
 	error = listen(p, bell_of_stack(p), map->application[by].core, wake[by], PORT_BADGE);
 	return error ? error : give_doorbell(process, PROCESS_SLOT_PEER, p, bell_of_switch(p));
@@ -204,8 +221,10 @@ static int attach_port_to_switch(uint32_t application, struct process *process, 
 	int error = map_end(p, PORT_FROM_SWITCH, process->vspace, PROCESS_PORTS_VADDR + (uint64_t)p->index * PORT_SIZE);
 	if (error)
 		return error;
-	if (p->channel < 0)
-		return process_give_badged(process, slot, wake[holder(application)], RIGHT_WRITE, PORT_BADGE);
+	if (p->channel < 0) {
+		error = bell_give(holder(application), process, PROCESS_BELL_PORTS + p->index);
+		return error ? error : process_give_badged(process, slot, wake[holder(application)], RIGHT_WRITE, PORT_BADGE);
+	}
 	error = listen(p, bell_of_switch(p), switch_of(application)->core, wake[a->port_of], switch_badge(p));
 	return error ? error : give_doorbell(process, slot, p, bell_of_stack(p));
 }
@@ -224,7 +243,8 @@ static int attach_upper(uint32_t application, struct process *process, struct pr
 		return error;
 	if (p->channel < 0) {
 		process->memory += PORT_SIZE;
-		return process_give_badged(process, slot, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
+		error = bell_give((uint32_t)a->port_of, process, PROCESS_BELL_PORTS + index);
+		return error ? error : process_give_badged(process, slot, wake[a->port_of], RIGHT_WRITE, switch_badge(p));
 	}
 	error = listen(p, bell_of_stack(p), a->core, wake[application], 1ull << index % 64);
 	return error ? error : give_doorbell(process, slot, p, bell_of_switch(p));
@@ -296,6 +316,8 @@ int ports_attach(uint32_t application, struct process *process, struct process_i
 		error = process_give(process, PROCESS_SLOT_WAKE, wake[application]);
 	info->life = (read_tsc() | 1) + 1; /* later than all before, those of managers before this one, too */
 	bool is_switch = map->application[application].role == MAP_SWITCH;
+	if (!error && has_ends(application))
+		error = bell_give_own(application, process);
 	if (!error && !is_switch && owner != MAP_NONE && port[owner].exists)
 		error = attach_stack((uint32_t)owner, process, info);
 	if (error || !is_switch)

@@ -35,6 +35,8 @@ void ports_ended(uint32_t application);
 int ports_wake(uint32_t application);
 /* The same of the process that has the port of an application with an address: its stack, where that is a process of its own. */
 int ports_wake_of_holder(uint32_t application);
+/* Gives a program the bell word of that process, as bell_give() does (bells.h). */
+int ports_bell_of_holder(uint32_t application, struct process *, unsigned page);
 /*
  * The application whose port or cables this program has: itself, or the one whose stack it is; MAP_NONE: its stack is a
  * process of its own.

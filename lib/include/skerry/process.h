@@ -20,6 +20,7 @@
  *     PROCESS_HOSTS_VADDR   /etc/hosts of the deployment, read-only, if it has a network
  *     PROCESS_IPC_VADDR     a frame of IPC buffers for its first PROCESS_IPC_BUFFERS threads; the first
  *                           thread has the first
+ *     PROCESS_BELLS_VADDR bell words (skerry/bell.h), one in each page, of a program with network ports
  *     PROCESS_TOUCHED_VADDR struct process_touched, read-only
  *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it, reserved, and mapped when first touched,
  *                           PROCESS_STACK_STEP at a time; a guard page below
@@ -39,6 +40,7 @@
 #define PROCESS_INFO_VADDR 0x0000700000000000ull
 #define PROCESS_HOSTS_VADDR 0x0000700000001000ull
 #define PROCESS_IPC_VADDR  0x0000700000100000ull
+#define PROCESS_BELLS_VADDR 0x0000700000180000ull
 #define PROCESS_TOUCHED_VADDR 0x0000700000200000ull /* up to 510 MiB */
 #define PROCESS_DEVICE_VADDR 0x0000710000000000ull /* a driver: its device's BARs, see process_info.device */
 #define PROCESS_DMA_VADDR  0x0000720000000000ull /* a driver: memory whose physical address it knows */
@@ -77,6 +79,7 @@ struct process_network {
 	uint32_t gateway;
 	uint8_t mac[6];
 	uint16_t mtu;
+	uint32_t remote;  /* 1: the port's far end is in another cluster */
 };
 
 /*
@@ -117,6 +120,13 @@ struct process_port {
 	uint8_t remote; /* 1: the far end is in another cluster */
 	uint32_t ipv4;
 };
+
+/*
+ * Bell words, by the number of their page at PROCESS_BELLS_VADDR: the program's own, which only it can write, and,
+ * read-only, those of the far ends of its port, and of port or cable i. A far end in another cluster has none.
+ */
+enum { PROCESS_BELL_OWN, PROCESS_BELL_PORT, PROCESS_BELL_PORTS };
+_Static_assert(PROCESS_BELL_PORTS + PROCESS_MAX_PORTS <= 128, "below struct process_touched");
 
 /* A station behind a lower switch, and the port that leads there. */
 struct process_route {

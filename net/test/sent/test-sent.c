@@ -207,10 +207,12 @@ static void step(void)
 
 int main(void)
 {
+	static struct bell own, of_far;
+
 	srand(20261127);
-	links_start();
-	link_start(&cable, cable_open(cable_memory, PORT_TO_SWITCH, 2), slots);
-	link_start(&to_switch, port_open(switch_memory, PORT_TO_SWITCH, 2), NULL);
+	links_start(&own);
+	link_start(&cable, cable_open(cable_memory, PORT_TO_SWITCH, 2), &of_far, slots);
+	link_start(&to_switch, port_open(switch_memory, PORT_TO_SWITCH, 2), NULL, NULL);
 	far = cable_open(cable_memory, PORT_FROM_SWITCH, 4);
 	far_switch = port_open(switch_memory, PORT_FROM_SWITCH, 4);
 	for (unsigned i = 0; i < 3; i++) {
