@@ -16,14 +16,14 @@ FAULTS = {  # the way, and what its report says
     "thread": ("write", "guard page of a stack"), "first": ("write", "guard page of a stack"),
     "read-only": ("write (not allowed there)", "protected"), "none": ("read", "protected"), "reserved": ("write", "protected"),
     "untouched": ("write", "protected"), "in-stack": ("write (not allowed there)", "protected"),
-    "code": ("execute (not allowed there)", ""), "layer": ("", ""),
+    "code": ("execute (not allowed there)", ""), "layer": ("", ""), "bell": ("write (not allowed there)", ""),
 }  # fmt: skip
 ENDS = ("arguments", "storm", "splits")
 
 
 def guard(way: str, cpu: int) -> Program:
     heap = (256 if way == "splits" else 32) * MIB
-    return Program("guard", cpu, heap=heap, args=(way,), barrier=False, name=f"guard-{way}")
+    return Program("guard", cpu, heap=heap, args=(way,), network=way == "bell", barrier=False, name=f"guard-{way}")
 
 
 def way(app: object) -> str:

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <skerry/bell.h>
 #include <skerry/errors.h>
 #include <skerry/page_rights.h>
 #include <skerry/process.h>
@@ -141,6 +142,20 @@ static int code(void)
 	return call();
 }
 
+/* The bell words (skerry/bell.h) are its own, which it may write, and the switch's. */
+static int bell(void)
+{
+	struct bell *own = bell_at(PROCESS_BELL_OWN), *of_switch = bell_at(PROCESS_BELL_PORT);
+	bell_arm(own);
+	bell_awake(own);
+	if (own->sleeps % 2 || !own->sleeps)
+		return 1;
+	printf("number %lu of the switch\n", of_switch->sleeps);
+	expect((char *)of_switch);
+	bell_arm(of_switch);
+	return 1;
+}
+
 static uint64_t ask(uint64_t address, uint64_t size, uint64_t rights, uint64_t *done)
 {
 	struct message m = { .info = message_info(MANAGER_PROTECT, 0, 3), .word = { address, size, rights } };
@@ -262,7 +277,8 @@ static const struct {
 	int (*run)(void);
 } ways[] = {
 	{ "thread", thread }, { "first", first }, { "read-only", read_only }, { "none", none }, { "reserved", reserved },
-	{ "untouched", untouched }, { "in-stack", in_stack }, { "code", code }, { "layer", layer }, { "arguments", arguments },
+	{ "untouched", untouched }, { "in-stack", in_stack }, { "code", code }, { "layer", layer }, { "bell", bell },
+	{ "arguments", arguments },
 	{ "storm", storm }, { "splits", splits },
 };
 
