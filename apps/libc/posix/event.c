@@ -7,11 +7,12 @@
  * below; the poller gives it up while it sleeps. Hazard: a lost wake-up, in
  * three ways:
  *
- *  - A thread runs the network while the poller sleeps. It may make the first
- *    socket, start a timer, or leave frames that wait for room, none of which
- *    the poller knew when it went to sleep. So that thread, before it gives up
- *    the lock, arms the network's rings again and wakes the poller if there is
- *    an earlier deadline or something to do already: event_settle().
+ *  - A thread runs the network while the poller sleeps. Its poll says that the
+ *    process is awake (skerry/bell.h). It may make the first socket, start a
+ *    timer, or leave frames that wait for room, none of which the poller knew
+ *    when it went to sleep. So that thread, before it gives up the lock, arms
+ *    the network's rings again and wakes the poller if there is an earlier
+ *    deadline or something to do already: event_settle().
  *  - A thread runs the network and takes what another thread waits for. It calls
  *    event_notify(), which wakes the poller and all waiters.
  *  - The poller returns to its program and does not come back while waiters

@@ -6,6 +6,7 @@
  * missed its wake-up.
  */
 #include <stdatomic.h>
+#include <skerry/bell.h>
 #include "../../../net/held_signal.h"
 #include "layer-model.h"
 
@@ -22,7 +23,9 @@ static bool noticed;   /* that something has changed */
 static struct held_signal held;
 
 /* What it shares with the wire, as a ring does. */
-static _Atomic uint32_t arrived, wanted, sent, answered;
+static _Atomic uint32_t arrived, sent, answered;
+static struct bell bell; /* as net/lwip/link.c uses it */
+static uint64_t rung[EXPLORE_THREADS];
 static _Atomic uint32_t changed; /* as an epoch: only net_poll() looks at it */
 
 static void wake_peer(uint64_t peer)
@@ -46,6 +49,7 @@ bool net_poll(void)
 
 	if (!started)
 		return false;
+	bell_awake(&bell);
 	if (timer && clock_cycles() >= timer) {
 		timer = 0;
 		model_set(&fired);
@@ -74,14 +78,14 @@ bool net_prepare_sleep(void)
 {
 	if (!started)
 		return true;
-	atomic_exchange_explicit(&wanted, 1, memory_order_seq_cst);
+	bell_arm(&bell);
 	return atomic_load_explicit(&arrived, memory_order_acquire) == taken;
 }
 
 static void deliver(uint32_t message)
 {
 	atomic_store_explicit(&arrived, message, memory_order_release);
-	if (atomic_exchange_explicit(&wanted, 0, memory_order_seq_cst))
+	if (bell_rings(&bell, &rung[explore_self()]))
 		platform_signal(PLATFORM_NET);
 }
 
@@ -89,7 +93,7 @@ static void set_up(void)
 {
 	model_set_up();
 	explore_name(&arrived, sizeof(arrived), "arrived");
-	explore_name(&wanted, sizeof(wanted), "wanted");
+	explore_name(&bell, sizeof(bell), "bell word");
 	explore_name(&sent, sizeof(sent), "sent");
 	explore_name(&answered, sizeof(answered), "answered");
 	explore_name(&changed, sizeof(changed), "changed");
@@ -97,11 +101,18 @@ static void set_up(void)
 
 static void begin_started(void) { started = true; }
 
+/* As each call ends (apps/libc/posix/dispatch.c). */
+static void leave(void)
+{
+	event_settle();
+	layer_unlock();
+}
+
 static void sleeper(const bool *condition)
 {
 	layer_lock();
 	model_wait_for(condition);
-	layer_unlock();
+	leave();
 }
 
 static void one_sleeps(unsigned self)
@@ -122,7 +133,7 @@ static void first_socket(unsigned self)
 		started = true;
 		model_wait_for(&got[1]);
 		model_set(&done);
-		layer_unlock();
+		leave();
 	} else {
 		deliver(1);
 	}
@@ -138,7 +149,7 @@ static void timer_of_another(unsigned self)
 		timer = SOON;
 		model_wait_for(&fired);
 		model_set(&done);
-		layer_unlock();
+		leave();
 	} else {
 		model_set_time(SOON);
 	}
@@ -158,8 +169,7 @@ static void timer_left_behind(unsigned self)
 	} else if (self == 1) {
 		layer_lock();
 		timer = SOON;
-		event_settle();
-		layer_unlock();
+		leave();
 	} else {
 		model_set_time(SOON);
 	}
@@ -173,14 +183,14 @@ static void futex_after_write(unsigned self)
 		model_wait_for(&got[1]);
 		done = true;
 		thread_signal(&threads[1]);
-		layer_unlock();
+		leave();
 	} else if (self == 1) {
 		layer_lock();
 		unsent = true;
 		event_leave();
 		while (!done)
 			thread_sleep(&threads[1], 0);
-		layer_unlock();
+		leave();
 	} else {
 		while (!atomic_load_explicit(&sent, memory_order_acquire))
 			explore_relax();
@@ -205,7 +215,7 @@ static void write_and_wait(void)
 	layer_lock();
 	unsent = true;
 	model_wait_for(&got[1]);
-	layer_unlock();
+	leave();
 }
 
 /* The peer answers what wakes it. */
@@ -243,7 +253,7 @@ static void asks_and_stays(unsigned self)
 		event_wait(SOON);
 		while (!atomic_load_explicit(&answered, memory_order_acquire))
 			explore_relax();
-		layer_unlock();
+		leave();
 	} else if (self == 1) {
 		platform_wait(MODEL_PEER, 0);
 		atomic_store_explicit(&answered, 1, memory_order_release);
@@ -260,7 +270,7 @@ static void asks_two_peers(unsigned self)
 		layer_lock();
 		unsent = true;
 		model_wait_for(&noticed);
-		layer_unlock();
+		leave();
 	} else {
 		atomic_store_explicit(&changed, 1, memory_order_release);
 		platform_signal(PLATFORM_NET);
@@ -302,7 +312,7 @@ static void gives_up(unsigned self)
 		layer_lock();
 		while (event_wait(SOON))
 			;
-		layer_unlock();
+		leave();
 	} else if (self == 1) {
 		sleeper(&got[1]);
 	} else {

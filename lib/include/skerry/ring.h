@@ -17,7 +17,8 @@
  * unchecked. No message is lost: the producer of a full ring waits.
  *
  * Sleep and wake: a consumer calls ring_arm(), then ring_peek() once more, then
- * waits on its notification. A producer publishes slots, then calls
+ * waits on its notification. (A process with network ports has one word for all
+ * rings that it reads: bell.h.) A producer publishes slots, then calls
  * ring_wanted() once and signals if that returns true. Hazard: a lost wake-up,
  * where the consumer still finds the ring empty and the producer does not yet
  * find the consumer waiting. Both functions exchange the same word, `wanted`,
