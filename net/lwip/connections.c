@@ -236,6 +236,26 @@ bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 	return false;
 }
 
+/* Splits the first unsent segment as tcp_slowtmr() would, and leaves the end to the second. Without memory the timer waits. */
+static void split_end(struct tcp_pcb *pcb)
+{
+	struct tcp_seg *first = pcb->unsent;
+	const u16_t room = (u16_t)pcb->snd_wnd;
+
+	if (!pcb->persist_backoff || !first || !(TCPH_FLAGS(first->tcphdr) & TCP_FIN) || !room || first->len <= room)
+		return;
+	if (tcp_split_unsent_seg(pcb, room) == ERR_OK)
+		TCPH_UNSET_FLAG(first->tcphdr, TCP_FIN | TCP_PSH);
+	else
+		pcb->persist_cnt = 0;
+}
+
+void connections_split_ends(void)
+{
+	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next)
+		split_end(pcb);
+}
+
 uint64_t connections_searched(void) { return table.searched; }
 
 /* Nothing but an answer to a segment can tell more about it. */

@@ -39,6 +39,12 @@ int connections_seen(struct pbuf *, struct netif *);
  */
 bool connections_frame(struct pbuf *, struct netif *, void *data);
 
+/*
+ * Before lwIP's timers run. The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's
+ * tcp_split_unsent_seg() leaves a FIN on that part, too, and the peer drops what follows it. Splits such segments first.
+ */
+void connections_split_ends(void);
+
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);
 

@@ -96,6 +96,7 @@ static void check_timers(void)
 		return;
 	timer.at = 0;
 	interface_own();
+	connections_split_ends();
 	sys_check_timeouts();
 	interface_forget_neighbour();
 }

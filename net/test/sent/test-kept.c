@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
- * the buffers, closes its window, opens it by a part, and ends while the data is under way through the switch.
+ * the buffers, closes its window, opens it by a part, also where the end waits behind the data, and ends while the data is under
+ * way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static struct network *network;
 static struct port_end far, station; /* ends of the cable and of the same program's port */
 static struct file *listener, *file;
 static uint32_t sequence = 1, acknowledged; /* the next numbers of both directions */
+static unsigned peer = PEER;                /* the far end's port */
 static uint8_t got[PORT_FRAME_MAX];
 
 static unsigned load16(const uint8_t *p) { return (unsigned)p[0] << 8 | p[1]; }
@@ -51,7 +53,7 @@ static void send_segment(unsigned flags, unsigned window)
 	frame[PROTOCOL] = IPPROTO_TCP;
 	memcpy(frame + FROM, &from, 4);
 	memcpy(frame + TO, &to, 4);
-	store16(frame + TCP, PEER);
+	store16(frame + TCP, peer);
 	store16(frame + TCP + 2, SERVICE);
 	store32(frame + TCP + 4, sequence);
 	store32(frame + TCP + 8, acknowledged);
@@ -117,16 +119,21 @@ static uint8_t *expect(struct port_end *end, unsigned text, unsigned from, unsig
 	return frame;
 }
 
-static void connect_far(void)
+static void start_listener(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(SERVICE) };
-	unsigned size;
 
 	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &listener) == 0);
 	CHECK(listener->ops->bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0);
 	CHECK(listener->ops->listen(listener, 5) == 0);
 	for (unsigned i = 0; i < 20 || !far.up || !station.up; i++)
 		run();
+}
+
+static void connect_far(void)
+{
+	unsigned size;
+
 	send_segment(SYN, WINDOW);
 	take(&far, &size);
 	acknowledged = load32(got + TCP + 4) + 1;
@@ -148,21 +155,26 @@ static void sent_again(void)
 	acknowledged += SIZE;
 }
 
-/* One byte of what waits, then a part of it, then the rest: all by lwIP's timers. */
-static void closed_window(void)
+/* One byte of what waits, then a part of it, then the rest: all by lwIP's timers. The end, if there is one, is behind the last byte. */
+static void closed_window(bool ends)
 {
 	send_segment(ACK, 0);
 	for (unsigned i = 0; i < 10; i++)
 		run();
 	write_text(1);
+	if (ends)
+		CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
 	expect(&far, 1, 0, 1, false);
+	CHECK(!(got[TCP + 13] & FIN));
 	send_segment(ACK, PART);
 	expect(&far, 1, 0, PART, false);
+	CHECK(!(got[TCP + 13] & FIN));
 	acknowledged += PART;
 	send_segment(ACK, WINDOW);
 	acknowledged -= PART;
 	expect(&far, 1, PART, SIZE - PART, false);
-	acknowledged += SIZE;
+	CHECK(!(got[TCP + 13] & FIN) == !ends);
+	acknowledged += SIZE + ends;
 	send_segment(ACK, WINDOW);
 	for (unsigned i = 0; i < 10; i++)
 		run();
@@ -207,9 +219,17 @@ int main(void)
 	layer_start(network, STACK);
 	station = port_open(network->port[FAR], PORT_TO_SWITCH, 2);
 	far = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+	start_listener();
+	connect_far();
+	write_text(0);
+	expect(&far, 0, 0, SIZE, false);
+	acknowledged += SIZE; /* told with the closed window */
+	closed_window(true);
+	file->ops->close(file);
+	peer++;
 	connect_far();
 	sent_again();
-	closed_window();
+	closed_window(false);
 	ended();
 	return 0;
 }
