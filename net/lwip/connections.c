@@ -250,10 +250,13 @@ static void split_end(struct tcp_pcb *pcb)
 		pcb->persist_cnt = 0;
 }
 
-void connections_split_ends(void)
+void connections_before_timers(void)
 {
-	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next)
+	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
 		split_end(pcb);
+		if (pcb->state == LAST_ACK)
+			pcb->tmr = tcp_ticks;
+	}
 }
 
 uint64_t connections_searched(void) { return table.searched; }

@@ -40,10 +40,14 @@ int connections_seen(struct pbuf *, struct netif *);
 bool connections_frame(struct pbuf *, struct netif *, void *data);
 
 /*
- * Before lwIP's timers run. The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's
- * tcp_split_unsent_seg() leaves a FIN on that part, too, and the peer drops what follows it. Splits such segments first.
+ * Before lwIP's timers run. Two of the things that they do lose data that the program has written:
+ *
+ *  - The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's tcp_split_unsent_seg() leaves
+ *    a FIN on that part, too, and the peer drops what follows it. Such segments are split here first.
+ *  - A connection in LAST_ACK is freed when nothing has come for twice TCP_MSL, without a reset, also where data has not been
+ *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share_orphan() ends them.
  */
-void connections_split_ends(void);
+void connections_before_timers(void);
 
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);

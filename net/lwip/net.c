@@ -96,7 +96,7 @@ static void check_timers(void)
 		return;
 	timer.at = 0;
 	interface_own();
-	connections_split_ends();
+	connections_before_timers();
 	sys_check_timeouts();
 	interface_forget_neighbour();
 }

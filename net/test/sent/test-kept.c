@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
- * the buffers, closes its window, opens it by a part, also where the end waits behind the data, and ends while the data is under
- * way through the switch.
+ * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, and ends while the
+ * data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -180,6 +180,20 @@ static void closed_window(bool ends)
 		run();
 }
 
+/* The far end has sent its end, and answers the stack's last data late. */
+static void late_answer(void)
+{
+	write_text(0);
+	send_segment(FIN | ACK, WINDOW);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	file->ops->close(file);
+	for (unsigned i = 0; i < 3; i++)
+		expect(&far, 0, 0, SIZE, false);
+	acknowledged += SIZE + 1;
+	send_segment(ACK, WINDOW);
+}
+
 /* ARP's answer for the far end's address, through the switch. */
 static void answer_arp(void)
 {
@@ -226,6 +240,9 @@ int main(void)
 	acknowledged += SIZE; /* told with the closed window */
 	closed_window(true);
 	file->ops->close(file);
+	peer++;
+	connect_far();
+	late_answer();
 	peer++;
 	connect_far();
 	sent_again();
