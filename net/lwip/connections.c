@@ -259,6 +259,13 @@ void connections_before_timers(void)
 	}
 }
 
+int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind)
+{
+	if (size && pcb->state != LISTEN && pcb->state != SYN_SENT)
+		*(here ? (uint8_t *)(header + 1) : behind) = LWIP_TCP_OPT_EOL;
+	return ERR_OK;
+}
+
 uint64_t connections_searched(void) { return table.searched; }
 
 /* Nothing but an answer to a segment can tell more about it. */

@@ -14,6 +14,7 @@
 
 struct tcp_pcb;
 struct tcp_pcb_listen;
+struct tcp_hdr;
 struct pbuf;
 struct netif;
 
@@ -48,6 +49,14 @@ bool connections_frame(struct pbuf *, struct netif *, void *data);
  *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share_orphan() ends them.
  */
 void connections_before_timers(void);
+
+/*
+ * LWIP_HOOK_TCP_INPACKET_PCB: a segment of a connection, whose options are `size` bytes, of which `here` are behind its header
+ * and the others at `behind`. Options count in the first segment from a peer only. lwIP 2.1.3 takes an MSS from any segment: if
+ * it is less than what an unsent segment has already, tcp_write() computes a negative room, unsigned, and makes segments of more
+ * than 64 KiB, whose 16-bit length passes for that of a frame. A second SYN could ask for a larger window than share.c gave.
+ */
+int connections_options(const struct tcp_pcb *, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind);
 
 /* How many connections lwIP's list was searched through here; for tests. */
 uint64_t connections_searched(void);

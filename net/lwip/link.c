@@ -55,8 +55,10 @@ static void publish(struct link *link, struct pbuf *frame, char *buffer)
 	} else if (sent || frame->flags & PBUF_FLAG_IS_CUSTOM) {
 		make_room(sent, frame);
 	}
-	for (; frame; length += frame->len, frame = frame->next)
+	for (; frame; length += frame->len, frame = frame->next) {
+		LWIP_ASSERT("tot_len is the sum", length + frame->len <= PORT_FRAME_MAX);
 		copy_bytes(buffer + length, frame->payload, frame->len);
+	}
 	port_publish(&link->port, length);
 	link->published++;
 }

@@ -61,6 +61,7 @@
 #define LWIP_TCP_PCB_NUM_EXT_ARGS 2 /* net/lwip/share.c, connections.c */
 #define LWIP_HOOK_FILENAME "../connections.h"
 #define LWIP_HOOK_IP4_INPUT(packet, netif) connections_seen(packet, netif)
+#define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_options(pcb, header, size, here, behind)
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */

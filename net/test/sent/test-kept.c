@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
- * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, and ends while the
- * data is under way through the switch.
+ * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, changes its options,
+ * and ends while the data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -39,9 +39,11 @@ static void store32(uint8_t *p, uint32_t value)
 	store16(p + 2, value & 0xffff);
 }
 
-static void send_segment(unsigned flags, unsigned window)
+static const uint8_t MSS[4] = { 2, 4, 1460 >> 8, 1460 & 255 }, SMALL_MSS[4] = { 2, 4, 700 >> 8, 700 & 255 }, SCALE[4] = { 1, 3, 3, 7 };
+
+static void send_with(unsigned flags, unsigned window, const uint8_t *option)
 {
-	const unsigned options = flags & SYN ? 4 : 0;
+	const unsigned options = option ? 4 : 0;
 	const uint32_t from = layer_address(FAR), to = layer_address(STACK);
 	uint8_t *frame = port_reserve(&far);
 
@@ -60,10 +62,13 @@ static void send_segment(unsigned flags, unsigned window)
 	frame[TCP + 12] = (uint8_t)((20 + options) << 2);
 	frame[TCP + 13] = (uint8_t)flags;
 	store16(frame + TCP + 14, window);
-	memcpy(frame + DATA, (const uint8_t[]){ 2, 4, 1460 >> 8, 1460 & 255 }, options);
+	if (option)
+		memcpy(frame + DATA, option, options);
 	port_publish(&far, DATA + options);
 	sequence += !!(flags & (SYN | FIN));
 }
+
+static void send_segment(unsigned flags, unsigned window) { send_with(flags, window, flags & SYN ? MSS : NULL); }
 
 static void run(void)
 {
@@ -135,7 +140,10 @@ static void connect_far(void)
 	unsigned size;
 
 	send_segment(SYN, WINDOW);
-	take(&far, &size);
+	sequence--;
+	send_with(SYN, WINDOW, SCALE); /* once more, with an option that the first has not */
+	for (unsigned i = 0; i < 2; i++)
+		take(&far, &size);
 	acknowledged = load32(got + TCP + 4) + 1;
 	send_segment(ACK, WINDOW);
 	while (!(listener->ready & EPOLLIN))
@@ -194,6 +202,32 @@ static void late_answer(void)
 	send_segment(ACK, WINDOW);
 }
 
+/* Options that come when the connection is open change nothing: segments are as long as before, and windows not scaled. */
+static void late_option(void)
+{
+	unsigned size;
+
+	write_text(0);
+	expect(&far, 0, 0, SIZE, false);
+	CHECK(load16(got + TCP + 14) == 65535);
+	acknowledged += SIZE;
+	send_segment(ACK, 0);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	write_text(1);
+	send_with(ACK, 0, SMALL_MSS);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	write_text(2);
+	send_segment(ACK, WINDOW);
+	take(&far, &size);
+	CHECK(size == 1460);
+	take(&far, &size);
+	CHECK(size == 2 * SIZE - 1460);
+	acknowledged += 2 * SIZE;
+	send_segment(ACK, WINDOW);
+}
+
 /* ARP's answer for the far end's address, through the switch. */
 static void answer_arp(void)
 {
@@ -243,6 +277,10 @@ int main(void)
 	peer++;
 	connect_far();
 	late_answer();
+	peer++;
+	connect_far();
+	late_option();
+	file->ops->close(file);
 	peer++;
 	connect_far();
 	sent_again();
