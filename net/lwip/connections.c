@@ -236,24 +236,31 @@ bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 	return false;
 }
 
-/* Splits the first unsent segment as tcp_slowtmr() would, and leaves the end to the second. Without memory the timer waits. */
-static void split_end(struct tcp_pcb *pcb)
+/* In place of tcp_slowtmr(), where that would do it wrong (connections.h). Without memory the timer waits. */
+static void send_part(struct tcp_pcb *pcb)
 {
 	struct tcp_seg *first = pcb->unsent;
-	const u16_t room = (u16_t)pcb->snd_wnd;
+	const u32_t acknowledged = first ? pcb->lastack - lwip_ntohl(first->tcphdr->seqno) : 0;
+	const u32_t part = acknowledged + pcb->snd_wnd;
 
-	if (!pcb->persist_backoff || !first || !(TCPH_FLAGS(first->tcphdr) & TCP_FIN) || !room || first->len <= room)
+	if (!pcb->persist_backoff || !first || !pcb->snd_wnd || acknowledged >= first->len)
 		return;
-	if (tcp_split_unsent_seg(pcb, room) == ERR_OK)
+	if (!acknowledged && !(TCPH_FLAGS(first->tcphdr) & TCP_FIN))
+		return;
+	if (part < first->len) {
+		if (tcp_split_unsent_seg(pcb, (u16_t)part) != ERR_OK) {
+			pcb->persist_cnt = 0;
+			return;
+		}
 		TCPH_UNSET_FLAG(first->tcphdr, TCP_FIN | TCP_PSH);
-	else
-		pcb->persist_cnt = 0;
+	}
+	tcp_output(pcb);
 }
 
 void connections_before_timers(void)
 {
 	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
-		split_end(pcb);
+		send_part(pcb);
 		if (pcb->state == LAST_ACK)
 			pcb->tmr = tcp_ticks;
 	}

@@ -41,10 +41,12 @@ int connections_seen(struct pbuf *, struct netif *);
 bool connections_frame(struct pbuf *, struct netif *, void *data);
 
 /*
- * Before lwIP's timers run. Two of the things that they do lose data that the program has written:
+ * Before lwIP's timers run. Three of the things that they do lose data that the program has written:
  *
  *  - The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's tcp_split_unsent_seg() leaves
- *    a FIN on that part, too, and the peer drops what follows it. Such segments are split here first.
+ *    a FIN on that part, too, and the peer drops what follows it. Such segments are split and sent here first.
+ *  - So are those that wait to be sent again, were written on, and are acknowledged in part. The timer would split the
+ *    window's length from their beginning, and tcp_output() would never send a segment whose end has been acknowledged.
  *  - A connection in LAST_ACK is freed when nothing has come for twice TCP_MSL, without a reset, also where data has not been
  *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share_orphan() ends them.
  */

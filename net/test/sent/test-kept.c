@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
- * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, changes its options,
- * and ends while the data is under way through the switch.
+ * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, acknowledges a part,
+ * changes its options, and ends while the data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -202,6 +202,31 @@ static void late_answer(void)
 	send_segment(ACK, WINDOW);
 }
 
+/* A segment that waits to be sent again gets more data, and is acknowledged as it was before, with room for a part of the rest. */
+static void acknowledged_in_part(void)
+{
+	enum { FIRST = 1460, SECOND = 500, MORE = 300, ROOM = 100 };
+	static const char bytes[FIRST + SECOND];
+	unsigned size;
+
+	CHECK(file->ops->write(file, bytes, FIRST + SECOND) == FIRST + SECOND);
+	for (unsigned i = 0; i < 3; i++) { /* both, and the first again */
+		take(&far, &size);
+		CHECK(size == (i == 1 ? SECOND : FIRST));
+	}
+	CHECK(file->ops->write(file, bytes, MORE) == MORE);
+	acknowledged += FIRST + SECOND;
+	send_segment(ACK, ROOM);
+	take(&far, &size);
+	CHECK(load32(got + TCP + 4) + size == acknowledged + ROOM);
+	acknowledged += ROOM;
+	send_segment(ACK, WINDOW);
+	take(&far, &size);
+	CHECK(load32(got + TCP + 4) == acknowledged && size == MORE - ROOM);
+	acknowledged += size;
+	send_segment(ACK, WINDOW);
+}
+
 /* Options that come when the connection is open change nothing: segments are as long as before, and windows not scaled. */
 static void late_option(void)
 {
@@ -279,6 +304,7 @@ int main(void)
 	late_answer();
 	peer++;
 	connect_far();
+	acknowledged_in_part();
 	late_option();
 	file->ops->close(file);
 	peer++;
