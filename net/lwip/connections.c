@@ -236,11 +236,13 @@ bool connections_frame(struct pbuf *frame, struct netif *netif, void *data)
 	return false;
 }
 
+static u32_t sequence_of(const struct tcp_seg *segment) { return lwip_ntohl(segment->tcphdr->seqno); }
+
 /* In place of tcp_slowtmr(), where that would do it wrong (connections.h). Without memory the timer waits. */
 static void send_part(struct tcp_pcb *pcb)
 {
 	struct tcp_seg *first = pcb->unsent;
-	const u32_t acknowledged = first ? pcb->lastack - lwip_ntohl(first->tcphdr->seqno) : 0;
+	const u32_t acknowledged = first ? pcb->lastack - sequence_of(first) : 0;
 	const u32_t part = acknowledged + pcb->snd_wnd;
 
 	if (!pcb->persist_backoff || !first || !pcb->snd_wnd || acknowledged >= first->len)
@@ -257,9 +259,23 @@ static void send_part(struct tcp_pcb *pcb)
 	tcp_output(pcb);
 }
 
+void connections_restore_order(struct tcp_pcb *pcb)
+{
+	struct tcp_seg *first = pcb->unsent;
+
+	if (!first || !pcb->unacked || !TCP_SEQ_LT(sequence_of(first), sequence_of(pcb->unacked)))
+		return;
+	pcb->unsent = first->next;
+	if (!pcb->unsent)
+		pcb->unsent_oversize = 0;
+	first->next = pcb->unacked;
+	pcb->unacked = first;
+}
+
 void connections_before_timers(void)
 {
 	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
+		connections_restore_order(pcb);
 		send_part(pcb);
 		if (pcb->state == LAST_ACK)
 			pcb->tmr = tcp_ticks;

@@ -41,6 +41,13 @@ int connections_seen(struct pbuf *, struct netif *);
 bool connections_frame(struct pbuf *, struct netif *, void *data);
 
 /*
+ * Before lwIP's timers run, tcp_write(), and the program's end. A fast retransmission for which the window has no room is the
+ * first unsent segment, before the first one under way: tcp_write() would add the next data of the stream to it, tcp_shutdown()
+ * FIN, and a timeout would put the others in front of it, where they wait for ever. It is under way again afterwards.
+ */
+void connections_restore_order(struct tcp_pcb *);
+
+/*
  * Before lwIP's timers run. Three of the things that they do lose data that the program has written:
  *
  *  - The persist timer sends as much of a segment as a small window has room for. lwIP 2.1.3's tcp_split_unsent_seg() leaves

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
+#include "connections.h"
 #include "share.h"
 
 bool socket_readiness_changed;
@@ -135,8 +136,10 @@ static void close_socket(struct file *file)
 	share_window_end(socket);
 	socket_detach(socket);
 	if (pcb) {
-		if (socket->state == SOCKET_CONNECTED)
+		if (socket->state == SOCKET_CONNECTED) {
+			connections_restore_order(pcb);
 			tcp_output(pcb);
+		}
 		if (socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING)
 			tcp_abort(pcb);
 		else if (tcp_close(pcb) != ERR_OK)

@@ -4,6 +4,7 @@
 #include <lwip/priv/tcp_priv.h>
 #include "../message.h"
 #include "budget.h"
+#include "connections.h"
 #include "memory.h"
 #include "prediction.h"
 #include "share.h"
@@ -126,6 +127,7 @@ static ssize_t write_bytes(void *connection, const char *bytes, size_t size, boo
 		mark_unsent(socket);
 		return (ssize_t)size;
 	}
+	connections_restore_order(pcb);
 	while (done < size && error == ERR_OK) {
 		size_t part = size - done, room = share_send_bytes(pcb);
 
@@ -196,8 +198,10 @@ int stream_shutdown(struct file *file, int how)
 	}
 	if (how != SHUT_RD && !socket->write_shut) {
 		socket->write_shut = true;
-		if (socket->pcb)
+		if (socket->pcb) {
+			connections_restore_order(socket->pcb);
 			tcp_shutdown(socket->pcb, 0, 1);
+		}
 		detach_if_over(socket);
 	}
 	socket_update(socket);

@@ -2,7 +2,7 @@
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
  * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, acknowledges a part,
- * changes its options, and ends while the data is under way through the switch.
+ * asks for a segment again, changes its options, and ends while the data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -227,6 +227,49 @@ static void acknowledged_in_part(void)
 	send_segment(ACK, WINDOW);
 }
 
+/*
+ * The window closes within a segment, and duplicate acknowledgements ask for it. When the window opens, it comes before what is
+ * behind it; what is written meanwhile does not go with it, nor does the end.
+ */
+static void asked_for_again(unsigned more, bool ends)
+{
+	enum { FIRST = 700, SECOND = 1460, MORE = 300, TAKEN = 100 };
+	const uint32_t start = acknowledged, all = FIRST + SECOND + more;
+	static char bytes[FIRST + SECOND + MORE];
+	unsigned size;
+
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)byte_of(3, i);
+	CHECK(file->ops->write(file, bytes, FIRST) == FIRST);
+	take(&far, &size);
+	CHECK(file->ops->write(file, bytes + FIRST, SECOND) == SECOND);
+	take(&far, &size);
+	acknowledged += TAKEN;
+	for (unsigned i = 0; i < 5; i++)
+		send_segment(ACK, 0);
+	for (unsigned i = 0; i < 10; i++)
+		run();
+	if (ends)
+		CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
+	if (more)
+		CHECK(file->ops->write(file, bytes + FIRST + SECOND, more) == (ssize_t)more);
+	for (uint64_t late = layer_in(3000); clock_cycles() < late;)
+		run();
+	send_segment(ACK, WINDOW);
+	while (acknowledged - start < all) {
+		take(&far, &size);
+		const uint32_t at = load32(got + TCP + 4) - start;
+
+		CHECK(at + size <= all && (at + size == all || !(got[TCP + 13] & FIN)));
+		for (unsigned i = 0; i < size; i++)
+			CHECK(got[DATA + i] == byte_of(3, at + i));
+		if (acknowledged - start - at >= size)
+			continue;
+		acknowledged = start + at + size;
+		send_segment(ACK, WINDOW);
+	}
+}
+
 /* Options that come when the connection is open change nothing: segments are as long as before, and windows not scaled. */
 static void late_option(void)
 {
@@ -305,7 +348,10 @@ int main(void)
 	peer++;
 	connect_far();
 	acknowledged_in_part();
+	asked_for_again(0, false);
+	asked_for_again(300, false);
 	late_option();
+	asked_for_again(0, true);
 	file->ops->close(file);
 	peer++;
 	connect_far();
