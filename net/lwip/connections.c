@@ -321,9 +321,11 @@ void connections_ended(uint32_t ipv4)
 		next = pcb->next;
 		if (ip_2_ip4(&pcb->remote_ip)->addr != ipv4)
 			continue;
-		if (asks_again(pcb))
+		if (asks_again(pcb)) {
+			connections_restore_order(pcb);
 			tcp_rexmit_rto(pcb);
-		else
+		} else {
 			reset(pcb);
+		}
 	}
 }

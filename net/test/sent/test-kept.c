@@ -247,8 +247,7 @@ static void asked_for_again(unsigned more, bool ends)
 	acknowledged += TAKEN;
 	for (unsigned i = 0; i < 5; i++)
 		send_segment(ACK, 0);
-	for (unsigned i = 0; i < 10; i++)
-		run();
+	net_poll(); /* and no timer before what follows */
 	if (ends)
 		CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
 	if (more)
