@@ -15,7 +15,7 @@ void forward_init(struct forward *forward, const struct process_port *port, unsi
 	forward->deadline = forward->dropped = forward->lost_answers = 0;
 	forward->telling.count = forward->telling.next = forward->telling.look = forward->telling.waiting = 0;
 	forward->behind = forward->first = 0;
-	forward->bell = &forward->unheard;
+	forward->bell = &forward->private_bell;
 	forward->news = count;
 	backlog_init(&forward->backlog);
 	for (unsigned i = 0; i < count; i++) {

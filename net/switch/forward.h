@@ -118,8 +118,8 @@ struct forward {
 	struct forward_station station[FORWARD_STATIONS];
 	uint8_t by_mac[FORWARD_TABLE];   /* a station; open addressing; FORWARD_NONE ends a probe */
 	struct forward_port port[PROCESS_MAX_PORTS];
-	struct bell *bell;       /* its own */
-	struct bell unheard;         /* in place of one: nobody reads it */
+	struct bell *bell;               /* its own */
+	struct bell private_bell;        /* in place of one: nobody else reads it */
 	struct backlog backlog;
 	struct telling telling;
 };

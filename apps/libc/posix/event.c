@@ -11,8 +11,9 @@
  *    process is awake (skerry/bell.h). It may make the first socket, start a
  *    timer, or leave frames that wait for room, none of which the poller knew
  *    when it went to sleep. So that thread, before it gives up the lock, arms
- *    the network's rings again and wakes the poller if there is an earlier
- *    deadline or something to do already: event_settle().
+ *    the bell word and the flags of rings from other clusters again, and wakes
+ *    the poller if there is an earlier deadline or something to do already:
+ *    event_settle().
  *  - A thread runs the network and takes what another thread waits for. It calls
  *    event_notify(), which wakes the poller and all waiters.
  *  - The poller returns to its program and does not come back while waiters

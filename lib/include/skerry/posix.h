@@ -147,5 +147,8 @@ uint64_t net_held_signal(void);
  */
 bool net_took_wake(void);
 
-/* Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the rings. False if work arrived meanwhile. */
+/*
+ * Between a net_poll() that said no and the wait on PROCESS_SLOT_WAKE: arm the bell word (bell.h), and the flags of rings
+ * from other clusters. False if work arrived meanwhile.
+ */
 bool net_prepare_sleep(void);

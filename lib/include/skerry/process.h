@@ -20,7 +20,7 @@
  *     PROCESS_HOSTS_VADDR   /etc/hosts of the deployment, read-only, if it has a network
  *     PROCESS_IPC_VADDR     a frame of IPC buffers for its first PROCESS_IPC_BUFFERS threads; the first
  *                           thread has the first
- *     PROCESS_BELLS_VADDR bell words (skerry/bell.h), one in each page, of a program with network ports
+ *     PROCESS_BELLS_VADDR   bell words (skerry/bell.h), one in each page, of a program with network ports
  *     PROCESS_TOUCHED_VADDR struct process_touched, read-only
  *     PROCESS_STACK_TOP     PROCESS_STACK_SIZE bytes below it, reserved, and mapped when first touched,
  *                           PROCESS_STACK_STEP at a time; a guard page below
@@ -123,7 +123,8 @@ struct process_port {
 
 /*
  * Bell words, by the number of their page at PROCESS_BELLS_VADDR: the program's own, which only it can write, and,
- * read-only, those of the far ends of its port, and of port or cable i. A far end in another cluster has none.
+ * read-only, those of the far ends of its port, and of port or cable i. The page of a far end in
+ * another cluster is not mapped; the ring's flag serves.
  */
 enum { PROCESS_BELL_OWN, PROCESS_BELL_PORT, PROCESS_BELL_PORTS };
 _Static_assert(PROCESS_BELL_PORTS + PROCESS_MAX_PORTS <= 128, "below struct process_touched");
