@@ -159,10 +159,9 @@ static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
 {
 	struct socket *socket = argument;
 
-	(void)error; /* failures come as errors */
+	(void)pcb, (void)error; /* failures come as errors */
 	socket->state = SOCKET_CONNECTED;
 	share_window_connected(socket);
-	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&pcb->local_ip)->addr, .port = pcb->local_port };
 	socket_update(socket);
 	return ERR_OK;
 }
@@ -196,6 +195,7 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 	if (error)
 		return error;
 	connections_add(socket->pcb);
+	socket->local = (struct socket_address){ .ipv4 = ip_2_ip4(&socket->pcb->local_ip)->addr, .port = socket->pcb->local_port };
 	socket->remote = (struct socket_address){ .ipv4 = ip_2_ip4(&ip)->addr, .port = to.port };
 	socket->state = SOCKET_CONNECTING;
 	socket_update(socket);

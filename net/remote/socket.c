@@ -185,6 +185,7 @@ static int connect_socket(struct file *file, const struct sockaddr *address, soc
 {
 	struct socket_request request = { .kind = SOCKET_CONNECT };
 	struct remote_socket *socket = remote_of(file);
+	struct socket_event answer;
 	int error;
 
 	switch (socket->state) {
@@ -207,8 +208,10 @@ static int connect_socket(struct file *file, const struct sockaddr *address, soc
 	socket->state = REMOTE_CONNECTING; /* how it went may be heard together with the answer */
 	remote_update(socket);
 	socket->remote = request.address;
-	error = remote_call(socket, &request, NULL);
-	if (error != -EINPROGRESS && socket->state == REMOTE_CONNECTING) {
+	error = remote_call(socket, &request, &answer);
+	if (error == -EINPROGRESS) {
+		socket->local = answer.local;
+	} else if (socket->state == REMOTE_CONNECTING) {
 		socket->state = REMOTE_NEW;
 		remote_update(socket);
 	}

@@ -53,12 +53,13 @@ static int accept_socket(struct served *listener, struct served *s, struct socke
 	return 0;
 }
 
-static int connect_socket(struct served *s, const struct sockaddr *address, socklen_t length)
+static int connect_socket(struct served *s, const struct sockaddr *address, socklen_t length, struct socket_event *answer)
 {
 	int error = s->file->ops->connect(s->file, address, length);
 
 	if (error == -EINPROGRESS) {
 		s->connecting = true;
+		names(s->file, answer);
 		served_pending(s);
 	}
 	return error;
@@ -100,7 +101,7 @@ static int call_on(struct served *s, const struct socket_request *r, struct sock
 		names(file, answer);
 		return error;
 	case SOCKET_CONNECT:
-		return connect_socket(s, &address, length);
+		return connect_socket(s, &address, length, answer);
 	case SOCKET_SET_OPTION:
 		return file->ops->setsockopt(file, r->level, r->option, r->data, r->size);
 	default:

@@ -26,6 +26,28 @@ static void first_connection(void)
 	close_file(file);
 }
 
+/* A connection with a name of its own from the beginning, and the peer's when there is one. */
+static struct file *named(void)
+{
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVER_PORT), .sin_addr.s_addr = layer_address(0) };
+	struct sockaddr_in own, name;
+	socklen_t length = sizeof(own);
+	struct file *file;
+
+	CHECK(socket_create(AF_INET, SOCK_STREAM, 0, &file) == 0);
+	CHECK(file->ops->connect(file, (const struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
+	CHECK(file->ops->getsockname(file, (struct sockaddr *)&own, &length) == 0 && own.sin_family == AF_INET);
+	CHECK(own.sin_addr.s_addr == layer_address(own_port) && own.sin_port);
+	CHECK(file->ops->getpeername(file, (struct sockaddr *)&name, &length) == -ENOTCONN);
+	while (!(file->ready & EPOLLOUT))
+		layer_wait(0);
+	CHECK(file->ops->getpeername(file, (struct sockaddr *)&name, &length) == 0);
+	CHECK(name.sin_addr.s_addr == to.sin_addr.s_addr && name.sin_port == to.sin_port);
+	CHECK(file->ops->getsockname(file, (struct sockaddr *)&name, &length) == 0);
+	CHECK(name.sin_addr.s_addr == own.sin_addr.s_addr && name.sin_port == own.sin_port);
+	return file;
+}
+
 void ends(void)
 {
 	struct linger hard = { 1, 0 };
@@ -57,15 +79,7 @@ void ends(void)
 	CHECK(read_all(file, byte, 100) == 100);
 	close_file(file); /* with a reset */
 
-	/* names */
-	struct sockaddr_in name;
-	socklen_t length = sizeof(name);
-
-	file = connect_server();
-	CHECK(file->ops->getpeername(file, (struct sockaddr *)&name, &length) == 0);
-	CHECK(name.sin_addr.s_addr == layer_address(0) && name.sin_port == htons(SERVER_PORT));
-	CHECK(file->ops->getsockname(file, (struct sockaddr *)&name, &length) == 0);
-	CHECK(name.sin_addr.s_addr == layer_address(own_port) && name.sin_port);
+	file = named();
 
 	/* looking without taking, and pieces of a message */
 	echo(file, 1, 1);

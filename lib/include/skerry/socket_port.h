@@ -72,7 +72,7 @@ enum socket_request_kind {
 	SOCKET_BIND,       /* address */
 	SOCKET_LISTEN,     /* value: backlog */
 	SOCKET_ACCEPT,     /* from listener `value`, to be known as `socket`; answered with both addresses */
-	SOCKET_CONNECT,    /* address; answered -EINPROGRESS, later an update says how it went */
+	SOCKET_CONNECT,    /* address; answered -EINPROGRESS and its own, later an update says how it went */
 	SOCKET_SET_OPTION, /* level, option, size, data */
 	SOCKET_GET_OPTION, /* level, option, size */
 };
