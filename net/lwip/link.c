@@ -55,10 +55,10 @@ static void publish(struct link *link, struct pbuf *frame, char *buffer)
 	} else if (sent || frame->flags & PBUF_FLAG_IS_CUSTOM) {
 		make_room(sent, frame);
 	}
-	for (; frame; length += frame->len, frame = frame->next) {
-		LWIP_ASSERT("tot_len is the sum", length + frame->len <= PORT_FRAME_MAX);
+	/* lwIP counts lengths in 16 bits. Should a chain be longer than a frame all the same, the far end drops what is cut here. */
+	for (; frame && frame->len <= PORT_FRAME_MAX - length; length += frame->len, frame = frame->next)
 		copy_bytes(buffer + length, frame->payload, frame->len);
-	}
+	LWIP_ASSERT("tot_len is the sum", !frame);
 	port_publish(&link->port, length);
 	link->published++;
 }
