@@ -66,14 +66,17 @@ static void await(sem_t *sem)
 		CHECK(errno == EINTR);
 }
 
-/* Until the switch knows the server's life: before, it answers connections that do not take the cable with a reset. */
+/*
+ * Until the switch knows this life of the server: before, it answers connections that do not take the cable with a reset. What
+ * it knows of the life before may stand there until then.
+ */
 static pid_t start_server(void)
 {
 	pid_t server = start(server_run, SERVER);
-	const volatile bool *up = &network->forward.port[SERVER].end.up, *ended = &network->forward.port[SERVER].ended;
+	const volatile struct port_end *end = &network->forward.port[SERVER].end;
 
 	network_await_server(network);
-	while (!*up || *ended)
+	while (end->seen != layer_life || !end->up)
 		sched_yield();
 	return server;
 }
