@@ -24,13 +24,18 @@ long sys_getuid(const long *);
 struct thread threads[THREADS_MAX] = { { .tid = 1, .index = 0 }, { .tid = 7, .index = 1 }, { .tid = 0, .index = 2 } };
 unsigned thread_places = 3;
 static struct thread *current = threads;
-static bool held;
+static bool held, unsettled; /* unsettled: the network has run since event_settle(), or since the last sleep began */
 static int notified, interrupted, sleeps;
 static int (*on_sleep)(void);
 static jmp_buf ended;
 
 struct thread *thread_self(void) { return current; }
-void event_settle(void) { CHECK(held); }
+void event_settle(void)
+{
+	CHECK(held);
+	unsettled = false;
+}
+
 void event_notify(void) { notified++; }
 void console_log(const char *format, ...) { (void)format; }
 long sys_getuid(const long *a) { (void)a; return 1000; }
@@ -47,7 +52,7 @@ void layer_lock(void)
 
 void layer_unlock(void)
 {
-	CHECK(held);
+	CHECK(held && !unsettled);
 	held = false;
 }
 
@@ -65,6 +70,7 @@ int event_sleep(uint64_t deadline)
 	layer_unlock();
 	const int error = on_sleep ? on_sleep() : 0;
 	layer_lock();
+	unsettled = !error && deadline; /* it is late, and has looked once more */
 	return error ? error : deadline ? -EAGAIN : 0;
 }
 
