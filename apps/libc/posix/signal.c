@@ -109,6 +109,7 @@ static void run(struct thread *self, const struct pending_signal *p, uint64_t af
 	s->blocked |= (action.mask | (action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(p->number))) & ~SIGNALS_NEVER_BLOCKED;
 	signal_deliver(self, s->blocked); /* as on Linux a second signal interrupts the handler of the first before it begins */
 	self->cancel = 0;                 /* the handler is in no cancellation point */
+	/* Without event_settle(): signals come while the thread sleeps, and beside a poller it has not run the network since then. */
 	layer_unlock();
 	call(s, &action, &info, &context);
 	layer_lock();

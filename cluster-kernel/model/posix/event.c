@@ -321,6 +321,23 @@ static void gives_up(unsigned self)
 	}
 }
 
+/* A thread that a signal wakes runs the handler without the lock before its call ends (apps/libc/posix/signal.c). */
+static void runs_a_handler(unsigned self)
+{
+	if (self == 0) {
+		sleeper(&got[1]);
+	} else if (self == 1) {
+		layer_lock();
+		model_wait_for(&done);
+		layer_unlock();
+	} else {
+		layer_lock();
+		model_set(&done);
+		leave();
+		deliver(1);
+	}
+}
+
 CASE(one_sleeps, 2)
 CASE(first_socket, 3)
 CASE(timer_of_another, 3)
@@ -334,6 +351,7 @@ CASE(ask_two_peers, 3)
 CASE(two_leave, 3)
 CASE(three_leave, 4)
 CASE(gives_up, 3)
+CASE(runs_a_handler, 3)
 
 static const struct explore_case cases[] = {
 	{ .name = "one sleeps", RUN(2, begin_started, one_sleeps) },
@@ -350,6 +368,7 @@ static const struct explore_case cases[] = {
 	{ .name = "two leave", RUN(3, begin_started, two_leave) },
 	{ .name = "three leave", RUN(4, begin_started, three_leave) },
 	{ .name = "one gives up", RUN(3, begin_started, gives_up) },
+	{ .name = "a handler beside a poller", RUN(3, begin_started, runs_a_handler) },
 	{ 0 },
 };
 
