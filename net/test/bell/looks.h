@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forced in front of the sources of the switch: a test sees each look at a ring for frames. */
+/* Forced in front of the sources of switch and stack: a test sees each look at a ring for frames. */
 #pragma once
 
 #include <skerry/ring.h>

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bell word of a program with lwIP: it says that the program sleeps before the last look at each ring, and that it is
+ * awake before all other looks; and a cable's far end is woken once for each sleep of its own. A switch in another cluster
+ * finds the ring's flag instead.
+ */
+#include <netinet/in.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../../port_end.h"
+#include "../layer.h"
+#include "../test.h"
+
+enum { STACK, CABLED };
+
+void (*before_look)(void);
+
+static struct network *network;
+static struct port_end far_end; /* of the cable */
+static struct file *file;
+static unsigned looks;
+static bool about_to_sleep, remote; /* remote: the switch is in another cluster */
+
+/* The linker puts this in the place of layer.c's. */
+const struct bell *__real_interface_bell(void);
+const struct bell *__wrap_interface_bell(void);
+const struct bell *__wrap_interface_bell(void) { return remote ? NULL : __real_interface_bell(); }
+
+static struct bell *word_of(unsigned port) { return (struct bell *)network->bell[port]; }
+
+static void look(void)
+{
+	CHECK((word_of(STACK)->sleeps & 1) == about_to_sleep);
+	looks++;
+}
+
+static void awake(void)
+{
+	about_to_sleep = false;
+	net_poll();
+	CHECK(!(word_of(STACK)->sleeps & 1));
+}
+
+static void asleep(void)
+{
+	about_to_sleep = true;
+	net_prepare_sleep();
+	CHECK(word_of(STACK)->sleeps & 1);
+	CHECK(atomic_load(&port_ring(network->port[STACK], PORT_FROM_SWITCH)->wanted) == remote);
+}
+
+static void takes_turns(void)
+{
+	uint64_t rung = 0;
+
+	before_look = look;
+	for (unsigned i = 0; i < 3; i++) {
+		looks = 0;
+		awake();
+		CHECK(looks >= 2); /* the port, and the cable */
+		CHECK(!bell_rings(word_of(STACK), &rung));
+		looks = 0;
+		asleep();
+		CHECK(looks >= 2);
+		CHECK(bell_rings(word_of(STACK), &rung) && !bell_rings(word_of(STACK), &rung));
+		asleep(); /* another thread of the program has looked at something else */
+		CHECK(bell_rings(word_of(STACK), &rung));
+	}
+}
+
+static int signals_of_far_end(void)
+{
+	int signals = 0;
+
+	while (!sem_trywait(&network->wake[CABLED]))
+		signals++;
+	return signals;
+}
+
+/* A packet by the cable; how often it wakes the far end. */
+static int send_packet(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7), .sin_addr.s_addr = layer_address(CABLED) };
+	struct iovec iov = { "packet", 6 };
+	struct msghdr header = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1 };
+	uint32_t length;
+
+	signals_of_far_end();
+	CHECK(file->ops->sendmsg(file, &header, 0) == 6);
+	awake();
+	CHECK(port_peek(&far_end, &length));
+	port_release(&far_end);
+	return signals_of_far_end();
+}
+
+static void wakes(void)
+{
+	CHECK(send_packet() == 0);
+	bell_arm(word_of(CABLED));
+	CHECK(send_packet() == 1);
+	CHECK(send_packet() == 0); /* it has been signalled already */
+	bell_arm(word_of(CABLED));
+	CHECK(send_packet() == 1);
+	bell_awake(word_of(CABLED));
+	CHECK(send_packet() == 0);
+}
+
+static void run(void)
+{
+	network = network_start();
+	network_cable(network, STACK, CABLED);
+	layer_start(network, STACK);
+	CHECK(!mprotect(word_of(CABLED), BELL_SIZE, PROT_READ | PROT_WRITE)); /* the far end is in this process, too */
+	far_end = cable_open(network->cable[0], PORT_FROM_SWITCH, 2);
+	far_end.bell = word_of(STACK);
+	CHECK(socket_create(AF_INET, SOCK_DGRAM, 0, &file) == 0);
+	const volatile bool *up = &network->forward.port[STACK].end.up;
+	while (!far_end.up || !*up) {
+		net_poll();
+		port_look(&far_end);
+		sched_yield();
+	}
+	net_poll();
+	takes_turns();
+	wakes();
+}
+
+int main(void)
+{
+	int status;
+
+	for (unsigned i = 0; i < 2; i++) {
+		remote = i;
+		const pid_t pid = fork();
+
+		if (!pid) {
+			run();
+			_exit(0);
+		}
+		CHECK(waitpid(pid, &status, 0) == pid && !status);
+	}
+	return 0;
+}
