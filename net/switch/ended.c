@@ -164,11 +164,13 @@ static void look_for_ended(struct forward *forward, bool last)
 bool tell_ended(struct forward *forward, uint64_t now, bool last)
 {
 	struct telling *telling = &forward->telling;
+	unsigned waiting;
 	bool moved = false;
 
 	look_for_ended(forward, last);
+	waiting = telling->waiting;
 	if (!telling->count && (!telling->waiting || !begin_telling(forward, now)))
-		return false;
+		return telling->waiting < waiting; /* nobody was to be told: a successor that waits already is admitted in the next pass */
 	moved = send_resets(forward, now, last);
 	if (telling->count && now - telling->since >= forward->patience) {
 		forward->port[telling->port].missed += telling->count;

@@ -105,6 +105,17 @@ static void ended_peer_is_full(void)
 	CHECK(!forward.telling.count && !forward.behind);
 }
 
+/* A successor that is there before the switch has looked is let in although nobody is to be told and nothing else happens. */
+static void succeeded_at_once(void)
+{
+	set_up();
+	end(2);
+	stack[2] = port_open(memory + 2 * PORT_SIZE, PORT_TO_SWITCH, 100);
+	pass_until_quiet();
+	CHECK(port_look(&stack[2]));
+	CHECK(stack[2].up);
+}
+
 /* Nobody has an address, and there is no network driver: the switch passes on nothing, and looks at no port. */
 static void no_ports(void)
 {
@@ -119,5 +130,6 @@ int main(void)
 	ended_port();
 	ended_while_busy();
 	ended_peer_is_full();
+	succeeded_at_once();
 	return 0;
 }
