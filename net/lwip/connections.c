@@ -276,6 +276,8 @@ void connections_before_timers(void)
 {
 	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb; pcb = pcb->next) {
 		connections_restore_order(pcb);
+		if (!pcb->unsent) /* all was acknowledged while the window was closed */
+			pcb->persist_backoff = 0;
 		send_part(pcb);
 		if (pcb->state == LAST_ACK)
 			pcb->tmr = tcp_ticks;
