@@ -6,7 +6,7 @@ SUMMARIES = {  # what fits into a terminal of 80 columns
     "build": "Set up and build everything.",
     "test": "Run every test, or those with a word in their name.",
     "prove": "Bounded proofs: every execution of small cases.",
-    "fuzz": "Fuzz a kernel, or the readers of maps and images.",
+    "fuzz": "Fuzz a kernel, the readers of maps and images, or TCP stacks.",
     "compare": "One kernel per socket beside one for all: Redis, YCSB.",
     "bench": "One experiment of the papers.",
     "run": "Boot a deployment file or a cluster map.",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel's fuzzer: libFuzzer over records of system calls (cluster-kernel/test/operation.h)."""
+"""Fuzzers: libFuzzer over records of system calls (cluster-kernel/test/operation.h) and over files, and runs drawn from seeds."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The programs: a fuzzer for each lock regime and for each reader of foreign bytes, and one that replays its finds."""
+"""The programs: a fuzzer for each lock regime and for each reader of foreign bytes, one that replays its finds, and one of TCP stacks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from deploy.setup.build import build_lock, complain
 from topology.errors import InputError
 
 KERNEL = "kernel"
-NAMES = (KERNEL, "acpi", "cpio", "elf", "fragment", "map", "multiboot2")
+NET = "net"  # draws all it does from a seed (seeds.py), and has neither libFuzzer nor a corpus
+NAMES = (KERNEL, "acpi", "cpio", "elf", "fragment", "map", "multiboot2", NET)
 KERNEL_FOLDER = "cluster-kernel/test"
 FOLDER = "cluster-manager/fuzz"
+NET_FOLDER = "net/test/fuzz"
 FUZZER = re.compile(rf"^{KERNEL_FOLDER}/kernel-fuzz-([^:./]+):", re.MULTILINE)
 KERNEL_LENGTH = 1 + 200 * 12  # bytes of an input: 200 records
 LENGTH = 16 << 10             # of the others, which tables, maps and archives are hardly larger than
@@ -26,7 +28,7 @@ LENGTH = 16 << 10             # of the others, which tables, maps and archives a
 
 @dataclass(frozen=True)
 class Target:
-    """What is fuzzed: the kernel in one regime, or something of loader and managers."""
+    """What is fuzzed: the kernel in one regime, something of loader and managers, or TCP stacks."""
 
     name: str
     regime: str = ""
@@ -36,12 +38,25 @@ class Target:
         return self.regime or self.name
 
     @property
+    def seeded(self) -> bool:
+        return self.name == NET
+
+    @property
     def fuzzer(self) -> Path:
+        if self.seeded:
+            return BUILD / f"{NET_FOLDER}/fuzz-net"
         return BUILD / (f"{KERNEL_FOLDER}/kernel-fuzz-{self.regime}" if self.regime else f"{FOLDER}/fuzz-{self.name}")
 
     @property
     def replay(self) -> Path:
         return BUILD / (f"{KERNEL_FOLDER}/kernel-replay-{self.regime}" if self.regime else f"{FOLDER}/replay-{self.name}")
+
+    @property
+    def programs(self) -> tuple[Path, ...]:
+        """What is to be built for it."""
+        if self.seeded:
+            return self.fuzzer, self.fuzzer.with_name("fuzz-net-stack.so")
+        return self.fuzzer, self.replay
 
     @property
     def folder(self) -> Path:
@@ -77,18 +92,22 @@ def _ninja(output: Output, what: str, *targets: str) -> None:
             raise complain("the fuzzer could not be built", log)
 
 
+def _check_regime(name: str, regime: str) -> None:
+    regimes = _regimes()
+    if not regimes:  # clang may have come after Meson first looked
+        subprocess.run(["meson", "setup", "--reconfigure", str(BUILD), str(ROOT)], capture_output=True)
+        regimes = _regimes()
+    if not regimes:
+        raise Failure("there is no libFuzzer here: apt-get install clang libclang-rt-14-dev")
+    if name == KERNEL and regime not in regimes:
+        raise InputError(f"--regime {regime}", f"not one of {', '.join(regimes)}")
+
+
 def build(output: Output, name: str, regime: str) -> Target:
     """Of a tree that is set up and built."""
     with build_lock(output):
-        regimes = _regimes()
-        if not regimes:  # clang may have come after Meson first looked
-            subprocess.run(["meson", "setup", "--reconfigure", str(BUILD), str(ROOT)], capture_output=True)
-            regimes = _regimes()
-        if not regimes:
-            raise Failure("there is no libFuzzer here: apt-get install clang libclang-rt-14-dev")
-        if name == KERNEL and regime not in regimes:
-            raise InputError(f"--regime {regime}", f"not one of {', '.join(regimes)}")
+        if name != NET:
+            _check_regime(name, regime)
         target = Target(name, regime if name == KERNEL else "")
-        programs = [str(path.relative_to(BUILD)) for path in (target.fuzzer, target.replay)]
-        _ninja(output, f"Building the fuzzer of {target.title}", *programs)
+        _ninja(output, f"Building the fuzzer of {target.title}", *(str(path.relative_to(BUILD)) for path in target.programs))
     return target

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import subprocess
 
+import pytest
+
+from deploy.errors import Failure
+from deploy.fuzz import seeds
 from deploy.fuzz.minimise import kind_of, shrink, split
 from deploy.fuzz.run import Limits, read_state, reason_of
-from deploy.fuzz.target import KERNEL, Target
+from deploy.fuzz.target import KERNEL, NET, Target
 from deploy.paths import BUILD
 from topology import regimes
 
@@ -55,3 +59,34 @@ def test_replays() -> None:
     targets = {line.split(":")[0] for line in done.stdout.splitlines()}
     found = {name for name in regimes.names() if Target(KERNEL, name).replay.relative_to(BUILD).as_posix() in targets}
     assert found == set(regimes.names())
+
+
+RUNS = """\
+seed 7, 120000 steps, loss,late: 167 connections (161 accepted), 3886 KB, 29397 frames (0 lost, 0 late), 21 lent, 4 deaths, 436 s; hash db2c81582a979562
+seed 9, 120000 steps, none: 3 connections (3 accepted), 2000 KB, 3 frames (0 lost, 0 late), 21 lent, 4 deaths, 436 s; hash db2c81582a979562
+"""
+END = "seed 11 failed; repeat: build/net/test/fuzz/fuzz-net --seed 11 --steps 120000 --modes words\n"
+
+
+def test_progress_of_seeds() -> None:
+    """runs of all jobs are counted together"""
+    assert str(seeds.read_progress([RUNS, "", RUNS.splitlines()[0]])) == "3 seeds, 337 connections, 58797 frames, 9 MB read"
+
+
+def test_failed_seed() -> None:
+    """a find names its seed, the reason, and the command that repeats it"""
+    find = seeds.failed_seed(RUNS + "net fuzz: seed 11, step 79: a lost byte\n" + END)
+    assert (find.seed, find.reason, find.repeat) == (11, "a lost byte", "build/net/test/fuzz/fuzz-net --seed 11 --steps 120000 --modes words")
+    assert seeds.failed_seed("==1==ERROR: AddressSanitizer: SEGV on x\n" + END).reason == "ERROR: AddressSanitizer: SEGV on x"
+    assert seeds.failed_seed("lwIP: nothing is lent (x.c:3)\n" + END).reason == "lwIP: nothing is lent (x.c:3)"
+    assert seeds.failed_seed(END.replace("failed", "failed, without an end")).reason == "it ended, without an end"
+    with pytest.raises(Failure):
+        seeds.failed_seed(RUNS)
+
+
+def test_seeds_of_jobs() -> None:
+    """jobs take seeds in turn, as many together as were asked for"""
+    target = Target(NET)
+    shares = [seeds.command(target, Limits(60, 7), 3, 100, number) for number in range(3)]
+    assert [(share[2], share[4], share[-1]) for share in shares] == [("100", "3", "3"), ("101", "3", "2"), ("102", "3", "2")]
+    assert seeds.command(target, Limits(60, None), 1, 5, 0)[-2:] == ["--time", "60"]

@@ -83,6 +83,7 @@ COMMANDS = {
     "cc x.c": needs.COMPILER,
     "prove": needs.NAMES_OF_TESTS,
     "fuzz": Needs(groups=frozenset({"fuzz"})),
+    "fuzz --target net": needs.NAMES_OF_TESTS,
     "build": needs.EVERYTHING,
     "build examples/lua": needs.COMPILER,
     "build examples/sqlite": needs.COMPILER | Needs(groups=frozenset({"sqlite"})),

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs of a program that draws all it does from a seed: several processes, until the time is over or one finds something."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.errors import Failure
+from deploy.fuzz.run import Limits
+from deploy.fuzz.target import Target
+from deploy.process import start, stop
+
+STEPS = 120000  # of a run, some seconds
+RUN = re.compile(r"^seed \d+, \d+ steps, .*?: (\d+) connections .*?, (\d+) KB, (\d+) frames ", re.MULTILINE)
+FAILED = re.compile(r"^seed (\d+) failed(.*?); repeat: (.+)$", re.MULTILINE)
+# What tells one failure from another, most telling first.
+REASONS = (
+    re.compile(r"net fuzz: seed \d+, step \d+: (.*)"),
+    re.compile(r"(lwIP: .*)"),
+    re.compile(r"(runtime error: .*)"),
+    re.compile(r"(ERROR: AddressSanitizer: .*)"),
+)
+
+
+@dataclass
+class Progress:
+    """How far all processes are together."""
+
+    runs: int = 0
+    connections: int = 0
+    frames: int = 0
+    kilobytes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.runs} seeds, {self.connections} connections, {self.frames} frames, {self.kilobytes >> 10} MB read"
+
+
+@dataclass(frozen=True)
+class FailedSeed:
+    seed: int
+    reason: str
+    repeat: str
+
+
+def read_progress(logs: list[str]) -> Progress:
+    """From what the processes have printed."""
+    progress = Progress()
+    for text in logs:
+        for connections, kilobytes, frames in RUN.findall(text):
+            progress.runs += 1
+            progress.connections += int(connections)
+            progress.frames += int(frames)
+            progress.kilobytes += int(kilobytes)
+    return progress
+
+
+def reason_of(text: str) -> str:
+    """The line that says what went wrong."""
+    for pattern in REASONS:
+        if found := pattern.search(text):
+            return found[1].strip()
+    ended = FAILED.search(text)
+    return f"it ended{ended[2]}" if ended else "it ended by itself"
+
+
+def failed_seed(text: str) -> FailedSeed:
+    found = FAILED.search(text)
+    if not found:
+        raise Failure(f"the fuzzer ended without a find: {text.strip()[-300:]}")
+    return FailedSeed(int(found[1]), reason_of(text), found[3])
+
+
+def command(target: Target, limits: Limits, jobs: int, seed: int, number: int) -> list[str]:
+    """Job `number` takes the seeds seed + number, seed + number + jobs, ..."""
+    amount = ["--runs", str(len(range(number, limits.runs, jobs)))] if limits.runs else ["--time", str(limits.seconds)]
+    return [str(target.fuzzer), "--seed", str(seed + number), "--stride", str(jobs), "--steps", str(STEPS), *amount]
+
+
+def fuzz(target: Target, limits: Limits, jobs: int, seed: int, show: Callable[[Progress], None]) -> tuple[Progress, FailedSeed | None]:
+    target.folder.mkdir(parents=True, exist_ok=True)
+    os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
+    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    jobs = min(jobs, limits.runs or jobs)
+    logs = [target.folder / f"job-{number}.log" for number in range(jobs)]
+
+    def texts() -> list[str]:
+        return [log.read_text(errors="replace") for log in logs]
+
+    with ExitStack() as stack:
+        processes: list[subprocess.Popen[bytes]] = []
+        for number, log in enumerate(logs):
+            process = start(command(target, limits, jobs, seed, number), log)
+            stack.callback(stop, process)
+            processes.append(process)
+        find = _watch(processes, logs, lambda: show(read_progress(texts())))
+    return read_progress(texts()), find
+
+
+def _watch(processes: list[subprocess.Popen[bytes]], logs: list[Path], show: Callable[[], None]) -> FailedSeed | None:
+    while True:
+        ended = [process.poll() is not None for process in processes]
+        for process, log in zip(processes, logs, strict=True):
+            if process.poll():
+                return failed_seed(log.read_text(errors="replace"))
+        if all(ended):
+            return None
+        show()
+        time.sleep(0.5)
