@@ -2,7 +2,7 @@
 /*
  * What a stack has sent and the ring of its cable keeps, with a far end that speaks TCP by hand: it does not acknowledge, writes
  * the buffers, closes its window, opens it by a part, also where the end waits behind the data, answers late, acknowledges a part,
- * asks for a segment again, changes its options, and ends while the data is under way through the switch.
+ * all behind a closed window, asks for a segment again, changes its options, and ends while the data is under way through the switch.
  */
 #include <netinet/in.h>
 #include <string.h>
@@ -227,6 +227,33 @@ static void acknowledged_in_part(void)
 	send_segment(ACK, WINDOW);
 }
 
+/* All that waits for a closed window is acknowledged: nothing is asked for then, and soon again for what is written next. */
+static void acknowledged_behind_window(void)
+{
+	enum { FIRST = 1460, SECOND = 500 };
+	static const char bytes[FIRST + SECOND];
+	unsigned size;
+
+	CHECK(file->ops->write(file, bytes, FIRST + SECOND) == FIRST + SECOND);
+	take(&far, &size);
+	acknowledged += size;
+	send_segment(ACK, 0);
+	take(&far, &size);
+	CHECK(size == SECOND);
+	take(&far, &size); /* the timer has taken that back */
+	CHECK(size == 1);
+	acknowledged += SECOND;
+	send_segment(ACK, 0);
+	for (uint64_t late = layer_in(1200); clock_cycles() < late;)
+		run();
+	write_text(0);
+	expect(&far, 0, 0, 1, false);
+	send_segment(ACK, WINDOW);
+	expect(&far, 0, 0, SIZE, false);
+	acknowledged += SIZE;
+	send_segment(ACK, WINDOW);
+}
+
 /*
  * The window closes within a segment, and duplicate acknowledgements ask for it. When the window opens, it comes before what is
  * behind it; what is written meanwhile does not go with it, nor does the end.
@@ -347,6 +374,7 @@ int main(void)
 	peer++;
 	connect_far();
 	acknowledged_in_part();
+	acknowledged_behind_window();
 	asked_for_again(0, false);
 	asked_for_again(300, false);
 	late_option();
