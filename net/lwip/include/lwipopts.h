@@ -17,7 +17,7 @@
 #define mem_clib_malloc net_allocate
 #define mem_clib_calloc net_allocate_zeroed
 #define mem_clib_free net_free
-#define MEMP_NUM_SYS_TIMEOUT (LWIP_NUM_SYS_TIMEOUT_INTERNAL + 2)
+#define LWIP_TIMERS_CUSTOM 1 /* net/lwip/timers.c */
 
 #define LWIP_IPV4 1
 #define LWIP_IPV6 0
