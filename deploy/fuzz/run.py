@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fuzzers at work: several processes that share what they learn, until the time is over or one finds something."""
+"""libFuzzer's processes, which share what they learn."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.fuzz import jobs as at_work
 from deploy.fuzz.target import Target
-from deploy.process import start, stop
 
 HANG = 60                  # seconds for one input, of which a hundred take one
 STATUS = re.compile(r"^#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)/\S+.*? exec/s: (\d+)", re.MULTILINE)
@@ -87,17 +83,7 @@ def read_state(logs: list[str]) -> State:
 
 def reason_of(text: str) -> str:
     """The line that says what went wrong."""
-    for pattern in REASONS:
-        found = pattern.search(text)
-        if found:
-            return found[0].strip()
-    return "it ended by itself"
-
-
-def _environment() -> None:
-    """Every failure ends the process, and libFuzzer keeps its input."""
-    os.environ["ASAN_OPTIONS"] = "abort_on_error=0:detect_leaks=0"
-    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
+    return at_work.first_match(REASONS, text) or "it ended by itself"
 
 
 def fuzz(
@@ -107,34 +93,16 @@ def fuzz(
     finds = target.folder / "finds"
     for folder in (corpus, finds):
         folder.mkdir(parents=True, exist_ok=True)
-    _environment()
-    logs = [target.folder / f"job-{number}.log" for number in range(jobs)]
-    with ExitStack() as stack:
-        processes = []
-        for number, log in enumerate(logs):
-            artifacts = f"-artifact_prefix={finds}/"
-            command = [str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", artifacts]
-            process = start([*command, "-print_final_stats=1", str(corpus), str(target.corpus)], log)
-            stack.callback(stop, process)
-            processes.append(process)
-        find = _watch(processes, logs, show)
-    return read_state([log.read_text(errors="replace") for log in logs]), find
-
-
-def _watch(processes: list[subprocess.Popen[bytes]], logs: list[Path], show: Callable[[State], None]) -> Find | None:
-    while True:
-        ended = [process.poll() is not None for process in processes]
-        for process, log in zip(processes, logs, strict=True):
-            if process.poll():
-                return _find(log)
-        if all(ended):
-            return None
-        show(read_state([log.read_text(errors="replace") for log in logs]))
-        time.sleep(0.5)
+    common = [f"-artifact_prefix={finds}/", "-print_final_stats=1", str(corpus), str(target.corpus)]
+    commands = [
+        [str(target.fuzzer), *options(target), *limits.options(jobs), f"-seed={seed + number}", *common] for number in range(jobs)
+    ]
+    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_state(texts)), _find)
+    return read_state(logs), find
 
 
 def _find(log: Path) -> Find:
-    text = log.read_text(errors="replace")
+    text = at_work.read(log)
     written = re.search(r"Test unit written to (\S+)", text)
     if not written:
         raise Failure(f"the fuzzer ended without a find: {reason_of(text)} (all of it: {log})")

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs of a program that draws all it does from a seed: several processes, until the time is over or one finds something."""
+"""Runs of a program that draws all it does from a seed."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.fuzz import jobs as at_work
 from deploy.fuzz.run import Limits
 from deploy.fuzz.target import Target
-from deploy.process import start, stop
 
 STEPS = 120000  # of a run, some seconds
 RUN = re.compile(r"^seed \d+, \d+ steps, .*?: (\d+) connections .*?, (\d+) KB, (\d+) frames ", re.MULTILINE)
@@ -63,11 +58,8 @@ def read_progress(logs: list[str]) -> Progress:
 
 def reason_of(text: str) -> str:
     """The line that says what went wrong."""
-    for pattern in REASONS:
-        if found := pattern.search(text):
-            return found[1].strip()
     ended = FAILED.search(text)
-    return f"it ended{ended[2]}" if ended else "it ended by itself"
+    return at_work.first_match(REASONS, text) or (f"it ended{ended[2]}" if ended else "it ended by itself")
 
 
 def failed_seed(text: str) -> FailedSeed:
@@ -84,32 +76,7 @@ def command(target: Target, limits: Limits, jobs: int, seed: int, number: int) -
 
 
 def fuzz(target: Target, limits: Limits, jobs: int, seed: int, show: Callable[[Progress], None]) -> tuple[Progress, FailedSeed | None]:
-    target.folder.mkdir(parents=True, exist_ok=True)
-    os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
-    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
     jobs = min(jobs, limits.runs or jobs)
-    logs = [target.folder / f"job-{number}.log" for number in range(jobs)]
-
-    def texts() -> list[str]:
-        return [log.read_text(errors="replace") for log in logs]
-
-    with ExitStack() as stack:
-        processes: list[subprocess.Popen[bytes]] = []
-        for number, log in enumerate(logs):
-            process = start(command(target, limits, jobs, seed, number), log)
-            stack.callback(stop, process)
-            processes.append(process)
-        find = _watch(processes, logs, lambda: show(read_progress(texts())))
-    return read_progress(texts()), find
-
-
-def _watch(processes: list[subprocess.Popen[bytes]], logs: list[Path], show: Callable[[], None]) -> FailedSeed | None:
-    while True:
-        ended = [process.poll() is not None for process in processes]
-        for process, log in zip(processes, logs, strict=True):
-            if process.poll():
-                return failed_seed(log.read_text(errors="replace"))
-        if all(ended):
-            return None
-        show()
-        time.sleep(0.5)
+    commands = [command(target, limits, jobs, seed, number) for number in range(jobs)]
+    logs, find = at_work.run(target.folder, commands, lambda texts: show(read_progress(texts)), lambda log: failed_seed(at_work.read(log)))
+    return read_progress(logs), find

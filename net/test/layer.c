@@ -260,11 +260,6 @@ void console_log(const char *format, ...)
 	va_end(arguments);
 }
 
-void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
-{
-	*file = (struct file){ .ops = ops, .references = 1, .flags = flags };
-}
-
 void file_ready_changed(struct file *file, uint32_t ready)
 {
 	uint32_t fresh = ready & ~file->ready;
@@ -272,18 +267,6 @@ void file_ready_changed(struct file *file, uint32_t ready)
 	file->ready = ready;
 	if (fresh && file->on_ready)
 		file->on_ready(file);
-}
-
-struct file *file_hold(struct file *file)
-{
-	file->references++;
-	return file;
-}
-
-void file_put(struct file *file)
-{
-	if (!--file->references)
-		file->ops->close(file);
 }
 
 void *layer_allocate(size_t size)

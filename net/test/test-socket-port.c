@@ -40,23 +40,6 @@ void console_log(const char *format, ...) { said = format != NULL; }
 bool net_poll(void) { return false; }
 bool net_prepare_sleep(void) { return true; }
 
-void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
-{
-	*file = (struct file){ .ops = ops, .references = 1, .flags = flags };
-}
-
-struct file *file_hold(struct file *file)
-{
-	file->references++;
-	return file;
-}
-
-void file_put(struct file *file)
-{
-	if (!--file->references)
-		file->ops->close(file);
-}
-
 void file_ready_changed(struct file *file, uint32_t ready)
 {
 	file->ready = ready;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bell word of a process: whether it sleeps, for all peers whose rings
- * (ring.h) it reads. It has a page of its own, which only this process can write;
- * its peers in the cluster have it read-only. Hazard: a peer that could write it
- * could make the process seem awake, and another peer leave out its signal.
+ * The bell word of a process says whether it sleeps. Its peers, which fill the
+ * rings (ring.h) that it reads, look there. The word has a page of its own, which
+ * only this process can write; its peers in the cluster have it read-only. Hazard:
+ * a peer that could write it could make the process seem awake, and another peer
+ * leave out its signal.
  *
  * The word counts: it is odd while the process sleeps or is about to, and each
  * sleep has another number. A peer signals once for each of them.

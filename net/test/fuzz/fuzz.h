@@ -106,6 +106,8 @@ void note(const void *bytes, uint32_t size);
 static inline uint32_t address_of(unsigned stack) { return __builtin_bswap32(0x0a000001 + stack); }
 
 /* lives.c */
+/* The module that all lives are copies of (stack.h). Once. */
+void module_read(const char *path);
 void lives_start(void);
 void life_start(unsigned stack);
 void life_end(unsigned stack);

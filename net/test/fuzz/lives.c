@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "../../lwip/link.h"
 #include "fuzz.h"
-#include "lives.h"
 
 const unsigned cable_end[CABLES][2] = { { 0, 1 }, { 1, 2 } };
 static const uint64_t SECOND = 1000000000;

@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 #include "fuzz.h"
-#include "lives.h"
 
 enum { STEPS = 40000, SETTLES = 40000 /* steps until everything is to settle */, HANG = 600 /* s for SETTLES steps */ };
 enum { ANY_MODES = 1 << MODES, TURNS = 20 };
@@ -292,6 +291,17 @@ static unsigned modes_in(char *names)
 	return modes;
 }
 
+static uint64_t number_in(const char *text)
+{
+	char *end;
+	const uint64_t number = strtoull(text, &end, 10);
+
+	if (end != text && !*end)
+		return number;
+	fprintf(stderr, "net fuzz: not a number: %s\n", text);
+	exit(2);
+}
+
 static struct options options_in(int count, char **arguments)
 {
 	static const struct option known[] = {
@@ -302,13 +312,13 @@ static struct options options_in(int count, char **arguments)
 
 	for (int option; (option = getopt_long(count, arguments, "", known, NULL)) != -1;)
 		switch (option) {
-		case 's': options.seed = strtoull(optarg, NULL, 0); break;
-		case 'r': options.runs = strtoull(optarg, NULL, 0); break;
-		case 't': options.seconds = (unsigned)strtoul(optarg, NULL, 0); break;
-		case 'j': options.stride = strtoull(optarg, NULL, 0); break;
-		case 'n': options.steps = strtoull(optarg, NULL, 0); break;
+		case 's': options.seed = number_in(optarg); break;
+		case 'r': options.runs = number_in(optarg); break;
+		case 't': options.seconds = (unsigned)number_in(optarg); break;
+		case 'j': options.stride = number_in(optarg); break;
+		case 'n': options.steps = number_in(optarg); break;
 		case 'm': options.modes = modes_in(optarg); break;
-		case 'c': options.connection = (unsigned)strtoul(optarg, NULL, 0); break;
+		case 'c': options.connection = (unsigned)number_in(optarg); break;
 		case 'f': options.stack = optarg; break;
 		default: exit(2);
 		}

@@ -141,24 +141,7 @@ void console_log(const char *format, ...)
 	va_end(arguments);
 }
 
-void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
-{
-	*file = (struct file){ .ops = ops, .references = 1, .flags = flags };
-}
-
 void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
-
-struct file *file_hold(struct file *file)
-{
-	file->references++;
-	return file;
-}
-
-void file_put(struct file *file)
-{
-	if (!--file->references)
-		file->ops->close(file);
-}
 
 /* --- what the fuzzer asks of a life --- */
 

@@ -37,7 +37,7 @@ struct stack_calls {
 	struct link *(*link)(unsigned number); /* 0: to the switch; then cables, in their order */
 	long (*blocks)(void);                  /* that lwIP and the sockets have */
 	size_t (*sent)(void);                  /* bytes of blocks that hold data to send */
-	unsigned long (*lent)(void);           /* packets whose data went straight into a ring */
+	unsigned long (*lent)(void);           /* packets with data that went straight into a ring */
 	void (*describe)(void);                /* its connections, on stderr */
 	void (*end)(void);                     /* frees all memory of this life */
 };

@@ -96,7 +96,7 @@ static void write_data(void)
 			from += draw(MTU - 20);
 			size = 1 + draw(PORT_BUFFER - from);
 		}
-		if (!(frame[FLAGS_AT] & SYN_FLAG)) /* whose options are there */
+		if (!(frame[FLAGS_AT] & SYN_FLAG)) /* a SYN has options there */
 			memset(frame + from, WRITTEN, size);
 	}
 }
