@@ -159,8 +159,10 @@ def _have_streams() -> None:
 
 def main_program() -> int:
     try:
-        interrupts.raise_keyboard_interrupt()
         _have_streams()
+        if (called := _called(sys.argv[1:])) in COMMANDS:
+            command_module(called)  # most of what a command imports, while Ctrl-C ends the process at once
+        interrupts.raise_keyboard_interrupt()
         demand.install = _install
         status = main()
         interrupts.end_at_once()

@@ -18,6 +18,8 @@ from types import FrameType
 
 STATUS = 130  # as a shell says of a process that SIGINT has ended
 _AGAIN = 0.005  # seconds
+_IMPORT = "<frozen importlib._bootstrap>"  # the file name of each frame that imports a module
+_owed = False  # a signal that is sent again, but has not come yet
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -33,30 +35,51 @@ def end_at_once() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def _send_again(lost: sys.UnraisableHookArgs) -> None:
-    """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is sent
-    again, when that one has returned."""
+def _send_again() -> None:
+    """In a moment, from another thread: where this one is now, an exception would not be heard."""
 
     def send(main: int) -> None:
         time.sleep(_AGAIN)
         signal.pthread_kill(main, signal.SIGINT)
 
+    global _owed
+    _owed = True
+    _thread.start_new_thread(send, (_thread.get_ident(),))
+
+
+def _raise_or_wait(number: int, frame: FrameType | None) -> None:
+    """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of what
+    leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
+    global _owed
+    _owed = False
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT:
+            return _send_again()
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _swallowed(lost: sys.UnraisableHookArgs) -> None:
+    """The interpreter swallows an exception that meets `__del__` or the callback of a weak reference: the signal is sent
+    again, when that one has returned."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        _thread.start_new_thread(send, (_thread.get_ident(),))
+        _send_again()
     else:
         sys.__unraisablehook__(lost)
 
 
 def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
     """For SIGINT and signals of these `numbers`, from now on; what must be cleaned up is."""
-    sys.unraisablehook = _send_again
+    sys.unraisablehook = _swallowed
     for number in (signal.SIGINT, *numbers):
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _raise_or_wait)
 
 
 def hold_back() -> None:
     """Until the program that takes this one's place calls end_at_once()."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    if _owed:  # the thread that would send it ends with this program
+        signal.raise_signal(signal.SIGINT)
 
 
 # The interpreter puts the system's own handler back while it ends: a Ctrl-C there would replace the status.

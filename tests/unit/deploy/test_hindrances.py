@@ -161,6 +161,45 @@ def test_interrupted_destructor(number: int) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "heard\n", "")
 
 
+IMPORTS = """
+import os, sys
+from pathlib import Path
+from deploy import interrupts
+Path(sys.argv[1], "described.py").write_text('''
+import os, signal, time
+class Field:
+    def __set_name__(self, owner, name):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+class Described:
+    field = Field()
+print("defined", flush=True)
+''')
+sys.path.insert(0, sys.argv[1])
+interrupts.raise_keyboard_interrupt()
+try:
+    try:
+        import described
+    finally:
+        if sys.argv[2:]:
+            interrupts.hold_back()
+            os.execv(sys.executable, [sys.executable, "-c", "import signal; print(signal.sigpending())"])
+    while True:
+        pass
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["goes on", "is replaced"])
+def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
+    """a signal that meets an import, which makes another exception of it, is heard after it, if by the program that follows"""
+    command = [sys.executable, "-c", IMPORTS, str(tmp_path), *["held"] * replaced]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60)
+    heard = "{<Signals.SIGINT: 2>}" if replaced else "heard"
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"defined\n{heard}\n", "")
+
+
 @pytest.mark.limit(240)
 def test_interrupted_image(tmp_path: Path) -> None:
     """Ctrl-C while an image is written: status 130, and neither the image nor a folder of GRUB's is left"""
