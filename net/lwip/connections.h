@@ -55,7 +55,7 @@ void connections_restore_order(struct tcp_pcb *);
  *  - So are those that wait to be sent again, were written on, and are acknowledged in part. The timer would split the
  *    window's length from their beginning, and tcp_output() would never send a segment whose end has been acknowledged.
  *  - A connection in LAST_ACK is freed when nothing has come for twice TCP_MSL, without a reset, also where data has not been
- *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share_orphan() ends them.
+ *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share.h says when they end.
  *
  * And one is late: lwIP stops the persist timer only when it sends. Where all that waited was acknowledged while the window was
  * closed, the timer's intervals went on to grow, up to a minute, before there was anything to ask for. It is stopped here.

@@ -94,11 +94,20 @@ void share_window_read(struct socket *socket, size_t size)
 
 /* --- connections --- */
 
+/* `data`: its socket, where that one waits for the connection's end. */
+static void outgoing_destroyed(u8_t slot, void *data)
+{
+	struct socket *socket = data;
+
+	(void)slot;
+	if (socket)
+		socket->ending = NULL;
+}
+
 static void destroyed(u8_t slot, void *data)
 {
-	(void)slot;
-	(void)data;
 	share.connections--;
+	outgoing_destroyed(slot, data);
 }
 
 /* The one that has waited longest. They are many when connections are short, and hold little. */
@@ -113,7 +122,7 @@ static void end_time_wait(void)
 		tcp_abort(oldest);
 }
 
-static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed };
+static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed }, outgoing_callbacks = { .destroy = outgoing_destroyed };
 
 /* lwIP has got a SYN, and answers it if this says so. */
 static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
@@ -135,21 +144,32 @@ static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open =
 
 void share_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, share.slot, &listener_callbacks); }
 
-/* What its peer had acknowledged when this was last called is in the slot. */
-static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
+void share_ending(struct socket *socket, struct tcp_pcb *pcb)
+{
+	socket->ending = pcb;
+	tcp_ext_arg_set(pcb, share.slot, socket);
+	if (!pcb->ext_args[share.slot].callbacks)
+		tcp_ext_arg_set_callbacks(pcb, share.slot, &outgoing_callbacks);
+}
+
+/* `before`: what its peer had acknowledged when this was last called. */
+static err_t look_at_orphan(void *before, struct tcp_pcb *pcb)
 {
 	void *now = (void *)(uintptr_t)pcb->lastack;
 
-	(void)argument;
-	if (now == tcp_ext_arg_get(pcb, share.slot)) {
+	if (now == before) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}
-	tcp_ext_arg_set(pcb, share.slot, now);
+	tcp_arg(pcb, now);
 	return ERR_OK;
 }
 
-void share_orphan(struct tcp_pcb *pcb) { tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL); }
+void share_orphan(struct tcp_pcb *pcb)
+{
+	tcp_ext_arg_set(pcb, share.slot, NULL);
+	tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL);
+}
 
 void share_start(size_t memory)
 {

@@ -112,7 +112,7 @@ void socket_detach(struct socket *socket)
 	tcp_recv(pcb, NULL);
 	tcp_sent(pcb, NULL);
 	tcp_err(pcb, NULL);
-	share_orphan(pcb);
+	tcp_poll(pcb, NULL, 0);
 }
 
 void socket_free(struct socket *socket)
@@ -135,7 +135,11 @@ static void close_socket(struct file *file)
 	socket_drop_queue(socket);
 	share_window_end(socket);
 	socket_detach(socket);
+	if (socket->ending)
+		share_orphan(socket->ending);
 	if (pcb) {
+		if (socket->state != SOCKET_LISTENING)
+			share_orphan(pcb);
 		if (socket->state == SOCKET_CONNECTED) {
 			connections_restore_order(pcb);
 			tcp_output(pcb);

@@ -29,6 +29,7 @@ struct socket_options {
 struct socket {
 	struct file file; /* first: operations get this */
 	struct tcp_pcb *pcb;
+	struct tcp_pcb *ending; /* in place of `pcb`, where both sides have shut and the peer has not taken all: share.h */
 	enum socket_state state;
 	int error;           /* positive, for SO_ERROR and the next read or write */
 	bool peer_closed;

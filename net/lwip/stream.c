@@ -177,8 +177,12 @@ ssize_t stream_send(struct file *file, const struct msghdr *message, int flags)
 /* When both sides have closed nothing more arrives; lwIP acknowledges and waits alone. */
 static void detach_if_over(struct socket *socket)
 {
-	if (socket->peer_closed && socket->write_shut)
-		socket_detach(socket);
+	struct tcp_pcb *pcb = socket->pcb;
+
+	if (!pcb || !socket->peer_closed || !socket->write_shut)
+		return;
+	socket_detach(socket);
+	share_ending(socket, pcb);
 }
 
 int stream_shutdown(struct file *file, int how)

@@ -18,6 +18,7 @@ struct connection {
 	char *out;           /* what is to be sent */
 	size_t out_start, out_end, out_room;
 	bool ended;          /* the client has sent its last */
+	bool holds, shut;    /* REQUEST_HOLD */
 };
 
 static struct connection connection[CONNECTIONS];
@@ -34,9 +35,23 @@ static char *room_for(struct connection *c, size_t size)
 	return c->out + c->out_end - size;
 }
 
+static void drop(struct connection *c)
+{
+	c->file->ops->close(c->file);
+	free(c->out);
+	*c = (struct connection){ 0 };
+}
+
+static void drop_held(void)
+{
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		if (connection[i].shut)
+			drop(&connection[i]);
+}
+
 static void begin(struct connection *c)
 {
-	uint64_t memory = layer_allocated();
+	uint64_t memory;
 
 	c->header = 0;
 	switch (c->request.operation) {
@@ -52,7 +67,12 @@ static void begin(struct connection *c)
 				to[k] = (char)((i + k) * 7);
 		}
 		break;
+	case REQUEST_HOLD:
+		c->holds = true;
+		break;
 	case REQUEST_MEMORY:
+		drop_held();
+		memory = layer_allocated();
 		memcpy(room_for(c, sizeof(memory)), &memory, sizeof(memory));
 		break;
 	default:
@@ -80,13 +100,6 @@ static void take(struct connection *c, const char *bytes, size_t size)
 		bytes += n;
 		size -= n;
 	}
-}
-
-static void drop(struct connection *c)
-{
-	c->file->ops->close(c->file);
-	free(c->out);
-	*c = (struct connection){ 0 };
 }
 
 /* Says whether anything was done. */
@@ -119,11 +132,15 @@ static bool serve(struct connection *c)
 			done = true;
 		}
 	}
-	if (c->ended && c->out_start == c->out_end) {
+	if (!c->ended || c->shut || c->out_start < c->out_end)
+		return done;
+	if (c->holds) {
+		CHECK(!c->file->ops->shutdown(c->file, SHUT_WR));
+		c->shut = true;
+	} else {
 		drop(c);
-		done = true;
 	}
-	return done;
+	return true;
 }
 
 static struct connection *idle_connection(void)

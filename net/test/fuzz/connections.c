@@ -98,7 +98,7 @@ void connection_open(unsigned stack)
 		return;
 	}
 	c->used = true;
-	c->end[0] = (struct end){ .stack = (int)stack, .life = run.stack[stack].host.info.life, .file = file, .read_at = run.now };
+	c->end[0] = (struct end){ .stack = (int)stack, .life = run.stack[stack].host.info.life, .file = file };
 	c->end[1] = (struct end){ .stack = (int)to };
 	if (run.data != NONE)
 		loosen(c, (unsigned)run.data, false);
@@ -139,7 +139,6 @@ void connections_accept(unsigned stack)
 		c->accepted = true;
 		c->end[1].gone = false;
 		c->end[1].file = file;
-		c->end[1].read_at = run.now;
 		c->end[1].life = run.stack[stack].host.info.life;
 		run.totals.accepted++;
 	}

@@ -42,13 +42,11 @@ struct end {
 	uint64_t life;      /* of that stack */
 	struct file *file;  /* null: closed, or not accepted yet */
 	uint64_t written, read; /* bytes */
-	uint64_t read_at;   /* ns: when it last read something, or was opened */
 	bool ended;         /* it has read the end */
 	bool failed;        /* it has got an error */
 	bool closed;
 	bool shut;          /* it writes no more */
 	bool stopped;       /* it does not read */
-	bool slow;          /* it has read nothing for so long that the other stack may have given up, as of a program that has closed */
 	bool gone;          /* with its program */
 	bool cut;           /* closed with a reset, or with data that it has not read */
 };

@@ -5,7 +5,6 @@
 #include "fuzz.h"
 
 enum { MOST = 300000, WRITTEN_MOST = 1 << 28, DATAGRAM = 0x33, PARTS = 5, MSS = MTU - 40 };
-static const uint64_t GIVEN_UP = 15000000000; /* ns */
 
 static uint8_t buffer[MOST];
 
@@ -108,8 +107,7 @@ static void failed(struct connection *c, unsigned side, ssize_t error)
 {
 	struct end *end = &c->end[side];
 	const struct end *peer = &c->end[!side];
-	const bool known = c->broken || end->cut || peer->gone || peer->cut || peer->failed || peer->closed ||
-			   (end->shut && peer->shut && end->slow); /* share_orphan() */
+	const bool known = c->broken || end->cut || peer->gone || peer->cut || peer->failed || peer->closed;
 
 	trace(c, "end %u has error %zd", side, error);
 	if (!(run.modes & SMALL) && c->accepted && !known)
@@ -152,12 +150,6 @@ static ssize_t peek(struct file *file, uint8_t *to, uint32_t size)
 	return file->ops->recvmsg(file, &message, MSG_PEEK);
 }
 
-static void note_time(struct end *end)
-{
-	end->slow |= run.now - end->read_at > GIVEN_UP;
-	end->read_at = run.now;
-}
-
 /* Returns whether there may be more. */
 static bool read_once(struct connection *c, unsigned side, uint32_t size, bool twice)
 {
@@ -168,7 +160,6 @@ static bool read_once(struct connection *c, unsigned side, uint32_t size, bool t
 
 	if (got == -EAGAIN || got == -ENOTCONN)
 		return false;
-	note_time(end);
 	trace(c, "end %u reads %u: %zd", side, size, got);
 	note(&got, sizeof(got));
 	if (got < 0) {
