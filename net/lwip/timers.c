@@ -11,6 +11,8 @@
 #include <lwip/timeouts.h>
 
 enum { TCP_TIMER /* runs while there are connections */, ARP_TIMER, TIMERS };
+_Static_assert(!IP_REASSEMBLY && !LWIP_DHCP && !LWIP_AUTOIP && !LWIP_IGMP && !LWIP_DNS && !LWIP_IPV6,
+	       "lwipopts.h: this part of lwIP has a timer that is not here");
 
 static struct {
 	void (*const handler)(void);
