@@ -10,20 +10,39 @@ enum { TCP_PERIOD = 250, ARP_PERIOD = 1000 };
 
 struct tcp_pcb *tcp_active_pcbs, *tcp_tw_pcbs;
 static struct tcp_pcb connection;
-static u32_t now = UINT32_MAX - 1500; /* it wraps soon */
+static u32_t now;
 static unsigned tcp, arp;
-static unsigned handler_takes; /* ms */
+static unsigned tcp_takes, arp_takes; /* ms */
+static void (*meanwhile)(void);       /* what happens to connections while TCP's timer runs */
 
 u32_t sys_now(void) { return now; }
 
+static void count(unsigned *timer)
+{
+	++*timer;
+	CHECK(tcp + arp < 20); /* in sys_check_timeouts(), too, it ends */
+}
+
 void tcp_tmr(void)
 {
-	tcp++;
-	now += handler_takes;
+	count(&tcp);
+	now += tcp_takes;
+	if (meanwhile)
+		meanwhile();
 	tcp_timer_needed(); /* as for each new connection */
 }
 
-void etharp_tmr(void) { arp++; }
+void etharp_tmr(void)
+{
+	count(&arp);
+	now += arp_takes;
+}
+
+static void begin(u32_t milliseconds) /* before the clock wraps */
+{
+	now = -milliseconds;
+	sys_timeouts_init();
+}
 
 /* A look each millisecond. */
 static void pass(unsigned milliseconds)
@@ -44,8 +63,16 @@ static void expect(unsigned of_tcp, unsigned of_arp)
 	tcp = arp = 0;
 }
 
+static void before_the_start(void)
+{
+	CHECK(sys_timeouts_sleeptime() == SYS_TIMEOUTS_SLEEPTIME_INFINITE);
+	sys_check_timeouts();
+	expect(0, 0);
+}
+
 static void without_connections(void)
 {
+	begin(1500);
 	CHECK(sys_timeouts_sleeptime() == ARP_PERIOD);
 	tcp_timer_needed();
 	CHECK(sys_timeouts_sleeptime() == ARP_PERIOD);
@@ -55,6 +82,7 @@ static void without_connections(void)
 
 static void with_connections(struct tcp_pcb **list)
 {
+	begin(300); /* TCP's timer is due before the clock wraps, and ARP's behind it */
 	*list = &connection;
 	tcp_timer_needed();
 	CHECK(sys_timeouts_sleeptime() == TCP_PERIOD);
@@ -73,12 +101,40 @@ static void with_connections(struct tcp_pcb **list)
 	expect(0, 1);
 }
 
-/* Nobody has looked for a long time: each runs once, and then a period later. */
-static void late(void)
+static void end_connection(void) { tcp_active_pcbs = NULL; }
+
+static void replace_connection(void)
+{
+	end_connection();
+	tcp_timer_needed();
+	tcp_tw_pcbs = &connection;
+}
+
+/* TCP's timer ends the last connection: it does not run again. Where another one begins meanwhile, it does. */
+static void within_the_timer(void)
+{
+	begin(300);
+	tcp_active_pcbs = &connection;
+	tcp_timer_needed();
+	meanwhile = replace_connection;
+	pass(TCP_PERIOD + 1);
+	expect(1, 0);
+	CHECK(sys_timeouts_sleeptime() == TCP_PERIOD - 1);
+	tcp_active_pcbs = &connection;
+	tcp_tw_pcbs = NULL;
+	meanwhile = end_connection;
+	pass(TCP_PERIOD);
+	expect(1, 0);
+	meanwhile = NULL;
+	CHECK(sys_timeouts_sleeptime() == ARP_PERIOD - 2 * TCP_PERIOD - 1);
+}
+
+/* Nobody has looked for a long time, at most half of the clock's: each runs once, and then a period later. */
+static void late(u32_t milliseconds)
 {
 	tcp_active_pcbs = &connection;
 	tcp_timer_needed();
-	now += 10 * ARP_PERIOD;
+	now += sys_timeouts_sleeptime() + milliseconds;
 	CHECK(!sys_timeouts_sleeptime());
 	sys_check_timeouts();
 	expect(1, 1);
@@ -91,10 +147,10 @@ static void late(void)
 static void drift(void)
 {
 	now += ARP_PERIOD + 49; /* 1 ms has passed since both ran */
-	handler_takes = 5;
+	tcp_takes = 5;
 	sys_check_timeouts();
 	expect(1, 1);
-	handler_takes = 0;
+	tcp_takes = 0;
 	CHECK(sys_timeouts_sleeptime() == TCP_PERIOD);
 	tcp_active_pcbs = NULL;
 	pass(TCP_PERIOD + 1);
@@ -102,13 +158,54 @@ static void drift(void)
 	CHECK(sys_timeouts_sleeptime() == ARP_PERIOD - 50 - 5 - TCP_PERIOD - 1);
 }
 
+/* ARP's timer is looked at late, and takes its time: so often it runs, and then after so many milliseconds. */
+static void expect_late(unsigned milliseconds, unsigned takes, unsigned of_arp, unsigned then)
+{
+	now += sys_timeouts_sleeptime() + milliseconds;
+	arp_takes = takes;
+	sys_check_timeouts();
+	arp_takes = 0;
+	expect(0, of_arp);
+	CHECK(sys_timeouts_sleeptime() == then);
+}
+
+static void periods(void)
+{
+	begin(ARP_PERIOD + 100);
+	expect_late(49, 0, 1, ARP_PERIOD - 49); /* the clock wraps before the next one */
+	expect_late(ARP_PERIOD - 1, 0, 1, 1);
+	expect_late(ARP_PERIOD, 0, 2, ARP_PERIOD); /* the next one is due now, not missed */
+	expect_late(ARP_PERIOD + 1, 0, 1, ARP_PERIOD);
+	expect_late(0, 30, 1, ARP_PERIOD - 30);
+	expect_late(0, ARP_PERIOD + 1, 1, ARP_PERIOD);
+}
+
+/* Only what was due at the beginning runs. */
+static void due_meanwhile(void)
+{
+	tcp_active_pcbs = &connection;
+	tcp_timer_needed();
+	now += TCP_PERIOD;
+	tcp_takes = ARP_PERIOD;
+	sys_check_timeouts();
+	tcp_takes = 0;
+	expect(1, 0);
+	CHECK(!sys_timeouts_sleeptime());
+	sys_check_timeouts();
+	expect(0, 1);
+}
+
 int main(void)
 {
-	sys_timeouts_init();
+	before_the_start();
 	without_connections();
 	with_connections(&tcp_active_pcbs);
 	with_connections(&tcp_tw_pcbs);
-	late();
+	within_the_timer();
+	late(10 * ARP_PERIOD);
+	late(INT32_MAX);
 	drift();
+	periods();
+	due_meanwhile();
 	return 0;
 }
