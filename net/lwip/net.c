@@ -66,7 +66,8 @@ static const uint64_t NEVER = UINT64_MAX;
 /*
  * When lwIP's next timer is due, in cycles. lwIP counts milliseconds, which would cost more to read at each poll than
  * most polls do. The time stays valid until timers have run, or until the first connection, when lwIP starts one more
- * timer, TCP's. 0: not known.
+ * timer, TCP's. It counts from now, not from the machine's start: since then, the milliseconds of clock.c, whose factor is
+ * rounded down, have fallen behind the cycles, and lwIP would not find its timer due. 0: not known.
  */
 static struct {
 	uint64_t at;
@@ -75,15 +76,15 @@ static struct {
 
 static bool has_connections(void) { return tcp_active_pcbs || tcp_tw_pcbs; }
 
+/* Of a timer that is due: now. Where connections come and go, it is found again and again, and would always be due soon. */
 static void find_timer(void)
 {
-	const u32_t milliseconds = sys_timeouts_sleeptime();
-	const uint64_t at = clock_milliseconds() + milliseconds + 1; /* the clock rounds down */
+	const uint64_t milliseconds = sys_timeouts_sleeptime();
 
 	timer.connections = has_connections();
 	timer.at = milliseconds == SYS_TIMEOUTS_SLEEPTIME_INFINITE
 			   ? NEVER
-			   : at / 1000 * clock_cycles_per_second() + at % 1000 * clock_cycles_per_second() / 1000;
+			   : clock_cycles() + (milliseconds ? milliseconds + 1 : 0) * clock_cycles_per_second() / 1000; /* the clock rounds down */
 }
 
 static bool is_known(void) { return timer.at && timer.connections == has_connections(); }
