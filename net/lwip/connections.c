@@ -194,12 +194,30 @@ static struct connection *connection_with(const struct pbuf *packet)
 	return connection_of(ip, ports);
 }
 
+bool connections_room(void) { return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))); }
+
+/* Of a packet that belongs to no connection here: it may begin one. lwIP looks at no header that is in two parts. */
+static bool is_syn(const struct pbuf *packet)
+{
+	const struct ip_hdr *ip = packet->payload;
+	const struct tcp_hdr *header;
+
+	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + TCP_HLEN)
+		return false;
+	header = (const void *)((const char *)packet->payload + IPH_HL_BYTES(ip));
+	return TCPH_FLAGS(header) & TCP_SYN;
+}
+
 int connections_seen(struct pbuf *packet, struct netif *netif)
 {
 	struct connection *c = connection_with(packet);
 
-	if (!c)
-		return 0;
+	if (!c) {
+		if (!is_syn(packet) || connections_room())
+			return 0;
+		pbuf_free(packet);
+		return 1;
+	}
 	if (prediction_is_plain(packet, netif) && prediction_take(c->pcb, packet, netif, NULL))
 		return 1;
 	to_front(c);

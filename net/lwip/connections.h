@@ -21,6 +21,13 @@ struct netif;
 /* After lwip_init(). */
 void connections_start(void);
 
+/*
+ * Whether there is memory for one more; asked before each tcp_new(), and before lwIP sees a SYN. Without memory lwIP's tcp_alloc()
+ * frees connections in LAST_ACK and CLOSING, without a reset: what their peers had not acknowledged yet would be lost, and the peers
+ * would wait for it.
+ */
+bool connections_room(void);
+
 /* Connections that the listener accepts are found from now on. */
 void connections_listen(struct tcp_pcb *listener);
 

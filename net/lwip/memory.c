@@ -114,6 +114,21 @@ void *net_allocate(size_t size)
 	return block + 1;
 }
 
+bool net_memory_has(size_t size)
+{
+	const size_t class = class_of(size + sizeof(struct block));
+	struct block *block;
+
+	if (kept[class] || (!sending && reserve[class]))
+		return true;
+	block = make(class);
+	if (!block)
+		return false;
+	put(&kept[class], block);
+	kept_bytes += class_bytes[class];
+	return true;
+}
+
 void *net_allocate_zeroed(size_t count, size_t size)
 {
 	void *block = NULL;

@@ -185,7 +185,7 @@ static struct socket *socket_with(struct tcp_pcb *pcb)
 
 struct socket *socket_new(void)
 {
-	struct tcp_pcb *pcb = tcp_new();
+	struct tcp_pcb *pcb = connections_room() ? tcp_new() : NULL;
 	struct socket *socket = pcb ? socket_with(pcb) : NULL;
 
 	if (pcb && !socket)

@@ -21,7 +21,8 @@ enum mode {
 	WORDS = 16,  /* and all else that it can reach, until it ends */
 	SMALL = 32,  /* little memory, and packets that are shorter than others' */
 	MANY = 64,   /* CONNECTIONS at once */
-	MODES = 7
+	HUNGER = 128, /* a program has all of its heap itself for a while: its stack gets no more */
+	MODES = 8
 };
 
 struct stack {
@@ -77,6 +78,8 @@ struct run {
 	unsigned modes, connections /* at once */, opened, traced /* id of a connection that is to be told of */;
 	int data, words;                /* the cables that a far end writes, or NONE */
 	unsigned data_side, words_side; /* those ends */
+	int starving;                   /* the stack that gets no memory, or NONE */
+	uint64_t starving_until;
 	struct stack stack[STACKS];
 	struct connection connection[CONNECTIONS];
 	struct forward forward;

@@ -19,7 +19,7 @@
 enum { STEPS = 40000, SETTLES = 40000 /* steps until everything is to settle */, HANG = 600 /* s for SETTLES steps */ };
 enum { ANY_MODES = 1 << MODES, TURNS = 20 };
 
-static const char *const mode_names[MODES] = { "loss", "late", "deaths", "data", "words", "small", "many" };
+static const char *const mode_names[MODES] = { "loss", "late", "deaths", "data", "words", "small", "many", "hunger" };
 
 struct options {
 	uint64_t seed, stride, runs, steps;

@@ -32,6 +32,8 @@ static unsigned links;
 void *__real_net_allocate(size_t size);
 void *__wrap_net_allocate(size_t size);
 void *__wrap_net_allocate_zeroed(size_t count, size_t size);
+bool __real_net_memory_has(size_t size);
+bool __wrap_net_memory_has(size_t size);
 void __real_net_free(void *block);
 void __wrap_net_free(void *block);
 void *__real_interface_lend(struct pbuf *packet, uint32_t ipv4);
@@ -41,7 +43,7 @@ void __wrap_link_start(struct link *link, struct port_end port, const struct bel
 
 void *__wrap_net_allocate(size_t size)
 {
-	void *block = __real_net_allocate(size);
+	void *block = host->memory == STARVED ? NULL : __real_net_allocate(size);
 
 	if (block) {
 		blocks++;
@@ -63,6 +65,8 @@ void __wrap_net_free(void *block)
 	__real_net_free(block);
 }
 
+bool __wrap_net_memory_has(size_t size) { return host->memory != STARVED && __real_net_memory_has(size); }
+
 void *__wrap_interface_lend(struct pbuf *packet, uint32_t ipv4)
 {
 	void *data = __real_interface_lend(packet, ipv4);
@@ -81,7 +85,7 @@ void __wrap_link_start(struct link *link, struct port_end port, const struct bel
 
 void *layer_allocate(size_t size)
 {
-	struct block *block = allocated + size > host->info.heap_size ? NULL : calloc(1, sizeof(*block) + size);
+	struct block *block = host->memory || allocated + size > host->info.heap_size ? NULL : calloc(1, sizeof(*block) + size);
 
 	if (!block)
 		return NULL;

@@ -16,6 +16,7 @@ struct stack_host {
 	const uint64_t *now; /* ns since the machine started; the clock has 10^9 cycles a second */
 	uint64_t random;     /* state of random_bytes() */
 	struct process_info info;
+	enum { FED, HUNGRY /* layer_allocate() has nothing left */, STARVED /* nor has net_allocate() */, MEMORIES } memory;
 	void *port;
 	void *cable[PROCESS_MAX_CABLES];
 	struct bell *bell;

@@ -110,7 +110,7 @@ static void failed(struct connection *c, unsigned side, ssize_t error)
 	const bool known = c->broken || end->cut || peer->gone || peer->cut || peer->failed || peer->closed;
 
 	trace(c, "end %u has error %zd", side, error);
-	if (!(run.modes & SMALL) && c->accepted && !known)
+	if (c->accepted && !known)
 		fail("connection %u, end %u: error %zd without a reason", c->id, side, error);
 	end->failed = true;
 }

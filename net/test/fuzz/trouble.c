@@ -12,7 +12,7 @@ static struct {
 	uint32_t length[LATE_FRAMES]; /* 0: none */
 } late;
 
-void trouble_start(void) { run.data = run.words = NONE; }
+void trouble_start(void) { run.data = run.words = run.starving = NONE; }
 
 static void keep(const uint8_t *frame, uint32_t length)
 {
@@ -215,6 +215,21 @@ static void write_rings(void)
 		write_word(run.cable[run.words]);
 }
 
+/* Of one stack, for so short a time that nobody gives a connection up. */
+static void starve(void)
+{
+	if (run.starving != NONE && run.now < run.starving_until)
+		return;
+	if (run.starving != NONE)
+		run.stack[run.starving].host.memory = FED;
+	run.starving = NONE;
+	if (draw(1000))
+		return;
+	run.starving = (int)draw(STACKS);
+	run.starving_until = run.now + draw(5) * 1000000000ull + draw(1000000000);
+	run.stack[run.starving].host.memory = HUNGRY + draw(MEMORIES - HUNGRY);
+}
+
 void trouble(void)
 {
 	if (run.modes & (LOSS | LATE)) {
@@ -227,6 +242,8 @@ void trouble(void)
 		bring();
 	if (run.modes & DEATHS && once_in(8000))
 		life_end(draw(STACKS));
+	if (run.modes & HUNGER)
+		starve();
 	write_rings();
 }
 
@@ -235,4 +252,7 @@ void trouble_end(void)
 	memset(late.length, 0, sizeof(late.length));
 	run.data = NONE;
 	end_words();
+	if (run.starving != NONE)
+		run.stack[run.starving].host.memory = FED;
+	run.starving = NONE;
 }
