@@ -67,6 +67,7 @@ def _stub() -> None:
     """In the place of a command that is not called: its module takes long to load."""
 
 
+@interrupts.heard_in_imports
 def _install(group: str) -> None:
     """For what is read before a command says what it needs (topology/demand.py)."""
     from deploy.output import Output

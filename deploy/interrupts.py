@@ -14,12 +14,16 @@ import os
 import signal
 import sys
 import time
-from types import FrameType
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import TypeVar
 
 STATUS = 130  # as a shell says of a process that SIGINT has ended
 _AGAIN = 0.005  # seconds
 _IMPORT = "<frozen importlib._bootstrap>"  # the file name of each frame that imports a module
 _owed = False  # a signal that is sent again, but has not come yet
+_heard: set[CodeType] = set()  # of functions
+_Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -47,12 +51,19 @@ def _send_again() -> None:
     _thread.start_new_thread(send, (_thread.get_ident(),))
 
 
+def heard_in_imports(function: _Function) -> _Function:
+    """Decorates what may take minutes, and is called by modules while they are imported: a signal does not wait for its end.
+    Between the function and the import, nothing may make another exception of a KeyboardInterrupt."""
+    _heard.add(function.__code__)
+    return function
+
+
 def _raise_or_wait(number: int, frame: FrameType | None) -> None:
     """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of what
     leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
     global _owed
     _owed = False
-    while frame is not None:
+    while frame is not None and frame.f_code not in _heard:
         if frame.f_code.co_filename == _IMPORT:
             return _send_again()
         frame = frame.f_back

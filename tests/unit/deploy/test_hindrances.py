@@ -200,6 +200,31 @@ def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"defined\n{heard}\n", "")
 
 
+INSTALLATION = """
+import os, signal, sys, time
+from pathlib import Path
+from deploy import cli
+from deploy.setup import build
+Path(sys.argv[1], "drawing.py").write_text('from topology import demand; demand.module("no_such_module_of_skerry", "plots")')
+sys.path.insert(0, sys.argv[1])
+def ensure_built(output, needed):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+    print("installed")
+build.ensure_built = ensure_built
+def main():
+    import drawing
+cli.make_app = lambda called: lambda **words: main()
+sys.exit(cli.main_program())
+"""
+
+
+def test_interrupted_installation(tmp_path: Path) -> None:
+    """Ctrl-C while a package is installed that a module needs: at once, not when the import of the module has ended"""
+    done = subprocess.run([sys.executable, "-c", INSTALLATION, str(tmp_path)], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "skerry: interrupted\n")
+
+
 @pytest.mark.limit(240)
 def test_interrupted_image(tmp_path: Path) -> None:
     """Ctrl-C while an image is written: status 130, and neither the image nor a folder of GRUB's is left"""
