@@ -58,7 +58,7 @@ def heard_in_imports(function: _Function) -> _Function:
     return function
 
 
-def _raise_or_wait(number: int, frame: FrameType | None) -> None:
+def raise_or_wait(number: int, frame: FrameType | None) -> None:
     """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of what
     leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
     global _owed
@@ -83,7 +83,7 @@ def raise_keyboard_interrupt(*numbers: signal.Signals) -> None:
     """For SIGINT and signals of these `numbers`, from now on; what must be cleaned up is."""
     sys.unraisablehook = _swallowed
     for number in (signal.SIGINT, *numbers):
-        signal.signal(number, _raise_or_wait)
+        signal.signal(number, raise_or_wait)
 
 
 def hold_back() -> None:

@@ -12,9 +12,10 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
+from types import FrameType
 from typing import Any
 
-from deploy import process
+from deploy import interrupts, process
 from deploy.errors import Failure
 from deploy.paths import ROOT
 from topology.errors import InputError
@@ -93,11 +94,11 @@ class _Worker:
             self.said.put((self.place, _GONE, Failure(f"{self.name}: its process ended with status {self.process.wait()} and without a result")))
 
 
-def _end_once(number: int, frame: object) -> None:
+def _end_once(number: int, frame: FrameType | None) -> None:
     """KeyboardInterrupt, the first time. The kernel tells of a killed parent once for each of its threads that takes the child
     over, and a second exception would interrupt what cleans up."""
     signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    interrupts.raise_or_wait(number, frame)
 
 
 def _work() -> int:

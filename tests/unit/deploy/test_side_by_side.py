@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import signal
 import subprocess
@@ -123,6 +124,27 @@ from tests.unit.deploy.test_side_by_side import wait
 process.heed_signals()
 run([Call("waits", wait, (sys.argv[1] + "-began", sys.argv[1]))], 1, on_report=lambda place, pid: print(pid, flush=True))
 """
+
+
+class Field:
+    def __set_name__(self, owner: type, name: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+
+
+def load_module(folder: str, report: Report) -> None:
+    """Loads a module, and is ended meanwhile."""
+    Path(folder, "described.py").write_text(f"from {__name__} import Field\nclass Described:\n    field = Field()\n")
+    sys.path.insert(0, folder)
+    importlib.import_module("described")
+    time.sleep(60)
+
+
+def test_ended_import(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """a call that is told to end while it loads a module ends without a traceback"""
+    with pytest.raises(Failure, match="loads: its process ended with status 130"):
+        run([Call("loads", load_module, (str(tmp_path),))], 1)
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
