@@ -5,7 +5,7 @@ import os
 
 import typer
 
-from deploy import process
+from deploy import interrupts, process
 from deploy.errors import Failure
 from deploy.output import Output
 from deploy.paths import BUILD
@@ -25,6 +25,7 @@ def cc(context: typer.Context) -> None:
     if not context.args:
         raise Failure("cc: no input files")
     ensure_built(Output(), needs.COMPILER)
+    interrupts.hear()
     os.execv(WRAPPER, [str(WRAPPER), *context.args])
 
 

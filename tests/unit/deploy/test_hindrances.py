@@ -200,6 +200,29 @@ def test_interrupted_import(replaced: bool, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"defined\n{heard}\n", "")
 
 
+COMPILATION = """
+import os, signal, sys, time
+from pathlib import Path
+from deploy import cli
+from deploy.commands import cc
+class Deaf:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0)
+def ensure_built(*_):
+    deaf = Deaf()
+cc.ensure_built, cc.WRAPPER = ensure_built, Path("/bin/echo")
+sys.argv[1:] = ["cc", "compiled"]
+sys.exit(cli.main_program())
+"""
+
+
+def test_interrupted_compilation() -> None:
+    """a signal that nothing could hear just before gcc takes the command's place ends the command"""
+    done = subprocess.run([sys.executable, "-c", COMPILATION], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "skerry: interrupted\n")
+
+
 INSTALLATION = """
 import os, signal, sys, time
 from pathlib import Path
