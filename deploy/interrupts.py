@@ -40,15 +40,20 @@ def end_at_once() -> None:
 
 
 def _send_again() -> None:
-    """In a moment, from another thread: where this one is now, an exception would not be heard."""
+    """Again and again until it raises, from another thread: where this one is now, an exception would not be heard.
+
+    Several signals become one, as they do where they are blocked: a second one would meet what the first makes clean up."""
 
     def send(main: int) -> None:
         time.sleep(_AGAIN)
-        signal.pthread_kill(main, signal.SIGINT)
+        while _owed and signal.getsignal(signal.SIGINT) in (raise_or_wait, _end):
+            signal.pthread_kill(main, signal.SIGINT)
+            time.sleep(_AGAIN)
 
     global _owed
-    _owed = True
-    _thread.start_new_thread(send, (_thread.get_ident(),))
+    if not _owed:
+        _owed = True
+        _thread.start_new_thread(send, (_thread.get_ident(),))
 
 
 def heard_in_imports(function: _Function) -> _Function:
@@ -62,11 +67,11 @@ def raise_or_wait(number: int, frame: FrameType | None) -> None:
     """Not within an import: what an exception meets there may make another one of it. `type` makes a RuntimeError of what
     leaves `__set_name__` (each dataclass has some), extension modules an ImportError."""
     global _owed
-    _owed = False
     while frame is not None and frame.f_code not in _heard:
         if frame.f_code.co_filename == _IMPORT:
             return _send_again()
         frame = frame.f_back
+    _owed = False
     raise KeyboardInterrupt
 
 
