@@ -131,11 +131,14 @@ static void close_socket(struct file *file)
 {
 	struct socket *socket = socket_of(file);
 	struct tcp_pcb *pcb = socket->pcb;
+	const bool reset = socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING;
 
 	socket_drop_queue(socket);
 	share_window_end(socket);
 	socket_detach(socket);
-	if (socket->ending)
+	if (socket->ending && reset && socket->ending->state != TIME_WAIT)
+		tcp_abort(socket->ending);
+	else if (socket->ending)
 		share_orphan(socket->ending);
 	if (pcb) {
 		if (socket->state != SOCKET_LISTENING)
@@ -144,7 +147,7 @@ static void close_socket(struct file *file)
 			connections_restore_order(pcb);
 			tcp_output(pcb);
 		}
-		if (socket->options.linger.l_onoff && !socket->options.linger.l_linger && socket->state != SOCKET_LISTENING)
+		if (reset)
 			tcp_abort(pcb);
 		else if (tcp_close(pcb) != ERR_OK)
 			tcp_abort(pcb);

@@ -51,6 +51,7 @@ static void drop_held(void)
 
 static void begin(struct connection *c)
 {
+	const struct linger hard = { .l_onoff = 1 };
 	uint64_t memory;
 
 	c->header = 0;
@@ -69,6 +70,8 @@ static void begin(struct connection *c)
 		break;
 	case REQUEST_HOLD:
 		c->holds = true;
+		if (c->request.size)
+			CHECK(!c->file->ops->setsockopt(c->file, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)));
 		break;
 	case REQUEST_MEMORY:
 		drop_held();

@@ -151,6 +151,30 @@ static void orphans(void)
 	}
 }
 
+/* As the held ones of orphans(), but the server closes them with a reset. */
+static void resets(void)
+{
+	static char bytes[65536];
+
+	for (unsigned i = 0; i < HELD; i++) {
+		hog[i] = connect_server();
+		request(hog[i], REQUEST_HOLD, 1);
+		request(hog[i], REQUEST_SOURCE, ORPHAN_BYTES);
+		CHECK(!hog[i]->ops->shutdown(hog[i], SHUT_WR));
+	}
+	settle(500); /* until all is stuck */
+	server_memory();
+	settle(500);
+	for (unsigned i = 0; i < HELD; i++) {
+		ssize_t n, got = 0;
+
+		while ((n = read_some(hog[i], bytes, sizeof(bytes))) > 0)
+			got += n;
+		CHECK(n == -ECONNRESET && got < ORPHAN_BYTES);
+		close_file(hog[i]);
+	}
+}
+
 static pid_t start(void (*scenario)(void), unsigned port)
 {
 	pid_t pid = fork();
@@ -205,6 +229,7 @@ int main(int argc, char **argv)
 	RUN(too_many, 4);
 	RUN(hogs_that_read_late, 6); /* nothing is lost of the stack's memory */
 	RUN(orphans, 7);
-	RUN(memory_is_back, 8);
+	RUN(resets, 8);
+	RUN(memory_is_back, 9);
 	return 0;
 }
