@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <lwip/priv/tcp_priv.h>
 #include "socket.h"
 #undef TCP_MSS /* some libcs have one of their own */
 #include <netinet/tcp.h>
@@ -85,7 +86,13 @@ static int set_tcp(struct socket *socket, int option, int number)
 		else
 			socket->options.keep_count = (uint32_t)number;
 		break;
-	case TCP_QUICKACK: case TCP_USER_TIMEOUT: case TCP_DEFER_ACCEPT:
+	case TCP_USER_TIMEOUT:
+		if (number < 0)
+			return -EINVAL;
+		socket->options.user_timeout = (uint32_t)number;
+		socket->waits_since = tcp_ticks;
+		break;
+	case TCP_QUICKACK: case TCP_DEFER_ACCEPT:
 		return 0;
 	default:
 		return -ENOPROTOOPT;
@@ -146,6 +153,7 @@ static int get_tcp(struct socket *socket, int option, int *number)
 	case TCP_KEEPIDLE: *number = (int)(socket->options.keep_idle / 1000); return 0;
 	case TCP_KEEPINTVL: *number = (int)(socket->options.keep_interval / 1000); return 0;
 	case TCP_KEEPCNT: *number = (int)socket->options.keep_count; return 0;
+	case TCP_USER_TIMEOUT: *number = (int)socket->options.user_timeout; return 0;
 	default: return -ENOPROTOOPT;
 	}
 }

@@ -23,6 +23,7 @@ struct socket_options {
 	bool no_delay;
 	uint32_t keep_idle, keep_interval; /* ms */
 	uint32_t keep_count;
+	uint32_t user_timeout; /* ms; 0: none */
 	struct linger linger;
 };
 
@@ -40,6 +41,7 @@ struct socket {
 	bool connect_told;   /* connect() has answered 0 */
 	bool backlog_held;   /* this connection still counts for its listener in lwIP */
 	struct socket_options options;
+	uint32_t acknowledged, waits_since; /* for user_timeout: sequence number; of tcp_ticks */
 	struct socket_address local, remote;
 
 	/* received data: pbufs chained by `next`, from `offset` of the first */

@@ -291,7 +291,23 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	return ERR_OK;
 }
 
-static err_t on_poll(void *argument, struct tcp_pcb *pcb) { return on_sent(argument, pcb, 0); }
+static bool waits_too_long(struct socket *socket, const struct tcp_pcb *pcb)
+{
+	if (pcb->lastack != socket->acknowledged || (!pcb->unsent && !pcb->unacked)) {
+		socket->acknowledged = pcb->lastack;
+		socket->waits_since = tcp_ticks;
+	}
+	return socket->options.user_timeout && (u64_t)(tcp_ticks - socket->waits_since) * TCP_SLOW_INTERVAL > socket->options.user_timeout;
+}
+
+static err_t on_poll(void *argument, struct tcp_pcb *pcb)
+{
+	if (waits_too_long(argument, pcb)) {
+		tcp_abort(pcb);
+		return ERR_ABRT;
+	}
+	return on_sent(argument, pcb, 0);
+}
 
 /* lwIP has freed the pcb. */
 static void on_error(void *argument, err_t error)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include "../machine.h"
@@ -61,6 +63,16 @@ void served_changed(struct served *s)
 	s->changed = true;
 }
 
+/* The program closes the socket: what it wrote comes first, while the peer takes some of it now and then. */
+static void begin_closing(struct served *s)
+{
+	const int patience = 20000; /* ms */
+
+	s->closing = true;
+	s->file->ops->setsockopt(s->file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+	served_pending(s);
+}
+
 /* --- the program's end --- */
 
 /* Without its program, what was written is still sent; all connections end. */
@@ -71,10 +83,8 @@ static void lose(void)
 	stack.gone = true;
 	stack.answering = false;
 	for (unsigned i = 0; i < SOCKET_PORT_SOCKETS; i++)
-		if (stack.served[i].file) {
-			stack.served[i].closing = true;
-			served_pending(&stack.served[i]);
-		}
+		if (stack.served[i].file)
+			begin_closing(&stack.served[i]);
 }
 
 static bool has_ended(void)
@@ -97,9 +107,11 @@ static bool update(const struct socket_request *r)
 	s->written = r->written;
 	s->read = r->read;
 	s->shut_wanted |= (r->flags & SOCKET_SHUT_WRITE) != 0;
-	s->closing = r->flags & SOCKET_CLOSE;
 	s->unread = r->flags & SOCKET_UNREAD;
-	served_pending(s);
+	if (r->flags & SOCKET_CLOSE)
+		begin_closing(s);
+	else
+		served_pending(s);
 	return true;
 }
 

@@ -18,6 +18,7 @@ struct connection {
 	char *out;           /* what is to be sent */
 	size_t out_start, out_end, out_room;
 	bool ended;          /* the client has sent its last */
+	bool leaves;         /* REQUEST_LEAVE */
 	bool holds, shut;    /* REQUEST_HOLD */
 };
 
@@ -67,6 +68,9 @@ static void begin(struct connection *c)
 			for (uint32_t k = 0; k < n; k++)
 				to[k] = (char)((i + k) * 7);
 		}
+		break;
+	case REQUEST_LEAVE:
+		c->leaves = true;
 		break;
 	case REQUEST_HOLD:
 		c->holds = true;
@@ -123,6 +127,10 @@ static bool serve(struct connection *c)
 			drop(c);
 			return true;
 		}
+	}
+	if (c->leaves) {
+		drop(c);
+		return true;
 	}
 	if (c->out_start < c->out_end && c->file->ready & (EPOLLOUT | EPOLLERR)) {
 		n = c->file->ops->write(c->file, c->out + c->out_start, c->out_end - c->out_start);

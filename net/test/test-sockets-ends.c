@@ -155,6 +155,9 @@ static void ends_of_texts(void)
 	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_KEEPIDLE, &found, &length) == 0 && found == idle);
 	for (unsigned i = 0; !own_stack && i < 10; i++)
 		at_once(server, client, 1 + i * 900); /* ends behind ends */
+	CHECK(server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &idle, sizeof(idle)) == 0);
+	found = 0;
+	CHECK(server->ops->getsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &found, &length) == 0 && found == idle);
 	close_file(client);
 	close_file(server);
 	close_file(listener);
