@@ -14,6 +14,7 @@
 #include <lwip/prot/ip4.h>
 #include <lwip/prot/tcp.h>
 #include "connections.h"
+#include "memory.h"
 #include "prediction.h"
 
 _Static_assert(offsetof(struct ip_hdr, dest) == offsetof(struct ip_hdr, src) + 4, "adjacent");

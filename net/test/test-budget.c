@@ -143,8 +143,15 @@ static void reserve(void)
 	while ((block[count + frames] = net_allocate(1560))) /* received ones still find memory */
 		frames++;
 	CHECK(frames == 16 && net_memory_sent() == count * 2048ul);
-	while ((block[count + frames] = net_allocate(60))) /* more of the short ones, whatever long ones have taken */
+	CHECK(!net_memory_has(1560));
+	while (net_memory_has(60)) { /* more of the short ones, whatever long ones have taken */
+		const size_t before = layer_blocks;
+
+		CHECK(net_memory_has(60) && layer_blocks == before);
+		CHECK((block[count + frames] = net_allocate(60)) && layer_blocks == before);
 		frames++;
+	}
+	CHECK(!net_allocate(60));
 	CHECK(frames >= 16 + 64 && frames < 16 + 64 + 2048 / 128); /* the layer's rest has room for some */
 	for (unsigned i = 0; i < count + frames; i++)
 		net_free(block[i]);

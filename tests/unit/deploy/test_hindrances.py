@@ -261,7 +261,7 @@ def test_interrupted_image(tmp_path: Path) -> None:
         environment = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
         while process.poll() is None and not list(scratch.glob("**/grub.*/")):
-            time.sleep(0.0013)
+            time.sleep(0.002)
         time.sleep(chance.uniform(0, 0.3))
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
