@@ -188,7 +188,8 @@ static bool end_is_pending(struct connection *c, unsigned side)
 		return false;
 	if (side == 0 && !c->accepted) {
 		end->failed = end->file->ready & EPOLLERR;
-		return !end->failed;
+		/* without memory for a socket, the acceptor has reset it, and perhaps had none for the reset */
+		return !end->failed && !(run.modes & HUNGER && end->file->ready & EPOLLOUT);
 	}
 	if (peer->gone || peer->failed || peer->cut) /* told by a reset when something is sent */
 		return false;
