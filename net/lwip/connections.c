@@ -195,6 +195,8 @@ static struct connection *connection_with(const struct pbuf *packet)
 	return connection_of(ip, ports);
 }
 
+_Static_assert(sizeof(struct tcp_pcb) <= 1024, "more than net_memory_has() answers for");
+
 bool connections_room(void) { return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))); }
 
 /* Of a packet that belongs to no connection here: it may begin one. lwIP looks at no header that is in two parts. */

@@ -66,8 +66,8 @@ static const uint64_t NEVER = UINT64_MAX;
 /*
  * When lwIP's next timer is due, in cycles. lwIP counts milliseconds, which would cost more to read at each poll than
  * most polls do. The time stays valid until timers have run, or until the first connection, when lwIP starts one more
- * timer, TCP's. It counts from now, not from the machine's start: since then, the milliseconds of clock.c, whose factor is
- * rounded down, have fallen behind the cycles, and lwIP would not find its timer due. 0: not known.
+ * timer, TCP's. It counts from now, not from the machine's start: clock.c rounds its factor down, so its milliseconds fall
+ * behind the cycles, and lwIP would not find its timer due. 0: not known.
  */
 static struct {
 	uint64_t at;

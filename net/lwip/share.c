@@ -4,7 +4,8 @@
 #include "memory.h"
 #include "share.h"
 
-enum { ORPHAN_INTERVAL = 40 }; /* of TCP_SLOW_INTERVAL: 20 s */
+enum { ORPHAN_INTERVAL = BUDGET_PATIENCE / TCP_SLOW_INTERVAL };
+_Static_assert(ORPHAN_INTERVAL <= UINT8_MAX, "tcp_poll()");
 
 static struct {
 	struct budget budget;
@@ -167,6 +168,7 @@ static err_t look_at_orphan(void *before, struct tcp_pcb *pcb)
 
 void share_orphan(struct tcp_pcb *pcb)
 {
+	LWIP_ASSERT("no socket has it", !pcb->recv && !pcb->sent && !pcb->errf);
 	tcp_ext_arg_set(pcb, share.slot, NULL);
 	tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL);
 }

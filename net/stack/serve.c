@@ -3,6 +3,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include "../lwip/budget.h"
 #include "../machine.h"
 #include "serve.h"
 
@@ -66,7 +67,7 @@ void served_changed(struct served *s)
 /* The program closes the socket: what it wrote comes first, while the peer takes some of it now and then. */
 static void begin_closing(struct served *s)
 {
-	const int patience = 20000; /* ms */
+	const int patience = BUDGET_PATIENCE;
 
 	s->closing = true;
 	s->file->ops->setsockopt(s->file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));

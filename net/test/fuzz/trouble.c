@@ -215,14 +215,19 @@ static void write_rings(void)
 		write_word(run.cable[run.words]);
 }
 
-/* Of one stack, for so short a time that nobody gives a connection up. */
+static void feed(void)
+{
+	if (run.starving != NONE)
+		run.stack[run.starving].host.memory = FED;
+	run.starving = NONE;
+}
+
+/* One stack, for so short a time that nobody gives a connection up. */
 static void starve(void)
 {
 	if (run.starving != NONE && run.now < run.starving_until)
 		return;
-	if (run.starving != NONE)
-		run.stack[run.starving].host.memory = FED;
-	run.starving = NONE;
+	feed();
 	if (draw(1000))
 		return;
 	run.starving = (int)draw(STACKS);
@@ -252,7 +257,5 @@ void trouble_end(void)
 	memset(late.length, 0, sizeof(late.length));
 	run.data = NONE;
 	end_words();
-	if (run.starving != NONE)
-		run.stack[run.starving].host.memory = FED;
-	run.starving = NONE;
+	feed();
 }
