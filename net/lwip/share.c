@@ -4,8 +4,10 @@
 #include "memory.h"
 #include "share.h"
 
-enum { ORPHAN_INTERVAL = BUDGET_PATIENCE / TCP_SLOW_INTERVAL };
-_Static_assert(ORPHAN_INTERVAL <= UINT8_MAX, "tcp_poll()");
+enum {
+	ORPHAN_PATIENCE = BUDGET_PATIENCE / TCP_SLOW_INTERVAL,
+	ORPHAN_INTERVAL = 2, /* of TCP_SLOW_INTERVAL: 1 s */
+};
 
 static struct {
 	struct budget budget;
@@ -153,23 +155,28 @@ void share_ending(struct socket *socket, struct tcp_pcb *pcb)
 		tcp_ext_arg_set_callbacks(pcb, share.slot, &outgoing_callbacks);
 }
 
-/* `before`: what its peer had acknowledged when this was last called. */
-static err_t look_at_orphan(void *before, struct tcp_pcb *pcb)
-{
-	void *now = (void *)(uintptr_t)pcb->lastack;
+/* An orphan's argument: what its peer had acknowledged when that last changed, and in which tick that was. */
+static void set_orphan(struct tcp_pcb *pcb, u32_t since) { tcp_arg(pcb, (void *)((uintptr_t)since << 32 | pcb->lastack)); }
 
-	if (now == before) {
+static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
+{
+	const uintptr_t seen = (uintptr_t)argument;
+
+	if (pcb->lastack != (u32_t)seen) {
+		set_orphan(pcb, tcp_ticks);
+	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_PATIENCE) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}
-	tcp_arg(pcb, now);
 	return ERR_OK;
 }
 
-void share_orphan(struct tcp_pcb *pcb)
+void share_orphan(struct tcp_pcb *pcb, uint32_t patience)
 {
 	LWIP_ASSERT("no socket has it", !pcb->recv && !pcb->sent && !pcb->errf);
+	LWIP_ASSERT("not more than others get", patience <= BUDGET_PATIENCE);
 	tcp_ext_arg_set(pcb, share.slot, NULL);
+	set_orphan(pcb, tcp_ticks - (BUDGET_PATIENCE - patience) / TCP_SLOW_INTERVAL);
 	tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
+#include "budget.h"
 #include "connections.h"
 #include "share.h"
 
@@ -139,10 +140,10 @@ static void close_socket(struct file *file)
 	if (socket->ending && reset && socket->ending->state != TIME_WAIT)
 		tcp_abort(socket->ending);
 	else if (socket->ending)
-		share_orphan(socket->ending);
+		share_orphan(socket->ending, BUDGET_PATIENCE);
 	if (pcb) {
 		if (socket->state != SOCKET_LISTENING)
-			share_orphan(pcb);
+			share_orphan(pcb, stream_patience(socket, pcb));
 		if (socket->state == SOCKET_CONNECTED) {
 			connections_restore_order(pcb);
 			tcp_output(pcb);

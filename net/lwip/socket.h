@@ -90,6 +90,8 @@ void stream_discard(struct socket *socket); /* received data that nobody will re
 void stream_forget(struct socket *socket);  /* no longer unsent */
 void stream_flush(void);                    /* send what was written since the last time */
 bool stream_writable(const struct socket *socket);
+/* ms: how long its peer may take nothing when the socket is closed; TCP_USER_TIMEOUT goes on, up to BUDGET_PATIENCE. */
+uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb);
 
 /* listen.c: connections */
 int socket_bind(struct file *file, const struct sockaddr *address, socklen_t length);

@@ -291,18 +291,31 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	return ERR_OK;
 }
 
-static bool waits_too_long(struct socket *socket, const struct tcp_pcb *pcb)
+/* For how many ms the peer has taken nothing of what it has been sent. */
+static u64_t waited(struct socket *socket, const struct tcp_pcb *pcb)
 {
 	if (pcb->lastack != socket->acknowledged || (!pcb->unsent && !pcb->unacked)) {
 		socket->acknowledged = pcb->lastack;
 		socket->waits_since = tcp_ticks;
 	}
-	return socket->options.user_timeout && (u64_t)(tcp_ticks - socket->waits_since) * TCP_SLOW_INTERVAL > socket->options.user_timeout;
+	return (u64_t)(tcp_ticks - socket->waits_since) * TCP_SLOW_INTERVAL;
+}
+
+uint32_t stream_patience(struct socket *socket, const struct tcp_pcb *pcb)
+{
+	const u64_t limit = socket->options.user_timeout, used = waited(socket, pcb);
+
+	if (!limit || limit > used + BUDGET_PATIENCE)
+		return BUDGET_PATIENCE;
+	return limit > used ? (uint32_t)(limit - used) : 0;
 }
 
 static err_t on_poll(void *argument, struct tcp_pcb *pcb)
 {
-	if (waits_too_long(argument, pcb)) {
+	struct socket *socket = argument;
+	const u64_t used = waited(socket, pcb);
+
+	if (socket->options.user_timeout && used > socket->options.user_timeout) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}

@@ -189,6 +189,7 @@ static void left(void)
 	for (unsigned i = 0; i < LEFT; i++)
 		request(hog[i], REQUEST_LEAVE, 0);
 	do {
+		printf("left: %u of %u have been read\n", next, LEFT);
 		CHECK(next < LEFT);
 		settle(7000);
 	} while (!was_reset(hog[next++]));
