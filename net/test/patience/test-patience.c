@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (../fuzz/), a server that has
+ * more to send than the client reads, to the second.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include "../../lwip/budget.h"
+#include "../fuzz/fuzz.h"
+#include "../test.h"
+
+enum { SERVER, CLIENT, MS = 1000000, STEP = 10 /* ms */, STUCK = 500000, NEVER = 1000000, PART = 16384 };
+
+struct run run;
+static struct file *server, *client;
+static bool client_stands;
+
+void fail(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	exit(1);
+}
+
+uint32_t draw(uint32_t below) { return below - 1; }
+void connections_accept(unsigned stack) { (void)stack; }
+void frames_look(unsigned stack) { (void)stack; }
+
+/* Without time: all that is under way arrives. */
+static void turn(void)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		stack_poll(SERVER);
+		if (!client_stands)
+			stack_poll(CLIENT);
+		switch_run();
+	}
+}
+
+static void pass(unsigned ms)
+{
+	for (unsigned i = 0; i < ms; i += STEP) {
+		run.now += STEP * MS;
+		turn();
+	}
+}
+
+static bool is_reset(void) { return client->ready & EPOLLERR; }
+
+/* Milliseconds until the client is told of a reset; NEVER, if it is not within three times the patience. */
+static unsigned until_reset(void)
+{
+	for (unsigned ms = 0; ms < 3 * BUDGET_PATIENCE; ms += STEP, pass(STEP))
+		if (is_reset())
+			return ms;
+	return NEVER;
+}
+
+/* Looks at a connection come each second, TCP's ticks each half. */
+static bool is_about(unsigned ms, unsigned expected)
+{
+	const bool is = ms + 500 >= expected && ms <= expected + 2000;
+
+	if (!is)
+		fprintf(stderr, "reset after %u ms, expected after %u\n", ms, expected);
+	return is;
+}
+
+static void connect_both(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE), .sin_addr.s_addr = address_of(SERVER) };
+
+	CHECK(!run.stack[CLIENT].calls->socket(AF_INET, SOCK_STREAM, 0, &client));
+	CHECK(client->ops->connect(client, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
+	pass(100);
+	CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL));
+}
+
+static void close_client(void)
+{
+	client->ops->close(client);
+	pass(1000);
+}
+
+/*
+ * All that the server's stack takes; the client's window is closed by less. It is announced in units of 8 bytes: the last 7 go
+ * byte by byte, each by a probe, of which one comes each minute in the end.
+ */
+static void fill(void)
+{
+	static const char bytes[4096];
+
+	for (unsigned i = 0; i < 50; i++, pass(STEP))
+		while (server->ops->write(server, bytes, sizeof(bytes)) > 0)
+			;
+	pass(STUCK);
+	CHECK(!is_reset()); /* an open connection waits for as long as its program does */
+}
+
+static void set_timeout(int ms) { CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms))); }
+
+/* At any moment between two looks. */
+static void closed(void)
+{
+	for (unsigned i = 0; i < 12; i++) {
+		connect_both();
+		fill();
+		pass(i * 3370);
+		server->ops->close(server);
+		CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+		close_client();
+	}
+}
+
+static void read_part(void)
+{
+	static char bytes[PART];
+	ssize_t n;
+
+	for (ssize_t got = 0; got < PART; got += n) {
+		n = client->ops->read(client, bytes, PART);
+		CHECK(n > 0);
+	}
+}
+
+/* The client reads a part when the time has nearly passed: it gets all of it again, behind the last bytes of the window that this opens. */
+static void closed_and_read(void)
+{
+	unsigned ms;
+
+	connect_both();
+	fill();
+	server->ops->close(server);
+	for (unsigned i = 0; i < 3; i++) {
+		pass(BUDGET_PATIENCE - 3000);
+		CHECK(!is_reset());
+		read_part();
+	}
+	ms = until_reset();
+	CHECK(ms + 500 >= BUDGET_PATIENCE && ms != NEVER);
+	close_client();
+}
+
+/* Open for `open` ms of its time-out, then closed: `left` ms are left. */
+static void timeout(int ms, unsigned open, unsigned left)
+{
+	connect_both();
+	fill();
+	set_timeout(ms);
+	pass(open);
+	CHECK(!is_reset());
+	server->ops->close(server);
+	CHECK(is_about(until_reset(), left));
+	close_client();
+}
+
+static void timeout_open(void)
+{
+	connect_both();
+	fill();
+	set_timeout(7000);
+	for (unsigned i = 0; i < 3; i++) {
+		pass(5000);
+		CHECK(!is_reset());
+		read_part();
+	}
+	CHECK(until_reset() != NEVER);
+	server->ops->close(server);
+	close_client();
+	connect_both();
+	fill();
+	set_timeout(7000);
+	CHECK(is_about(until_reset(), 7000));
+	server->ops->close(server);
+	close_client();
+}
+
+/* Idle for longer than its time-out: the time begins with what is written last. The client answers nothing for a while. */
+static void timeout_idle(void)
+{
+	connect_both();
+	set_timeout(25000);
+	pass(STUCK + 330);
+	CHECK(server->ops->write(server, "last", 4) == 4);
+	server->ops->close(server);
+	client_stands = true;
+	pass(BUDGET_PATIENCE - 3000);
+	client_stands = false;
+	pass(20000);
+	CHECK(!is_reset() && client->ready & EPOLLIN);
+	close_client();
+}
+
+/* Both sides have shut; the server's program holds the connection, then closes it. */
+static void held(void)
+{
+	char byte;
+
+	connect_both();
+	fill();
+	CHECK(!client->ops->shutdown(client, SHUT_WR));
+	pass(100);
+	CHECK(server->ops->read(server, &byte, 1) == 0);
+	CHECK(!server->ops->shutdown(server, SHUT_WR));
+	pass(STUCK);
+	CHECK(!is_reset());
+	server->ops->close(server);
+	CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+	close_client();
+}
+
+int main(int argc, char **argv)
+{
+	CHECK(argc == 2);
+	module_read(argv[1]);
+	run.now = 1000ull * MS;
+	lives_start();
+	pass(1000);
+	closed();
+	closed_and_read();
+	timeout(30000, 25000, 5000);
+	timeout(90000, 30000, BUDGET_PATIENCE);
+	timeout_open();
+	timeout_idle();
+	held();
+	return 0;
+}
