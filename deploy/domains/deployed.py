@@ -58,9 +58,12 @@ class State:
         return [domain for domain, word in self.domains.items() if word not in ("running", "paused")]
 
     def missing(self) -> list[int]:
-        """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its own."""
+        """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its own.
+
+        The first one writes the events: its own loss is in the past when it says so, with what the others have told it.
+        """
         down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
-        lost = [number for number, word in enumerate(self.domains.values()) if word == "running" and number in self.lost]
+        lost = [number for number, word in enumerate(self.domains.values()) if word == "running" and number in self.lost - {0}]
         found = sorted({*down, *(lost if 0 not in down else ())})
         over = any(word in ("done", "failed") for word in self.domains.values())
         return found if len(found) < len(self.domains) and not over else []

@@ -116,7 +116,7 @@ class Keeper:
         for number in numbers:
             del self._due[number]
         if 0 in numbers:
-            self._joining, before = {}, 0  # its events begin anew, and it knows of no loss
+            self._joining, before = {}, 0  # its events begin anew, and it knows of no loss but its own
         try:
             self._deployment.start_alone(numbers, state)
         except Failure as error:

@@ -26,6 +26,8 @@ def state(*words: str, lost: set[int] | None = None) -> State:
     (state("killed", "running", "paused"), [0]),
     (state("running", "stopped", "gone"), [1, 2]),
     (state("running", "running", "running", lost={2}), [2]),
+    (state("running", "running", "running", lost={0}), []),  # it was, as it says itself
+    (state("running", "running", "running", lost={0, 1}), [1]),
     (state("running", "running", "paused", lost={2}), []),  # somebody has stopped it on purpose
     (state("killed", "running", "running", lost={2}), [0]),  # what the lost one said is old
     (state("killed", "killed", "killed"), []),  # nobody to join
