@@ -162,6 +162,9 @@ static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 {
 	const uintptr_t seen = (uintptr_t)argument;
 
+	if (pcb->state == FIN_WAIT_2) /* it has taken all; how long its own end may take lwIP knows, and needs no reset */
+		return ERR_OK;
+	pcb->tmr = tcp_ticks; /* from here on, not from the last segment before the close */
 	if (pcb->lastack != (u32_t)seen) {
 		set_orphan(pcb, tcp_ticks);
 	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_PATIENCE) {
@@ -177,6 +180,8 @@ void share_orphan(struct tcp_pcb *pcb, uint32_t patience)
 	LWIP_ASSERT("not more than others get", patience <= BUDGET_PATIENCE);
 	tcp_ext_arg_set(pcb, share.slot, NULL);
 	set_orphan(pcb, tcp_ticks - (BUDGET_PATIENCE - patience) / TCP_SLOW_INTERVAL);
+	if (pcb->state != TIME_WAIT)
+		pcb->tmr = tcp_ticks;
 	tcp_poll(pcb, look_at_orphan, ORPHAN_INTERVAL);
 }
 

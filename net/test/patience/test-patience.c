@@ -200,6 +200,31 @@ static void timeout_idle(void)
 	close_client();
 }
 
+/*
+ * The client has taken all, and its side stays open: lwIP forgets the connection after as long. Before that it answers, after that it
+ * resets. The client asks each second. Nothing has come from it for a while when the server closes, and then for `away` ms.
+ */
+static void finished(int ms, bool shut, unsigned away)
+{
+	int on = 1;
+
+	connect_both();
+	set_timeout(ms);
+	pass(STUCK);
+	if (shut)
+		CHECK(!server->ops->shutdown(server, SHUT_WR));
+	pass(100);
+	server->ops->close(server);
+	client_stands = true;
+	pass(away);
+	client_stands = false;
+	CHECK(!client->ops->setsockopt(client, IPPROTO_TCP, TCP_KEEPIDLE, &on, sizeof(on)));
+	CHECK(!client->ops->setsockopt(client, IPPROTO_TCP, TCP_KEEPINTVL, &on, sizeof(on)));
+	CHECK(!client->ops->setsockopt(client, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)));
+	CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+	close_client();
+}
+
 /* Both sides have shut; the server's program holds the connection, then closes it. */
 static void held(void)
 {
@@ -232,5 +257,9 @@ int main(int argc, char **argv)
 	timeout_open();
 	timeout_idle();
 	held();
+	finished(0, false, 0);
+	finished(0, true, 0);
+	finished(1000, true, 0);
+	finished(0, false, BUDGET_PATIENCE - 5000);
 	return 0;
 }
