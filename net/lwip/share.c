@@ -88,6 +88,8 @@ void share_window_read(struct socket *socket, size_t size)
 	credit = budget_credit(&share.budget, share.promised, socket->credit, socket->unread + size, size, TCP_WND_MAX(pcb));
 	pcb->rcv_wnd += (tcpwnd_size_t)(credit + size - socket->credit);
 	set_credit(socket, credit);
+	if (socket->peer_closed) /* it sends no more, and may have forgotten the connection: then it answers with a reset */
+		return;
 	update = credit / 2 < TCP_WND_UPDATE_THRESHOLD ? credit / 2 : TCP_WND_UPDATE_THRESHOLD;
 	if (tcp_update_rcv_ann_wnd(pcb) >= update) {
 		tcp_ack_now(pcb);

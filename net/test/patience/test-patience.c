@@ -225,6 +225,22 @@ static void finished(int ms, bool shut, unsigned away)
 	close_client();
 }
 
+/* The client reads what it has when the server has forgotten the connection: all, and the end. */
+static void finished_and_read(void)
+{
+	static const char bytes[2 * PART]; /* less than its window */
+	char byte;
+
+	connect_both();
+	CHECK(server->ops->write(server, bytes, sizeof(bytes)) == sizeof(bytes));
+	server->ops->close(server);
+	pass(BUDGET_PATIENCE + 5000);
+	for (unsigned i = 0; i < sizeof(bytes) / PART; i++, pass(1000))
+		read_part();
+	CHECK(client->ops->read(client, &byte, 1) == 0);
+	close_client();
+}
+
 /* Both sides have shut; the server's program holds the connection, then closes it. */
 static void held(void)
 {
@@ -261,5 +277,6 @@ int main(int argc, char **argv)
 	finished(0, true, 0);
 	finished(1000, true, 0);
 	finished(0, false, BUDGET_PATIENCE - 5000);
+	finished_and_read();
 	return 0;
 }
