@@ -305,6 +305,14 @@ void connections_before_timers(void)
 	}
 }
 
+void connections_ask(struct tcp_pcb *pcb)
+{
+	if (pcb->persist_backoff)
+		pcb->persist_backoff = 1;
+	pcb->nrtx = 0;
+	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
+}
+
 int connections_options(const struct tcp_pcb *pcb, struct tcp_hdr *header, unsigned size, unsigned here, uint8_t *behind)
 {
 	if (size && pcb->state != LISTEN && pcb->state != SYN_SENT)

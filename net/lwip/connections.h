@@ -70,6 +70,13 @@ void connections_restore_order(struct tcp_pcb *);
 void connections_before_timers(void);
 
 /*
+ * From now on the peer has a certain time to take something. A window update may have been lost, or the peer away for a while, and
+ * lwIP's intervals have grown up to a minute and more: without a question in that time, the peer could not take anything. They
+ * begin anew.
+ */
+void connections_ask(struct tcp_pcb *);
+
+/*
  * LWIP_HOOK_TCP_INPACKET_PCB: a segment of a connection, whose options are `size` bytes, of which `here` are behind its header
  * and the others at `behind`. Options count in the first segment from a peer only. lwIP 2.1.3 takes an MSS from any segment: if
  * it is less than what an unsent segment has already, tcp_write() computes a negative room, unsigned, and makes segments of more

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <lwip/priv/tcp_priv.h>
+#include "connections.h"
 #include "socket.h"
 #undef TCP_MSS /* some libcs have one of their own */
 #include <netinet/tcp.h>
@@ -91,6 +92,8 @@ static int set_tcp(struct socket *socket, int option, int number)
 			return -EINVAL;
 		socket->options.user_timeout = (uint32_t)number;
 		socket->waits_since = tcp_ticks;
+		if (number && socket->state == SOCKET_CONNECTED && socket->pcb)
+			connections_ask(socket->pcb);
 		break;
 	case TCP_QUICKACK: case TCP_DEFER_ACCEPT:
 		return 0;

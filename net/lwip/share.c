@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <lwip/priv/tcp_priv.h>
 #include "budget.h"
+#include "connections.h"
 #include "memory.h"
 #include "share.h"
 
@@ -158,7 +159,11 @@ void share_ending(struct socket *socket, struct tcp_pcb *pcb)
 }
 
 /* An orphan's argument: what its peer had acknowledged when that last changed, and in which tick that was. */
-static void set_orphan(struct tcp_pcb *pcb, u32_t since) { tcp_arg(pcb, (void *)((uintptr_t)since << 32 | pcb->lastack)); }
+static void set_orphan(struct tcp_pcb *pcb, u32_t since)
+{
+	tcp_arg(pcb, (void *)((uintptr_t)since << 32 | pcb->lastack));
+	connections_ask(pcb);
+}
 
 static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 {

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "../../lwip/budget.h"
+#include "../../lwip/link.h"
 #include "../fuzz/fuzz.h"
 #include "../test.h"
 
@@ -150,6 +151,67 @@ static void closed_and_read(void)
 	close_client();
 }
 
+/* What one side has sent on its cable to the other, which has not taken it yet. */
+static void lose_from(unsigned side)
+{
+	struct link *from = link_of_cable(0, side), *to = link_of_cable(0, !side);
+	const struct port_end *out = &from->port;
+
+	for (uint64_t at = to->port.receive.position; at != out->transmit.position; at++)
+		((struct port_descriptor *)out->transmit.ring->slot[at & out->transmit.mask].payload)->length = 0;
+}
+
+static void read_all(unsigned *got)
+{
+	static char bytes[PART];
+	ssize_t n;
+
+	while ((n = client->ops->read(client, bytes, PART)) > 0)
+		*got += (unsigned)n;
+}
+
+/* The client has room again, but the update of its window is lost. The server must ask within the client's time, however long it asked in vain. */
+static void update_lost(int ms)
+{
+	unsigned got = 0;
+
+	connect_both();
+	fill();
+	if (ms)
+		set_timeout(ms);
+	else
+		server->ops->close(server);
+	read_all(&got);
+	CHECK(got > PART);
+	stack_poll(CLIENT);
+	lose_from(1);
+	got = 0;
+	for (unsigned i = 0; i < BUDGET_PATIENCE + 5000; i += STEP, pass(STEP))
+		read_all(&got);
+	CHECK(got > PART && !is_reset());
+	if (ms)
+		server->ops->close(server);
+	close_client();
+}
+
+/* The client was away, and is there again soon after the server closes: it needs what was sent before once more, and twice. */
+static void away(unsigned ms)
+{
+	char bytes[8];
+
+	connect_both();
+	CHECK(server->ops->write(server, "last", 4) == 4);
+	client_stands = true;
+	pass(ms);
+	server->ops->close(server);
+	pass(2000);
+	lose_from(0);
+	client_stands = false;
+	pass(BUDGET_PATIENCE + 5000);
+	CHECK(client->ops->read(client, bytes, sizeof(bytes)) == 4 && client->ops->read(client, bytes, sizeof(bytes)) == 0);
+	close_client();
+}
+
 /* Open for `open` ms of its time-out, then closed: `left` ms are left. */
 static void timeout(int ms, unsigned open, unsigned left)
 {
@@ -278,5 +340,9 @@ int main(int argc, char **argv)
 	finished(1000, true, 0);
 	finished(0, false, BUDGET_PATIENCE - 5000);
 	finished_and_read();
+	update_lost(0);
+	update_lost(BUDGET_PATIENCE);
+	for (unsigned i = 0; i < 6; i++)
+		away(30000 + i * 17770);
 	return 0;
 }
