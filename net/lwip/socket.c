@@ -140,7 +140,7 @@ static void close_socket(struct file *file)
 	if (socket->ending && reset && socket->ending->state != TIME_WAIT)
 		tcp_abort(socket->ending);
 	else if (socket->ending)
-		share_orphan(socket->ending, BUDGET_PATIENCE);
+		share_orphan(socket->ending, stream_patience(socket, socket->ending));
 	if (pcb) {
 		if (socket->state != SOCKET_LISTENING)
 			share_orphan(pcb, stream_patience(socket, pcb));

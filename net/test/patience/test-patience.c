@@ -303,8 +303,8 @@ static void finished_and_read(void)
 	close_client();
 }
 
-/* Both sides have shut; the server's program holds the connection, then closes it. */
-static void held(void)
+/* Both sides have shut; the server's program holds the connection for `open` ms of its time-out, then closes it: `left` ms are left. */
+static void held(int ms, unsigned open, unsigned left)
 {
 	char byte;
 
@@ -314,10 +314,11 @@ static void held(void)
 	pass(100);
 	CHECK(server->ops->read(server, &byte, 1) == 0);
 	CHECK(!server->ops->shutdown(server, SHUT_WR));
-	pass(STUCK);
+	set_timeout(ms);
+	pass(open);
 	CHECK(!is_reset());
 	server->ops->close(server);
-	CHECK(is_about(until_reset(), BUDGET_PATIENCE));
+	CHECK(is_about(until_reset(), left));
 	close_client();
 }
 
@@ -334,7 +335,8 @@ int main(int argc, char **argv)
 	timeout(90000, 30000, BUDGET_PATIENCE);
 	timeout_open();
 	timeout_idle();
-	held();
+	held(0, STUCK, BUDGET_PATIENCE);
+	held(30000, 25000, 5000);
 	finished(0, false, 0);
 	finished(0, true, 0);
 	finished(1000, true, 0);
