@@ -16,6 +16,7 @@
 #include "connections.h"
 #include "memory.h"
 #include "prediction.h"
+#include "socket.h"
 
 _Static_assert(offsetof(struct ip_hdr, dest) == offsetof(struct ip_hdr, src) + 4, "adjacent");
 
@@ -197,7 +198,10 @@ static struct connection *connection_with(const struct pbuf *packet)
 
 _Static_assert(sizeof(struct tcp_pcb) <= 1024, "more than net_memory_has() answers for");
 
-bool connections_room(void) { return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))); }
+bool connections_room(void)
+{
+	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))) && net_memory_layer_has(sizeof(struct socket));
+}
 
 /* Of a packet that belongs to no connection here: it may begin one. lwIP looks at no header that is in two parts. */
 static bool is_syn(const struct pbuf *packet)

@@ -22,9 +22,10 @@ struct netif;
 void connections_start(void);
 
 /*
- * Whether there is memory for one more; asked before each tcp_new(), and before lwIP sees a SYN. Without memory lwIP's tcp_alloc()
- * frees connections in LAST_ACK and CLOSING, without a reset: what their peers had not acknowledged yet would be lost, and the peers
- * would wait for it.
+ * Whether there is memory for one more and its socket; asked before each tcp_new(), and before lwIP sees a SYN. Without memory lwIP's
+ * tcp_alloc() frees connections in LAST_ACK and CLOSING, without a reset: what their peers had not acknowledged yet would be lost, and
+ * the peers would wait for it. Without a socket a connection would be reset as soon as its peer has it: lwIP's memory, freed blocks
+ * and a reserve, lasts longer than the layer's.
  */
 bool connections_room(void);
 

@@ -129,6 +129,14 @@ bool net_memory_has(size_t size)
 	return true;
 }
 
+bool net_memory_layer_has(size_t size)
+{
+	void *block = layer_allocate(size);
+
+	layer_free(block);
+	return block;
+}
+
 void *net_allocate_zeroed(size_t count, size_t size)
 {
 	void *block = NULL;

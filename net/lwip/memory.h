@@ -11,6 +11,9 @@ bool net_memory_start(void);
 /* Whether one block of this size is there, for the next net_allocate() if nothing else comes before. At most 2 KiB. */
 bool net_memory_has(size_t size);
 
+/* Whether layer_allocate() would give this: beyond lwIP's memory. */
+bool net_memory_layer_has(size_t size);
+
 /* What is allocated from now on is data to send: it counts in net_memory_sent() until it is freed, and leaves the reserve alone. */
 void net_memory_sending(bool on);
 

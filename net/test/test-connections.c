@@ -53,6 +53,7 @@ void *interface_lend(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return pa
 void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
 void net_free(void *block) { free(block); }
 bool net_memory_has(size_t size) { return size; }
+bool net_memory_layer_has(size_t size) { return size; }
 
 _Noreturn void net_assertion(const char *text, const char *file, int line)
 {

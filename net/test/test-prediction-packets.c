@@ -138,6 +138,7 @@ void net_free(void *block)
 }
 
 bool net_memory_has(size_t size) { return size; }
+bool net_memory_layer_has(size_t size) { return size; }
 
 _Noreturn void net_assertion(const char *text, const char *file, int line)
 {

@@ -99,10 +99,11 @@ void *layer_allocate(size_t size)
 
 void layer_free(void *memory)
 {
-	struct block *block = (struct block *)memory - 1;
+	struct block *block;
 
 	if (!memory)
 		return;
+	block = (struct block *)memory - 1;
 	allocated -= block->size;
 	*block->link = block->next;
 	if (block->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (../fuzz/), a server that has
- * more to send than the client reads, to the second.
+ * more to send than the client reads, to the second. And what a client meets whose server has no memory for it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -76,14 +76,21 @@ static bool is_about(unsigned ms, unsigned expected)
 	return is;
 }
 
-static void connect_both(void)
+static void connect_client(void)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE), .sin_addr.s_addr = address_of(SERVER) };
 
 	CHECK(!run.stack[CLIENT].calls->socket(AF_INET, SOCK_STREAM, 0, &client));
 	CHECK(client->ops->connect(client, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
+}
+
+static void accept_client(void) { CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL)); }
+
+static void connect_both(void)
+{
+	connect_client();
 	pass(100);
-	CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL));
+	accept_client();
 }
 
 static void close_client(void)
@@ -322,6 +329,24 @@ static void held(int ms, unsigned open, unsigned left)
 	close_client();
 }
 
+/* A server whose program has all of its heap answers no SYN, though lwIP has freed blocks and a reserve; it does when the client sends it again. */
+static void hungry(void)
+{
+	connect_both();
+	server->ops->close(server);
+	close_client();
+	run.stack[SERVER].host.memory = HUNGRY;
+	connect_client();
+	pass(4000);
+	CHECK(!client->ready);
+	run.stack[SERVER].host.memory = FED;
+	pass(10000);
+	CHECK(client->ready == EPOLLOUT);
+	accept_client();
+	server->ops->close(server);
+	close_client();
+}
+
 int main(int argc, char **argv)
 {
 	CHECK(argc == 2);
@@ -346,5 +371,6 @@ int main(int argc, char **argv)
 	update_lost(BUDGET_PATIENCE);
 	for (unsigned i = 0; i < 6; i++)
 		away(30000 + i * 17770);
+	hungry();
 	return 0;
 }
