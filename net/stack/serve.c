@@ -64,13 +64,23 @@ void served_changed(struct served *s)
 	s->changed = true;
 }
 
+/* A shorter time that the program has named runs on. So does this one, when the program ends after the close. */
+static void limit_patience(struct file *file)
+{
+	const int patience = BUDGET_PATIENCE;
+	int limit = 0;
+	socklen_t size = sizeof(limit);
+
+	file->ops->getsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, &size);
+	if (!limit || limit > patience)
+		file->ops->setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+}
+
 /* The program closes the socket: what it wrote comes first, while the peer takes some of it now and then. */
 static void begin_closing(struct served *s)
 {
-	const int patience = BUDGET_PATIENCE;
-
 	s->closing = true;
-	s->file->ops->setsockopt(s->file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
+	limit_patience(s->file);
 	served_pending(s);
 }
 
