@@ -76,11 +76,23 @@ static void limit_patience(struct file *file)
 		file->ops->setsockopt(file, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience));
 }
 
+/* A close with SO_LINGER and no time waits for nothing. */
+static bool resets(struct file *file)
+{
+	struct linger linger = { 0 };
+	socklen_t size = sizeof(linger);
+
+	file->ops->getsockopt(file, SOL_SOCKET, SO_LINGER, &linger, &size);
+	return linger.l_onoff && !linger.l_linger;
+}
+
 /* The program closes the socket: what it wrote comes first, while the peer takes some of it now and then. */
 static void begin_closing(struct served *s)
 {
 	s->closing = true;
 	limit_patience(s->file);
+	if (resets(s->file))
+		s->taken = s->written;
 	served_pending(s);
 }
 

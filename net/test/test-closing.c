@@ -139,6 +139,13 @@ static void closes(int limit, int expected)
 	CHECK(now.closed);
 }
 
+static void closes_with(struct linger linger, bool reset)
+{
+	open_connection(0, linger);
+	close_connection();
+	CHECK(now.closed == reset);
+}
+
 int main(void)
 {
 	struct socket_port_header *header;
@@ -152,6 +159,8 @@ int main(void)
 	closes(0, BUDGET_PATIENCE);
 	closes(BUDGET_PATIENCE + 1, BUDGET_PATIENCE);
 	closes(5000, 5000);
+	closes_with((struct linger){ .l_onoff = 1 }, true);
+	closes_with((struct linger){ .l_onoff = 1, .l_linger = 5 }, false);
 	/* its program ends when it has closed: the time that is left stays */
 	open_connection(0, (struct linger){ 0 });
 	close_connection();
