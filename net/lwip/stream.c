@@ -291,11 +291,16 @@ static err_t on_sent(void *argument, struct tcp_pcb *pcb, u16_t size)
 	return ERR_OK;
 }
 
-/* For how many ms the peer has taken nothing of what it has been sent. */
+/*
+ * For how many ms, at least, the peer has taken nothing of what it has been sent. What is under way may have been written just now: the
+ * time begins with the first look at it, for a look at nothing remembers another number than has been acknowledged.
+ */
 static u64_t waited(struct socket *socket, const struct tcp_pcb *pcb)
 {
-	if (pcb->lastack != socket->acknowledged || (!pcb->unsent && !pcb->unacked)) {
-		socket->acknowledged = pcb->lastack;
+	const bool idle = !pcb->unsent && !pcb->unacked;
+
+	if (pcb->lastack != socket->acknowledged) {
+		socket->acknowledged = pcb->lastack - idle;
 		socket->waits_since = tcp_ticks;
 	}
 	return (u64_t)(tcp_ticks - socket->waits_since) * TCP_SLOW_INTERVAL;

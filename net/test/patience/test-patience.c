@@ -253,6 +253,25 @@ static void timeout_open(void)
 	close_client();
 }
 
+/* Less than from one look to the next, of which some see data under way: the client acknowledges all of it soon. */
+static void timeout_short(void)
+{
+	char byte;
+
+	connect_both();
+	set_timeout(500);
+	for (unsigned i = 0; i < 50; i++) {
+		CHECK(server->ops->write(server, "x", 1) == 1);
+		client_stands = true;
+		pass(200);
+		client_stands = false;
+		pass(2170);
+		CHECK(!is_reset() && client->ops->read(client, &byte, 1) == 1);
+	}
+	server->ops->close(server);
+	close_client();
+}
+
 /* Idle for longer than its time-out: the time begins with what is written last. The client answers nothing for a while. */
 static void timeout_idle(void)
 {
@@ -360,6 +379,7 @@ int main(int argc, char **argv)
 	timeout(90000, 30000, BUDGET_PATIENCE);
 	timeout_open();
 	timeout_idle();
+	timeout_short();
 	held(0, STUCK, BUDGET_PATIENCE);
 	held(30000, 25000, 5000);
 	finished(0, false, 0);
