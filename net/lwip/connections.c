@@ -203,6 +203,11 @@ bool connections_room(void)
 	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct tcp_pcb))) && net_memory_layer_has(sizeof(struct socket));
 }
 
+bool connections_segment_room(void)
+{
+	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_IP) + LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
+}
+
 /* Of a packet that belongs to no connection here: it may begin one. lwIP looks at no header that is in two parts. */
 static bool is_syn(const struct pbuf *packet)
 {

@@ -29,6 +29,12 @@ void connections_start(void);
  */
 bool connections_room(void);
 
+/*
+ * Whether there is memory for a segment without data: a reset, that of tcp_abort(), or a probe. A reset that finds none is lost, and a
+ * peer that only reads would wait for ever.
+ */
+bool connections_segment_room(void);
+
 /* Connections that the listener accepts are found from now on. */
 void connections_listen(struct tcp_pcb *listener);
 

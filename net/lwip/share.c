@@ -174,7 +174,7 @@ static err_t look_at_orphan(void *argument, struct tcp_pcb *pcb)
 	pcb->tmr = tcp_ticks; /* from here on, not from the last segment before the close */
 	if (pcb->lastack != (u32_t)seen) {
 		set_orphan(pcb, tcp_ticks);
-	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_PATIENCE) {
+	} else if (tcp_ticks - (u32_t)(seen >> 32) >= ORPHAN_PATIENCE && connections_segment_room()) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}

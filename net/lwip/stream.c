@@ -320,7 +320,7 @@ static err_t on_poll(void *argument, struct tcp_pcb *pcb)
 	struct socket *socket = argument;
 	const u64_t used = waited(socket, pcb);
 
-	if (socket->options.user_timeout && used > socket->options.user_timeout) {
+	if (socket->options.user_timeout && used > socket->options.user_timeout && connections_segment_room()) {
 		tcp_abort(pcb);
 		return ERR_ABRT;
 	}

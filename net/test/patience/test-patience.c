@@ -1,118 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (../fuzz/), a server that has
- * more to send than the client reads, to the second. And what a client meets whose server has no memory for it.
+ * How long a peer may take nothing until its connection is reset: two stacks with a clock of their own (pair.h), a server that
+ * has more to send than the client reads, to the second.
  */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "../../lwip/budget.h"
 #include "../../lwip/link.h"
-#include "../fuzz/fuzz.h"
 #include "../test.h"
+#include "pair.h"
 
-enum { SERVER, CLIENT, MS = 1000000, STEP = 10 /* ms */, STUCK = 500000, NEVER = 1000000, PART = 16384 };
-
-struct run run;
-static struct file *server, *client;
-static bool client_stands;
-
-void fail(const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
-	va_end(arguments);
-	exit(1);
-}
-
-uint32_t draw(uint32_t below) { return below - 1; }
-void connections_accept(unsigned stack) { (void)stack; }
-void frames_look(unsigned stack) { (void)stack; }
-
-/* Without time: all that is under way arrives. */
-static void turn(void)
-{
-	for (unsigned i = 0; i < 8; i++) {
-		stack_poll(SERVER);
-		if (!client_stands)
-			stack_poll(CLIENT);
-		switch_run();
-	}
-}
-
-static void pass(unsigned ms)
-{
-	for (unsigned i = 0; i < ms; i += STEP) {
-		run.now += STEP * MS;
-		turn();
-	}
-}
-
-static bool is_reset(void) { return client->ready & EPOLLERR; }
-
-/* Milliseconds until the client is told of a reset; NEVER, if it is not within three times the patience. */
-static unsigned until_reset(void)
-{
-	for (unsigned ms = 0; ms < 3 * BUDGET_PATIENCE; ms += STEP, pass(STEP))
-		if (is_reset())
-			return ms;
-	return NEVER;
-}
-
-/* Looks at a connection come each second, TCP's ticks each half. */
-static bool is_about(unsigned ms, unsigned expected)
-{
-	const bool is = ms + 500 >= expected && ms <= expected + 2000;
-
-	if (!is)
-		fprintf(stderr, "reset after %u ms, expected after %u\n", ms, expected);
-	return is;
-}
-
-static void connect_client(void)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(SERVICE), .sin_addr.s_addr = address_of(SERVER) };
-
-	CHECK(!run.stack[CLIENT].calls->socket(AF_INET, SOCK_STREAM, 0, &client));
-	CHECK(client->ops->connect(client, (struct sockaddr *)&to, sizeof(to)) == -EINPROGRESS);
-}
-
-static void accept_client(void) { CHECK(!run.stack[SERVER].listener->ops->accept(run.stack[SERVER].listener, &server, NULL, NULL)); }
-
-static void connect_both(void)
-{
-	connect_client();
-	pass(100);
-	accept_client();
-}
-
-static void close_client(void)
-{
-	client->ops->close(client);
-	pass(1000);
-}
-
-/*
- * All that the server's stack takes; the client's window is closed by less. It is announced in units of 8 bytes: the last 7 go
- * byte by byte, each by a probe, of which one comes each minute in the end.
- */
-static void fill(void)
-{
-	static const char bytes[4096];
-
-	for (unsigned i = 0; i < 50; i++, pass(STEP))
-		while (server->ops->write(server, bytes, sizeof(bytes)) > 0)
-			;
-	pass(STUCK);
-	CHECK(!is_reset()); /* an open connection waits for as long as its program does */
-}
+enum { PART = 16384 };
 
 static void set_timeout(int ms) { CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms))); }
 
@@ -348,31 +249,9 @@ static void held(int ms, unsigned open, unsigned left)
 	close_client();
 }
 
-/* A server whose program has all of its heap answers no SYN, though lwIP has freed blocks and a reserve; it does when the client sends it again. */
-static void hungry(void)
-{
-	connect_both();
-	server->ops->close(server);
-	close_client();
-	run.stack[SERVER].host.memory = HUNGRY;
-	connect_client();
-	pass(4000);
-	CHECK(!client->ready);
-	run.stack[SERVER].host.memory = FED;
-	pass(10000);
-	CHECK(client->ready == EPOLLOUT);
-	accept_client();
-	server->ops->close(server);
-	close_client();
-}
-
 int main(int argc, char **argv)
 {
-	CHECK(argc == 2);
-	module_read(argv[1]);
-	run.now = 1000ull * MS;
-	lives_start();
-	pass(1000);
+	pair_start(argc, argv);
 	closed();
 	closed_and_read();
 	timeout(30000, 25000, 5000);
@@ -391,6 +270,5 @@ int main(int argc, char **argv)
 	update_lost(BUDGET_PATIENCE);
 	for (unsigned i = 0; i < 6; i++)
 		away(30000 + i * 17770);
-	hungry();
 	return 0;
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a client meets whose server has no memory: two stacks with a clock of their own (pair.h). */
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include "../../lwip/budget.h"
+#include "../test.h"
+#include "pair.h"
+
+static void set_memory(int memory) { run.stack[SERVER].host.memory = memory; }
+
+/* A server whose program has all of its heap answers no SYN, though lwIP has freed blocks and a reserve; it does when the client sends it again. */
+static void connects(void)
+{
+	connect_both();
+	server->ops->close(server);
+	close_client();
+	set_memory(HUNGRY);
+	connect_client();
+	pass(4000);
+	CHECK(!client->ready);
+	set_memory(FED);
+	pass(10000);
+	CHECK(client->ready == EPOLLOUT);
+	accept_client();
+	server->ops->close(server);
+	close_client();
+}
+
+/* The client's time is over, but there is no memory for the reset: without it the client would wait for ever. It is not lost, but late. */
+static void is_given_up(void)
+{
+	connect_both();
+	fill();
+	server->ops->close(server);
+	pass(BUDGET_PATIENCE - 3000);
+	set_memory(STARVED);
+	pass(10000);
+	set_memory(FED);
+	CHECK(!is_reset());
+	CHECK(until_reset() < 2000);
+	close_client();
+}
+
+int main(int argc, char **argv)
+{
+	pair_start(argc, argv);
+	connects();
+	is_given_up();
+	return 0;
+}
