@@ -308,6 +308,8 @@ void connections_before_timers(void)
 		connections_restore_order(pcb);
 		if (!pcb->unsent) /* all was acknowledged while the window was closed */
 			pcb->persist_backoff = 0;
+		if (pcb->persist_cnt && !connections_segment_room()) /* lwIP adds one */
+			pcb->persist_cnt--;
 		send_part(pcb);
 		if (pcb->state == LAST_ACK)
 			pcb->tmr = tcp_ticks;
@@ -316,8 +318,10 @@ void connections_before_timers(void)
 
 void connections_ask(struct tcp_pcb *pcb)
 {
-	if (pcb->persist_backoff)
+	if (pcb->persist_backoff) {
 		pcb->persist_backoff = 1;
+		pcb->persist_cnt = 0;
+	}
 	pcb->nrtx = 0;
 	pcb->rto = (s16_t)((pcb->sa >> 3) + pcb->sv);
 }

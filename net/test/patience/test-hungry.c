@@ -2,6 +2,7 @@
 /* What a client meets whose server has no memory: two stacks with a clock of their own (pair.h). */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "../../lwip/budget.h"
@@ -43,10 +44,50 @@ static void is_given_up(void)
 	close_client();
 }
 
+/* A closed window without memory to ask for it: the connection is there when there is memory again, and the client gets the rest. */
+static void waits(void)
+{
+	static char bytes[4096];
+	unsigned got = 0;
+	ssize_t n;
+
+	connect_both();
+	fill();
+	set_memory(STARVED);
+	pass(100000);
+	set_memory(FED);
+	for (unsigned i = 0; i < 100000; i += STEP, pass(STEP))
+		while ((n = client->ops->read(client, bytes, sizeof(bytes))) > 0)
+			got += (unsigned)n;
+	CHECK(!is_reset() && got > 100000);
+	server->ops->close(server);
+	close_client();
+}
+
+static void is_given_up_while_open(void)
+{
+	const int ms = 7000;
+	int error = 0;
+	socklen_t size = sizeof(error);
+
+	connect_both();
+	fill();
+	CHECK(!server->ops->setsockopt(server, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)));
+	set_memory(STARVED);
+	pass(20000);
+	set_memory(FED);
+	CHECK(until_reset() < 2000);
+	CHECK(!server->ops->getsockopt(server, SOL_SOCKET, SO_ERROR, &error, &size) && error == ETIMEDOUT);
+	server->ops->close(server);
+	close_client();
+}
+
 int main(int argc, char **argv)
 {
 	pair_start(argc, argv);
 	connects();
 	is_given_up();
+	waits();
+	is_given_up_while_open();
 	return 0;
 }
