@@ -208,7 +208,10 @@ bool connections_segment_room(void)
 	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_IP) + LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
 }
 
-/* Of a packet that belongs to no connection here: it may begin one. lwIP looks at no header that is in two parts. */
+/*
+ * Of a packet that belongs to no connection here: it may begin one. With an acknowledgement it cannot, but may answer a connection
+ * that connections_add() had no memory for. lwIP looks at no header that is in two parts.
+ */
 static bool is_syn(const struct pbuf *packet)
 {
 	const struct ip_hdr *ip = packet->payload;
@@ -217,7 +220,7 @@ static bool is_syn(const struct pbuf *packet)
 	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + TCP_HLEN)
 		return false;
 	header = (const void *)((const char *)packet->payload + IPH_HL_BYTES(ip));
-	return TCPH_FLAGS(header) & TCP_SYN;
+	return (TCPH_FLAGS(header) & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
 int connections_seen(struct pbuf *packet, struct netif *netif)

@@ -37,6 +37,7 @@ static struct peer peers[PEERS_MAX];
 static uint32_t now = 1000, random_state = 1;
 static uint64_t answers;   /* of this step, in any order: lwIP's timers follow its list */
 static unsigned delivered; /* bytes that arrived at the program */
+static bool memory = true; /* for one more connection */
 
 /* --- what lwIP asks for --- */
 
@@ -52,7 +53,7 @@ void *net_allocate(size_t size) { return malloc(size); }
 void *interface_lend(struct pbuf *packet, uint32_t ipv4) { (void)ipv4; return packet->payload; }
 void *net_allocate_zeroed(size_t count, size_t size) { return calloc(count, size); }
 void net_free(void *block) { free(block); }
-bool net_memory_has(size_t size) { return size; }
+bool net_memory_has(size_t size) { return size && memory; }
 bool net_memory_layer_has(size_t size) { return size; }
 
 _Noreturn void net_assertion(const char *text, const char *file, int line)
@@ -179,10 +180,9 @@ struct outcome {
 	unsigned delivered;
 };
 
-static struct outcome run(unsigned count, bool found)
+static struct tcp_pcb *start(void)
 {
 	const ip4_addr_t address = { lwip_htonl(ADDRESS) }, mask = { lwip_htonl(0xff000000) };
-	struct outcome o = { 0 };
 
 	lwip_init();
 	connections_start();
@@ -191,6 +191,14 @@ static struct outcome run(unsigned count, bool found)
 	netif_set_up(&netif);
 	struct tcp_pcb *pcb = tcp_new();
 	tcp_bind(pcb, IP_ADDR_ANY, PORT);
+	return pcb;
+}
+
+static struct outcome run(unsigned count, bool found)
+{
+	struct outcome o = { 0 };
+	struct tcp_pcb *pcb = start();
+
 	pcb = tcp_listen_with_backlog(pcb, 255);
 	tcp_accept(pcb, accepted);
 	if (found)
@@ -232,6 +240,30 @@ static struct outcome run_apart(unsigned count, bool found)
 	return o;
 }
 
+static err_t connected(void *argument, struct tcp_pcb *pcb, err_t error) { return argument || !pcb ? ERR_VAL : error; }
+
+/* What begins a connection gets no answer. All else does: an answer to a connection that had no memory to be found by, too. */
+static void without_memory(void)
+{
+	const ip_addr_t to = { lwip_htonl(PEERS) };
+	struct tcp_pcb *pcb = start();
+
+	peers[0].port = 1024;
+	CHECK(tcp_connect(pcb, &to, peers[0].port, connected) == ERR_OK);
+	memory = false;
+	answers = 0;
+	input(1, 1, TCP_SYN, 0, 0);
+	CHECK(!answers);
+	input(1, 1, TCP_ACK, 0, 0);
+	CHECK(answers);
+	input(0, 1, TCP_SYN | TCP_ACK, 0, 0);
+	CHECK(pcb->state == ESTABLISHED);
+	memory = true;
+	answers = 0;
+	input(1, 1, TCP_SYN, 0, 0);
+	CHECK(answers); /* a reset, as nobody listens */
+}
+
 int main(void)
 {
 	static const unsigned counts[] = { 2, 50, 500, PEERS_MAX };
@@ -244,5 +276,6 @@ int main(void)
 		CHECK(alone.searched == 0);
 		CHECK(found.searched <= STEPS / 10 * counts[i] / 100); /* alone it would be half of STEPS * count */
 	}
+	without_memory();
 	return 0;
 }
