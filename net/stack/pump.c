@@ -123,6 +123,6 @@ void pump(struct served *s)
 		if (!s->closing)
 			pump_in(s);
 	}
-	if (s->closing && s->taken == s->written)
-		end(s);
+	if (s->closing && (s->taken == s->written || !(s->flags & SOCKET_CONNECTED || s->connecting)))
+		end(s); /* nobody takes what a program has written to a listener */
 }

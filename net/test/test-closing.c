@@ -146,6 +146,16 @@ static void closes_with(struct linger linger, bool reset)
 	CHECK(now.closed == reset);
 }
 
+/* What a program has put into the buffer of a socket without a connection nobody takes. */
+static void closes_unconnected(void)
+{
+	numbers++;
+	memset(&now, 0, sizeof(now));
+	ask((struct socket_request){ .kind = SOCKET_OPEN });
+	close_connection();
+	CHECK(now.closed);
+}
+
 int main(void)
 {
 	struct socket_port_header *header;
@@ -161,6 +171,7 @@ int main(void)
 	closes(5000, 5000);
 	closes_with((struct linger){ .l_onoff = 1 }, true);
 	closes_with((struct linger){ .l_onoff = 1, .l_linger = 5 }, false);
+	closes_unconnected();
 	/* its program ends when it has closed: the time that is left stays */
 	open_connection(0, (struct linger){ 0 });
 	close_connection();
