@@ -82,6 +82,29 @@ static void is_given_up_while_open(void)
 	close_client();
 }
 
+/* A new socket takes no memory of a connection that still has data for its client. */
+static void opens_another(void)
+{
+	static char bytes[4096];
+	struct file *another;
+	unsigned got = 0;
+	ssize_t n = -EAGAIN;
+
+	connect_both();
+	fill();
+	CHECK(!client->ops->shutdown(client, SHUT_WR));
+	pass(100);
+	server->ops->close(server);
+	set_memory(STARVED);
+	CHECK(run.stack[SERVER].calls->socket(AF_INET, SOCK_STREAM, 0, &another) < 0);
+	set_memory(FED);
+	for (unsigned i = 0; n && i < 100000; i += STEP, pass(STEP))
+		while ((n = client->ops->read(client, bytes, sizeof(bytes))) > 0)
+			got += (unsigned)n;
+	CHECK(!n && got > 100000);
+	close_client();
+}
+
 int main(int argc, char **argv)
 {
 	pair_start(argc, argv);
@@ -89,5 +112,6 @@ int main(int argc, char **argv)
 	is_given_up();
 	waits();
 	is_given_up_while_open();
+	opens_another();
 	return 0;
 }

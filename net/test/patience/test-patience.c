@@ -249,6 +249,22 @@ static void held(int ms, unsigned open, unsigned left)
 	close_client();
 }
 
+/* More than the server's stack takes at once. Each counts until it has ended, also where its program holds it until then. */
+static void held_often(void)
+{
+	char byte;
+
+	for (unsigned i = 0; i < 1100; i++) {
+		connect_both();
+		CHECK(!client->ops->shutdown(client, SHUT_WR));
+		pass(STEP);
+		CHECK(server->ops->read(server, &byte, 1) == 0);
+		CHECK(!server->ops->shutdown(server, SHUT_WR));
+		server->ops->close(server);
+		close_client();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	pair_start(argc, argv);
@@ -270,5 +286,6 @@ int main(int argc, char **argv)
 	update_lost(BUDGET_PATIENCE);
 	for (unsigned i = 0; i < 6; i++)
 		away(30000 + i * 17770);
+	held_often();
 	return 0;
 }
