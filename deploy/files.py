@@ -1,15 +1,55 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Files that name themselves when they cannot be written."""
+"""Files that are written whole or stay as they were, and name themselves when they cannot be written. Standard library only."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from deploy.errors import Failure
 
-def write_text(path: Path, text: str) -> None:
-    """As Path.write_text(); a full disk's error, which comes when the file is open already, has its name, too."""
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Around what writes a file: a full disk's error, which comes when the file is open already, has its name, too."""
     try:
-        path.write_text(text, encoding="utf-8")
+        yield
     except OSError as error:
         error.filename = error.filename or str(path)
         raise
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """What the file held stays until all of the new content is on the disk, and a full disk leaves no half of it."""
+    try:
+        if _is_replaced(path):
+            _replace(path, content)
+        else:
+            path.write_bytes(content)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _is_replaced(path: Path) -> bool:
+    """Not what is no plain file (a pipe, a link), or somebody else's, who would no longer have it."""
+    if not os.access(path.parent, os.W_OK) or path.is_symlink():
+        return False
+    return not path.exists() or (path.is_file() and os.access(path, os.W_OK) and path.stat().st_uid == os.geteuid())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    half = path.with_name(f".skerry-half-{os.getpid()}")
+    try:
+        half.write_bytes(content)
+        if path.exists():
+            shutil.copymode(path, half)
+        half.replace(path)
+    finally:
+        half.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from deploy.completion import files
+from deploy.files import write_text
 from deploy.fitting import parts
 from deploy.version import version as version
 from topology.errors import InputError
@@ -119,10 +120,7 @@ class Output:
         path = Path(self.json_to)
         others = beside.files(path, data) if path.is_file() or not path.exists() else ()  # not beside a pipe
         for where, content in [(path, text), *others]:
-            try:
-                where.write_text(content)
-            except OSError as error:
-                raise InputError(f"--json {where}", error.strerror or "cannot be written") from error
+            write_text(where, content)
 
     @contextmanager
     def progress(self, text: str, total: float | None = None) -> Iterator[Any]:

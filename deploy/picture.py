@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What all plots do at the end."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from deploy.files import write_bytes
 from topology import demand
 from topology.errors import InputError
 
@@ -13,9 +15,11 @@ def save(figure: Any, output: Path) -> None:
     demand.module("matplotlib", "plots")
     from matplotlib import pyplot
 
+    made = BytesIO()
     try:
-        figure.savefig(output, dpi=130)
-    except (OSError, ValueError) as error:  # ValueError: a format that matplotlib does not know
-        raise InputError(f"--plot {output}", getattr(error, "strerror", None) or str(error)) from None
+        figure.savefig(made, format=output.suffix.removeprefix("."), dpi=130)
+    except ValueError as error:  # a format that matplotlib does not know
+        raise InputError(f"--plot {output}", str(error)) from None
     finally:
         pyplot.close(figure)
+    write_bytes(output, made.getvalue())

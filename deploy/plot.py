@@ -14,6 +14,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.picture import save  # noqa: E402
 from deploy.results import DISTORTED, Result  # noqa: E402
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e")
@@ -65,5 +66,4 @@ def plot(results: Sequence[Result], mode: str, output: Path) -> None:
     figure.suptitle(f"Redis under YCSB, {first.cores} cores, lock {' and '.join(dict.fromkeys(r.lock for r in results))}", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, f"{emulated}{mode}", size=7, color="#555555")
     figure.tight_layout(rect=(0, 0.06, 1, 0.97))
-    figure.savefig(output, dpi=130)
-    pyplot.close(figure)
+    save(figure, output)

@@ -10,6 +10,7 @@ from typing import Any
 
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
+from deploy.picture import save
 from topology import demand
 
 COLUMNS = 60  # of a line of text
@@ -130,5 +131,4 @@ def plot(survivors: Sequence[Survivor], output: Path, clock: str = "the machine'
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1, 0].set_xlabel(f"seconds of {clock}")
     figure.tight_layout()
-    figure.savefig(output, dpi=130)
-    pyplot.close(figure)
+    save(figure, output)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +21,7 @@ from deploy import modules, qemu, side_by_side
 from deploy.bench import scale
 from deploy.bench.scale import Point, Request
 from deploy.events import Event
+from deploy.files import write_text
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine
 from deploy.paths import BUILD
@@ -94,9 +94,7 @@ def stored(path: Path) -> list[Point] | None:
 
 def store(path: Path, points: Sequence[Point]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_suffix(f".{os.getpid()}")
-    half.write_text(json.dumps([asdict(point) for point in points]))
-    half.replace(path)
+    write_text(path, json.dumps([asdict(point) for point in points]))
 
 
 def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> list[Point]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from deploy.files import write_text
 from deploy.output import Json, Output, Quiet, version
 from topology.errors import InputError
 
@@ -37,10 +38,7 @@ def report(
     models.check(sources)  # before the first word, so that bad input is one line
     with output.progress("Drawing") as update:
         text = page.make(sources, title or _title(sources), lambda what: update(description=what[:1].upper() + what[1:]))
-    try:
-        output_file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"-o {output_file}", (error.strerror or "cannot be written").lower()) from None
+    write_text(output_file, text)
     output.results(_document(groups(sources)))
     output.line(f"{output_file}: {len(text.encode()) / 1024:.0f} KiB, of {len(sources)} results file{'s' * (len(sources) > 1)}.")
 

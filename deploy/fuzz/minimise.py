@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from deploy.files import write_bytes
 from deploy.fuzz.run import HANG, Find, reason_of
 from deploy.fuzz.target import Target
 from deploy.patience import Clock, children_of, slowness
@@ -68,5 +69,5 @@ def minimise(target: Target, find: Find) -> tuple[Path, int, int]:
         fewest = shrink(records, fails) if fails(records) else records
     data = header + b"".join(fewest)
     path = find.input.with_name(f"min-{hashlib.sha1(data).hexdigest()}")
-    path.write_bytes(data)
+    write_bytes(path, data)
     return path, len(records), len(fewest)

@@ -15,6 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from deploy.bench.figures import DRAWN, KINDS, NOT_MEASURED, Figure as PaperFigure
+from deploy.files import write_text
 from deploy.paper import points as reading
 from deploy.paper.points import Curves, Given, Point
 from deploy.paper.work import Task
@@ -47,7 +48,7 @@ def write(path: Path, done: Sequence[Task]) -> None:
     sentence = f"Half of ours are within {middle:.0%} of the published value." if middle is not None else "No point has a published value."
     words = [sentence, f"Not measured: {'; '.join(NOT_MEASURED.values())}."]
     text = render([section for section, _ in made], list(sources.values()), "The papers' figures", words, head)
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 OTHERS: Mapping[str, Given] = {  # published ratios that the file of a figure's command does not have

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from deploy import host
 from deploy.bench.figures import COUNTED, DRAWN, MODELLED, Figure
+from deploy.files import write_bytes, write_text
 from deploy.output import Output
 from deploy.paths import ROOT
 from deploy.version import version
@@ -111,16 +112,16 @@ def run(todo: Sequence[Task], of: dict[str, Any], output: Output) -> list[tuple[
         known = {"state": of, "command": list(task.figure.command), "seconds": round(time.monotonic() - began, 1)}
         if task.figure.kind in SAME_EACH_TIME:
             there[task.figure.command] = task
-        task.stamp.write_text(json.dumps(known, indent=1) + "\n")
+        write_text(task.stamp, json.dumps(known, indent=1) + "\n")
     return failed
 
 
 def _copy(same: Task, task: Task) -> str:
     """Two figures of one command: it need not run twice. A line apart keeps the files different, as repeats are."""
-    task.path.write_text(same.path.read_text().rstrip() + "\n" * 2)
+    write_text(task.path, same.path.read_text().rstrip() + "\n" * 2)
     for beside in (".csv", ".hgrm", ".log"):
         if (made := same.path.with_suffix(beside)).is_file():
-            task.path.with_suffix(beside).write_bytes(made.read_bytes())
+            write_bytes(task.path.with_suffix(beside), made.read_bytes())
     return ""
 
 

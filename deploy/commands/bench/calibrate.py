@@ -9,7 +9,7 @@ from rich.table import Table
 
 from deploy import process
 from deploy.bench import native_host
-from deploy.errors import Failure
+from deploy.files import write_text
 from deploy.modelled import calibrate as calibration
 from deploy.modelled.machine import ModelledMachine, load
 from deploy.output import Json, Output, Quiet
@@ -62,10 +62,7 @@ def measured(path: Path, output: Output, runs: int = calibration.RUNS) -> tuple[
     with output.progress("Measuring this machine's cores", total=100) as update:
         look = native_host.Parallel([native_host.look(usable, 2)], 2)
         found = calibration.measure(lambda done, of: update(completed=100 * done / of), runs)
-    try:
-        path.write_text(calibration.machine_file(found))
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    write_text(path, calibration.machine_file(found))
     return found, load(str(path)), look
 
 

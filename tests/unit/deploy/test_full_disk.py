@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a full disk does: one line that names the file, and nothing is lost of what was there."""
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deploy.cli import main
+from deploy.errors import Failure
+from deploy.files import write_bytes, write_text
+
+
+@contextmanager
+def full(free: int = 0) -> Iterator[None]:
+    """No file grows beyond `free` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (free, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("words, name", [
+    (["topology", "--json"], "results.json"), (["man", "-o"], "skerry.1"), (["model", "predict", "--plot"], "curve.png"), (["model", "predict", "--json"], "x.json"),
+])  # fmt: skip
+@pytest.mark.parametrize("had", [b"good", None])
+def test_a_command_loses_nothing(words: list[str], name: str, had: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / name
+    if had is not None:
+        path.write_bytes(had)
+    with full(16):
+        assert main([*words, str(path)]) == 1
+    assert capsys.readouterr().err.endswith(f"skerry: cannot write {path}: file too large\n")
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == ({} if had is None else {name: had})
+
+
+def test_a_file_is_replaced(tmp_path: Path) -> None:
+    """with the permissions that it had; a new one gets those of any new file"""
+    path, other = tmp_path / "x", tmp_path / "other"
+    write_text(path, "first")
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode
+    path.chmod(0o600)
+    write_text(path, "second: ä")
+    assert (path.read_text(encoding="utf-8"), path.stat().st_mode & 0o777) == ("second: ä", 0o600)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "x"]
+
+
+def test_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_text(tmp_path / "link", "content")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_text() == "content"
+
+
+def test_a_pipe_gets_it(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    write_bytes(Path(f"/dev/fd/{write}"), b"content")
+    assert os.read(read, 100) == b"content"
+    os.close(read)
+    os.close(write)
+
+
+@pytest.mark.parametrize("path, why", [("/dev/full", "no space left on device"), ("/nowhere/x", "no such file or directory")])
+def test_the_file_is_named(path: str, why: str) -> None:
+    with pytest.raises(Failure, match=f"^cannot write {path}: {why}$"):
+        write_text(Path(path), "x")
