@@ -45,6 +45,7 @@ COMMANDS = [
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 ]
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
+NO_SCRATCH = "No usable temporary directory found in"  # how tempfile begins where no folder takes a file
 
 
 def _say_version(wanted: bool) -> None:
@@ -145,10 +146,18 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         return fail(str(error), 2)
     except OSError as error:
-        if error.errno not in UNWRITABLE:
+        if not (why := _unwritable(error)):
             raise
-        where = f" {error.filename}" if error.filename else ""
-        return fail(f"cannot write{where}: {(error.strerror or '').lower()}", 1)
+        return fail(why, 1)
+
+
+def _unwritable(error: OSError) -> str:
+    """What cannot be written, and why, in words; nothing for other errors."""
+    said = error.strerror or ""
+    if said.startswith(NO_SCRATCH):
+        return f"cannot write temporary files: no space left, or no permission, in any of{said.removeprefix(NO_SCRATCH)}; TMPDIR names another folder"
+    where = f" {error.filename}" if error.filename else ""
+    return f"cannot write{where}: {said.lower()}" if error.errno in UNWRITABLE else ""
 
 
 def _have_streams() -> None:

@@ -3,6 +3,7 @@
 
 import os
 import resource
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,3 +70,13 @@ def test_a_pipe_gets_it(tmp_path: Path) -> None:
 def test_the_file_is_named(path: str, why: str) -> None:
     with pytest.raises(Failure, match=f"^cannot write {path}: {why}$"):
         write_text(Path(path), "x")
+
+
+def test_no_folder_takes_temporary_files(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/Full", "/var/Full"])
+    monkeypatch.setattr("deploy.completion.script", lambda *rest: tempfile.mkdtemp())
+    assert main(["completion", "bash"]) == 1
+    assert capsys.readouterr().err == (
+        "skerry: cannot write temporary files: no space left, or no permission, in any of ['/Full', '/var/Full']; TMPDIR names another folder\n"
+    )
