@@ -4,14 +4,13 @@
 import codecs
 import json
 import math
-import os
 import re
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +24,7 @@ from deploy.expand import Plan
 from deploy.files import write_text
 from deploy.paths import BUILD, LOGS
 from deploy.patience import Patience, Watch
+from deploy.run_folder import Room, private_directory
 from deploy.tap import Tap
 from topology import drivers
 
@@ -65,6 +65,7 @@ class Run:
         self.events = EventStream()
         self.status: int | None = None
         self.directory = private_directory()
+        self._room = Room(self.directory)
         self.started = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._console_read = self._events_read = 0
@@ -151,11 +152,20 @@ class Run:
     ) -> None:
         try:
             if isinstance(error, Failure):
-                error.log = self.keep_log()
+                self._explain(error)
             elif isinstance(error, Exception):
                 self.keep_log()
         finally:
             self.close()
+
+    def _explain(self, failure: Failure) -> None:
+        """Where all of it is, and whether that is all: a full disk may be the cause of anything."""
+        if self._room.lost not in failure.text:
+            failure.text = f"{failure.text}; {self._room.lost}"
+        try:
+            failure.log = self.keep_log()
+        except (Failure, OSError) as unwritable:
+            failure.text = f"{failure.text} (without a log: {unwritable})"
 
     def _power_on(self) -> None:
         """A QEMU that cannot start gets other ports: one may have been taken since it was chosen."""
@@ -218,6 +228,7 @@ class Run:
             file.seek(self._events_read)
             data = file.read()
         self._events_read += len(data)
+        self._room.look()
         fresh = self.events.feed(data)
         if fresh:
             self._watch.moved(f"'{fresh[-1].kind}' {fresh[-1].get('app') or ''}".rstrip())
@@ -226,6 +237,7 @@ class Run:
                 self.options.on_event(event)
         if self.status is not None and self.status == qemu.EXIT_SUCCESS:
             self.events.finish()
+            self._room.check()
         return fresh
 
     def wait_for(self, condition: Callable[[], bool], what: str, patience: Patience | None = None, every: float = _POLL) -> None:
@@ -296,9 +308,8 @@ class Run:
 
     def dump_registers(self) -> None:
         """Appends the state of all cores to QEMU's log."""
-        text = monitor.post_mortem(self.command.monitor)
-        with self.command.log.open("a") as log:
-            log.write(text)
+        with suppress(OSError), self.command.log.open("a") as log:  # what hung is said in any case
+            log.write(monitor.post_mortem(self.command.monitor))
 
     def keep_log(self) -> Path:
         """Everything that the run wrote, in one file that stays."""
@@ -354,17 +365,6 @@ def _clients(plan: Plan) -> list[str]:
 def silent_work(load: Load | None, clients: int) -> float:
     """Seconds that a load of so many clients may take between two events."""
     return _OPERATION * clients * (load.operations + load.records / load.clients) if load and clients else 0.0
-
-
-def private_directory() -> Path:
-    """A new one that carries our process id and its namespace; those of processes of this namespace that were killed go. The
-    processes of a container that shares the folder are not seen here, so theirs stay."""
-    here = f"{os.stat('/proc/self/ns/pid').st_ino:x}"
-    for old in Path(tempfile.gettempdir()).glob(f"skerry-run-*-{here}-*"):
-        owner = old.name.split("-")[2]
-        if owner.isdecimal() and not Path("/proc", owner).exists():
-            shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-{here}-"))
 
 
 def check_ports(forwards: Sequence[qemu.Forward]) -> None:

@@ -12,6 +12,13 @@ from pathlib import Path
 from deploy.errors import Failure
 
 
+def free(folder: Path) -> int | None:
+    """Bytes that this process can still write there; None where the file system does not tell."""
+    found = os.statvfs(folder)
+    blocks = found.f_bavail if os.geteuid() else found.f_bfree
+    return blocks * found.f_frsize if found.f_blocks else None
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Around what writes a file: a full disk's error, which comes when the file is open already, has its name, too."""

@@ -7,13 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from deploy import boot as boots, elf, image, modules, qemu
+from deploy import boot as boots, elf, image, modules, qemu, run_folder
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
@@ -119,6 +122,37 @@ def test_a_limit_of_time_is_the_users(build: Path) -> None:
             run.wait_done()
 
 
+def test_a_full_disk_and_what_failed_are_said(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QEMU drops what a full disk does not take: whatever fails then may be for that; and there is no room for a log"""
+    def write(path: Path, text: str) -> None:
+        if path.suffix == ".log":
+            raise Failure(f"cannot write {path.name}: no space left on device")
+        path.write_text(text)
+
+    monkeypatch.setattr(run_folder, "free", lambda folder: run_folder.LEAST - 1)
+    monkeypatch.setattr(boots, "write_text", write)
+    lost = f"no space left in {tempfile.gettempdir()}, so that some of what the machine wrote is lost"
+    with pytest.raises(Failure, match=rf"^not done within 1 s, .*; {lost} \(without a log: cannot write .*: no space left on device\)$"):
+        with boot(plan(Deployment(redis=Redis())), Options(qemu.TCG_TURNS, patience=Patience(1, limit=1), build=build)) as run:
+            run.wait_done()
+
+
+@pytest.mark.parametrize("least, fails", [(run_folder.LEAST - 1, True), (run_folder.LEAST, False), (None, False)])
+def test_a_success_on_a_full_disk_is_none(least: int | None, fails: bool, build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """some of what the machine reports is missing, even where there is room again at its end"""
+    run = boot(plan(Deployment(redis=Redis())), Options(qemu.tcg_for(2), build=build))
+    left, ends = [least, 1 << 30], [None, None, qemu.EXIT_SUCCESS]
+    monkeypatch.setattr(run_folder, "free", lambda folder: left.pop(0))
+    for path in (run.command.console, run.command.events):
+        path.touch()
+    run._process = SimpleNamespace(poll=lambda: ends.pop(0))  # type: ignore[assignment]
+    run.poll()
+    with pytest.raises(Failure, match="^no space left in .*is lost$") if fails else nullcontext():
+        run.poll()
+    run._process = None
+    run.close()
+
+
 def test_refused_arguments_of_qemu_are_said(build: Path) -> None:
     options = Options(qemu.TCG_TURNS, build=build, extra=("-nonsense",))
     with pytest.raises(Failure, match="QEMU: .*nonsense"):
@@ -179,16 +213,16 @@ def test_children_die_with_their_parent(tmp_path: Path, by: int) -> None:
 
 def test_directories_of_killed_runs_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """what killed runs have left goes; what processes of another namespace have, which cannot be seen from here, stays"""
-    monkeypatch.setattr(boots.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(boots.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with subprocess.Popen(["true"]) as gone:
         gone.wait()
-    first = boots.private_directory()
+    first = run_folder.private_directory()
     here = first.name.split("-")[3]
     names = (f"{os.getpid()}-{here}-a", f"{gone.pid}-{here}-b", f"{gone.pid}-1{here}-b", f"notes-{here}-c")
     ours, theirs, elsewhere, other = directories = [tmp_path / f"skerry-run-{name}" for name in names]
     for directory in directories:
         directory.mkdir()
-    made = boots.private_directory()
+    made = run_folder.private_directory()
     assert made.parent == tmp_path and made != first and made.name.startswith(f"skerry-run-{os.getpid()}-{here}-")
     assert first.exists() and ours.exists() and elsewhere.exists() and other.exists() and not theirs.exists()
