@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import naming
 
 LOCK = ".skerry-lock"  # in a folder that one process at a time writes
 
@@ -21,17 +22,17 @@ def exclusive(lock: Path, what: str, taken: Callable[[str], None]) -> Iterator[N
     Where another one has it `taken` is called with what the file says, and the lock is waited for when that returns.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a+") as file:
+    with lock.open("a+b", buffering=0) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = "".join(c if c.isprintable() else "?" for c in file.read(200))
+            holder = "".join(c if c.isprintable() else "?" for c in file.read(200).decode(errors="replace"))
             taken(holder)
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.truncate(0)
-        file.write(f"process {os.getpid()}, {what}"[:150])
-        file.flush()
+        with naming(lock):
+            file.truncate(0)
+            file.write(f"process {os.getpid()}, {what}"[:150].encode())
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import naming
 from deploy.paths import LOGS
 
 SUITE = "bookworm"
@@ -51,7 +52,7 @@ def run_apt(arguments: list[str], as_root: bool = True, cwd: Path | None = None)
     done = subprocess.run(
         command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    with log.open("a") as file:
+    with naming(log), log.open("a") as file:
         file.write("$ " + " ".join(command) + "\n" + done.stdout)
     if done.returncode:
         errors = [line for line in done.stdout.splitlines() if line.startswith("E:")]

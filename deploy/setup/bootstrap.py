@@ -77,7 +77,9 @@ def pip_install(*arguments: str) -> list[str]:
 
 def start_logged(command: list[str]) -> subprocess.Popen[bytes]:
     LOG.parent.mkdir(parents=True, exist_ok=True)  # an environment may outlive its folder of logs
-    with LOG.open("a") as log:
+    from deploy.files import naming  # which takes time that only a set-up has
+
+    with naming(LOG), LOG.open("a") as log:
         print("$", *command, file=log, flush=True)
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
@@ -96,6 +98,8 @@ def make_venv() -> bool:
 
 
 def make_venv_alone() -> bool:
+    from deploy.files import naming
+
     LOG.write_text("")
     groups = had()
     shutil.rmtree(VENV, ignore_errors=True)
@@ -106,8 +110,9 @@ def make_venv_alone() -> bool:
         if attempt:
             time.sleep(5 * attempt)
         if run_logged(install):
-            HAD.write_text("".join(f"{group}\n" for group in sorted(groups)))
-            STAMP.write_text(wanted_stamp())
+            for path, text in ((HAD, "".join(f"{group}\n" for group in sorted(groups))), (STAMP, wanted_stamp())):
+                with naming(path):
+                    path.write_text(text)
             return True
     return False
 

@@ -15,13 +15,14 @@ from pathlib import Path
 
 from deploy.errors import Failure
 from deploy.exclusive import LOCK, exclusive
+from deploy.files import naming, write_text
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import extensions, packages, sources, tab
 from deploy.setup.needs import BOOT_GROUPS, Needs
 
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
-TELLING = re.compile(r"error|ERROR|FAILED|undefined reference")
+TELLING = re.compile(r"error|ERROR|FAILED|undefined reference|No space left|Disk quota exceeded")
 IDLE = re.compile(r"WARNING: |^ *werror: |^\S*(?:cc|gcc|clang)\S* .* -o ")  # of Meson, and options as -Werror of a compiler
 SAID_EVERY = 10.0  # seconds, where there is no terminal
 NOT_BUILT_WITH = BOOT_GROUPS  # of packages: neither Meson nor the build uses them
@@ -77,7 +78,7 @@ def configure(output: Output, needed: Needs, werror: bool = False) -> None:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
     if done.returncode:
         raise complain("Meson could not configure the build", log)
-    CONFIGURED.write_text("".join(f"{name}\n" for name in sorted(present)))
+    write_text(CONFIGURED, "".join(f"{name}\n" for name in sorted(present)))
 
 
 def _configured() -> set[str]:
@@ -111,7 +112,7 @@ def compile(output: Output, targets: Iterable[str] = ()) -> None:
     log = LOGS / "build.log"
     command = ["ninja", "-C", str(BUILD), f"-j{os.cpu_count() or 1}", *sorted(targets)]
     environment = os.environ | {"NINJA_STATUS": "[%f/%t] "}
-    with output.progress("Building") as update, log.open("w") as file:
+    with naming(log), output.progress("Building") as update, log.open("w") as file:
         show = _said(output, update)
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

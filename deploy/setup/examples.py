@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import write_text
 from deploy.output import Output
 from deploy.paths import BUILD, LOGS, ROOT, THIRD_PARTY
 from deploy.setup import needs, sources
@@ -62,10 +63,10 @@ def ensure(output: Output, name: str) -> bool:
         if before[0] != compiled:
             shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(f"{compiled} unfinished")
+        write_text(stamp, f"{compiled} unfinished")
         with output.progress(f"Building examples/{name}"):
             _run(folder, work)
-        stamp.write_text(f"{compiled} {linked}")
+        write_text(stamp, f"{compiled} {linked}")
     return True
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import write_text
 from deploy.output import Output
 from deploy.setup import bootstrap
 
@@ -54,7 +55,7 @@ class Extension:
         )
 
     def set_stamp(self) -> None:
-        self.stamp.write_text(self.wanted_stamp())
+        write_text(self.stamp, self.wanted_stamp())
 
 
 EXTENSIONS = (

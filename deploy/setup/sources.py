@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import write_text
 from deploy.output import Output
 from deploy.paths import THIRD_PARTY
 from deploy.setup import apt
@@ -91,7 +92,7 @@ def unpack(source: Source) -> None:
     done = subprocess.run(tar, capture_output=True, text=True)
     if done.returncode:
         raise Failure(f"{source.tarball} cannot be unpacked: {done.stderr.strip().splitlines()[-1]}")
-    (fresh / STAMP).write_text(source.sha256 + "\n")
+    write_text(fresh / STAMP, source.sha256 + "\n")
     shutil.rmtree(source.tree, ignore_errors=True)
     fresh.rename(source.tree)
 

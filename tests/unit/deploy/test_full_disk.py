@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a full disk does: one line that names the file, and nothing is lost of what was there."""
 
+import errno
 import os
 import resource
 import tempfile
@@ -12,7 +13,10 @@ import pytest
 
 from deploy.cli import main
 from deploy.errors import Failure
+from deploy.exclusive import exclusive
 from deploy.files import write_bytes, write_text
+from deploy.output import Output
+from deploy.setup import bootstrap, build as building
 
 
 @contextmanager
@@ -80,3 +84,42 @@ def test_no_folder_takes_temporary_files(monkeypatch: pytest.MonkeyPatch, capsys
     assert capsys.readouterr().err == (
         "skerry: cannot write temporary files: no space left, or no permission, in any of ['/Full', '/var/Full']; TMPDIR names another folder\n"
     )
+
+
+def test_a_lock_is_named(tmp_path: Path) -> None:
+    with full(), pytest.raises(OSError) as error, exclusive(tmp_path / "lock", "this", lambda holder: None):
+        pytest.fail("held")
+    assert error.value.filename == str(tmp_path / "lock")
+    with exclusive(tmp_path / "lock", "this", lambda holder: None):
+        assert (tmp_path / "lock").read_text().endswith(", this")
+
+
+def test_what_is_done_under_a_lock_is_not_named_by_it(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as error, exclusive(tmp_path / "lock", "this", lambda holder: None):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert error.value.filename is None
+
+
+def test_the_log_of_a_build_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """what ninja says fits into memory, and the file's error comes when it is closed"""
+    ninja = tmp_path / "ninja"
+    ninja.write_text("#!/bin/sh\necho '[1/1] all'\n")
+    ninja.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(building, "LOGS", tmp_path)
+    with full(), pytest.raises(OSError) as error:
+        building.compile(Output(quiet=True))
+    assert error.value.filename == str(tmp_path / "build.log")
+
+
+def test_a_build_that_fails_for_it_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "build.log"
+    log.write_text("FAILED: x.so\n/usr/bin/ld: final link failed: No space left on device\ncollect2: error: ld returned 1 exit status\n")
+    assert "final link failed: No space left on device" in str(building.complain("the build failed", log))
+
+
+def test_the_log_of_the_tools_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "venv.log")
+    with full(), pytest.raises(OSError) as error:
+        bootstrap.start_logged(["true"])
+    assert error.value.filename == str(tmp_path / "venv.log")
