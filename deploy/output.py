@@ -22,7 +22,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from deploy.completion import files
-from deploy.files import write_text
+from deploy.errors import Failure
+from deploy.files import free, write_text
 from deploy.fitting import parts
 from deploy.version import version as version
 from topology.errors import InputError
@@ -72,6 +73,8 @@ def check_target(path: Path, option: str = "--json") -> None:
         raise InputError(culprit, "is a folder" if is_folder else "no such folder")
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise InputError(culprit, "permission denied")
+    if (path.is_file() or not path.exists()) and free(folder) == 0:
+        raise Failure(f"cannot write {path}: no space left on device")
 
 
 class Output:

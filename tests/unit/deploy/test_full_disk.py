@@ -44,6 +44,18 @@ def test_a_command_loses_nothing(words: list[str], name: str, had: bytes | None,
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == ({} if had is None else {name: had})
 
 
+@pytest.mark.parametrize("left, status", [(0, 1), (1, 0), (None, 0)])
+def test_no_space_is_said_before_the_work(
+    left: int | None, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("deploy.output.free", lambda folder: left)
+    path = tmp_path / "results.json"
+    assert main(["topology", "--json", str(path)]) == status
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"skerry: cannot write {path}: no space left on device\n") or not status
+    assert main(["topology", "--json", "/dev/null"]) == 0
+
+
 def test_a_file_is_replaced(tmp_path: Path) -> None:
     """with the permissions that it had; a new one gets those of any new file"""
     path, other = tmp_path / "x", tmp_path / "other"
