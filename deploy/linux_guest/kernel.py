@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import whole_folder
 from deploy.paths import THIRD_PARTY
 from deploy.setup import apt
 
@@ -43,20 +44,21 @@ def _package() -> str | None:
 
 
 def _download(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     package = _package()
     if package is None:
         apt.refresh(lambda text: print(f"skerry: {text}", file=sys.stderr))
         package = _package()
     if package is None:
         raise Failure(f"apt knows no {META_PACKAGE}")
-    apt.run_apt(["download", package], as_root=False, cwd=folder)
-    debs = sorted(folder.glob(f"{package}_*.deb"), key=lambda path: path.stat().st_mtime)
-    if not debs:
-        raise Failure(f"apt-get download {package} left no file in {folder}")
-    done = subprocess.run(["dpkg-deb", "-x", str(debs[-1]), str(folder)], capture_output=True, text=True)
-    if done.returncode:
-        raise Failure(f"{debs[-1]}: {done.stderr.strip()}")
+    with whole_folder(folder) as fresh:  # what lacks a module would pass for a kernel that has it built in
+        apt.run_apt(["download", package], as_root=False, cwd=fresh)
+        debs = list(fresh.glob(f"{package}_*.deb"))
+        if not debs:
+            raise Failure(f"apt-get download {package} left no file in {fresh}")
+        done = subprocess.run(["dpkg-deb", "-x", str(debs[0]), str(fresh)], capture_output=True, text=True)
+        if done.returncode:
+            first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")
+            raise Failure(f"{debs[0].name} cannot be unpacked: {first}")
 
 
 def _find(folder: Path, modules: Sequence[str]) -> Kernel | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import subprocess
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.errors import Failure
-from deploy.files import write_text
+from deploy.files import whole_folder, write_text
 from deploy.output import Output
 from deploy.paths import THIRD_PARTY
 from deploy.setup import apt
@@ -85,16 +84,13 @@ def download(source: Source, say: apt.Say) -> None:
 
 
 def unpack(source: Source) -> None:
-    fresh = source.tree.with_name(f".{source.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    tar = ["tar", "-xf", str(DOWNLOADS / source.tarball), "-C", str(fresh), "--strip-components=1", "--no-same-owner"]
-    done = subprocess.run(tar, capture_output=True, text=True)
-    if done.returncode:
-        raise Failure(f"{source.tarball} cannot be unpacked: {done.stderr.strip().splitlines()[-1]}")
-    write_text(fresh / STAMP, source.sha256 + "\n")
-    shutil.rmtree(source.tree, ignore_errors=True)
-    fresh.rename(source.tree)
+    with whole_folder(source.tree) as fresh:
+        tar = ["tar", "-xf", str(DOWNLOADS / source.tarball), "-C", str(fresh), "--strip-components=1", "--no-same-owner"]
+        done = subprocess.run(tar, capture_output=True, text=True)
+        if done.returncode:
+            first = next(iter(done.stderr.strip().splitlines()), f"status {done.returncode}")  # the last says that there was an error
+            raise Failure(f"{source.tarball} cannot be unpacked: {first}")
+        write_text(fresh / STAMP, source.sha256 + "\n")
 
 
 def ensure(output: Output, example: str | None = None) -> None:

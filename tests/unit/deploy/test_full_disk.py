@@ -4,9 +4,10 @@
 import errno
 import os
 import resource
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from deploy.cli import main
 from deploy.errors import Failure
 from deploy.exclusive import exclusive
 from deploy.files import write_bytes, write_text
+from deploy.linux_guest import kernel
 from deploy.output import Output
-from deploy.setup import bootstrap, build as building
+from deploy.setup import bootstrap, build as building, sources
 
 
 @contextmanager
@@ -135,3 +137,45 @@ def test_the_log_of_the_tools_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     with full(), pytest.raises(OSError) as error:
         bootstrap.start_logged(["true"])
     assert error.value.filename == str(tmp_path / "venv.log")
+
+
+@pytest.mark.parametrize("status, has", [(0, {"deb", "image", "module"}), (1, {"old"})])
+def test_half_a_kernel_is_none(status: int, has: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a module that is not there would pass for one that is built in, for ever after"""
+    def unpack(command: list[str], **rest: object) -> subprocess.CompletedProcess[str]:
+        Path(command[3], "boot").mkdir()
+        Path(command[3], "boot", "vmlinuz-6").touch()
+        if status == 0:
+            Path(command[3], "lib/modules/6").mkdir(parents=True)
+            Path(command[3], "lib/modules/6/net.ko").touch()
+        return subprocess.CompletedProcess(command, status, "", "dpkg-deb: error: No space left on device\ntar: Exiting\n" if status else "")
+
+    folder = tmp_path / "linux"
+    folder.mkdir()
+    (folder / "old").touch()
+    monkeypatch.setattr(kernel, "_package", lambda: "linux-image")
+    monkeypatch.setattr(kernel.apt, "run_apt", lambda words, as_root, cwd: (cwd / "linux-image_6.deb").touch())
+    monkeypatch.setattr(kernel.subprocess, "run", unpack)
+    with pytest.raises(Failure, match="linux-image_6.deb cannot be unpacked: .*No space left on device$") if status else nullcontext():
+        assert len(kernel.fetch(folder, ("net",)).modules) == 1
+    names = {"linux-image_6.deb": "deb", "vmlinuz-6": "image", "net.ko": "module"}
+    assert {names.get(path.name, path.name) for path in folder.rglob("*") if path.is_file()} == has
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+@pytest.mark.parametrize("said, told", [
+    ("tar: a.c: Cannot write: No space left on device\ntar: Exiting with failure status due to previous errors\n", "tar: a.c: Cannot write: No space left on device"),
+    ("", "status 2"),
+])  # fmt: skip
+def test_half_a_source_is_none(said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """and why is said by the first line of tar's, not the last"""
+    def unpack(command: list[str], **rest: object) -> subprocess.CompletedProcess[str]:
+        Path(command[4], "a.c").touch()
+        return subprocess.CompletedProcess(command, 2, "", said)
+
+    monkeypatch.setattr(sources, "THIRD_PARTY", tmp_path)
+    monkeypatch.setattr(sources.subprocess, "run", unpack)
+    with pytest.raises(Failure) as failure:
+        sources.unpack(sources.Source("lwip", "1", "lwip.tar", "0"))
+    assert str(failure.value) == f"lwip.tar cannot be unpacked: {told}"
+    assert list(tmp_path.iterdir()) == []
