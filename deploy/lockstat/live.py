@@ -16,6 +16,7 @@ from deploy import cores, monitor
 from deploy.boot import INSTANCES
 from deploy.errors import Failure
 from deploy.events import Event, EventStream
+from deploy.files import free
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Counted, Snapshot
 from topology.errors import InputError
@@ -75,16 +76,16 @@ def monitor_memory(folder: Path) -> Memory:
     def read(_cluster: int, address: int, size: int) -> bytes:
         try:
             answer = monitor.human(folder / "qmp.sock", f'pmemsave {address:#x} {size} "{target}"')[0].strip()
-            if answer:
-                raise Failure(f"monitor: {answer}")
-            data = target.read_bytes()
+            data = b"" if answer else target.read_bytes()
         except (OSError, TimeoutError) as error:
             raise Failure(f"the machine's memory cannot be read: {error}") from error
         finally:
             target.unlink(missing_ok=True)
-        if len(data) != size:
-            raise Failure(f"the monitor wrote {len(data)} bytes of memory, not {size}")
-        return data
+        if len(data) == size:
+            return data
+        left = free(folder)
+        why = f"no space left in {folder.parent}" if left is not None and left < size else f"monitor: {answer}" if answer else ""
+        raise Failure(why or f"the monitor wrote {len(data)} bytes of memory, not {size}")
 
     return read
 

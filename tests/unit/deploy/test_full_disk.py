@@ -17,6 +17,7 @@ from deploy.errors import Failure
 from deploy.exclusive import exclusive
 from deploy.files import write_bytes, write_text
 from deploy.linux_guest import kernel
+from deploy.lockstat import live
 from deploy.output import Output
 from deploy.setup import bootstrap, build as building, sources
 
@@ -179,3 +180,24 @@ def test_half_a_source_is_none(said: str, told: str, tmp_path: Path, monkeypatch
         sources.unpack(sources.Source("lwip", "1", "lwip.tar", "0"))
     assert str(failure.value) == f"lwip.tar cannot be unpacked: {told}"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("answer, wrote, left, why", [
+    ("", 0, 7, "no space left in {}"), ("Error: writing memory failed", 0, 0, "no space left in {}"),
+    ("Error: writing memory failed", 0, 8, "monitor: Error: writing memory failed"), ("", 4, None, "the monitor wrote 4 bytes of memory, not 8"),
+])  # fmt: skip
+def test_no_space_for_a_machines_memory(
+    answer: str, wrote: int, left: int | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def human(path: Path, *commands: str) -> list[str]:
+        (path.parent / "memory.bin").write_bytes(bytes(wrote))
+        return [answer]
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+    monkeypatch.setattr(live.monitor, "human", human)
+    monkeypatch.setattr(live, "free", lambda where: left)
+    with pytest.raises(Failure) as failure:
+        live.monitor_memory(folder)(0, 0x1000, 8)
+    assert str(failure.value) == why.format(tmp_path)
+    assert list(folder.iterdir()) == []
