@@ -16,7 +16,7 @@ from pathlib import Path
 from deploy import modules
 from deploy.errors import Failure
 from deploy.file_tree import FileTree
-from deploy.files import write_text
+from deploy.files import write_bytes, write_text
 from deploy.paths import BUILD
 from deploy.setup import needs
 from deploy.setup.build import require
@@ -214,7 +214,7 @@ def cpio(files: Mapping[str, bytes]) -> bytes:
 
 def make_direct(directory: Path, files: Mapping[str, bytes], loader: Path) -> DirectBoot:
     initrd = directory / "modules.cpio"
-    initrd.write_bytes(cpio(files))
+    write_bytes(initrd, cpio(files))
     return DirectBoot(loader, initrd)
 
 

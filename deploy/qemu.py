@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from deploy.addresses import INSIDE
 from deploy.errors import Failure
+from deploy.files import write_bytes
 from deploy.image import DirectBoot
 from deploy.paths import BUILD
 from deploy.tap import Tap
@@ -232,7 +232,7 @@ class Command:
             variables = Path(code.replace("CODE", "VARS"))
             if Path(code).exists() and variables.exists():
                 own = self.directory / "uefi-variables.fd"
-                shutil.copyfile(variables, own)
+                write_bytes(own, variables.read_bytes())
                 return [
                     *["-drive", f"if=pflash,format=raw,readonly=on,file={code}"],
                     *["-drive", f"if=pflash,format=raw,file={own}"],

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 from deploy.errors import Failure
+from deploy.files import write_bytes
 from deploy.image import DirectBoot
 from deploy.linux_guest import kernel
 from deploy.linux_guest.cpio import Archive
@@ -36,8 +36,8 @@ def build_guest(folder: Path = BUILD / "linux-guest", build: Path = BUILD) -> Di
     _add_redis(archive, on_host("/bin/redis-server", build))
 
     boot = DirectBoot(folder / "vmlinuz", folder / "initrd")
-    shutil.copyfile(linux.image, boot.kernel)
-    boot.initrd.write_bytes(archive.finish())
+    write_bytes(boot.kernel, linux.image.read_bytes())
+    write_bytes(boot.initrd, archive.finish())
     return boot
 
 

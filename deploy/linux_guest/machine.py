@@ -20,6 +20,7 @@ from deploy.events import Event, EventStream
 from deploy.image import DirectBoot
 from deploy.linux_guest.plan import guest_plan, with_plan
 from deploy.patience import Patience, Watch
+from deploy.run_folder import Room
 from deploy.tap import Tap
 
 GUEST_ADDRESS = "10.0.2.15"  # as in setup.c
@@ -58,11 +59,17 @@ class LinuxRun:
         self._read = self._console = 0
         self._process: subprocess.Popen[bytes] | None = None
         self.directory = Path(tempfile.mkdtemp(prefix="skerry-linux-"))
+        self._room = Room(self.directory)
+        try:
+            boot = with_plan(guest, self.plan, self.directory)
+        except BaseException:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            raise
         fixed = f" {FIXED}" if options.symbols else ""
         self.command = qemu.Command(
             shape=deployment.shape,
             accel=options.accel,
-            boot=with_plan(guest, self.plan, self.directory),
+            boot=boot,
             directory=self.directory,
             forwards=[qemu.Forward(name, GUEST_ADDRESS, port) for name, port in self.plan.ports.items()],
             binary=options.binary,
@@ -110,6 +117,7 @@ class LinuxRun:
             file.seek(self._read)
             data = file.read()
         self._read += len(data)
+        self._room.look()
         self._note_console()
         for event in self.events.feed(data):
             self._watch.moved(f"'{event.kind}' {event.get('app') or ''}".rstrip())
@@ -125,6 +133,7 @@ class LinuxRun:
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
         while True:
             self.poll()
+            self._room.check()
             if condition():
                 return
             if errors := self.events.of("error"):

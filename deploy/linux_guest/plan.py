@@ -12,6 +12,7 @@ from pathlib import Path
 
 from deploy.deployment import Deployment
 from deploy.expand import expand
+from deploy.files import write_bytes
 from deploy.image import DirectBoot
 from deploy.linux_guest.cpio import Archive
 from deploy.switches import switches
@@ -74,5 +75,5 @@ def with_plan(guest: DirectBoot, plan: GuestPlan, folder: Path) -> DirectBoot:
     archive = Archive()
     archive.file("/plan", plan.text.encode())
     initrd = folder / "initrd"
-    initrd.write_bytes(guest.initrd.read_bytes() + archive.finish())
+    write_bytes(initrd, guest.initrd.read_bytes() + archive.finish())
     return DirectBoot(guest.kernel, initrd)

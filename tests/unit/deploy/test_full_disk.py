@@ -9,17 +9,22 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from deploy import qemu, run_folder
 from deploy.cli import main
+from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
 from deploy.exclusive import exclusive
 from deploy.files import write_bytes, write_text
-from deploy.linux_guest import kernel
+from deploy.image import DirectBoot, make_direct
+from deploy.linux_guest import kernel, machine
 from deploy.lockstat import live
 from deploy.output import Output
 from deploy.setup import bootstrap, build as building, sources
+from topology.machine import Shape
 
 
 @contextmanager
@@ -201,3 +206,39 @@ def test_no_space_for_a_machines_memory(
         live.monitor_memory(folder)(0, 0x1000, 8)
     assert str(failure.value) == why.format(tmp_path)
     assert list(folder.iterdir()) == []
+
+
+LINUX = Deployment(shape=Shape(1, 1), redis=Redis(), shutdown="never")
+
+
+def guest(folder: Path) -> DirectBoot:
+    boot = DirectBoot(folder / "vmlinuz", folder / "initrd")
+    boot.initrd.write_bytes(bytes(5000))
+    return boot
+
+
+def test_a_linux_that_does_not_fit_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    made = guest(tmp_path)
+    with full(4096), pytest.raises(Failure, match=r"^cannot write .*/skerry-linux-.*/initrd: file too large$"):
+        machine.LinuxRun(made, LINUX, machine.Options(qemu.TCG_TURNS))
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_linux_whose_output_is_lost_has_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "free", lambda folder: 0)
+    run = machine.LinuxRun(guest(tmp_path), LINUX, machine.Options(qemu.TCG_TURNS))
+    run.command.console.touch()
+    run.command.events.touch()
+    run._process = SimpleNamespace(poll=lambda: 0)  # type: ignore[assignment]
+    with pytest.raises(Failure, match="^no space left in .*is lost$"):
+        run.wait_for(lambda: True, "done")
+    run._process = None
+    run.__exit__(None, None, None)
+
+
+def test_an_archive_names_itself(tmp_path: Path) -> None:
+    with full(16), pytest.raises(Failure, match=f"^cannot write {tmp_path}/modules.cpio: file too large$"):
+        make_direct(tmp_path, {"map": b"x"}, tmp_path / "loader")
+    assert list(tmp_path.iterdir()) == []
