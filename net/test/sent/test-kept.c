@@ -188,18 +188,19 @@ static void closed_window(bool ends)
 		run();
 }
 
-/* The far end has sent its end, and answers the stack's last data late. */
+/* The far end has sent its end, and answers the stack's last data late. The program has shut the connection and holds it. */
 static void late_answer(void)
 {
 	write_text(0);
 	send_segment(FIN | ACK, WINDOW);
 	for (unsigned i = 0; i < 10; i++)
 		run();
-	file->ops->close(file);
+	CHECK(file->ops->shutdown(file, SHUT_WR) == 0);
 	for (unsigned i = 0; i < 3; i++)
 		expect(&far, 0, 0, SIZE, false);
 	acknowledged += SIZE + 1;
 	send_segment(ACK, WINDOW);
+	file->ops->close(file);
 }
 
 /* A segment that waits to be sent again gets more data, and is acknowledged as it was before, with room for a part of the rest. */
