@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include "../backend.h"
-#include "../lwip/budget.h"
-#include "../machine.h"
-#include "../stack/serve.h"
-#include "test.h"
+#include "../../backend.h"
+#include "../../lwip/budget.h"
+#include "../../machine.h"
+#include "../../stack/serve.h"
+#include "../test.h"
 
 enum { LEFT = 100 };
 
