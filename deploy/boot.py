@@ -160,8 +160,8 @@ class Run:
 
     def _explain(self, failure: Failure) -> None:
         """Where all of it is, and whether that is all: a full disk may be the cause of anything."""
-        if self._room.lost not in failure.text:
-            failure.text = f"{failure.text}; {self._room.lost}"
+        if why := self._room.unsaid:
+            failure.text = f"{failure.text}; {why}"
         try:
             failure.log = self.keep_log()
         except (Failure, OSError) as unwritable:

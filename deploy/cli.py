@@ -24,6 +24,7 @@ import errno
 import importlib
 import os
 import shlex
+import traceback
 from types import ModuleType
 from typing import Annotated
 
@@ -45,7 +46,6 @@ COMMANDS = [
     "deploy", "status", "console", "logs", "stop", "undeploy", "report", "paper", "completion", "man", "docs", "release",
 ]
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM)
-NO_SCRATCH = "No usable temporary directory found in"  # how tempfile begins where no folder takes a file
 
 
 def _say_version(wanted: bool) -> None:
@@ -154,10 +154,16 @@ def main(arguments: list[str] | None = None) -> int:
 def _unwritable(error: OSError) -> str:
     """What cannot be written, and why, in words; nothing for other errors."""
     said = error.strerror or ""
-    if said.startswith(NO_SCRATCH):
-        return f"cannot write temporary files: no space left, or no permission, in any of{said.removeprefix(NO_SCRATCH)}; TMPDIR names another folder"
+    if _finds_no_folder(error):
+        return f"cannot write temporary files: {said[:1].lower()}{said[1:]}; set TMPDIR to a folder with space"
     where = f" {error.filename}" if error.filename else ""
     return f"cannot write{where}: {said.lower()}" if error.errno in UNWRITABLE else ""
+
+
+def _finds_no_folder(error: OSError) -> bool:
+    """Of the tempfile module, for which that is a file that does not exist: one without a name."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return error.errno == errno.ENOENT and error.filename is None and frame.f_globals["__name__"] == "tempfile"
 
 
 def _have_streams() -> None:

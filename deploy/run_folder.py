@@ -31,16 +31,21 @@ class Room:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._missing = False
+        self._said = False
 
     def look(self) -> None:
         left = free(self._folder)
         self._missing = self._missing or (left is not None and left < LEAST)
 
     def check(self) -> None:
-        if self.lost:
-            raise Failure(self.lost)
+        if self._missing:
+            self._said = True
+            raise Failure(self._why())
 
     @property
-    def lost(self) -> str:
-        """Why what the machine wrote cannot be trusted; nothing where it can."""
-        return f"no space left in {self._folder.parent}, so that some of what the machine wrote is lost" if self._missing else ""
+    def unsaid(self) -> str:
+        """Why what the machine wrote cannot be trusted; nothing where it can, or where check() has said it."""
+        return self._why() if self._missing and not self._said else ""
+
+    def _why(self) -> str:
+        return f"no space left in {self._folder.parent}, so that some of what the machine wrote is lost"

@@ -102,7 +102,8 @@ def test_no_folder_takes_temporary_files(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr("deploy.completion.script", lambda *rest: tempfile.mkdtemp())
     assert main(["completion", "bash"]) == 1
     assert capsys.readouterr().err == (
-        "skerry: cannot write temporary files: no space left, or no permission, in any of ['/Full', '/var/Full']; TMPDIR names another folder\n"
+        "skerry: cannot write temporary files: no usable temporary directory found in ['/Full', '/var/Full']; "
+        "set TMPDIR to a folder with space\n"
     )
 
 
