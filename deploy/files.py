@@ -45,7 +45,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def _is_replaced(path: Path) -> bool:
-    """Not what is no plain file (a pipe, a link), or somebody else's, who would no longer have it."""
+    """Our own plain files only: a pipe or a link stays one, and another user's file stays theirs."""
     if not os.access(path.parent, os.W_OK) or path.is_symlink():
         return False
     return not path.exists() or (path.is_file() and os.access(path, os.W_OK) and path.stat().st_uid == os.geteuid())

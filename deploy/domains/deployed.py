@@ -60,7 +60,7 @@ class State:
     def missing(self) -> list[int]:
         """Clusters that the others, which go on, lack: the domain is down, or runs and is lost to them. Each has its own.
 
-        The first one writes the events: its own loss is in the past when it says so, with what the others have told it.
+        The first one writes the events: it reports its own loss only when it runs again.
         """
         down = [number for number, word in enumerate(self.domains.values()) if word not in ("running", "paused")]
         lost = [number for number, word in enumerate(self.domains.values()) if word == "running" and number in self.lost - {0}]

@@ -71,8 +71,8 @@ void connections_restore_order(struct tcp_pcb *);
  *  - A connection in LAST_ACK is freed when nothing has come for twice TCP_MSL, without a reset, also where data has not been
  *    acknowledged. TCP_MSL is short, for TIME_WAIT. Such connections are kept: share.h says when they end.
  *
- * One frees a connection whose peer is well: lwIP counts probes of a closed window that found no memory as unanswered ones, and tries
- * twice a second. Without memory the timer stands.
+ * One frees a connection though its peer answers: lwIP counts a probe of a closed window as unanswered where it found no memory to send
+ * it, and tries twice a second. Without memory the timer stands.
  *
  * And one is late: lwIP stops the persist timer only when it sends. Where all that waited was acknowledged while the window was
  * closed, the timer's intervals went on to grow, up to a minute, before there was anything to ask for. It is stopped here.

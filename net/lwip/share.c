@@ -158,6 +158,8 @@ void share_ending(struct socket *socket, struct tcp_pcb *pcb)
 		tcp_ext_arg_set_callbacks(pcb, share.slot, &outgoing_callbacks);
 }
 
+_Static_assert(sizeof(void *) == 2 * sizeof(u32_t), "an argument has room for both");
+
 /* An orphan's argument: what its peer had acknowledged when that last changed, and in which tick that was. */
 static void set_orphan(struct tcp_pcb *pcb, u32_t since)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a stack process makes of a close whose last data its peer does not take: sockets are made up, one program asks properly. */
+/* A program closes a socket, and the peer does not take the last data: what the stack process does. The sockets are made up here. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a client meets whose server has no memory: two stacks with a clock of their own (pair.h). */
+/* A server has no memory: what its client meets. Two stacks with a clock of their own (pair.h). */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,7 +11,7 @@
 
 static void set_memory(int memory) { run.stack[SERVER].host.memory = memory; }
 
-/* A server whose program has all of its heap answers no SYN, though lwIP has freed blocks and a reserve; it does when the client sends it again. */
+/* The server's program has used up its heap: a SYN gets no answer, though lwIP has freed blocks and a reserve. Sent again, it gets one. */
 static void connects(void)
 {
 	connect_both();
