@@ -115,7 +115,7 @@ def adapt(
             raise InputError("--topology", "names no machine")
         if sockets or cores:
             raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
-        given = given.on(like(read_machine(topology, both, GIB), size))  # what is emulated has memory of its own
+        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))  # what is emulated has memory of its own
     else:
         given = given.with_machine(sockets, cores, size, both)
     return given.with_clusters(layout, lock)

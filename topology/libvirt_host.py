@@ -4,8 +4,10 @@
 `virsh` asks the connection, so that nothing here needs libvirt's library: a file is read without any of it.
 """
 
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
+from urllib.parse import unquote, urlsplit
 
 from topology import demand
 from topology.errors import InputError
@@ -17,7 +19,23 @@ TIMEOUT = 60  # seconds
 _UNITS = {"KiB": KIB, "MiB": KIB**2, "GiB": KIB**3, "bytes": 1, "b": 1}
 
 
+def check_uri(uri: str) -> None:
+    """Refuses a URI that makes libvirt run a program which the URI names.
+
+    Transport `ext` runs `command`; `ssh`, `libssh` and `libssh2` run `command` here or `netcat` on the far host
+    (libvirt, *Connection URIs*, remote). Names are compared as libvirt does: decoded, in any case.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme.lower().partition("+")[2] == "ext":
+        raise InputError(uri, "transport 'ext' runs a program of the URI's choice; use unix, ssh, tls or tcp")
+    for parameter in re.split("[&;]", parts.query):
+        name = unquote(parameter.partition("=")[0]).lower()
+        if name in ("command", "netcat"):
+            raise InputError(uri, f"parameter '{name}' is a program that would run; leave it out")
+
+
 def connect(uri: str) -> Survey:
+    check_uri(uri)
     try:
         done = subprocess.run(
             [demand.program("virsh", "virsh"), "--quiet", "--readonly", "--connect", uri, "capabilities"],

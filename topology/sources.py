@@ -14,12 +14,20 @@ from topology.xml_file import read_root
 LIVE = "live"
 
 
-def read_machine(source: str, smt: bool = True, memory: int | None = None) -> Machine:
-    """`source`: live, FILE.xml or a libvirt URI. Without `smt`, one thread of each core.
+def is_uri(source: str) -> bool:
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*:/", source) is not None
+
+
+def read_machine(source: str, smt: bool = True, memory: int | None = None, *, may_connect: bool = False) -> Machine:
+    """Reads `source`: live, FILE.xml or, if it `may_connect`, a libvirt URI. Without `smt`, one thread of each core.
+
+    A connection can run programs and reach hosts: only a URI that the user has typed may make one, none from a file.
 
     Only of this machine are APIC ids and addresses known; the others have those of QEMU's q35 board. So has this one
     with `memory`: an emulated machine like it, with so much (in 2 MiB pages) in each node that has any.
     """
+    if is_uri(source) and not may_connect:
+        raise InputError(source, "a libvirt URI is taken from the command line only (--topology URI), not from a file")
     survey = _survey(source)
     if not smt:
         survey = survey.one_thread_per_core()
@@ -36,7 +44,7 @@ def read_machine(source: str, smt: bool = True, memory: int | None = None) -> Ma
 def _survey(source: str) -> Survey:
     if source == LIVE:
         return hwloc.survey_live()
-    if re.match(r"[a-z][a-z0-9+.-]*://", source):
+    if is_uri(source):
         return libvirt_host.connect(source)
     root = read_root(Path(source))
     if root.tag == "topology":

@@ -115,7 +115,7 @@ def _machine(source: str | None, sockets: int | None, cores: int | None, smt: st
     if smt not in (None, "on", "off"):
         raise InputError("--smt", f"'{smt}' is neither on nor off")
     if not (sockets or cores):
-        return read_machine(source or LIVE, smt != "off")
+        return read_machine(source or LIVE, smt != "off", may_connect=True)
     if source or smt:
         raise InputError("--from" if source else "--smt", "is for a real machine; not with --sockets or --cores")
     return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores))

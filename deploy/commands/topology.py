@@ -108,7 +108,7 @@ def _machine(
         raise InputError("--from", "is a machine already; not with --sockets or --cores")
     if size and size % LARGE_PAGE:
         raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
-    found = read_machine(source, both, size)
+    found = read_machine(source, both, size, may_connect=True)
     return found if source == LIVE and not size else with_shape(found)
 
 

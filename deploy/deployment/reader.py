@@ -22,7 +22,7 @@ from topology.grouping import NAMES, WORDS, is_layout_name
 from topology.irregular import machine_of
 from topology.machine import Machine as Topology, Shape, default_memory, like
 from topology.reader import read_file
-from topology.sources import LIVE, read_machine
+from topology.sources import LIVE, is_uri, read_machine
 from topology.units import GIB
 
 EXAMPLES = ROOT / "deploy/deployments"
@@ -153,7 +153,8 @@ class _Reader:
     def _subnet(file: File) -> Subnet:
         if isinstance(file.network, bool):
             return Subnet()
-        return Subnet(file.network.subnet, file.network.gateway, file.network.mtu, file.network.forward, file.network.driver)
+        table = file.network
+        return Subnet(table.subnet, table.gateway, table.mtu, table.forward, table.driver)
 
     @staticmethod
     def _redis(file: File) -> Redis | None:
@@ -251,7 +252,7 @@ class _Reader:
     def _shape(self, machine: Machine) -> Shape | Topology:
         if machine.topology:
             source = machine.topology
-            if source != LIVE and "://" not in source:
+            if source != LIVE and not is_uri(source):
                 source = str(self._file(Path(source), "machine", "topology"))
             try:
                 return like(read_machine(source, machine.smt is not False, GIB), machine.memory)

@@ -71,8 +71,9 @@ class Machine(Table):
         None,
         min_length=1,
         description="A machine in place of the numbers above: hwloc's XML (`lstopo FILE.xml`), a libvirt host's "
-        "capabilities or its URI, or `live`: one like that at hand. The path is relative to the deployment file.",
-        json_schema_extra={"x-expected": "a file of hwloc's or libvirt's XML, a libvirt URI, or 'live'"},
+        "capabilities, or `live`: one like that at hand. The path is relative to the deployment file. A libvirt URI is taken "
+        "from the command line only (`--topology URI`): libvirt runs programs that a URI names.",
+        json_schema_extra={"x-expected": "a file of hwloc's or libvirt's XML, or 'live'"},
     )
     smt: bool | None = Field(
         None, description="Of the machine of `topology` all threads of each core (the default), or, if false, one."

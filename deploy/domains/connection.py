@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from deploy.errors import Failure
 from topology import demand
 from topology.errors import InputError
+from topology.libvirt_host import check_uri
 
 
 def library() -> Any:
@@ -75,6 +76,7 @@ class Connection:
             raise InputError("--connect", f"'{uri}' is not a libvirt URI as qemu:///system")
         if parts.scheme.partition("+")[0] != "qemu":
             raise InputError("--connect", f"'{uri}': Skerry's domains are QEMU's, as qemu:///system or qemu+ssh://HOST/system")
+        check_uri(uri)
         self.uri = uri
         self.lib = library()
         self.raw: Any = None

@@ -28,6 +28,16 @@ FILES: dict[str, tuple[str, str]] = {
     "path with a 0": ('[clusters]\nlayout = "a\\u0000.dts"', "2: [clusters] layout: 'a\\x00.dts': is not a file's name"),
     "path through a file": ("[clusters]\nlayout = 'path through a file/x.dts'", "2: [clusters] layout: "),
     "empty topology": (f"{R}[machine]\ntopology = ''", "3: [machine] topology: '' is not a file of hwloc's"),
+    **{
+        f"topology by URI {number}": (
+            f"{R}[machine]\ntopology = '{uri}'",
+            f"3: [machine] topology: {uri}: a libvirt URI is taken from the command line only (--topology URI), not from a file",
+        )
+        for number, uri in enumerate((
+            "qemu+ext:///system?command=/sbin/poweroff", "qemu+ssh://host/system?command=./x", "QEMU+ext:///", "qemu:///system",
+            "test+tcp://host/default", "esx://host/?no_verify=1",
+        ))
+    },
     "long name": (f"name = '{'a' * 300}'\n{R}", "1: name: 'aaaa"),
     "long program": (f"{PROGRAM}name = '{'n' * 28}'", f"3: [[program]] name: '{'n' * 28}' is not made of letters, digits, '.', '_' and '-', 27 at most"),
     "port among arguments": (f"{R}args = ['--port', '7000']", "2: [redis] args: says '--port', which the key 'port' is for"),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import allowed, from_set, lstopo, subtype, to_set, write, xml_of
-from topology import linux
+from topology import libvirt_host, linux
 from topology.check import check_map
 from topology.errors import InputError
 from topology.hwloc import bitmap
@@ -231,9 +231,46 @@ def test_sources_that_do_not_answer() -> None:
     with pytest.raises(InputError, match="/nowhere.xml: No such file"):
         read_machine("/nowhere.xml")
     with pytest.raises(InputError, match="test:///default: is a machine of architecture i686"):
-        read_machine("test:///default")  # libvirt's own make-believe host
+        read_machine("test:///default", may_connect=True)  # libvirt's own make-believe host
     with pytest.raises(InputError, match="qemu\\+unix:///system\\?socket=/nowhere: .*"):
-        read_machine("qemu+unix:///system?socket=/nowhere")
+        read_machine("qemu+unix:///system?socket=/nowhere", may_connect=True)
+
+
+@pytest.mark.parametrize(
+    "uri", ["qemu:///system", "QEMU:///system", "test:///default", "esx://host/", "qemu+ssh://host/system", "qemu:/system"]
+)
+def test_a_uri_connects_only_where_the_user_typed_it(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libvirt_host.subprocess, "run", never)
+    with pytest.raises(InputError, match=r"a libvirt URI is taken from the command line only \(--topology URI\), not from a file"):
+        read_machine(uri)
+
+
+def never(*_: object, **__: object) -> None:
+    raise AssertionError("a program was started")
+
+
+@pytest.mark.parametrize(("uri", "culprit"), [
+    ("qemu+ext:///system?command=/tmp/x", "transport 'ext'"),
+    ("QEMU+EXT:///system", "transport 'ext'"),
+    ("qemu+ssh://host/system?command=/tmp/x", "parameter 'command'"),
+    ("qemu+ssh://host/system?socket=/a&COMMAND=/tmp/x", "parameter 'command'"),
+    ("qemu+ssh://host/system?socket=/a;netcat=/tmp/x", "parameter 'netcat'"),
+    ("qemu+libssh2://host/system?%6eetcat=/tmp/x", "parameter 'netcat'"),
+    ("qemu+ssh://host/system?netcat", "parameter 'netcat'"),
+])  # fmt: skip
+def test_a_uri_that_names_a_program_is_refused(uri: str, culprit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libvirt_host.subprocess, "run", never)
+    with pytest.raises(InputError, match=culprit):
+        read_machine(uri, may_connect=True)
+    with pytest.raises(InputError, match=culprit):
+        libvirt_host.check_uri(uri)
+
+
+@pytest.mark.parametrize("uri", [
+    "qemu:///system", "qemu+ssh://user@host:2222/system?keyfile=/k&no_verify=1&socket=/s", "qemu+tls://[::1]/session?pkipath=/command",
+])  # fmt: skip
+def test_a_uri_without_a_program_passes(uri: str) -> None:
+    libvirt_host.check_uri(uri)
 
 
 def test_a_variable_of_hwloc_does_not_replace_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
