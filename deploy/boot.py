@@ -99,6 +99,7 @@ class Run:
             directory=self.directory,
             forwards=forwards,
             network=self.plan.cluster_map.network,
+            outside=self.plan.outside,
             driver=drivers.of_map(self.plan.cluster_map.applications),
             binary=self.options.binary,
             uefi=self.options.uefi,

@@ -44,6 +44,7 @@ class Plan:
     layout: str = "map"
     lock: str = "clh"
     own: modules.Own = field(default_factory=dict)  # modules that the build does not make
+    outside: bool = False  # whether programs may connect to the host and its network
 
     def application(self, name: str) -> Application:
         return next(a for a in self.cluster_map.applications if a.name == name)
@@ -259,6 +260,7 @@ def _plan(deployment: Deployment, metal: Machine | None) -> Plan:
         layout=deployment.layout,
         lock=deployment.lock if len(set(deployment.locks)) < 2 else MIXED,
         own=own,
+        outside=deployment.subnet.outside,
     )
 
 

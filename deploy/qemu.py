@@ -133,11 +133,14 @@ class Forward:
         return f"127.0.0.1:{self.host_port}" if self.is_open else f"{self.guest}:{self.guest_port}"
 
 
-def user_network(network: Network | None, forwards: Sequence[Forward]) -> str:
-    """For -netdev: QEMU's own stack as the gateway, and the ports of the host that lead in."""
+def user_network(network: Network | None, forwards: Sequence[Forward], outside: bool = False) -> str:
+    """Words for -netdev: QEMU's own stack as the gateway, and the ports of the host that lead in.
+
+    Unless `outside`, the machine is restricted to these: QEMU would connect it to the services of the host's 127.0.0.1, too.
+    """
     network = network or Network()
     subnet = ip_network(f"{network.gateway}/{network.netmask}", strict=False)
-    words = f"net={subnet},host={network.gateway},ipv6=off"
+    words = f"net={subnet},host={network.gateway},ipv6=off,restrict={'off' if outside else 'on'}"
     for name, usual in (("dns", 3), ("dhcpstart", 15)):  # servers of its own that nobody here asks, but they have addresses
         if str(subnet[usual]) == network.gateway:
             words += f",{name}={subnet[usual + 1]}"
@@ -159,6 +162,7 @@ class Command:
     directory: Path  # private: console, events and monitor live here
     forwards: Sequence[Forward] = field(default_factory=list)
     network: Network | None = None  # None: the default one
+    outside: bool = False  # whether the machine may connect to the host and its network
     driver: drivers.Driver = field(default_factory=drivers.usual)  # of the network card
     binary: str = BINARY
     uefi: bool = False
@@ -240,7 +244,7 @@ class Command:
         raise Failure("no UEFI firmware; install ovmf")
 
     def _network(self) -> list[str]:
-        backend = self.tap.netdev if self.tap else f"user,{user_network(self.network, self.forwards)}"
+        backend = self.tap.netdev if self.tap else f"user,{user_network(self.network, self.forwards, self.outside)}"
         return [
             *["-netdev", f"{backend},id=net"],
             *["-device", self.driver.device("netdev=net,mac=52:54:00:53:4b:01,romfile=", self.accel.icount)],

@@ -90,7 +90,7 @@ def write_command(image_file: Path) -> str:
 def qemu_command(what: Plan, image_file: Path) -> str:
     """For an image that is not of this machine: an emulated one like that which it is for, events among the console's lines."""
     machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
-    network = user_network(what.cluster_map.network, [])
+    network = user_network(what.cluster_map.network, [], what.outside)
     card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]
     return shlex.join([BINARY, *machine, *(card if what.cluster_map.network else []), "-cdrom", str(image_file), "-display", "none", "-serial", "mon:stdio"])
 

@@ -190,7 +190,12 @@ class Subnet:
         True, keys.FLAG,
         doc="Ports of the host's loopback lead to what serves; `false`: only programs in the machine reach it, or a bridge's.",
     )  # fmt: skip
-
+    outside: bool = key(
+        False, keys.FLAG,
+        doc="Programs may connect to the host and its network through QEMU's user network, the services of the host's own "
+        "127.0.0.1 included (at the gateway's address), and so may each client of a Redis, by `MIGRATE`. `false`: the machine "
+        "answers on forwarded ports, and nothing else leaves it. A bridge is not restricted.",
+    )  # fmt: skip
     driver: str | None = key(
         None, Words(tuple(drivers.every())), optional=True,
         doc=f"The network card's driver: {_CARDS}. The machine gets that card. Default: `{drivers.usual().name}`; on real "

@@ -154,7 +154,7 @@ class _Reader:
         if isinstance(file.network, bool):
             return Subnet()
         table = file.network
-        return Subnet(table.subnet, table.gateway, table.mtu, table.forward, table.driver)
+        return Subnet(table.subnet, table.gateway, table.mtu, table.forward, table.outside, table.driver)
 
     @staticmethod
     def _redis(file: File) -> Redis | None:

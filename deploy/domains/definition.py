@@ -111,7 +111,7 @@ def _beyond_libvirt(record: Record, cluster_map: ClusterMap) -> Element:
     """What libvirt has no elements for: an exit status of the machine's own, and forwarded ports."""
     words = ["-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
     if record.machine == 0 and not record.bridge:
-        words += ["-netdev", f"user,id=skerry,{user_network(cluster_map.network, record.forwards)}"]
+        words += ["-netdev", f"user,id=skerry,{user_network(cluster_map.network, record.forwards, record.outside)}"]
         card = drivers.of_map(cluster_map.applications)
         words += ["-device", card.device(f"netdev=skerry,mac={MAC},romfile=,bus=pcie.0,addr={NIC_SLOT}")]
     commandline = ElementTree.Element(f"{{{QEMU}}}commandline")

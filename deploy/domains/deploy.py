@@ -198,6 +198,7 @@ class Deployment:
             bridge=wanted.bridge,
             forwards=tuple(forwards),
             machines=len(self.machines.each),
+            outside=what.outside,
         )
         return replace(found, parts=self._parts(found))
 
@@ -214,7 +215,7 @@ class Deployment:
             "lock": of.lock,
             "accelerator": of.accel,
             "firmware": "UEFI" if self.wanted.uefi else "BIOS",
-            "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports",
+            "network": f"bridge {of.bridge}" if of.bridge else "forwarded ports" + " and a way out" * of.outside,
             "ports": fingerprint(repr(reached) + fixed),
             "domains": str(of.machines),
             "machine": fingerprint("".join(texts)),

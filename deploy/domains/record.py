@@ -43,6 +43,7 @@ class Record:
     parts: Mapping[str, str] = field(default_factory=dict)
     machine: int = 0  # which of the deployment's: a cluster's number, where each has its own
     machines: int = 1  # 1: one for all clusters
+    outside: bool = False  # whether its programs may connect to the host and its network
 
     @property
     def domain(self) -> str:
@@ -92,6 +93,7 @@ class Record:
         words |= {"clusters": str(self.clusters), "cores": str(self.cores), "accel": self.accel}
         words |= {"storage": self.storage, "placement": self.placement} | ({"bridge": self.bridge} if self.bridge else {})
         words |= {"machine": str(self.machine), "machines": str(self.machines)} if self.machines > 1 else {}
+        words |= {"outside": "yes"} if self.outside else {}
         root = ElementTree.Element(tag("deployment"), words)
         for f in self.forwards:
             attributes = {"application": f.application, "address": f.guest, "port": str(f.guest_port), "host-port": str(f.host_port)}
@@ -116,6 +118,7 @@ def parse(text: str) -> Record:
             clusters=int(words["clusters"]), cores=int(words["cores"]), accel=words["accel"],
             storage=words["storage"], placement=words.get("placement", ""), bridge=words.get("bridge"), forwards=tuple(forwards), parts=parts,
             machine=int(words.get("machine", 0)), machines=int(words.get("machines", 1)),
+            outside=words.get("outside") == "yes",
         )  # fmt: skip
     except (ElementTree.ParseError, KeyError) as error:
         raise ValueError(f"not a deployment's record: {error}") from None

@@ -44,12 +44,19 @@ def test_ports_of_the_host() -> None:
     assert set(closed.host_ports.values()) == {INSIDE} and len(closed.forwards) == 3
 
 
+def test_a_way_out() -> None:
+    """only where the file asks for one: in QEMU's words under run, and in a domain's"""
+    assert not plan(parse("[redis]")).outside and not plan(parse("[redis]\n[network]\nmtu = 1400")).outside
+    assert plan(parse("[redis]\n[network]\noutside = true\ndriver = 'e1000e'")).outside
+
+
 def test_words_of_qemu() -> None:
     """QEMU is the gateway; servers of its own get out of the way"""
     forwards = [Forward("a", "10.0.2.101", 80, 8080), Forward("b", "10.0.2.102", 80, INSIDE)]
-    assert user_network(None, forwards) == "net=10.0.2.0/24,host=10.0.2.2,ipv6=off,hostfwd=tcp:127.0.0.1:8080-10.0.2.101:80"
+    assert user_network(None, forwards) == "net=10.0.2.0/24,host=10.0.2.2,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:8080-10.0.2.101:80"
     assert forwards[1].address == "10.0.2.102:80"
-    assert user_network(Network("255.255.0.0", "10.9.0.3"), []) == "net=10.9.0.0/16,host=10.9.0.3,ipv6=off,dns=10.9.0.4"
+    assert user_network(Network("255.255.0.0", "10.9.0.3"), []) == "net=10.9.0.0/16,host=10.9.0.3,ipv6=off,restrict=on,dns=10.9.0.4"
+    assert ",restrict=off," in user_network(None, forwards, outside=True)
     assert user_network(Network("255.255.255.0", "10.9.8.15"), []).endswith(",dhcpstart=10.9.8.16")
 
 

@@ -181,7 +181,7 @@ def test_subnet() -> None:
     root = ElementTree.fromstring(define(arrange(what), record(forwards=closed), FOLDER))
     words = [arg.attrib["value"] for arg in root.iter(f"{{{QEMU}}}arg")]
     (network,) = [word for word in words if word.startswith("user,")]
-    assert network == "user,id=skerry,net=10.0.9.0/24,host=10.0.9.1,ipv6=off,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379"
+    assert network == "user,id=skerry,net=10.0.9.0/24,host=10.0.9.1,ipv6=off,restrict=on,hostfwd=tcp:127.0.0.1:20002-10.0.2.102:6379"
 
 
 def test_memory_and_accelerator() -> None:
