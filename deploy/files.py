@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from deploy.errors import Failure
 
@@ -36,6 +39,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """What the file held stays until all of the new content is on the disk, and a full disk leaves no half of it."""
     try:
+        _check_link(path)
         if _is_replaced(path):
             _replace(path, content)
         else:
@@ -51,10 +55,25 @@ def _is_replaced(path: Path) -> bool:
     return not path.exists() or (path.is_file() and os.access(path, os.W_OK) and path.stat().st_uid == os.geteuid())
 
 
+def _check_link(path: Path) -> None:
+    """Refuses a link that another user has put there: it would have this user's rights write where its maker chose."""
+    with suppress(OSError):
+        link = path.lstat()
+        if stat.S_ISLNK(link.st_mode) and link.st_uid not in (0, os.geteuid()):
+            raise Failure(f"cannot write {path}: it is a link that another user made")
+
+
+def _fresh(path: Path) -> tuple[Path, BinaryIO]:
+    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or followed."""
+    half = path.with_name(f".skerry-half-{secrets.token_hex(8)}")
+    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "wb")
+
+
 def _replace(path: Path, content: bytes) -> None:
-    half = path.with_name(f".skerry-half-{os.getpid()}")
+    half, file = _fresh(path)
     try:
-        half.write_bytes(content)
+        with file:
+            file.write(content)
         if path.exists():
             shutil.copymode(path, half)
         half.replace(path)

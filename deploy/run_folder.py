@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
 from deploy.errors import Failure
 from deploy.files import free
+from deploy.paths import ROOT
 
+TREE = "tree"  # in a run's folder: the checkout that runs it
 LEAST = 64 << 10  # bytes; a machine writes less between two looks
 
 
@@ -22,7 +25,30 @@ def private_directory() -> Path:
         owner = old.name.split("-")[2]
         if owner.isdecimal() and not Path("/proc", owner).exists():
             shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-{here}-"))
+    folder = Path(tempfile.mkdtemp(prefix=f"skerry-run-{os.getpid()}-{here}-"))
+    (folder / TREE).write_text(str(ROOT))
+    return folder
+
+
+def is_private(folder: Path) -> bool:
+    """Whether `folder` is one that private_directory() made for this user, with a machine's monitor in it.
+
+    Names in a folder that all may write prove nothing: others' folders, and links, are left alone.
+    """
+    try:
+        there, monitor = folder.lstat(), (folder / "qmp.sock").lstat()
+    except OSError:
+        return False
+    own = os.geteuid()
+    return stat.S_ISDIR(there.st_mode) and there.st_uid == own and not there.st_mode & 0o077 and monitor.st_uid == own and stat.S_ISSOCK(monitor.st_mode)
+
+
+def tree_of(folder: Path) -> str:
+    """The checkout whose `skerry` runs the machine; empty where its folder does not say."""
+    try:
+        return (folder / TREE).read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 class Room:

@@ -105,11 +105,11 @@ def _wait(target: Target, cluster: int) -> Event | None:
 
 
 @contextmanager
-def local_machine(what: str | None, command: str) -> Iterator[Target]:
-    """A machine that runs here, for a command that writes its memory."""
+def local_machine(what: str | None, command: str, changes: bool = True) -> Iterator[Target]:
+    """A machine that runs here, for a command that writes its memory, or `changes` nothing."""
     if not live.running():
         raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
-    folder = live.find(what, command)
+    folder = live.find(what, command, changes=changes)
 
     def write(_cluster: int) -> Write:
         return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)

@@ -31,7 +31,7 @@ def map(  # named as the command is
     That is the cluster map's, but for what `skerry move` has moved. Programs are those that have started on the core.
     """
     output = Output(json_to=json)
-    with of_libvirt(connect, what) if connect else local_machine(what, "map") as target:
+    with of_libvirt(connect, what) if connect else local_machine(what, "map", changes=False) as target:
         events = target.events()
         cores, boots, pieces = cores_of(events, target.read), boots_of(events), pieces_of(events, target.read)
     table = Table("core", "cluster", "kernel", "moves", "programs", box=None)

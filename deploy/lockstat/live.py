@@ -19,6 +19,8 @@ from deploy.events import Event, EventStream
 from deploy.files import free
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Counted, Snapshot
+from deploy.paths import ROOT
+from deploy.run_folder import is_private, tree_of
 from topology.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,22 +45,33 @@ def _places() -> set[Path]:
 def running() -> list[Path]:
     """The folders of this user's machines that run here, as deploy.boot makes them; the youngest last."""
     found = {p for place in _places() for p in place.glob("skerry-run-*-*")}
-    folders = [p for p in found if os.access(p / "qmp.sock", os.W_OK, effective_ids=True)]
-    alive = [p for p in folders if Path("/proc", p.name.split("-")[2]).exists()]
+    alive = [p for p in found if is_private(p) and Path("/proc", p.name.split("-")[2]).exists()]
     return sorted(alive, key=lambda p: p.stat().st_mtime)
 
 
-def find(pid: str | None = None, command: str = "lockstat") -> Path:
-    """The one that runs, or that of the `skerry` with this process id. `command` is who asks."""
+def find(pid: str | None = None, command: str = "lockstat", *, changes: bool = False) -> Path:
+    """The folder of the machine that runs, or of the `skerry` with this process id. `command` asks for it.
+
+    Without a process id one of this checkout is preferred; a command that `changes` the machine gets one only where no
+    other runs, for it could be somebody else's work.
+    """
     folders = running()
     if pid is not None:
         folders = [p for p in folders if p.name.split("-")[2] == pid]
     if not folders:
         raise InputError(pid or command, f"no machine runs here{f' for process {pid}' if pid else ''}; skerry run … --keep starts one")
-    if len(folders) > 1:
-        told = ", ".join(f"{p.name.split('-')[2]}{_named(p)}" for p in folders)
-        raise InputError(command, f"several machines run: name one by its process id, {told}")
-    return folders[0]
+    ours = folders if pid else [p for p in folders if tree_of(p) == str(ROOT)]
+    choice = (ours if len(folders) == 1 else []) if changes else ours or folders
+    if len(choice) == 1:
+        return choice[0]
+    told = ", ".join(f"{p.name.split('-')[2]}{_named(p)}{_elsewhere(p)}" for p in folders)
+    many = "several machines run" if len(folders) > 1 else "the machine that runs is another checkout's"
+    raise InputError(command, f"{many}: name one by its process id, {told}")
+
+
+def _elsewhere(folder: Path) -> str:
+    tree = tree_of(folder)
+    return f" of {tree}" if tree.isprintable() and tree not in ("", str(ROOT)) else ""
 
 
 def _named(folder: Path) -> str:

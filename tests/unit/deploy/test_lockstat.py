@@ -22,6 +22,7 @@ from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
 from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.lockstat.table import tables
 from deploy.paths import ROOT
+from tests.unit.deploy.run_folders import run_folder_of
 from topology import headers
 from topology.errors import InputError
 
@@ -218,9 +219,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str |
 
     monkeypatch.setattr("tempfile.gettempdir", place)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    folder = tmp_path / f"skerry-run-{os.getpid()}-1"
-    folder.mkdir(0o700)
-    (folder / "qmp.sock").touch()
+    folder = run_folder_of(tmp_path)
     assert live.running() == [folder]
 
 
@@ -231,12 +230,52 @@ def test_runs_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     for above in (tmp_path, *tmp_path.parents[:2]):
         above.chmod(0o755)
-    folder = tmp_path / f"skerry-run-{os.getpid()}-1"
-    folder.mkdir(0o700)
-    (folder / "qmp.sock").touch()
+    folder = run_folder_of(tmp_path)
     assert live.running() == [folder]
     os.seteuid(65534)
     try:
         assert live.running() == []
     finally:
         os.seteuid(0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user: run the tests as root")
+def test_folders_that_others_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a folder or a socket of another user, one that others may enter, and a link are not this user's machine"""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    made = run_folder_of(tmp_path)
+    assert live.running() == [made]
+    link = tmp_path / f"skerry-run-{os.getpid()}-link"
+    link.symlink_to(made)
+    assert live.running() == [made]
+    made.chmod(0o711)
+    assert live.running() == []
+    made.chmod(0o700)
+    os.chown(made / "qmp.sock", 65534, 65534)
+    assert live.running() == []
+    os.chown(made / "qmp.sock", 0, 0)
+    os.chown(made, 65534, 65534)
+    assert live.running() == []
+    os.chown(made, 0, 0)
+    (made / "qmp.sock").unlink()
+    (made / "qmp.sock").touch()
+    assert live.running() == []
+
+
+def test_which_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """this checkout's machine is preferred; a command that changes it takes none where another one runs"""
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    other = run_folder_of(tmp_path, os.getppid(), tree="/somewhere/else")
+    assert live.find(None, "top") == other
+    with pytest.raises(InputError, match=rf"kill: the machine that runs is another checkout's: name one by its process id, {os.getppid()} of /somewhere/else"):
+        live.find(None, "kill", changes=True)
+    assert live.find(str(os.getppid()), "kill", changes=True) == other
+    ours = run_folder_of(tmp_path)
+    assert live.find(None, "top") == ours
+    with pytest.raises(InputError, match=r"kill: several machines run: .* of /somewhere/else"):
+        live.find(None, "kill", changes=True)
+    assert live.find(str(os.getpid()), "kill", changes=True) == ours
+    (other / "qmp.sock").unlink()
+    assert live.find(None, "kill", changes=True) == ours

@@ -28,6 +28,7 @@ from deploy.top.keys import decode, press
 from deploy.top.sample import Sample, between
 from deploy.top.source import Ended, Look, ended
 from deploy.top.view import COLUMNS, HELP, INTERVALS, VIEWS, State, plain, screen
+from tests.unit.deploy.run_folders import run_folder_of
 from topology.errors import InputError
 
 HZ = 1_000_000_000
@@ -365,9 +366,7 @@ def test_terminal_restored(looks: int, act: Callable[[int, int], None], expected
 def test_which_of_several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """machines are told apart by what runs there"""
     for pid, name in ((os.getpid(), "ycsb"), (os.getppid(), None)):
-        folder = tmp_path / f"skerry-run-{pid}-x"
-        folder.mkdir()
-        (folder / "qmp.sock").touch()
+        folder = run_folder_of(tmp_path, pid)
         if name:
             (folder / "instances.json").write_text(json.dumps({"name": name, "instances": []}))
     monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))

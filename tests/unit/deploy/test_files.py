@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files are written through no link that another user made, whatever its name."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from deploy import files
+from deploy.errors import Failure
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user: run the tests as root")
+
+
+def test_the_half_file_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """a link, a pipe or a file under the half file's name, even one that was guessed, is neither opened nor followed"""
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * 2 * size)
+    half = tmp_path / ".skerry-half-0000000000000000"
+    for plant in (lambda: half.symlink_to(victim), lambda: half.symlink_to(tmp_path / "absent"), lambda: os.link(victim, half), lambda: os.mkfifo(half)):
+        plant()
+        with pytest.raises(Failure, match="cannot write .*out.json: file exists"):
+            files.write_text(tmp_path / "out.json", "{}")
+        half.unlink()
+        assert victim.read_text() == "untouched" and not (tmp_path / "absent").exists() and not (tmp_path / "out.json").exists()
+
+
+def test_half_files_cannot_be_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    replace = Path.replace
+
+    def note(self: Path, target: Path) -> Path:
+        seen.append(self.name)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", note)
+    for _ in range(50):
+        files.write_text(tmp_path / "out.json", "{}")
+    assert len(set(seen)) == 50 and all(str(os.getpid()) != name.rpartition("-")[2] for name in seen)
+    assert os.listdir(tmp_path) == ["out.json"]
+
+
+def test_a_new_file_has_the_mode_that_the_user_gives_files(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        files.write_text(tmp_path / "new", "")
+        (tmp_path / "old").touch(0o600)
+        files.write_text(tmp_path / "old", "")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640 and (tmp_path / "old").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_of_ones_own_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "out.json").symlink_to(tmp_path / "real.json")
+    files.write_text(tmp_path / "out.json", "{}")
+    assert (tmp_path / "real.json").read_text() == "{}" and (tmp_path / "out.json").is_symlink()
+
+
+@needs_root
+def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    link = tmp_path / "out.json"
+    link.symlink_to(victim)
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(Failure, match="cannot write .*out.json: it is a link that another user made"):
+        files.write_text(link, "{}")
+    assert victim.read_text() == "untouched"
