@@ -10,6 +10,7 @@ from rich.table import Table
 from deploy.counting import COUNTED
 from deploy.profile.components import GROUPS, SPLIT
 from deploy.results import DISTORTED, Result, nested
+from topology.spans import format_spans
 from topology.units import MIB
 
 MARK = " *"  # at what a run beside it counted
@@ -49,6 +50,8 @@ def _note(results: Sequence[Result], split: bool = True) -> str | None:
         words.append(f"{SPLIT_MARK.strip()} of a short run beside it, in which a plugin counted every instruction; plain kernels.")
     if any(result.turns for result in results):
         words.append(TURNS)
+    if again := sorted({core for result in results for core in result.started_again}):
+        words.append(f"The cluster of cores {format_spans(again)} was started again meanwhile: what kernels counted is not known.")
     return "\n".join(words) or None
 
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 # Where cores take turns, one that waits for its turn counts as busy, and a lock is held while its holder has none.
 DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
+# Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
+UNKNOWN = (
+    "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles",
+    "fallback_ratio",
+)  # fmt: skip
 BAD_EVENTS = ("fault", "failed", "cluster-lost", *CLUSTER_DOWN, "too-long", BAD_LINE)
 
 
@@ -45,12 +50,15 @@ class Result:
     modelled: dict[str, Any] | None = None  # the modelled machine, where it is one
     observed: "Entries | None" = None  # there: kernel entries of this very run
     calm: "Result | None" = None  # there: the same with clients that pause (turning.py)
+    started_again: list[int] = field(default_factory=list)  # cores whose cluster was, within the interval: their counts are lost
     machine: dict[str, Any] | None = None  # which core was where, in which cluster, and what ran there
 
     def to_json(self) -> dict[str, Any]:
         optional = {"latency_us", "machine", "modelled", "observed"}
         found = {key: value for key, value in vars(self).items() if key not in optional or value is not None}
         del found["calm"]  # stands with the ratios
+        if not self.started_again:
+            del found["started_again"]
         if found.pop("turns"):
             found["distorted"] = list(DISTORTED)
         if self.observed:
@@ -109,11 +117,14 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
     clients = ycsb.collect(events)
     cores = [core for cluster in plan.cluster_map.clusters for core in stats.between(events, cluster.number)]
     bad += [problem for core in cores for problem in core.problems()]
-    missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores}
+    again = {cpu: cluster.number for cluster in plan.cluster_map.clusters for cpu in stats.started_again(events, cluster.number)}
+    missing = set(range(len(plan.cluster_map.cpus))) ^ {core.cpu for core in cores} ^ set(again)
     reserved, committed = (_told(plan, events, what) for what in ("per_app", "committed"))
     bad += [f"{name}: no report of the memory that it was given" for name, given in reserved.items() if not given]
     bad += [f"cpu {cpu}: no counters, or counters of a core that is not there" for cpu in sorted(missing)]
-    seconds = max((core.seconds for core in cores), default=0.0)
+    seconds = max((core.seconds for core in cores), default=0.0) or stats.seconds(events)
+    metrics = _metrics(clients, cores, seconds)
+    metrics |= _unknown(metrics) if again else {}
     return Result(
         layout=plan.layout,
         lock=plan.lock,
@@ -121,8 +132,13 @@ def evaluate(plan: Plan, events: EventStream, emulated: bool) -> Result:
         clusters=len(plan.cluster_map.clusters),
         cores=len(plan.cluster_map.cpus),
         emulated=emulated,
-        metrics=_metrics(clients, cores, seconds) | _memory(clients, committed, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
-        per_core=[_core(core, clients, seconds) for core in cores],
+        metrics=metrics | _memory(clients, committed, reserved) | {"channel_hops_per_op": plan.cluster_map.hops_per_operation()},
+        per_core=sorted(
+            [_core(core, clients, seconds) for core in cores]
+            + [_uncounted(cpu, cluster, clients, seconds) for cpu, cluster in again.items()],
+            key=lambda core: int(core["core"]),
+        ),
+        started_again=sorted(again),
         problems=bad,
         latency_us=ycsb.merged(clients),
         machine=_machine(plan),
@@ -200,18 +216,34 @@ def _memory(clients: Sequence[ycsb.Client], committed: Mapping[str, int], reserv
     }
 
 
-def _core(core: Core, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
-    mine = [client for client in clients if client.cpu == core.cpu]
+def _load(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    """A core's figures that its clients measured."""
+    mine = [client for client in clients if client.cpu == cpu]
     return {
-        "cluster": core.cluster,
-        "core": core.cpu,
+        "cluster": cluster,
+        "core": cpu,
         "ops_per_s": stats.ratio(sum(client.number("operations") for client in mine), seconds),
         "p50_us": ycsb.percentile(ycsb.merged(mine), 50),
         "p99_us": ycsb.percentile(ycsb.merged(mine), 99),
+    }
+
+
+def _core(core: Core, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    return _load(core.cpu, core.cluster, clients, seconds) | {
         "cpu_utilisation": core.utilisation,
         "kernel_entries_per_s": core.entries / core.seconds,
         **_locks([core]),
     }
+
+
+def _uncounted(cpu: int, cluster: int, clients: Sequence[ycsb.Client], seconds: float) -> dict[str, Any]:
+    """A core of which a part of the interval is not counted."""
+    found = _load(cpu, cluster, clients, seconds) | _locks([])
+    return found | {"cpu_utilisation": None, "kernel_entries_per_s": None} | _unknown(found)
+
+
+def _unknown(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None for name in UNKNOWN if name in metrics}
 
 
 def host_description(accel: Accel, binary: str) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class Core(Counted):
     wall: int
     counters: Mapping[str, int]  # COUNTERS
     idling: bool = False  # at that moment
+    started: int = 0  # when this life of it began: counters of two lives have no difference
 
     @staticmethod
     def of_record(of: Counted, cpu: int, core: int, record: Record, now: int) -> Core:
@@ -51,7 +52,7 @@ class Core(Counted):
         whole = [record.locks[name] for name in WHOLE]
         counters |= {f"lock_{name}": sum(getattr(lock, name) for lock in whole) for name in LOCK_COUNTERS}
         counters["commits"] = record.transactions.committed
-        return Core(of.cluster, of.kernel, of.tsc_hz, cpu, core, now - record.started, counters, record.idle_since != 0)
+        return Core(of.cluster, of.kernel, of.tsc_hz, cpu, core, now - record.started, counters, record.idle_since != 0, record.started)
 
     @staticmethod
     def of_event(event: Event) -> tuple[Core, ...]:
@@ -59,14 +60,23 @@ class Core(Counted):
         try:
             of = (event["cluster"], event["kernel"], float(event["tsc_hz"]))
             return tuple(
-                Core(*of, core["cpu"], core["core"], core["tsc"] - core["started"], {name: core[name] for name in COUNTERS})
+                Core(
+                    *of, core["cpu"], core["core"], core["tsc"] - core["started"], {name: core[name] for name in COUNTERS},
+                    started=core["started"],
+                )
                 for core in event["cores"]
             )
         except (KeyError, TypeError) as error:
             where = f"cluster {event.get('cluster')} at {event.get('when')}"
             raise Failure(f"{where}: a core's counters are not those of a run: {error}") from None
 
+    def is_life_of(self, earlier: Core) -> bool:
+        """Whether both were counted by one life of the core's kernel: a cluster that starts again counts from 0."""
+        return self.started == earlier.started
+
     def since(self, earlier: Core) -> Core:
+        if not self.is_life_of(earlier):
+            raise Failure(f"cluster {self.cluster} was started again in between: what its core {self.core} counted before is lost")
         counters = {name: value - earlier.counters[name] for name, value in self.counters.items()}
         return replace(self, wall=self.wall - earlier.wall, counters=counters)
 

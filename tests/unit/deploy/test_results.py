@@ -17,14 +17,16 @@ from deploy.deployment import Deployment, Load, Redis
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, EventStream, parse_line
 from deploy.expand import Plan, plan
+from deploy.lockstat.snapshot import Core
 from deploy.output import Output
 from deploy.plot import plot
+from deploy.render import layout_table
 from deploy.report import sections
 from deploy.report.load import Entry
 from deploy.results import document, evaluate, host_description
 from deploy.ycsb import percentile
 
-from .synthetic import good_run, stream
+from .synthetic import HZ, good_run, snapshot, stream
 
 OPERATIONS = 1000
 
@@ -52,6 +54,35 @@ def test_figures_of_a_good_run(what: Plan) -> None:
     machine = result.to_json()["machine"]
     assert sorted(cpu for cluster in machine["clusters"] for cpu in cluster["cpus"]) == [0, 1, 2, 3]
     assert [app["cpu"] for app in machine["applications"] if app["program"] == "redis-server"] == [1, 2, 3]
+
+
+def test_counters_of_two_lives_are_not_subtracted(what: Plan) -> None:
+    """a cluster that was started again within the interval costs its counts, whether they ran backwards or have grown since"""
+    for scale in (0, 50):
+        events = good_run(what, seconds=2.0)
+        last = what.cluster_map.clusters[-1]
+        for number, event in enumerate(events):
+            if event["event"] == "stats" and event["cluster"] == last.number and event["when"] == "barrier-2":
+                events[number] = snapshot(last.number, last.cpus, "barrier-2", 3 * HZ, scale)
+                for core in events[number]["cores"]:
+                    core["started"] = 2 * HZ
+        result = evaluate(what, stream(*events), emulated=True)
+        assert result.problems == [] and result.started_again == last.cpus == result.to_json()["started_again"]
+        assert result.metrics["ops_per_s"] == pytest.approx(6 * OPERATIONS / 2.0)
+        assert result.metrics["cpu_utilisation"] is None and result.metrics["kernel_entries_per_s"] is None
+        assert [core["core"] for core in result.per_core] == [0, 1, 2, 3]
+        assert {core["core"] for core in result.per_core if core["cpu_utilisation"] is None} == set(last.cpus)
+        assert sum(core["ops_per_s"] for core in result.per_core) == pytest.approx(result.metrics["ops_per_s"])
+        console = Console(file=io.StringIO(), width=120)
+        console.print(layout_table(result))
+        assert f"cores {last.cpus[0]}-{last.cpus[-1]} was started again meanwhile" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_snapshots_of_two_lives_have_no_difference() -> None:
+    cores = Core.of_event(stream(snapshot(1, [2], "a", HZ, 1)).events[0])
+    later = replace(cores[0], started=1)
+    with pytest.raises(Failure, match="cluster 1 was started again in between: what its core 0 counted before is lost"):
+        later.since(cores[0])
 
 
 def change(kind: str, edit: Callable[[dict[str, Any]], None]) -> Callable[[list[dict[str, Any]]], None]:
