@@ -30,6 +30,7 @@ from deploy.results import Result, document, host_description
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from deploy.switches import with_switch
+from topology.dts import write_dts
 from topology.errors import InputError
 from topology.grouping import NAMED, check_named
 from topology.limits import MAX_PORTS
@@ -209,6 +210,16 @@ def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> N
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
+    for names in alike(job):
+        output.line(f"{' and '.join(names)} are the same map on this machine: what differs between them is not the layout.")
+
+
+def alike(job: Comparison) -> list[list[str]]:
+    """The layouts that divide this machine in the same way, under the same locks."""
+    maps: dict[str, list[str]] = {}
+    for layout in job.layouts:
+        maps.setdefault(write_dts(plan(job.deployment(layout, job.workloads[0])).cluster_map), []).append(layout)
+    return [names for names in maps.values() if len(names) > 1]
 
 
 def _run(job: Comparison, load: Accel, outside: Accel, output: Output) -> list[Result]:
