@@ -29,6 +29,7 @@ class Mark:
     kernel: list[int]  # those of them that were in the kernel
     instructions: tuple[int, ...] = ()  # by each core, where `executed` are a modelled machine's cycles
     transactions: dict[str, int] | None = None  # since mark 1; None where kernels have none
+    misparked: int = 0  # turns of a modelled machine's waiting loops that were skipped and were not equal
 
 
 def mode(cores: int) -> qemu.Accel:
@@ -56,10 +57,21 @@ class Marks:
         return [
             Mark(
                 line["marker"], line["clock"], line["late"], line["executed"], line["kernel"], tuple(line.get("instructions", ())),
-                line.get("transactions"),
+                line.get("transactions"), line.get("misparked", 0),
             )
-            for line in lines
+            for line in lines if "marker" in line
         ]
+
+    def check_parking(self) -> None:
+        """Fails if the plugin has skipped turns that were not equal. It writes a line when a core has the first one."""
+        text = self.file.read_text() if self.file.exists() else ""  # the emulator may not have started, or ended within a line
+        for line in map(json.loads, text[: text.rfind("\n") + 1].splitlines()):
+            if line.get("misparked"):
+                where = f" (first: core {line['core']}, the PAUSE at {line['pause']})" if "pause" in line else ""
+                raise Failure(
+                    f"the modelled machine skipped {line['misparked']} turns of a waiting loop that were not equal{where}: its clocks are wrong. "
+                    "Please report it, with the program"
+                )
 
 
 @contextmanager

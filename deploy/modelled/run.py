@@ -70,7 +70,7 @@ def marks(
 ) -> Iterator[Marks]:
     """For one run of the emulator with `target`'s machine, which is to be started with `arguments`, after this.
 
-    Kernels of regime rtm become ones with transactions that the plugin executes.
+    Kernels of regime rtm become ones with transactions that the plugin executes. Fails at its end if parking was no spinning.
     `priced`: between which marks; None is all. `options` of the plugin: how it computes, not what things cost; without
     value: none such.
     """
@@ -79,7 +79,9 @@ def marks(
         prices = directory / "machine"
         write_text(prices, machine.plugin_text(target.machine.memory, line_factor))
         given = {"machine": str(prices), "priced": priced or ""} | with_transactions(target) | dict(options)
-        yield Marks(directory, build / PLUGIN, {name: value for name, value in given.items() if value})
+        found = Marks(directory, build / PLUGIN, {name: value for name, value in given.items() if value})
+        yield found
+        found.check_parking()
 
 
 def clocks(

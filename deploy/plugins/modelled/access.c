@@ -148,10 +148,14 @@ static void touch(unsigned i, plugin_meminfo info, uint64_t address, enum access
 	uint64_t physical;
 	if (!agenda.core[i].count)
 		return;
-	if (!find_memory(i, info, address, &physical))
+	if (!kernel && access != LOAD)
+		looks[i].did |= SPIN_STORED;
+	if (!find_memory(i, info, address, &physical)) {
 		charge(&agenda.core[i], machine.price.mmio);
-	else
+		looks[i].did |= SPIN_LOOKED;
+	} else {
 		access_memory(i, address, physical, access, kernel);
+	}
 }
 
 static inline void touch_kernel(unsigned i, plugin_meminfo info, uint64_t address, enum access access)

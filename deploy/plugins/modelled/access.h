@@ -6,6 +6,7 @@
 #include "agenda.h"
 #include "baton.h"
 #include "memory.h"
+#include "spin.h"
 
 extern struct machine machine;
 extern struct memory memory;
@@ -30,6 +31,7 @@ enum { MOST_LOOKS = 8 };
 struct looks {
 	uint64_t last, waited;
 	uint64_t from; /* clock at the PAUSE */
+	unsigned did;  /* since then: SPIN_STORED and so on; of stores, those of programs */
 	unsigned count; /* more than MOST_LOOKS: there were too many to be kept */
 	struct look {
 		uint64_t line, at;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Offsets: Intel SDM volume 1, 13.4. The order of accesses: do_xsave_access() and do_xrstor_access() of QEMU. */
-#define _GNU_SOURCE
 #include "area.h"
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include "access.h"
+#include "registers.h"
 
 enum { X87 = 1, SSE = 2, AVX = 4 };
 enum { MXCSR = 24, X87_REGISTERS = 32, SSE_REGISTERS = 160, HEADER = 512, AVX_REGISTERS = 576 };
@@ -17,47 +16,10 @@ struct area {
 	bool store;
 };
 
-static struct qemu_plugin_register *registers[NO_REGISTER];
-static struct plugin_bytes *buffer[MOST_CORES]; /* of each core */
-static struct plugin_bytes *(*make_bytes)(void);
-static struct plugin_bytes *(*resize_bytes)(struct plugin_bytes *bytes, unsigned size);
-
-const char *area_take(void)
-{
-	static const char *const names[NO_REGISTER] = { "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
-		                                        "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15" };
-	const struct plugin_array *found = qemu_plugin_get_registers();
-	const struct plugin_register *all = (const void *)found->data;
-	for (unsigned i = 0; i < NO_REGISTER; i++) {
-		for (unsigned k = 0; k < found->count && !registers[i]; k++)
-			if (!strcmp(all[k].name, names[i]))
-				registers[i] = all[k].handle;
-		if (!registers[i])
-			return "this QEMU does not say what a core's registers hold";
-	}
-	make_bytes = (struct plugin_bytes *(*)(void))dlsym(RTLD_DEFAULT, "g_byte_array_new");
-	resize_bytes = (struct plugin_bytes *(*)(struct plugin_bytes *, unsigned))dlsym(RTLD_DEFAULT, "g_byte_array_set_size");
-	return make_bytes && resize_bytes ? NULL : "this QEMU comes without GLib's byte arrays";
-}
-
-static uint64_t value_of(const struct plugin_bytes *bytes)
-{
-	uint64_t value = 0;
-	memcpy(&value, bytes->data, bytes->size < sizeof(value) ? bytes->size : sizeof(value));
-	return value;
-}
-
-static uint64_t read_register(unsigned core, unsigned number)
-{
-	resize_bytes(buffer[core], 0);
-	qemu_plugin_read_register(registers[number], buffer[core]);
-	return value_of(buffer[core]);
-}
-
 /* Of the components in the area those that it says it has; the others are not read. */
 static uint64_t components_there(unsigned core, uint64_t area)
 {
-	return qemu_plugin_read_memory_vaddr(area + HEADER, buffer[core], sizeof(uint64_t)) ? value_of(buffer[core]) : 0;
+	return registers_memory(core, area + HEADER);
 }
 
 static void access_x87(unsigned core, uint64_t area, bool store)
@@ -86,14 +48,12 @@ static void access_area(unsigned core, void *data)
 	const struct area *of = data;
 	if (!agenda.core[core].count)
 		return;
-	if (!buffer[core])
-		buffer[core] = make_bytes();
 	uint64_t area = (uint64_t)(int64_t)of->at.displacement;
 	if (of->at.base != NO_REGISTER)
-		area += read_register(core, of->at.base);
+		area += registers_general(core, of->at.base);
 	if (of->at.index != NO_REGISTER)
-		area += read_register(core, of->at.index) << of->at.scale;
-	uint64_t asked = (read_register(core, RAX) & 0xffffffff) | read_register(core, RDX) << 32;
+		area += registers_general(core, of->at.index) << of->at.scale;
+	uint64_t asked = (registers_general(core, RAX) & 0xffffffff) | registers_general(core, RDX) << 32;
 	if (asked & ~(uint64_t)(X87 | SSE | AVX)) {
 		fprintf(stderr, "modelled: the kernel saves components %#llx; x87, SSE and AVX (7) are modelled\n", (unsigned long long)asked);
 		exit(1);

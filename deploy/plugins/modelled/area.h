@@ -8,7 +8,5 @@
 #include "../qemu_plugin.h"
 #include "decode.h"
 
-/* In the thread of a core: learns which registers QEMU has. Returns NULL, or what is wrong with this QEMU. */
-const char *area_take(void);
 /* Watches the instruction, which has IS_SAVE or IS_RESTORE. False if its accesses are to be watched one by one. */
 bool area_watch(struct qemu_plugin_insn *instruction, const struct decoded *d);

@@ -114,7 +114,7 @@ static void decode_one_byte(const struct prices *price, const uint8_t *o, bool r
 	else if ((o[0] == 0xf6 || o[0] == 0xf7) && reg_of(o[1]) >= 6)
 		d->price += price->divide;
 	else if ((o[0] >= 0xe4 && o[0] <= 0xe7) || (o[0] >= 0xec && o[0] <= 0xef))
-		d->price += price->io, d->is |= IS_DRAIN;
+		d->price += price->io, d->is |= IS_DRAIN | (o[0] & 2 ? 0 : IS_IN);
 	else if (repeat && (o[0] == 0xa4 || o[0] == 0xa5 || o[0] == 0xaa || o[0] == 0xab))
 		d->price = price->repeat; /* QEMU counts each step as an instruction */
 	else if ((o[0] == 0x86 || o[0] == 0x87) && is_memory(o[1]))

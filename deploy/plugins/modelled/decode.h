@@ -19,6 +19,7 @@ enum {
 	IS_REMAP = 256,       /* changes what is at an address, without IS_FLUSH: INVLPG, INVPCID, a move to CR0 or CR4 */
 	IS_SAVE = 512,        /* XSAVE */
 	IS_RESTORE = 1024,    /* XRSTOR */
+	IS_IN = 2048,         /* reads a port */
 };
 
 enum { NO_REGISTER = 16 };

@@ -24,19 +24,18 @@
 #include "fetch.h"
 #include "observe.h"
 #include "outside.h"
+#include "pause.h"
 #include "phase.h"
+#include "registers.h"
 
 enum { QUANTUM = 0, PROGRAM_QUANTUM = 2000 }; /* cycles */
 /* What lies below is always executed functionally (phase.h): all cores spin on a lock of SeaBIOS's, which the first one lets
  * go of for one PAUSE only. */
 enum { FIRMWARE_END = 0x100000 };
-/* A loop with PAUSE that takes no longer than this waits for a line; it looks again after the other, whatever happens. */
-enum { LONGEST_LOOP = 200 * UNIT, KERNEL_PATIENCE = 20000 * UNIT, PROGRAM_PATIENCE = 3000 * UNIT };
 /* What the plugin keeps of a core beside its clock and caches. */
 struct core {
 	bool in_kernel;
 	uint64_t kernel, kernel_since; /* time in the kernel, but for halts */
-	uint64_t pause_clock, pause_taken, pause_waited; /* at its last PAUSE: its clock, lines taken from it, its waits */
 };
 
 /* A core's part of the scoreboard. */
@@ -51,7 +50,7 @@ static struct core cores[MOST_CORES];
 static struct qemu_plugin_scoreboard *board;
 static qemu_plugin_u64 used, instructions, code;
 static uint64_t program_quantum = PROGRAM_QUANTUM;
-static bool parks = true, traps;
+static bool traps;
 static unsigned core_count;
 static size_t processor; /* of the host */
 static FILE *out;
@@ -81,30 +80,13 @@ static void enter_mode(unsigned i, bool kernel)
 		core->kernel_since = now;
 	core->in_kernel = kernel;
 }
-static void enter_kernel(unsigned i, void *data) { (void)data, enter_mode(i, true); }
-static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, false); }
-
-/* Two pauses in a row between which no other core took a line, and all it touched was in L1: it waits for one, and is
- * parked until then. The time between the two is its loop's period. */
-static void at_pause(unsigned i, void *kernel)
+static void enter_kernel(unsigned i, void *data)
 {
-	struct core *core = &cores[i];
-	if (!runs(&agenda, i))
-		return;
-	observe_pause(i);
-	uint64_t now = clock_of(&agenda.core[i]), taken = memory.core[i].taken;
-	bool steady = core->pause_taken == taken && core->pause_waited == looks[i].waited;
-	looks[i].from = core->pause_clock;
-	if (parks && steady && agenda.count > 1 && now - core->pause_clock < LONGEST_LOOP) {
-		uint64_t ahead = looks[i].last > core->pause_clock ? looks[i].last - core->pause_clock : 0;
-		baton_park(i, now - core->pause_clock, ahead, kernel ? KERNEL_PATIENCE : PROGRAM_PATIENCE);
-		now = clock_of(&agenda.core[i]);
-	}
-	core->pause_taken = memory.core[i].taken;
-	core->pause_waited = looks[i].waited;
-	core->pause_clock = now;
-	looks[i].count = 0;
+	(void)data;
+	looks[i].did |= SPIN_DISTURBED;
+	enter_mode(i, true);
 }
+static void leave_kernel(unsigned i, void *data) { (void)data, enter_mode(i, false); }
 
 /* Whoever reads the time-stamp counter, programs too, is not ahead of anybody by more than the quantum. */
 static void at_clock(unsigned i, void *data)
@@ -112,6 +94,7 @@ static void at_clock(unsigned i, void *data)
 	(void)data;
 	if (!agenda.core[i].count)
 		return;
+	pause_looked(i, NULL);
 	let_others(i);
 	outside_counter(i);
 }
@@ -159,12 +142,14 @@ static void mark(unsigned i, void *number)
 	if (phase_mark((unsigned)(uintptr_t)number)) {
 		memory_warm(&memory);
 		access_remapped(MOST_CORES, NULL);
+		pause_disturbed();
 	}
 	if (!number)
 		return;
 	observe_mark((unsigned)(uintptr_t)number);
-	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"counter\":\"%s\"", (unsigned)(uintptr_t)number, i,
-	        (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late, outside_sets_counter() ? "set" : "trapped");
+	fprintf(out, "{\"marker\":%u,\"core\":%u,\"clock\":%llu,\"late\":%llu,\"misparked\":%llu,\"counter\":\"%s\"",
+	        (unsigned)(uintptr_t)number, i, (unsigned long long)(clock_of(&agenda.core[i]) / UNIT), (unsigned long long)baton.late,
+	        (unsigned long long)pause_misparked(), outside_sets_counter() ? "set" : "trapped");
 	print_each("executed", busy_of);
 	print_each("kernel", kernel_of);
 	print_each("instructions", instructions_of);
@@ -205,7 +190,9 @@ static void watch_instruction(struct qemu_plugin_insn *instruction, const struct
 	if (d->is & IS_REMAP)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, access_remapped, PLUGIN_NO_REGISTERS, NULL);
 	if (d->is & IS_PAUSE)
-		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_pause, PLUGIN_NO_REGISTERS, (void *)(uintptr_t)kernel);
+		pause_watch(instruction, kernel);
+	if (d->is & IS_IN)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, pause_looked, PLUGIN_NO_REGISTERS, NULL);
 	if (d->is & IS_CLOCK)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, at_clock, PLUGIN_NO_REGISTERS, NULL);
 }
@@ -293,7 +280,7 @@ static void init(plugin_id id, unsigned vcpu)
 	if (vcpu >= MOST_CORES)
 		abort();
 	baton_join(vcpu);
-	const char *wrong = area_take();
+	const char *wrong = registers_take();
 	if (wrong) {
 		fprintf(stderr, "modelled: %s\n", wrong);
 		exit(1);
@@ -325,7 +312,7 @@ static bool take_option(const char *option, const char **file)
 	else if (!strncmp(option, "priced=", 7))
 		return phase_take(option + 7);
 	else if (!strcmp(option, "park=off") || !strcmp(option, "park=on"))
-		parks = !strcmp(option, "park=on");
+		pause_parks = !strcmp(option, "park=on");
 	else if (!strcmp(option, "counter=trap"))
 		traps = true;
 	else
@@ -366,6 +353,7 @@ int qemu_plugin_install(plugin_id id, const struct qemu_info *info, int argc, ch
 	processor = (size_t)sched_getcpu();
 	memory_make(&memory, &machine);
 	memory.lost = line_lost;
+	pause_reports(out);
 	observe_begin(&memory);
 	board = qemu_plugin_scoreboard_new(sizeof(struct part));
 	used = (qemu_plugin_u64){ board, offsetof(struct part, count.used) };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Mistakes planted in the model of caches, directory and clocks: each turns a test of hand-counted cycles red."""
+"""Mistakes planted in the model of caches, directory, clocks and parking: each turns a test of hand-counted cycles red."""
 
 import subprocess
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import pytest
 from deploy.paths import ROOT
 
 PLUGIN = ROOT / "deploy" / "plugins" / "modelled"
-SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",), "repeats": ("memory.c", "cache.c", "prices.c")}
+SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",), "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
 SECONDS = 120  # a mistake may make a test wait for ever
 
 
@@ -47,6 +47,14 @@ MISTAKES = (
     Mistake("of two at one moment the greater number goes first", "agenda.c", "(core < (place & (MOST_CORES - 1)))", "1", "agenda"),
     Mistake("a core that waits goes on between two turns of its loop", "agenda.c", "(when - looks + c->period - 1) / c->period * c->period", "when - looks", "agenda"),
     Mistake("cores run past a timer", "agenda.c", "	if (*limit > events)\n		*limit = events;\n", "", "agenda"),
+    Mistake("a loop that counts in a register is parked", "spin.c", "same &= now == spin->general[i];", "", "spin"),
+    Mistake("a loop that counts in a vector register is parked", "spin.c", "spin->wide_known && !memcmp(now, spin->wide, sizeof(now));", "true;", "spin"),
+    Mistake("registers are compared with those of an older turn", "spin.c", "		spin->wide_known = false;\n", "		;\n", "spin"),
+    Mistake("a loop that counts in memory is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);", "&& !(did & ~(SPIN_TAKEN | SPIN_STORED));", "spin"),
+    Mistake("a loop that goes on by the time is parked", "spin.c", "&& !(did & ~SPIN_TAKEN);", "&& !(did & ~(SPIN_TAKEN | SPIN_LOOKED));", "spin"),
+    Mistake("a loop with two PAUSEs is taken for two turns", "spin.c", "place == spin->place && ", "", "spin"),
+    Mistake("turns that were not equal are not counted", "spin.c", "	if (!same && !(did & (SPIN_DISTURBED | SPIN_TAKEN)))\n		spin->wrong += skipped;\n", "", "spin"),
+    Mistake("what another core did counts as a mistake", "spin.c", "(SPIN_DISTURBED | SPIN_TAKEN)", "SPIN_DISTURBED", "spin"),
 )
 
 
