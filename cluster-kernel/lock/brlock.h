@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A big-reader lock (Elphinstone 2016, section 3.3). Each core has a ticket lock, its side. A reader takes its own core's
- * side alone; without a writer, no other core touches the cache line of that side. A writer takes all sides. Usable
- * alone, as ticket_lock.h.
+ * side alone; without a writer, no other core touches the cache line of that side. A writer takes the lock of the writers,
+ * another ticket lock, and then all sides. Usable alone, as ticket_lock.h.
  *
  * Exclusion: a writer that holds all sides holds each reader's, so that no reader is inside. Memory order is that of the
  * ticket locks: a side's release synchronises with its next acquisition. A writer acquires all sides, so it sees what all
  * earlier readers and writers wrote. A reader sees what earlier writers wrote, since each of them released the reader's
  * side.
+ *
+ * Fairness: a reader waits from when its side is taken until it is released. A writer takes some lines of other cores for
+ * each side. So it releases sides in the order in which it took them, and each writer begins with the side after the one
+ * that the writer before it began with: no core waits for longer than others because of its number.
  */
 #ifndef BRLOCK_H /* the explorer puts a copy with a mistake in its place */
 #define BRLOCK_H
@@ -18,7 +22,9 @@
 enum { BRLOCK_MAX = 64 };
 
 struct brlock {
+	struct ticket_lock writers;
 	uint32_t count;
+	uint32_t first; /* of the sides: the one with which the present writer began, or the last one; guarded by `writers` */
 	struct ticket_lock *side[BRLOCK_MAX]; /* each in a line of its own */
 };
 
@@ -29,7 +35,11 @@ struct brlock_conflict {
 	uint64_t spins;
 };
 
-static inline void brlock_init(struct brlock *lock) { lock->count = 0; }
+static inline void brlock_init(struct brlock *lock)
+{
+	ticket_lock_init(&lock->writers);
+	lock->count = lock->first = 0;
+}
 /* Before any core takes the lock. */
 static inline void brlock_join(struct brlock *lock, struct ticket_lock *side) { lock->side[lock->count++] = side; }
 
@@ -41,27 +51,32 @@ static inline __attribute__((always_inline)) uint64_t brlock_read(struct ticket_
 }
 static inline __attribute__((always_inline)) void brlock_read_end(struct ticket_lock *side) { ticket_release_current(side); }
 
+static inline uint32_t brlock_after(const struct brlock *lock, uint32_t side) { return side + 1 < lock->count ? side + 1 : 0; }
+
 /*
- * Takes all sides, in the order in which they joined. Hazard: deadlock of two writers, each with a side that the other
- * wants. Both begin with the first side, so one of them waits there while it holds no other side, and the other one waits
- * only for readers. The caller must not hold its own core's side: it would wait for itself.
+ * Takes all sides. Hazard: deadlock of two writers, each with a side that the other wants. Both take the lock of the
+ * writers first, so one of them waits there while it holds no side, and the other one waits only for readers. The caller
+ * must not hold its own core's side: it would wait for itself.
  */
 static inline __attribute__((always_inline)) struct brlock_conflict brlock_write(struct brlock *lock, struct cpu *waiter)
 {
-	struct brlock_conflict conflict = { .spins = 0 };
-	for (unsigned i = 0; i < lock->count; i++) {
-		uint32_t ticket;
-		uint64_t spins = ticket_take(lock->side[i], &ticket, waiter);
-		conflict.writer |= spins && !i;
-		conflict.readers += spins && i;
+	uint32_t ticket;
+	struct brlock_conflict conflict = { .spins = ticket_take(&lock->writers, &ticket, waiter) };
+	conflict.writer = conflict.spins;
+	uint32_t side = lock->first = brlock_after(lock, lock->first);
+	for (uint32_t taken = 0; taken < lock->count; taken++, side = brlock_after(lock, side)) {
+		uint64_t spins = ticket_take(lock->side[side], &ticket, waiter);
+		conflict.readers += spins != 0;
 		conflict.spins += spins;
 	}
 	return conflict;
 }
 static inline __attribute__((always_inline)) void brlock_write_end(struct brlock *lock)
 {
-	for (unsigned i = lock->count; i-- > 0;)
-		ticket_release_current(lock->side[i]);
+	uint32_t side = lock->first;
+	for (uint32_t left = lock->count; left > 0; left--, side = brlock_after(lock, side))
+		ticket_release_current(lock->side[side]);
+	ticket_release_current(&lock->writers);
 }
 
 #endif

@@ -7,7 +7,7 @@
  *
  *     to read     the core's own side, whose line no other core touches
  *                 unless there is a writer
- *     to write    every core's side, in the order of their numbers
+ *     to write    the lock of the writers, then every core's side
  *
  * An entry begins as a reader. If it must write, it releases its side before it has changed anything, and begins anew as
  * the writer (core/syscall.c).

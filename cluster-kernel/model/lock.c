@@ -120,6 +120,18 @@ static void exclusively(unsigned self)
 	count(self, 0);
 }
 
+/* Two cores destroy, beside one that only looks. */
+static void exclusively_twice(unsigned self)
+{
+	if (self == 1) {
+		enter_once(self);
+		return;
+	}
+	kernel_enter_exclusive(&cpu[self]);
+	guarded[0]++;
+	kernel_exit(&cpu[self]);
+}
+
 static void pairs(unsigned self)
 {
 	kernel_enter(&cpu[self]);
@@ -151,6 +163,7 @@ static const struct explore_case cases[] = {
 	{ .name = "3 cores, 1 entry each", .threads = 3, .thread = enter_once, .end = three, ALWAYS },
 	{ .name = "3 cores, some enter twice", .threads = 3, .thread = enter_often, .end = often, ALWAYS },
 	{ .name = "an exclusive entry beside 2 cores", .threads = 3, .thread = exclusively, ALWAYS },
+	{ .name = "two exclusive entries beside a core", .threads = 3, .thread = exclusively_twice, .end = three, ALWAYS },
 	{ .name = "pairs of objects", .threads = 2, .thread = pairs, ALWAYS },
 	{ .name = "first come, first served", .threads = 3, .thread = in_turn, ALWAYS },
 	{ 0 },

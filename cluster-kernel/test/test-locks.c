@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include "brlock.h"
 #include "clh_lock.h"
@@ -14,11 +15,16 @@
 
 enum { THREADS = 4, ROUNDS = 4000, DYNAMIC_ROUNDS = 500 };
 
+static void (*when_waiting)(void);
+
 /* What a waiter is, is the user's: here nothing. */
 void kernel_relax(struct cpu *waiter)
 {
 	(void)waiter;
-	sched_yield();
+	if (when_waiting)
+		when_waiting();
+	else
+		sched_yield();
 }
 
 static struct clh_lock clh;
@@ -126,6 +132,43 @@ static void *run(void *argument)
 	return 0;
 }
 
+static unsigned reader, taken_before, order[THREADS];
+
+static bool is_taken(unsigned i) { return atomic_load(&side[i].lock.next) != atomic_load(&side[i].lock.serving); }
+
+/* The writer waits for the side of `reader`, which leaves. */
+static void leave(void)
+{
+	taken_before = 0;
+	for (unsigned i = 0; i < THREADS; i++)
+		taken_before += i != reader && is_taken(i);
+	brlock_read_end(&side[reader].lock);
+}
+
+/* Of as many writers as there are sides each takes a side at another place in its order. */
+static int unfair(void)
+{
+	when_waiting = leave;
+	for (reader = 0; reader < THREADS; reader++) {
+		unsigned seen_at = 0;
+		for (unsigned round = 0; round < THREADS; round++) {
+			brlock_read(&side[reader].lock, 0);
+			struct brlock_conflict conflict = brlock_write(&big_reader, 0);
+			order[round] = taken_before;
+			seen_at |= 1u << taken_before;
+			brlock_write_end(&big_reader);
+			if (conflict.writer || conflict.readers != 1 || !conflict.spins)
+				return printf("brlock: waited for %s and %llu readers, not for one reader\n", conflict.writer ? "a writer" : "no writer",
+					      (unsigned long long)conflict.readers);
+		}
+		if (seen_at != (1u << THREADS) - 1)
+			return printf("brlock: side %u is taken after %u, %u, %u and %u others\n", reader, order[0], order[1], order[2], order[3]);
+	}
+	when_waiting = 0;
+	printf("ok brlock, no side is always first\n");
+	return 0;
+}
+
 static int failed(const char *name, void (*entry)(unsigned, unsigned), unsigned count)
 {
 	pthread_t thread[THREADS];
@@ -159,6 +202,6 @@ int main(void)
 		clh_place_init(&place[i]);
 		brlock_join(&big_reader, &side[i].lock);
 	}
-	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
+	return unfair() | failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
 	       failed("brlock", with_brlock, ROUNDS) | failed("dynamic_lock", with_dynamic, DYNAMIC_ROUNDS);
 }
