@@ -205,7 +205,6 @@ static void return_blocks(uint32_t owner)
 void memory_return(uint32_t owner)
 {
 	return_blocks(owner);
-	slots_delete(owner);
 	slots_return(owner);
 }
 

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <skerry/require.h>
 #include "root.h"
 #include "slots.h"
 
-/* The owner of a slot: 0, none; else an owner + 1, with OBJECT where slots_delete() leaves the slot to the untyped's revocation. */
+/* The owner of a slot: 0, none; else an owner + 1, with OBJECT where slots_return() leaves the slot to the untyped's revocation. */
 enum { NOBODY = 0, OBJECT = 0x8000 };
 _Static_assert((int)OWNERS < (int)OBJECT, "an owner fits beside the bit");
 
+enum { NO_SLOT = 0 }; /* the CNode's own capability is in a slot before all that are free */
+
 static uint16_t *table;
+static uint32_t *following; /* of each slot that has an owner other than the manager: the owner's next one, or NO_SLOT */
+static struct {
+	uint32_t first, last;
+} list[OWNERS]; /* slots of each owner, in the order in which they were taken; not the manager's */
 static uint32_t lowest; /* no free slot is below it */
 static uint32_t slot_count, free_count;
 static uint32_t owner = OWNER_MANAGER;
+static uint64_t steps;
 
 uint32_t owner_set(uint32_t next)
 {
@@ -27,13 +35,15 @@ void slots_init(void)
 	free_count = slot_count - lowest;
 }
 
-uint64_t slots_table_size(void) { return slot_count * sizeof(*table); }
+uint64_t slots_table_size(void) { return slot_count * (sizeof(*following) + sizeof(*table)); }
 
 void slots_table(void *zeroed)
 {
 	if (!zeroed)
 		manager_panic("no memory for the table of capability slots");
-	table = zeroed;
+	require(lowest > NO_SLOT && owner == OWNER_MANAGER);
+	following = zeroed;
+	table = (uint16_t *)(following + slot_count);
 	for (uint32_t i = 0; i < lowest; i++)
 		table[i] = OWNER_MANAGER + 1;
 }
@@ -56,6 +66,20 @@ static uint32_t find(uint32_t count)
 	return slot_count;
 }
 
+static void link_slot(uint32_t slot, uint32_t flag)
+{
+	require(slot < slot_count && table[slot] == NOBODY);
+	table[slot] = (uint16_t)((owner + 1) | flag);
+	if (owner == OWNER_MANAGER)
+		return;
+	following[slot] = NO_SLOT;
+	if (list[owner].first != NO_SLOT)
+		following[list[owner].last] = slot;
+	else
+		list[owner].first = slot;
+	list[owner].last = slot;
+}
+
 static int take(uint32_t count, uint32_t flag)
 {
 	uint32_t first = count && count <= free_count ? find(count) : slot_count;
@@ -64,7 +88,7 @@ static int take(uint32_t count, uint32_t flag)
 	if (first == slot_count)
 		return -SKERRY_NO_RESOURCE;
 	for (uint32_t i = 0; table && i < count; i++)
-		table[first + i] = (uint16_t)((owner + 1) | flag);
+		link_slot(first + i, flag);
 	if (first == lowest)
 		lowest += count;
 	free_count -= count;
@@ -74,27 +98,65 @@ static int take(uint32_t count, uint32_t flag)
 int slots_take(uint32_t count) { return take(count, 0); }
 int slots_take_for_objects(uint32_t count) { return take(count, OBJECT); }
 
+static uint32_t owner_of(uint32_t slot)
+{
+	require(table[slot] != NOBODY);
+	return (table[slot] & ~(uint32_t)OBJECT) - 1;
+}
+
+static void set_free(uint32_t slot)
+{
+	table[slot] = NOBODY;
+	if (slot < lowest)
+		lowest = slot;
+	free_count++;
+	require(free_count < slot_count);
+}
+
+/* Takes an owner's slots from `first` up to `end` out of its list. */
+static void unlink_slots(uint32_t of, uint32_t first, uint32_t end)
+{
+	uint32_t before = NO_SLOT;
+	for (uint32_t i = list[of].first; i != NO_SLOT; i = following[i]) {
+		steps++;
+		if (i < first || i >= end) {
+			before = i;
+			continue;
+		}
+		if (before == NO_SLOT)
+			list[of].first = following[i];
+		else
+			following[before] = following[i];
+	}
+	list[of].last = before;
+}
+
 void slots_give(int first, uint32_t count)
 {
 	if (!table)
 		return; /* halves that were joined before the table was there: they stay the manager's */
+	for (uint32_t i = (uint32_t)first; i < (uint32_t)first + count; i++) {
+		uint32_t of = owner_of(i);
+		if (of != OWNER_MANAGER && (i == (uint32_t)first || owner_of(i - 1) != of))
+			unlink_slots(of, i, (uint32_t)first + count);
+	}
 	for (uint32_t i = 0; i < count; i++)
-		table[(uint32_t)first + i] = NOBODY;
-	if ((uint32_t)first < lowest)
-		lowest = (uint32_t)first;
-	free_count += count;
-}
-
-void slots_delete(uint32_t of)
-{
-	for (uint32_t i = 0; i < slot_count; i++)
-		if (table[i] == of + 1)
-			cnode_delete(ROOT_SLOT_CNODE, i);
+		set_free((uint32_t)first + i);
 }
 
 void slots_return(uint32_t of)
 {
-	for (uint32_t i = 0; i < slot_count; i++)
-		if ((table[i] & ~OBJECT) == of + 1)
-			slots_give((int)i, 1);
+	require(of != OWNER_MANAGER && of < OWNERS && of != owner);
+	uint32_t next;
+	for (uint32_t i = list[of].first; i != NO_SLOT; i = next) {
+		steps++;
+		require(owner_of(i) == of);
+		next = following[i];
+		if (!(table[i] & OBJECT))
+			cnode_delete(ROOT_SLOT_CNODE, i);
+		set_free(i);
+	}
+	list[of].first = list[of].last = NO_SLOT;
 }
+
+uint64_t slots_steps(void) { return steps; }

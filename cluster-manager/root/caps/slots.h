@@ -24,7 +24,7 @@ uint32_t owner_now(void);
 
 /* Takes all slots from ROOT->first_free_slot on. Called once, before slots_take(). */
 void slots_init(void);
-/* Returns the bytes of the table of owners. Until it is there, slots are the manager's. */
+/* Returns the bytes of the table of owners and their lists. Until it is there, slots are the manager's. */
 uint64_t slots_table_size(void);
 /* Takes the memory of the table, for good. Called once, before an owner is set. */
 void slots_table(void *zeroed);
@@ -33,13 +33,16 @@ void slots_table(void *zeroed);
 int slots_take(uint32_t count);
 /* The same, for objects: revoking the untyped that they are made of empties them. */
 int slots_take_for_objects(uint32_t count);
-/* Gives empty slots back. */
+/* Gives empty slots back. Looks at all slots of their owner, unless that is the manager. */
 void slots_give(int first, uint32_t count);
 
-/* Deletes an owner's capabilities in slots of slots_take(). */
-void slots_delete(uint32_t owner);
-/* Gives all slots of an owner back, which are empty. */
+/*
+ * Gives all slots of an owner back, and deletes its capabilities in those of slots_take(). Those for objects are empty: their
+ * untypeds have been revoked. Takes as many steps as the owner has slots.
+ */
 void slots_return(uint32_t owner);
 
 /* Returns how many slots are free. */
 uint32_t slots_free(void);
+/* Returns how many slots have been looked at, in all, to give slots of owners other than the manager back. */
+uint64_t slots_steps(void);
