@@ -88,16 +88,19 @@ static void add_node_range(struct machine *m, uint64_t base, uint64_t size, uint
 	m->node_range[m->node_range_count++] = (struct machine_node_range){ { base, size }, node };
 }
 
+/* A proximity domain has 8 bits in tables of revision 1; what became its other bits in revision 2 is reserved there. */
+static uint32_t domain_of(const struct machine *m, uint32_t domain) { return m->srat_revision < 2 ? domain & 0xff : domain; }
+
 static void read_srat_entry(struct machine *m, const uint8_t *e)
 {
 	m->has_srat = true;
 	switch (e[0]) {
 	case 0: /* local APIC: the domain is one byte and three more */
-		set_node(m, e[3], e[2] | (u32(e + 8) & 0xffffff00), u32(e + 4));
+		set_node(m, e[3], domain_of(m, e[2] | (u32(e + 8) & 0xffffff00)), u32(e + 4));
 		break;
 	case 1:
 		if (u32(e + 28) & 1)
-			add_node_range(m, u64(e + 8), u64(e + 16), u32(e + 2));
+			add_node_range(m, u64(e + 8), u64(e + 16), domain_of(m, u32(e + 2)));
 		break;
 	case 2: /* local x2APIC */
 		set_node(m, u32(e + 8), u32(e + 4), u32(e + 12));
@@ -132,6 +135,7 @@ void acpi_read_madt(struct machine *m, const uint8_t *table, uint32_t length)
 
 void acpi_read_srat(struct machine *m, const uint8_t *table, uint32_t length)
 {
+	m->srat_revision = table[8];
 	each_entry(m, table, length, 48, srat_least, read_srat_entry);
 }
 

@@ -32,6 +32,7 @@ struct machine {
 	uint32_t cpu_count;
 	struct machine_cpu cpu[MACHINE_MAX_CPUS];
 	bool has_srat;
+	uint8_t srat_revision;
 	uint32_t node_range_count;
 	struct machine_node_range node_range[MACHINE_MAX_NODE_RANGES];
 

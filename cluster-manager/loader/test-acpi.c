@@ -76,6 +76,22 @@ static void variants(void)
 	CHECK(read_all() && machine.spcr.kind == BOOT_SERIAL_NONE);
 }
 
+/* 300 is 256 and 44: the other bits are reserved in revision 1, and count from revision 2 on. */
+static void srat_revisions(void)
+{
+	for (uint8_t revision = 0; revision < 4; revision++) {
+		make_firmware();
+		rewrite(srat, REVISION, 1, revision);
+		CHECK(read_all() && machine.has_srat && machine.node_range_count == 1);
+		CHECK(machine.node_range[0].node == (revision < 2 ? 44 : 300));
+		make_firmware();
+		rewrite(srat, REVISION, 1, revision);
+		rewrite(srat, SRAT_FIRST + 8, 4, 0xa5a5a500); /* of the first core's domain */
+		CHECK(read_all() && machine_cpu(&machine, 0)->has_node);
+		CHECK(machine_cpu(&machine, 0)->node == (revision < 2 ? 0 : 0xa5a5a500));
+	}
+}
+
 static void broken(void)
 {
 	make_firmware();
@@ -249,6 +265,7 @@ int main(void)
 	printf("seed %d\n", SEED);
 	sound();
 	variants();
+	srat_revisions();
 	broken();
 	out_of_reach();
 	found_by_scan();

@@ -6,7 +6,7 @@
 #include "host.h"
 
 enum { MAX_PIECES = 16, TABLE_MAX = 32768 };
-enum { LENGTH = 4, CHECKSUM = 9, HEADER = 36, MADT_FIRST = 44, SRAT_FIRST = 48 };
+enum { LENGTH = 4, REVISION = 8, CHECKSUM = 9, HEADER = 36, MADT_FIRST = 44, SRAT_FIRST = 48 };
 
 /* Physical memory: pieces with nothing between them. */
 struct piece {
