@@ -72,6 +72,10 @@
 	.endm
 
 	.text
+	/* struct boot_contract: the loader refuses a kernel with other words in front of its entry */
+	.balign 8
+	.long BOOT_MAGIC_LOW, BOOT_MAGIC_HIGH
+	.quad BOOT_SIZE
 /* A core of this cluster, from the loader: RDI boot_info, RSI index (skerry/boot.h). */
 	.global entry_start
 entry_start:

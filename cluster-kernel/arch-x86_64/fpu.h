@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include "arch_context.h"
 
-/* On each core; panics where there is no XSAVE. */
+/* On each core. Caller has found that the core lacks nothing (skerry/cpu_needs.h). */
 void fpu_enable(void);
 
 extern uint32_t fpu_components;

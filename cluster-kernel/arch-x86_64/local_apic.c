@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "local_apic.h"
+#include <skerry/cpu_needs.h>
 #include "arch.h"
 #include "assert.h"
 #include "paging.h"
@@ -37,9 +38,8 @@ void local_apic_setup(bool x2apic, uint64_t hz)
 {
 	apic.registers = x2apic ? 0 : map_device(read_msr(MSR_APIC_BASE) & APIC_BASE_ADDRESS);
 	apic.hz = hz;
-	apic.deadline = cpuid(1, 0).ecx >> 24 & 1;
-	if (!apic.deadline && !hz)
-		arch_panic("the local APIC timer's frequency is unknown");
+	apic.deadline = cpu_has_tsc_deadline(cpuid);
+	kernel_assert(apic.deadline || hz);
 }
 
 void local_apic_init(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Compiled to assembly only; the build puts the marked lines into offsets.h. */
+#include <skerry/boot.h>
 #include "arch_context.h"
 #include "core_local.h"
 
@@ -8,6 +9,9 @@
 
 void offsets(void)
 {
+	OFFSET(BOOT_MAGIC_LOW, (uint32_t)BOOT_INFO_MAGIC);
+	OFFSET(BOOT_MAGIC_HIGH, BOOT_INFO_MAGIC >> 32);
+	OFFSET(BOOT_SIZE, sizeof(struct boot_info));
 	OFFSET(LOCAL_CPU, __builtin_offsetof(struct core_local, cpu));
 	OFFSET(LOCAL_CONTEXT_END, __builtin_offsetof(struct core_local, tss.rsp[0]));
 	OFFSET(CONTEXT_END, __builtin_offsetof(struct context, fs_base));

@@ -13,6 +13,7 @@
 
 enum { EXCEPTION_NMI = 2, BACKTRACE_DEPTH = 16 };
 
+uint32_t panic_cluster;
 static atomic_flag panicking = ATOMIC_FLAG_INIT;
 
 _Noreturn void arch_hang(void)
@@ -101,7 +102,7 @@ static void begin(enum ledger_reason kind, const char *reason)
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
-	print("\nkernel panic: cluster %u core %u: %s\n", kernel ? kernel->boot->cluster : 0, local->index, reason);
+	print("\nkernel panic: cluster %u core %u: %s\n", panic_cluster, local->index, reason);
 	report_cores(kernel);
 }
 

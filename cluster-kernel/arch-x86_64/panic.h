@@ -22,5 +22,7 @@ enum nmi_reason {
 /* To core `core` of this cluster. The reason is not taken back: a core that has one ends by it. */
 void nmi_send(unsigned core, uint32_t apic_id, enum nmi_reason reason);
 
+extern uint32_t panic_cluster; /* the cluster that a panic names; set before any core can panic */
+
 /* An exception in the kernel itself. */
 _Noreturn void panic_exception(const struct context *frame);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every core arrives here from the loader, in any order (skerry/boot.h). */
 #include <stdatomic.h>
+#include <skerry/cpu_needs.h>
 #include "arch.h"
 #include "boot.h"
 #include "console.h"
@@ -14,6 +15,7 @@
 #include "kernel.h"
 #include "local_apic.h"
 #include "paging.h"
+#include "panic.h"
 #include "print.h"
 #include "skerry_version.h"
 
@@ -22,7 +24,7 @@ uint8_t core_stack[BOOT_MAX_CPUS][STACK_PAGES * 4096] __attribute__((aligned(409
 uint8_t core_fault_stack[BOOT_MAX_CPUS][FAULT_STACKS][FAULT_STACK_SIZE] __attribute__((aligned(4096)));
 
 static struct kernel kernel;
-static _Atomic uint32_t kernel_built, cores_entered, all_entered;
+static _Atomic uint32_t console_ready, kernel_built, cores_entered, all_entered;
 
 _Noreturn void trap_start(struct cpu *cpu);
 
@@ -44,13 +46,46 @@ static void enable_protection(struct core_local *local)
 	write_msr(MSR_PAT, (read_msr(MSR_PAT) & ~(0xffull << 32)) | 1ull << 32);
 }
 
-static void init_core(unsigned index)
+static void wait_for(_Atomic uint32_t *counter, uint32_t value)
+{
+	while (atomic_load_explicit(counter, memory_order_acquire) != value)
+		arch_relax();
+}
+
+/* Core 0 alone. A loader of another version was refused by the words in front of the entry: nothing could be printed here. */
+static void find_console(const struct boot_info *info)
+{
+	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
+		arch_panic("the loader speaks another version of boot.h");
+	panic_cluster = info->cluster;
+	paging_init(info);
+	console_init(info);
+	atomic_store_explicit(&console_ready, 1, memory_order_release);
+}
+
+/* Panics with the first feature that this core lacks. The loader has checked its own core. */
+static void check_core(void)
+{
+#define LACKS(name, leaf, register, bit) "this core lacks " name,
+	static const char *const lacking[CPU_NEED_COUNT] = { CPU_NEEDS(LACKS) "this core lacks " CPU_STATE_NEED };
+	uint32_t lacks = cpu_lacks(cpuid);
+	if (lacks)
+		arch_panic(lacking[__builtin_ctz(lacks)]);
+}
+
+/* A core checks and enables features only when there is a console to report them to. */
+static void init_core(const struct boot_info *info, unsigned index)
 {
 	struct core_local *local = &core_local[index];
 	local->index = index;
 	local->stack_top = (uint64_t)core_stack[index + 1];
 	descriptors_init(local);
+	if (index)
+		wait_for(&console_ready, 1);
 	enable_protection(local);
+	if (!index)
+		find_console(info);
+	check_core();
 	fpu_enable();
 }
 
@@ -75,11 +110,7 @@ static uint32_t count_cores(const struct boot_info *info)
 
 static void build(const struct boot_info *info)
 {
-	if (info->magic != BOOT_INFO_MAGIC || info->size != sizeof(*info))
-		arch_panic("the loader speaks another version of boot.h");
-	paging_init(info);
 	fence_init(info);
-	console_init(info);
 	paging_use_tags(tags_usable());
 	local_apic_setup(info->x2apic, info->lapic_hz);
 	boot_kernel(&kernel, info);
@@ -92,15 +123,9 @@ static void build(const struct boot_info *info)
 	atomic_store_explicit(&kernel_built, 1, memory_order_release);
 }
 
-static void wait_for(_Atomic uint32_t *counter, uint32_t value)
-{
-	while (atomic_load_explicit(counter, memory_order_acquire) != value)
-		arch_relax();
-}
-
 _Noreturn void start(const struct boot_info *info, uint64_t index)
 {
-	init_core(index);
+	init_core(info, index);
 	if (index == 0)
 		build(info);
 	else

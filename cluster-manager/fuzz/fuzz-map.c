@@ -14,7 +14,7 @@
 #include "map.h"
 #include "read.h"
 
-enum { FILE_SIZE = 4096, HAS_SRAT = 2 };
+enum { FILE_SIZE = 4096, ENTRY = 1024, HAS_SRAT = 2 };
 #define GIB (1ul << 30)
 
 static struct machine machine;
@@ -24,13 +24,15 @@ static void make_elf(uint8_t *file, uint64_t vaddr)
 {
 	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			      .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			      .e_entry = vaddr, .e_phoff = sizeof header, .e_ehsize = sizeof header,
+			      .e_entry = vaddr + ENTRY, .e_phoff = sizeof header, .e_ehsize = sizeof header,
 			      .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
+	const struct boot_contract contract = { BOOT_INFO_MAGIC, sizeof(struct boot_info) }; /* as kernels have it */
 	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = vaddr,
 			       .p_filesz = FILE_SIZE, .p_memsz = FILE_SIZE, .p_align = FILE_SIZE };
 
 	memcpy(file, &header, sizeof header);
 	memcpy(file + sizeof header, &segment, sizeof segment);
+	memcpy(file + ENTRY - sizeof contract, &contract, sizeof contract);
 }
 
 static void add_module(const char *name, const void *data)

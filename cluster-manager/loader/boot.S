@@ -29,6 +29,53 @@ header_end:
 
 	.text
 	.code32
+/* Returns where the processor has 64-bit mode; elsewhere says so on COM1 and stops, as panic() does. Uses all but EDI, ESI. */
+check_long_mode:
+	pushf /* CPUID is there if EFLAGS.ID can be changed (SDM 1, 3.4.3.3) */
+	pop %eax
+	mov %eax, %edx
+	xor $0x200000, %eax
+	push %eax
+	popf
+	pushf
+	pop %eax
+	cmp %eax, %edx
+	je 1f
+	mov $0x80000000, %eax
+	cpuid
+	cmp $0x80000001, %eax
+	jb 1f
+	mov $0x80000001, %eax
+	cpuid
+	bt $29, %edx
+	jnc 1f
+	ret
+
+1:	mov $uart_settings, %ebx
+2:	movzwl (%ebx), %edx
+	mov 2(%ebx), %al
+	out %al, %dx
+	add $3, %ebx
+	cmp $uart_settings_end, %ebx
+	jb 2b
+	mov $no_long_mode, %ebx
+3:	mov $0x3fd, %dx
+	mov $100000, %ecx
+4:	in %dx, %al /* the line status register: room, or no UART at all */
+	test $0x20, %al
+	loopz 4b
+	mov (%ebx), %al
+	mov $0x3f8, %dx
+	out %al, %dx
+	inc %ebx
+	cmpb $0, (%ebx)
+	jne 3b
+	mov $0x31, %al /* isa-debug-exit: 99 */
+	out %al, $0xf4
+5:	cli
+	hlt
+	jmp 5b
+
 	.globl multiboot2_start
 multiboot2_start:
 	mov %eax, %edi
@@ -41,6 +88,8 @@ start:	/* edi: multiboot2's magic or 0 for PVH; ebx: its information */
 	cli
 	cld
 	mov %ebx, %esi
+	mov $boot_stack_top, %esp
+	call check_long_mode
 
 	/* 0 .. 4 GiB at their own addresses, 2 MiB pages */
 	mov $boot_pd, %edx
@@ -94,6 +143,20 @@ enter_kernel:
 	jmp *%rax
 
 	.section .rodata
+no_long_mode:
+	.asciz "skerry loader: refused: this CPU has no 64-bit mode; choose a CPU model that has it: -cpu max in QEMU, -cpu host under KVM\r\n"
+	.macro setting port, value
+	.short \port
+	.byte \value
+	.endm
+uart_settings: /* COM1: no interrupts, 115200 baud, 8N1, FIFOs */
+	setting 0x3f9, 0
+	setting 0x3fb, 0x80
+	setting 0x3f8, 1
+	setting 0x3f9, 0
+	setting 0x3fb, 3
+	setting 0x3fa, 7
+uart_settings_end:
 	.balign 8
 	.globl boot_gdt
 boot_gdt:

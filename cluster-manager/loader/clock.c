@@ -170,6 +170,7 @@ void clock_calibrate(const struct machine *m, enum clock_source wanted)
 
 	if (machine_clock.tsc_hz < 1000000)
 		panic("the time stamp counter does not run");
+	cpu_check_timer(cpuid, machine_clock.lapic_hz);
 	if (exact)
 		refine(said);
 	read_time(m);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <skerry/cpu_needs.h>
 #include <skerry/executable.h>
 #include "map.h"
 #include "options.h"
@@ -19,6 +20,12 @@ static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value 
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
 _Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* cpu_check.c */
+/* Dies of a CPU that lacks what kernels need (skerry/cpu_needs.h), with all that is missing. */
+void cpu_check(cpuid_reader *read);
+/* Dies where kernels would have no timer. */
+void cpu_check_timer(cpuid_reader *read, uint64_t lapic_hz);
 
 /* memory.c */
 /* Maps physical addresses where they are; 0 .. 4 GiB are there from the start. False: out of reach. */

@@ -25,18 +25,10 @@ static struct cluster_map map;
 static struct cluster clusters[BOOT_MAX_CLUSTERS];
 static _Alignas(8) char map_blob[MAP_MAX_SIZE];
 
-/* What the kernels take for granted. */
-static void check_cpu(struct machine *m)
+static void read_cpu(struct machine *m)
 {
 	uint32_t extended = cpuid(0x80000000, 0).eax, bits;
-	struct cpuid features = cpuid(0x80000001, 0);
 
-	if (!(features.edx >> 20 & 1))
-		panic("this CPU has no no-execute pages (NX)");
-	if (!(features.edx >> 11 & 1))
-		panic("this CPU has no SYSCALL");
-	if (!(cpuid(1, 0).edx >> 9 & 1))
-		panic("this CPU has no local APIC");
 	/* With -icount QEMU's emulator ends with "Bad icount read" at an access to x2APIC's timer. */
 	m->counted = is_tcg() && clock_counts_instructions();
 	m->x2apic = (cpuid(1, 0).ecx >> 21 & 1) && !m->counted;
@@ -106,7 +98,8 @@ void loader_main(uint32_t magic, const void *info)
 
 	console_early(&machine, &options);
 	exceptions_init();
-	check_cpu(&machine);
+	cpu_check(cpuid);
+	read_cpu(&machine);
 	if (magic == MULTIBOOT2_MAGIC)
 		multiboot2_read(&machine, info);
 	else

@@ -39,6 +39,22 @@ static bool read_module(const struct machine *machine, const char *name, const c
 	return elf == NULL || elf_read(elf, module->data, module->size, name, err);
 }
 
+/* The kernel takes the boot_info of this loader: one of another build could say so only where it has no console yet. */
+static bool check_contract(const struct elf_image *elf, const char *name, struct error_message *err)
+{
+	struct boot_contract words = { 0 };
+
+	for (uint32_t i = 0; i < elf->count; i++) {
+		const struct elf_segment *s = &elf->segment[i];
+		uint64_t offset = elf->entry - s->vaddr;
+
+		if (elf->entry >= s->vaddr && offset >= sizeof words && offset <= s->file_size)
+			memcpy(&words, elf->file + s->offset + offset - sizeof words, sizeof words);
+	}
+	return (words.magic == BOOT_INFO_MAGIC && words.size == sizeof(struct boot_info)) ||
+	       error_set(err, "module %s is of another version than this loader: take both from one build", name);
+}
+
 static bool check_images_of(const struct map_cluster *cluster, const struct machine *machine, struct error_message *err)
 {
 	char kernel[BOOT_NAME_SIZE + 8] = "kernel-";
@@ -47,6 +63,7 @@ static bool check_images_of(const struct map_cluster *cluster, const struct mach
 	strcpy(kernel + 7, cluster->kernel);
 	if (!read_module(machine, kernel, cluster->name, &elf, err) ||
 	    !elf_check_mappable(&elf, KERNEL_IMAGE_BASE, UINT64_MAX, ELF_MAX_SEGMENTS, kernel, err) ||
+	    !check_contract(&elf, kernel, err) ||
 	    !read_module(machine, cluster->root, cluster->name, &elf, err) ||
 	    !elf_check_mappable(&elf, 4096, ROOT_RESERVED_BASE, BOOT_MAX_SEGMENTS, cluster->root, err))
 		return false;

@@ -65,6 +65,10 @@ void break_clusters(void)
 	BREAK("a kernel cut short", module("kernel-clh+stat")->size = 2000, "kernel-clh+stat");
 	BREAK("a kernel in the lower half", segment_of(kernel_file)->p_vaddr = 0x400000, "kernel-clh+stat");
 	BREAK("a kernel writable and executable", segment_of(kernel_file)->p_flags |= PF_W, "kernel-clh+stat");
+	BREAK("a kernel of another boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 16] ^= 1, "kernel-clh+stat is of another version");
+	BREAK("a kernel of a larger boot_info", kernel_file[elf_of(kernel_file)->e_entry % 4096 - 8] ^= 1, "kernel-clh+stat is of another version");
+	BREAK("a kernel with nothing in front of its entry", elf_of(kernel_file)->e_entry = KERNEL_IMAGE_BASE + 15, "kernel-clh+stat is of another version");
+	BREAK("a kernel with its entry behind what the file holds", segment_of(kernel_file)->p_filesz = 1000, "kernel-clh+stat is of another version");
 	BREAK("a root task without its module", set_text(C0, "root", "boot"), "boot");
 	BREAK("a root task of text", memcpy(program_file, "#!/bin/sh", 9), "root");
 	BREAK("a root task without entry", ((Elf64_Ehdr *)(void *)program_file)->e_entry = 4, "entry point 0x4");

@@ -6,6 +6,8 @@
 
 #include "test-map.h"
 
+enum { ENTRY = 1024 }; /* of an executable, from the start of its segment */
+
 _Alignas(8) unsigned char kernel_file[4096], program_file[4096], redis_file[4096];
 
 int at(const char *path)
@@ -166,14 +168,16 @@ static void make_elf(unsigned char *file, uint64_t vaddr)
 {
 	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 			      .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			      .e_entry = vaddr, .e_phoff = sizeof header, .e_ehsize = sizeof header,
+			      .e_entry = vaddr + ENTRY, .e_phoff = sizeof header, .e_ehsize = sizeof header,
 			      .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 };
+	const struct boot_contract contract = { BOOT_INFO_MAGIC, sizeof(struct boot_info) }; /* as kernels have it */
 	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = vaddr, .p_paddr = vaddr,
 			       .p_filesz = 4096, .p_memsz = 4096, .p_align = 4096 };
 
 	memset(file, 0, 4096);
 	memcpy(file, &header, sizeof header);
 	memcpy(file + sizeof header, &segment, sizeof segment);
+	memcpy(file + ENTRY - sizeof contract, &contract, sizeof contract);
 }
 
 Elf64_Phdr *segment_of(unsigned char *file)

@@ -207,3 +207,9 @@ struct boot_info {
 	uint64_t memory_size;
 	struct boot_controlled controlled[BOOT_MAX_CLUSTERS];
 };
+
+/* In the kernel image, right in front of its entry point: the boot_info that it takes. */
+struct boot_contract {
+	uint64_t magic; /* BOOT_INFO_MAGIC */
+	uint64_t size;  /* sizeof(struct boot_info) */
+};

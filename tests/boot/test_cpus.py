@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""CPU models: one that lacks something is refused by the loader in one line before a kernel runs; others boot."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy import elf, image, qemu
+from deploy.boot import Run
+from deploy.errors import Failure
+from deploy.paths import BUILD
+from tests.boot.machine import deployment, machine
+
+LOADER = BUILD / "cluster-manager/loader/loader.elf"
+PANIC = re.compile(r"kernel panic: cluster (\d+) core \d+: (.*?)\r?$", re.MULTILINE)
+V2_AES = "qemu64,+aes,+popcnt,+pni,+sse4.1,+sse4.2,+ssse3"  # Proxmox's x86-64-v2-AES
+V3 = f"{V2_AES},+avx,+avx2,+bmi1,+bmi2,+f16c,+fma,+movbe,+xsave"  # its x86-64-v3
+XSAVEOPT = ",+xsaveopt"  # without it QEMU 10's emulator never ends the instruction that sets CR4.OSXSAVE
+
+LACKING = {
+    "qemu64": "XSAVE", "kvm64": "XSAVE", V2_AES: "XSAVE", "core2duo": "XSAVE", "Nehalem": "XSAVE", "Westmere": "XSAVE",
+    "max,-xsave,-nx,-syscall,-tsc": "TSC, XSAVE, SYSCALL, NX", "max,-apic": "APIC", "max,-pat,-mce": "MCE, PAT",
+    "SandyBridge,level=12": "XSAVE in 832 bytes",
+}  # fmt: skip
+
+
+def loader_lines(cpu: str, tmp_path: Path) -> list[str]:
+    """What the loader writes on this CPU before it ends."""
+    initrd = tmp_path / "initrd"
+    initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
+    done = subprocess.run(
+        [qemu.BINARY, "-M", "q35", "-accel", "tcg", "-cpu", cpu, "-m", "256", "-display", "none", "-no-reboot", "-nodefaults",
+         "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER), "-initrd", str(initrd)],
+        stdin=subprocess.DEVNULL, capture_output=True,
+    )
+    lines = done.stdout.decode(errors="replace").splitlines()
+    assert done.returncode == qemu.EXIT_REFUSED, (done.returncode, lines, done.stderr)
+    return lines
+
+
+@pytest.mark.parametrize("cpu", LACKING, ids=[cpu.replace(",", " ") for cpu in LACKING])
+def test_lacking(cpu: str, tmp_path: Path) -> None:
+    """a CPU that lacks what kernels need is refused in one line, with all of it and the model to choose"""
+    (line,) = loader_lines(cpu, tmp_path)
+    assert line.startswith(f"skerry loader: refused: this CPU lacks {LACKING[cpu]}; choose a CPU model that has it: -cpu max in QEMU"), line
+
+
+@pytest.mark.parametrize("cpu", ["qemu32", "pentium3", "486", "max,-lm"])
+def test_32_bits(cpu: str, tmp_path: Path) -> None:
+    """a CPU without 64-bit mode is refused in one line, by code of 32 bits"""
+    (line,) = loader_lines(cpu, tmp_path)
+    assert line.startswith("skerry loader: refused: this CPU has no 64-bit mode; choose a CPU model that has it: -cpu max in QEMU"), line
+
+
+def with_cpu(cpu: str) -> qemu.Accel:
+    words = list(qemu.TCG_TURNS.arguments)
+    words[words.index("-cpu") + 1] = cpu
+    return replace(qemu.TCG_TURNS, arguments=tuple(words))
+
+
+def started(run: Run) -> bool:
+    return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
+
+
+@pytest.mark.limit(240)
+@pytest.mark.parametrize("cpu", ["qemu64,+xsave" + XSAVEOPT, "SandyBridge", V3 + XSAVEOPT], ids=["qemu64 +xsave", "SandyBridge", "x86-64-v3"])
+def test_sufficient(cpu: str) -> None:
+    """clusters start on CPUs that have no more than what kernels need: without x2APIC, FSGSBASE or AVX"""
+    with machine(deployment(network=False), accel=with_cpu(cpu)) as run:
+        run.wait_for(lambda: started(run), "both clusters")
+
+
+@pytest.mark.limit(240)
+def test_one_core_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a core that lacks what the loader's own core has is named by its kernel on the console, before its kernel runs"""
+    whole = qemu.topology_arguments
+    second = "max-x86_64-cpu,xsave=off,socket-id=1,core-id={},thread-id=0"
+
+    def uneven(*given: Any) -> list[str]:
+        words = whole(*given)
+        at = words.index("-smp") + 1
+        words[at] = words[at].replace("cpus=4,", "cpus=2,maxcpus=4,")
+        return [*words, "-device", second.format(0), "-device", second.format(1)]
+
+    monkeypatch.setattr(qemu, "topology_arguments", uneven)
+    with machine(deployment(network=False)) as run:
+        run.wait_for(lambda: PANIC.search(run.console) is not None, "a panic")
+        found = PANIC.search(run.console)
+        assert found and found[1] == "1" and found[2] == "this core lacks XSAVE", run.console
+        run.wait_event("boot", cluster=0)
+
+
+@pytest.mark.limit(240)
+def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a kernel for another boot_info, which could not say so itself, is refused by the loader"""
+    whole = image.contents
+
+    def older(*given: Any) -> dict[str, bytes]:
+        files = whole(*given)
+        kernel = bytearray(files["kernel-clh"])
+        (entry,) = struct.unpack_from("<Q", kernel, 24)
+        text = next(s for s in elf.segments("kernel", "kernel", kernel) if s.address <= entry < s.end)
+        kernel[text.offset + entry - text.address - 16] -= 1  # BOOT_INFO_MAGIC's version
+        return files | {"kernel-clh": bytes(kernel)}
+
+    monkeypatch.setattr(image, "contents", older)
+    with machine(deployment(network=False)) as run:
+        with pytest.raises(Failure):
+            run.wait_done()
+        assert run.status == qemu.EXIT_REFUSED
+        assert "skerry loader: refused: module kernel-clh is of another version than this loader: take both from one build" in run.console
