@@ -54,6 +54,7 @@ static void read_map(const struct machine *m, uint32_t number)
 	map.machine = number;
 	if (!map_check(&map, m, &err))
 		panic("%s", err.text);
+	map_say_nodes(&map, m, print);
 }
 
 /* Both sides start from zeroes: a generation of 0 says that a side has not started. */

@@ -12,7 +12,12 @@ bool map_check(const struct cluster_map *map, const struct machine *machine, str
 
 /* The parts of map_check(), in its order. */
 bool map_check_clusters(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
+bool map_check_nodes(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
 bool map_check_memory(const struct cluster_map *map, const struct machine *machine, struct error_message *err);
+
+/* Prints a line for each node of a map that has passed map_check() which is finer or coarser than the firmware's. */
+typedef void map_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void map_say_nodes(const struct cluster_map *map, const struct machine *machine, map_print *print);
 
 /* Returns whether the cluster is on the machine that the loader runs on. */
 static inline bool map_is_here(const struct cluster_map *map, const struct map_cluster *cluster)

@@ -23,9 +23,6 @@ static bool check_cpu(const struct cluster_map *map, const struct map_cpu *cpu, 
 	if (cpu->apic > 254 && !machine->x2apic)
 		return error_set(err, "map: %s: local APIC id %u needs x2APIC, which this machine lacks", cpu->name,
 			      cpu->apic);
-	if (real->has_node && cpu->has_node && real->node != cpu->node)
-		return error_set(err, "map: %s: numa-node-id is %u, the firmware says %u", cpu->name, cpu->node,
-			      real->node);
 	return true;
 }
 
@@ -131,5 +128,6 @@ bool map_check_clusters(const struct cluster_map *map, const struct machine *mac
 
 bool map_check(const struct cluster_map *map, const struct machine *machine, struct error_message *err)
 {
-	return check_machine(map, err) && map_check_clusters(map, machine, err) && map_check_memory(map, machine, err);
+	return check_machine(map, err) && map_check_clusters(map, machine, err) && map_check_nodes(map, machine, err) &&
+	       map_check_memory(map, machine, err);
 }

@@ -69,7 +69,7 @@ static bool check_near(const struct cluster_map *map, const struct map_cluster *
 		const struct machine_node_range *n = &machine->node_range[i];
 
 		if (overlap(r, &n->range) && !has_node(map, cluster, machine, n->node) && has_cores(map, machine, n->node))
-			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is in NUMA node %u, its cores are not",
+			return error_set(err, "map: %s: memory 0x%lx .. 0x%lx is in the firmware's NUMA domain %u, its cores are not",
 				      cluster->name, r->base, r->base + r->size - 1, n->node);
 	}
 	return true;

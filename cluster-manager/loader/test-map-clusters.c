@@ -36,7 +36,6 @@ void break_cores(void)
 	BREAK("a core twice in /cpus", set_cell("/cpus/cpu@3", "reg", 2), "cpu@3");
 	BREAK("two cores of one phandle", set_cell("/cpus/cpu@3", "phandle", 3), "cpu@2 and cpu@3 have the same phandle");
 	BREAK("a core the firmware disabled", machine.cpu[3].enabled = false, "cpu@3");
-	BREAK("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1), "cpu@1");
 	BREAK("an APIC id beyond xAPIC",
 	      (set_cell("/cpus/cpu@3", "reg", 300), machine.cpu[3].apic = 300, machine.x2apic = false), "x2APIC");
 	BREAK("devices with a cluster that they cannot interrupt",
@@ -49,6 +48,59 @@ void break_cores(void)
 	BREAK("no cores", drop(C1, "cpus"), "cluster@1 has no cpus");
 	BREAK("61 cores", must(fdt_setprop(tree, at(C1), "cpus", sound, 61 * 4)), "cluster@1 has more than 60");
 	BREAK("half a phandle", must(fdt_setprop(tree, at(C1), "cpus", sound, 6)), "cluster@1");
+}
+
+/* The firmware's domains of the four cores. */
+static void set_domains(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	const uint32_t domain[] = { a, b, c, d };
+
+	for (uint32_t i = 0; i < 4; i++)
+		machine.cpu[i].node = domain[i];
+	machine.node_range[0].node = a;
+	machine.node_range[1].node = d;
+}
+
+static void set_labels(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+	set_cell("/cpus/cpu@0", "numa-node-id", a);
+	set_cell("/cpus/cpu@1", "numa-node-id", b);
+	set_cell("/cpus/cpu@2", "numa-node-id", c);
+	set_cell("/cpus/cpu@3", "numa-node-id", d);
+}
+
+void accept_nodes(void)
+{
+	ACCEPT("domains from 1 on", set_domains(1, 1, 2, 2));
+	ACCEPT("domains in the other order", set_domains(1, 1, 0, 0));
+	ACCEPT("large domains", set_domains(UINT32_MAX, UINT32_MAX, 0x10000, 0x10000));
+	ACCEPT("nodes of any numbers", set_labels(7, 7, 3, 3));
+	ACCEPT("a map that knows of no nodes", (drop("/cpus/cpu@0", "numa-node-id"), drop("/cpus/cpu@2", "numa-node-id")));
+	ACCEPT("a core whose domain the firmware does not say", (set_labels(0, 1, 1, 1), machine.cpu[1].has_node = false));
+	expect_words(2, NULL);
+	ACCEPT("a map of one node", set_labels(0, 0, 0, 0));
+	expect_words(2, "numa-node-id 0 holds several domains of the firmware: 0 and 1, or more");
+	ACCEPT("a map of finer nodes", set_labels(0, 2, 1, 3));
+	expect_words(2, "the firmware's domain 1 is several nodes of the map: 1 and 3, or more");
+	ACCEPT("a map that is finer and coarser", (set_labels(5, 6, 7, 7), set_domains(1, 1, 2, 3),
+						   machine.node_range_count = 1));
+	expect_words(2, "numa-node-id 7 holds several domains of the firmware: 2 and 3, or more");
+}
+
+void break_nodes(void)
+{
+	BREAK("a core in the wrong node", set_cell("/cpus/cpu@1", "numa-node-id", 1),
+	      "cpu@1 and cpu@2 have one numa-node-id, 1; the firmware has cpu@1 in a domain with cpu@0 (0), and cpu@2 in another");
+	BREAK("a core in the wrong node of domains from 1 on", (set_cell("/cpus/cpu@1", "numa-node-id", 1), set_domains(1, 1, 2, 2)),
+	      "the firmware has cpu@1 in a domain with cpu@0 (1)");
+	BREAK("nodes across the firmware's", set_labels(0, 1, 0, 1), "cpu@0 and cpu@2 have one numa-node-id, 0");
+	BREAK("a core of another socket", set_domains(1, 2, 2, 2), "cpu@1 and cpu@0 have one numa-node-id, 0");
+	BREAK("memory that is far by domains from 1 on",
+	      (set_domains(1, 1, 2, 2), set_memory(C0, 0x40000000, 0x3f000000), set_memory(C1, 0, 0x40000000)),
+	      "cluster@0: memory 0x40000000 .. 0x7effffff is in the firmware's NUMA domain 2");
+	BREAK("memory that is far although the numbers agree",
+	      (set_domains(1, 1, 0, 0), machine.node_range[0].node = 0, machine.node_range[1].node = 1),
+	      "cluster@0: memory 0x0 .. 0x3fffffff is in the firmware's NUMA domain 0");
 }
 
 void break_clusters(void)
@@ -106,7 +158,7 @@ void break_memory(void)
 	BREAK("no memory", drop(C1, "memory"), "cluster@1 has no memory");
 	BREAK("half a range", must(fdt_setprop(tree, at(C1), "memory", sound, 24)), "cluster@1");
 	BREAK("memory of the other node", (set_memory(C0, 0x40000000, 0x3f000000), set_memory(C1, 0, 0x40000000)),
-	      "cluster@0: memory 0x40000000 .. 0x7effffff is in NUMA node 1");
+	      "cluster@0: memory 0x40000000 .. 0x7effffff is in the firmware's NUMA domain 1");
 	BREAK("a channel in small pages", set_memory(CHANNEL, 0x7f001000, 0x200000), "channel@0");
 	BREAK("a channel in no RAM", set_memory(CHANNEL, 0xb0000000, 0x200000), "channel@0");
 	BREAK("a channel to nowhere", set_cells(CHANNEL, "ends", 0, 2), "channel@0: there is no cluster 2");

@@ -4,6 +4,7 @@
  * one of several machines (argv[2], from test-map-machines.dts) in one place at a
  * time and expects an error that names the culprit.
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,12 +27,39 @@ void fresh(void)
 	tree_size = ROOM;
 }
 
+static char words[1024]; /* what the loader says of the nodes of a map that it takes */
+static unsigned lines;
+
+static void __attribute__((format(printf, 1, 2))) keep(const char *format, ...)
+{
+	size_t used = strlen(words);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(words + used, sizeof words - used, format, args);
+	va_end(args);
+	lines++;
+}
+
 static bool sound_to_loader(struct cluster_map *map, struct error_message *err)
 {
 	if (!cluster_map_read(map, tree, tree_size, err))
 		return false;
 	map->machine = number;
-	return map_check(map, &machine, err);
+	words[0] = '\0';
+	lines = 0;
+	if (!map_check(map, &machine, err))
+		return false;
+	map_say_nodes(map, &machine, keep);
+	return true;
+}
+
+void expect_words(unsigned most, const char *expected)
+{
+	bool good = expected == NULL ? lines == 0 : lines >= 1 && lines <= most && strstr(words, expected) != NULL;
+
+	printf("%s   says \"%s\"\n", good ? "ok  " : "FAIL", words);
+	failures += !good;
 }
 
 void judge(const char *what, const char *culprit)
@@ -80,11 +108,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	accept_clusters();
+	accept_nodes();
 	accept_applications();
 	break_container();
 	break_shapes();
 	break_tree();
 	break_cores();
+	break_nodes();
 	break_clusters();
 	break_memory();
 	break_applications();

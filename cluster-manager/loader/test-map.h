@@ -29,6 +29,9 @@ void fresh(void); /* the sound map and its machine */
 /* `culprit` NULL: must be accepted. */
 void judge(const char *what, const char *culprit);
 
+/* Of the map accepted last: at most so many lines about its nodes, `words` among them. NULL: no line at all. */
+void expect_words(unsigned most, const char *words);
+
 /* What is unusual, and the statement that makes it so: this must pass. */
 #define ACCEPT(what, line) (fresh(), line, judge(what, NULL))
 /* What is broken, the statement that breaks it, and what the error must say. */
@@ -65,6 +68,8 @@ void break_container(void);
 void break_shapes(void);
 void break_tree(void);
 void break_cores(void);
+void accept_nodes(void);
+void break_nodes(void);
 void break_clusters(void);
 void break_memory(void);
 void accept_clusters(void);
