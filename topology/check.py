@@ -6,7 +6,7 @@ files, the nodes that describe the machine's memory, and a machine to compare wi
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from topology.checker import can_check, read_map
 from topology.clustermap import ClusterMap, Range
@@ -41,16 +41,33 @@ def _check_against(cluster_map: ClusterMap, machine: Machine) -> None:
     for cpu in cluster_map.cpus:
         if cpu.apic not in nodes:
             raise InputError(f"cpu@{cpu.apic:x}", f"the machine ({machine.name}) has no core with this APIC id")
-        if cpu.node != nodes[cpu.apic]:
-            raise InputError(
-                f"cpu@{cpu.apic:x}", f"numa-node-id is {cpu.node}, the machine's core is in node {nodes[cpu.apic]}"
-            )
+    labels = _paired(cluster_map, nodes)
+    nobodys = {m.node for m in machine.memory}.difference(*labels.values())  # without cores of the map
     for r in cluster_map.memory:
         where = f"memory@{r.base:x}"
         if not _covered(Range(r.base, r.size), machine.memory):
             raise InputError(where, f"{r} is not all memory of the machine ({machine.name})")
-        if not _covered(Range(r.base, r.size), [m for m in machine.memory if m.node == r.node]):
+        if not _covered(Range(r.base, r.size), [m for m in machine.memory if m.node in labels.get(r.node, nobodys)]):
             raise InputError(where, f"numa-node-id is {r.node}, not all of {r} is in that node of the machine")
+
+
+def _paired(cluster_map: ClusterMap, nodes: Mapping[int, int]) -> dict[int, set[int]]:
+    """The machine's nodes that each node of the map stands for: those of its cores, whatever their numbers.
+
+    As the loader pairs them (map_check_nodes.c): a map may be finer or coarser than the machine, but may not join cores of
+    two nodes and separate cores of one of them.
+    """
+    labels: dict[int, set[int]] = {}
+    names: dict[int, set[int]] = {}
+    for cpu in cluster_map.cpus:
+        labels.setdefault(cpu.node, set()).add(nodes[cpu.apic])
+        names.setdefault(nodes[cpu.apic], set()).add(cpu.node)
+    for cpu in cluster_map.cpus:
+        if len(labels[cpu.node]) > 1 and len(names[nodes[cpu.apic]]) > 1:
+            other = next(c for c in cluster_map.cpus if c.node == cpu.node and nodes[c.apic] != nodes[cpu.apic])
+            problem = f"numa-node-id is {cpu.node}, as cpu@{other.apic:x}'s, which the machine has in another node"
+            raise InputError(f"cpu@{cpu.apic:x}", problem)
+    return labels
 
 
 def _covered(wanted: Range, ranges: Iterable[MemoryRange]) -> bool:

@@ -4,6 +4,7 @@
 import os
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,28 @@ def test_the_map_of_the_document_is_good() -> None:
     check_map(read_dts(GOOD), MACHINE)
 
 
+def renumbered(numbers: dict[int, int]) -> str:
+    """The same map with other labels of its nodes."""
+    text = re.sub(r"(?<=numa-node-id = <)(\d+)", lambda found: str(numbers[int(found[1])]), GOOD)
+    return re.sub(r"<(\d) (\d) (\d+)>", lambda found: f"<{numbers[int(found[1])]} {numbers[int(found[2])]} {found[3]}>", text)
+
+
+@pytest.mark.parametrize("numbers", [{0: 1, 1: 2}, {0: 1, 1: 0}, {0: 7, 1: 3}, {0: 0, 1: 4000000000}])
+def test_nodes_are_labels(numbers: dict[int, int]) -> None:
+    """a map may number the machine's nodes as it likes: cores and memory say which is which"""
+    text = renumbered(numbers)
+    assert text != GOOD
+    check_map(read_dts(text), MACHINE)
+
+
+def test_coarser_and_finer_nodes() -> None:
+    """a map of one node where the machine has two, and of two where it has one, fits"""
+    one = renumbered({0: 0, 1: 0})
+    one = re.sub(r"    distance-map \{.*?\n    \};\n", "", one, flags=re.DOTALL)
+    check_map(read_dts(one), MACHINE)
+    check_map(read_dts(GOOD), replace(MACHINE, cores=tuple(replace(c, node=0) for c in MACHINE.cores), memory=tuple(replace(m, node=0) for m in MACHINE.memory)))
+
+
 # Each: what to replace, by what, and what the error must say.
 BROKEN = [
     ("/dts-v1/;", "", "error"),
@@ -54,6 +77,7 @@ BROKEN = [
     ("cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <1>", "cpu@3 { device_type = \"cpu\"; reg = <3>; numa-node-id = <0>", "cpu@3: numa-node-id"),
     ("memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x40000000>", "memory@40000000 { device_type = \"memory\"; reg = <0x0 0x40000000 0x0 0x80000000>", "memory@40000000"),
     ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <0>; };\n\n    distance", "memory@40000000: numa-node-id"),
+    ("0x0 0x40000000>; numa-node-id = <1>; };\n\n    distance", "0x0 0x40000000>; numa-node-id = <5>; };\n\n    distance", "memory@40000000: numa-node-id"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x50000000>", "memory 0x0 .. 0x4fffffff of cluster@0 overlaps"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0 0x0>", "cluster@0: memory at 0x0 is empty"),
     ("memory = <0x0 0x0 0x0 0x40000000>", "memory = <0x0 0x0 0x0>", "cluster@0: memory is not base and size of two cells each"),
