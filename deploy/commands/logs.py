@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry logs`."""
 
+import codecs
 import os
-import re
 import sys
 import time
 from typing import Annotated, Any, BinaryIO
@@ -16,7 +16,7 @@ from deploy.domains.options import URI, Cluster, Connect, OptionalName
 from deploy.domains.storage import EVENTS, require
 from deploy.events import EventStream
 from deploy.output import Json, Output, Quiet, version
-from deploy.program_output import CONTROL
+from deploy.program_output import ConsoleText
 from topology.errors import InputError
 
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on until the machine ends, or Ctrl-C.")]
@@ -24,8 +24,6 @@ Lines = Annotated[int | None, typer.Option("--lines", "-n", metavar="N", min=0, 
 Events = Annotated[bool, typer.Option("--events", help="What the managers report, as JSON lines, not the console.")]
 
 POLL = 0.3  # seconds
-CONTROL_BYTES = re.compile(CONTROL.pattern.encode())
-
 
 def logs(
     name: OptionalName = None,
@@ -72,6 +70,9 @@ class _Log:
         self._keep = output.json_to is not None
         self._to: BinaryIO = sys.stderr.buffer if output.json_to == "-" else sys.stdout.buffer
         self._told = b""
+        self._shown: list[str] = []
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character can come in two pieces
+        self._text = ConsoleText(self._show)
         others = one.record.machines - 1
         if others and cluster is None and not events:
             output.step(f"Of cluster 0; --cluster 1{f' to {others}' if others > 1 else ''} has what the other{'s' * (others > 1)} wrote")
@@ -82,6 +83,7 @@ class _Log:
         self._write(b"".join(wanted if self._lines is None else wanted[max(0, len(wanted) - self._lines) :]))
         if follow:
             self._follow(len(text))
+        self._end()
 
     def _follow(self, offset: int) -> None:
         while True:
@@ -99,8 +101,18 @@ class _Log:
     def _write(self, text: bytes) -> None:
         if self._keep:
             self._told += text
-        self._to.write(CONTROL_BYTES.sub(b"", text))
+        self._text.feed(self._decoder.decode(text))
+
+    def _show(self, text: str) -> None:
+        """What a terminal prints, and nothing that it obeys."""
+        if self._keep:
+            self._shown.append(text)
+        self._to.write(text.encode())
         self._to.flush()
+
+    def _end(self) -> None:
+        self._text.feed(self._decoder.decode(b"", final=True))
+        self._text.end()
 
     def data(self) -> dict[str, Any]:
         """An object for each event; of a console its lines."""
@@ -109,4 +121,4 @@ class _Log:
             stream.feed(self._told)
             return {"events": [event.data for event in stream.events]}
         which = {"cluster": self.member.record.machine} if self.one.record.machines > 1 else {}
-        return which | {"lines": CONTROL_BYTES.sub(b"", self._told).decode("utf-8", "replace").splitlines()}
+        return which | {"lines": "".join(self._shown).splitlines()}

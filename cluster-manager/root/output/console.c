@@ -8,6 +8,33 @@
 #include "output.h"
 #include "root.h"
 
+enum { ESCAPE = 0x1b };
+
+/* Returns the length of the control sequence (ECMA-48, 5.4) that the text begins with, or 0. */
+static size_t control_sequence(const char *text, size_t length)
+{
+	size_t i = 2;
+	if (length < 2 || text[0] != ESCAPE || text[1] != '[')
+		return 0;
+	while (i < length && text[i] >= 0x30 && text[i] <= 0x3f)
+		i++;
+	while (i < length && text[i] >= 0x20 && text[i] <= 0x2f)
+		i++;
+	return i < length && text[i] >= 0x40 && text[i] <= 0x7e ? i + 1 : 0;
+}
+
+/* Writes what a terminal prints of the line: programs' colours are left out, and what else it would obey is a question mark. */
+static void put_printable(struct text *t, const char *line, size_t length)
+{
+	for (size_t i = 0, sequence; i < length; i += sequence ? sequence : 1) {
+		unsigned char c = (unsigned char)line[i];
+		char shown = (c < 0x20 && c != '\t') || c == 0x7f ? '?' : (char)c;
+		sequence = control_sequence(line + i, length - i);
+		if (!sequence)
+			text_bytes(t, &shown, 1);
+	}
+}
+
 void console_line(uint32_t cluster, uint32_t application, const char *line, size_t length)
 {
 	char buffer[CONSOLE_LINE_MAX + PROCESS_NAME + 16];
@@ -16,11 +43,7 @@ void console_line(uint32_t cluster, uint32_t application, const char *line, size
 		text_format(&t, "[%s] ", map->application[application].name);
 	else
 		text_format(&t, "[manager %u] ", cluster);
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = (unsigned char)line[i];
-		char shown = (c < 0x20 && c != '\t' && c != 0x1b) || c == 0x7f ? '?' : (char)c;
-		text_bytes(&t, &shown, 1);
-	}
+	put_printable(&t, line, length);
 	buffer[t.length++] = '\n';
 	output_put(OUTPUT_CONSOLE, buffer, t.length);
 }

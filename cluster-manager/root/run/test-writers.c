@@ -244,6 +244,30 @@ static void to_primary(void)
 	CHECK(returned == came + 10000 * text_cost(LINE) && writers_came(OTHER, LINE) && writers_report_came(OTHER, 8000));
 }
 
+/* What a terminal would obey reaches no console: colours are left out, and any other escape is a question mark. */
+static void printable(void)
+{
+	static const struct {
+		const char *line, *shown;
+	} lines[] = {
+		{ "\x1b[1;31mred\x1b[m and \tplain", "red and \tplain" },
+		{ "\x1b]0;title\x1b\\", "?]0;title?\\" },
+		{ "\x1b]52;c;Y2F0\x07", "?]52;c;Y2F0?" },
+		{ "\x1bP1$r\x1b\\\x1b" "c", "?P1$r?\\?c" },
+		{ "\x1b[2J\x1b[", "?[" },
+		{ "\x1b[\x1b[m", "?[" },
+		{ "\x1b[1 q\x1b", "?" },
+		{ "\x1b[12\xc3\xbc\r\x7f", "?[12\xc3\xbc??" },
+	};
+	for (unsigned i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		char expected[64];
+		reset();
+		snprintf(expected, sizeof(expected), "[chatty] %s\n", lines[i].shown);
+		console_line(OWN, CHATTY, lines[i].line, strlen(lines[i].line));
+		CHECK(shown_size == strlen(expected) && !memcmp(shown, expected, shown_size));
+	}
+}
+
 int main(void)
 {
 	struct root_info *root = test_place(ROOT_INFO_VADDR, sizeof(*root));
@@ -262,5 +286,6 @@ int main(void)
 	newlines();
 	to_remote_primary();
 	to_primary();
+	printable();
 	return failures != 0;
 }

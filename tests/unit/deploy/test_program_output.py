@@ -62,9 +62,43 @@ def test_console() -> None:
         assert "".join(shown) == "  Booting `x'\n[own@0]\tred [??]0;title?"
 
 
-def test_logs() -> None:
-    """`logs` takes the same sequences out of a console that it reads as bytes"""
-    assert logs.CONTROL.sub("", "\x1b[H\x1b[2Jup") == logs.CONTROL_BYTES.sub(b"", b"\x1b[H\x1b[2Jup").decode() == "up"
+class Grows:
+    """A deployment whose console grows by a piece at each look, and then ends."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self.pieces, self.text = pieces, b""
+        self.storage = self.record = self
+        self.machines, self.console = 1, "console.log"
+
+    def member(self, cluster: int | None) -> Grows:
+        return self
+
+    def is_active(self) -> bool:
+        return bool(self.pieces)
+
+    def read(self, name: str, offset: int = 0) -> bytes:
+        self.text += self.pieces.pop(0) if self.pieces else b""
+        return self.text[offset:]
+
+    def size(self, name: str) -> int:
+        return len(self.text)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_logs(seed: int, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`logs` has the filter of `run -v`: what a client lets a program log cannot set the terminal's title or clipboard"""
+    console = "\x1b[H\x1b[2Jup\r\n[redis@2] \x1b]0;title\x1b\\\x1b]52;c;aGk=\x07\x1bP1$r\x1b\\\x1bc\x9b1mü\n[own] \x1b[31mend".encode()
+    dice, pieces = random.Random(seed), []
+    while console:
+        size = dice.randrange(1, 9)
+        pieces.append(console[:size])
+        console = console[size:]
+    monkeypatch.setattr(logs, "POLL", 0)
+    log = logs._Log(Grows(pieces), None, False, None, Output(json_to=str(tmp_path / "told")))  # type: ignore[arg-type]
+    log.print(follow=True)
+    shown = "up\n[redis@2] ?]0;title?\\?]52;c;aGk=??P1$r?\\?c?1mü\n[own] end"
+    assert capsysbinary.readouterr().out.decode() == shown
+    assert log.data() == {"lines": shown.split("\n")}
 
 
 def test_no_pictures(capsys: pytest.CaptureFixture[str]) -> None:
