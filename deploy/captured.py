@@ -15,6 +15,7 @@ from deploy.deployment import Load
 from deploy.events import CANCEL, Event, EventStream
 from deploy.expand import Plan
 from deploy.results import Result, evaluate
+from topology import foreign
 from topology.errors import InputError
 from topology.parts import Machine
 from topology.reader import read_blob
@@ -41,7 +42,7 @@ def read_plan(path: Path) -> Plan:
     if not path.is_file():
         raise InputError(str(path), "no such file")
     blob, text = image.read_iso(path, "map", NOTES)
-    known = json.loads(text)
+    known = foreign.json(text, str(path))
     return Plan(
         name=known["name"],
         cluster_map=read_blob(blob, str(path)),
@@ -53,10 +54,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read") from None
+    data = foreign.read(path, foreign.LOG)
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.rstrip().endswith(CANCEL.encode()):
             yield number, line.strip(b"\r\0 ").decode("utf-8", "replace")
@@ -74,7 +72,7 @@ def read_events(path: Path) -> EventStream:
                 raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two programs wrote at the same time")
             continue
         try:
-            data = json.loads(line)
+            data = foreign.json(line, str(path))
         except ValueError:
             raise InputError(f"{path}:{number}", "a report is damaged: the log cannot be used") from None
         if data["event"] == "machine":

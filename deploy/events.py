@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.errors import Failure
+from topology import foreign
 
 CANCEL = "\x18"  # at the end of a line that its writer could not finish; a later life of it says so
 _FIRST = b'{"event":'  # how every line of the managers begins
@@ -60,9 +61,9 @@ def parse_line(line: str) -> Event:
     It is never an exception: a line may hold what a program wrote, and no program may end the reading of a run.
     """
     try:
-        data = json.loads(line)
+        data = foreign.json(line, "")
         reason = "no object with the name of an event"
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         data, reason = None, str(error)
     if isinstance(data, dict) and isinstance(data.get("event"), str):
         return Event(data["event"], data)

@@ -203,11 +203,12 @@ def _layout(items: list[tuple[bytes, _Item]]) -> tuple[list[int], list[int], int
 
 def _read(path: Path, size: int) -> bytes:
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(size + 1)
     except OSError as error:
         raise Failure(f"{path} cannot be read any more: {(error.strerror or 'error').lower()}") from None
     if len(content) != size:
-        raise Failure(f"{path} has {len(content)} bytes now, and had {size} when the deployment was read")
+        raise Failure(f"{path} has {path.stat().st_size} bytes now, and had {size} when the deployment was read")
     return content
 
 

@@ -3,22 +3,48 @@
 
 import re
 import struct
-import subprocess
 from pathlib import Path
 
-from topology import demand
+from topology import demand, foreign
 from topology.errors import InputError
 from topology.limits import MAX_SIZE
 
 FDT_MAGIC = 0xD00DFEED
 
+# Where dtc's lexer begins what is no plain character: a directive, a path, a comment, a string, a character constant.
+_MARK = re.compile(
+    r"/(?:dts-v1|plugin|memreserve|bits|delete-node|delete-property|omit-if-no-ref)/|&\{/[\w,.+*#?@/-]*\}|&\{|//?incbin/|//?include/|//|/\*|[\"']",
+    re.ASCII,
+)
+_STRING = re.compile(r'"(?:[^"\\]|\\[^\n])*"')
+_NO_MAP_HAS = {
+    '"': "a string without an end", "/*": "a comment without an end", "'": "a character constant, which no map has",
+    "&{": "a path that begins with no /",
+}  # fmt: skip
+
+
+def check_source(text: str, source: str = "cluster map") -> None:
+    """Refuses what makes dtc read other files; strings and comments may say it. What could make dtc take text for something
+    else than this does is refused, too."""
+    at = 0
+    while found := _MARK.search(text, at):
+        mark, at = found[0], found.end()
+        if mark == '"' and (string := _STRING.match(text, found.start())):
+            at = string.end()
+        elif mark in ("/*", "//") and (end := text.find("*/" if mark == "/*" else "\n", at)) >= 0:
+            at = end + (2 if mark == "/*" else 1)
+        elif mark == "//":  # the last line
+            return
+        elif mark in _NO_MAP_HAS or "/in" in mark and mark[0] == "/":
+            problem = _NO_MAP_HAS.get(mark, f"{mark} reads another file, and a map is one file")
+            raise InputError(source, f"line {text.count(chr(10), 0, found.start()) + 1}: {problem}")
+
 
 def compile_dts(text: str, source: str = "cluster map") -> bytes:
     """Devicetree source to blob. What dtc refuses is bad input; its first error is the line."""
+    check_source(text, source)
     try:
-        done = subprocess.run(
-            [demand.program("dtc", "build"), "-I", "dts", "-O", "dtb", "-o", "-", "-"], input=text.encode(), capture_output=True
-        )
+        done = foreign.run([demand.program("dtc", "build"), "-I", "dts", "-O", "dtb", "-o", "-", "-"], text, source)
     except FileNotFoundError:
         raise InputError("dtc", "not found; install device-tree-compiler") from None
     if done.returncode != 0:
@@ -32,10 +58,7 @@ def compile_dts(text: str, source: str = "cluster map") -> bytes:
 
 def load(path: Path) -> bytes:
     """A map file, source or blob, as a blob."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read") from None
+    content = foreign.read(path, foreign.MAP)
     if content[:4] == struct.pack(">I", FDT_MAGIC):
         return content
     try:

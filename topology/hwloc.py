@@ -12,8 +12,9 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topology import demand, linux
+from topology import demand, foreign, linux
 from topology.errors import InputError
+from topology.foreign import NUMBERS
 from topology.parts import Machine
 from topology.spans import format_spans
 from topology.survey import Processor, Survey
@@ -48,9 +49,18 @@ def survey_file(path: Path) -> Survey:
     if root.tag != "topology":
         raise InputError(str(path), f"is not hwloc's XML: it starts with <{root.tag}>")
     _as_version_2(root)
+    _check_numbers(root, str(path))
     # Written anew: hwloc's own small parser wants XML just as hwloc formats it.
     text = ElementTree.tostring(root, encoding="unicode")
     return parse(_lstopo(["--if", "xml", "-i", "-"], str(path), text), str(path))
+
+
+def _check_numbers(root: ElementTree.Element, name: str) -> None:
+    """Numbers of processors and nodes become bits of sets, here and in hwloc; there are as many elements as numbers."""
+    for kind in ("PU", "NUMANode"):
+        numbers = [element.get("os_index", "") for element in root.iter("object") if element.get("type") == kind]
+        if len(numbers) > NUMBERS or any(len(number) > 4 or (number.isdecimal() and int(number) >= NUMBERS) for number in numbers):
+            raise InputError(name, f"more than {NUMBERS} objects of type {kind}, or one numbered above {NUMBERS - 1}")
 
 
 def _as_version_2(root: ElementTree.Element) -> None:
@@ -76,25 +86,25 @@ def _lstopo(source: list[str], name: str, text: str = "") -> str:
     # Variables such as HWLOC_XMLFILE would put another machine in the place of the one that was asked for.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("HWLOC_")}
     try:
-        done = subprocess.run(
-            [demand.program("lstopo", "topology"), *source, "--no-io", "--of", "xml", "-"],
-            input=text, capture_output=True, text=True, errors="replace", env=environment, timeout=TIMEOUT,
-        )  # fmt: skip
+        command = [demand.program("lstopo", "topology"), *source, "--no-io", "--of", "xml", "-"]
+        done = foreign.run(command, text, name, environment, TIMEOUT)
     except FileNotFoundError:
         raise InputError("lstopo", "not found; install hwloc") from None
     except subprocess.TimeoutExpired:
         raise InputError(name, f"hwloc did not read it within {TIMEOUT} s") from None
     if done.returncode:
-        said = [line.removeprefix("stdin: ") for line in done.stderr.splitlines()]
+        said = [line.removeprefix("stdin: ") for line in done.stderr.decode(errors="replace").splitlines()]
         said = [line for line in said if line and not line.startswith(_NOT_ABOUT_IT)]
         raise InputError(name, f"hwloc refuses it: {said[0] if said else 'it is not as hwloc writes it'}")
-    return done.stdout
+    return done.stdout.decode(errors="replace")
 
 
 def bitmap(text: str) -> set[int]:
     """hwloc's sets: `0x3`, `0x1,,0x3` (32 bits a word, highest first, an empty word is 0)."""
     if "0xf...f" in text:
         raise ValueError("a set without end")
+    if text.count(",") > NUMBERS // 32 or len(text) > NUMBERS:
+        raise ValueError(f"a set of more than {NUMBERS} numbers")
     value = 0
     for word in text.split(","):
         value = value << 32 | int(word or "0", 16)
@@ -112,8 +122,8 @@ class _Node:
 
 def parse(text: str, name: str) -> Survey:
     try:
-        return _Parser(ElementTree.fromstring(text), name).survey()
-    except (ElementTree.ParseError, ValueError) as error:
+        return _Parser(foreign.xml(text, name), name).survey()
+    except ValueError as error:
         if isinstance(error, InputError):
             raise
         raise InputError(name, f"not a topology as hwloc writes it ({error})") from None

@@ -9,7 +9,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 from urllib.parse import unquote, urlsplit
 
-from topology import demand
+from topology import demand, foreign
 from topology.errors import InputError
 from topology.spans import format_spans, parse_spans
 from topology.survey import Processor, Survey
@@ -52,9 +52,13 @@ def connect(uri: str) -> Survey:
 
 
 def parse(text: str, name: str) -> Survey:
+    return parse_root(foreign.xml(text, name), name)
+
+
+def parse_root(root: ElementTree.Element, name: str) -> Survey:
     try:
-        return _survey(ElementTree.fromstring(text), name)
-    except (ElementTree.ParseError, ValueError, KeyError) as error:
+        return _survey(root, name)
+    except (ValueError, KeyError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(name, f"not a host's capabilities as libvirt writes them ({error})") from None

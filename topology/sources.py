@@ -2,7 +2,6 @@
 """Where a machine can come from: this one, a file of hwloc's or libvirt's, a libvirt connection."""
 
 import re
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from topology import hwloc, libvirt_host, linux
@@ -50,5 +49,5 @@ def _survey(source: str) -> Survey:
     if root.tag == "topology":
         return hwloc.survey_file(Path(source))
     if root.tag == "capabilities":
-        return libvirt_host.parse(ElementTree.tostring(root, encoding="unicode"), source)
+        return libvirt_host.parse_root(root, source)
     raise InputError(source, f"is neither hwloc's XML nor a libvirt host's capabilities: it starts with <{root.tag}>")

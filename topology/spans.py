@@ -3,6 +3,8 @@
 
 from collections.abc import Iterable
 
+from topology.foreign import NUMBERS
+
 
 def format_spans(numbers: Iterable[int]) -> str:
     found: list[tuple[int, int]] = []
@@ -15,9 +17,14 @@ def format_spans(numbers: Iterable[int]) -> str:
 
 
 def parse_spans(text: str) -> set[int]:
-    """Raises ValueError for anything else."""
+    """Raises ValueError for anything else, and for more numbers, or larger ones, than machines have."""
     found: set[int] = set()
+    left = NUMBERS
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
+        span = range(int(first), int(last or first) + 1)
+        left -= len(span) if span.stop <= NUMBERS else NUMBERS
+        if span.stop > NUMBERS or left < 0:
+            raise ValueError(f"'{part.strip()[:40]}': more than {NUMBERS} numbers, or one above {NUMBERS - 1}")
+        found |= set(span)
     return found

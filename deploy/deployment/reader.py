@@ -4,6 +4,7 @@
 import os
 import re
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
 from deploy.file_tree import FileTree
 from deploy.paths import ROOT
+from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name
 from topology.irregular import machine_of
@@ -26,19 +28,13 @@ from topology.sources import LIVE, is_uri, read_machine
 from topology.units import GIB
 
 EXAMPLES = ROOT / "deploy/deployments"
-LARGEST = 1 << 20  # bytes of a file: more is something else
 
 
 def read(path: Path) -> Deployment:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InputError(str(path), (error.strerror or "cannot be read").lower() + _example(path)) from None
-    except ValueError:  # a name with a NUL
-        raise InputError(repr(str(path)), "is not a file's name") from None
-    if len(content) > LARGEST:
-        raise InputError(str(path), "has more than 1 MiB: not a deployment file")
+        content = foreign.read(path, foreign.DEPLOYMENT)
+    except InputError as error:
+        raise replace(error, problem=error.problem + _example(path)) from None
     return parse(_decode(content, str(path)), str(path), path.parent)
 
 
@@ -83,6 +79,7 @@ def parse(text: str, source: str = "deployment", folder: Path = Path()) -> Deplo
 
 
 def _load(text: str, source: str) -> dict[str, Any]:
+    foreign.check_toml(text, source)
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -185,9 +182,11 @@ class _Reader:
         if name in modules.RESERVED:
             raise self.wrong(f"'{name}' is the name of a program that the build makes; 'name' gives this one another", *key)
         try:
-            elf.check(name, str(path), path.read_bytes())
-        except OSError as error:
-            raise self.wrong(f"{path}: {(error.strerror or 'cannot be read').lower()}", *key) from None
+            content = foreign.read(path, foreign.PROGRAM)
+        except InputError as error:
+            raise self.wrong(str(error), *key) from None
+        try:
+            elf.check(name, str(path), content)
         except InputError as error:
             raise self.wrong(error.problem, *key) from None
         return {"program": name, "elf": path}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from deploy.domains.storage import EVENTS, Storage
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
 from deploy.patience import Patience
+from topology import foreign
 from topology.errors import InputError
 from topology.spans import parse_spans
 
@@ -188,7 +188,7 @@ def processors_used(host: Connection, but: str) -> set[int]:
     for member in (member for one in all_of(host) if one.name != but for member in one.members):
         with explained(host.uri):
             if member.raw.isActive():
-                pins = ElementTree.fromstring(member.raw.XMLDesc()).iterfind("cputune/vcpupin")
+                pins = foreign.xml(member.raw.XMLDesc(), host.uri).iterfind("cputune/vcpupin")
                 found |= {number for pin in pins for number in parse_spans(pin.attrib["cpuset"])}
     return found
 

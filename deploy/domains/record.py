@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from deploy.qemu import Forward
+from topology import foreign
+from topology.errors import InputError
 
 NAMESPACE = "urn:skerry:deployment:1"
 PREFIX = "skerry"
@@ -106,7 +108,7 @@ class Record:
 def parse(text: str) -> Record:
     """The other way round. Raises ValueError for what no Skerry wrote."""
     try:
-        root = ElementTree.fromstring(text)
+        root = foreign.xml(text, "a deployment's record")
         words = root.attrib
         forwards = [
             Forward(f.attrib["application"], f.attrib["address"], int(f.attrib["port"]), int(f.attrib["host-port"]))
@@ -120,5 +122,5 @@ def parse(text: str) -> Record:
             machine=int(words.get("machine", 0)), machines=int(words.get("machines", 1)),
             outside=words.get("outside") == "yes",
         )  # fmt: skip
-    except (ElementTree.ParseError, KeyError) as error:
+    except (InputError, KeyError) as error:
         raise ValueError(f"not a deployment's record: {error}") from None

@@ -15,6 +15,7 @@ from typing import Any
 
 from deploy.domains.connection import Connection, explained
 from deploy.domains.record import deployment_name
+from topology import foreign
 
 FOLDER = "/dev/shm"
 OURS = "skerry-shared-memory"
@@ -81,4 +82,4 @@ def _make(host: Connection) -> tuple[Any, bool]:
 
 
 def _folder(pool: Any) -> str | None:
-    return ElementTree.fromstring(pool.XMLDesc()).findtext("target/path")
+    return foreign.xml(pool.XMLDesc(), OURS).findtext("target/path")

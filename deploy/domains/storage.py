@@ -9,6 +9,7 @@ from typing import Any
 
 from deploy.domains.connection import Connection, explained
 from deploy.errors import Failure
+from topology import foreign
 from topology.errors import InputError
 
 EVENTS = "events.jsonl"  # beside images and consoles, which are as many as there are machines (record.py)
@@ -76,7 +77,7 @@ class Storage:
     @property
     def path(self) -> PurePosixPath:
         with explained(f"{self.host.uri}: storage {self.name}"):
-            return PurePosixPath(ElementTree.fromstring(self._pool.XMLDesc()).findtext("target/path") or "/")
+            return PurePosixPath(foreign.xml(self._pool.XMLDesc(), self.host.uri).findtext("target/path") or "/")
 
     def upload(self, source: Path, name: str) -> None:
         size = source.stat().st_size

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +20,7 @@ from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Counted, Snapshot
 from deploy.paths import ROOT
 from deploy.run_folder import is_private, tree_of
+from topology import foreign
 from topology.errors import InputError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _elsewhere(folder: Path) -> str:
 def _named(folder: Path) -> str:
     """The deployment that runs there, once it is known."""
     try:
-        return f" ({json.loads((folder / INSTANCES).read_text())['name']})"
+        return f" ({foreign.json(foreign.read(folder / INSTANCES, foreign.RESULTS), INSTANCES)['name']})"
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 

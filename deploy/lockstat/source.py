@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, Event, EventStream
 from deploy.lockstat.record import Record
 from deploy.lockstat.snapshot import Core, Snapshot
+from topology import foreign
 from topology.errors import InputError
 
 
@@ -18,13 +18,10 @@ def read_file(path: Path) -> tuple[EventStream, bool | None]:
 
     And whether an emulator made them; None where that is not said.
     """
-    try:
-        text = path.read_text(errors="replace")
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read") from None
+    text = foreign.read(path, foreign.LOG).decode(errors="replace")
     events = EventStream()
     try:
-        data = json.loads(text)
+        data = foreign.json(text, str(path))
         found = data.get("events") if isinstance(data, dict) else None
     except ValueError:
         lines = text.partition("===== events =====\n")[2].partition("\n=====")[0] if "===== events =====" in text else text

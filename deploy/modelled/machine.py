@@ -3,7 +3,6 @@
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.paths import ROOT
+from topology import foreign
 from topology.errors import InputError
 from topology.parts import MemoryRange, Shape
 
@@ -26,7 +26,6 @@ LINE_PRICES = frozenset({
 })
 RANGE = (0.5, 1.0, 2.0)
 MOST_CORES = 64  # plugins/modelled/prices.h
-LARGEST = 1 << 20  # bytes of a file: more is something else
 _CACHES = ("l1", "l1i", "l2", "l3")
 
 
@@ -174,21 +173,12 @@ def find(text: str) -> Path:
 
 def load(text: str) -> ModelledMachine:
     path = find(text)
+    raw = foreign.read(path, foreign.MACHINE)
     try:
-        with path.open("rb") as file:
-            raw = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InputError(str(path), error.strerror or "cannot be read") from None
-    if len(raw) > LARGEST:
-        raise InputError(str(path), "has more than 1 MiB: not a machine file")
-    try:
-        data = tomllib.loads(raw.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
         raise InputError(str(path), str(error)) from None
-    except RecursionError:
-        raise InputError(str(path), "is nested too deeply") from None
-    except ValueError:  # an integer of thousands of digits
-        raise InputError(str(path), "has a number with too many digits") from None
+    data = foreign.toml(text, str(path))
     return _Reader(path, data).machine(hashlib.sha256(raw).hexdigest())
 
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from topology import foreign
 from topology.errors import InputError
 
-LARGEST = 64 << 20  # bytes of a file
 _PLACES = ("--json", "--plot", "--timeout")  # options that change no result
 _BESIDE = ("--baseline", "--layout", "--lock", "--workload")  # that say which results there are
 LONGEST = 60  # characters of a value in a message
@@ -208,25 +208,10 @@ def read_all(paths: Sequence[Path]) -> list[Source]:
 
 
 def read(path: Path) -> Source:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InputError(str(path), (error.strerror or "cannot be read").lower()) from None
-    if len(content) > LARGEST:
-        raise InputError(str(path), "has more than 64 MiB: not a results file")
+    content = foreign.read(path, foreign.RESULTS)
     if not content.strip():
         raise InputError(str(path), "is empty: not a results file")
-    try:
-        raw = json.loads(content)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}", f"not JSON: {error.msg.lower()}, column {error.colno}") from None
-    except UnicodeDecodeError:
-        raise InputError(str(path), "not JSON: not text") from None
-    except RecursionError:
-        raise InputError(str(path), "not JSON that anybody means: nested too deeply") from None
-    except ValueError:
-        raise InputError(str(path), "a number with too many digits") from None
+    raw = foreign.json(content, str(path))
     if not isinstance(raw, dict) or "results" not in raw:
         raise InputError(str(path), "not a results file: it has no list 'results'")
     try:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from deploy.events import BAD_LINE, BUTTON, CLUSTER_DOWN, Event, EventStream, do
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot
 from deploy.top.instances import Instances, Served
+from topology import foreign
 
 if TYPE_CHECKING:
     from deploy.domains.deployed import Deployed
@@ -172,7 +172,7 @@ class Local:
 
 def _described(folder: Path) -> tuple[str, dict[str, str]]:
     try:
-        told = json.loads((folder / INSTANCES).read_text())
+        told = foreign.json(foreign.read(folder / INSTANCES, foreign.RESULTS), INSTANCES)
         return str(told["name"]), {str(one["app"]): str(one["address"]) for one in told["instances"]}
     except (OSError, ValueError, KeyError) as error:
         raise Failure(f"{folder / INSTANCES}: does not say what runs: {error}") from error

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Throughput over cores out of a results file of any command: what a model is fitted to."""
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from topology import foreign
 from topology.errors import InputError
 from topology.model.ranges import MOST_CORES
 
@@ -63,13 +63,10 @@ def read(path: Path, metric: str | None = None, ghz: float | None = None, most: 
 
 def _load(path: Path, name: str) -> Any:
     try:
-        return json.loads(path.read_text())
-    except OSError as error:
-        raise InputError(name, error.strerror or "cannot be read") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{name}:{error.lineno}", f"not JSON: {error.msg.lower()}, column {error.colno}") from None
-    except (UnicodeDecodeError, RecursionError):
-        raise InputError(name, "not JSON") from None
+        content = foreign.read(path, foreign.RESULTS)
+    except InputError as error:
+        raise InputError(name, error.problem) from None
+    return foreign.json(content, name)
 
 
 def _results(data: Any, name: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -61,6 +61,11 @@ FILES: dict[str, tuple[str, str]] = {
     "memory beyond reach": (f"{R}[machine]\nmemory = '20000G'", "3: [machine] memory: the machine has memory that ends at"),
     "heap of a program": (f"{PROGRAM}heap = '4G'", "3: [[program]] heap: cluster@0: heaps of 4100 MiB do not fit"),
     "programs without end": (PROGRAM * 520, "1: [[program]]: posixtest@200: more than 512 applications"),
+    # bounds
+    "key of many parts": ("a." * 1000 + "a = 1", "1: a key of more than 8 parts"),
+    "key of 1 MiB": (f"{R}" + "a." * 500_000 + "a = 1", "2: a key of more than 8 parts"),
+    "table of many parts": (f"{R}[{'.'.join('a' * 9)}]", "2: a key of more than 8 parts"),
+    "nested lists": (f"{R}cpus = {'[' * 65}{']' * 65}", "2: is nested too deeply"),
     # text
     "no last quote": (f"name = 'x\n{R}", "1: not TOML: expected \"'\": \"name = 'x\""),
     "no last quotes": (f'name = """x\n{R}\n\nport = 1', "1: not TOML: unterminated string: "),

@@ -186,7 +186,7 @@ WRONG = {
     "model predict extra": "extra",
     "model nonsense": "nonsense",
     "model fit": "RESULTS.json",
-    "model fit /nowhere.json": "/nowhere.json: No such file",
+    "model fit /nowhere.json": "/nowhere.json: no such file",
     "model fit /nowhere.json --ghz 0": "--ghz: 0 is not above 0",
     "model simulate --lock fine": "--lock: 'fine'",
     "model simulate --lock rtm --markov": "--lock: 'rtm'",
@@ -212,7 +212,7 @@ WRONG = {
     "plan --delay 9 --from live --sockets 2": "--from: is for a real machine",
     "plan --delay 9 --smt maybe": "--smt: 'maybe'",
     "plan --delay 9 --sockets 1 --smt off": "--smt: is for a real machine",
-    "plan --delay 9 --from /nowhere.xml": "/nowhere.xml: No such file",
+    "plan --delay 9 --from /nowhere.xml": "/nowhere.xml: no such file",
 }
 
 

@@ -145,7 +145,7 @@ def test_names() -> None:
     """modelled machine: a name that is none, and a file that is not there, are said"""
     with pytest.raises(InputError, match="is none of .*xeon-e5-2683v3"):
         load("xeon")
-    with pytest.raises(InputError, match="nowhere.toml: No such file"):
+    with pytest.raises(InputError, match="nowhere.toml: no such file"):
         load("nowhere.toml")
 
 

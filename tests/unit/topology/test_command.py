@@ -85,7 +85,7 @@ def test_qemu_and_libvirt(capsys: pytest.CaptureFixture[str], epyc: str) -> None
 
 
 WRONG = {
-    "--from /nowhere.xml": "/nowhere.xml: No such file",
+    "--from /nowhere.xml": "/nowhere.xml: no such file",
     "--from EPYC --layout spanning": "--layout spanning: a cluster would have 96 cpus and a kernel runs on 60 at most; "
     "per-socket, per-l3, per-numa, size=24 would fit, or --smt off",
     "--from EPYC --layout size=5": "--layout size=5: this machine's sockets (2 of 24 cores) do not divide into clusters of 5; "
@@ -99,7 +99,7 @@ WRONG = {
     "--from EPYC --memory 3": "--memory: 3 B is not a multiple of 2 MiB",
     "--from EPYC --memory 8M": "--layout per-socket: cluster 1 would have 32 MiB of memory, too little beside a channel",
     "--format png": "--format: 'png' is not one of",
-    "--layout /nowhere.dts": "/nowhere.dts: No such file",
+    "--layout /nowhere.dts": "/nowhere.dts: no such file",
 }
 
 

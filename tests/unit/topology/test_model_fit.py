@@ -160,7 +160,7 @@ def test_bad_files_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none.json: No such file"):
+    with pytest.raises(InputError, match="none.json: no such file"):
         read(tmp_path / "none.json")
 
 

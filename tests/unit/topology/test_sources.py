@@ -228,7 +228,7 @@ def test_other_architectures_are_refused(tmp_path: Path) -> None:
 
 
 def test_sources_that_do_not_answer() -> None:
-    with pytest.raises(InputError, match="/nowhere.xml: No such file"):
+    with pytest.raises(InputError, match="/nowhere.xml: no such file"):
         read_machine("/nowhere.xml")
     with pytest.raises(InputError, match="test:///default: is a machine of architecture i686"):
         read_machine("test:///default", may_connect=True)  # libvirt's own make-believe host
