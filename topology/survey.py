@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from topology.errors import InputError
 from topology.machine import LOCAL_DISTANCE, Core, Machine, MemoryRange, default_memory, uniform_distances
 from topology.q35 import place, q35_memory
+from topology.spans import format_spans
 from topology.units import LARGE_PAGE, align_down, format_size
 
 
@@ -69,6 +70,7 @@ class Survey:
         if kinds := sorted({core.kind for core in cores} - {""}):
             counts = (f"{sum(c.kind == kind for c in cores)} {kind}" for kind in kinds)
             notes.append(f"cores of several kinds ({', '.join(counts)}): one cluster may hold several")
+        notes += _crossing(cores)
         distances, note = self._distances(nodes)
         found = Machine(
             name=self.name,
@@ -120,6 +122,22 @@ class Survey:
         if all((d == LOCAL_DISTANCE) if a == b else (LOCAL_DISTANCE < d <= 255) for (a, b), d in wanted.items()):
             return wanted, []
         return uniform_distances(nodes), ["distances between NUMA nodes are not known: taken as uniform"]
+
+
+def _crossing(cores: list[Core]) -> list[str]:
+    """A note where a node has cores of several sockets, and one of those has cores of other nodes, too."""
+    of_node: dict[int, set[int]] = {}
+    of_socket: dict[int, set[int]] = {}
+    for core in cores:
+        of_node.setdefault(core.node, set()).add(core.socket)
+        of_socket.setdefault(core.socket, set()).add(core.node)
+    across = {n: sockets for n, sockets in of_node.items() if len(sockets) > 1 and any(len(of_socket[s]) > 1 for s in sockets)}
+    if not across:
+        return []
+    first = min(across)
+    each = f"NUMA node {first} has cores of sockets {format_spans(across[first])}"
+    more = f", and {len(across) - 1} more such" if len(across) > 1 else ""
+    return [f"sockets and NUMA nodes cross ({each}{more}): a cluster of per-socket has several nodes, one of per-numa several sockets"]
 
 
 def _ranks(processors: list[Processor], what: str) -> Callable[[Processor], int]:

@@ -208,6 +208,8 @@ def check(job: Comparison) -> None:
 def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> None:
     each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
     output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
+    for note in job.shape.notes if isinstance(job.shape, Machine) else ():
+        output.line(f"Note: {note}.")
     if outside is not load:
         output.line(f"Power-on to +PONG is timed with: {outside.description}.")
     for names in alike(job):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from topology import libvirt_host, linux
 from topology.check import check_map
 from topology.errors import InputError
 from topology.hwloc import bitmap
-from topology.machine import MemoryRange
+from topology.machine import Machine, MemoryRange, like
 from topology.mapmaker import make_map
 from topology.sources import read_machine
 from topology.spans import format_spans, parse_spans
@@ -172,6 +173,23 @@ def test_libvirt_host_with_less(tmp_path: Path) -> None:
     assert "processors left out, being offline: 0,8-9" in machine.notes
     assert len(machine.cores) == 13 and {c.l3 for c in machine.cores} == {None}
     assert len(read_machine(host(tmp_path, Host(caches=0, offline={0, 8, 9}).xml()), smt=False).cores) == 7
+
+
+def test_sockets_and_nodes_that_cross(tmp_path: Path) -> None:
+    """a note where NUMA cells lie across sockets: both layouts mix; nodes of one socket, or of all of several, have none"""
+    crossed = Host().xml()
+    for core in range(8):  # cores 0 to 3 are cell 0's: half of them of each socket
+        sides = {number: str(core % 2) for number in Host().siblings(core)}
+        for number, socket in sides.items():
+            crossed = re.sub(rf'(<cpu id="{number}" socket_id=")\d', rf"\g<1>{socket}", crossed)
+    note = "sockets and NUMA nodes cross (NUMA node 0 has cores of sockets 0-1, and 1 more such): a cluster of per-socket has several nodes, one of per-numa several sockets"
+    machine = read_machine(host(tmp_path, crossed))
+    assert note in machine.notes
+    emulated = like(read_machine(host(tmp_path, crossed), memory=GIB))
+    assert isinstance(emulated, Machine) and note in emulated.notes, "compare says it, too"
+    one_node = re.sub(r'</cpus></cell><cell id="1">.*?<cpus>', "", Host().xml(), flags=re.DOTALL)
+    for usual in (Host().xml(), Host(nodes=2).xml(), one_node):
+        assert not [note for note in read_machine(host(tmp_path, usual)).notes if "cross" in note]
 
 
 def test_memory_may_be_given_where_none_is_known(tmp_path: Path) -> None:
