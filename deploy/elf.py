@@ -11,6 +11,7 @@ from topology.errors import InputError
 ET_EXEC, ET_DYN, X86_64, PT_LOAD, PT_INTERP, PT_NOTE = 2, 3, 62, 1, 3, 4
 EXECUTE, WRITE = 1, 2
 PAGE = 4096
+NOTES = 1000  # of a file that are looked at; it has a handful
 KERNEL_LOW, KERNEL_HIGH = 0xFFFF_FFFF_8000_0000, 1 << 64  # cluster-kernel/include/skerry/boot.h: KERNEL_IMAGE_BASE
 PROGRAM_LOW, PROGRAM_HIGH = PAGE, 1 << 32                 # lib/include/skerry/process.h: the heap
 
@@ -46,15 +47,17 @@ def segments(name: str, path: str, data: bytes, dynamic: bool = False) -> list[S
 def _is_of_linux(data: bytes) -> bool:
     """Whether an executable has the note that a C library's start-up code for Linux brings: NT_GNU_ABI_TAG, with 0 for Linux."""
     offset, count = struct.unpack_from("<Q", data, 32)[0], struct.unpack_from("<H", data, 56)[0]
+    left = NOTES
     for number in range(count):
         kind, _, at, _, _, size, _, _ = struct.unpack_from("<IIQQQQQQ", data, offset + number * 56)
-        notes = data[at : at + size] if kind == PT_NOTE else b""
-        while len(notes) >= 12:
-            name_size, size, note = struct.unpack_from("<III", notes)
-            end = 12 + -(-name_size // 4) * 4
-            if (note, notes[12 : 12 + name_size], notes[end : end + 4]) == (1, b"GNU\0", bytes(4)):
+        end = min(at + size, len(data)) if kind == PT_NOTE else 0
+        while at + 12 <= end and left:
+            left -= 1
+            name_size, size, note = struct.unpack_from("<III", data, at)
+            content = at + 12 + -(-name_size // 4) * 4
+            if (note, data[at + 12 : at + 12 + min(name_size, 5)], data[content : content + 4]) == (1, b"GNU\0", bytes(4)):
                 return True
-            notes = notes[end + -(-size // 4) * 4 :]
+            at = content + -(-size // 4) * 4
     return False
 
 

@@ -20,6 +20,7 @@ from deploy.files import write_bytes, write_text
 from deploy.paths import BUILD
 from deploy.setup import needs
 from deploy.setup.build import require
+from topology import foreign
 from topology.clustermap import ClusterMap
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -189,7 +190,7 @@ def read_iso(path: Path, *names: str) -> list[bytes]:
         found = [Path(directory, name) for name in names]
         if done.returncode or not all(file.is_file() for file in found):
             raise InputError(str(path), "is not an image that skerry image has written")
-        return [file.read_bytes() for file in found]
+        return [foreign.read(file, foreign.PROGRAM) for file in found]
 
 
 def cpio(files: Mapping[str, bytes]) -> bytes:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from deploy import elf
 from tests.unit.deploy.executables import ALL, BASE, READ_WRITE, executable
+from tests.unit.steps import steps
 from topology.errors import InputError
 
 REFUSED = [
@@ -44,6 +46,20 @@ def test_linked_for_linux(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-static", "-no-pie", "-o", program, tmp_path / "program.c"], check=True)
     with pytest.raises(InputError, match="is linked for Linux; link it with `skerry cc`"):
         elf.check("program", "file", program.read_bytes())
+
+
+def test_many_notes() -> None:
+    """notes without end are looked at a bounded number of times, and headers that lie about them are not followed"""
+    sound = bytearray(executable(BASE, (READ_WRITE, BASE + 4096, 16)))
+    for where, size in ((len(sound), 12 * 200_000), (len(sound), 1 << 63), (1 << 63, 1 << 63)):
+        struct.pack_into("<IIQQQQQQ", sound, 64 + 56, elf.PT_NOTE, 4, where, 0, 0, size, size, 4)
+        data = bytes(sound) + struct.pack("<III", 0, 0, 7) * 200_000
+
+        def check(data: bytes = data) -> None:
+            elf.check("ycsb", "file", data)
+            raise ValueError("accepted")
+
+        assert steps(check) < 20 * elf.NOTES
 
 
 def test_accepted() -> None:

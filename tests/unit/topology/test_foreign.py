@@ -5,37 +5,16 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
+from tests.unit.steps import steps
 from topology import fdt, foreign, hwloc
 from topology.errors import InputError
 from topology.fdt import check_source, compile_dts
 from topology.sources import read_machine
 from topology.spans import parse_spans
-
-
-def steps(call: Callable[[], Any]) -> int:
-    """Lines of Python that `call`, which must refuse something, executes: work that no slow host changes."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        with pytest.raises(ValueError):
-            call()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize("text", ["0-99999999999", "4096", "0-4095,0", "0-4095," * 100_000, f"1-{'9' * 4000}", "0,,1", "", "1-2-3", "x"])
