@@ -75,7 +75,7 @@ class Answer:
             f"{kernels(self.second)} ({self.second.layout}), {locks(self.first, self.second)}"
         )
         if not bounds:
-            return f"{said}. The range of this ratio was not measured (--quick)."
+            return f"{said}. The range of this ratio was not measured."
         low, high = bounds
         said += f"; {low:.2f} to {high:.2f} times when lines that move between cores cost half and double."
         return said + (" The range includes 1: the model does not say which layout does more." if low <= 1 <= high else "")

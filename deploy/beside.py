@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-TOLD = ("system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "how", "row", "group", "model")
+TOLD = ("kind", "system", "layout", "lock", "workload", "stack", "clusters", "cores", "emulated", "how", "row", "group", "model", "starved", "distorted")
 TICKS = 5  # percentiles in each half of the distance to 100 %, as HdrHistogram's own tools print them
 
 
@@ -23,7 +23,7 @@ def files(path: Path, data: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
         yield path.with_suffix(".csv"), table(rows)
     seen: set[str] = set()
     for row in rows:
-        if pairs := row.get("latency_us"):
+        if "p50_us" not in row.get("distorted", ()) and (pairs := row.get("latency_us")):
             name = _name(row)
             while name in seen:
                 name += "+"
@@ -44,14 +44,19 @@ def _name(row: Mapping[str, Any]) -> str:
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each result, a column for each metric that any has; metrics in parts as a.b."""
     flat = [flattened(row["metrics"]) for row in rows]
-    told = [key for key in TOLD if any(row.get(key) not in (None, "") for row in rows)]
+    told = [key for key in TOLD if any(row.get(key) not in (None, "", []) for row in rows)]
     metrics = list(dict.fromkeys(name for one in flat for name in one))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*told, *metrics])
     for row, values in zip(rows, flat):
-        writer.writerow([*(row.get(key) for key in told), *(values.get(name) for name in metrics)])
+        writer.writerow([*(_cell(row.get(key)) for key in told), *(values.get(name) for name in metrics)])
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A list as its words, with spaces between."""
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 def flattened(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from rich import box
 from rich.table import Table
 
 from deploy.counting import COUNTED
+from deploy.kinds import bracketed
 from deploy.profile.components import GROUPS, SPLIT
 from deploy.results import DISTORTED, Result, nested
 from topology.spans import format_spans
@@ -16,7 +17,7 @@ from topology.units import MIB
 MARK = " *"  # at what a run beside it counted
 SPLIT_MARK = " +"  # at what a plugin counted
 TOTAL = "instructions_per_op"
-TURNS = "Cores take turns in this mode, which distorts CPU utilisation, lock conflicts and lock times: they are not shown."
+TURNS = "Cores take turns in this mode, which distorts latencies, CPU utilisation, lock conflicts and lock times: they are not shown."
 PER_CORE = ("ops_per_s", "p50_us", "p99_us", "cpu_utilisation", "kernel_entries_per_s", "lock_conflict_ratio",
             "lock_mean_wait_cycles")  # fmt: skip
 
@@ -65,9 +66,7 @@ def _text(metric: str, value: float | None) -> str:
 
 
 def _emulated(result: Result) -> str:
-    if result.modelled:
-        return f"  (modelled: {result.modelled['machine']})"
-    return "  (emulated)" if result.emulated else ""
+    return bracketed(result.emulated, result.modelled["machine"] if result.modelled else None)
 
 
 def layout_table(result: Result) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deploy import host, stats, survival, ycsb
+from deploy import fingerprint, host, kinds, stats, survival, ycsb
 from deploy.deaths import is_started_again
 from deploy.events import BAD_LINE, CLUSTER_DOWN, EventStream, lost_words
 from deploy.expand import Plan
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from deploy.counting import Counting
     from deploy.modelled.entries import Entries
 
-# Where cores take turns, one that waits for its turn counts as busy, and a lock is held while its holder has none.
-DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles")
+# Where cores take turns, one that waits for its turn counts as busy, a lock is held while its holder has none, and a request
+# waits until its server's core has its turn.
+LATENCIES = ("mean_us", "p50_us", "p99_us", "p999_us", "max_us")
+DISTORTED = ("cpu_utilisation", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles", *LATENCIES)
 # Not known of a machine of which a cluster was started again within the interval: its first life's counters are lost.
 UNKNOWN = (
     "cpu_utilisation", "kernel_entries_per_s", "kernel_entries_per_op", "lock_conflict_ratio", "lock_mean_wait_cycles", "lock_mean_hold_cycles",
@@ -254,6 +256,7 @@ def host_description(accel: Accel, binary: str) -> dict[str, Any]:
         "kernel": platform.release(),
         "accel": accel.kind,
         "mode": accel.description,
+        **({"counts_instructions": True} if accel.icount else {}),
         "qemu": f"{major}.{minor}",
         "environment": host.environment(),
     }
@@ -267,7 +270,9 @@ def without_machine(mode: str) -> dict[str, Any]:
 def document(
     command: str, on: dict[str, Any], results: Iterable[Result], others: Iterable[dict[str, Any]] = ()
 ) -> dict[str, Any]:
-    """The results file; `others` are results of other systems."""
-    entries = [*(r.to_json() for r in results), *others]
+    """The results file; `others` are results of other systems. Each entry says of what kind it is, the file which images ran."""
+    entries: list[dict[str, Any]] = [*(r.to_json() for r in results), *others]
+    entries = [entry | {"kind": kinds.kind(entry, on)} if "metrics" in entry else entry for entry in entries]
+    images = fingerprint.used()
     words = {"arguments": sys.argv[1:]} if Path(sys.argv[0]).name == "cli.py" else {}  # what the user typed
-    return {"skerry": skerry_version(), "command": command, **words, "host": on, "results": entries}
+    return {"skerry": skerry_version(), "command": command, **words, "host": on, **images, "results": entries}

@@ -17,6 +17,7 @@ from typing import Any
 
 from deploy import interrupts, process
 from deploy.errors import Failure
+from deploy.partial import Parts
 from deploy.paths import ROOT
 from topology.errors import InputError
 
@@ -40,14 +41,20 @@ def processors() -> list[int]:
 
 def run(
     calls: Sequence[Call], most: int, on_start: Callable[[int], None] = lambda place: None,
-    on_report: Callable[[int, Any], None] = lambda place, report: None,
+    on_report: Callable[[int, Any], None] = lambda place, report: None, parts: Parts | None = None,
 ) -> list[Any]:
-    """What the calls return, in their order; at most `most` of them at once. The first that fails ends all."""
+    """What the calls return, in their order; at most `most` of them at once.
+
+    The first that fails ends all. With `parts` failures and an interrupt are recorded there, and the result of a call that was
+    not finished is None.
+    """
     free = processors()[: max(1, most)]
     waiting, running, found = list(enumerate(calls)), dict[int, _Worker](), dict[int, Any]()
     said: SimpleQueue[_Said] = SimpleQueue()
     try:
         while waiting or running:
+            if parts and not parts.goes_on:
+                break
             while waiting and free:
                 place, call = waiting.pop(0)
                 running[place] = _Worker(place, call, free.pop(0), said)
@@ -56,18 +63,26 @@ def run(
             if kind == _REPORT:
                 on_report(place, what)
                 continue
-            if kind != _RESULT:
+            if kind != _RESULT and not (parts and isinstance(what, Failure)):
                 raise what
             worker = running.pop(place)
             free.append(worker.processor)
             worker.process.wait()
-            found[place] = what
+            if kind == _RESULT:
+                found[place] = what
+            else:
+                assert parts
+                parts.record(worker.name, what)
+    except KeyboardInterrupt:
+        if not parts:
+            raise
+        parts.interrupt(*(worker.name for worker in running.values()))
     finally:
         for worker in running.values():
             worker.process.terminate()
         for worker in running.values():
             process.wait_or_kill(worker.process, GRACE)
-    return [found[place] for place in range(len(calls))]
+    return [found.get(place) for place in range(len(calls))]
 
 
 class _Worker:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deploy import comparison, qemu, side_by_side
+from deploy import comparison, side_by_side
 from deploy.answer import Answer
 from deploy.comparison import Comparison
 from deploy.counting import with_counts
@@ -15,6 +15,7 @@ from deploy.events import Event
 from deploy.expand import plan
 from deploy.modelled.machine import RANGE
 from deploy.output import Output
+from deploy.partial import Parts
 from deploy.profile.run import profile
 from deploy.qemu import Accel
 from deploy.results import Result
@@ -28,11 +29,6 @@ Follow = Callable[[str, Callable[..., None]], Callable[[Event], None]]
 
 def run_once(job: Comparison, accel: Accel, layout: str, workload: str, counting: bool, on_event: Callable[[Event], None]) -> Result:
     return comparison.measure_once(job, accel, layout, workload, on_event, counting=counting)
-
-
-def first_pong(job: Comparison, layout: str, on_event: Callable[[Event], None]) -> float:
-    """Without prices: the host measures it."""
-    return comparison.boot_to_pong(job, layout, qemu.tcg_for(job.shape.cpus), boots=1)
 
 
 def instructions(job: Comparison, layout: str, workload: str, on_event: Callable[[Event], None]) -> dict[str, float]:
@@ -55,7 +51,6 @@ def calls(job: Comparison, accel: Accel, quick: bool) -> list[Call]:
     found += [
         Call(f"{layout}, workload {workload.upper()}, counting instructions", instructions, (job, layout, workload)) for layout, workload in steps
     ]
-    found += [Call(f"{layout}, from power-on to the first +PONG", first_pong, (job, layout)) for layout, _ in steps]
     for factor in factors(job, quick):
         costs = "" if factor == 1 else f", line costs x {factor:g}"
         found += [
@@ -96,8 +91,10 @@ def _available() -> int:
     return 1024 * MIB
 
 
-def run_all(job: Comparison, every: Sequence[Call], output: Output, follow: Follow, milestones: int) -> list[Any]:
-    """Each on a processor of the host."""
+def run_all(
+    job: Comparison, every: Sequence[Call], output: Output, follow: Follow, milestones: int, parts: Parts | None = None
+) -> list[Any]:
+    """Each on a processor of the host. `parts`: see side_by_side.run()."""
     following: dict[int, Callable[[Event], None]] = {}
     with output.several(milestones) as start:
 
@@ -105,28 +102,41 @@ def run_all(job: Comparison, every: Sequence[Call], output: Output, follow: Foll
             name = every[place].name
             following[place] = follow(name, start(f"{name}: booting"))
 
-        return side_by_side.run(every, at_once(job), begin, lambda place, event: following[place](event))
+        return side_by_side.run(every, at_once(job), begin, lambda place, event: following[place](event), parts)
 
 
-def measure(job: Comparison, accel: Accel, quick: bool, output: Output, follow: Follow, milestones: int) -> dict[float, list[Result]]:
+def measure(job: Comparison, accel: Accel, quick: bool, parts: Parts, follow: Follow, milestones: int) -> dict[float, list[Result]]:
     """The results at each factor of the line costs, those at factor 1 with what the counting runs counted.
 
+    Of a layout and workload that a run has failed of there is none. Other factors are there if all of their runs are.
     `follow` makes of a run's name and of its bar on the terminal what is called at the run's events.
     """
     every = calls(job, accel, quick)
-    done = run_all(job, every, output, follow, milestones)
+    done = run_all(job, every, parts.output, follow, milestones, parts)
     count = len(list(comparison.steps(job)))
     groups: list[Sequence[Any]] = [done[at : at + count] for at in range(0, len(done), count)]
-    counting, by_part, pongs, *plain = groups
+    counting, by_part, *timed = groups
     costs = factors(job, quick)
-    found = {factor: list(results) for factor, results in zip(costs, plain)}
-    for factor, results in zip(costs, plain[len(costs) :]):
-        for result, calm in zip(found[factor], results):
-            result.calm = calm
-    found[1.0] = [with_counts(result, counted) for result, counted in zip(found[1.0], counting)]
-    for result, parts, pong in zip(found[1.0], by_part, pongs):
-        result.metrics |= parts | {"boot_to_pong_s": pong}
+    plain, calm = timed[: len(costs)], timed[len(costs) :]  # of each factor, the machine's own first
+    own = [counting, by_part, *plain[:1], *calm[:1]]
+    kept = [place for place in range(count) if all(group[place] is not None for group in own)]
+    found: dict[float, list[Result]] = {}
+    for at, factor in enumerate(costs):
+        with_pauses = calm[at] if calm else [None] * count
+        results = [with_pause(plain[at][place], with_pauses[place]) for place in kept if plain[at][place] and (with_pauses[place] or not calm)]
+        if len(results) == len(kept):
+            found[factor] = results
+    if len(found) < len(costs):  # a range has all factors, or there is none
+        found = {1.0: found[1.0]}
+    found[1.0] = [with_counts(result, counting[place]) for place, result in zip(kept, found[1.0])]
+    for place, result in zip(kept, found[1.0]):
+        result.metrics |= by_part[place]
     return found
+
+
+def with_pause(result: Result, paused: Result | None) -> Result:
+    result.calm = paused
+    return result
 
 
 def verified(job: Comparison, accel: Accel, answer: Answer, output: Output, follow: Follow, milestones: int) -> Answer:

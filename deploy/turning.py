@@ -20,7 +20,7 @@ from topology.model import repairman
 PAUSE_US = 10_000  # hundreds of times what an operation takes without waiting: little is left to wait for
 _STEPS = 60  # of a bisection
 
-NEVER, AT, BETWEEN = "never", "at", "between"
+NEITHER, AT, BETWEEN = "neither", "at", "between"  # the rates at which the other layout wins: neither of the measured ones, ...
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Turn:
 
     @property
     def outcome(self) -> str:
-        return NEVER if self.busy_winner == self.calm_winner else BETWEEN if self.pause_us is None else AT
+        return NEITHER if self.busy_winner == self.calm_winner else BETWEEN if self.pause_us is None else AT
 
     @property
     def rate(self) -> float | None:
@@ -182,7 +182,7 @@ class Turn:
 
 def sentences(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None = None) -> list[str]:
     """`others`: at other line costs, by their factor. `verified`: what operations took in runs with the turning pause."""
-    said = {NEVER: _never, AT: _at, BETWEEN: _between}[turn.outcome](turn)
+    said = {NEITHER: _neither, AT: _at, BETWEEN: _between}[turn.outcome](turn)
     found = [f"{said}{_range(turn, others)}."]
     if verified:
         found.append(
@@ -199,11 +199,12 @@ def _times(turn: Turn) -> str:
     return f"{one(turn.first)} and {one(turn.second)}"
 
 
-def _never(turn: Turn) -> str:
+def _neither(turn: Turn) -> str:
+    """Two rates were measured; nothing is said of those in between."""
     curve = turn.first
     return (
-        f"{turn.loser} wins at no rate of kernel entries: also at {curve.calm.rate:,.0f} a second on each core, in place of {curve.busy.rate:,.0f}, "
-        f"an operation takes {_times(turn)} (clients pause for {curve.calm.pause_us / 1000:g} ms)"
+        f"{turn.busy_winner} is not slower at either of the two rates that were measured: {curve.busy.rate:,.0f} kernel entries a second on each core, "
+        f"and {curve.calm.rate:,.0f}, where clients pause for {curve.calm.pause_us / 1000:g} ms and an operation takes {_times(turn)}"
     )
 
 
@@ -225,10 +226,10 @@ def _between(turn: Turn) -> str:
 
 def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
     if not others:
-        return "; the range of this was not measured (--quick)"
+        return "; the range of this was not measured"
     every = [turn, *others.values()]
-    if {t.outcome for t in every} == {NEVER} and len({t.loser for t in every}) == 1:
-        return "; nor does it when lines that move between cores cost half or double"
+    if {t.outcome for t in every} == {NEITHER} and len({t.loser for t in every}) == 1:
+        return "; the same holds when lines that move between cores cost half or double"
     rates = [t.rate for t in every if t.rate is not None]
     if len(rates) == len(every) and len({t.loser for t in every}) == 1:
         return f"; {min(rates):,.0f} to {max(rates):,.0f} when lines that move between cores cost half and double"
@@ -238,7 +239,7 @@ def _range(turn: Turn, others: Mapping[float, Turn]) -> str:
 def _brief(turn: Turn) -> str:
     if turn.outcome == AT:
         return f"{turn.loser} wins below {turn.rate:,.0f}"
-    return f"{turn.loser} wins at {'no rate' if turn.outcome == NEVER else 'some rate in between'}"
+    return f"{turn.loser} wins at {'neither measured rate' if turn.outcome == NEITHER else 'some rate in between'}"
 
 
 def to_json(turn: Turn, others: Mapping[float, Turn], verified: tuple[float, float] | None) -> dict[str, Any]:

@@ -10,32 +10,48 @@ SAME = 0.005  # a ratio this near to 1 prints as 1.00
 
 
 def sentences(first: Result, second: Result) -> list[str]:
-    """The ratio, what it is made of, and what it does not say."""
-    counted = first.metrics.get("instructions_per_op")
-    return [_verdict(first, second), *([_instructions(first, second)] if counted else []), _trust(first)]
+    """What was found, what it is made of, and what it does not say. Where instructions were counted they are what was found:
+    the clock is that counter, and cores take turns, so operations per second and latencies say nothing more."""
+    verdict = _counted(first, second) if is_counted(first) and is_counted(second) else _timed(first, second)
+    return [*verdict, _trust(first)]
 
 
-def _verdict(first: Result, second: Result) -> str:
-    a, b = first.metrics["ops_per_s"], second.metrics["ops_per_s"]
-    ratio = a / b if b else float("inf")
+def is_counted(result: Result) -> bool:
+    return "instructions_per_op" in result.metrics
+
+
+def _where(first: Result, second: Result) -> str:
+    machine = "On the emulated machine" if first.emulated else "Under KVM"
+    return f"{machine}, {first.cores} cores, YCSB {first.workload.upper()}, {locks(first, second)}"
+
+
+def _ratio(a: float, b: float) -> float:
+    return a / b if b else float("inf")
+
+
+def _timed(first: Result, second: Result) -> list[str]:
+    ratio = _ratio(first.metrics["ops_per_s"], second.metrics["ops_per_s"])
     does = "does" if first.clusters == 1 else "do"
     how = "as many operations per second as" if abs(ratio - 1) < SAME else f"{ratio:.2f} times the operations per second of"
-    return (
-        f"{'On the emulated machine' if first.emulated else 'Under KVM'}, {first.cores} cores, YCSB {first.workload.upper()}, {locks(first, second)}: "
-        f"{kernels(first)} ({first.layout}) {does} {how} {kernels(second)} ({second.layout}); p99 latency "
-        f"{first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs."
-    )
+    latency = f"; p99 latency {first.metrics['p99_us']:,.0f} µs against {second.metrics['p99_us']:,.0f} µs" if not first.turns else ""
+    return [f"{_where(first, second)}: {kernels(first)} ({first.layout}) {does} {how} {kernels(second)} ({second.layout}){latency}."]
 
 
-def _instructions(first: Result, second: Result) -> str:
+def _counted(first: Result, second: Result) -> list[str]:
     """`instructions_per_op` is the machine's time for an operation, in instructions of all its cores in turn."""
+    ratio = _ratio(first.metrics["instructions_per_op"], second.metrics["instructions_per_op"])
+    takes = "takes" if first.clusters == 1 else "take"
+    how = "as many instructions an operation as" if abs(ratio - 1) < SAME else f"{ratio:.3f} times the instructions an operation of"
     parts = []
     for result in (first, second):
         m = result.metrics
         kernel = m.get("instructions_per_op_by.kernel")
         of_kernel = f", of them {kernel:,.0f} in the kernel" if kernel is not None else ""
-        parts.append(f"{result.layout} takes {m['instructions_per_op']:,.0f} instructions an operation{of_kernel}")
-    return f"{parts[0]}; {parts[1]}. These counts are exact and repeatable."
+        parts.append(f"{result.layout} {m['instructions_per_op']:,.0f}{of_kernel}")
+    return [
+        f"{_where(first, second)}: {kernels(first)} ({first.layout}) {takes} {how} {kernels(second)} ({second.layout}).",
+        f"{parts[0]}; {parts[1]}. These counts are exact and repeatable.",
+    ]
 
 
 def _trust(result: Result) -> str:

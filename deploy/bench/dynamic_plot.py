@@ -50,7 +50,7 @@ def plot_dynamic(
         draw(axes)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
-    figure.suptitle("Regime dynamic (emulated)", x=0.01, ha="left", weight="bold")
+    figure.suptitle("Regime dynamic", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, textwrap.fill(f"{UHLIG}. {mode}", width=int(21 * figure.get_figwidth())), size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.3 / figure.get_figheight(), 1, 0.98))
     save(figure, output)

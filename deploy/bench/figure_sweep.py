@@ -100,7 +100,7 @@ def store(path: Path, points: Sequence[Point]) -> None:
 def boot(request: Request, path: Path, on_event: Callable[[Event], None]) -> list[Point]:
     """One boot, in a process of its own."""
     assert request.modelled
-    found = scale.measure(request, run.mode(request.modelled), True, Patience(SILENCE))
+    found = scale.measure(request, run.mode(request.modelled), True, Patience(SILENCE), starving=True)
     store(path, found)
     return found
 

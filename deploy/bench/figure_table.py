@@ -32,7 +32,8 @@ def _cell(point: Point | None, ranged: Ranges) -> str:
     if point is None:
         return "-"
     low, high = ranged.get(key_of(point), (0.0, 0.0))
-    return f"{UNIT * point.throughput:.3g}" + (f" [{UNIT * low:.3g}..{UNIT * high:.3g}]" if high else "")
+    starved = f" starved: {len(point.starved)}" if point.starved else ""
+    return f"{UNIT * point.throughput:.3g}" + (f" [{UNIT * low:.3g}..{UNIT * high:.3g}]" if high else "") + starved
 
 
 def _table(title: str, columns: Sequence[str], ranged: Ranges) -> Table:

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from deploy import kinds
 from deploy.bench import pingpong, reference
 from deploy.bench.regimes import BASELINE
 from deploy.errors import Failure
@@ -90,7 +91,7 @@ class Measured:
             metrics=self.metrics | {"rounds": self.rounds}, per_core=[],
         ).to_json()
         spread = {metric(name, self.unit): [value.least, value.most] for name, value in self.spread.items()}
-        entry |= {"min_max": spread} | self.kept
+        entry |= {"min_max": spread} | self.kept | ({"kind": kinds.COUNTED} if self.unit == "instructions" else {})
         return entry | ({"modelled": self.modelled.to_json()} if self.modelled else {})
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from deploy.bench import reference
 from deploy.bench.ipc import ONE_WAY, OPERATIONS, Measured
 from deploy.bench.regimes import BASELINE
+from deploy.kinds import bracketed
 from topology.model.papers import ELPHINSTONE, FIGURE_3, PETERS, PETERS_FIGURE_1
 
 
@@ -23,7 +24,7 @@ def ipc_table(measured: Sequence[Measured]) -> Table:
     """A row for each operation; seL4's figures stand there only where instructions are counted."""
     baseline = measured[0]
     counted = baseline.unit == "instructions"
-    emulated = f"  (modelled: {baseline.modelled.name})" if baseline.modelled else "  (emulated)" if baseline.emulated else ""
+    emulated = bracketed(baseline.emulated, baseline.modelled.name if baseline.modelled else None)
     table = Table(
         title=f"Kernel {baseline.unit} from system-call entry to exit, one way, one core{emulated}",
         title_justify="left",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.table import Table
 
+from deploy import kinds
 from deploy.bench.lines import Line, Lines, LockUse
 from deploy.stats import ratio
 
@@ -22,7 +23,7 @@ def lines_table(found: Lines, top: int) -> Table:
     table = Table(
         title=(
             f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {found.moves:,} moves of {found.count:,} lines in "
-            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; {point.layout}  (emulated)"
+            f"{point.entries:,} kernel entries, {found.moves_per_entry:.2f} an entry; {point.layout}{kinds.of_clock(point.clock, point.emulated)}"
         ),
         title_justify="left", title_style="bold", caption=NOTE, caption_justify="left",
     )

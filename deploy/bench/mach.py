@@ -15,7 +15,7 @@ from deploy.lockstat import source
 from deploy.lockstat.check import Check, checks
 from deploy.lockstat.record import ratio
 from deploy.lockstat.snapshot import Snapshot
-from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import clocks
 from deploy.paths import BUILD
 from deploy.patience import Patience
@@ -128,11 +128,11 @@ def measure(
 
 
 def ranges_of(runs: Iterable[Run]) -> Ranges:
-    """Under all line costs of a modelled machine; empty where there was but one."""
-    found: dict[tuple[str, str, int], list[float]] = {}
+    """Of runs that were made at all line costs of RANGE."""
+    found: dict[tuple[str, str, int], dict[float, float]] = {}
     for run in runs:
-        found.setdefault(run.key, []).append(run.metrics["operations_per_million_cycles"])
-    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
+        found.setdefault(run.key, {})[run.line_factor] = run.metrics["operations_per_million_cycles"]
+    return whole_ranges(found)
 
 
 ClassRanges = Mapping[tuple[str, str, int, str], tuple[float, float]]  # of a run's key and a lock class, or all: conflicts of an acquisition
@@ -141,12 +141,12 @@ NO_CLASS_RANGES: ClassRanges = {}
 
 def class_ranges_of(runs: Iterable[Run]) -> ClassRanges:
     """The same of each class of locks."""
-    found: dict[tuple[str, str, int, str], list[float]] = {}
+    found: dict[tuple[str, str, int, str], dict[float, float]] = {}
     for run in runs:
         ratios = {name: lock.conflict_ratio for name, lock in run.snapshot.total.simple.items()} | {MACH_TOTAL: run.conflict_ratio}
         for name, value in ratios.items():
-            found.setdefault((*run.key, name), []).append(value)
-    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
+            found.setdefault((*run.key, name), {})[run.line_factor] = value
+    return whole_ranges(found)
 
 
 def _run(

@@ -19,6 +19,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench.mach import STUDY, Run  # noqa: E402
 from deploy.bench.stress import MEMORY, MESSAGES  # noqa: E402
+from deploy.kinds import bracketed  # noqa: E402
 from deploy.lockstat.table import NAMES  # noqa: E402
 from deploy.picture import save  # noqa: E402
 
@@ -30,7 +31,8 @@ def plot_mach(runs: Sequence[Run], mode: str, output: Path) -> None:
     _over_cores(left, [run for run in runs if run.work.program == MESSAGES])
     most = max(run.cores for run in runs)
     _classes(right, [run for run in runs if run.cores == most])
-    emulated = " (emulated)" if runs[0].emulated else ""
+    modelled = runs[0].modelled
+    emulated = bracketed(runs[0].emulated, modelled.name if modelled else None, " ")
     figure.suptitle(f"Conflicts of the kernel's locks{emulated}", x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, textwrap.fill(f"{STUDY}. {mode}.", width=240), size=6, color="#555555")
     figure.tight_layout(rect=(0, 0.06, 1, 0.98))

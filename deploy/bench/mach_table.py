@@ -123,7 +123,7 @@ def over_cores(runs: Sequence[Run], ranged: ClassRanges = NO_CLASS_RANGES) -> Ta
     for lock in dict.fromkeys(run.lock for run in runs):
         by_cores = {run.cores: run for run in runs if run.lock == lock}
         cells = [_ratio(by_cores[n], MACH_TOTAL, by_cores[n].conflict_ratio, ranged) if n in by_cores else "" for n in sizes]
-        over = [beside_paper(MESSAGES, MACH_TOTAL, by_cores[MACH_PROCESSORS].conflict_ratio)[1]] if four else []
+        over = [beside_paper(MESSAGES, MACH_TOTAL, by_cores[MACH_PROCESSORS].conflict_ratio)[1] if MACH_PROCESSORS in by_cores else ""] if four else []
         table.add_row(lock, *cells, *over)
     if four:
         table.add_section()

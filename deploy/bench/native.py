@@ -13,6 +13,7 @@ from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import FIGURE_4, FIGURE_5
 from deploy.errors import Failure
 from deploy.output import Output
+from deploy.partial import Parts
 from deploy.results import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -31,6 +32,7 @@ class Session:
 
     def __init__(self, cores: int, output: Output, locks: Iterable[str]) -> None:
         self.output = output
+        self.parts = Parts(output)
         self.usable: Processors = native_host.processors()
         native_host.check_count(cores, self.usable)
         ensure_built(output, needs.natively(locks))
@@ -67,7 +69,7 @@ class Session:
                 if entry["cores"] > 1:
                     entry["parallel"] = False
         on = native_host.describe(self.usable, self.parallel, why)
-        self.output.results(document(command, on, [], entries) | more)
+        self.output.results(document(command, on, [], entries) | more | self.parts.to_json())
         if why:
             self.output.line(f"No transactions on this machine: {why}. rtm ran as its fallback, clh.")
 
@@ -83,15 +85,17 @@ def sizes(text: str | None) -> list[int]:
 def scale_command(
     wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, picture: Path,
     runs: int = native_scale.RUNS,
-) -> None:
-    """All of `bench scale --native`: table, results, plot. `wanted` are the delays of each lock."""
+) -> Parts:
+    """All of `bench scale --native`: table, results, plot. Returns what failed. `wanted` are the delays of each lock."""
     from deploy.bench.native_plot import plot_scale
 
     session = Session(max(cores), output, wanted)
-    entries = native_scale.measure(wanted, cores, rounds, output, runs, session.usable, session.glance)
+    entries = native_scale.measure(wanted, cores, rounds, session.parts, runs, session.usable, session.glance)
+    session.parts.require(entries)
     more: dict[str, Any] = {}
     if max(cores) > 1 and BASELINE in wanted:
-        more["unlocked"] = native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, output, runs, session.usable)
+        if found := native_scale.unlocked(max(wanted[BASELINE]), max(cores), rounds, session.parts, runs, session.usable):
+            more["unlocked"] = found
     notes = session.looked_again()
     output.table(native_table.scale(entries, FIGURE_SCALE, session.label))
     if more:
@@ -99,24 +103,27 @@ def scale_command(
     _lines(output, notes)
     session.finish("bench scale", entries, **more)
     plot_scale(entries, [FIGURE_SCALE, *notes], picture)
+    return session.parts
 
 
-def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, picture: Path) -> None:
-    """All of `bench ipc --native`."""
+def ipc_command(locks: Sequence[str], rounds: int, runs: int, output: Output, picture: Path) -> Parts:
+    """All of `bench ipc --native`. Returns what failed."""
     from deploy.bench.ipc_plot import plot_ipc
 
     session = Session(1, output, locks)
-    measured, entries = native_ipc.measure(locks, rounds, runs, output, session.usable)
+    measured, entries = native_ipc.measure(locks, rounds, runs, session.parts, session.usable)
+    session.parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(native_table.ipc(measured, entries, f"Stands for {reference.FIGURE}"))
     session.finish("bench ipc", entries, ratios=[ratios(one, measured[0]) for one in measured[1:]])
     named = [replace(one, lock=native_result.name_of(entry)) for one, entry in zip(measured, entries)]
     plot_ipc(named, "native, hosted port: without mode and address-space switches", picture)
+    return session.parts
 
 
 def lock_command(
     locks: Sequence[str], what: native_lock.Contention, entries: int, runs: int, output: Output, picture: Path
-) -> None:
-    """All of `bench lock`."""
+) -> Parts:
+    """All of `bench lock`. Returns what failed."""
     from deploy.bench.native_plot import plot_lock
 
     most = max(what.cores)
@@ -124,20 +131,22 @@ def lock_command(
         raise Failure(f"{BASELINE} has no exclusion to measure; name other regimes with --lock")
     session = Session(most, output, locks)
     kept = native_lock.exclusion(locks, most, entries, output, session.usable)
-    idle = native_lock.idle(locks, runs, output, session.usable)
-    contended = native_lock.contended(locks, what, runs, output, session.usable, session.glance)
+    idle = native_lock.idle(locks, runs, session.parts, session.usable)
+    contended = native_lock.contended(locks, what, runs, session.parts, session.usable, session.glance)
+    session.parts.require(idle and contended)
     notes = session.looked_again()
     output.table(native_table.idle(idle, FIGURE_LOCK))
     output.table(native_table.contended(contended, FIGURE_LOCK, session.label))
     more: dict[str, Any] = {"exclusion": kept}
     if "rtm" in locks and not any("no_transactions" in e for e in idle):
-        more["aborts"] = native_lock.aborts(most, output, session.usable)
+        more["aborts"] = native_lock.aborts(most, session.parts, session.usable)
         output.table(native_table.aborts(more["aborts"]))
     counts = ", ".join(f"{count:,} under {lock}" for lock, count in kept.items())
     output.line(f"Mutual exclusion held on {most} core{'s' * (most != 1)}: no entry was lost of {counts}.")
     _lines(output, notes)
     session.finish("bench lock", [*idle, *contended], **more)
     plot_lock(idle, contended, [FIGURE_LOCK, *notes], picture)
+    return session.parts
 
 
 def _lines(output: Output, lines: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from deploy.bench import native_host, native_result
 from deploy.bench.ipc import ONE_WAY, Measured, metric
 from deploy.bench.native_runs import Runs, collect, job
-from deploy.output import Output
+from deploy.partial import Parts
 
 UNIT = "cycles"
 ROUNDS = 5000
@@ -37,13 +37,13 @@ RUNS = 15  # each lasts a tenth of a second
 
 
 def measure(
-    locks: Sequence[str], rounds: int, runs: int, output: Output, usable: native_host.Processors
+    locks: Sequence[str], rounds: int, runs: int, parts: Parts, usable: native_host.Processors
 ) -> tuple[list[Measured], list[dict[str, Any]]]:
     """As Measured, which tables and plots know, and as results."""
     jobs = [job(lock, "ipc", cpus=usable.listed(1), rounds=rounds) for lock in locks]
-    found = collect(jobs, runs, output, "Calls and answers on one core")
-    measured = [_measured(lock, found[each], rounds) for lock, each in zip(locks, jobs)]
-    return measured, [_result(one, found[each]) for one, each in zip(measured, jobs)]
+    found = collect(jobs, runs, parts, "Calls and answers on one core")
+    measured = [_measured(lock, found[each], rounds) for lock, each in zip(locks, jobs) if each in found]
+    return measured, [_result(one, found[each]) for one, each in zip(measured, (each for each in jobs if each in found))]
 
 
 def _measured(lock: str, runs: Runs, rounds: int) -> Measured:

@@ -10,6 +10,7 @@ from deploy.bench import native_host, native_result
 from deploy.bench.native_runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
 from deploy.output import Output
+from deploy.partial import Parts
 
 PAIRS = 200_000  # of an idle lock, in one run
 PARTS = ("enter_exit", "exclusive", "object", "bare_clh")
@@ -39,10 +40,10 @@ class Contention:
         }  # fmt: skip
 
 
-def idle(locks: Sequence[str], runs: int, output: Output, usable: native_host.Processors) -> list[dict[str, Any]]:
+def idle(locks: Sequence[str], runs: int, parts: Parts, usable: native_host.Processors) -> list[dict[str, Any]]:
     jobs = [job(lock, "idle", cpus=usable.listed(1), rounds=PAIRS) for lock in locks]
-    found = collect(jobs, runs, output, "An idle lock")
-    return [_idle_result(lock, found[each]) for lock, each in zip(locks, jobs)]
+    found = collect(jobs, runs, parts, "An idle lock")
+    return [_idle_result(lock, found[each]) for lock, each in zip(locks, jobs) if each in found]
 
 
 def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
@@ -61,7 +62,7 @@ def _idle_result(lock: str, runs: Runs) -> dict[str, Any]:
 
 
 def contended(
-    locks: Sequence[str], what: Contention, runs: int, output: Output, usable: native_host.Processors,
+    locks: Sequence[str], what: Contention, runs: int, parts: Parts, usable: native_host.Processors,
     between: Callable[[], None] | None = None,
 ) -> list[dict[str, Any]]:
     points = [
@@ -69,11 +70,11 @@ def contended(
     ]
     jobs = [job(lock, "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
     counting = [job(f"{lock}+stat", "contended", **what.options(usable, delay, n)) for lock, delay, n in points]
-    found = collect(jobs, runs, output, "Threads at one lock", between)
-    counts = collect(counting, 1, output, "The same, counted")
+    found = collect(jobs, runs, parts, "Threads at one lock", between)
+    counts = collect(counting, 1, parts, "The same, counted")
     return [
-        _contended_result(lock, n, delay, found[plain], counts[counted].used[0])
-        for (lock, delay, n), plain, counted in zip(points, jobs, counting)
+        _contended_result(lock, n, delay, found[plain], counts[counted].used[0] if counted in counts else {})
+        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in found
     ]
 
 
@@ -106,11 +107,11 @@ def exclusion(
     return done
 
 
-def aborts(cores: int, output: Output, usable: native_host.Processors) -> dict[str, dict[str, float]]:
+def aborts(cores: int, parts: Parts, usable: native_host.Processors) -> dict[str, dict[str, float]]:
     """For each cause that is provoked, aborts of each cause and fallbacks for each entry."""
     jobs: dict[str, Job] = {}
     for cause, options in PROVOKED.items():
         threads = usable.listed(cores if cause == "conflict" else 1)
         jobs[cause] = job("rtm+stat", "contended", cpus=threads, **options)
-    found = collect(list(jobs.values()), 1, output, "Provoking aborts")
-    return {cause: native_result.counted(found[each].used[0]) for cause, each in jobs.items()}
+    found = collect(list(jobs.values()), 1, parts, "Provoking aborts")
+    return {cause: native_result.counted(found[each].used[0]) for cause, each in jobs.items() if each in found}

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from deploy import kinds
 from deploy.bench.ipc import Spread
 from deploy.bench.native_runs import Runs
 from deploy.results import Result
@@ -23,6 +24,7 @@ def entry(
     ).to_json()
     found |= {
         "emulated": False,
+        "kind": kinds.NATIVE,
         "min_max": {name: [value.least, value.most] for name, value in spread.items()},
         "runs": len(runs.used),
         "disturbed_runs": len(runs.disturbed),

@@ -8,7 +8,7 @@ from typing import Any
 
 from deploy.bench import native_program as program
 from deploy.bench.ipc import Spread
-from deploy.output import Output
+from deploy.partial import Parts
 
 UNDISTURBED = 0.97  # of its time that the host let a thread run: the least of a run that counts
 TRIES = 2  # for each run that counts
@@ -19,6 +19,10 @@ class Job:
     kernel: str  # regime, or regime+stat
     bench: str
     options: tuple[tuple[str, int | str], ...]
+
+    @property
+    def name(self) -> str:
+        return f"kernel {self.kernel}, {self.bench}, {', '.join(f'{name} {value}' for name, value in self.options)}"
 
     def run(self, seed: int) -> dict[str, Any]:
         return program.run(program.of_kernel(self.kernel), self.bench, **dict(self.options), seed=seed)
@@ -51,25 +55,30 @@ class Runs:
 
 
 def collect(
-    jobs: Sequence[Job], runs: int, output: Output, what: str, between: Callable[[], None] | None = None
+    jobs: Sequence[Job], runs: int, parts: Parts, what: str, between: Callable[[], None] | None = None
 ) -> dict[Job, Runs]:
     """`runs` of each that nothing disturbed; where that cannot be had, what there is after twice as many.
 
-    `between` looks at the machine, each time that all have run.
+    A job that fails is not run again, and one without a run is not in the result. `between` looks at the machine, each time
+    that all have run.
     """
     found = {each: Runs() for each in jobs}
-    with output.progress(what, total=runs) as update:
-        for attempt in range(TRIES * runs):
-            wanting = [each for each in jobs if len(found[each].good) < runs]
+    failing: set[Job] = set()
+    with parts.output.progress(what, total=runs) as update:
+        for attempt in parts.of(range(TRIES * runs)):
+            wanting = [each for each in jobs if each not in failing and len(found[each].good) < runs]
             if not wanting:
                 break
             update(completed=min(len(of.good) for of in found.values()), description=what)
-            for each in wanting:
-                result = each.run(attempt)
-                (found[each].good if result["share"] >= UNDISTURBED else found[each].disturbed).append(result)
-            if between:
+            for each in parts.of(wanting):
+                failing.add(each)
+                with parts.part(each.name):
+                    result = each.run(attempt)
+                    (found[each].good if result["share"] >= UNDISTURBED else found[each].disturbed).append(result)
+                    failing.remove(each)
+            if between and not parts.interrupted:
                 between()
-    return found
+    return {each: of for each, of in found.items() if of.used}
 
 
 def no_transactions(found: dict[Job, Runs]) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 from deploy.bench import native_host, native_result
 from deploy.bench.native_runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
-from deploy.output import Output
+from deploy.partial import Parts
 
 RUNS = 7
 ENTRY = 500  # cycles, roughly: how long a window must be for so many rounds
@@ -19,28 +19,29 @@ def window(rounds: int, delay: float) -> int:
 
 
 def measure(
-    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, output: Output, runs: int,
+    wanted: Mapping[str, Sequence[float]], cores: Sequence[int], rounds: int, parts: Parts, runs: int,
     usable: native_host.Processors, between: Callable[[], None] | None = None,
 ) -> list[dict[str, Any]]:
     """A result for each lock, delay of it, and number of cores; under `none` each core has a kernel to itself."""
     delays = sorted({delay for of in wanted.values() for delay in of})
     points = [(lock, delay, n) for delay in delays for n in cores for lock, of in wanted.items() if delay in of]
     jobs = [_job(lock, delay, n, rounds, usable) for lock, delay, n in points]
-    found = collect(jobs, runs, output, "Ping-pong on every core", between)
+    found = collect(jobs, runs, parts, "Ping-pong on every core", between)
     counting = [_job(f"{lock}+stat", delay, n, rounds, usable) for lock, delay, n in points]
-    counts = collect(counting, 1, output, "The same, counted")
+    counts = collect(counting, 1, parts, "The same, counted")
     return [
-        _result(lock, delay, n, found[plain], counts[counted].used[0])
-        for (lock, delay, n), plain, counted in zip(points, jobs, counting)
+        _result(lock, delay, n, found[plain], counts[counted].used[0] if counted in counts else {})
+        for (lock, delay, n), plain, counted in zip(points, jobs, counting) if plain in found
     ]
 
 
 def unlocked(
-    delay: float, cores: int, rounds: int, output: Output, runs: int, usable: native_host.Processors
-) -> dict[str, Any]:
+    delay: float, cores: int, rounds: int, parts: Parts, runs: int, usable: native_host.Processors
+) -> dict[str, Any] | None:
     """All cores in one kernel that has no lock, which these pairs do not need: what its other lines cost."""
     each = _job(BASELINE, delay, cores, rounds, usable, unlocked=1)
-    return _result(BASELINE, delay, cores, collect([each], runs, output, "One kernel without a lock")[each], {}) | {
+    found = collect([each], runs, parts, "One kernel without a lock")
+    return None if each not in found else _result(BASELINE, delay, cores, found[each], {}) | {
         "clusters": 1, "layout": "spanning", "workload": "scale-unlocked",
     }  # fmt: skip
 

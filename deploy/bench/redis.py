@@ -17,7 +17,7 @@ from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import plan
 from deploy.lockstat.snapshot import Core as Counts
-from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import LOAD, clocks
 from deploy.paths import BUILD
 from deploy.patience import Patience
@@ -138,11 +138,11 @@ NO_RANGES: Ranges = {}
 
 
 def ranges_of(points: Iterable[Point]) -> Ranges:
-    """Under all line costs of a modelled machine; empty where there was but one."""
-    found: dict[tuple[str, str, int], list[float]] = {}
+    """Of points that were measured at all line costs of RANGE."""
+    found: dict[tuple[str, str, int], dict[float, float]] = {}
     for point in points:
-        found.setdefault(point.key, []).append(point.throughput)
-    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
+        found.setdefault(point.key, {})[point.line_factor] = point.throughput
+    return whole_ranges(found)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy.bench.redis import PER, Point  # noqa: E402
 from deploy.bench.redis_table import NOTES  # noqa: E402
+from deploy.kinds import bracketed  # noqa: E402
 from deploy.picture import save  # noqa: E402
 
 _MARKERS = "osD^vPX*"
@@ -42,7 +43,8 @@ def plot_redis(points: Sequence[Point], mode: str, output: Path) -> None:
         axes.set_xticks(sorted({point.size for point in points}))
         axes.spines[["top", "right"]].set_visible(False)
     grid[0][1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    emulated = " (emulated)" if points[0].result.emulated else ""
+    first = points[0].result
+    emulated = bracketed(first.emulated, first.modelled["machine"] if first.modelled else None, " ")
     title = f"Redis under YCSB workload {points[0].result.workload.upper()}, with the network on core 0{emulated}"
     figure.suptitle(title, x=0.01, ha="left", weight="bold")
     figure.text(0.01, 0.01, textwrap.fill(f"{mode}. {NOTES[points[0].clock]}", width=230), size=6, color="#555555")

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from deploy.bench.redis import COUNTED, MODELLED, NO_RANGES, PER, STEP, TSC, Point, Ranges
+from deploy.kinds import bracketed
 
 FIGURES = (
     "Stands for Figures 6 and 7 of Elphinstone et al., 'An Evaluation of Coarse-Grained Locking for Multicore "
@@ -41,9 +42,8 @@ def tables(points: Sequence[Point], ranged: Ranges = NO_RANGES) -> list[Table]:
 
 
 def _title(text: str, points: Sequence[Point]) -> str:
-    if modelled := points[0].result.modelled:
-        return f"{text}  (modelled: {modelled['machine']})"
-    return text + ("  (emulated)" if points[0].result.emulated else "")
+    result = points[0].result
+    return text + bracketed(result.emulated, result.modelled["machine"] if result.modelled else None)
 
 
 def _throughput(points: Sequence[Point], ranged: Ranges) -> Table:

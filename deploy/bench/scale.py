@@ -2,18 +2,19 @@
 """Independent ping-pong on every core with exponential delays, by apps/pingpong in the place of the root task."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.bench.in_step import Mark
 from deploy.bench.pingpong import AT_HOME
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan, plan
-from deploy.modelled.machine import ModelledMachine
+from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import POINTS, clocks
 from deploy.paths import BUILD
 from deploy.patience import Patience
@@ -23,6 +24,7 @@ from deploy.stats import ratio
 from topology.errors import InputError
 from topology.grouping import check_named
 from topology.machine import Shape, default_memory
+from topology.spans import format_spans
 
 DELAYS = "125..32000"  # Figure 4 starts at 500; but a lock that is held for a fifth of the time bends at a fifth
 FIGURE_4 = (
@@ -69,6 +71,11 @@ class Point:
     @property
     def throughput(self) -> float:
         return self.entries / self.time
+
+    @property
+    def starved(self) -> list[int]:
+        """Cores that did not come through one round trip while the others did: the lock or the machine kept them out."""
+        return [core["cpu"] for core in self.per_core if core["rounds"] <= 0]
 
     @property
     def counted(self) -> bool:
@@ -132,7 +139,8 @@ class Point:
         ).to_json()
         factor = {"line_factor": self.line_factor} if self.clock == "modelled" else {}
         ended = {"transactions": dict(self.transactions)} if self.transactions else {}
-        return entry | {"clock": self.clock} | factor | ended | ({"steps_late": self.late} if self.late else {})
+        starved = {"starved": self.starved} if self.starved else {}
+        return entry | {"clock": self.clock} | factor | ended | starved | ({"steps_late": self.late} if self.late else {})
 
 
 Key = tuple[str, str, int, float]  # lock, layout, cores, delay
@@ -143,11 +151,11 @@ def key_of(point: Point) -> Key:
 
 
 def ranges_of(points: Iterable[Point]) -> dict[Key, tuple[float, float]]:
-    """Least and most throughput of each point under several line costs; empty where there was but one."""
-    found: dict[Key, list[float]] = {}
+    """Least and most throughput of each point that was measured at all line costs of RANGE."""
+    found: dict[Key, dict[float, float]] = {}
     for point in points:
-        found.setdefault(key_of(point), []).append(point.throughput)
-    return {key: (min(values), max(values)) for key, values in found.items() if len(values) > 1}
+        found.setdefault(key_of(point), {})[point.line_factor] = point.throughput
+    return whole_ranges(found)
 
 
 @dataclass(frozen=True)
@@ -209,10 +217,15 @@ def machine(request: Request, unit: str) -> Plan:
 
 def measure(
     request: Request, accel: Accel, stepped: bool, patience: Patience, on_point: Callable[[], None] = lambda: None,
-    build: Path = BUILD,
+    build: Path = BUILD, finished: list[Point] | None = None, starving: bool = False,
 ) -> list[Point]:
-    """`stepped`: the emulator's cores go in step; else the clock is the TSC."""
+    """Returns all points of one boot. `stepped`: the emulator's cores go in step; else the clock is the TSC.
+
+    A boot that ends early raises. `finished` has the points before its end even then. `starving`: points in which a core
+    did nothing are results; else they are a failure.
+    """
     target = machine(request, "instructions" if accel.emulated else "cycles")
+    points: list[Point] = [] if finished is None else finished
     with ExitStack() as stack:
         marks = stack.enter_context(clocks(
             request.modelled, stepped, target, request.line_factor, build, request.plugin, POINTS
@@ -222,21 +235,42 @@ def measure(
             on_event=lambda event: on_point() if event.kind == "scale" else None,
         )
         run = stack.enter_context(boot(target, options))
-        run.wait_done()
-        moments = marks.read() if marks else []
-    groups = _groups(run.events.events)
+        try:
+            run.wait_done()
+        except (Failure, KeyboardInterrupt):
+            with suppress(Failure):  # what ended the boot is said, not what is missing because of that
+                points += _points(request, target, accel, run.events.events, marks.read() if marks else None, whole=False)
+            raise
+        points += _points(request, target, accel, run.events.events, marks.read() if marks else None)
+    if not starving and (odd := [point for point in points if point.starved]):
+        raise Failure(f"kernel {request.lock}, {odd[0].cores} cores, delay {odd[0].delay:g}: {starved_words(odd[0])}")
+    return points
+
+
+def starved_words(point: Point) -> str:
+    cores = format_spans(point.starved)
+    return f"core{'s' * (len(point.starved) > 1)} {cores} came through no round trip while the others did"
+
+
+def _points(
+    request: Request, target: Plan, accel: Accel, events: Sequence[Event], moments: Sequence[Mark] | None, whole: bool = True
+) -> list[Point]:
+    """`moments`: of an emulator whose clock is the points' time. `whole`: all points must be there."""
+    groups = _groups(events)
     wanted = [(n, delay) for n in request.cores for delay in request.delays]
     sizes = [(len(cores), float(end["delay"])) for cores, end in groups]
-    if sizes != [(n, round(delay)) for n, delay in wanted]:
+    expected = [(n, round(delay)) for n, delay in wanted]
+    if sizes != expected[: len(expected) if whole else len(sizes)]:
         raise Failure(f"kernel {request.lock}: the results do not have the requested points")
-    if stepped and [mark.number for mark in moments] != [1, 2] * len(groups):
+    numbers = [mark.number for mark in moments or ()]
+    if moments is not None and numbers[: None if whole else 2 * len(groups)] != [1, 2] * len(groups):
         raise Failure(f"kernel {request.lock}: the emulator did not see each point's begin and end")
     clusters = len(target.cluster_map.clusters)
     points = []
     for place, ((n, delay), (cores, end)) in enumerate(zip(wanted, groups)):
         time, late, transactions = end["cycles"], 0, None
         per_core = [dict(core.data) for core in cores]
-        if stepped:
+        if moments is not None:
             before, after = moments[2 * place : 2 * place + 2]
             time, late = after.clock - before.clock, after.late - before.late
             transactions = after.transactions
@@ -244,9 +278,9 @@ def measure(
                 core["idle"] = time - (after.executed[core["cpu"]] - before.executed[core["cpu"]])
                 if after.instructions:
                     core["instructions"] = after.instructions[core["cpu"]] - before.instructions[core["cpu"]]
-        if time <= 0 or any(core["rounds"] <= 0 for core in per_core):
-            raise Failure(f"kernel {request.lock}, {n} cores, delay {delay:g}: no time passed, or a core did nothing")
-        clock = "modelled" if request.modelled else "step" if stepped else "tsc"
+        if time <= 0 or all(core["rounds"] <= 0 for core in per_core):
+            raise Failure(f"kernel {request.lock}, {n} cores, delay {delay:g}: no time passed, or no core did anything")
+        clock = "modelled" if request.modelled else "step" if moments is not None else "tsc"
         points.append(
             Point(
                 request.lock, request.layout, clusters, n, delay, time, clock, per_core, accel.emulated, late,

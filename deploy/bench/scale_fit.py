@@ -16,8 +16,10 @@ def curves(points: Sequence[Point]) -> list[Curve]:
     """As `skerry model fit` reads them from the results file: a cluster's cores and its share of the throughput."""
     found: dict[tuple[str, float], Curve] = {}
     for point in points:
+        if point.starved:
+            continue  # the model's clients all get their turn
         key = point.lock, point.delay
-        curve = found.setdefault(key, Curve(*key, point.emulated))
+        curve = found.setdefault(key, Curve(*key, point.emulated, modelled=point.clock == "modelled"))
         curve.points.append((point.cores // point.clusters, point.throughput / point.clusters))
     return list(found.values())
 

@@ -15,6 +15,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy import kinds  # noqa: E402
 from deploy.bench.scale import Point  # noqa: E402
 from deploy.bench.scale_fit import models  # noqa: E402
 from deploy.bench.scale_table import NOTES, UNIT, shared_delays  # noqa: E402
@@ -51,7 +52,7 @@ def plot_scale(points: Sequence[Point], fits: Fits, mode: str, output: Path) -> 
         axes.set_xticks(sorted({point.cores for point in points}))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    emulated = " (emulated)" if points[0].emulated else ""
+    emulated = kinds.of_clock(points[0].clock, points[0].emulated, " ")
     figure.suptitle(f"Independent ping-pong on every core{emulated}", x=0.01, ha="left", weight="bold")
     note = "Elphinstone et al. 2016, section 5.1.2. " + " ".join(f"{mode}. {NOTES[points[0].clock]}".split())
     figure.text(0.01, 0.01, textwrap.fill(note, width=int(21 * figure.get_figwidth())), size=6, color="#555555")
@@ -70,6 +71,9 @@ def _curve(axes: Any, points: Sequence[Point], fits: Fits, label: str, number: i
     clusters, delay = ordered[0].clusters, ordered[0].delay
     found, model = fits.get((ordered[0].lock, delay)), models(fits).get(ordered[0].lock)
     axes.plot(cores, [_value(point) for point in ordered], marker, color=colour, markersize=4, label=label)
+    if starved := [point for point in ordered if point.starved]:
+        places = [point.cores for point in starved], [_value(point) for point in starved]
+        axes.plot(*places, "x", color="black", markersize=8, label=f"{label}: cores starved")
     if found:
         sizes = range(1, max(cores) // clusters + 1)
         line = [model.throughput(delay, n) if model else found.throughput(n) for n in sizes]

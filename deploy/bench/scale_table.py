@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
+from deploy import kinds
 from deploy.bench import in_step
 from deploy.bench.scale import FIGURE_4, FIGURE_5, Key, Point, figure_5_delays, key_of
 from deploy.bench.scale_fit import Model, models
@@ -26,6 +27,9 @@ NOTES = {
     "modelled": "Cycles of the modelled machine. What the model leaves out: docs/modelled.md.",
     "tsc": "Cycles of the TSC; one virtual core on each of the host's.",
 }
+STARVED = (
+    "starved: so many cores came through no round trip while the others did. The figure is the others' throughput; fits leave it out."
+)
 RANGED = "Below a figure, in brackets: its range when what lines cost that move between cores is halved and doubled."
 
 
@@ -41,7 +45,8 @@ def tables(points: Sequence[Point], fits: Fits, ranged: Ranges | None = None) ->
         found.append(_delays(mine, fits, ranged or {}))
     for delay in shared_delays(points):
         found.append(_locks([point for point in points if point.delay == delay], fits, ranged or {}))
-    found[-1].caption = "\n".join([NOTES[points[0].clock], *([RANGED] if ranged else []), _figures(points)])
+    notes = [*([RANGED] if ranged else []), *([STARVED] if any(point.starved for point in points) else [])]
+    found[-1].caption = "\n".join([NOTES[points[0].clock], *notes, _figures(points)])
     found[-1].caption_justify = "left"
     return found
 
@@ -59,7 +64,7 @@ def _figures(points: Sequence[Point]) -> str:
 
 
 def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table:
-    emulated = "  (emulated)" if points[0].emulated else ""
+    emulated = kinds.of_clock(points[0].clock, points[0].emulated)
     layout = points[0].layout if points[0].clusters == 1 else f"{points[0].layout}, {points[0].clusters} clusters"
     table = Table(title=f"{title}: kernel entries in {UNIT:,} cycles, all cores together; {layout}{emulated}", title_justify="left", title_style="bold")
     for column in ("cores", *columns):
@@ -70,7 +75,7 @@ def _table(points: Sequence[Point], title: str, columns: Sequence[str]) -> Table
 def _cell(point: Point | None, ranged: Ranges) -> str:
     if point is None:
         return "-"
-    value = f"{UNIT * point.throughput:.3f}"
+    value = f"{UNIT * point.throughput:.3f}" + (f"  starved: {len(point.starved)}" if point.starved else "")
     if found := ranged.get(key_of(point)):
         value += f"\n({UNIT * found[0]:.3f} to {UNIT * found[1]:.3f})"
     return f"{value}  {point.conflicts:.1%} conflicts" if point.counted else value

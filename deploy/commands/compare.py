@@ -12,6 +12,7 @@ import typer
 
 from deploy import comparison, kvm, options, process, sweep, unpriced
 from deploy.answer import Answer, answers
+from deploy.commands.bench.common import Plot
 from deploy.comparison import Comparison
 from deploy.completion import words
 from deploy.deployment import WORKLOADS, Deployment
@@ -20,7 +21,8 @@ from deploy.events import Event
 from deploy.expand import plan
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import PAPERS, ModelledMachine, chosen as chosen_machine
-from deploy.output import Json, Output, Quiet
+from deploy.output import Json, Output, Quiet, check_plot
+from deploy.partial import Parts
 from deploy.paths import BUILD
 from deploy.patience import Patience
 from deploy.profile.run import profile
@@ -80,6 +82,7 @@ def compare(
     icount: options.Icount = False,
     medium: options.Boot = "iso",
     timeout: options.Timeout = None,
+    plot: Plot = None,
     quiet: Quiet = False,
     json: Json = None,
 ) -> None:
@@ -100,6 +103,7 @@ def compare(
     records = records or (MODELLED_RECORDS if modelled else RECORDS)
     operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
     started = time.strftime("%Y%m%d-%H%M%S")
+    check_plot(plot)
     if json is None:
         _check_results()
     output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
@@ -116,9 +120,23 @@ def compare(
     ensure_built(output, needs.of_comparison(job) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
     load, outside = comparison.accelerators(job, accel, icount)
     _say_mode(job, load, outside, output)
-    results, found = _run_modelled(job, modelled, load, output, quick, verify) if modelled else (_run(job, load, outside, output), [])
-    linux = [_linux(job, workload, load, outside, output) for workload in job.workloads if baseline]
-    _publish(results, linux, found, host_description(load, job.binary), output, started)
+    parts = Parts(output)
+    results, found = _run_modelled(job, modelled, load, parts, quick, verify) if modelled else (_run(job, load, outside, parts), [])
+    linux = [one for workload in parts.of(job.workloads) if baseline and (one := _linux(job, workload, load, outside, parts))]
+    parts.require(results)
+    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(plot, output, started))
+    parts.finish()
+
+
+def _picture(plot: Path | None, output: Output, started: str) -> Path:
+    """Where the plot goes: beside the results where no option says more."""
+    if plot:
+        return plot
+    written = Path(output.json_to) if output.json_to not in (None, "-") else None
+    if written and not written.parent.is_relative_to("/dev"):
+        return written.with_suffix(".png")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    return RESULTS / f"compare-{started}.png"
 
 
 def _modelled(machine: str | None, quick: bool, verify: bool, fixed: Mapping[str, object]) -> ModelledMachine | None:
@@ -224,41 +242,50 @@ def alike(job: Comparison) -> list[list[str]]:
     return [names for names in maps.values() if len(names) > 1]
 
 
-def _run(job: Comparison, load: Accel, outside: Accel, output: Output) -> list[Result]:
+def _run(job: Comparison, load: Accel, outside: Accel, parts: Parts) -> list[Result]:
     results = []
     pongs: dict[str, float] = {}
-    for layout, workload in comparison.steps(job):
+    output = parts.output
+    for layout, workload in parts.of(comparison.steps(job)):
         name = f"{layout}, workload {workload.upper()}"
-        with output.progress(f"{name}: booting", total=_milestones(job)) as update:
-            result = comparison.measure(job, load, layout, workload, _follow(name, update))
-        if layout not in pongs:  # the host measures it
-            with output.progress(f"{layout}: from power-on to the first +PONG"):
-                pongs[layout] = comparison.boot_to_pong(job, layout, outside)
-        result.metrics["boot_to_pong_s"] = pongs[layout]
-        if load.icount:
-            with output.progress(f"{name}: counting instructions", total=_milestones(job) // 2) as update:
-                counted, _ = profile(comparison.profiled(job), layout, workload, False, _follow(name, update))
-            result.metrics |= counted.metrics()
-        output.table(layout_table(result))
-        results.append(result)
+        with parts.part(name):
+            with output.progress(f"{name}: booting", total=_milestones(job)) as update:
+                result = comparison.measure(job, load, layout, workload, _follow(name, update))
+            if layout not in pongs:  # the host measures it
+                with output.progress(f"{layout}: from power-on to the first +PONG"):
+                    pongs[layout] = comparison.boot_to_pong(job, layout, outside)
+            result.metrics["boot_to_pong_s"] = pongs[layout]
+            if load.icount:
+                with output.progress(f"{name}: counting instructions", total=_milestones(job) // 2) as update:
+                    counted, _ = profile(comparison.profiled(job), layout, workload, False, _follow(name, update))
+                result.metrics |= counted.metrics()
+            output.table(layout_table(result))
+            results.append(result)
     return results
 
 
 def _run_modelled(
-    job: Comparison, machine: ModelledMachine, accel: Accel, output: Output, quick: bool, verify: bool
+    job: Comparison, machine: ModelledMachine, accel: Accel, parts: Parts, quick: bool, verify: bool
 ) -> tuple[list[Result], list[Answer]]:
     """The results at the machine's own line costs, and what they and those at other costs say."""
-    output.line("Power-on to +PONG, and the instructions of each part of an operation, are of runs without prices.")
-    found = sweep.measure(job, accel, quick, output, _follow, _milestones(job) // 2)
+    output = parts.output
+    output.line("The instructions of each part of an operation are of a run without prices.")
+    found = sweep.measure(job, accel, quick, parts, _follow, _milestones(job) // 2)
     for result in found[1.0]:
         output.table(layout_table(result))
     said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
-    return found[1.0], [sweep.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said] if verify else said
+    if not verify or not parts.complete:
+        return found[1.0], said
+    return found[1.0], [sweep.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said]
 
 
-def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, output: Output) -> dict[str, Any]:
-    with output.progress(f"Linux, workload {workload.upper()}"):
-        return comparison.linux(job, workload, load, outside)
+def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
+    """Nothing where it failed."""
+    found: dict[str, Any] = {}
+    name = f"Linux, workload {workload.upper()}"
+    with parts.output.progress(name), parts.part(name):
+        found = comparison.linux(job, workload, load, outside)
+    return found
 
 
 def _milestones(job: Comparison) -> int:
@@ -281,28 +308,27 @@ def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
 
 
 def _publish(
-    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], output: Output, started: str
+    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts, picture: Path
 ) -> None:
-    from deploy.plot import plot  # matplotlib takes long to load, and other commands load this module
+    from deploy import plot  # matplotlib takes long to load, and other commands load this module
 
+    output = parts.output
     beside = pairs(results)
     bounds = [answer.ranges() for answer in found] or [{}] * len(beside)
     for (first, second), known in zip(beside, bounds):
         output.table(comparison_table(first, second, known))
     for other in linux:
-        output.table(linux_table(next(r for r in results if r.workload == other["workload"]), other))
-    data = document("compare", on, results, linux)
+        if beside_linux := next((r for r in results if r.workload == other["workload"]), None):
+            output.table(linux_table(beside_linux, other))
+    data = document("compare", on, results, linux) | parts.to_json()
     data["ratios"] = [ratio_json(first, second) for first, second in beside]
     for ratio, answer in zip(data["ratios"], found):
         ratio |= answer.to_json()
     for ratio, (first, second) in zip(data["ratios"], beside if not found else ()):
         ratio["answer"] = unpriced.sentences(first, second)
     output.results(data)
-    written = Path(output.json_to) if output.json_to not in (None, "-") else None
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    picture = written.with_suffix(".png") if written else RESULTS / f"compare-{started}.png"
-    plot(results, on["mode"], picture)
-    output.line(f"Results: {written}. Plot: {picture}." if written else f"Plot: {picture}.")
+    plot.plot(results, on["mode"], picture, bounds)
+    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     said = [answer.sentences() for answer in found] or [unpriced.sentences(first, second) for first, second in beside]
     for sentences in said:
         output.prose("\n" + "\n".join(sentences))

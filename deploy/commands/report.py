@@ -26,7 +26,7 @@ def report(
 ) -> None:
     """Make one self-contained page of results: machine, comparison, latencies, utilisation, locks, model.
 
-    Results of one command on one host are repeats of each other: their means get error bars. The page needs no
+    Results of one command, commit and images on one host are repeats of each other: their means get error bars. The page needs no
     network and no script; every figure names its source, and the command that made it stands there.
     """
     from deploy.report import load, models, page  # matplotlib takes long to load
@@ -88,6 +88,7 @@ def _document(found: list[Any]) -> dict[str, Any]:
                 **{"clusters": entry.clusters, "cores": entry.cores},
                 **({"emulated": True} if entry.emulated else {}),
                 "of": group.source.document.command,
+                "kind": group.kind,
                 "repeats": group.repeats,
                 "metrics": {metric: value.mean for metric, value in values.items()},
                 "standard_deviation": {metric: value.deviation for metric, value in values.items()},

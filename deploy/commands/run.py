@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import kvm, options, process, qemu, survival
+from deploy import fingerprint, kvm, options, process, qemu, survival
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
 from deploy.deaths import Death, death, is_started_again, status_text
@@ -114,6 +114,7 @@ def _document(machine: Run, modelled: ModelledMachine | None, measured: Result |
         "skerry": version(),
         "command": "run",
         "host": host_description(machine.options.accel, machine.options.binary),
+        **fingerprint.used(),
         **({"modelled": modelled.to_json()} if modelled else {}),
         "instances": [{"app": f.application, "address": f.address} for f in machine.forwards],
         "events": [event.data for event in machine.events.events],

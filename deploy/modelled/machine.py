@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deploy.paths import ROOT
 from topology import foreign
@@ -26,6 +26,7 @@ LINE_PRICES = frozenset({
 })
 RANGE = (0.5, 1.0, 2.0)
 MOST_CORES = 64  # plugins/modelled/prices.h
+_Key = TypeVar("_Key")
 _CACHES = ("l1", "l1i", "l2", "l3")
 
 
@@ -180,6 +181,11 @@ def load(text: str) -> ModelledMachine:
         raise InputError(str(path), str(error)) from None
     data = foreign.toml(text, str(path))
     return _Reader(path, data).machine(hashlib.sha256(raw).hexdigest())
+
+
+def whole_ranges(values: Mapping[_Key, Mapping[float, float]]) -> dict[_Key, tuple[float, float]]:
+    """Least and greatest of each key's values, by the factor of the line costs; none where a factor of RANGE is missing."""
+    return {key: (min(of.values()), max(of.values())) for key, of in values.items() if of.keys() >= set(RANGE)}
 
 
 def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledMachine | None:

@@ -55,7 +55,7 @@ class Row:
         found: dict[str, Any] = {
             "workload": "validate", "system": "skerry", "emulated": True, "row": self.name, "group": self.group, "unit": self.unit,
             "metrics": {name: value for name, value in metrics.items() if value is not None}, "source": self.source,
-            "kind": self.kind, "modelled": (self.machine or machine).to_json(),
+            "basis": self.kind, "modelled": (self.machine or machine).to_json(),
         }
         spread = {"modelled": self.spread} if self.spread else None
         more = {"bounds": self.bounds, "range": spread, "goal": self.goal, "met": self.met, "noisy": self.noisy, "not_run": self.not_run}

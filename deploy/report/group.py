@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import mean, stdev
 
+from deploy import kinds
 from deploy.report.load import Entry, Source
 
 
@@ -35,8 +36,9 @@ class Value:
 
     @property
     def deviation(self) -> float | None:
-        """The sample's standard deviation; None of a single run."""
-        return stdev(self.runs) if len(self.runs) > 1 else None
+        """The sample's standard deviation; None of a single run, and of runs that are the same in every digit: these are
+        repeats of one computation, and say nothing of how far another may be off."""
+        return stdev(self.runs) if len(set(self.runs)) > 1 else None
 
 
 # What must agree before two results are repeats of one another.
@@ -60,11 +62,24 @@ class Group:
         return " ".join(part for part in (e.layout, "" if self.one_lock and e.layout else e.lock) if part) or e.system
 
     @property
+    def kind(self) -> str:
+        entry = self.entry
+        known = (entry.model_extra or {}) | {"kind": entry.kind, "model": entry.model, "emulated": entry.emulated}
+        return kinds.kind(known, {"counts_instructions": self.source.document.host.counts_instructions})
+
+    @property
+    def same_each_time(self) -> bool:
+        """All its runs have the same figures in every digit."""
+        return all(len(set(value.runs)) == 1 for metric in self.metrics if (value := self.value(metric)))
+
+    @property
     def repeats(self) -> int:
         return len(self.entries)
 
     def value(self, metric: str) -> Value | None:
         """Of those runs that have it, and where it is true of a machine."""
+        if metric == "boot_to_pong_s" and self.kind == kinds.MODELLED:
+            return None  # the host's time, in files of releases that had it
         runs = [run for entry in self.entries if metric not in entry.distorted and (run := entry.metrics.get(metric)) is not None]
         extent = self.entry.min_max.get(metric) if len(self.entries) == 1 else None
         return Value(tuple(float(run) for run in runs), extent) if runs else None
@@ -77,7 +92,7 @@ class Group:
         """One distribution of all operations of all repeats."""
         total: Counter[float] = Counter()
         for entry in self.entries:
-            for value, count in entry.latency_us or ():
+            for value, count in (entry.latency_us or ()) if "p50_us" not in entry.distorted else ():
                 total[float(value)] += count
         return sorted((value, count) for value, count in total.items() if count)
 
@@ -93,13 +108,14 @@ class Group:
 
 
 def groups(sources: Iterable[Source]) -> list[Group]:
-    """In the order in which they come. Results of other releases, hosts, emulators or sizes are not repeats."""
+    """In the order in which they come. Results of other releases, commits, images, hosts, emulators or sizes are not repeats."""
     found: dict[Key, Group] = {}
     for source in sources:
         for number, entry in enumerate(source.document.results):
             key: Key = (
                 source.setting, entry.system, entry.layout, entry.lock, entry.workload, entry.stack, entry.model,
                 entry.clusters, entry.cores, entry.emulated, entry.cluster, entry.kernel, _machine(entry), *_told(entry),
+                source.kernels(entry.lock),
                 number if not entry.layout and not entry.lock else None,
             )  # fmt: skip
             group = found.setdefault(key, Group(entry, source))

@@ -48,11 +48,17 @@ class _Shape(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
+class Environment(_Shape):
+    commit: str | None = None  # with + where files differ from it
+
+
 class Host(_Shape):
     cpu: str = ""
     cores: int | None = None
     mode: str = ""
     qemu: str | None = None
+    counts_instructions: bool = False
+    environment: Environment | None = None
 
 
 class PlacedCpu(_Shape):
@@ -141,6 +147,7 @@ class Entry(Counted):
     network: str = ""  # that Linux's clients reach its servers over
     redis: str = ""  # its version, where the file says it
     stack: str = ""  # where an instance's TCP/IP is, where a benchmark says it
+    kind: str = ""  # of deploy/kinds.py, where the file says it
     model: str = ""  # of a computed result; nothing was measured
     distorted: list[str] = []  # metrics that are true of no machine, because cores took turns
     clusters: Count = 1
@@ -156,6 +163,7 @@ class Document(_Shape):
     command: str
     arguments: list[str] | None = None
     host: Host = Host()
+    images: dict[str, str] = {}  # SHA-256 by name, of what ran
     results: list[Entry] = Field(min_length=1)
 
 
@@ -183,7 +191,21 @@ class Source:
     def setting(self) -> tuple[object, ...]:
         """What must agree before results of several files are set beside each other, or are repeats."""
         host = self.document.host
-        return self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode
+        return self.document.skerry, self.document.command, self.asked, host.cpu, host.cores, host.qemu, host.mode, *self.code
+
+    @property
+    def code(self) -> tuple[object, ...]:
+        """What ran: the commit, and the images but for kernels, of which each result has its own (kernels()).
+
+        Files with changes to a commit and without hashes are like no other file.
+        """
+        commit = self.document.host.environment.commit if self.document.host.environment else None
+        unknown = self.digest if not self.document.images and commit and commit.endswith("+") else None
+        return commit, unknown, tuple(sorted((name, of) for name, of in self.document.images.items() if not name.startswith("kernel-")))
+
+    def kernels(self, lock: str) -> tuple[str | None, ...]:
+        """Hashes of a regime's kernels, plain and counting."""
+        return tuple(self.document.images.get(f"kernel-{lock}{variant}") for variant in ("", "+stat"))
 
     def _words(self, without: tuple[str, ...]) -> tuple[str, ...]:
         """The command line without these options and their values."""

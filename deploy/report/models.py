@@ -32,7 +32,7 @@ def _curves(sources: Sequence[Source]) -> list[Curve]:
     found: dict[tuple[object, ...], Curve] = {}
     for source in sources:
         for curve in measured.read(source.path):
-            key = (curve.lock, curve.nominal_delay, curve.emulated)
+            key = (curve.lock, curve.nominal_delay, curve.kind)
             if key in found:
                 found[key].points += curve.points
             else:
@@ -70,7 +70,7 @@ def _readable(fits: Sequence[Fit]) -> list[Sequence[Fit]]:
 
 def _figure(number: str, fits: Sequence[Fit], of: Sequence[Source]) -> Figure:
     locks = ", ".join(dict.fromkeys(fit.curve.lock for fit in fits))
-    emulated = ", emulated" if any(fit.curve.emulated for fit in fits) else ""
+    emulated = "".join(f", {kind}" for kind in dict.fromkeys(fit.curve.kind for fit in fits) if kind)
     title = f"Throughput over cores: {locks} ({of[0].document.command}{emulated})"
     rows = [(fit.curve.name, [_cell(fit.service), _cell(fit.delay), _number(fit.r_squared), _number(fit.worst)]) for fit in fits]
     table = Table("What was fitted", ["service, cycles", "delay, cycles", "R²", "largest deviation"], rows)

@@ -7,6 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from deploy import kinds
 from deploy.output import version
 from deploy.report import classes, models, sections
 from deploy.report.group import Group, groups
@@ -80,13 +81,15 @@ def chief(found: Sequence[Group]) -> list[Group]:
     return next((part for part in parts if len(part) > 1), [])
 
 
-NUMBERS = (("ops_per_s", "the operations per second"), ("p99_us", "the p99 latency"), ("boot_to_pong_s", "the time from power-on to +PONG"))
+NUMBERS = (("ops_per_s", "the operations per second"), ("p99_us", "the p99 latency"))
+COUNTED_NUMBERS = (("instructions_per_op", "the instructions for an operation"),)
 
 
 def numbers(found: Sequence[Group]) -> list[tuple[str, str]]:
-    """Throughput, tail latency and boot time of the first result, as multiples of the second's."""
+    """Throughput and tail latency of the first result, as multiples of the second's; of counting runs what they counted."""
     part = chief(found)
-    known = [(words, ratio) for metric, words in NUMBERS if part and (ratio := sections.ratio(part[0], part[1], metric))]
+    of = COUNTED_NUMBERS if part and _counts(part) else NUMBERS
+    known = [(words, ratio) for metric, words in of if part and (ratio := sections.ratio(part[0], part[1], metric))]
     return [(f"{ratio.mean:.2f} ×", f"{words} of {part[1].label}") for words, ratio in known]
 
 
@@ -95,16 +98,23 @@ def answer(found: Sequence[Group]) -> list[str]:
     said = []
     for part in sections.partitions([group for group in found if sections.is_comparison(group)]):
         for other in part[1:]:
-            ratio = sections.ratio(part[0], other, "ops_per_s")
+            counts = _counts([part[0], other])
+            ratio = sections.ratio(part[0], other, "instructions_per_op" if counts else "ops_per_s")
             if ratio is None:
                 continue
             spread = f" (± {ratio.deviation:.3f} over {len(ratio.runs)} runs)" if ratio.deviation is not None else ""
             spread += _range(part[0], other)
+            what = "takes {:.3f} times the instructions an operation" if counts else "does {:.3f} times the operations per second"
             said.append(
-                f"With {_kernels(part[0])} Redis does {ratio.mean:.3f} times the operations per second that it does with "
+                f"With {_kernels(part[0])} Redis {what.format(ratio.mean)} that it {'takes' if counts else 'does'} with "
                 f"{_kernels(other)}{spread}, {sections.where(part)}."
             )
     return said
+
+
+def _counts(part: Sequence[Group]) -> bool:
+    """Their clock counts instructions: operations per second are its reciprocal."""
+    return all(group.kind == kinds.COUNTED and group.value("instructions_per_op") for group in part[:2])
 
 
 def _range(first: Group, second: Group) -> str:

@@ -93,6 +93,8 @@ def repeats(groups: Sequence[Group]) -> str:
             return "Medians; whiskers reach from the least to the greatest run of the file."
         return "One run each: no error bars."
     runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    if all(group.same_each_time for group in groups):
+        return f"{runs} runs, the same in every digit: that says nothing of how far a figure may be off."
     return f"Means of {runs} runs; whiskers are one standard deviation, rings single runs."
 
 

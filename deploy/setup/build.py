@@ -148,6 +148,11 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
     _made.append((needed, output))
 
 
+def made() -> tuple[tuple[Needs, Output], ...]:
+    """What this process has had made."""
+    return tuple(_made)
+
+
 def require(needed: Needs) -> None:
     """For what is about to be used: made now, if this command has made some and not this. Without any it is there, or said to be missing."""
     if _made and not any(made.covers(needed) for made, _ in _made):

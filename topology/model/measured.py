@@ -22,10 +22,16 @@ class Curve:
     nominal_delay: float | None  # what the benchmark was told, cycles
     emulated: bool = False
     points: list[tuple[int, float]] = field(default_factory=list)  # cores of one kernel, its entries per cycle
+    modelled: bool = False  # cycles of a machine file's prices
 
     @property
     def name(self) -> str:
         return self.lock if self.nominal_delay is None else f"{self.lock}, delay {self.nominal_delay:g}"
+
+    @property
+    def kind(self) -> str:
+        """Of its throughputs, if they are not a real processor's."""
+        return "modelled" if self.modelled else "emulated" if self.emulated else ""
 
     @property
     def sizes(self) -> int:
@@ -36,7 +42,8 @@ class Curve:
 def read(path: Path, metric: str | None = None, ghz: float | None = None, most: int | None = None) -> list[Curve]:
     """Curves by lock and nominal delay, of at most `most` cores. `ghz` turns entries per second into per cycle.
 
-    A result of several clusters counts as one of them: cores and throughput are divided by their number.
+    A result of several clusters counts as one of them: cores and throughput are divided by their number. Results in which
+    cores starved are left out: the models' clients all get their turn.
     """
     name = str(path)
     data = _load(path, name)
@@ -51,13 +58,14 @@ def read(path: Path, metric: str | None = None, ghz: float | None = None, most: 
     for number, result in usable:
         where = f"result {number}"
         cores, throughput = _point(result, wanted, name, where)
-        if most and cores > most:
+        if most and cores > most or result.get("starved"):
             continue
         delay = result["metrics"].get("delay_cycles")
         if delay is not None:
             delay = _number(delay, f"{where}: delay_cycles", name)
-        key = str(result.get("lock", "clh")), delay, bool(result.get("emulated"))
-        curves.setdefault(key, Curve(*key)).points.append((cores, throughput * scale))
+        modelled = bool(result.get("modelled"))
+        key = str(result.get("lock", "clh")), delay, bool(result.get("emulated")), modelled
+        curves.setdefault(key, Curve(*key[:3], modelled=modelled)).points.append((cores, throughput * scale))
     return list(curves.values())
 
 

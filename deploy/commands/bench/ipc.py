@@ -15,6 +15,7 @@ from deploy.completion import words
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import chosen
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
@@ -83,25 +84,30 @@ def ipc(
             raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
         if granularity:
             raise InputError("--native", "measures kernels as they start, so --granularity is not allowed")
-        natively.ipc_command(locks, rounds, runs, output, picture)
+        parts = natively.ipc_command(locks, rounds, runs, output, picture)
         output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+        parts.finish()
         return
     if modelled:
         modelled_run.check_installed()
     ensure_built(output, needs.kernels(locks, "pingpong", "root", transactions=bool(modelled)) | needs.clocks(modelled))
     mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, 1, icount=icount)
     output.line(f"Mode: {mode.description}.")
-    measured = []
+    measured: list[experiment.Measured] = []
+    parts = Parts(output)
     with output.progress("Booting", total=len(locks)) as update:
-        for done, name in enumerate(locks):
+        for done, name in enumerate(parts.of(locks)):
             update(completed=done, description=f"kernel {name}")
-            patience = Patience(SILENCE, timeout)
-            measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE, local))
+            with parts.part(f"kernel {name}"):
+                patience = Patience(SILENCE, timeout)
+                measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE, local))
+    parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
     output.table(ipc_table(measured))
     if (beside := published_table(measured)) is not None:
         output.table(beside)
     data = document("bench ipc", host_description(mode, qemu.BINARY), [], [one.to_json() for one in measured])
     data["ratios"] = [experiment.ratios(one, measured[0]) for one in measured[1:]]
-    output.results(data)
+    output.results(data | parts.to_json())
     plot_ipc(measured, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()

@@ -14,6 +14,7 @@ from deploy.commands.bench.common import Locks, places
 from deploy.modelled import run
 from deploy.modelled.machine import PAPERS, load
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
@@ -70,13 +71,17 @@ def lines(
     mode = run.mode(modelled)
     output.line(f"Mode: {mode.description}.")
     entries = []
+    parts = Parts(output)
     with output.progress("Booting", total=len(wanted)) as update:
-        for done, request in enumerate(wanted):
+        for done, request in enumerate(parts.of(wanted)):
             update(completed=done, description=f"kernel {request.lock}")
-            for found in measure_lines(request, Patience(SILENCE, timeout)):
-                for table in (lines_table(found, top), *lock_tables(found, top)):
-                    output.table(table)
-                entries.append(found.to_json() | {"modelled": modelled.to_json()})
-    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries))
+            with parts.part(f"kernel {request.lock}"):
+                for found in measure_lines(request, Patience(SILENCE, timeout)):
+                    for table in (lines_table(found, top), *lock_tables(found, top)):
+                        output.table(table)
+                    entries.append(found.to_json() | {"modelled": modelled.to_json()})
+    parts.require(entries)
+    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
     if json != "-":
         output.line(f"Results: {json}.")
+    parts.finish()

@@ -48,5 +48,6 @@ def lock(
     output = Output(quiet, json)
     locks = regimes.chosen(lock)
     what = native_lock.Contention(native.sizes(cores), ranges.delays(delay), section, lines)
-    native.lock_command(locks, what, entries, runs, output, picture)
+    parts = native.lock_command(locks, what, entries, runs, output, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()

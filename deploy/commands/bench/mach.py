@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry bench mach`."""
 
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from deploy.commands.bench.common import Locks, Plot, places
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import RANGE, chosen
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
@@ -82,16 +84,19 @@ def mach(
     wanted = [(name, n, Work.messages(clients or 2 * n, requests)) for name in names for n in sizes]
     wanted += [(name, most, Work.memory(tasks or most, pages, rounds, min(pagers or most, tasks or most))) for name in names]
     runs: list[Run] = []
+    parts = Parts(output)
     factors = RANGE if modelled and not quick else (1.0,)
     with output.progress("Booting", total=len(factors) * len(wanted)) as update:
-        for factor in factors:
+        for factor, (name, n, work) in parts.of(product(factors, wanted)):
             lines = f", line costs x {factor:g}" if len(factors) > 1 else ""
-            for name, n, work in wanted:
-                update(completed=len(runs), description=f"kernel {name}, {work.program}, {n} cores{lines}")
+            one = f"kernel {name}, {work.program}, {n} cores{lines}"
+            update(completed=len(runs), description=one)
+            with parts.part(one):
                 patience = Patience(SILENCE, timeout)
                 runs.append(measure(name, n, work, mode, stepped, patience, modelled=modelled, line_factor=factor))
     ranged, classes = ranges_of(runs), class_ranges_of(runs)
     runs = [run for run in runs if run.line_factor == 1]
+    parts.require(runs)
     for part in tables(runs, ranged, classes):
         if isinstance(part, str):
             output.line(part)
@@ -100,11 +105,12 @@ def mach(
     if any(run.late for run in runs):
         output.line(f"The host was so busy that cores got out of step {sum(run.late for run in runs)} times.")
     entries = [run.to_json() | _range(run, ranged, classes) for run in runs]
-    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries))
+    output.results(document("bench mach", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
     from deploy.bench.mach_plot import plot_mach  # matplotlib takes long to load
 
     plot_mach(runs, mode.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()
 
 
 def _range(run: Run, ranged: Ranges, classes: ClassRanges) -> dict[str, Any]:

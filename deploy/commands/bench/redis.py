@@ -19,6 +19,7 @@ from deploy.expand import plan
 from deploy.modelled import run
 from deploy.modelled.machine import RANGE, chosen
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.patience import Patience
 from deploy.render import linux_table
 from deploy.results import document, host_description
@@ -109,26 +110,29 @@ def redis(
     ensure_built(output, reduce(or_, needed, needs.PLOTS | (needs.BESIDE_LINUX if baseline else needs.NOTHING)))
     load, outside, stepped = _modes(jobs[-1], accel, icount, bool(baseline), max(request.cores))
     output.line(f"Mode: {load.description}.")
-    points = _measure(jobs, load, stepped, output)
+    parts = Parts(output)
+    points = _measure(jobs, load, stepped, parts)
     ranged = experiment.ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
+    parts.require(points)
     if pong is not False and not modelled:
-        _pongs(points, jobs, outside, output)
-    linux = _linux(request, load, outside, output) if baseline else []
+        _pongs(points, jobs, outside, parts)
+    linux = _linux(request, load, outside, parts) if baseline else []
     for table in tables(points, ranged):
         output.table(table)
     output.table(instance_table(points, linux))
     for other in linux:
-        first = next(point for point in points if point.size == other["cores"])
-        output.table(linux_table(replace(first.result, metrics=first.metrics), other))
+        if first := next((point for point in points if point.size == other["cores"]), None):
+            output.table(linux_table(replace(first.result, metrics=first.metrics), other))
     if any(point.late for point in points):
         output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
     entries = [*(point.to_json() | _range(point, ranged) for point in points), *linux]
-    output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries))
+    output.results(document("bench redis", host_description(load, qemu.BINARY), [], entries) | parts.to_json())
     from deploy.bench.redis_plot import plot_redis  # matplotlib takes long to load
 
     plot_redis(points, load.description, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()
 
 
 def _architecture(figure: str, json: str | None, quiet: bool) -> None:
@@ -179,32 +183,35 @@ def _modes(
     return load, outside, False
 
 
-def _measure(jobs: Sequence[Comparison], load: qemu.Accel, stepped: bool, output: Output) -> list[experiment.Point]:
+def _measure(jobs: Sequence[Comparison], load: qemu.Accel, stepped: bool, parts: Parts) -> list[experiment.Point]:
     points = []
-    with output.progress("Booting", total=len(jobs)) as update:
-        for done, job in enumerate(jobs):
+    with parts.output.progress("Booting", total=len(jobs)) as update:
+        for done, job in enumerate(parts.of(jobs)):
             lines = f", line costs x {job.line_factor:g}" if job.line_factor != 1 else ""
-            update(completed=done, description=f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}{lines}")
-            points.append(experiment.measure(job, load, stepped))
+            name = f"kernel {job.lock}, {job.shape.cpus} cores, stack {job.stack}{lines}"
+            update(completed=done, description=name)
+            with parts.part(name):
+                points.append(experiment.measure(job, load, stepped))
     return points
 
 
 def _pongs(
-    points: Sequence[experiment.Point], jobs: Sequence[Comparison], outside: qemu.Accel, output: Output
+    points: Sequence[experiment.Point], jobs: Sequence[Comparison], outside: qemu.Accel, parts: Parts
 ) -> None:
-    """Of each stack, the largest machine's last lock: it is the boot that takes the time, not the lock."""
-    for at in {job.stack: place for place, job in enumerate(jobs)}.values():
-        with output.progress(f"stack {jobs[at].stack}: from power-on to the first +PONG"):
-            seconds = comparison.boot_to_pong(jobs[at], experiment.LAYOUT, outside)
-        points[at].result.metrics["boot_to_pong_s"] = seconds
+    """Of each stack, the last point's machine: it is the boot that takes the time, not the lock."""
+    of_point = {(job.stack, job.lock, job.shape.cpus): job for job in jobs if job.line_factor == 1}
+    for point in parts.of({point.stack: point for point in points}.values()):
+        name = f"stack {point.stack}: from power-on to the first +PONG"
+        with parts.output.progress(name), parts.part(name):
+            point.result.metrics["boot_to_pong_s"] = comparison.boot_to_pong(of_point[point.key], experiment.LAYOUT, outside)
 
 
 def _linux(
-    request: experiment.Request, load: qemu.Accel, outside: qemu.Accel, output: Output
+    request: experiment.Request, load: qemu.Accel, outside: qemu.Accel, parts: Parts
 ) -> list[dict[str, Any]]:
     found = []
-    for cores in request.cores:
+    for cores in parts.of(request.cores):
         job = request.job(request.locks[0], cores, request.stacks[0])
-        with output.progress(f"Linux, {cores} cores"):
+        with parts.output.progress(f"Linux, {cores} cores"), parts.part(f"Linux, {cores} cores"):
             found.append(comparison.linux(job, request.workload, load, outside))
     return found

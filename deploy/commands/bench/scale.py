@@ -23,6 +23,7 @@ from deploy.modelled import run
 from deploy.modelled.machine import RANGE, ModelledMachine, chosen
 from deploy.modules import REGIMES
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.patience import Patience
 from deploy.results import document, host_description
 from deploy.setup import needs
@@ -137,8 +138,11 @@ def scale(
     mode, stepped = (run.mode(modelled), True) if modelled else _mode(accel, max(sizes), icount)
     output.line(f"Mode: {mode.description}.")
     beside = None if stepped else _Beside(max(sizes))
-    points = _measure(wanted, mode, stepped, timeout, output)
-    _show(points, modelled, mode, beside, output, (json, picture), _chosen(granularity, local))
+    parts = Parts(output)
+    points = _measure(wanted, mode, stepped, timeout, parts)
+    parts.require([point for point in points if point.line_factor == 1])
+    _show(points, modelled, mode, beside, parts, (json, picture), _chosen(granularity, local))
+    parts.finish()
 
 
 def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
@@ -147,15 +151,24 @@ def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
 
 
 def _measure(
-    wanted: Sequence[experiment.Request], mode: qemu.Accel, stepped: bool, timeout: float | None, output: Output
+    wanted: Sequence[experiment.Request], mode: qemu.Accel, stepped: bool, timeout: float | None, parts: Parts
 ) -> list[experiment.Point]:
+    """The points of all boots. A boot that ends early leaves those before its end, and the other boots."""
     points: list[experiment.Point] = []
-    with output.progress("Booting", total=sum(request.points for request in wanted)) as update:
-        for request in wanted:
+    with parts.output.progress("Booting", total=sum(request.points for request in wanted)) as update:
+        for request in parts.of(wanted):
             lines = f", line costs x {request.line_factor:g}" if len({each.line_factor for each in wanted}) > 1 else ""
-            update(completed=len(points), description=f"kernel {request.lock}{lines}")
+            name = f"kernel {request.lock}{lines}"
+            update(completed=len(points), description=name)
             done = iter(range(len(points) + 1, len(points) + request.points + 1))
-            points += experiment.measure(request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done))
+            with parts.part(name):
+                found: list[experiment.Point] = []
+                try:
+                    experiment.measure(
+                        request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done), finished=found, starving=True
+                    )
+                finally:
+                    points += found
     return points
 
 
@@ -164,11 +177,11 @@ def _count(update: Callable[..., None], done: Iterator[int]) -> None:
 
 
 def _show(
-    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", output: Output,
+    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", parts: Parts,
     to: tuple[str, Path], kept: dict[str, Any],
 ) -> None:
     """`kept`: what was chosen of kernels that have a choice."""
-    json, picture = to
+    (json, picture), output = to, parts.output
     ranged = ranges_of(points)
     points = [point for point in points if point.line_factor == 1]
     found = fits(points)
@@ -181,7 +194,9 @@ def _show(
     entries = [one.to_json() | _about(one, modelled, ranged) | (kept if one.lock in SWITCHED else {}) for one in points]
     if beside:
         output.line(beside.verdict(entries))
-    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries))
+    for point in (point for point in points if point.starved):
+        output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
+    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
     from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
 
     plot_scale(points, found, mode.description, picture)
@@ -244,8 +259,9 @@ def _run_native(
 
     json, picture = to
     output = Output(quiet, json)
-    native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
+    parts = native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()
 
 
 class _Beside:

@@ -18,6 +18,7 @@ from deploy.modelled.machine import PAPERS, RANGE, ModelledMachine, load
 from deploy.modelled.validation import Row, ranged
 from deploy.options import Quick
 from deploy.output import Json, Output, Quiet
+from deploy.partial import Parts
 from deploy.results import document, host_description, without_machine
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -141,7 +142,9 @@ def _native(rounds: int, output: Output) -> dict[tuple[str, float], validation.N
     usable = native_host.processors()
     look = native_host.Parallel([native_host.look(usable, 2)], 2)
     delays = {lock: list(validation.HOST_DELAYS) for lock in validation.HOST_LOCKS}
-    entries = native_scale.measure(delays, [1, 2], rounds, output, NATIVE_RUNS, usable)
+    parts = Parts(output)
+    entries = native_scale.measure(delays, [1, 2], rounds, parts, NATIVE_RUNS, usable)
+    parts.finish("the rows of this host need all of them")
     look.looks.append(native_host.look(usable, 2))
     output.line(look.verdict)
     return validation.native_of(entries, look.real and not look.moved)

@@ -78,7 +78,7 @@ def test_counted_apart() -> None:
 def test_quick() -> None:
     """without other line costs there is no range, and that is said"""
     said = answer(340.0, 250.0, {})
-    assert "not measured (--quick)" in said.sentences()[0] and "range" not in said.to_json()
+    assert "this ratio was not measured" in said.sentences()[0] and "range" not in said.to_json()
 
 
 def test_why() -> None:
@@ -104,8 +104,8 @@ def test_turning() -> None:
     assert said.turn is None and "turning" not in said.to_json()
     said.first.calm, said.second.calm = result("per-socket", 2, 20.0, mean_us=90), result("spanning", 1, 20.0, mean_us=95)
     said = replace(said)
-    assert any(line.startswith("spanning wins at no rate of kernel entries") for line in said.sentences())
-    assert said.to_json()["turning"]["outcome"] == "never"
+    assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
+    assert said.to_json()["turning"]["outcome"] == "neither"
     assert len(said.sentences()) <= 10
 
 

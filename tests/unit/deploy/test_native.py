@@ -15,6 +15,7 @@ from deploy.bench.native_host import Parallel, Processors
 from deploy.errors import Failure
 from deploy.modules import REGIMES
 from deploy.output import Output
+from deploy.partial import Parts
 from deploy.results import document
 from topology.errors import InputError
 from topology.model import fit, measured, repairman
@@ -143,7 +144,7 @@ def test_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 def test_fit_reads_it(tmp_path: Path) -> None:
     """natively: skerry model fit reads bench scale's results: what runs, and a machine of eight cores"""
-    real = native_scale.measure({"clh": [2000.0], "none": [2000.0]}, [1, most("clh")], 10, QUIET, 1, USABLE)
+    real = native_scale.measure({"clh": [2000.0], "none": [2000.0]}, [1, most("clh")], 10, Parts(QUIET), 1, USABLE)
     path = tmp_path / "scale.json"
     path.write_text(json.dumps(document("bench scale", {}, [], real)))
     for curve in measured.read(path):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import host, qemu, render, results, unpriced
+from deploy import beside, host, qemu, render, results, unpriced
 from deploy.commands.bench.common import RESULTS, places
 from deploy.counting import Counting, with_counts
 from deploy.deployment import Deployment, Load, Redis
@@ -343,9 +343,10 @@ def test_turns(tmp_path: Path) -> None:
     first, second = (replace(result, turns=True) for result in both())
     text = printed(render.layout_table(first), render.comparison_table(first, second))
     rows = [line for line in text.splitlines() if line[:1] in "┃│"]
-    assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line] and "distorts CPU utilisation" in text
+    assert rows and not [line for line in rows if "CPU" in line or "conflicts" in line or "p99" in line] and "distorts latencies, CPU utilisation" in text
     told = first.to_json()
-    assert set(told["distorted"]) == set(results.DISTORTED) <= set(told["metrics"])
+    assert set(told["distorted"]) == set(results.DISTORTED) <= set(told["metrics"]) and "p99_us" in told["distorted"]
+    assert not [name for name, _ in beside.files(tmp_path / "x.json", {"results": [told]}) if name.suffix == ".hgrm"]
     assert "distorted" not in both()[0].to_json() and "CPU" in printed(render.layout_table(both()[0]))
     plot([first, second], "mode", tmp_path / "x.png")
 
@@ -358,8 +359,12 @@ def test_unpriced() -> None:
     assert "Cache lines cost nothing" in trust
     for result, count in ((first, 37_000.0), (second, 38_000.0)):
         result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
-    assert "per-socket takes 37,000 instructions an operation, of them 3,000 in the kernel" in unpriced.sentences(first, second)[1]
-    assert "as many operations per second as" in unpriced.sentences(first, first)[0]
+    counted = unpriced.sentences(first, second)
+    assert "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)" in counted[0]
+    assert counted[1].startswith("per-socket 37,000, of them 3,000 in the kernel; spanning 38,000")
+    assert not [word for word in ("per second", "latency", "µs") if word in " ".join(counted)]
+    assert "as many instructions an operation as" in unpriced.sentences(first, first)[0]
+    assert "as many operations per second as" in unpriced.sentences(both()[0], both()[0])[0]
     assert "times of one run" in unpriced.sentences(*(replace(r, emulated=False) for r in both()))[-1]
 
 

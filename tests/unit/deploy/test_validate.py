@@ -243,7 +243,7 @@ def test_table1() -> None:
     near = rows["Table 1: L1, intra-socket"]
     assert (near.reference, near.modelled, near.spread) == (115, 112, (56.5, 223)) and near.met
     assert near.source == "Elphinstone 2016, Table 1: L1, intra-socket"
-    assert near.to_json(XEON)["kind"] == "measured back" and near.to_json(XEON)["metrics"]["price"] == 112
+    assert near.to_json(XEON)["basis"] == "measured back" and near.to_json(XEON)["metrics"]["price"] == 112
     assert rows["Table 1: memory, local"].spread == (182, 182)
     assert not rows["Table 1: L1, local"].met and not rows["Table 1: L2, intra-socket"].met
     made = table(list(rows.values()))
@@ -297,7 +297,7 @@ def test_json() -> None:
     """validate: a row says what it is compared with, whether it met its goal, and on which machine it was modelled"""
     met = validation.close("paper", "x", "cycles", 100, 104, "a source", 0.05).to_json(XEON)
     assert met["metrics"] == {"reference": 100, "modelled": 104, "error": pytest.approx(0.04)}
-    assert met["met"] and met["source"] == "a source" and met["kind"] == "predicted" and met["modelled"]["machine"] == XEON.name
+    assert met["met"] and met["source"] == "a source" and met["basis"] == "predicted" and met["modelled"]["machine"] == XEON.name
     absent = validation.compare_row().to_json(XEON)
     assert absent["not_run"] and absent["metrics"] == {} and absent["met"] is None
 

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a result's figures are of: counted, modelled, native, real, emulated or computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+COUNTED = "counted"  # instructions or events, which are the same in each run
+MODELLED = "modelled"  # cycles of a machine file's prices
+NATIVE = "native"  # this host's own cores, the kernel as a library
+REAL = "real"  # a processor that runs the image, under KVM or on hardware
+EMULATED = "emulated"  # the host's time in which an emulator did it
+COMPUTED = "computed"  # a queueing model; nothing was measured
+CLOCKS = {"step": COUNTED, "instructions": COUNTED, "modelled": MODELLED}  # `clock` of an entry
+
+
+def kind(entry: Mapping[str, Any], host: Mapping[str, Any]) -> str:
+    """Of one element of "results", in a document about `host`."""
+    if entry.get("kind"):
+        return str(entry["kind"])
+    if entry.get("model"):
+        return COMPUTED
+    if entry.get("modelled"):
+        return MODELLED
+    if (clock := entry.get("clock")) in CLOCKS:
+        return CLOCKS[clock]
+    if entry.get("emulated"):
+        return COUNTED if host.get("counts_instructions") else EMULATED
+    return REAL
+
+
+def words(emulated: bool, machine: str | None) -> str:
+    """In brackets behind a title: what a reader must know first. `machine`: the modelled one."""
+    return f"modelled: {machine}" if machine else "emulated" if emulated else ""
+
+
+def of_clock(clock: str, emulated: bool, gap: str = "  ") -> str:
+    """The same for a point whose clock is known, but not the machine's name."""
+    return f"{gap}({MODELLED})" if clock == MODELLED else bracketed(emulated, None, gap)
+
+
+def bracketed(emulated: bool, machine: str | None, gap: str = "  ") -> str:
+    """`words` as the end of a title."""
+    said = words(emulated, machine)
+    return f"{gap}({said})" if said else ""

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sweeps of which a part fails or that are interrupted: the finished parts stay."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from deploy import cli, qemu, side_by_side
+from deploy.bench import ipc, native_runs, redis, scale
+from deploy.bench.in_step import Mark
+from deploy.bench.native_runs import Job
+from deploy.bench.scale_fit import curves
+from deploy.errors import Failure
+from deploy.events import Event
+from deploy.modelled.machine import RANGE, whole_ranges
+from deploy.output import Output
+from deploy.partial import MOST_IN_A_ROW, Parts
+from deploy.patience import Patience
+from deploy.side_by_side import Call
+
+from .test_bench_redis import point as redis_point
+from .test_scale import point as scale_point, text_of
+
+QUIET = Output(quiet=True)
+
+
+def starved(one: scale.Point) -> scale.Point:
+    """With a core that came through no round trip."""
+    return replace(one, per_core=[core | ({"rounds": 0, "drawn": 0} if core["cpu"] == 1 else {}) for core in one.per_core])
+
+
+def test_parts() -> None:
+    """a part that fails leaves the others; the exception at the end names it and says where the others are"""
+    parts, done = Parts(QUIET), []
+    for number in parts.of(range(4)):
+        with parts.part(f"part {number}"):
+            if number == 1:
+                raise Failure("it broke")
+            done.append(number)
+    assert done == [0, 2, 3] and parts.to_json() == {"incomplete": [{"part": "part 1", "why": "it broke"}]}
+    parts.require(done)
+    with pytest.raises(Failure, match="part 1 failed; the results have the others: it broke"):
+        parts.finish()
+
+
+def test_parts_that_all_fail() -> None:
+    """a cause that is in no part ends the sweep soon; where nothing is finished, nothing is written"""
+    parts = Parts(QUIET)
+    for number in parts.of(range(100)):
+        with parts.part(f"part {number}"):
+            raise Failure("the disk is full")
+    assert len(parts.failed) == MOST_IN_A_ROW
+    with pytest.raises(Failure, match="part 0 failed .and 2 more., and the parts behind them were not begun; nothing was finished"):
+        parts.require([])
+
+
+def test_interrupt() -> None:
+    """an interrupt ends the sweep, which is one that was interrupted"""
+    parts, done = Parts(QUIET), []
+    for number in parts.of(range(4)):
+        with parts.part(f"part {number}"):
+            if number == 2:
+                raise KeyboardInterrupt
+            done.append(number)
+    assert done == [0, 1] and parts.to_json()["incomplete"] == [{"part": "part 2", "why": "interrupted"}]
+    with pytest.raises(KeyboardInterrupt):
+        parts.finish()
+
+
+def test_other_exceptions_are_not_kept() -> None:
+    """a mistake of the program is no part that failed"""
+    with pytest.raises(ValueError), Parts(QUIET).part("x"):
+        raise ValueError
+
+
+def test_whole_ranges() -> None:
+    """a range has all line costs, or there is none"""
+    assert whole_ranges({"a": dict(zip(RANGE, (3.0, 2.0, 1.0)))}) == {"a": (1.0, 3.0)}
+    assert whole_ranges({"a": {1.0: 2.0, 2.0: 1.0}}) == {}
+
+
+def test_starved(tmp_path: Path) -> None:
+    """a point in which a core starved is marked in table, JSON and CSV; no model is fitted to it"""
+    points = [scale_point(1, 500.0), starved(scale_point(2, 500.0)), scale_point(4, 500.0)]
+    text = text_of(points)
+    assert f"{1000 * points[1].throughput:.3f}  starved: 1" in text and text.count("starved: 1") == 1
+    assert "fits leave it out" in " ".join(text.split())
+    assert points[1].to_json()["starved"] == [1] and "starved" not in points[0].to_json()
+    (curve,) = curves(points)
+    assert [cores for cores, _ in curve.points] == [1, 4]
+    from deploy.results import document
+
+    Output(quiet=True, json_to=str(tmp_path / "x.json")).results(document("bench scale", {}, [], [one.to_json() for one in points]))
+    rows = list(csv.DictReader((tmp_path / "x.csv").open()))
+    assert [row["starved"] for row in rows] == ["", "1", ""] and {row["kind"] for row in rows} == {"counted"}
+
+
+def events(counts: list[tuple[int, ...]], delay: int) -> list[Event]:
+    found = []
+    for rounds in counts:
+        for cpu, of in enumerate(rounds):
+            data = {"cluster": 0, "cpu": cpu, "rounds": of, "drawn": 1000 * of, "idle": 0, "entries": 0, "acquisitions": 0, "conflicts": 0, "fallbacks": 0}
+            found.append(Event("scale-core", data))
+        found.append(Event("scale", {"cores": len(rounds), "delay": delay, "cycles": 0}))
+    return found
+
+
+def marks(points: int) -> list[Mark]:
+    return [Mark(1 + at % 2, 1000 * at, 0, [0] * 4, [0] * 4) for at in range(2 * points)]
+
+
+@pytest.mark.parametrize("error", [Failure("hung"), KeyboardInterrupt()])
+def test_a_boot_that_ends_early(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    """the points before its end are finished; the one at which it ended is not"""
+    request = scale.Request("clh", [1, 2, 4], [500.0], 100)
+    told = [*events([(100,), (50, 50)], 500), Event("scale-core", {"cluster": 0, "cpu": 0, "rounds": 7})]
+
+    class Machine:
+        events = SimpleNamespace(events=told)
+
+        def __enter__(self) -> Machine:
+            return self
+
+        def __exit__(self, *what: object) -> None:
+            pass
+
+        def wait_done(self) -> None:
+            raise error
+
+    class Clocks(Machine):
+        arguments = ()
+
+        def read(self) -> list[Mark]:
+            return [*marks(2), Mark(1, 9000, 0, [0] * 4, [0] * 4)]
+
+    monkeypatch.setattr(scale, "boot", lambda target, options: Machine())
+    monkeypatch.setattr(scale, "clocks", lambda *rest: Clocks())
+    found: list[scale.Point] = []
+    with pytest.raises(type(error)):
+        scale.measure(request, qemu.TCG_COUNTED, True, Patience(), finished=found)
+    assert [one.cores for one in found] == [1, 2]
+
+
+def test_only_a_sweep_takes_points_that_starve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """what must have every core, as a validation, is told that one did nothing"""
+    target = scale.machine(scale.Request("clh", [2], [500.0], 100), "instructions")
+    one, = scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(100, 0)], 500), marks(1))
+    assert one.starved == [1] and "core 1 came through no round trip" in scale.starved_words(one)
+    with pytest.raises(Failure, match="no core did anything"):
+        scale._points(scale.Request("clh", [2], [500.0], 100), target, qemu.TCG_COUNTED, events([(0, 0)], 500), marks(1))
+
+
+def of_scale(request: scale.Request, *rest: Any, finished: list[scale.Point], **more: Any) -> None:
+    finished += [scale_point(n, request.delays[0], request.lock) for n in request.cores[:2]]
+    if request.lock == "mcs":
+        raise of_scale.error  # type: ignore[attr-defined]
+
+
+def of_ipc(lock: str, *rest: Any) -> ipc.Measured:
+    if lock == "mcs":
+        raise of_scale.error  # type: ignore[attr-defined]
+    spread = {name: ipc.Spread(100.0, 100.0, 100.0) for name in (*ipc.OPERATIONS, ipc.ONE_WAY)}
+    return ipc.Measured(lock, "instructions", True, 100, spread)
+
+
+def of_redis(job: Any, *rest: Any) -> redis.Point:
+    if job.lock == "mcs":
+        raise of_scale.error  # type: ignore[attr-defined]
+    return redis_point(job.shape.cpus, job.lock)
+
+
+COMMANDS: list[tuple[list[str], Callable[..., Any], list[str]]] = [
+    (["bench", "scale", "--cores", "1,2,4", "--delays", "500", "--lock", "clh,mcs,fine", "--accel", "tcg"], of_scale, ["clh", "fine", "mcs"]),
+    (["bench", "ipc", "--lock", "clh,mcs,fine", "--icount"], of_ipc, ["none", "clh", "fine"]),
+    (["bench", "redis", "--lock", "clh,mcs,fine", "--cores", "3", "--accel", "tcg", "--no-pong"], of_redis, ["clh", "fine"]),
+]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+@pytest.mark.parametrize(("words", "measure", "kept"), COMMANDS, ids=[" ".join(words[:2]) for words, _, _ in COMMANDS])
+def test_commands(
+    words: list[str], measure: Callable[..., Any], kept: list[str], interrupted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """a lock that fails, or an interrupt, leaves table, JSON, CSV and plot of the finished points; the status says that not all is there"""
+    module = importlib.import_module("deploy.commands." + ".".join(words[:2]))
+    of_scale.error = KeyboardInterrupt() if interrupted else Failure("it hung")  # type: ignore[attr-defined]
+    monkeypatch.setattr(module, "ensure_built", lambda output, needed: None)
+    monkeypatch.setattr(module.experiment, "measure", measure)
+    monkeypatch.setattr("deploy.bench.in_step.plugin", lambda name: name)
+    results = tmp_path / "x.json"
+    status = cli.main([*words, "--json", str(results), "--plot", str(tmp_path / "x.svg"), "--quiet"])
+    out, err = capsys.readouterr()
+    assert status == (130 if interrupted else 1)
+    data = json.loads(results.read_text())
+    found = [one["lock"] for one in data["results"]]
+    assert "clh" in found and (set(found) <= set(kept) if interrupted else set(found) == set(kept))
+    assert [one["why"] for one in data["incomplete"]] == ["interrupted" if interrupted else "it hung"] and "mcs" in data["incomplete"][0]["part"]
+    assert (tmp_path / "x.csv").stat().st_size and (tmp_path / "x.svg").stat().st_size and "clh" in out
+    last = err.strip().splitlines()[-1]
+    assert last == "skerry: interrupted" if interrupted else "mcs" in last and "the results have the others: it hung" in last
+
+
+def test_native(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a job that fails is not run again, and has no result"""
+    asked: list[str] = []
+
+    def run(kernel: str, bench: str, **options: Any) -> dict[str, Any]:
+        asked.append(kernel)
+        if kernel == "mcs":
+            raise Failure("does not exclude")
+        return {"share": 1.0}
+
+    monkeypatch.setattr(native_runs.program, "of_kernel", lambda kernel: kernel)
+    monkeypatch.setattr(native_runs.program, "run", run)
+    jobs, parts = [Job(lock, "idle", ()) for lock in ("clh", "mcs")], Parts(QUIET)
+    found = native_runs.collect(jobs, 3, parts, "x")
+    assert [job.kernel for job in found] == ["clh"] and asked.count("clh") == 3 and asked.count("mcs") == 1
+    with pytest.raises(Failure, match="kernel mcs, idle"):
+        parts.finish()
+
+
+def three(number: int, report: Callable[[object], None]) -> int:
+    if number == 1:
+        raise Failure("it broke")
+    return number
+
+
+def test_side_by_side() -> None:
+    """calls in processes of their own: one that fails has no result, the others have theirs"""
+    parts = Parts(QUIET)
+    assert side_by_side.run([Call(f"call {n}", three, (n,)) for n in range(3)], 2, parts=parts) == [0, None, 2]
+    assert parts.failed == {"call 1": "it broke"}
