@@ -90,6 +90,9 @@ def objects() -> list[Object]:
             found.append(Object(output.removesuffix(".o"), tuple(_plain(shlex.split(entry["command"]))), entry["file"]))
     if not found:
         raise Failure("the build has no commands for the layer; ./skerry build makes them")
+    checkout = str(ROOT).replace("/", "_")
+    if odd := [each.source for each in found if checkout in each.name]:
+        raise Failure(f"{odd[0]}: the name of its object contains the checkout's folder, and no other checkout would find its profile; name it by files()")
     return found
 
 

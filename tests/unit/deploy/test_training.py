@@ -210,6 +210,21 @@ def test_profile_of_the_layer() -> None:
     assert share < 0.15, f"{share:.0%} is lost; make it anew: build/venv/bin/python -m deploy.profile.training\n{changed}"
 
 
+def test_profile_is_found_in_every_folder() -> None:
+    """Each object of the layer's profile is one that this build makes: a name with the folder of a checkout in it is found nowhere else"""
+    profile = json.loads(training.PROFILE.read_text())
+    assert profile["objects"].keys() <= {each.name for each in training.objects()}
+
+
+def test_object_named_after_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What is compiled by an absolute path gets no profile"""
+    name = f"net/libskerry-net.a.p/{str(training.ROOT).replace('/', '_')}_net_x.c.o"
+    (tmp_path / "compile_commands.json").write_text(json.dumps([{"output": name, "command": "cc -c x.c", "file": str(training.ROOT / "net/x.c")}]))
+    monkeypatch.setattr(training, "BUILD", tmp_path)
+    with pytest.raises(Failure, match="net/x.c: the name of its object contains the checkout's folder"):
+        training.objects()
+
+
 def test_changed_functions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A function with another control flow is named with its source, one that is gone is counted, one with another constant is not"""
     source = tmp_path / "a.c"
