@@ -135,6 +135,15 @@ def _busy(result: Result) -> str | None:
     )
 
 
+def alone(result: Result) -> list[str]:
+    """Of a layout that nothing stands beside."""
+    rate = f"{result.metrics['instructions_per_op']:,.0f} instructions for an operation" if result.turns and "instructions_per_op" in result.metrics else (
+        f"{result.metrics['ops_per_s']:,.0f} operations per second"
+    )
+    said = f"{kernels(result)} ({result.layout}), lock {result.lock}: {rate}. Nothing stands beside it, so there is no ratio: --layout takes several."
+    return [said[:1].upper() + said[1:], *([_lock(result)] if result.observed else [])]
+
+
 def answers(machine: ModelledMachine, by_factor: Mapping[float, Sequence[tuple[Result, Result]]]) -> list[Answer]:
     """One for each pair of results at the machine's own line costs (factor 1)."""
     others = {factor: pairs for factor, pairs in by_factor.items() if factor != 1}

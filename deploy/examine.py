@@ -11,7 +11,8 @@ from pathlib import Path
 
 from deploy import host, qemu
 from deploy.errors import Failure
-from deploy.paths import BUILD, ROOT
+from deploy.modules import LOADER
+from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import needs, packages, sources
 from topology.units import GIB
 
@@ -74,12 +75,20 @@ def kvm() -> Finding:
         return Finding("KVM", "/dev/kvm may not be opened by this user", f"{fallback}: join the group kvm")
     from deploy import kvm as probe  # loads what boots machines: only where there is something to boot
 
+    if not (BUILD / LOADER).exists():
+        return Finding("KVM", "/dev/kvm is there, untried: no image is built yet", f"{fallback} until ./skerry build has been run")
     try:
         works, why = probe.probe_kvm()
     except Failure as error:
-        return Finding("KVM", f"/dev/kvm is there, untried: {error}", f"{fallback} until ./skerry build has been run")
+        return Finding("KVM", f"/dev/kvm is there, untried: {in_brief(error.text)}", f"{fallback} until ./skerry build has been run")
     advice = f"{fallback}; in a virtual machine let its host pass VT-x or AMD-V on, else try another kernel or QEMU"
-    return Finding("KVM", f"/dev/kvm is there; {why}", "KVM" if works else advice)
+    return Finding("KVM", f"/dev/kvm is there; {in_brief(why)}", "KVM" if works else advice)
+
+
+def in_brief(why: str, most: int = 120) -> str:
+    """An emulator's last words on one line; all of them are in its log."""
+    words = " ".join(why.split())
+    return words if len(words) <= most else f"{words[: most - 1]}… (all of it: {LOGS})"
 
 
 def emulator() -> Finding:

@@ -100,7 +100,7 @@ def plan_curve(advice: Advice, limit: float) -> Table:
         "shared cache",
         f"entries in {UNIT:,} cycles",
         "lost to the lock",
-        "",
+        "limit",
     )
     for point in advice.curve:
         table.add_row(

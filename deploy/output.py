@@ -32,6 +32,7 @@ PAGE_WIDTH = 150  # columns of a table that goes to a file
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; results and errors only.")]
 Json = Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write results as JSON; - for stdout.", shell_complete=files())]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
 
 
 def make_console(stderr: bool = False) -> Console:
@@ -85,12 +86,19 @@ class Output:
         self.json_to = json_to
         self.err = make_console(stderr=True)
         self.out = self.err if json_to == "-" else make_console()
+        self._bars = 0  # that are on the terminal now
         if json_to not in (None, "-"):
             check_target(Path(json_to))
 
     @property
     def shows_bars(self) -> bool:
         return self.err.is_terminal and not self.quiet
+
+    @property
+    def _results(self) -> Console:
+        """Where results go. While a bar stands on the terminal that they go to, its console prints them above it: another one
+        would write into the bar's line."""
+        return self.err if self._bars and self.out.is_terminal else self.out
 
     def step(self, text: str) -> None:
         """Says what is being done now."""
@@ -99,16 +107,16 @@ class Output:
 
     def line(self, text: str) -> None:
         """One line of the result, as it is."""
-        self.out.print(text, markup=False)
+        self._results.print(text, markup=False)
 
     def prose(self, text: str) -> None:
         """A paragraph of the result, wrapped between words where there is a terminal."""
-        self.out.print(text, markup=False, soft_wrap=not self.out.is_terminal)
+        self._results.print(text, markup=False, soft_wrap=not self.out.is_terminal)
 
     def table(self, renderable: Any) -> None:
         """A rich table or other renderable that is part of the result; a table that is too wide in parts."""
         for part in parts(renderable, self.out) if isinstance(renderable, Table) else (renderable,):
-            self.out.print(part)
+            self._results.print(part)
 
     def results(self, data: dict[str, Any]) -> None:
         """Writes the results file, if one was asked for."""
@@ -145,4 +153,8 @@ class Output:
                 task = bars.add_task(text, total=total)
                 return lambda **what: bars.update(task, **what)
 
-            yield start
+            self._bars += shown
+            try:
+                yield start
+            finally:
+                self._bars -= shown

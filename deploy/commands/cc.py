@@ -7,7 +7,7 @@ import typer
 
 from deploy import interrupts, process
 from deploy.errors import Failure
-from deploy.output import Output
+from deploy.output import Output, Quiet
 from deploy.paths import BUILD
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
@@ -15,7 +15,7 @@ from deploy.setup.build import ensure_built
 WRAPPER = BUILD / "apps" / "libc" / "skerry-cc"  # ./skerry calls it, too, where it is there
 
 
-def cc(context: typer.Context) -> None:
+def cc(context: typer.Context, quiet: Quiet = False) -> None:
     """Compile and link C programs that run on Skerry: gcc with musl, the POSIX layer and lwIP; all arguments are gcc's.
 
     Programs become static executables with fixed addresses, which [[program]] elf = "FILE" of a deployment runs. A
@@ -24,7 +24,7 @@ def cc(context: typer.Context) -> None:
     process.heed_signals()
     if not context.args:
         raise Failure("cc: no input files")
-    ensure_built(Output(), needs.COMPILER)
+    ensure_built(Output(quiet), needs.COMPILER)
     interrupts.hear()
     os.execv(WRAPPER, [str(WRAPPER), *context.args])
 

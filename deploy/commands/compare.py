@@ -11,8 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import comparison, kvm, options, process, sweep, unpriced
-from deploy.answer import Answer, answers
-from deploy.commands.bench.common import Plot
+from deploy.answer import Answer, alone, answers
 from deploy.comparison import Comparison
 from deploy.completion import words
 from deploy.deployment import WORKLOADS, Deployment
@@ -21,7 +20,7 @@ from deploy.events import Event
 from deploy.expand import plan
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import PAPERS, ModelledMachine, chosen as chosen_machine
-from deploy.output import Json, Output, Quiet, check_plot
+from deploy.output import Json, Output, Plot, Quiet, check_plot
 from deploy.partial import Parts
 from deploy.paths import BUILD
 from deploy.patience import Patience
@@ -330,5 +329,5 @@ def _publish(
     plot.plot(results, on["mode"], picture, bounds)
     output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
     said = [answer.sentences() for answer in found] or [unpriced.sentences(first, second) for first, second in beside]
-    for sentences in said:
+    for sentences in said or [alone(result) for result in results]:
         output.prose("\n" + "\n".join(sentences))

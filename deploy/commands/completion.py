@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from deploy import completion as completions
+from deploy.output import Quiet
 from deploy.setup import tab
 from topology.errors import InputError
 
@@ -18,7 +19,7 @@ Shell = Annotated[
 ]
 
 
-def completion(context: typer.Context, shell: Shell) -> None:
+def completion(context: typer.Context, shell: Shell, quiet: Quiet = False) -> None:
     """Print a shell's script that completes commands, options and their values. For the shell that runs:
 
     \b

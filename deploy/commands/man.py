@@ -15,6 +15,7 @@ from deploy import manual
 from deploy.completion import files
 from deploy.errors import Failure
 from deploy.files import write_text
+from deploy.output import Quiet
 from deploy.paths import BUILD
 from topology.errors import InputError
 
@@ -28,6 +29,7 @@ def man(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the page there and do not show it; into a folder, all pages.", shell_complete=files()),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Show the manual page, skerry(1), of all commands and options, or that of one command.
 

@@ -14,7 +14,7 @@ from deploy.cores import OWNED, boots_of, cores_of, programs_of
 from deploy.domains.options import RunsUnder
 from deploy.kill import loss
 from deploy.memory_moves import Piece, pieces_of, sums
-from deploy.output import Json, Output, version
+from deploy.output import Json, Output, Quiet, version
 from topology.units import format_size
 
 
@@ -24,13 +24,14 @@ def map(  # named as the command is
         typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
     ] = None,
     connect: RunsUnder = None,
+    quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Show which cluster of a running deployment has which core and which memory now.
 
     That is the cluster map's, but for what `skerry move` has moved. Programs are those that have started on the core.
     """
-    output = Output(json_to=json)
+    output = Output(quiet, json)
     with of_libvirt(connect, what) if connect else local_machine(what, "map", changes=False) as target:
         events = target.events()
         cores, boots, pieces = cores_of(events, target.read), boots_of(events), pieces_of(events, target.read)

@@ -163,6 +163,11 @@ def _print(
     output.line(f"Layout: {advice.layout}, {sizes}, the worst of which loses {advice.loss:.2%}.")
     if advice.loss > loss / 100:
         output.line("No layout of this machine stays within the limit; this is the one of the smallest clusters.")
+    if crossing := next((point.cores for point in advice.curve if point.crosses), None):
+        output.line(
+            f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as long, so that the lock does fewer "
+            "entries, and from where it is always taken, more cores do not do more."
+        )
     for note in machine.notes:
         output.line(f"Note: {note}.")
     what = "a transaction takes" if lock == "rtm" else "a hand-over costs"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`skerry run`."""
 
+import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from deploy import fingerprint, kvm, options, process, qemu, survival
+from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
 from deploy.deaths import Death, death, is_started_again, status_text
@@ -24,6 +26,7 @@ from deploy.modules import module_path
 from deploy.output import Json, Output, Quiet, check_plot, version
 from deploy.patience import FOREVER, Patience
 from deploy.program_output import ConsoleText, ProgramOutput
+from deploy.qemu import Forward
 from deploy.render import layout_table
 from deploy.results import Result, evaluate, host_description
 from deploy.serving import ELSEWHERE, Announcer
@@ -92,7 +95,7 @@ def run(
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
         try:
-            _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (console or gdb))
+            ended = _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (console or gdb))
         finally:
             spoken.end()
             for line in running.panics():
@@ -106,6 +109,8 @@ def run(
         output.results(_document(running, modelled, measured, survivors) | {"failures": failures})
         if failures:
             raise Failure("; ".join(failures))
+    if ended:
+        output.line("Ended.")
 
 
 def _document(machine: Run, modelled: ModelledMachine | None, measured: Result | None, survivors: list[survival.Survivor]) -> dict[str, Any]:
@@ -220,8 +225,8 @@ def _gone(machine: Run, deaths: list[Death]) -> set[str]:
     return ended | {dead.application for dead in deaths if dead.application}
 
 
-def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> None:
-    """With a bar until all serve or all is done, unless the console goes to the same terminal."""
+def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> bool:
+    """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same terminal."""
     patience = None if waits else FOREVER  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
     cluster_map = machine.plan.cluster_map
@@ -246,15 +251,14 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
             machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
             announcer.say(at_last=machine.status is not None)
             machine.wait_done(patience)
-            return
+            return False
         most = (patience or machine.patience).silence * ELSEWHERE
         try:
             machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", patience)
         except Failure as error:
             raise Failure("; ".join([*announcer.wrong(), str(error)])) from None
     announcer.say()
-    if keep:
-        _stay(machine, announcer, output)
+    return keep and _stay(machine, announcer, output)
 
 
 def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
@@ -264,9 +268,19 @@ def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:
     return keep and announcer.is_settled()
 
 
-def _stay(machine: Run, announcer: Announcer, output: Output) -> None:
-    """Until Ctrl-C, or the machine's end."""
+def addresses(forwards: Sequence[Forward], waiting: set[str]) -> list[str]:
+    """Where the host reaches each program that serves, a line each, in the order of their numbers."""
+    there = [forward for forward in forwards if forward.is_open and forward.application not in waiting]
+    parts = [(re.split(r"(\d+)", forward.application), forward) for forward in there]
+    ordered = sorted(parts, key=lambda part: [int(word) if word.isdigit() else word for word in part[0]])
+    return [f"  {forward.application}: {shown(forward.application, forward.address)}" for _, forward in ordered]
+
+
+def _stay(machine: Run, announcer: Announcer, output: Output) -> bool:
+    """Until the machine's end, or Ctrl-C: true then. The addresses once more, which the programs' own lines have moved away."""
     try:
+        if len(there := addresses(machine.forwards, announcer.waiting())) > 1:
+            output.line("\n".join([f"{len(there)} ports serve:", *there]))
         output.line("Ctrl-C ends it.")
         while machine.status is None:
             machine.poll()
@@ -274,7 +288,7 @@ def _stay(machine: Run, announcer: Announcer, output: Output) -> None:
             announcer.say()
             time.sleep(0.05)
     except KeyboardInterrupt:
-        output.line("Ended.")
-        return
+        return True
     if machine.status != qemu.EXIT_SUCCESS:
         machine.wait_done()
+    return False

@@ -8,14 +8,14 @@ from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.deployed import Deployed, State
 from deploy.domains.options import URI, Connect, OptionalName
-from deploy.output import Json, Output, version
+from deploy.output import Json, Output, Quiet, version
 
 WORDS = {"gone": "gone: it was removed", "killed": "killed: its emulator is gone", "off": "off", "stopped": "stopped", "done": "done, all went well"}
 
 
-def status(name: OptionalName = None, connect: Connect = URI, json: Json = None) -> None:
+def status(name: OptionalName = None, connect: Connect = URI, quiet: Quiet = False, json: Json = None) -> None:
     """Show the state of the deployments of a libvirt host."""
-    output = Output(json_to=json)
+    output = Output(quiet, json)
     with Connection(connect) as host:
         found = [deployed.pick(host, name)] if name else deployed.all_of(host)
         states = [(one, one.state()) for one in found]

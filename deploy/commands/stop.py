@@ -4,16 +4,16 @@
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.options import URI, Connect, Name
-from deploy.output import Json, Output, version
+from deploy.output import Json, Output, Quiet, version
 
 
-def stop(name: Name, connect: Connect = URI, json: Json = None) -> None:
+def stop(name: Name, connect: Connect = URI, quiet: Quiet = False, json: Json = None) -> None:
     """Switch a deployment off; it stays defined, and `skerry deploy` starts it again.
 
     It presses the power button: the managers report their last statistics and switch off. A machine that does not
     react is ended after five seconds. The data of programs is in memory only, and is lost.
     """
-    output = Output(json_to=json)
+    output = Output(quiet, json)
     with Connection(connect) as host:
         one = deployed.pick(host, name)
         ran = any(member.is_active() for member in one.members)

@@ -11,7 +11,7 @@ import typer
 from deploy.completion import files, words
 from deploy.modules import are_built, collect
 from deploy.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
-from deploy.output import Json, Output, version
+from deploy.output import Json, Output, Quiet, version
 from topology.check import check_map
 from topology.clustermap import ClusterMap
 from topology.draw import draw, to_json
@@ -62,6 +62,7 @@ def topology(
     smt: Smt = None,
     lock: Lock = None,
     format: Format = "draw",
+    quiet: Quiet = False,
     json: Json = None,
 ) -> None:
     """Turn a machine into a cluster map, or check a map.
@@ -71,7 +72,7 @@ def topology(
     """
     if format not in FORMATS:
         raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
-    output = Output(json_to=json)
+    output = Output(quiet, json)
     machine = _machine(source, sockets, cores, memory, smt)
     if is_layout_name(layout) or not _looks_like_file(layout):
         machine = machine or emulated(Shape())

@@ -4,12 +4,12 @@
 from deploy.domains import deployed
 from deploy.domains.connection import Connection
 from deploy.domains.options import URI, Connect, Name
-from deploy.output import Json, Output, version
+from deploy.output import Json, Output, Quiet, version
 
 
-def undeploy(name: Name, connect: Connect = URI, json: Json = None) -> None:
+def undeploy(name: Name, connect: Connect = URI, quiet: Quiet = False, json: Json = None) -> None:
     """End a deployment and remove all of it from the host: domain, image, logs."""
-    output = Output(json_to=json)
+    output = Output(quiet, json)
     with Connection(connect) as host:
         one = deployed.pick(host, name)
         left = one.remove()

@@ -195,6 +195,9 @@ def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledM
             raise InputError("--quick", "is for a modelled machine (--machine)")
         return None
     if odd := [option for option, given in fixed.items() if given]:
+        if odd[0] in ("--sockets", "--cores"):
+            copy = f"{text if text.endswith('.toml') else f'deploy/machines/{text}.toml'}"
+            raise InputError(odd[0], f"is not for a modelled machine, whose file says its cores: copy {copy}, change sockets or cores_per_cluster, and name the copy")
         raise InputError(odd[0], "is not for a modelled machine, which is fixed and emulated by QEMU")
     return load(text)
 

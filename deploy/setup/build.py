@@ -24,6 +24,7 @@ from deploy.setup.needs import BOOT_GROUPS, Needs
 STATUS = re.compile(r"^\[(\d+)/(\d+)\] (.*)")
 TELLING = re.compile(r"error|ERROR|FAILED|undefined reference|No space left|Disk quota exceeded")
 IDLE = re.compile(r"WARNING: |^ *werror: |^\S*(?:cc|gcc|clang)\S* .* -o ")  # of Meson, and options as -Werror of a compiler
+LABEL = 60  # columns of what is being built, beside the bar
 SAID_EVERY = 10.0  # seconds, where there is no terminal
 NOT_BUILT_WITH = BOOT_GROUPS  # of packages: neither Meson nor the build uses them
 CONFIGURED = BUILD / ".skerry-configured"  # the packages that Meson has seen: it leaves out what needs others
@@ -99,7 +100,7 @@ def _said(output: Output, update: Callable[..., None]) -> Callable[[str], None]:
         if not status:
             return
         done, total, what = int(status[1]), int(status[2]), status[3]
-        update(completed=done, total=total, description=f"Building {what[-60:]}")
+        update(completed=done, total=total, description=f"Building {what if len(what) <= LABEL else f'…{what[1 - LABEL:]}'}")
         if done and not output.shows_bars and (not begun or done == total or time.monotonic() - last >= SAID_EVERY):
             output.step(f"Building: {done} of {total} steps")
             last, begun = time.monotonic(), True

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deploy.modules import REGIMES
-from deploy.output import check_plot
+from deploy.output import Plot as Plot, check_plot
 from deploy.paths import BUILD
 
 RESULTS = BUILD / "results"
@@ -16,7 +16,6 @@ RESULTS = BUILD / "results"
 Locks = Annotated[str | None, typer.Option("--lock", metavar="LIST", help=f"Lock regimes: {','.join(REGIMES)}; else every one.")]
 Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores: the kernel as a library, pinned threads.")]
 Runs = Annotated[int, typer.Option("--runs", metavar="N", min=1, max=1000, help="Natively: repetitions; medians are shown.")]
-Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
 
 
 def places(kind: str, json: str | None, plot: Path | None) -> tuple[str, Path]:

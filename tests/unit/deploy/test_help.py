@@ -91,6 +91,22 @@ def test_every_command_has_json(name: str) -> None:
     assert f"`{name}`" in PAGE
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_every_command_has_quiet(name: str) -> None:
+    """--quiet is an option of every command, so that a script can give it to any"""
+    assert any({"--quiet", "-q"} <= {*parameter.opts} for parameter in ALL[name].params)
+
+
+@pytest.mark.parametrize("line", ["topology", "topology --format dts", "man bench ipc", "completion bash", "plan --rate 1000 --ghz 2"])
+def test_quiet_keeps_results(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--quiet drops progress: the result is the same, and nothing is on standard error"""
+    found = []
+    for more in ([], ["--quiet"]):
+        assert cli.main([*line.split(), *more]) == 0
+        found.append(capsys.readouterr())
+    assert found[0].out == found[1].out and found[1].out and not found[1].err
+
+
 @pytest.mark.parametrize(
     "line",
     ["topology --layout size=1", "model predict --cores 1,2 --delay 4000", "plan --sockets 2 --cores 4 --rate 1000 --ghz 2",
