@@ -55,6 +55,19 @@ def of_targets(targets: Iterable[str], build: Path = BUILD) -> dict[str, str]:
     return {name: digest(path) for name, path in sorted(found.items())}
 
 
+def target_of(name: str) -> Path | None:
+    """The file of the build folder that an image is; None: there is no image of this name."""
+    others = {"loader": modules.LOADER, "model": MODEL} | modules.PROGRAMS
+    if name in others:
+        return others[name]
+    return modules.KERNELS / f"{name}.elf" if name.startswith("kernel-") else None
+
+
+def of_names(names: Iterable[str], build: Path = BUILD) -> dict[str, str]:
+    """Of those that are there."""
+    return of_targets((str(target) for name in names if (target := target_of(name))), build)
+
+
 def together(images: dict[str, str]) -> str:
     """One for all."""
     return hashlib.sha256("".join(f"{name} {images[name]}\n" for name in sorted(images)).encode()).hexdigest()

@@ -74,6 +74,7 @@ def _ratios(axes: Any, beside: Sequence[tuple[Result, Result]], bounds: Sequence
     for y, (first, second) in enumerate(beside):
         ratio = ratios(first, second)["ops_per_s"]
         low, high = (bounds[y] if y < len(bounds) else {}).get("ops_per_s", (ratio, ratio))
+        low, high = min(low, ratio), max(high, ratio)
         axes.errorbar(ratio, y, xerr=[[ratio - low], [high - ratio]] if high > low else None, fmt="o", color="black", capsize=4, linewidth=1.2)
         said = f"{ratio:.2f}" + (f" ({low:.2f} to {high:.2f})" if high > low else "")
         axes.annotate(said, (ratio, y), (0, 6), textcoords="offset points", ha="center", size=8)

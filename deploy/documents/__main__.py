@@ -7,12 +7,13 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import typer
 
 from deploy.cli import make_app
-from deploy.documents import cli_page, pictures
+from deploy.documents import cli_page, pictures, result
 from deploy.errors import Failure
 from deploy.paths import ROOT
 
@@ -27,15 +28,19 @@ def made() -> dict[Path, Callable[[], str]]:
     }
     for name, draw in pictures.PICTURES.items():
         found[DOCS / "pictures" / f"{name}.svg"] = draw
-    return found
+    return found | {page: partial(result.filled, page) for page in result.pages()}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m deploy.documents", description="Writes docs/generated/cli.md and docs/pictures/.")
-    parser.add_argument("--record", metavar="FILE.json", type=Path, help="take the comparison's picture and table from these results of compare")
-    if given := parser.parse_args().record:
-        pictures.RECORD.write_text(json.dumps(pictures.record(json.loads(given.read_text())), indent=1) + "\n")
-        print(pictures.table(), end="")  # for README.md
+    parser = argparse.ArgumentParser(
+        prog="python -m deploy.documents", description="Writes docs/generated/cli.md, docs/pictures/, and the published result where pages have it."
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--record", metavar="FILE.json", type=Path, help="publish these results of ./skerry compare")
+    where.add_argument("--measure", action="store_true", help="run ./skerry compare, some minutes, and publish its results")
+    given = parser.parse_args()
+    if given.record or given.measure:
+        result.store(result.measure() if given.measure else json.loads(given.record.read_text()))
     for path, make in made().items():
         path.write_text(make(), encoding="utf-8")
     return 0

@@ -11,7 +11,7 @@ text { font: 13px system-ui, sans-serif; fill: #1b1f24; }
 .head { font-weight: 600; } .small { font-size: 11.5px; } .faint { fill: #57606a; }
 .box { fill: #ffffff; stroke: #57606a; stroke-width: 1; }
 .first { fill: #4477aa2b; stroke: #4477aa; stroke-width: 1.5; } .second { fill: #d5782a2b; stroke: #d5782a; stroke-width: 1.5; stroke-dasharray: 7 3; }
-.first-bar { fill: #4477aa; } .second-bar { fill: #d5782a; }
+.first-bar { fill: #1f4e79; stroke: #57606a; } .second-bar { fill: #f2b27a; stroke: #57606a; }
 .line { stroke: #1b1f24; stroke-width: 1.5; fill: none; } .tip { fill: #1b1f24; }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6e8eb; } .faint { fill: #a3abb6; } .box { fill: #1e2227; stroke: #a3abb6; } .line { stroke: #e6e8eb; } .tip { fill: #e6e8eb; }

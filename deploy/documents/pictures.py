@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
+from deploy.documents import result
 from deploy.documents.drawing import Drawing
-from deploy.errors import Failure
-from deploy.paths import ROOT
-
-RECORD = ROOT / "docs" / "pictures" / "comparison.json"  # of a results file of `compare`: what record() keeps
 
 
 def machine() -> str:
@@ -86,29 +81,6 @@ def request() -> str:
     return made.svg()
 
 
-def record(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the picture and README's table need of a results file of `compare` on a modelled machine."""
-    if len(document["ratios"]) != 1:
-        raise Failure("the picture and the table are of two layouts: give the results of `./skerry compare`")
-    (ratio,) = document["ratios"]
-    wanted = ("ops_per_s", "p50_us", "p99_us", "p999_us", "boot_to_pong_s")
-    return {
-        "machine": ratio["modelled"]["machine"],
-        "of": ratio["of"],
-        "to": ratio["to"],
-        "ratio": ratio["metrics"]["ops_per_s"],
-        "range": ratio.get("range", {}).get("ops_per_s"),
-        "results": [
-            {
-                **{key: result[key] for key in ("layout", "lock", "clusters", "cores")},
-                "lock_conflict_ratio": (result.get("observed") or result["metrics"])["lock_conflict_ratio"],
-                **{key: result["metrics"][key] for key in wanted if key in result["metrics"]},
-            }
-            for result in document["results"]
-        ],
-    }
-
-
 PANELS = (
     ("ops_per_s", "operations per second", "{:,.0f}"),
     ("p99_us", "p99 latency, µs", "{:,.0f}"),
@@ -117,35 +89,24 @@ PANELS = (
 
 
 def comparison() -> str:
-    """The result, from the recorded run."""
-    known = json.loads(RECORD.read_text())
-    results = known["results"]
-    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(r[key])}" for key, name, form in PANELS) for r in results]
+    """The result, from the recorded run. Bars of two colours that differ in grey; the ratio's range is in the heading."""
+    document = result.known()
+    results, (ratio,) = document["results"], document["ratios"]
+    said = [f"{r['layout']}: " + ", ".join(f"{name} {form.format(result.figure(r, key))}" for key, name, form in PANELS) for r in results]
     made = Drawing(760, 214, "One kernel per socket beside one for the machine", "; ".join(said))
-    bounds = known["range"]
-    reach = f" ({bounds[0]:.2f} to {bounds[1]:.2f} at half and double line costs)" if bounds else ""
-    made.text(8, 22, f"{known['of']} does {known['ratio']:.2f} times the operations of {known['to']}{reach}", "head")
-    made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {known['machine']}", "small faint")
+    low, high = ratio["range"]["ops_per_s"]
+    reach = f" ({low:.2f} to {high:.2f} at half and double line costs)"
+    made.text(8, 22, f"{ratio['of']} does {ratio['metrics']['ops_per_s']:.2f} times the operations of {ratio['to']}{reach}", "head")
+    made.text(8, 42, f"Redis under YCSB C, lock {results[0]['lock']}; modelled {ratio['modelled']['machine']}", "small faint")
     for place, (key, name, form) in enumerate(PANELS):
-        x, most = 8 + place * 254, max(r[key] for r in results)
+        values = [result.figure(r, key) for r in results]
+        x, most = 8 + place * 254, max(values)
         made.text(x, 76, name, "head small")
-        for row, result in enumerate(results):
-            y, length = 88 + 58 * row, 232 * result[key] / most if most else 0.0
-            made.text(x, y + 14, f"{result['layout']}: {form.format(result[key])}", "small")
+        for row, (of, value) in enumerate(zip(results, values)):
+            y, length = 88 + 58 * row, 232 * value / most if most else 0.0
+            made.text(x, y + 14, f"{of['layout']}: {form.format(value)}", "small")
             made.bar(x, y + 20, max(length, 1), 22, "first-bar" if row == 0 else "second-bar")
     return made.svg()
-
-
-ROWS = (*PANELS[:1], ("p50_us", "p50 latency, µs", "{:,.1f}"), ("p99_us", "p99 latency, µs", "{:,.1f}"), *PANELS[2:])
-
-
-def table() -> str:
-    """The same as a table of README.md."""
-    results = json.loads(RECORD.read_text())["results"]
-    heads = [f"{r['layout']}: {r['clusters']} kernel{'s' * (r['clusters'] > 1)}" for r in results]
-    lines = [f"| | {' | '.join(heads)} |", "|---" + "|---:" * len(results) + "|"]
-    lines += [f"| {name} | {' | '.join(form.format(r[key]) for r in results)} |" for key, name, form in ROWS]
-    return "\n".join(lines) + "\n"
 
 
 PICTURES: dict[str, Callable[[], str]] = {"machine": machine, "request": request, "comparison": comparison}

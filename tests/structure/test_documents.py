@@ -6,13 +6,16 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as xml
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
-from deploy.documents import __main__ as documents, pictures, site
+from deploy import fingerprint
+from deploy.documents import __main__ as documents, result, site
 from deploy.errors import Failure
 from deploy.paths import ROOT
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
@@ -122,15 +125,49 @@ def test_made(path: Path) -> None:
         assert xml.fromstring(text).find("{http://www.w3.org/2000/svg}desc") is not None
 
 
-def test_readme_table() -> None:
-    """README's table of the result is that of the recorded run, as its picture"""
-    assert pictures.table() in (ROOT / "README.md").read_text(), f"{documents.COMMAND} --record FILE prints the table"
+def test_published_result_is_of_these_images() -> None:
+    """the result that README publishes was measured on the images that this tree builds"""
+    if not result.same_toolchain():
+        pytest.skip(f"another compiler makes other images: {result.known()['toolchain']}, here {fingerprint.toolchain()}")
+    why = result.older()
+    assert why is None, why
 
 
-def test_record_of_two_layouts() -> None:
-    """results of three layouts, which the picture has no room for, are refused in a sentence"""
-    with pytest.raises(Failure, match="of two layouts"):
-        pictures.record({"ratios": [{}, {}]})
+def test_published_result_is_in_readme() -> None:
+    """README has the result as a block that is made, of few words, with its range and what it depends on"""
+    (block,) = [block for block in result.BLOCK.finditer((ROOT / "README.md").read_text()) if block[2] == "readme"]
+    words, _, _ = block[3].partition("\n|")
+    assert len(words.split()) <= result.MOST_WORDS, words
+    low, high = result.known()["ratios"][0]["range"]["ops_per_s"]
+    assert f"({low:.2f} to {high:.2f} when" in words and "depends on" in words
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda d: d | {"ratios": [{}, {}]}, "of two layouts"),
+        (lambda d: d | {"incomplete": [{"part": "x", "why": "y"}]}, "incomplete"),
+        (lambda d: d | {"host": {"environment": {"commit": "abc+"}}}, "differ from a commit"),
+        (lambda d: d | {"host": {"environment": {}}}, "differ from a commit"),
+        (lambda d: d | {"images": {}}, "which images"),
+        (lambda d: d | {"ratios": [{key: value for key, value in d["ratios"][0].items() if key != "range"}]}, "no range"),
+    ],
+)
+def test_results_that_cannot_be_cited(change: Callable[[dict[str, Any]], dict[str, Any]], why: str) -> None:
+    """results of three layouts, of changed files, in part, without images or without a range are not published"""
+    with pytest.raises(Failure, match=why):
+        result.record(change(dict(result.known())))
+
+
+def test_other_images_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """one image that differs is named, with the command that measures anew"""
+    kept = result.known()["images"]
+    monkeypatch.setattr(fingerprint, "of_names", lambda names: kept | {"root": "0" * 64})
+    assert (said := result.older()) and "(root differs)" in said and result.COMMAND in said
+    monkeypatch.setattr(fingerprint, "of_names", lambda names: {})
+    assert (said := result.older()) and said.startswith("not built: ")
+    monkeypatch.setattr(fingerprint, "of_names", lambda names: kept)
+    assert result.older() is None
 
 
 def test_index() -> None:
