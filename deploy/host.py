@@ -78,13 +78,13 @@ def environment() -> dict[str, Any]:
         "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "smt": _first_line("/sys/devices/system/cpu/smt/control"),
         "load_1m": os.getloadavg()[0],
-        "commit": _commit(),
+        "commit": commit(),
     }
 
 
 @cache
-def _commit() -> str | None:
-    """Of this checkout; with + where files differ from it. None without git."""
+def commit() -> str | None:
+    """Of this checkout when it was first asked for, which ensure_built() does; with + where files differ from it. None without git."""
     command = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
     try:
         head = subprocess.run([*command, "rev-parse", "HEAD"], capture_output=True, text=True)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from deploy import host
 from deploy.errors import Failure
 from deploy.exclusive import LOCK, exclusive
 from deploy.files import naming, write_text
@@ -146,6 +147,7 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
                 compile(output, needed.targets or ())
         extensions.ensure(output, needed.groups)
         tab.renew()
+    host.commit()  # what is built is of this one, even if files change before there are results
     _made.append((needed, output))
 
 
