@@ -49,7 +49,7 @@ class Parts:
 
     def interrupt(self, *names: str) -> None:
         self.interrupted = True
-        self.failed |= dict.fromkeys(names, "interrupted")
+        self.failed |= dict.fromkeys(names or ("the rest",), "interrupted")
 
     @property
     def goes_on(self) -> bool:

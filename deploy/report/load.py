@@ -158,12 +158,20 @@ class Entry(Counted):
     machine: MachineEntry | None = None
 
 
+class Missing(_Shape):
+    """A part of a sweep that failed or was interrupted."""
+
+    part: str
+    why: str = ""
+
+
 class Document(_Shape):
     skerry: str
     command: str
     arguments: list[str] | None = None
     host: Host = Host()
     images: dict[str, str] = {}  # SHA-256 by name, of what ran
+    incomplete: list[Missing] = []
     results: list[Entry] = Field(min_length=1)
 
 

@@ -22,7 +22,7 @@ def make(sources: Sequence[Source], title: str, step: Callable[[str], None] = la
     """`step` hears what is being drawn."""
     step("putting repeats together")
     found = groups(sources)
-    return render(build(found, sources, step), sources, title, answer(found), numbers(found))
+    return render(build(found, sources, step), sources, title, [*answer(found), *missing(sources)], numbers(found))
 
 
 def render(
@@ -110,6 +110,12 @@ def answer(found: Sequence[Group]) -> list[str]:
                 f"{_kernels(other)}{spread}, {sections.where(part)}."
             )
     return said
+
+
+def missing(sources: Sequence[Source]) -> list[str]:
+    """Of files that do not have all of what was asked for."""
+    found = [(source.path.name, source.document.incomplete) for source in sources if source.document.incomplete]
+    return [f"{name} is incomplete, without {', '.join(f'{one.part} ({one.why})' for one in parts)}." for name, parts in found]
 
 
 def _counts(part: Sequence[Group]) -> bool:

@@ -14,18 +14,21 @@ from typing import Any
 
 import pytest
 
-from deploy import cli, qemu, side_by_side
+from deploy import cli, qemu, side_by_side, sweep
 from deploy.bench import ipc, native_runs, redis, scale
 from deploy.bench.in_step import Mark
 from deploy.bench.native_runs import Job
 from deploy.bench.scale_fit import curves
+from deploy.comparison import Comparison
 from deploy.errors import Failure
 from deploy.events import Event
-from deploy.modelled.machine import RANGE, whole_ranges
+from deploy.modelled.machine import PAPERS, RANGE, load, whole_ranges
 from deploy.output import Output
 from deploy.partial import MOST_IN_A_ROW, Parts
 from deploy.patience import Patience
+from deploy.results import Result
 from deploy.side_by_side import Call
+from topology.machine import Shape
 
 from .test_bench_redis import point as redis_point
 from .test_scale import point as scale_point, text_of
@@ -240,3 +243,54 @@ def test_side_by_side() -> None:
     parts = Parts(QUIET)
     assert side_by_side.run([Call(f"call {n}", three, (n,)) for n in range(3)], 2, parts=parts) == [0, None, 2]
     assert parts.failed == {"call 1": "it broke"}
+
+
+JOB = Comparison(Shape(2, 2), modelled=load(PAPERS))
+COMPARED = sweep.calls(JOB, qemu.TCG_COUNTED, False)
+
+
+@pytest.mark.parametrize(
+    ("lost", "factors", "layouts"),
+    [
+        (None, {0.5, 1.0, 2.0}, ["per-socket", "spanning"]),
+        ("spanning, workload C, line costs x 2", {1.0}, ["per-socket", "spanning"]),
+        ("per-socket, workload C, pauses, line costs x 0.5", {1.0}, ["per-socket", "spanning"]),
+        ("spanning, workload C, counting", {0.5, 1.0, 2.0}, ["per-socket"]),
+        ("per-socket, workload C", {0.5, 1.0, 2.0}, ["spanning"]),
+        ("spanning, workload C, counting instructions", {0.5, 1.0, 2.0}, ["per-socket"]),
+    ],
+)
+def test_comparison(lost: str | None, factors: set[float], layouts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """a run that fails costs its layout, or, at other line costs, the range; a range never has some of its line costs only"""
+    assert lost is None or lost in [call.name for call in COMPARED]
+
+    def run_all(job: Any, every: list[Call], output: Any, follow: Any, milestones: int, parts: Parts) -> list[Any]:
+        made: list[Any] = []
+        for call in every:
+            layout = call.name.partition(",")[0]
+            made.append({} if call.function is sweep.instructions else Result(layout, "clh", "c", 1, 28, True, {"ops_per_s": 1.0}, []))
+            if call.name == lost:
+                parts.record(call.name, Failure("it broke"))
+                made[-1] = None
+        return made
+
+    monkeypatch.setattr(sweep, "run_all", run_all)
+    monkeypatch.setattr(sweep, "with_counts", lambda plain, counting: plain)
+    parts = Parts(QUIET)
+    found = sweep.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)
+    assert found.keys() == factors and all([one.layout for one in results] == layouts for results in found.values())
+    assert all(one.calm for results in found.values() for one in results)
+    assert parts.complete == (lost is None)
+
+
+def test_comparison_without_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """where every run was interrupted there is no result, and the command was interrupted"""
+    def run_all(job: Any, every: list[Call], output: Any, follow: Any, milestones: int, parts: Parts) -> list[Any]:
+        parts.interrupt()
+        return [None] * len(every)
+
+    monkeypatch.setattr(sweep, "run_all", run_all)
+    parts = Parts(QUIET)
+    assert sweep.measure(JOB, qemu.TCG_COUNTED, False, parts, lambda *rest: lambda event: None, 1)[1.0] == []
+    with pytest.raises(KeyboardInterrupt):
+        parts.require([])

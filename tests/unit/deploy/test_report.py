@@ -326,6 +326,12 @@ def test_other_code_is_no_repeat(tmp_path: Path, commits: tuple[str, str], image
     assert [group.repeats for group in groups(sources)] == repeats
 
 
+def test_incomplete(tmp_path: Path) -> None:
+    """a page of results of which a part failed says which"""
+    one = comparison(2.0, 2.5) | {"incomplete": [{"part": "kernel mcs", "why": "it hung"}]}
+    assert "x.json is incomplete, without kernel mcs (it hung)." in make(write(tmp_path, x=one))
+
+
 def test_repeats_of_a_computation(tmp_path: Path) -> None:
     """runs that are the same in every digit have no interval: that is precision, which says nothing of accuracy"""
     files = {f"run{n}": comparison(2.0, 2.5) | {"arguments": ["compare", "--json", f"{n}.json"]} for n in range(2)}
