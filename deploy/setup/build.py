@@ -138,6 +138,7 @@ _made: list[tuple[Needs, Output]] = []  # by this process
 
 def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
     """From Debian packages to programs, what is needed; a second or two when there is nothing to do."""
+    host.commit()  # what is built is of this one, even if files change before there are results
     with build_lock(output):
         with extensions.beside(output, needed.groups), packages.ensured(output, needed.groups, NOT_BUILT_WITH):
             if needed.targets != frozenset():
@@ -147,7 +148,6 @@ def ensure_built(output: Output, needed: Needs, werror: bool = False) -> None:
                 compile(output, needed.targets or ())
         extensions.ensure(output, needed.groups)
         tab.renew()
-    host.commit()  # what is built is of this one, even if files change before there are results
     _made.append((needed, output))
 
 

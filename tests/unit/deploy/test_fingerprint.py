@@ -74,6 +74,7 @@ def test_files_say_what_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ({"clock": "step", "emulated": True}, {}, kinds.COUNTED),
         ({"emulated": True}, {"counts_instructions": True}, kinds.COUNTED),
         ({"emulated": True}, {}, kinds.EMULATED),
+        ({"emulated": True, "metrics": {"unmap_kernel_instructions": 1.0}}, {}, kinds.COUNTED),
         ({"clock": "tsc"}, {}, kinds.REAL),
         ({}, {}, kinds.REAL),
         ({"kind": "native", "emulated": False}, {}, kinds.NATIVE),
@@ -82,7 +83,7 @@ def test_files_say_what_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_kinds(entry: dict[str, Any], on: dict[str, Any], expected: str, tmp_path: Path) -> None:
     """each result says of what kind its figures are, in JSON and CSV"""
-    data = document("x", on, [], [entry | {"metrics": {"ops_per_s": 1.0, "p99_us": 2.0}, "distorted": ["p99_us", "cpu_utilisation"]}])
+    data = document("x", on, [], [{"metrics": {"ops_per_s": 1.0, "p99_us": 2.0}} | entry | {"distorted": ["p99_us", "cpu_utilisation"]}])
     assert data["results"][0]["kind"] == expected
     Output(quiet=True, json_to=str(tmp_path / "x.json")).results(data)
     (row,) = csv.DictReader((tmp_path / "x.csv").open())
