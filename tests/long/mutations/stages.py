@@ -28,6 +28,7 @@ NAMED = {
     "ktest, counted": "tests/boot/test_ktest.py::test_counted",
     "ktest, counting": "tests/boot/test_ktest.py::test_ktest[clh+stat, 1 clusters of 4 cores]",
     "nmi": "tests/boot/test_faults.py::test_nmi",
+    "a core that lacks a feature": "tests/boot/test_cpus.py::test_one_core_lacks",
 }
 OF_CLUSTERS = {  # lost clusters, and programs that ended
     "devices are quiet": "tests/boot/test_restart_first.py::test_devices_are_quiet",
