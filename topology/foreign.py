@@ -92,7 +92,7 @@ class _Bounded(ElementTree.TreeBuilder):
         super().__init__()
         self._name, self._depth, self._count = name, 0, 0
 
-    def start(self, tag: str, attrs: dict[str, str], /) -> Element:  # type: ignore[override]
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
         self._depth += 1
         self._count += 1
         if self._depth > DEPTH:
