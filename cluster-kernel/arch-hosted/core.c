@@ -198,7 +198,10 @@ static bool in_loader(struct hosted_core *core)
 	struct core_control *control = hosted_core_control(core->machine->kernel.boot->cpu_number[core->cpu->own.index]);
 	for (unsigned i = 0; i < HOSTED_VECTORS / 64; i++)
 		atomic_store(&core->vectors[i], 0);
-	if (core_parked(control, core_read(control)) || !core_arrive(core->cpu))
+	if (core_parked(control, core_read(control)))
+		return true;
+	hosted_pause(); /* another cluster may hold it meanwhile */
+	if (!core_arrive(core->cpu))
 		return true;
 	core->away = false;
 	hosted_interrupt(core, HOSTED_VECTOR_RESCHEDULE);

@@ -52,6 +52,7 @@ struct hosted_core {
 	} tlb[HOSTED_TLB];
 	unsigned tlb_next;
 	unsigned kernel_flushes; /* so often it has flushed what is not a program's */
+	unsigned direct_seen;    /* losses of the direct map that it has flushed: hosted.h */
 	uint64_t tls; /* FS base */
 };
 

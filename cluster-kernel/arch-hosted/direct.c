@@ -79,5 +79,6 @@ void arch_direct_set(struct kernel *kernel, uint64_t base, uint32_t pieces, bool
 		memset(direct(base), GARBAGE, pieces * PIECE);
 	} else {
 		arena_drop(base, pieces * PIECE);
+		atomic_fetch_add(&((struct hosted *)kernel)->direct_losses, 1); /* the kernel is its first member */
 	}
 }

@@ -95,6 +95,7 @@ struct hosted {
 	} pin[HOSTED_PINS];
 	pthread_mutex_t pins;
 	_Atomic uint64_t fenced; /* cores of other clusters that this one has reset */
+	_Atomic uint32_t direct_losses; /* so often memory was taken out of the direct map; a core's TLB may hold it until it flushes */
 	_Atomic uint8_t port[65536 + 3]; /* what was last written to each I/O port */
 	_Atomic char console[HOSTED_CONSOLE];
 	_Atomic uint32_t console_busy; /* so often it is found without room */

@@ -98,7 +98,11 @@ void hosted_flush_tlb(void)
 	hosted_flush_tag(loaded ? loaded->loads : 0);
 }
 
-void hosted_flush_kernel(void) { hosted_self->kernel_flushes++; }
+void hosted_flush_kernel(void)
+{
+	hosted_self->kernel_flushes++;
+	hosted_self->direct_seen = atomic_load(&hosted_self->machine->direct_losses);
+}
 
 /* The live address space with this tag that the core may use without a flush, null when there is none. */
 static const struct vspace *usable(const struct hosted_core *core, uint64_t tag)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <skerry/doorbell.h>
 #include <skerry/root_info.h>
+#include "vspace.h"
 
 /* Of CNodes larger than this only the first slots are looked at, and those that the tree leads to. */
 enum { SCAN_MAX = 512 };
@@ -124,6 +125,29 @@ static void find_slots(struct world *world)
 	world->slots = set.count;
 }
 
+/* A core that is here has flushed all that the direct map has lost; one that is not has nothing that others would wait for. */
+static void check_presence(const struct world *world)
+{
+	const struct kernel *kernel = world->kernel;
+	uint64_t cleaners = 0;
+	for (unsigned c = 0; c < kernel->cpu_count; c++) {
+		const struct hosted_core *core = &world->machine->core[c];
+		const struct cpu *cpu = kernel->cpu[c];
+		if (kernel_has_core(kernel, c)) {
+			CHECK(core->direct_seen == world->machine->direct_losses, "a core's TLB may hold memory of another kernel", c, core->direct_seen);
+			cleaners += cpu->own.cleanup_at != 0;
+			continue;
+		}
+		CHECK(!kernel->placed[c] && !kernel->homes[c], "a thread or an object is at home on a core that is not here", c, kernel->homes[c]);
+		CHECK(cpu->shared.current == &cpu->shared.idle && !cpu->own.loaded_vspace, "a core that is not here runs something", c, 0);
+		CHECK(!cpu->own.cleanup_at && !cpu->own.housekeeping_at, "work is left on a core that is not here", c, cpu->own.cleanup_at);
+		for (unsigned i = 0; i < KERNEL_VSPACES; i++)
+			CHECK(!kernel->vspace[i] || !((kernel->vspace[i]->active_mask | kernel->vspace[i]->tlb_valid_mask) >> c & 1),
+			      "an address space counts on a core that is not here", i, c);
+	}
+	CHECK(!kernel->reap_list || cleaners, "CNodes are to be emptied, and no core will do it", kernel->reap_list, 0);
+}
+
 void kernel_check(const struct hosted *machine)
 {
 	struct world world = { .machine = machine, .kernel = &machine->kernel };
@@ -133,6 +157,7 @@ void kernel_check(const struct hosted *machine)
 	check_caps(&world);
 	check_threads(&world);
 	check_vspaces(&world);
+	check_presence(&world);
 	check_statistics(&world);
 	free(world.found);
 }

@@ -8,53 +8,11 @@
 #include "vspace.h"
 #include LOCKING_HEADER
 
-enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, CORES = 2, THREAD = 2000, COPY = 1000 };
-
-static unsigned cpu(unsigned which, unsigned index) { return (FIRST + which) * BOOT_MAX_CPUS + index; }
-
-static void begin(void)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		const struct hosted_controlled controlled[] = { { FIRST + 1 - i, CORES, 0 } };
-		const struct hosted_foreign foreign[] = { { CORES, cpu(1 - i, 1) } };
-		struct hosted_config config = { .cluster = FIRST + i, .cores = CORES + 1, .absent = 1 << CORES, .seed = machine->config.seed,
-			                        .controlled_count = 1, .controlled = controlled, .foreign_count = 1, .foreign = foreign };
-		pair[i] = hosted_create(&config);
-	}
-}
-
-static uint64_t by(unsigned which, uint64_t label, uint64_t number, uint64_t to)
-{
-	be(which);
-	uint64_t error = call(CONTROL, label, W(number, to), NONE);
-	settle();
-	be_oneself();
-	return error;
-}
-
+enum { CONTROL = ROOT_SLOT_CLUSTER_CONTROL, FIRST = PAIR_FIRST, THREAD = 2000, COPY = 1000 };
+#define CORES PAIR_CORES
+static unsigned cpu(unsigned which, unsigned index) { return pair_cpu(which, index); }
+static void begin(void) { pair_of_movers(0); }
 static bool has_choice(void) { return objects_have_homes(); } /* of its locks: regime dynamic has both */
-
-/* Cores of a coarse kernel that was fine have to pass an epoch first: asked to, they have when it is tried again. */
-static uint64_t tried(unsigned which, uint64_t label, uint64_t number, uint64_t to)
-{
-	uint64_t error = by(which, label, number, to);
-	return error == SKERRY_BUSY && has_choice() ? by(which, label, number, to) : error;
-}
-
-static uint64_t word_of(unsigned number) { return core_read(hosted_core_control(number)); }
-
-static void moves(unsigned from, unsigned number, unsigned times)
-{
-	uint32_t before = core_moves(word_of(number));
-	EXPECT(tried(from, CORE_LEAVE, number, FIRST + 1 - from), 0);
-	EXPECT(word_of(number), core_word(before, FIRST + from, FIRST + 1 - from, CORE_PARKED));
-	EXPECT(by(from, CORE_LEAVE, number, FIRST + 1 - from), SKERRY_BUSY);
-	EXPECT(tried(1 - from, CORE_TAKE, number, 0), 0);
-	EXPECT(word_of(number), core_word(before + 1, FIRST + 1 - from, FIRST + 1 - from, CORE_OWNED));
-	EXPECT(by(1 - from, CORE_TAKE, number, 0), SKERRY_BUSY);
-	EXPECT(by(from, CORE_TAKE, number, 0), SKERRY_BUSY);
-	EXPECT(core_moves(word_of(number)), times);
-}
 
 static void there_and_back(void)
 {
@@ -158,15 +116,6 @@ static void not_from_itself(void)
 
 enum { NOTE = 2100 };
 
-static bool changes(unsigned which, enum granularity wanted)
-{
-	be(which);
-	bool under_way = order_granularity(wanted);
-	settle();
-	be_oneself();
-	return under_way;
-}
-
 /* Cores that have come count when the kernel changes its locks, those that have left do not: it ends, to and fro. */
 static void change_of_locks(void)
 {
@@ -178,12 +127,12 @@ static void change_of_locks(void)
 		moves(0, cpu(0, 1), times);
 		for (unsigned which = 0; which < 2; which++) {
 			for (unsigned turns = 0; turns < 2; turns++)
-				changes(which, wanted);
-			EXPECT(changes(which, wanted), false);
+				pair_changes(which, wanted);
+			EXPECT(pair_changes(which, wanted), false);
 		}
 		moves(1, cpu(0, 1), times + 1);
-		EXPECT(changes(0, wanted), false);
-		EXPECT(changes(1, wanted), false);
+		EXPECT(pair_changes(0, wanted), false);
+		EXPECT(pair_changes(1, wanted), false);
 	}
 	pair_end();
 }
@@ -200,7 +149,7 @@ static void one_at_a_time(void)
 	EXPECT(kernel_count_core(cpu0, machine->kernel.cpu[1], false), false);
 	be_oneself();
 	for (unsigned turns = 0; turns < 3; turns++)
-		changes(0, GRANULARITY_FINE);
+		pair_changes(0, GRANULARITY_FINE);
 	EXPECT(by(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
 	EXPECT(control_claim(hosted_control(FIRST + 1), control_read(hosted_control(FIRST + 1)), FIRST), true);
 	EXPECT(by(1, CORE_TAKE, cpu(0, 1), 0), 0);

@@ -19,23 +19,6 @@ static void begin(void)
 	}
 }
 
-/* Slot of an untyped at boot of `bits` or more. */
-static uint64_t large_untyped(unsigned bits)
-{
-	uint64_t slot = U;
-	while (slot_of(slot)->cap.type != OBJECT_UNTYPED || slot_of(slot)->cap.size_bits < bits || slot_of(slot)->cap.flags)
-		slot++;
-	return slot;
-}
-
-/* `count` pieces of 1 << bits bytes from FREE on, which derive from nothing. */
-static void cut(unsigned bits, unsigned count)
-{
-	uint64_t large = large_untyped(bits + 1);
-	EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, bits, FREE, count), W(CNODE)), 0);
-	delete(large);
-}
-
 static uint64_t address(uint64_t slot) { return slot_of(slot)->cap.object; }
 static uint8_t byte_of(uint64_t paddr) { return memory_read(hosted_memory_control(), paddr >> MEMORY_PIECE_BITS); }
 static uint64_t give(uint64_t slot, uint64_t to) { return call(CONTROL, MEMORY_GIVE, W(to), W(slot)); }
@@ -58,7 +41,7 @@ static void there_and_back(void)
 {
 	begin();
 	be(0);
-	cut(BITS, 1);
+	cut(BITS, FREE, 1);
 	uint64_t base = address(FREE);
 	for (unsigned times = 0; times < 3; times++) {
 		be(times % 2);
@@ -93,7 +76,7 @@ static void in_parts(void)
 {
 	begin();
 	be(0);
-	cut(BITS, 1);
+	cut(BITS, FREE, 1);
 	uint64_t base = address(FREE);
 	EXPECT(give(FREE, FIRST + 1), 0);
 	be(1);
@@ -138,7 +121,7 @@ static void refused_to_give(void)
 {
 	begin();
 	be(0);
-	cut(BITS, 1);
+	cut(BITS, FREE, 1);
 	static const uint64_t none[] = { 0, FIRST, FIRST + 2, UINT64_MAX, 1ull << 32 | (FIRST + 1) };
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		EXPECT(give(FREE, none[i]), SKERRY_BAD_ARGUMENT);
@@ -165,7 +148,7 @@ static void refused_to_take(void)
 {
 	begin();
 	be(0);
-	cut(BITS, 1);
+	cut(BITS, FREE, 1);
 	uint64_t base = address(FREE), outside = 5ull << MEMORY_PIECE_BITS;
 	EXPECT(give(FREE, FIRST + 1), 0);
 	be(1);
@@ -208,7 +191,27 @@ static void without_words(void)
 	EXPECT(call(large_untyped(MEMORY_PIECE_BITS), MEMORY_GIVE, W(FIRST + 1), NONE), SKERRY_BAD_LABEL);
 }
 
+/* Whatever derives from the same, more than the kernel visits: neither the first made nor the last is nobody's. */
+static void one_of_many(void)
+{
+	enum { SMALL_BITS = 12, SMALL_TIMES = 512 / RETYPE_COUNT_MAX + 1, FIRST_SMALL = FREE + 1, LAST = FREE + 1000 };
+	begin();
+	be(0);
+	uint64_t large = large_untyped(BITS + 2);
+	EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, BITS, FREE, 1), W(CNODE)), 0);
+	for (unsigned i = 0; i < SMALL_TIMES; i++)
+		EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, SMALL_BITS, FIRST_SMALL + i * RETYPE_COUNT_MAX, RETYPE_COUNT_MAX), W(CNODE)), 0);
+	EXPECT(call(large, UNTYPED_RETYPE, W(OBJECT_UNTYPED, BITS, LAST, 1), W(CNODE)), 0);
+	_Static_assert(SMALL_TIMES * RETYPE_COUNT_MAX > 512, "more than the kernel visits");
+	EXPECT(give(FREE, FIRST + 1), SKERRY_BUSY);
+	EXPECT(give(LAST, FIRST + 1), SKERRY_BUSY);
+	expect_bytes(address(FREE), BITS, MEMORY_OWNED, FIRST);
+	be_oneself();
+	pair_end();
+}
+
 const struct test tests[] = {
+	{ "one piece of more than are looked through", one_of_many, 2 },
 	{ "memory leaves and comes back", there_and_back, 2 },
 	{ "it is taken in parts", in_parts, 2 },
 	{ "memory that is not free", not_free, 2 },

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a kernel while one of its cores is away, or is on its way and does not arrive. */
+#include <skerry/core_control.h>
+#include <skerry/memory_control.h>
+#include "harness.h"
+#include "pair.h"
+#include "thread.h"
+#include LOCKING_HEADER
+
+enum { FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
+
+/* The kernel's locks can still be changed, to and fro, by the cores that are here. */
+static void expect_changes_end(unsigned which)
+{
+	for (unsigned turns = 0; objects_have_homes() && turns < 4; turns++) {
+		enum granularity wanted = turns % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE;
+		for (unsigned i = 0; i < 3; i++)
+			pair_changes(which, wanted);
+		EXPECT(pair_changes(which, wanted), false);
+	}
+}
+
+/* Memory is given away, and comes, while a core is not here: when it is, its TLB has nothing of the time before. */
+static void memory_moves(void)
+{
+	const unsigned core = pair_cpu(0, 1);
+	pair_of_movers(LARGE);
+	be(0);
+	cut(BITS, MEMORY, 1);
+	uint64_t base = slot_of(MEMORY)->cap.object;
+	for (unsigned times = 1; times < 5; times += 2) {
+		moves(0, core, times);
+		be(0);
+		EXPECT(call(ROOT_SLOT_CLUSTER_CONTROL, MEMORY_GIVE, W(FIRST + 1), W(MEMORY)), 0);
+		be(1);
+		EXPECT(call(ROOT_SLOT_CLUSTER_CONTROL, MEMORY_TAKE, W(base, BITS, MEMORY), W(CNODE)), 0);
+		be_oneself();
+		moves(1, core, times + 1); /* kernel_check() sees what it has flushed */
+		EXPECT(pair[0]->core[1].direct_seen, times / 2 + 1);
+		be(1);
+		EXPECT(call(ROOT_SLOT_CLUSTER_CONTROL, MEMORY_GIVE, W(FIRST), W(MEMORY)), 0);
+		be(0);
+		EXPECT(call(ROOT_SLOT_CLUSTER_CONTROL, MEMORY_TAKE, W(base, BITS, MEMORY), W(CNODE)), 0);
+		be_oneself();
+	}
+	pair_end();
+}
+
+/* Another cluster holds the core, so that it does not leave. It counts as before. */
+static void word_refuses(void)
+{
+	const unsigned core = pair_cpu(0, 1);
+	pair_of_movers(0);
+	expect_changes_end(0);
+	EXPECT(core_hold(hosted_core_control(core), FIRST), true);
+	for (unsigned i = 0; i < 3; i++)
+		EXPECT(by(0, CORE_LEAVE, core, FIRST + 1), SKERRY_BUSY);
+	EXPECT(pair[0]->kernel.cores, 3);
+	expect_changes_end(0);
+	be(0);
+	const struct thread *thread = make_thread(THREAD, 5, 1);
+	EXPECT(running(1), thread);
+	be_oneself();
+	pair_end();
+}
+
+/* The core has come as far as the kernel's lock when its word is changed. */
+static unsigned hold_it(void *argument, unsigned count)
+{
+	const struct hosted_core *core = argument;
+	struct core_control *word = hosted_core_control(pair_cpu(0, 1));
+	if (core->inside && core_state(core_read(word)) == CORE_JOINING)
+		EXPECT(core_hold(word, FIRST + 1), true);
+	return count - 1;
+}
+
+static void does_not_arrive(void)
+{
+	const unsigned core = pair_cpu(0, 1);
+	pair_of_movers(0);
+	expect_changes_end(1);
+	EXPECT(tried(0, CORE_LEAVE, core, FIRST + 1), 0);
+	pair[1]->config.choose = hold_it;
+	pair[1]->config.choose_argument = &pair[1]->core[PAIR_CORES];
+	EXPECT(tried(1, CORE_TAKE, core, 0), 0);
+	pair[1]->config.choose = 0;
+	EXPECT(core_state(word_of(core)), CORE_HELD);
+	EXPECT(pair[1]->kernel.cores, 3);
+	EXPECT(pair[1]->core[PAIR_CORES].away, true);
+	expect_changes_end(1);
+	pair_end();
+}
+
+/* Core 1 goes on; once the list of CNodes to be emptied has one, core 0 does mostly. */
+static unsigned until_a_zombie(void *argument, unsigned count)
+{
+	unsigned *turns = argument;
+	return pair[0]->kernel.reap_list && ++*turns % 4 ? 0 : count - 1;
+}
+
+/* A thread deletes a CNode, and is suspended before that is empty: its core is to go on with it, and stays for that. */
+static void clean_up_is_due(void)
+{
+	const unsigned core = pair_cpu(0, 1);
+	unsigned turns = 0;
+	pair_of_movers(0);
+	be(0);
+	make_thread(THREAD, 5, 1);
+	make(OBJECT_CNODE, NODE_BITS, NODE, 1);
+	machine->kernel.work_budget = 1;
+	const struct hosted_call delete_it = { .number = SYS_CALL, .cptr = CNODE, .info = message_info(CNODE_DELETE, 0, 1), .word = { NODE } };
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	machine->config.choose = until_a_zombie;
+	machine->config.choose_argument = &turns;
+	hosted_post_call(machine, 1, &delete_it);
+	hosted_post_call(machine, 0, &suspend);
+	settle();
+	machine->config.choose = 0;
+	EXPECT(result(machine->root), 0);
+	EXPECT(machine->kernel.reap_list != 0, true);
+	EXPECT(call(THREAD, TCB_SCHEDULE, W(5, 0), W(ROOT_SLOT_TCB)), 0);
+	be_oneself();
+	EXPECT(tried(0, CORE_LEAVE, core, FIRST + 1), SKERRY_BUSY);
+	be(0);
+	for (unsigned i = 0; i < 2000 && machine->kernel.reap_list; i++) {
+		hosted_advance(machine, machine->kernel.tsc_hz / 100);
+		settle();
+	}
+	EXPECT(machine->kernel.reap_list, 0);
+	hosted_advance(machine, machine->kernel.tsc_hz);
+	settle();
+	be_oneself();
+	EXPECT(tried(0, CORE_LEAVE, core, FIRST + 1), 0);
+	pair_end();
+}
+
+const struct test tests[] = {
+	{ "memory moves while a core is away", memory_moves, 2 },
+	{ "a core is held that was to leave", word_refuses, 2 },
+	{ "a core is held that was to come", does_not_arrive, 2 },
+	{ "a core has CNodes to empty", clean_up_is_due, 2 },
+	{ 0 },
+};
