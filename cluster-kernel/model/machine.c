@@ -156,8 +156,8 @@ static void check_promises(const struct hosted_core *core)
 {
 	for (unsigned i = 0; i < promise_count; i++) {
 		const struct promise *p = &promises[i];
-		if (current(core->cpu) != p->thread || machine_progress(p->thread) < p->calls)
-			continue;
+		if (current(core->cpu) != p->thread || machine_progress(p->thread) < p->calls || result(p->thread))
+			continue; /* a call that gave an error promises nothing */
 		for (unsigned c = 0; c < core->machine->config.cores; c++) {
 			uint64_t entry = hosted_remembered(core->machine, c, p->vspace, p->vaddr);
 			EXPLORE_CHECK(!entry || !(arch_pte_rights(entry) & ~p->rights), "a call is over, and core %u uses what it has taken", c);

@@ -51,7 +51,7 @@ void machine_give_space(uint64_t tcb, uint64_t slot, uint64_t vaddr);
 /* Programs use this address before and after each system call (0: none), so that TLBs fill. */
 void machine_touch(uint64_t vaddr);
 /*
- * Once the thread has made `calls` calls, no core may use `vaddr` of the space by what its TLB remembers with more than
+ * Once the thread has made `calls` calls, the last with success, no core may use `vaddr` of the space by what its TLB remembers with more than
  * `rights`. Two at most.
  */
 void machine_promise(const struct thread *thread, unsigned calls, const struct vspace *vspace, uint64_t vaddr, unsigned rights);
