@@ -89,6 +89,12 @@ void hosted_lose_starts(unsigned cluster, bool lose)
 		atomic_fetch_and(&lost_starts, ~(1ull << cluster));
 }
 
+static void first_life(unsigned cluster)
+{
+	if (!hosted_control(cluster)->word)
+		atomic_store(&hosted_control(cluster)->word, control_word(1, 0, CONTROL_RUNNING));
+}
+
 static void make_controlled(struct boot_info *info, const struct hosted_config *config)
 {
 	if (!config->controlled_count)
@@ -98,6 +104,7 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 	info->control = CONTROL_BASE;
 	info->core_control = CORES_BASE;
 	direct_words(info);
+	first_life(config->cluster);
 	for (unsigned i = 0; i < config->cores; i++)
 		own_core(config->cluster, i, info->cores >> i & 1);
 	for (unsigned i = 0; i < config->foreign_count; i++)
@@ -113,8 +120,7 @@ static void make_controlled(struct boot_info *info, const struct hosted_config *
 			to->apic[core] = hosted_apic(from->cluster, core);
 			to->cpu_number[core] = own_core(from->cluster, core, true);
 		}
-		if (!hosted_control(from->cluster)->word)
-			atomic_store(&hosted_control(from->cluster)->word, control_word(1, 0, CONTROL_RUNNING));
+		first_life(from->cluster);
 	}
 }
 

@@ -29,7 +29,8 @@ static void make_thread(struct hosted *machine, unsigned player, uint64_t slot)
 	CALL(PLAY_FIRST, UNTYPED_RETYPE, ROOT_SLOT_CNODE, 0, 0, OBJECT_FRAME_4K, 0, slot + 1, 1);
 	CALL(slot + 1, FRAME_MAP, ROOT_SLOT_VSPACE, 0, 0, buffer_of(player), RIGHT_ALL, 0);
 	CALL(slot, TCB_CONFIGURE, ROOT_SLOT_CNODE, ROOT_SLOT_VSPACE, slot + 1, buffer_of(player), 0);
-	CALL(slot, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100 + player % 2, player % machine->config.cores);
+	const unsigned cores = machine->config.cores, spare = machine->config.seed % 2 && cores > 1; /* a core without threads */
+	CALL(slot, TCB_SCHEDULE, ROOT_SLOT_TCB, 0, 0, 100 + player % 2, player % (cores - spare));
 	CALL(slot, TCB_RESUME, 0, 0, 0, 0);
 }
 
