@@ -7,7 +7,7 @@
 #include "thread.h"
 #include LOCKING_HEADER
 
-enum { FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
+enum { CORE = 1, NEIGHBOUR = 5, NOTE = 2030, HANDLER = 2040, FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
 
 /* The kernel's locks can still be changed, to and fro, by the cores that are here. */
 static void expect_changes_end(unsigned which)
@@ -134,7 +134,47 @@ static void clean_up_is_due(void)
 	pair_end();
 }
 
+static uint64_t leave(void)
+{
+	uint64_t error = call(ROOT_SLOT_CLUSTER_CONTROL, CORE_LEAVE, W(CORE, NEIGHBOUR), NONE);
+	settle();
+	return error;
+}
+
+/* What would arrive at a core that is not there keeps it: an interrupt of a device, and of a peer; a peer that it must poll. */
+static void interrupts_keep_it(void)
+{
+	static const struct hosted_controlled controlled[] = { { .cluster = NEIGHBOUR, .cores = 2 } };
+	struct hosted_config config = machine->config;
+	for (unsigned remote = 0; remote < 2; remote++) {
+		const struct hosted_link link = { .id = 2, .side = 0, .peer = 0, .peer_cores = 2, .remote = remote };
+		config.controlled_count = 1;
+		config.controlled = controlled;
+		config.channel_count = 1;
+		config.channel = &link;
+		hosted_destroy(machine);
+		machine = hosted_create(&config);
+		make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+		EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER, CORE, 3, 0), W(CNODE)), 0);
+		EXPECT(leave(), SKERRY_BUSY);
+		EXPECT(leave(), SKERRY_BUSY);
+		delete(HANDLER);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, CORE), W(NOTE)), 0);
+		EXPECT(leave(), SKERRY_BUSY);
+		EXPECT(leave(), SKERRY_BUSY);
+		revoke(NOTE);
+		delete(NOTE);
+		EXPECT(call(ROOT_SLOT_CHANNEL, CHANNEL_LISTEN, W(7, 0), W(NOTE + 1)), 0);
+		hosted_advance(machine, machine->kernel.tsc_hz);
+		settle();
+		if (leave() == SKERRY_BUSY)
+			leave(); /* as tried() */
+		EXPECT(machine->kernel.cores, remote ? 3 : 1); /* it goes on polling */
+	}
+}
+
 const struct test tests[] = {
+	{ "a core to which interrupts go", interrupts_keep_it, 2 },
 	{ "memory moves while a core is away", memory_moves, 2 },
 	{ "a core is held that was to leave", word_refuses, 2 },
 	{ "a core is held that was to come", does_not_arrive, 2 },

@@ -17,7 +17,7 @@
 
 enum { CORES = TRAVEL_CORES, AT = TRAVEL_AT, HOME = TRAVEL_HOME };
 /* Slots: objects at home on core HOME, what the travelling call names, what comes in its place, and the rest. */
-enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, A = 1100, B = 1110, C = 1120, DOMAIN = 1130, COARSE,
+enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, MANY = 1200, MANY_FRAMES = 1300, A = 1100, B = 1110, C = 1120, DOMAIN = 1130, COARSE,
        TABLES = 1140, BELL = 1150, HEARD = 1160, SPARE = 1170 };
 #define VADDR 0x40000000ull
 
@@ -257,7 +257,7 @@ static void both_ring(void)
 	for (unsigned round = 0; round < 8; round++) {
 		for (unsigned i = 0; i < 2; i++)
 			copy(FIRST_SLOT + i, NOTE, RIGHT_ALL, 0);
-		order = (struct travel){ .traveller = { a, b }, .second = &second, .steps = 4 };
+		order = (struct travel){ .traveller = { a, b }, .call[1] = second, .steps = 4 };
 		for (unsigned i = 0; i < 2; i++) {
 			order.step[2 * i] = (struct travel_step){ CNODE_DELETE, { FIRST_SLOT + i }, 0 };
 			order.step[2 * i + 1] = (struct travel_step){ CNODE_COPY, { FIRST_SLOT + i, BELL + i, RIGHT_ALL }, 0 };
@@ -323,7 +323,46 @@ static void threads_change(void)
 	}
 }
 
+/*
+ * Many travel, and are served one in an entry, while their slots become frames and the kernel becomes coarse: those who are
+ * served after that have made their calls on their own core.
+ */
+static void becomes_coarse(void)
+{
+	if (!objects_have_homes())
+		return;
+	set_up();
+	machine->kernel.work_budget = 1;
+	const unsigned frame = 4; /* of things[] */
+	EXPECT(things[frame].mapped && things[frame].domain == DOMAIN, true);
+	order = (struct travel){ .traveller = { a } };
+	for (unsigned i = 0; i < TRAVELLERS; i++) {
+		if (i)
+			order.traveller[i] = make_thread(MANY + 10 * i, 100 - i, AT);
+		order.call[i] = (struct travel_call){ SYS_CALL, FRAME_PROTECT, FIRST_SLOT + i, 0 };
+		copy(FIRST_SLOT + i, ENDPOINT, RIGHT_ALL, 0);
+		make(OBJECT_FRAME_4K, 0, MANY_FRAMES + i, 1);
+		EXPECT(call(MANY_FRAMES + i, FRAME_SPLIT, NONE, W(DOMAIN)), 0);
+		EXPECT(call(MANY_FRAMES + i, FRAME_MAP, W(VADDR + 4096ull * (100 + i), RIGHT_ALL, 0), W(VSPACE)), 0);
+		order.step[2 * i] = (struct travel_step){ CNODE_DELETE, { FIRST_SLOT + i }, 0 };
+		order.step[2 * i + 1] = (struct travel_step){ CNODE_MOVE, { FIRST_SLOT + i, MANY_FRAMES + i }, 0 };
+	}
+	order.step[2 * TRAVELLERS] = (struct travel_step){ CONTROL_GRANULARITY, { GRANULARITY_COARSE }, ROOT_SLOT_CONTROL };
+	order.steps = 2 * TRAVELLERS + 1;
+	EXPECT(call(B, TCB_SUSPEND, NONE, NONE), 0);
+	EXPECT(running(AT), a);
+	EXPECT(travel_run(&order), true);
+	for (unsigned i = 0; i < TRAVELLERS; i++) {
+		const struct thread *thread = order.traveller[i];
+		EXPECT(running(AT), thread); /* in the order of their priorities */
+		EXPECT(result(thread), 0);
+		EXPECT(arch_pte_rights(hosted_touch(machine, 0, VADDR + 4096ull * (100 + i))), RIGHT_READ);
+		EXPECT(call(i ? MANY + 10 * i : A, TCB_SUSPEND, NONE, NONE), 0);
+	}
+}
+
 const struct test tests[] = {
+	{ "many travel, and the kernel becomes coarse", becomes_coarse, CORES },
 	{ "visitors ring doorbells", both_ring, CORES },
 	{ "threads change while they travel", threads_change, CORES },
 	{ "slots change under calls that travel", slots_change, CORES | TEST_ONCE },

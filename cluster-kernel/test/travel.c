@@ -21,7 +21,7 @@ static struct travel *order;
 
 static bool all_away(void)
 {
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < TRAVELLERS; i++)
 		if (order->traveller[i] && order->traveller[i]->state != THREAD_AWAY)
 			return false;
 	return true;
@@ -54,11 +54,12 @@ static unsigned choose(void *argument, unsigned count)
 static bool next_step(void *argument, struct hosted *of, unsigned core)
 {
 	(void)argument;
-	if (core == TRAVEL_AT && order->second && running(TRAVEL_AT) == order->traveller[1]) {
-		travel_post(TRAVEL_AT, order->second);
-		order->second = 0;
-		return true;
-	}
+	for (unsigned i = 0; core == TRAVEL_AT && i < TRAVELLERS; i++)
+		if (order->call[i].number && running(TRAVEL_AT) == order->traveller[i]) {
+			travel_post(TRAVEL_AT, &order->call[i]);
+			order->call[i].number = 0;
+			return true;
+		}
 	if (core != 0 || (!order->done && !all_away()))
 		return false;
 	if (order->done)

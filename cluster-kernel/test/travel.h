@@ -7,6 +7,7 @@
 
 #include "harness.h"
 
+enum { TRAVELLERS = 6, TRAVEL_STEPS = 16 };
 enum { TRAVEL_CORES = 3, TRAVEL_AT = 1, TRAVEL_HOME = 2 }; /* the threads are on core TRAVEL_AT, what they call on TRAVEL_HOME */
 
 struct travel_call {
@@ -16,10 +17,10 @@ struct travel_step {
 	uint64_t label, word[4], cptr; /* 0: the root CNode */
 };
 struct travel {
-	const struct thread *traveller[2];
-	const struct travel_call *second; /* what the second does, which runs when the first is away; null: there is none */
-	struct travel_step step[4];       /* invocations, by the root task */
-	uint64_t result[4];
+	const struct thread *traveller[TRAVELLERS];
+	struct travel_call call[TRAVELLERS]; /* what those do that run when the ones before them are away; number 0: nothing, or posted */
+	struct travel_step step[TRAVEL_STEPS]; /* invocations, by the root task */
+	uint64_t result[TRAVEL_STEPS];
 	unsigned steps;
 	/* The rest is the order's own. */
 	unsigned done, turns;
