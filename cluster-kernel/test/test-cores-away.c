@@ -7,7 +7,7 @@
 #include "thread.h"
 #include LOCKING_HEADER
 
-enum { CORE = 1, NEIGHBOUR = 5, NOTE = 2030, HANDLER = 2040, FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
+enum { ORDERS = 4, CORE = 1, NEIGHBOUR = 5, NOTE = 2030, HANDLER = 2040, FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
 
 /* The kernel's locks can still be changed, to and fro, by the cores that are here. */
 static void expect_changes_end(unsigned which)
@@ -141,20 +141,26 @@ static uint64_t leave(void)
 	return error;
 }
 
+/* The machine's place is taken by one that can give its cores to a neighbour, and rings itself. */
+static void be_giver(bool remote)
+{
+	static const struct hosted_controlled controlled[] = { { .cluster = NEIGHBOUR, .cores = 2 } };
+	const struct hosted_link link = { .id = 2, .side = 0, .peer = 0, .peer_cores = 2, .remote = remote };
+	struct hosted_config config = machine->config;
+	config.controlled_count = 1;
+	config.controlled = controlled;
+	config.channel_count = 1;
+	config.channel = &link;
+	hosted_destroy(machine);
+	machine = hosted_create(&config);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+}
+
 /* What would arrive at a core that is not there keeps it: an interrupt of a device, and of a peer; a peer that it must poll. */
 static void interrupts_keep_it(void)
 {
-	static const struct hosted_controlled controlled[] = { { .cluster = NEIGHBOUR, .cores = 2 } };
-	struct hosted_config config = machine->config;
 	for (unsigned remote = 0; remote < 2; remote++) {
-		const struct hosted_link link = { .id = 2, .side = 0, .peer = 0, .peer_cores = 2, .remote = remote };
-		config.controlled_count = 1;
-		config.controlled = controlled;
-		config.channel_count = 1;
-		config.channel = &link;
-		hosted_destroy(machine);
-		machine = hosted_create(&config);
-		make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+		be_giver(remote);
 		EXPECT(call(ROOT_SLOT_IRQ_CONTROL, IRQ_GET_IOAPIC, W(HANDLER, CORE, 3, 0), W(CNODE)), 0);
 		EXPECT(leave(), SKERRY_BUSY);
 		EXPECT(leave(), SKERRY_BUSY);
@@ -173,7 +179,51 @@ static void interrupts_keep_it(void)
 	}
 }
 
+static unsigned orders, turns;
+
+/* The core has left the kernel, and is not parked yet. */
+static bool is_leaving(void) { return machine->core[CORE].away && core_state(word_of(CORE)) == CORE_LEAVING; }
+
+static unsigned order_locks(void *argument, unsigned count)
+{
+	(void)argument;
+	for (; is_leaving() && !machine->core[0].inside && orders < ORDERS; orders++)
+		EXPECT(order_granularity(orders % 2 ? GRANULARITY_COARSE : GRANULARITY_FINE), true); /* none begins: the opposite would take it back */
+	return ++turns % count;
+}
+
+/* A thread on the last core, so that there is always a choice. */
+static bool yields(void *argument, struct hosted *of, unsigned core)
+{
+	(void)argument;
+	if (core == CORE + 1 && orders < ORDERS)
+		hosted_post_call(of, core, &(struct hosted_call){ .number = SYS_YIELD });
+	return core == CORE + 1 && orders < ORDERS;
+}
+
+static void locks_stay(void)
+{
+	if (!objects_have_homes())
+		return;
+	be_giver(false);
+	orders = 0;
+	make_thread(THREAD, 5, CORE + 1);
+	machine->config.choose = order_locks;
+	machine->config.program = yields;
+	const struct hosted_call leave_it = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .info = message_info(CORE_LEAVE, 0, 2),
+		                              .word = { CORE, NEIGHBOUR } };
+	hosted_post_call(machine, 0, &leave_it);
+	machine->core[CORE + 1].quiet = false;
+	settle();
+	machine->config.choose = 0;
+	machine->config.program = 0;
+	EXPECT(result(machine->root), 0);
+	EXPECT(orders, ORDERS);
+	EXPECT(core_state(word_of(CORE)), CORE_PARKED);
+}
+
 const struct test tests[] = {
+	{ "no change of the locks while a core leaves", locks_stay, 3 },
 	{ "a core to which interrupts go", interrupts_keep_it, 2 },
 	{ "memory moves while a core is away", memory_moves, 2 },
 	{ "a core is held that was to leave", word_refuses, 2 },

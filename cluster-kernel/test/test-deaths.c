@@ -12,7 +12,7 @@ enum { ROUNDS = 600, ORDERS = 6, CORES = 3, NODE_BITS = 4 };
 enum { POOL = 1000, VICTIM, NODE, SPACE, NOTE = 1010, COPY = 1020, BYSTANDER = 1100 };
 enum { IN_NODE = 3, PIN = 3, HANDLER = 1030, IRQ_NOTE = 1031 }; /* in the victim's CNode: NOTE */
 
-static _Atomic bool finished;
+static _Atomic bool finished, space_gone; /* the victim has no address space any more */
 
 static const struct step {
 	uint64_t cptr, label, word[5], cap[2];
@@ -52,6 +52,10 @@ static bool reaper_next(struct program *self, unsigned core)
 	if (self->step)
 		EXPECT(last(self), 0);
 	unsigned at = (unsigned)self->value++;
+	if (at > deaths && at <= end && orders[self->left % ORDERS][(at - 1 - deaths) / 2] == SPACE && (at - deaths) % 2)
+		atomic_store_explicit(&space_gone, true, memory_order_relaxed);
+	else if (at == 0)
+		atomic_store_explicit(&space_gone, false, memory_order_relaxed);
 	self->step++;
 	if (at < LIFE)
 		return go(self, core, &life[at]);
@@ -76,6 +80,7 @@ static bool reaper_next(struct program *self, unsigned core)
 static bool victim_next(struct program *self, unsigned core)
 {
 	static const uint8_t numbers[] = { SYS_SIGNAL, SYS_YIELD, SYS_SIGNAL, SYS_POLL, SYS_CALL };
+	EXPECT(!atomic_load_explicit(&space_gone, memory_order_relaxed) || !machine->kernel.cpu[core]->own.loaded_vspace, true);
 	hosted_touch(machine, core, 0x1000);
 	return post(self, core, numbers[self->step++ % sizeof(numbers)], IN_NODE, 0, 0);
 }
