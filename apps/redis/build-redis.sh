@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Build redis-server from its unmodified sources, with its own Makefile and our
-# compiler, in a copy of its tree; with no-disk.c in place of what saves data,
-# out-of-memory.c around what reports that no memory is left, and block-alignment.c.
+# compiler, in a copy of its tree; with no-disk.c in place of what saves data, settings.c and replication.c around
+# settings and commands that ask for a disk or a second process, out-of-memory.c around what reports that no memory is
+# left, and block-alignment.c.
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE STAMP                         its objects
 #   build-redis.sh SOURCE WORK COMPILER OPTIMIZATION PROFILE OUTPUT OUTPUT-WITH-SYMBOLS    then the program
 # PROFILE: a JSON file of ../profile/profile.py, or an empty file. What is already compiled in WORK is kept as long as the compiler,
@@ -34,8 +35,13 @@ targets=redis-server
 rm -f "$work/src/redis-server"
 log=$work/build.log
 objects=
-for file in no-disk out-of-memory block-alignment; do
-	"$compiler" -O3 -Wall -Wextra -c -o "$work/$file.o" "$own/$file.c"
+definitions="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h"
+for file in no-disk settings replication out-of-memory block-alignment; do
+	includes=
+	if grep -q '^#include "server.h"' "$own/$file.c"; then # Redis's own headers, with the macros that Redis is compiled with
+		includes="$definitions -isystem $work/src -isystem $work/deps/lua/src -isystem $work/deps/hiredis -isystem $work/deps/hdr_histogram"
+	fi
+	"$compiler" -O3 -Wall -Wextra $includes -c -o "$work/$file.o" "$own/$file.c"
 	objects="$objects $(realpath "$work")/$file.o"
 done
 wrapped=
@@ -48,7 +54,7 @@ done
 # lines, and that is what `profile` and backtraces ask for: types and variables take a sixth of the time.
 # SOURCE_DATE_EPOCH: Redis puts the host's name and the time of the build into its version; an image is the same in every folder and at every time.
 GIT_DIR=$work/not-a-repository SOURCE_DATE_EPOCH=0 make -C "$work/src" -j2 $targets V=1 CC="$compiler" OPTIMIZATION="$optimization" DEBUG=-g1 \
-	MALLOC=libc REDIS_CFLAGS="-DUSE_MALLOC_USABLE_SIZE -include $own/wrapped.h" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
+	MALLOC=libc REDIS_CFLAGS="$definitions" REDIS_LDFLAGS="-flto=2 -flto-partition=1to1 $objects$wrapped" \
 	BUILD_TLS=no USE_SYSTEMD=no USE_JEMALLOC=no >"$log" 2>&1 || { tail -n 40 "$log" >&2; exit 1; }
 echo "$key" >"$stamp"
 if [ -z "$symbols" ]; then

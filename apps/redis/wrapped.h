@@ -2,7 +2,7 @@
 /*
  * In front of each source of Redis.
  *
- * The functions that no-disk.c and out-of-memory.c take the place of (--wrap in build-redis.sh), declared in
+ * The functions that no-disk.c, settings.c, replication.c and out-of-memory.c take the place of (--wrap in build-redis.sh), declared in
  * front of Redis's own declarations: optimised at link time they would be inlined where they are called, and what is
  * inlined is not replaced.
  */
@@ -20,6 +20,14 @@ __attribute__((noipa)) void saveCommand(struct client *);
 __attribute__((noipa)) void bgsaveCommand(struct client *);
 __attribute__((noipa)) void bgrewriteaofCommand(struct client *);
 __attribute__((noipa)) int rdbSave(int request, char *name, struct rdbSaveInfo *replication);
+__attribute__((noipa)) void aclCommand(struct client *);
+__attribute__((noipa)) void loadServerConfig(char *filename, char from_stdin, char *options);
+__attribute__((noipa)) void appendServerSaveParams(long seconds, int changes);
+__attribute__((noipa)) void configSetCommand(struct client *);
+__attribute__((noipa)) void configRewriteCommand(struct client *);
+__attribute__((noipa)) void replicaofCommand(struct client *);
+__attribute__((noipa)) void clusterCommand(struct client *);
+__attribute__((noipa)) void syncCommand(struct client *);
 __attribute__((noipa)) void zmalloc_set_oom_handler(void (*)(size_t));
 
 /*

@@ -146,8 +146,6 @@ def test_save() -> None:
             for words in (["SAVE"], ["BGSAVE"], ["BGSAVE", "SCHEDULE"], ["BGREWRITEAOF"]):
                 with pytest.raises(redis.ResponseError, match=NO_DISK):
                     server.execute_command(*words)
-            with pytest.raises(redis.ResponseError):
-                server.execute_command("CONFIG", "SET", "appendonly", "yes")
             with pytest.raises(redis.ResponseError, match="Errors trying to SHUTDOWN"):
                 server.execute_command("SHUTDOWN", "SAVE")
             assert NO_DISK in run.console

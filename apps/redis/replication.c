@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Replication needs a master that forks to send its data, and no program here can. Redis would answer OK and try again
+ * for ever: these refuse at once. The linker puts them in place of Redis's own (--wrap in build-redis.sh).
+ */
+#include "server.h"
+
+void __real_replicaofCommand(client *c);
+void __real_clusterCommand(client *c);
+void __wrap_replicaofCommand(client *c);
+void __wrap_clusterCommand(client *c);
+void __wrap_syncCommand(client *c);
+
+static const char reason[] = "Replication is not available here: a master sends its data from a second process, and no program here can fork";
+
+static int is(const client *c, int argument, const char *word)
+{
+	return c->argc > argument && !strcasecmp(c->argv[argument]->ptr, word);
+}
+
+/* NO ONE is what every instance is. */
+void __wrap_replicaofCommand(client *c)
+{
+	if (is(c, 1, "no") && is(c, 2, "one"))
+		__real_replicaofCommand(c);
+	else
+		addReplyError(c, reason);
+}
+
+void __wrap_clusterCommand(client *c)
+{
+	if (is(c, 1, "replicate"))
+		addReplyError(c, reason);
+	else
+		__real_clusterCommand(c);
+}
+
+/* SYNC and PSYNC, also of redis-cli --rdb and --replica. */
+void __wrap_syncCommand(client *c) { addReplyError(c, reason); }

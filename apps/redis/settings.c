@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Settings that ask for what no machine here has: a disk, or a second process. Redis would accept most of them, and
+ * refuse all writes, or serve nothing, some time later. An explicit one is refused at once, with its name; a default of
+ * Redis's own is left out. The linker puts these in place of Redis's own (--wrap in build-redis.sh).
+ */
+#include "server.h"
+
+#define NO_DISK    "this instance has no disk to save to: its data lives as long as its process"
+#define NO_PROCESS "no program here can fork"
+
+void __real_loadServerConfig(char *filename, char from_stdin, char *options);
+void __real_configSetCommand(client *c);
+void __wrap_loadServerConfig(char *filename, char from_stdin, char *options);
+void __wrap_appendServerSaveParams(time_t seconds, int changes);
+void __wrap_configSetCommand(client *c);
+void __wrap_configRewriteCommand(client *c);
+
+/* Called from other files for the three rules that a server without a configuration has: it has none here. */
+void __wrap_appendServerSaveParams(time_t seconds, int changes) { (void)seconds, (void)changes; }
+
+/* One line, to where the deployment's reader looks: a log file of Redis's would go with this process. */
+static void refuse(const char *setting, const char *why, const char *instead)
+{
+	fprintf(stderr, "'%s' is refused: %s; %s\n", setting, why, instead);
+	exit(1);
+}
+
+static void refuse_save(void)
+{
+	char setting[64];
+
+	snprintf(setting, sizeof(setting), "save %jd %d", (intmax_t)server.saveparams[0].seconds, server.saveparams[0].changes);
+	refuse(setting, NO_DISK, "leave it out, or write: save \"\"");
+}
+
+static void check_settings(void)
+{
+	if (server.saveparamslen)
+		refuse_save();
+	if (server.aof_enabled)
+		refuse("appendonly yes", NO_DISK, "write: appendonly no");
+	if (server.daemonize)
+		refuse("daemonize yes", NO_PROCESS ", and it would end before it serves", "write: daemonize no");
+	if (server.masterhost)
+		refuse("replicaof", "replication is not available, for " NO_PROCESS, "leave it out");
+	if (server.io_threads_num > 1)
+		fprintf(stderr, "Warning: 'io-threads %d' makes this instance many times slower: all threads of a program run on one core, "
+		                "and these spin for each other; write: io-threads 1\n", server.io_threads_num);
+}
+
+/* What holds is looked at when all is read: a later line of a file, or an argument, may take an earlier one back. */
+void __wrap_loadServerConfig(char *filename, char from_stdin, char *options)
+{
+	static int depth; /* files that are included are read within */
+
+	depth++;
+	__real_loadServerConfig(filename, from_stdin, options);
+	if (!--depth)
+		check_settings();
+}
+
+static int asks_for_disk(const char *name, const char *value)
+{
+	return (!strcasecmp(name, "save") && *value) || (!strcasecmp(name, "appendonly") && !strcasecmp(value, "yes"));
+}
+
+/* Nothing is set then. Values may be secrets, and leave the command as Redis's own would have them leave it. */
+static void refuse_command(client *c, int asked)
+{
+	addReplyErrorFormat(c, "CONFIG SET failed (possibly related to argument '%s') - %s", (char *)c->argv[asked]->ptr, NO_DISK);
+	for (int i = 3; i < c->argc; i += 2)
+		redactClientCommandArgument(c, i);
+}
+
+void __wrap_configSetCommand(client *c)
+{
+	for (int i = 2; i + 1 < c->argc; i += 2)
+		if (asks_for_disk(c->argv[i]->ptr, c->argv[i + 1]->ptr))
+			return refuse_command(c, i);
+	__real_configSetCommand(c);
+}
+
+void __wrap_configRewriteCommand(client *c)
+{
+	addReplyError(c, "CONFIG REWRITE failed - this instance has no disk to write to: its settings are those of the deployment");
+}
