@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -29,7 +29,7 @@ from deploy.expand import Plan
 from deploy.output import version
 from deploy.patience import Patience, Watch
 from deploy.qemu import Forward
-from deploy.serving import ELSEWHERE, elsewhere, serves_at, serving
+from deploy.serving import ELSEWHERE, Service, elsewhere, listeners, serves_at, serving
 from topology import libvirt_host
 from topology.dts import write_dts
 from topology.errors import InputError
@@ -347,8 +347,8 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
     began, watch, seen = time.monotonic(), Watch(None), 0
     while True:
         events = deployed.events()[done.since :]
-        ports = serving(events)
-        missing = [forward for forward in forwards if not serves_at(ports.get(forward.application), forward.guest_port)]
+        services = serving(events)
+        missing = [forward for forward in forwards if not serves_at(services.get(forward.application), forward.guest_port)]
         running = {event.get("cluster") for event in events if event.kind == "boot"}
         update(completed=len(running & clusters) + len(forwards) - len(missing), total=len(clusters) + len(forwards))
         state = deployed.state()
@@ -361,8 +361,8 @@ def wait_ready(done: Done, what: Plan, patience: Patience, update: Callable[...,
         if len(events) > seen:
             watch.moved(f"'{events[-1].kind}'")
             seen = len(events)
-        words = [f"cluster {number} not up" for number in sorted(clusters - running)] or list(_unserved(missing, ports))
-        known = clusters <= running and all(ports.get(forward.application) for forward in missing)  # they listen elsewhere
+        words = [f"cluster {number} not up" for number in sorted(clusters - running)] or list(_unserved(missing, services))
+        known = clusters <= running and all(listeners(services, forward.application) for forward in missing)  # they listen elsewhere
         if why := watch.overdue("; ".join(words), patience.times_load().times(ELSEWHERE if known else 1), began):
             raise Failure(f"{why}; it stays, for skerry logs")
         time.sleep(POLL)
@@ -381,8 +381,8 @@ def _ended(events: list[Event], what: Plan, awaited: Collection[str]) -> str | N
     return None
 
 
-def _unserved(missing: Iterable[Forward], ports: Mapping[str, Sequence[int]]) -> Iterator[str]:
+def _unserved(missing: Iterable[Forward], services: Mapping[str, Service]) -> Iterator[str]:
     """Why each of these ports is not served, as far as it is known."""
     for forward in missing:
-        at = ports.get(forward.application)
+        at = listeners(services, forward.application)
         yield elsewhere(forward, at) if at else f"{forward.application} not up"

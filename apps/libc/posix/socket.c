@@ -48,15 +48,16 @@ long sys_bind(const long *a)
 	return file->ops->bind(file, (const struct sockaddr *)a[1], (socklen_t)a[2]);
 }
 
-/* Returns the port that a socket is bound to, or 0 if it has none. */
-static uint16_t local_port(struct file *file)
+/* Reports the port and the address that a socket listens at: port 0 if it has none. */
+static void report_listener(struct file *file)
 {
 	struct sockaddr_in name = { 0 };
 	socklen_t length = sizeof(name);
 
 	if (!file->ops->getsockname || file->ops->getsockname(file, (struct sockaddr *)&name, &length) || name.sin_family != AF_INET)
-		return 0;
-	return __builtin_bswap16(name.sin_port);
+		manager_listens(0);
+	else
+		manager_listens_at(__builtin_bswap16(name.sin_port), name.sin_addr.s_addr);
 }
 
 long sys_listen(const long *a)
@@ -64,7 +65,7 @@ long sys_listen(const long *a)
 	SOCKET(file, a[0], listen);
 	long error = file->ops->listen(file, (int)a[1]);
 	if (!error)
-		manager_listens(local_port(file));
+		report_listener(file);
 	return error;
 }
 

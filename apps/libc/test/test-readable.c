@@ -9,8 +9,9 @@
 #include "ramfs-host.h"
 
 long sys_ioctl(const long *), sys_pipe2(const long *), sys_socketpair(const long *), sys_write(const long *), sys_shutdown(const long *);
-int manager_listens(uint16_t port);
+int manager_listens(uint16_t port), manager_listens_at(uint16_t port, uint32_t ipv4);
 int manager_listens(uint16_t port) { return port && 0; }
+int manager_listens_at(uint16_t port, uint32_t ipv4) { return port && ipv4 && 0; }
 void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
 long sys_close(const long *a) { return call_close(a[0]); }
 uint64_t deadline_after_timespec(const struct timespec *t) { (void)t; return 0; }

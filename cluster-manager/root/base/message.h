@@ -33,7 +33,7 @@ enum message_type {
 	REPORT_RESULT,     /* struct about_application, then text: one JSON object */
 	REPORT_STARTED,    /* struct about_application, value: KiB of memory it was given */
 	REPORT_FAILED,     /* struct about_application, value: error of errors.h; it could not be started */
-	REPORT_SERVING,    /* struct about_application, value: TCP port at which it listens, or 0; one of each port */
+	REPORT_SERVING,    /* struct report_serving: it listens; one of each port and address */
 	REPORT_ARRIVED,    /* struct about_application, value: number of the barrier */
 	REPORT_EXITED,     /* struct about_application, value: exit status */
 	REPORT_FAULTED,    /* struct report_fault */
@@ -66,6 +66,13 @@ enum down {
 struct about_application {
 	uint32_t application; /* index in the map */
 	uint32_t value;
+};
+
+struct report_serving {
+	uint32_t application;
+	uint32_t port;    /* TCP port at which it listens; 0: it serves in another way */
+	uint32_t address; /* IPv4 address at which it listens, network byte order; 0: at all that it has */
+	uint32_t reserved;
 };
 
 struct report_boot {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/socket_address.h>
 #include "life.h"
 #include "map.h"
 #include "move.h"
@@ -13,7 +14,7 @@
 enum { PORTS_TOLD = 8 }; /* of a program, in a life: whoever says more cannot fill the mailbox */
 
 static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
-static uint16_t told[MAP_MAX_APPLICATIONS][PORTS_TOLD]; /* ports at which programs serve; 0: none */
+static struct listener { uint32_t address; uint16_t port; } told[MAP_MAX_APPLICATIONS][PORTS_TOLD]; /* port 0: none */
 
 static bool start(uint32_t application)
 {
@@ -63,21 +64,23 @@ struct report_life life_of(uint32_t application)
 	return found;
 }
 
-/* Notes `port`. Returns false if that is none, is noted already, or there is no room. */
-static bool note_port(uint16_t *ports, uint16_t port)
+/* Notes `wanted`. Returns false if it has no port, is noted already, or there is no room. */
+static bool note_listener(struct listener *noted, struct listener wanted)
 {
 	unsigned i = 0;
-	while (i < PORTS_TOLD && ports[i] && ports[i] != port)
+	while (i < PORTS_TOLD && noted[i].port && (noted[i].port != wanted.port || noted[i].address != wanted.address))
 		i++;
-	if (!port || i == PORTS_TOLD || ports[i] == port)
+	if (!wanted.port || i == PORTS_TOLD || noted[i].port)
 		return false;
-	ports[i] = port;
+	noted[i] = wanted;
 	return true;
 }
 
-void life_serving(uint32_t application, uint16_t port)
+void life_serving(uint32_t application, uint16_t port, uint32_t address)
 {
-	if (note_port(told[application], port) || !life[application].serving)
-		report_about(REPORT_SERVING, application, port);
-	life[application].serving = 1;
+	const bool serves = !ipv4_is_loopback(address);
+	const struct report_serving body = { .application = application, .port = port, .address = address };
+	if (note_listener(told[application], (struct listener){ address, port }) || (serves && !life[application].serving))
+		report(REPORT_SERVING, &body, sizeof(body));
+	life[application].serving |= serves;
 }

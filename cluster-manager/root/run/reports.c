@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 #include <skerry/errors.h>
+#include <skerry/socket_address.h>
 #include "channel.h"
 #include "clusters.h"
 #include "fault.h"
@@ -72,15 +73,6 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 		event("failed", i, "error", a->value, "");
 		run_happened(RUN_EVENT_FAILED, i, 0);
 		return true;
-	case REPORT_SERVING:
-		if (a->value > UINT16_MAX)
-			return false;
-		if (a->value)
-			event("listening", i, "port", a->value, "");
-		if (!run_application(i)->serving)
-			event("serving", i, "tsc", read_tsc(), "");
-		run_happened(RUN_EVENT_SERVING, i, 0);
-		return true;
 	case REPORT_ARRIVED:
 		run_happened(RUN_EVENT_ARRIVED, i, a->value);
 		return true;
@@ -91,6 +83,26 @@ static bool about(uint32_t cluster, enum message_type type, const struct about_a
 	default:
 		return false;
 	}
+}
+
+/* A listener on the program's own loopback interface is an event, and no more: no other program reaches it. */
+static bool serving(uint32_t cluster, const struct report_serving *s)
+{
+	uint32_t i = s->application, ip = s->address;
+	if (!owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i) || s->port > UINT16_MAX)
+		return false;
+	if (s->port) {
+		struct text *t = results_begin("listening");
+		results_application(t, i);
+		text_format(t, ",\"port\":%u,\"address\":\"%u.%u.%u.%u\"", s->port, ip & 255, ip >> 8 & 255, ip >> 16 & 255, ip >> 24);
+		results_end(t);
+	}
+	if (ipv4_is_loopback(ip))
+		return true;
+	if (!run_application(i)->serving)
+		event("serving", i, "tsc", read_tsc(), "");
+	run_happened(RUN_EVENT_SERVING, i, 0);
+	return true;
 }
 
 static bool fault(uint32_t cluster, const struct report_fault *f, size_t size)
@@ -249,10 +261,11 @@ bool report_take(uint32_t cluster, enum message_type type, const void *body, siz
 	}
 	case REPORT_STARTED:
 	case REPORT_FAILED:
-	case REPORT_SERVING:
 	case REPORT_ARRIVED:
 	case REPORT_EXITED:
 		return size == sizeof(struct about_application) && about(cluster, type, body);
+	case REPORT_SERVING:
+		return size == sizeof(struct report_serving) && serving(cluster, body);
 	case NOTE_UNSENT:
 		return size == sizeof(struct about_application) && unsent(cluster, body);
 	case NOTE_LOADED:

@@ -212,7 +212,7 @@ static int handle(struct request *r, struct message *answer)
 		return 0;
 	}
 	case MANAGER_SERVING:
-		life_serving(r->application, (uint16_t)r->m.word[0]);
+		life_serving(r->application, (uint16_t)r->m.word[0], (uint32_t)(r->m.word[0] >> 32));
 		return 0;
 	case MANAGER_AWAIT:
 		return await(r);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a program can make its manager keep: nothing by sending, little by calling, and never what others need. */
 #define _GNU_SOURCE
+#include <string.h>
 #include "channel.h"
 #include "console.h"
 #include "deliver.h"
@@ -27,7 +28,7 @@ static bool holds[REPLIES];
 static uint64_t pending;
 static int objects;
 static unsigned answers, reports, served;
-static uint32_t port; /* of the last report of all */
+static struct report_serving last;
 static int written; /* what writers_add() says */
 static uint64_t last_answer;
 
@@ -142,15 +143,17 @@ struct report_fault fault_of(uint32_t application, const struct message *m) { (v
 bool json_is_object(const char *text, size_t length) { (void)text, (void)length; return true; }
 int report(enum message_type type, const void *body, size_t size)
 {
-	(void)body, (void)size;
 	reports++;
 	served += type == REPORT_SERVING;
+	if (type == REPORT_SERVING) {
+		CHECK(size == sizeof(last));
+		memcpy(&last, body, sizeof(last));
+	}
 	return 0;
 }
 int report_about(enum message_type type, uint32_t application, uint32_t value)
 {
 	const struct about_application body = { application, value };
-	port = value;
 	return report(type, &body, sizeof(body));
 }
 
@@ -261,13 +264,29 @@ static void says_it_again(void)
 	CHECK(served == 2);
 	request(HONEST, MANAGER_SERVING, 80, 0, true);
 	request(HONEST, MANAGER_SERVING, 443, 0, true);
-	CHECK(served == 4 && port == 443);
+	CHECK(served == 4 && last.port == 443 && last.application == HONEST && !last.address);
 	for (unsigned i = 0; i < 100; i++)
 		request(HONEST, MANAGER_SERVING, i % 2 ? 80 : 443, 0, true);
 	CHECK(served == 4);
-	for (unsigned i = 1; i < 1000; i++)
-		request(HOSTILE, MANAGER_SERVING, i, 0, true);
+	for (uint64_t i = 1; i < 1000; i++)
+		request(HOSTILE, MANAGER_SERVING, i | i % 7 << 32, 0, true);
 	CHECK(served < 20);
+}
+
+/* A program's own loopback interface: its listener is reported, and it does not serve until it listens elsewhere, too. */
+static void listens_inside(void)
+{
+	const uint32_t loopback = 0x0100007f, own = 0x6502000a; /* 127.0.0.1, 10.0.2.101 */
+	const unsigned before = served;
+	life_end(HONEST);
+	for (unsigned i = 0; i < 2; i++)
+		request(HONEST, MANAGER_SERVING, (uint64_t)loopback << 32 | 80, 0, true);
+	CHECK(served == before + 1 && last.port == 80 && last.address == loopback && !life_of(HONEST).serving);
+	for (uint64_t i = 1; i < 1000; i++)
+		request(HONEST, MANAGER_SERVING, (i << 8 | 127) << 32 | 80, 0, true);
+	CHECK(served < before + 20 && !life_of(HONEST).serving);
+	request(HONEST, MANAGER_SERVING, (uint64_t)own << 32 | 80, 0, true);
+	CHECK(last.port == 80 && last.address == own && life_of(HONEST).serving);
 }
 
 int main(void)
@@ -288,5 +307,6 @@ int main(void)
 	wake_ups();
 	last_words();
 	says_it_again();
+	listens_inside();
 	return failures != 0;
 }

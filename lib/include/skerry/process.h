@@ -200,7 +200,9 @@ enum manager_request {
 	                    * counts for it ("barrier" property) have arrived, in all clusters */
 	MANAGER_LOOKUP,    /* text: name of an application; r1 IPv4 address, network byte order */
 	MANAGER_SERVING,   /* this program now serves (Redis listens): others may wait for it. m0 TCP port at which it
-	                    * listens, or 0: of another kind; said again for each further port */
+	                    * listens, or 0: of another kind; said again for each further port and address. m0's upper
+	                    * half: IPv4 address at which it listens, network byte order, or 0: all; at one of
+	                    * 127.0.0.0/8 it does not serve, for no other program reaches it there */
 	MANAGER_AWAIT,     /* text: name of an application; answered when it is serving */
 	MANAGER_SAMPLE,    /* for programs with `statistics` in the map, and in the primary cluster: takes a sample
 	                    * of what all clusters count (sample.h); answered when they have told, or do not */

@@ -15,7 +15,7 @@ from deploy.errors import Failure
 from deploy.events import Event
 from deploy.patience import Patience
 from deploy.qemu import INSIDE, Forward
-from deploy.serving import Announcer, serves_at, serving
+from deploy.serving import Announcer, Listener, Service, serves_at, serving
 
 WEB = Forward("web@3", "10.0.2.151", 8080, 41001)
 
@@ -37,14 +37,43 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda seconds: setattr(clock, "now", clock.now + seconds)
 
 
+def ports(*events: Event) -> dict[str, list[int]]:
+    return {app: [listener.port for listener in one.at] for app, one in serving(events).items()}
+
+
 def test_ports() -> None:
     """a program's ports are known until it ends, or its cluster is lost; one that says itself that it serves has none"""
-    assert serving(listens(8080, 443)) == {"web@3": [8080, 443]}
-    assert serving([event("serving")]) == {"web@3": []}
-    assert serving([event("listening", port=80)]) == {}
-    assert serving([*listens(80), event("exit", status=0)]) == {} == serving([*listens(80), Event("cluster-lost", {"cluster": 1})])
-    assert serving([*listens(80), event("fault"), event("restart"), *listens(81)]) == {"web@3": [81]}
-    assert serves_at([], 80) and serves_at([81, 80], 80) and not serves_at([81], 80) and not serves_at(None, 80)
+    assert ports(*listens(8080, 443)) == {"web@3": [8080, 443]}
+    assert ports(event("serving")) == {"web@3": []}
+    assert ports(event("listening", port=80)) == {}
+    assert ports(*listens(80), event("exit", status=0)) == {} == ports(*listens(80), Event("cluster-lost", {"cluster": 1}))
+    assert ports(*listens(80), event("fault"), event("restart"), *listens(81)) == {"web@3": [81]}
+    assert all(serves_at(Service(True, [Listener(port) for port in at]), 80) for at in ((), (81, 80)))
+    assert not serves_at(Service(True, [Listener(81)]), 80) and not serves_at(Service(False, []), 80) and not serves_at(None, 80)
+
+
+def test_loopback(later: Any) -> None:
+    """a listener on the program's own loopback interface serves nobody, and is named with its address; another one beside it serves"""
+    inside = event("listening", port=8080, address="127.0.0.1")
+    said: list[str] = []
+    announcer = Announcer([WEB], said.append)
+    announcer.look([inside])
+    assert not announcer.complete and not announcer.is_settled()
+    later(module.GRACE)
+    announcer.say()
+    why = "web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; let it listen at 0.0.0.0"
+    assert said == [why] == announcer.wrong() and announcer.is_settled()
+    announcer.look([inside, event("listening", port=8080, address="10.0.2.151"), event("serving")])
+    announcer.say()
+    assert said[1:] == ["web@3 serves at 127.0.0.1:41001"] and announcer.complete
+    assert serves_at(serving([inside, event("serving")])["web@3"], 8080), "it says itself that it serves"
+
+
+def test_serves_and_ends_between_two_looks(later: Any) -> None:
+    """a program that serves and ends before anybody looks has served"""
+    announcer = Announcer([WEB], lambda line: None)
+    announcer.look([*listens(8080), event("exit", status=0)])
+    assert announcer.complete and not announcer.waiting()
 
 
 def test_says_where(later: Any) -> None:
@@ -95,6 +124,8 @@ def test_deploy_waits() -> None:
     assert wait([boot, *listens(8080)]) and not wait([boot, *listens(8080)], "done")
     with pytest.raises(Failure, match="^web@3 listens at ports 9090, 9091, not at the deployment's port 8080, to which 127.0.0.1:41001 leads within"):
         wait([boot, *listens(9090, 9091)])
+    with pytest.raises(Failure, match="^web@3 listens at 127.0.0.1 port 8080, its own loopback interface, to which 127.0.0.1:41001 does not lead; "):
+        wait([boot, event("started"), event("listening", port=8080, address="127.0.0.1")])
     with pytest.raises(Failure, match="^web@3 not up within"):
         wait([boot, event("started")])
     with pytest.raises(Failure, match="^web@3 ended with status 3, before it served; it stays"):

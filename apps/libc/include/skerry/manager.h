@@ -18,8 +18,12 @@ int manager_barrier(unsigned number);
 /* This program now serves. */
 int manager_serving(void);
 
-/* The same, and it listens at TCP port `port` (0: at something else); the socket layer calls it at listen(). */
+/* The same, and it listens at TCP port `port` (0: at something else). */
 int manager_listens(uint16_t port);
+
+/* The same, at one IPv4 address (network byte order; 0: all). A program that listens at 127.0.0.0/8
+ * alone does not serve. The socket layer calls it at listen(). */
+int manager_listens_at(uint16_t port, uint32_t ipv4);
 
 /* Wait until the application `name` ("redis@2") serves. */
 int manager_await(const char *name);
