@@ -14,6 +14,7 @@ from deploy.symbols import Image
 from topology.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8
+UNSERVED = ", before it served"
 _REASONS = re.compile(r"==> .* is not true|Guru Meditation|Out Of Memory")  # of a Redis, hundreds of lines before its last
 _REASON_LINES = 3
 
@@ -64,6 +65,12 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
     else:
         return None
     return Death(name, what, telling(console, name), event.kind == "failed" or _counts(plan, name))
+
+
+def unserved(event: Event, console: str) -> Death:
+    """Returns the death of a program that ended well by its own account, before it served at a port that the deployment leads to."""
+    name = str(event.get("app"))
+    return Death(name, f"{name} {status_text(event.get('status'))}{UNSERVED}", telling(console, name))
 
 
 def status_text(status: object) -> str:

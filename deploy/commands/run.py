@@ -16,7 +16,7 @@ from deploy import fingerprint, kvm, options, process, qemu, survival
 from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
-from deploy.deaths import Death, death, is_started_again, status_text
+from deploy.deaths import UNSERVED, Death, death, is_started_again, status_text, unserved
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, Event
 from deploy.expand import Plan
@@ -95,7 +95,7 @@ def run(
         if port:
             output.line(f"Stopped. {gdb_command(what, port)}")
         try:
-            ended = _follow(running, narrate.deaths, keep, waits=port is None, output=output, bar=not (console or gdb))
+            ended = _follow(running, narrate, keep, waits=port is None, output=output, bar=not (console or gdb))
         finally:
             spoken.end()
             for line in running.panics():
@@ -206,26 +206,39 @@ class _Narrator:
             took = f"{event.get('after_ms')} ms after its loss was known (restart {event.get('restarts')})"
             self.output.step(f"cluster {event.get('cluster')} has started again {took}")
         elif found := death(event, self.plan, self.machine.console if self.machine else ""):
-            self.deaths.append(found)
-            lines = [] if found.application in self.shown else found.lines
-            self.output.line(f"{found}; its last lines:" if lines else str(found))
-            for line in lines:
-                self.output.line(f"    {line}")
+            self.dead(found)
         elif event.kind == "exit":
             self.output.step(f"{event.get('app')} {status_text(event.get('status'))}")
+
+    def dead(self, found: Death) -> None:
+        self.deaths.append(found)
+        lines = [] if found.application in self.shown else found.lines
+        self.output.line(f"{found}; its last lines:" if lines else str(found))
+        for line in lines:
+            self.output.line(f"    {line}")
 
 
 def _nothing(**what: Any) -> None:
     """Where there is no bar."""
 
 
-def _gone(machine: Run, deaths: list[Death]) -> set[str]:
-    """What will not serve any more."""
-    ended = {str(event.get("app")) for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
-    return ended | {dead.application for dead in deaths if dead.application}
+def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool) -> None:
+    """Gives up the programs that ended for good before they served: a failure, also of one that ended with status 0."""
+    ended = {str(event.get("app")): event for event in machine.events.of("exit") if not is_started_again(event, machine.plan)}
+    dead = {death.application: death for death in narrate.deaths if death.application}
+    gone = sorted(announcer.waiting() & (ended.keys() | dead.keys()))
+    for name in gone:
+        announcer.give_up(name)
+        if name not in dead:
+            narrate.dead(unserved(ended[name], machine.console))
+    why = [death for death in narrate.deaths if death.application in gone]
+    if why and not (keep and announcer.left):
+        raise Failure("; ".join(str(one) if str(one).endswith(UNSERVED) else f"{one}{UNSERVED}" for one in why))
+    for name in gone:
+        narrate.output.line(f"{name} has ended before it served; the others go on")
 
 
-def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: Output, bar: bool) -> bool:
+def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: Output, bar: bool) -> bool:
     """Returns whether Ctrl-C ended it. With a bar until all serve or all is done, unless the console goes to the same terminal."""
     patience = None if waits else FOREVER  # somebody at a debugger takes time
     announcer = Announcer(machine.forwards, output.line)
@@ -237,28 +250,30 @@ def _follow(machine: Run, deaths: list[Death], keep: bool, waits: bool, output: 
             announcer.look(machine.events.events)
             if bar:  # among the console's lines what is said would be lost: it follows when all serve
                 announcer.say()
-            gone = sorted(announcer.waiting() & _gone(machine, deaths))
-            for name in gone:
-                announcer.give_up(name)
-            if (dead := [d for d in deaths if d.application in gone]) and not (keep and announcer.left):
-                raise Failure("; ".join(f"{one}, before it served" for one in dead))
-            for name in gone:
-                output.line(f"{name} has ended before it served" + ("; the others go on" if announcer.left else ""))
+            _give_up(machine, announcer, narrate, keep)
             update(completed=announcer.done, description="Running" if announcer.complete else "Booting")
             return announcer.complete
 
         if not keep and ends:
-            machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
+            with _told_where(announcer):
+                machine.wait_for(lambda: served() or machine.status is not None, "serving", patience)
             announcer.say(at_last=machine.status is not None)
             machine.wait_done(patience)
             return False
         most = (patience or machine.patience).silence * ELSEWHERE
-        try:
+        with _told_where(announcer):
             machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", patience)
-        except Failure as error:
-            raise Failure("; ".join([*announcer.wrong(), str(error)])) from None
     announcer.say()
     return keep and _stay(machine, announcer, output)
+
+
+@contextmanager
+def _told_where(announcer: Announcer) -> Iterator[None]:
+    """Adds to a failure where programs listen that the deployment's ports do not lead to."""
+    try:
+        yield
+    except Failure as error:
+        raise Failure("; ".join([*announcer.wrong(), str(error)])) from None
 
 
 def _is_settled(announcer: Announcer, keep: bool, long: bool) -> bool:

@@ -243,7 +243,7 @@ ONE = '[[program]]\nelf = "server.elf"\nnetwork = true\nports = [7]\n'
 @pytest.mark.limit(120)
 @pytest.mark.parametrize("status", [0, 4])
 def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> None:
-    """with --keep the others serve on; what it had printed is there, though it flushed nothing"""
+    """with --keep the others serve on, and it fails the run, also with status 0; what it had printed is there, though it flushed nothing"""
     (tmp_path / "server.c").write_text(SERVER_SOURCE)
     subprocess.run([SKERRY, "cc", "-o", "server.elf", "server.c"], cwd=tmp_path, check=True)
     (tmp_path / "two.toml").write_text(f'shutdown = "never"\n{ONE}args = ["{status}"]\n{ONE}')
@@ -261,11 +261,23 @@ def test_a_program_that_ends_before_it_serves(status: int, tmp_path: Path) -> No
         assert re.findall(r"^\[server@\w+\] (one line|and another)$", printed, re.MULTILINE) == ["one line", "and another"], printed
         process.send_signal(signal.SIGINT)
         process.communicate()
-        assert process.returncode == (1 if status else 0)
+        assert process.returncode == 1
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("shutdown", ["never", "when-done"])
+def test_status_0_before_it_serves(shutdown: str, tmp_path: Path) -> None:
+    """a Redis that prints its version and ends with status 0 has not served: a failure, with its last line"""
+    program = '[[program]]\nprogram = "redis-server"\nargs = ["--version"]\nnetwork = true\nports = [6379]\nheap = "64M"\n'
+    (tmp_path / "version.toml").write_text(f'shutdown = "{shutdown}"\n{program}')
+    done = skerry("run", "version.toml", "--boot", "kernel", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert re.search(r"^redis-server@\w+ ended with status 0, before it served; its last lines:\n    Redis server v=", done.stdout, re.MULTILINE), done.stdout
+    assert re.match(r"skerry: redis-server@\w+ ended with status 0, before it served \(log: ", done.stderr.splitlines()[-1]), done.stderr
 
 
 ELSEWHERE = """\
@@ -305,3 +317,49 @@ def test_listens_elsewhere(words: tuple[str, ...], tmp_path: Path) -> None:
     assert len(re.findall(r"^echo@\d serves at 127", printed, re.MULTILINE)) == 1 and re.search(wrong, printed, re.MULTILINE), printed
     if "--keep" not in words:
         assert re.match(wrong, printed.strip().splitlines()[-1]), printed
+
+
+LOOPBACK = """\
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+	for (int i = 1; i < count; i++) {
+		struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = htons(7) };
+		int server = socket(AF_INET, SOCK_STREAM, 0);
+		if (inet_pton(AF_INET, words[i], &name.sin_addr) != 1 || bind(server, (struct sockaddr *)&name, sizeof(name)) || listen(server, 1))
+			return perror(words[i]), 1;
+	}
+	for (;;)
+		pause();
+}
+"""
+
+
+@pytest.mark.limit(120)
+@pytest.mark.parametrize("words", [("--keep",), ("--timeout", "30")], ids=["keep", "no keep"])
+def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> None:
+    """`run` does not say that a program serves which listens at 127.0.0.1 only; one that listens at its own address, too, serves"""
+    tables = ((0, '"127.0.0.1"'), (1, '"127.0.0.1", "10.0.2.152"'))
+    programs = [f'[[program]]\nelf = "inside.elf"\ncpu = {cpu}\nnetwork = true\nports = [7]\nargs = [{args}]\n' for cpu, args in tables]
+    (tmp_path / "inside.toml").write_text("\n".join(['shutdown = "never"', *programs]))
+    (tmp_path / "inside.c").write_text(LOOPBACK)
+    subprocess.run([SKERRY, "cc", "-o", "inside.elf", "inside.c"], cwd=tmp_path, check=True)
+    command = [SKERRY, "run", "inside.toml", "--boot", "kernel", "--json", "inside.json", *words]
+    wrong = r"^(?:skerry: )?inside@0 listens at 127\.0\.0\.1 port 7, its own loopback interface, to which 127\.0\.0\.1:\d+ does not lead; let it"
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        printed = ""
+        for line in process.stdout:
+            if "Ctrl-C ends it" in line and "Ctrl-C" not in printed:
+                process.send_signal(signal.SIGINT)
+            printed += line
+    assert process.returncode == (0 if "--keep" in words else 1), printed
+    assert re.findall(r"^(inside@\d) serves at 127", printed, re.MULTILINE) == ["inside@1"] and re.search(wrong, printed, re.MULTILINE), printed
+    if "--keep" in words:
+        events = json.loads((tmp_path / "inside.json").read_text())["events"]
+        at = {(e["app"], e["address"]) for e in events if e["event"] == "listening"}
+        assert at == {("inside@0", "127.0.0.1"), ("inside@1", "127.0.0.1"), ("inside@1", "10.0.2.152")}
+        assert [e["app"] for e in events if e["event"] == "serving"] == ["inside@1"]
