@@ -30,7 +30,11 @@ void heap_zero(void *address, size_t pages); /* of what it has mapped; pages tha
 void heap_unmap(void *address, size_t pages);
 void heap_usage(size_t *total_pages, size_t *used_pages);
 bool memory_is_mapped(uintptr_t address, size_t size); /* all of these pages, by mmap() or brk() */
+bool memory_in_break(uintptr_t address);               /* of the pages that brk() has given */
 bool memory_in_files(uintptr_t address, size_t size);  /* of the deployment's files, which nobody changes */
+
+/* advise.c: whether any page of a range is one that the manager has mapped for good: of image, stack or deployment's files. */
+bool memory_is_fixed(uintptr_t address, size_t size);
 
 /* protect.c: pages of heap and stack that may not be both read and written. */
 extern struct page_rights protected_pages;
@@ -38,6 +42,7 @@ long protection_rights(long prot); /* RIGHT_* for PROT_*, or an error */
 long protection_set(uintptr_t address, size_t pages, unsigned rights); /* 0 or an error; some of it may be done then */
 unsigned protection_of(uintptr_t address);
 bool memory_in_stack(uintptr_t address, size_t size); /* the first thread's */
+bool memory_in_image(uintptr_t address, size_t size); /* the program's, which the manager has mapped and nobody may change */
 static inline bool protection_drop(uintptr_t address, size_t pages) /* they can be read and written; false: no room for that */
 {
 	return !protected_pages.count || !protection_set(address, pages, PAGE_RIGHTS_DEFAULT);

@@ -29,6 +29,8 @@ static struct {
 	uintptr_t break_address;
 } heap;
 
+#define USER_END (1ul << 47) /* of addresses that a program can have */
+
 static void *page_address(size_t page) { return (void *)(PROCESS_HEAP_VADDR + page * PAGE); }
 
 /* The first ones of all. A program that takes some pages again and again does not look at all holes below each time. */
@@ -162,6 +164,8 @@ void heap_usage(size_t *total, size_t *used)
 
 static bool in_break(size_t page) { return page >= heap.break_first && page < heap.break_page; }
 
+bool memory_in_break(uintptr_t address) { return in_break((address - PROCESS_HEAP_VADDR) / PAGE); }
+
 bool memory_is_mapped(uintptr_t address, size_t size)
 {
 	const size_t first = (address - PROCESS_HEAP_VADDR) / PAGE, count = size / PAGE;
@@ -271,12 +275,20 @@ long sys_munmap(const long *a)
 {
 	size_t first, count;
 
-	if (memory_in_files((uintptr_t)a[0], (size_t)a[1]))
+	const uintptr_t begin = (uintptr_t)page_address(heap.break_limit), end = (uintptr_t)page_address(heap.pages);
+	uintptr_t low = (uintptr_t)a[0], high = low + (((size_t)a[1] + PAGE - 1) & -(size_t)PAGE);
+
+	if (memory_in_files(low, (size_t)a[1]))
 		return 0; /* it stays where it is */
-	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
+	if (low % PAGE || !a[1] || high <= low || high > USER_END || memory_is_fixed(low, high - low) || (low < begin && high > PROCESS_HEAP_VADDR))
 		return -EINVAL;
-	if (ramfs_map_overlaps((uintptr_t)a[0], (size_t)a[1]))
-		return ramfs_unmap((uintptr_t)a[0], (size_t)a[1]);
+	low = low < begin ? begin : low;
+	high = high > end ? end : high;
+	if (low >= high)
+		return 0; /* nothing is there */
+	to_pages(low, high - low, &first, &count);
+	if (ramfs_map_overlaps(low, high - low))
+		return ramfs_unmap(low, high - low);
 	return give_back(first, count) ? 0 : -ENOMEM;
 }
 
@@ -305,7 +317,7 @@ long sys_mremap(const long *a)
 		return -EINVAL;
 	if (memory_in_stack((uintptr_t)a[0], (size_t)a[1]))
 		return -ENOMEM; /* no room behind it: musl measures the first thread's stack by this answer */
-	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old))
+	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &old) || !memory_is_mapped((uintptr_t)a[0], new <= old ? PAGE : old * PAGE))
 		return -EFAULT;
 	const bool of_file = ramfs_map_overlaps((uintptr_t)a[0], old * PAGE);
 	if (new < old && of_file)
@@ -329,37 +341,6 @@ long sys_mremap(const long *a)
 	memcpy(moved, (void *)a[0], old * PAGE);
 	give_back(first, old);
 	return (long)moved;
-}
-
-/* False: it is protected, and there is no room to change that for the time being. */
-static bool drop_content(size_t page)
-{
-	const uintptr_t address = (uintptr_t)page_address(page);
-	const unsigned rights = protection_of(address);
-
-	if (!protection_drop(address, 1))
-		return false;
-	memset(page_address(page), 0, PAGE);
-	return rights == PAGE_RIGHTS_DEFAULT || !protection_set(address, 1, rights);
-}
-
-long sys_madvise(const long *a)
-{
-	size_t first, count;
-
-	if (a[2] != MADV_DONTNEED)
-		return 0; /* the others are only hints */
-	if (!to_pages((uintptr_t)a[0], (size_t)a[1], &first, &count))
-		return -EINVAL;
-	if (ramfs_map_overlaps((uintptr_t)a[0], (size_t)a[1]))
-		return 0; /* the file keeps what it holds */
-	for (size_t page = first; page < first + count; page++) {
-		if (platform_is_touched((uintptr_t)page_address(page)) && !drop_content(page))
-			return -ENOMEM;
-		if (bit_get(heap.used, page))
-			resident_unseen(page, 1);
-	}
-	return 0;
 }
 
 static bool shrink_break(uintptr_t wanted)
@@ -387,8 +368,3 @@ long sys_brk(const long *a)
 	heap.break_page = page;
 	return (long)(heap.break_address = wanted);
 }
-
-long sys_mlock(const long *a) { (void)a; return 0; } /* nothing is ever paged out */
-long sys_munlock(const long *a) { (void)a; return 0; }
-long sys_mlockall(const long *a) { (void)a; return 0; }
-long sys_munlockall(const long *a) { (void)a; return 0; }

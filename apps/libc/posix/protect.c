@@ -71,13 +71,12 @@ bool memory_in_stack(uintptr_t address, size_t size)
 	return offset < PROCESS_STACK_SIZE && size <= PROCESS_STACK_SIZE - offset;
 }
 
-/* What the manager has mapped and nobody may change. */
-static bool is_fixed(uintptr_t address, size_t size)
+bool memory_in_image(uintptr_t address, size_t size)
 {
 	extern const char __executable_start[], _end[];
 	const uintptr_t image = (uintptr_t)__executable_start & -(uintptr_t)PAGE, end = ((uintptr_t)_end + PAGE - 1) & -(uintptr_t)PAGE;
 
-	return (address >= image && address < end && size <= end - address) || memory_in_files(address, size);
+	return address >= image && address < end && size <= end - address;
 }
 
 long sys_mprotect(const long *a)
@@ -92,7 +91,7 @@ long sys_mprotect(const long *a)
 		return 0;
 	if (!size || size > UINTPTR_MAX - address)
 		return -ENOMEM;
-	if (is_fixed(address, size) || (ramfs_map_overlaps(address, size) && rights != PAGE_RIGHTS_DEFAULT))
+	if (memory_in_image(address, size) || memory_in_files(address, size) || (ramfs_map_overlaps(address, size) && rights != PAGE_RIGHTS_DEFAULT))
 		return -EACCES;
 	if (!memory_is_mapped(address, size) && !memory_in_stack(address, size))
 		return -ENOMEM;

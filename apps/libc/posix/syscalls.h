@@ -15,7 +15,7 @@
 	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) X(sigaltstack) \
 	X(kill) X(tkill) X(tgkill) X(pause) \
 	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(membarrier) X(umask) \
-	X(mlock) X(munlock) X(mlockall) X(munlockall) X(alarm) X(setitimer)
+	X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
 #define LOCKED_CALLS(X) \
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
@@ -31,5 +31,5 @@
 	X(epoll_create) X(epoll_create1) X(epoll_ctl) X(epoll_wait) X(epoll_pwait) \
 	X(socket) X(socketpair) X(bind) X(listen) X(accept) X(accept4) X(connect) X(getsockname) X(getpeername) \
 	X(setsockopt) X(getsockopt) X(shutdown) X(sendto) X(recvfrom) X(sendmsg) X(recvmsg) \
-	X(mmap) X(munmap) X(mprotect) X(mremap) X(msync) X(madvise) X(brk) \
+	X(mmap) X(munmap) X(mprotect) X(mremap) X(msync) X(madvise) X(mlock) X(munlock) X(brk) \
 	X(futex) X(exit) X(exit_group) X(nanosleep) X(clock_nanosleep) X(getrandom) X(sysinfo)

@@ -112,6 +112,35 @@ static bool mremap_keeps_content(void)
 	return true;
 }
 
+/* What Linux answers about ranges of which no page is there, or only some. */
+static bool ranges_that_are_not_there(void)
+{
+	enum { PAGES = 8, SIZE = PAGES * 4096 };
+	const unsigned long before = free_pages();
+	char *p = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED && memset(p, 'x', SIZE) && munmap(p + 4096, 4096) == 0);
+	CHECK(mremap(p + 4096, 4096, 8192, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT);
+	CHECK(mremap(p + 4096, 4096, 4096, 0) == MAP_FAILED && errno == EFAULT && mremap(p + 4096, 4096, 4096, MREMAP_MAYMOVE) == MAP_FAILED);
+	CHECK(mremap(p, 8192, SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT && p[8192] == 'x');
+	CHECK(madvise(p, SIZE, MADV_DONTNEED) == -1 && errno == ENOMEM && all_zero(p, 4096) && all_zero(p + 8192, SIZE - 8192));
+	CHECK(madvise(p + 4096, 4096, MADV_DONTNEED) == -1 && errno == ENOMEM && madvise(p + 4096, 4096, MADV_NORMAL) == -1 && errno == ENOMEM);
+	CHECK(madvise(p + 1, 1, MADV_NORMAL) == -1 && errno == EINVAL && madvise(p + 4096, 0, MADV_DONTNEED) == 0);
+	CHECK(mlock(p, SIZE) == -1 && errno == ENOMEM && munlock(p + 4097, 1) == -1 && errno == ENOMEM && mlock(p + 8193, 1) == 0);
+	CHECK(mlock(p, 4097) == -1 && errno == ENOMEM && mlock(p + 8191, 1) == -1 && mlock(p, ~0ul - 8191) == -1 && errno == EINVAL);
+	CHECK(munlock(p, 4096) == 0 && mlock(p + 4096, 0) == 0);
+	CHECK(mprotect(p, SIZE, PROT_READ | PROT_WRITE) == -1 && errno == ENOMEM && msync(p, SIZE, MS_SYNC) == -1 && errno == ENOMEM);
+	CHECK(mremap(p, 4096, 4096, 0) == p && munmap(p, SIZE) == 0 && munmap(p, SIZE) == 0 && free_pages() == before);
+	CHECK(mremap(p, SIZE, 2 * SIZE, MREMAP_MAYMOVE) == MAP_FAILED && errno == EFAULT && free_pages() == before);
+	CHECK(munmap((void *)4096, 4096) == 0 && munmap(p, 0) == -1 && errno == EINVAL && munmap(p + 1, 4096) == -1 && errno == EINVAL);
+	CHECK(munmap((void *)(1ul << 47), 4096) == -1 && errno == EINVAL && munmap(p, ~0ul) == -1 && errno == EINVAL);
+	char *again = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *other = mmap(0, SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(again != MAP_FAILED && other != MAP_FAILED && (other >= again + SIZE || again >= other + SIZE));
+	CHECK(munmap(again, SIZE) == 0 && munmap(other, SIZE) == 0 && free_pages() == before);
+	return true;
+}
+
 static bool middle_of_a_mapping_can_be_freed(void)
 {
 	unsigned long before = free_pages();
@@ -317,6 +346,7 @@ const struct test memory_tests[] = {
 	{ "mmap gives zeroed memory again", mmap_gives_zeroed_memory_again },
 	{ "mappings take the lowest room", mappings_take_the_lowest_room },
 	{ "mremap keeps content", mremap_keeps_content },
+	{ "ranges that are not there", ranges_that_are_not_there },
 	{ "the middle of a mapping can be freed", middle_of_a_mapping_can_be_freed },
 	{ "madvise DONTNEED zeroes", dont_need_zeroes },
 	{ "too much memory is refused", too_much_is_refused },
