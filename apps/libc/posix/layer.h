@@ -65,6 +65,7 @@ struct thread {
 	unsigned index;         /* its TCB, notification and IPC buffer at the platform */
 	uintptr_t tls;          /* what %fs:0 reads in this thread */
 	int *clear_tid;         /* zeroed and woken when the thread ends */
+	void *robust_list;      /* its robust mutexes, as it has said; musl walks the list itself */
 	const uint32_t *futex;  /* what it waits for, null when woken */
 	uint64_t futex_order;   /* the longest waiter is woken first */
 	bool event_waiter;      /* sleeps in event_wait() on its own notification */

@@ -22,6 +22,12 @@ static size_t limit(void)
 	return total / 16 > least ? total / 16 : least;
 }
 
+void ramfs_usage(size_t *most, size_t *held)
+{
+	*most = limit();
+	*held = pages_held < *most ? pages_held : *most;
+}
+
 void ramfs_touch(struct ramfs_node *node)
 {
 	int64_t clock_realtime_offset(void);

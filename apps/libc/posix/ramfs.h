@@ -79,6 +79,8 @@ struct ramfs_node *ramfs_node_make(const char *name, uint32_t mode);
 void ramfs_link(struct ramfs_node *, struct ramfs_node *directory);
 
 /* ramfs-node.c: content. */
+/* Pages that all files together may hold, and that they hold: never more. */
+void ramfs_usage(size_t *most, size_t *held);
 int ramfs_resize(struct ramfs_node *, size_t size);
 ssize_t ramfs_read(const struct ramfs_node *, void *, size_t size, size_t offset);
 ssize_t ramfs_write(struct ramfs_node *, const void *, size_t size, size_t offset);

@@ -33,12 +33,27 @@ static int open_socket(struct file *file, int type)
 	return descriptor_open(file, 0);
 }
 
+/* The console names a family of sockets that is not there, as it does system calls: once, of those that programs ask for. */
+static void tell_family(int family)
+{
+	static bool told[AF_MAX];
+	const char *name = family == AF_NETLINK ? " (netlink)" : family == AF_PACKET ? " (packet)" : family == AF_UNIX ? " (unix)" :
+			   family == AF_INET6 ? " (IPv6)" : "";
+
+	if (family < 0 || family >= AF_MAX || told[family])
+		return;
+	told[family] = true;
+	console_log("posix: sockets of family %d%s are not provided", family, name);
+}
+
 long sys_socket(const long *a)
 {
 	struct file *file;
 	int type = (int)a[1];
 	int error = socket_create((int)a[0], type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), (int)a[2], &file);
 
+	if (error == -EAFNOSUPPORT)
+		tell_family((int)a[0]);
 	return error ? error : open_socket(file, type);
 }
 

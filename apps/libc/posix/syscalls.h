@@ -14,13 +14,13 @@
 	X(sched_get_priority_min) X(getpriority) X(setpriority) X(getcpu) \
 	X(rt_sigaction) X(rt_sigprocmask) X(rt_sigpending) X(rt_sigsuspend) X(rt_sigtimedwait) X(rt_sigqueueinfo) X(sigaltstack) \
 	X(kill) X(tkill) X(tgkill) X(pause) \
-	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(membarrier) X(umask) \
+	X(prctl) X(arch_prctl) X(set_tid_address) X(set_robust_list) X(get_robust_list) X(membarrier) X(umask) \
 	X(mlockall) X(munlockall) X(alarm) X(setitimer)
 
 #define LOCKED_CALLS(X) \
 	X(read) X(write) X(readv) X(writev) X(pread64) X(pwrite64) X(preadv) X(pwritev) X(sendfile) \
 	X(lseek) X(close) X(ioctl) \
-	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(access) X(faccessat) \
+	X(open) X(openat) X(creat) X(stat) X(lstat) X(fstat) X(newfstatat) X(statfs) X(fstatfs) X(access) X(faccessat) \
 	X(readlink) X(readlinkat) X(mkdir) X(mkdirat) X(rmdir) X(unlink) X(unlinkat) X(rename) X(renameat) X(renameat2) \
 	X(truncate) X(ftruncate) X(fsync) X(fdatasync) X(sync) X(sync_file_range) X(fallocate) X(fadvise64) X(flock) \
 	X(chmod) X(fchmod) X(fchmodat) X(chown) X(lchown) X(fchown) X(fchownat) X(chdir) X(fchdir) X(getcwd) X(getdents64) X(utimensat) \

@@ -164,4 +164,25 @@ long sys_set_tid_address(const long *a)
 	return self->tid;
 }
 
-long sys_set_robust_list(const long *a) { (void)a; return 0; } /* musl walks the list itself */
+enum { ROBUST_HEAD_SIZE = 3 * sizeof(long) }; /* Linux's struct robust_list_head */
+
+/* musl marks the mutexes of the list itself when a thread ends, and no other process holds any. */
+long sys_set_robust_list(const long *a)
+{
+	if (a[1] != ROBUST_HEAD_SIZE)
+		return -EINVAL;
+	thread_self()->robust_list = (void *)a[0];
+	return 0;
+}
+
+long sys_get_robust_list(const long *a)
+{
+	const struct thread *t = a[0] ? threads : thread_self();
+
+	while (a[0] && t->tid != (int)a[0])
+		if (++t == threads + thread_places)
+			return -ESRCH;
+	*(void **)a[1] = t->robust_list;
+	*(size_t *)a[2] = ROBUST_HEAD_SIZE;
+	return 0;
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/time.h>
 #include <sys/sysinfo.h>
 #include <sys/uio.h>
@@ -276,6 +277,22 @@ static bool times_that_are_set(void)
 	return close(fd) == 0 && unlink("timed") == 0;
 }
 
+static bool size_of_the_file_system(void)
+{
+	enum { SIZE = 300000 };
+	struct statfs before, after;
+	int fd = open("sized", O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	CHECK(fd >= 0 && fstatfs(fd, &before) == 0 && before.f_type == 0x01021994 && before.f_namelen == 255 && before.f_bsize == 4096);
+	CHECK(before.f_blocks >= before.f_bfree && before.f_bfree == before.f_bavail && before.f_bfree > SIZE / 4096);
+	for (off_t at = 0; at < SIZE; at += 1000)
+		CHECK(pwrite(fd, "x", 1, at) == 1);
+	CHECK(statfs("sized", &after) == 0 && after.f_blocks == before.f_blocks && after.f_bfree + SIZE / 4096 <= before.f_bfree);
+	CHECK(close(fd) == 0 && unlink("sized") == 0 && statfs("/", &after) == 0 && after.f_bfree == before.f_bfree);
+	CHECK(statfs("/nothing", &after) == -1 && errno == ENOENT && fstatfs(-1, &after) == -1 && errno == EBADF);
+	return true;
+}
+
 const struct test file_tests[] = {
 	{ "times that are set", times_that_are_set },
 	{ "a file reads back as written", write_and_read_back },
@@ -286,6 +303,7 @@ const struct test file_tests[] = {
 	{ "directories", directories },
 	{ "sizes of files with holes", sizes_of_holes },
 	{ "files are limited and freed", files_are_limited_and_freed },
+	{ "the size of the file system", size_of_the_file_system },
 	{ "devices", devices },
 	{ "descriptors are the lowest free", lowest_descriptor },
 	{ "formatted output", formatted_output },

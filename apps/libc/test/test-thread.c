@@ -7,6 +7,7 @@
 #include <skerry/process.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "posixtest.h"
@@ -253,6 +254,34 @@ static bool size_of_stacks(void)
 	return true;
 }
 
+static pthread_mutex_t robust;
+
+static void *dies_with_it(void *unused)
+{
+	return pthread_mutex_lock(&robust) ? unused : &robust;
+}
+
+/* As LMDB has them: shared between processes, though there is one. */
+static bool robust_mutexes(void)
+{
+	pthread_mutexattr_t attributes;
+	pthread_t thread;
+	void *result, *head = 0;
+	size_t size = 0;
+
+	CHECK(syscall(SYS_get_robust_list, 0, &head, &size) == 0 && size == 24);
+	CHECK(syscall(SYS_get_robust_list, 999999, &head, &size) == -1 && errno == ESRCH && syscall(SYS_set_robust_list, &head, 8) == -1 && errno == EINVAL);
+	CHECK(pthread_mutexattr_init(&attributes) == 0 && pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0);
+	CHECK(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 && pthread_mutex_init(&robust, &attributes) == 0);
+	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 && result == &robust);
+	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_consistent(&robust) == 0 && pthread_mutex_unlock(&robust) == 0);
+	CHECK(pthread_mutex_lock(&robust) == 0 && syscall(SYS_get_robust_list, gettid(), &head, &size) == 0 && head);
+	CHECK(pthread_mutex_unlock(&robust) == 0);
+	CHECK(pthread_create(&thread, 0, dies_with_it, 0) == 0 && pthread_join(thread, &result) == 0 && result == &robust);
+	CHECK(pthread_mutex_lock(&robust) == EOWNERDEAD && pthread_mutex_unlock(&robust) == 0 && pthread_mutex_lock(&robust) == ENOTRECOVERABLE);
+	return pthread_mutex_destroy(&robust) == 0;
+}
+
 const struct test thread_tests[] = {
 	{ "stacks have their size", size_of_stacks },
 	{ "threads are created and joined", create_and_join },
@@ -263,6 +292,7 @@ const struct test thread_tests[] = {
 	{ "detached threads free themselves", detached_threads_free_themselves },
 	{ "malloc in threads", malloc_in_threads },
 	{ "thread-specific data", thread_specific_data },
+	{ "robust mutexes", robust_mutexes },
 	{ "64 threads at once", many_threads_at_once },
 	{ 0 },
 };
