@@ -61,7 +61,7 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
         said = re.search(rf"(?<!\S){re.escape(name)} cannot be started: (.+ \(error \d+\))", console)
         what = f"{name} could not be started: {said[1] if said else 'error ' + str(event.get('error'))}"
     elif event.kind == "exit" and event.get("status") != 0:
-        what = f"{name} {status_text(event.get('status'))}"
+        what = f"{name} {status_text(event.get('status'))}{_needs_fork(console, name)}"
     else:
         return None
     return Death(name, what, telling(console, name), event.kind == "failed" or _counts(plan, name))
@@ -70,7 +70,7 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
 def unserved(event: Event, console: str) -> Death:
     """Returns the death of a program that ended well by its own account, before it served at a port that the deployment leads to."""
     name = str(event.get("app"))
-    return Death(name, f"{name} {status_text(event.get('status'))}{UNSERVED}", telling(console, name))
+    return Death(name, f"{name} {status_text(event.get('status'))}{UNSERVED}{_needs_fork(console, name)}", telling(console, name))
 
 
 def status_text(status: object) -> str:
@@ -96,6 +96,12 @@ def telling(console: str, application: str) -> list[str]:
 def plain(line: str) -> str:
     """Without what a terminal would obey."""
     return "".join(c if c.isprintable() else "?" for c in line.rstrip("\r\n").replace("\t", " "))
+
+
+def _needs_fork(console: str, application: str) -> str:
+    """That a program which has ended had called fork(), or one of its kin, in vain."""
+    called = re.search(rf"^\[{re.escape(application)}\] posix: system call (fork|vfork) \(\d+\) is not provided", console, re.MULTILINE)
+    return f": it had called {called[1]}(), which always fails here" if called else ""
 
 
 def _source(event: Event, plan: Plan) -> str:

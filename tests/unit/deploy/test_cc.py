@@ -113,3 +113,16 @@ def test_for_linux(folder: Path) -> None:
 def test_no_host_libraries(folder: Path) -> None:
     """skerry cc: a library of the host, which is made for another C library, is not found"""
     assert "cannot find -lc_nonshared" in cc(folder, "-o", "x", "-xc", "-", "-xnone", "-lc_nonshared", check=False, text="int main(void) { return 0; }").stderr
+
+
+@pytest.mark.parametrize("name, call", [
+    ("fork", "fork()"), ("vfork", "vfork()"), ("daemon", "daemon(0, 0)"), ("system", "system(\"ls\")"), ("popen", "popen(\"ls\", \"r\") != 0"),
+    ("posix_spawn", "posix_spawn(0, \"ls\", 0, 0, 0, 0)"), ("getpid", None),
+])  # fmt: skip
+def test_what_always_fails(name: str, call: str | None, folder: Path) -> None:
+    """skerry cc: the linker warns of a call that always fails because a program is one process, and of no other"""
+    head = "#define _GNU_SOURCE\n#include <spawn.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+    (folder / "calls.c").write_text(f"{head}int main(void) {{ return {call or 'getpid()'}; }}\n")
+    said = cc(folder, "-O2", "-o", "calls", "calls.c").stderr
+    assert (f"warning: {name}() always fails on Skerry, where a program is one process" in said) == (call is not None), said
+    assert "warning" not in said or call

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.deaths import LAST_LINES, death, is_started_again, telling
+from deploy.deaths import LAST_LINES, death, is_started_again, telling, unserved
 from deploy.deployment import Deployment, Program, Redis
 from deploy.events import Event, cluster_restarts, restarts, standing
 from deploy.expand import Plan, plan
@@ -48,6 +48,18 @@ def test_events(what: Plan) -> None:
         assert found and str(found) == text and found.counts
     for one in (event("exit", app=redis, status=0), event("serving", app=redis), event("stats", cluster=0)):
         assert death(one, what, "") is None
+
+
+def test_fork(what: Plan) -> None:
+    """of a program that has called fork before it ended, that is the reason; another one's call is not"""
+    redis = name(what, "redis")
+    end = event("exit", app=redis, status=1)
+    called = f"[{redis}] posix: system call fork (57) is not provided\n[{redis}] can't fork\n"
+    assert str(death(end, what, called)) == f"{redis} ended with status 1: it had called fork(), which always fails here"
+    assert str(unserved(event("exit", app=redis, status=0), called)) == (
+        f"{redis} ended with status 0, before it served: it had called fork(), which always fails here"
+    )
+    assert str(death(end, what, called.replace(redis, "other@1"))) == f"{redis} ended with status 1"
 
 
 def test_bad_line(what: Plan) -> None:
