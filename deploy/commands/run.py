@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deploy import fingerprint, kvm, options, process, qemu, survival
+from deploy import fingerprint, kvm, options, process, qemu, redis_cluster, survival
 from deploy.addresses import shown
 from deploy.boot import Options, Run, boot
 from deploy.counting import without_counts
@@ -233,7 +233,7 @@ def _give_up(machine: Run, announcer: Announcer, narrate: _Narrator, keep: bool)
             narrate.dead(unserved(ended[name], machine.console))
     why = [death for death in narrate.deaths if death.application in gone]
     if why and not (keep and announcer.left):
-        raise Failure("; ".join(str(one) if str(one).endswith(UNSERVED) else f"{one}{UNSERVED}" for one in why))
+        raise Failure("; ".join(str(one) if UNSERVED in str(one) else f"{one}{UNSERVED}" for one in why))
     for name in gone:
         narrate.output.line(f"{name} has ended before it served; the others go on")
 
@@ -264,7 +264,16 @@ def _follow(machine: Run, narrate: _Narrator, keep: bool, waits: bool, output: O
         with _told_where(announcer):
             machine.wait_for(lambda: served() or _is_settled(announcer, keep, machine.quiet > most), "serving", patience)
     announcer.say()
+    if keep:
+        _show_cluster(machine, output)
     return keep and _stay(machine, announcer, output)
+
+
+def _show_cluster(machine: Run, output: Output) -> None:
+    if found := redis_cluster.instances(machine.plan, machine.forwards):
+        output.line("These commands make a Redis Cluster of the instances, for clients on this host:")
+        for line in redis_cluster.commands(found):
+            output.out.print(line, markup=False, soft_wrap=True)  # to be copied
 
 
 @contextmanager
