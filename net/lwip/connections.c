@@ -30,6 +30,7 @@ struct connection {
 	struct connection *before, *after; /* in `order` */
 	bool ordered;                      /* else it is not in lwIP's list any more */
 	uint16_t bucket;
+	struct half_open half_open;
 };
 
 static struct {
@@ -91,6 +92,7 @@ static void destroyed(u8_t slot, void *data)
 	if (!c)
 		return;
 	order_remove(c);
+	opening_remove(&c->half_open);
 	for (link = &table.bucket[c->bucket]; *link != c; link = &(*link)->chain) {
 	}
 	*link = c->chain;
@@ -118,13 +120,27 @@ void connections_add(struct tcp_pcb *pcb)
 
 static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
 {
-	(void)slot;
+	struct connection *c;
+
 	(void)listener;
 	connections_add(pcb);
+	c = tcp_ext_arg_get(pcb, slot);
+	if (!c)
+		return ERR_MEM; /* lwIP drops the SYN */
+	opening_put(&c->half_open, pcb);
 	return ERR_OK;
 }
 
 static const struct tcp_ext_arg_callbacks listener_callbacks = { .passive_open = opened };
+
+void connections_opened(struct tcp_pcb *pcb)
+{
+	struct connection *c = tcp_ext_arg_get(pcb, table.slot);
+
+	LWIP_ASSERT("its handshake is done", pcb->state != SYN_RCVD);
+	if (c)
+		opening_remove(&c->half_open);
+}
 
 void connections_listen(struct tcp_pcb *listener) { tcp_ext_arg_set_callbacks(listener, table.slot, &listener_callbacks); }
 
@@ -132,6 +148,7 @@ void connections_start(void)
 {
 	table.slot = tcp_ext_arg_alloc_id();
 	table.secret = (uint64_t)net_random() << 32 | net_random() | 1;
+	opening_start();
 }
 
 static bool listed(const struct tcp_pcb *pcb) { return pcb->state != CLOSED && pcb->state != TIME_WAIT; }
@@ -208,31 +225,12 @@ bool connections_segment_room(void)
 	return net_memory_has(LWIP_MEM_ALIGN_SIZE(sizeof(struct pbuf)) + LWIP_MEM_ALIGN_SIZE(PBUF_IP) + LWIP_MEM_ALIGN_SIZE(TCP_HLEN));
 }
 
-/*
- * Of a packet that belongs to no connection here: it may begin one. With an acknowledgement it cannot, but may answer a connection
- * that connections_add() had no memory for. lwIP looks at no header that is in two parts.
- */
-static bool is_syn(const struct pbuf *packet)
-{
-	const struct ip_hdr *ip = packet->payload;
-	const struct tcp_hdr *header;
-
-	if (packet->len < IP_HLEN || IPH_PROTO(ip) != IP_PROTO_TCP || packet->len < IPH_HL_BYTES(ip) + TCP_HLEN)
-		return false;
-	header = (const void *)((const char *)packet->payload + IPH_HL_BYTES(ip));
-	return (TCPH_FLAGS(header) & (TCP_SYN | TCP_ACK)) == TCP_SYN;
-}
-
 int connections_seen(struct pbuf *packet, struct netif *netif)
 {
 	struct connection *c = connection_with(packet);
 
-	if (!c) {
-		if (!is_syn(packet) || connections_room())
-			return 0;
-		pbuf_free(packet);
-		return 1;
-	}
+	if (!c || c->pcb->state == TIME_WAIT)
+		return opening_seen(packet, c ? c->pcb : NULL);
 	if (prediction_is_plain(packet, netif) && prediction_take(c->pcb, packet, netif, NULL))
 		return 1;
 	to_front(c);

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "opening.h"
 
 struct tcp_pcb;
 struct tcp_pcb_listen;
@@ -38,12 +39,15 @@ bool connections_segment_room(void);
 /* Connections that the listener accepts are found from now on. */
 void connections_listen(struct tcp_pcb *listener);
 
+/* The handshake of a connection of such a listener is done. */
+void connections_opened(struct tcp_pcb *);
+
 /* A connection of tcp_connect(). Without memory it is not found here, but by lwIP. */
 void connections_add(struct tcp_pcb *);
 
 /*
  * LWIP_HOOK_IP4_INPUT: an IPv4 packet that nobody has checked. 0: lwIP goes on with it. 1: it was taken in here
- * (prediction.h).
+ * (prediction.h), or dropped: a SYN for which there is no memory, or what ends a connection in TIME_WAIT (opening.h).
  */
 int connections_seen(struct pbuf *, struct netif *);
 

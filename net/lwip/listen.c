@@ -69,9 +69,11 @@ static struct socket *queue_take(struct socket *listener)
 	return connection;
 }
 
+enum { DELAYED_MAX = 0xff }; /* lwIP counts them in a byte, and drops SYNs while there are so many */
+
 /*
- * A connection whose handshake is done. Beyond the backlog it keeps its place
- * among lwIP's half-open ones, which are limited to 255.
+ * A connection whose handshake is done. Beyond the backlog lwIP counts it; of half-open ones, which are not counted, some may
+ * still come when no SYN is taken any more.
  */
 static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 {
@@ -84,7 +86,8 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 	if (!connection)
 		return ERR_MEM; /* lwIP resets it */
 	socket_options_inherit(connection, listener);
-	connection->backlog_held = listener->queued >= listener->backlog;
+	connections_opened(pcb);
+	connection->backlog_held = listener->queued >= listener->backlog && pcb->listener->accepts_pending < DELAYED_MAX;
 	if (connection->backlog_held)
 		tcp_backlog_delayed(pcb);
 	queue_put(listener, connection);
@@ -108,7 +111,7 @@ int socket_listen(struct file *file, int backlog)
 		return -EINVAL;
 	if (!socket->local.port && (error = tcp_bind(socket->pcb, &any, 0)) != ERR_OK)
 		return socket_error_of(error);
-	pcb = tcp_listen_with_backlog_and_err(socket->pcb, 0xff, &error);
+	pcb = tcp_listen_with_backlog_and_err(socket->pcb, DELAYED_MAX, &error);
 	if (!pcb)
 		return socket_error_of(error);
 	socket->pcb = pcb; /* a smaller one; lwIP freed the other */

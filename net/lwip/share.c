@@ -130,13 +130,18 @@ static void end_time_wait(void)
 
 static const struct tcp_ext_arg_callbacks connection_callbacks = { .destroy = destroyed }, outgoing_callbacks = { .destroy = outgoing_destroyed };
 
+/* Half-open connections, which strangers can make, drive away no others: not those in TIME_WAIT while they have a part of the places. */
+static bool is_flooded(void) { return opening_count() > share.budget.connections_max / 4; }
+
 /* lwIP has got a SYN, and answers it if this says so. */
 static err_t opened(u8_t slot, struct tcp_pcb_listen *listener, struct tcp_pcb *pcb)
 {
 	(void)listener;
 	tcp_ext_arg_set_callbacks(pcb, slot, &connection_callbacks);
-	if (++share.connections > share.budget.connections_max)
+	if (++share.connections > share.budget.connections_max && !(is_flooded() && opening_drop(pcb)))
 		end_time_wait();
+	if (share.connections > share.budget.connections_max)
+		opening_drop(pcb);
 	if (share.connections > share.budget.connections_max) {
 		tcp_rst(pcb, 0, pcb->rcv_nxt, &pcb->local_ip, &pcb->remote_ip, pcb->local_port, pcb->remote_port);
 		return ERR_MEM;

@@ -28,10 +28,10 @@
 #define IP_FRAG 0
 #define IP_FORWARD 0
 
-/* A connect to somebody whose address is not yet known must not lose its first segments. */
+/* A connect to somebody whose address is not yet known must not lose its first segments; answers to nobody's SYNs wait, too. */
 #define ARP_TABLE_SIZE 127
 #define ARP_QUEUEING 1
-#define ARP_QUEUE_LEN 512
+#define ARP_QUEUE_LEN 64
 #define LWIP_NETIF_HWADDRHINT 1
 
 #define LWIP_NETIF_LOOPBACK 1
@@ -62,6 +62,8 @@
 #define LWIP_HOOK_FILENAME "../connections.h"
 #define LWIP_HOOK_IP4_INPUT(packet, netif) connections_seen(packet, netif)
 #define LWIP_HOOK_TCP_INPACKET_PCB(pcb, header, size, here, behind, packet) connections_options(pcb, header, size, here, behind)
+#define LWIP_HOOK_TCP_ISN(local_ip, local_port, remote_ip, remote_port) \
+	opening_isn(ip_2_ip4(local_ip)->addr, local_port, ip_2_ip4(remote_ip)->addr, remote_port)
 #define LWIP_SUPPORT_CUSTOM_PBUF 1  /* net/lwip/interface.c */
 #define TCP_LISTEN_BACKLOG 1
 #define TCP_MSL 1000          /* ms; TIME_WAIT is twice this */
