@@ -27,7 +27,10 @@ void mail_then_power_off(uint32_t status)
 	last_status = status;
 }
 
-/* Whether the ports have room for the lines that a message of another cluster makes there. */
+/*
+ * Whether the ports have room for the lines that a message of another cluster makes there. Unless it is known to make none, a
+ * message needs room: each line waits where a port is behind, and this manager's thread with it.
+ */
 static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 {
 	const size_t head = sizeof(struct about_application);
@@ -35,16 +38,12 @@ static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 	case REPORT_CONSOLE:
 	case REPORT_RESULT:
 		return writers_came(cluster, size < head ? 0 : size - head);
-	case REPORT_BOOT:
-	case REPORT_STATS_CORE:
-	case REPORT_STATS:
-	case REPORT_LOCKS:
-	case REPORT_MEMORY:
-	case REPORT_LIFE:
-	case REPORT_RECOUNTED:
-		return writers_report_came(cluster, size);
-	default:
+	case REPORT_ARRIVED:
+	case REPORT_SAMPLE_CORE:
+	case REPORT_SAMPLE:
 		return true;
+	default:
+		return writers_report_came(cluster, size);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <string.h>
 #include <skerry/socket_address.h>
 #include "life.h"
+#include "listeners.h"
 #include "map.h"
 #include "move.h"
 #include "process.h"
@@ -11,10 +11,8 @@
 #include "waiters.h"
 #include "writers.h"
 
-enum { PORTS_TOLD = 8 }; /* of a program, in a life: whoever says more cannot fill the mailbox */
-
 static struct report_life life[MAP_MAX_APPLICATIONS]; /* `serving`: that was told */
-static struct listener { uint32_t address; uint16_t port; } told[MAP_MAX_APPLICATIONS][PORTS_TOLD]; /* port 0: none */
+static struct listeners told[MAP_MAX_APPLICATIONS]; /* a program that listens at more cannot fill the mailbox */
 
 static bool start(uint32_t application)
 {
@@ -47,7 +45,7 @@ void life_end(uint32_t application)
 	waiters_forget(application);
 	writers_flush(application);
 	life[application] = (struct report_life){ 0 };
-	memset(told[application], 0, sizeof(told[application]));
+	told[application] = (struct listeners){ 0 };
 }
 
 void life_ended(uint32_t application, enum life_state how, uint32_t value)
@@ -64,23 +62,11 @@ struct report_life life_of(uint32_t application)
 	return found;
 }
 
-/* Notes `wanted`. Returns false if it has no port, is noted already, or there is no room. */
-static bool note_listener(struct listener *noted, struct listener wanted)
-{
-	unsigned i = 0;
-	while (i < PORTS_TOLD && noted[i].port && (noted[i].port != wanted.port || noted[i].address != wanted.address))
-		i++;
-	if (!wanted.port || i == PORTS_TOLD || noted[i].port)
-		return false;
-	noted[i] = wanted;
-	return true;
-}
-
 void life_serving(uint32_t application, uint16_t port, uint32_t address)
 {
 	const bool serves = !ipv4_is_loopback(address);
 	const struct report_serving body = { .application = application, .port = port, .address = address };
-	if (note_listener(told[application], (struct listener){ address, port }) || (serves && !life[application].serving))
+	if (listeners_note(&told[application], (struct listener){ address, port }) || (serves && !life[application].serving))
 		report(REPORT_SERVING, &body, sizeof(body));
 	life[application].serving |= serves;
 }

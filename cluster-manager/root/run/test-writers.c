@@ -242,6 +242,11 @@ static void to_primary(void)
 	CHECK(reports <= REPORTED_MAX / 8000 + 1);
 	leave(1 << 17);
 	CHECK(returned == came + 10000 * text_cost(LINE) && writers_came(OTHER, LINE) && writers_report_came(OTHER, 8000));
+	leave(1 << 17);
+	waiting = 1 << 17;
+	for (unsigned i = reports = 0; i < 10000; i++) /* each makes a line: as many as the ports' memory has room for */
+		reports += writers_report_came(OTHER, 8);
+	CHECK(reports <= REPORTED_MAX / 100 && reports >= REPORTED_MAX / 200);
 }
 
 /* What a terminal would obey reaches no console: colours are left out, and any other escape is a question mark. */

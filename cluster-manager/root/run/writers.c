@@ -17,6 +17,7 @@ enum {
 	RETURN_AT = WRITERS_WINDOW / 4, /* bytes written for which another cluster is told */
 	OWED_COUNTED = 1 << 30, /* no more than that is counted */
 	REPORTED_MAX = 1 << 17, /* of a cluster's reports while the ports are behind */
+	REPORT_COST = 128,      /* of a short one: its line is longer */
 };
 
 struct record {
@@ -186,6 +187,6 @@ bool writers_report_came(uint32_t cluster, size_t size)
 	const struct map_cluster *c = map_cluster(map, cluster);
 	if (!c || reported[c - map->cluster] > REPORTED_MAX)
 		return false;
-	reported[c - map->cluster] += (uint32_t)size;
+	reported[c - map->cluster] += size < REPORT_COST ? REPORT_COST : (uint32_t)size;
 	return true;
 }
