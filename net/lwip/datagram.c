@@ -38,7 +38,7 @@ struct datagram_socket {
 
 static struct datagram_socket *socket_in(struct file *file) { return (struct datagram_socket *)file; }
 
-static void update(struct datagram_socket *socket)
+static void update(struct datagram_socket *socket, uint32_t again)
 {
 	uint32_t ready = EPOLLOUT;
 
@@ -46,11 +46,11 @@ static void update(struct datagram_socket *socket)
 		ready |= EPOLLIN;
 	if (socket->read_shut)
 		ready |= EPOLLIN | EPOLLRDHUP | (socket->write_shut ? EPOLLHUP : 0);
-	if (ready == socket->file.ready)
+	if (ready == socket->file.ready && !(again && socket->file.edge_triggered))
 		return;
-	if (ready & ~socket->file.ready)
+	if (again | (ready & ~socket->file.ready))
 		socket_readiness_changed = true;
-	file_ready_changed(&socket->file, ready);
+	file_ready_again(&socket->file, ready, again);
 }
 
 /* --- receiving --- */
@@ -88,7 +88,7 @@ static void on_datagram(void *argument, struct udp_pcb *pcb, struct pbuf *data, 
 		socket->first = datagram;
 	socket->last = datagram;
 	socket->waiting += data->tot_len + OVERHEAD;
-	update(socket);
+	update(socket, EPOLLIN);
 }
 
 static size_t copy_out(const struct pbuf *data, const struct msghdr *message)
@@ -128,7 +128,7 @@ static ssize_t datagram_receive(struct file *file, struct msghdr *message, int f
 	address_give(&datagram->from, message->msg_name, &message->msg_namelen);
 	if (!(flags & MSG_PEEK)) {
 		drop_first(socket);
-		update(socket);
+		update(socket, 0);
 	}
 	return (ssize_t)(flags & MSG_TRUNC ? size : copied);
 }
@@ -333,7 +333,7 @@ static int datagram_shutdown(struct file *file, int how)
 		return -ENOTCONN;
 	socket->read_shut |= how != SHUT_WR;
 	socket->write_shut |= how != SHUT_RD;
-	update(socket);
+	update(socket, SOCKET_ALL);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* How connections come about: addresses, listening, accepting, connecting. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <lwip/priv/tcp_priv.h>
 #include "connections.h"
 #include "share.h"
@@ -91,7 +92,7 @@ static err_t on_accept(void *argument, struct tcp_pcb *pcb, err_t error)
 	if (connection->backlog_held)
 		tcp_backlog_delayed(pcb);
 	queue_put(listener, connection);
-	socket_update(listener);
+	socket_update_again(listener, EPOLLIN);
 	return ERR_OK;
 }
 

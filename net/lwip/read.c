@@ -94,7 +94,7 @@ static void after_read(struct socket *socket, size_t size)
 	socket->unread -= size;
 	share_window_read(socket, size);
 	if (!socket->first)
-		socket_update_readable(socket);
+		socket_update_drained(socket);
 }
 
 ssize_t stream_read(struct file *file, void *buffer, size_t size)

@@ -56,25 +56,38 @@ static uint32_t readiness(const struct socket *socket)
 	return ready;
 }
 
-static void set_ready(struct socket *socket, uint32_t ready)
+/* `again`: what more has come of. Nearly always nobody has to know more than that something is ready. */
+static inline __attribute__((always_inline)) void set_ready(struct socket *socket, uint32_t ready, uint32_t again)
 {
-	if (ready == socket->file.ready)
+	if (ready == socket->file.ready && !(again && socket->file.edge_triggered))
 		return;
-	if (ready & ~socket->file.ready)
+	if (again | (ready & ~socket->file.ready))
 		socket_readiness_changed = true;
-	file_ready_changed(&socket->file, ready);
+	file_ready_again(&socket->file, ready, again);
 }
 
-void socket_update(struct socket *socket) { set_ready(socket, readiness(socket)); }
+void socket_update(struct socket *socket) { set_ready(socket, readiness(socket), 0); }
 
-void socket_update_readable(struct socket *socket)
+void socket_update_again(struct socket *socket, uint32_t again)
 {
-	const uint32_t ready = socket->file.ready;
+	socket_readiness_changed = true;
+	file_ready_again(&socket->file, readiness(socket), again);
+}
 
+void socket_update_received(struct socket *socket)
+{
+	if (socket->state != SOCKET_CONNECTED)
+		socket_update(socket);
+	else if (!socket->peer_closed)
+		set_ready(socket, socket->file.ready | EPOLLIN, EPOLLIN);
+}
+
+void socket_update_drained(struct socket *socket)
+{
 	if (socket->state != SOCKET_CONNECTED)
 		socket_update(socket);
 	else if (!socket->peer_closed && !socket->read_shut)
-		set_ready(socket, socket->first ? ready | EPOLLIN : ready & ~(uint32_t)EPOLLIN);
+		set_ready(socket, socket->file.ready & ~(uint32_t)EPOLLIN, 0);
 }
 
 void socket_update_writable(struct socket *socket)
@@ -84,7 +97,7 @@ void socket_update_writable(struct socket *socket)
 	if (socket->state != SOCKET_CONNECTED)
 		socket_update(socket);
 	else if (!socket->write_shut)
-		set_ready(socket, stream_writable(socket) ? ready | EPOLLOUT : ready & ~(uint32_t)EPOLLOUT);
+		set_ready(socket, stream_writable(socket) ? ready | EPOLLOUT : ready & ~(uint32_t)EPOLLOUT, 0);
 }
 
 int socket_take_error(struct socket *socket)

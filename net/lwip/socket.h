@@ -69,11 +69,17 @@ struct socket *socket_of_connection(struct tcp_pcb *pcb);
 /* Forget the pcb: lwIP no longer calls back, and finishes the connection by itself. */
 void socket_detach(struct socket *socket);
 void socket_free(struct socket *socket);
+#define SOCKET_ALL UINT32_MAX
+
 /* Tell the POSIX layer what the socket is ready for now. */
 void socket_update(struct socket *socket);
 
-/* The same where only the data to read, or only the room to write, can have changed since. */
-void socket_update_readable(struct socket *socket);
+/* The same where more has come of the events `again`, or of all that it is ready for (SOCKET_ALL): a connection, an end. */
+void socket_update_again(struct socket *socket, uint32_t again);
+
+/* The same where data has come; where all data has been read; where only the room to write can have changed since. */
+void socket_update_received(struct socket *socket);
+void socket_update_drained(struct socket *socket);
 void socket_update_writable(struct socket *socket);
 /* Takes the pending error: 0 or negative. */
 int socket_take_error(struct socket *socket);

@@ -208,7 +208,7 @@ int stream_shutdown(struct file *file, int how)
 		}
 		detach_if_over(socket);
 	}
-	socket_update(socket);
+	socket_update_again(socket, SOCKET_ALL);
 	return 0;
 }
 
@@ -268,13 +268,13 @@ static err_t on_received(void *argument, struct tcp_pcb *pcb, struct pbuf *data,
 	if (!data) {
 		socket->peer_closed = true;
 		detach_if_over(socket);
-		socket_update(socket);
+		socket_update_again(socket, SOCKET_ALL);
 	} else if (socket->read_shut) {
 		share_window_read(socket, data->tot_len);
 		pbuf_free(data);
 	} else {
 		keep(socket, data);
-		socket_update_readable(socket);
+		socket_update_received(socket);
 	}
 	return ERR_OK;
 }

@@ -23,6 +23,7 @@ struct remote_socket {
 	enum remote_state state;
 	int error;          /* positive, for SO_ERROR and the next read or write */
 	bool acceptable;
+	int32_t connections; /* a listener: as the stack has counted them */
 	bool connect_told;  /* connect() has answered 0 */
 	bool peer_closed;
 	bool read_shut;
@@ -59,7 +60,10 @@ void remote_free(struct remote_socket *);
 
 /* --- socket.c: states and connections --- */
 
+#define REMOTE_ALL UINT32_MAX
 void remote_update(struct remote_socket *); /* what it is ready for */
+/* The same where more has come of the events `again`, or of all that it is ready for (REMOTE_ALL): data, a connection, an end. */
+void remote_update_again(struct remote_socket *, uint32_t again);
 void remote_apply(struct remote_socket *, const struct socket_event *); /* an update by the stack, checked */
 void remote_lost(struct remote_socket *);   /* there is no stack any more */
 int remote_take_error(struct remote_socket *); /* the pending one: 0 or negative */

@@ -36,16 +36,18 @@ static uint32_t readiness(const struct remote_socket *socket)
 	return ready;
 }
 
-void remote_update(struct remote_socket *socket)
+void remote_update_again(struct remote_socket *socket, uint32_t again)
 {
 	uint32_t ready = readiness(socket);
 
-	if (ready == socket->file.ready)
+	if (ready == socket->file.ready && !(again && socket->file.edge_triggered))
 		return;
-	if (ready & ~socket->file.ready)
+	if (again | (ready & ~socket->file.ready))
 		remote_happened();
-	file_ready_changed(&socket->file, ready);
+	file_ready_again(&socket->file, ready, again);
 }
+
+void remote_update(struct remote_socket *socket) { remote_update_again(socket, 0); }
 
 int remote_take_error(struct remote_socket *socket)
 {
@@ -59,26 +61,33 @@ int remote_take_error(struct remote_socket *socket)
 
 void remote_apply(struct remote_socket *socket, const struct socket_event *event)
 {
-	bool more = event->arrived != socket->arrived;
+	const bool more = event->arrived != socket->arrived;
+	uint32_t again = more ? EPOLLIN : 0;
 
 	socket->taken = event->taken;
 	socket->arrived = event->arrived;
 	if (socket->closing)
 		return;
 	socket->acceptable = event->flags & SOCKET_ACCEPTABLE;
+	if (socket->state == REMOTE_LISTENING && event->value != socket->connections) {
+		socket->connections = event->value;
+		again = EPOLLIN;
+	}
 	if (event->flags & SOCKET_CONNECTED && socket->state == REMOTE_CONNECTING) {
 		socket->state = REMOTE_CONNECTED;
 		socket->local = event->local;
 	}
-	if (event->flags & SOCKET_ENDED)
+	if (event->flags & SOCKET_ENDED && !socket->peer_closed) {
 		socket->peer_closed = true;
+		again = REMOTE_ALL;
+	}
 	if (event->flags & SOCKET_BROKEN && socket->state != REMOTE_FAILED) {
 		socket->state = REMOTE_FAILED;
 		socket->error = event->value < 0 && event->value > -4096 ? -event->value : 0;
 	}
 	if (more && socket->read_shut)
 		remote_discard(socket);
-	remote_update(socket);
+	remote_update_again(socket, again);
 }
 
 void remote_lost(struct remote_socket *socket)

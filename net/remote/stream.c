@@ -165,6 +165,6 @@ int remote_shutdown(struct file *file, int how)
 		socket->write_shut = true;
 		remote_changed(socket);
 	}
-	remote_update(socket);
+	remote_update_again(socket, REMOTE_ALL);
 	return 0;
 }

@@ -6,7 +6,14 @@
 #include <string.h>
 #include "serve.h"
 
-static void on_ready(struct file *file) { served_pending(served_socket(file->number)); }
+static void on_ready(struct file *file)
+{
+	struct served *s = served_socket(file->number);
+
+	if (s->listening)
+		s->value = s->value == INT32_MAX ? 0 : s->value + 1;
+	served_pending(s);
+}
 
 static void begin(struct served *s, struct file *file)
 {

@@ -112,7 +112,7 @@ void pump(struct served *s)
 		return;
 	if (s->listening) {
 		acceptable = s->file->ready & EPOLLIN ? SOCKET_ACCEPTABLE : 0;
-		if (acceptable != s->flags)
+		if (acceptable != s->flags || s->value != s->value_told)
 			served_changed(s);
 		s->flags = acceptable;
 	} else if (s->connecting) {

@@ -184,6 +184,7 @@ static void describe(struct served *s, struct socket_event *event)
 	};
 	event->local = s->local;
 	s->taken_told = s->taken;
+	s->value_told = s->value;
 	s->changed = false;
 }
 

@@ -21,7 +21,7 @@ struct served {
 	bool pending;      /* in the queue of those whose bytes may move */
 	bool changed;      /* in the queue of changes to report to the program */
 	uint32_t flags;    /* of struct socket_event */
-	int32_t value;
+	int32_t value, value_told; /* a listener: connections that have come */
 	struct socket_address local;
 
 	/* positions, as in socket_port.h */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The POSIX layer's references to files, for tests of sockets without that layer. */
-#include <skerry/posix.h>
+#include <sys/epoll.h>
+#include "layer.h"
 
 void file_init(struct file *file, const struct file_operations *ops, uint32_t flags)
 {
@@ -17,4 +18,43 @@ void file_put(struct file *file)
 {
 	if (!--file->references)
 		file->ops->close(file);
+}
+
+/* --- edge-triggered watches --- */
+
+enum { WATCHED = 8 };
+static struct {
+	const struct file *file;
+	uint32_t wanted, told;
+} watched[WATCHED];
+
+/* What the file is ready for when it is added is the first edge. */
+void file_watch(struct file *file, uint32_t events)
+{
+	static unsigned count;
+
+	for (unsigned i = 0; i < WATCHED; i++)
+		if (watched[i].file == file) /* one that was closed */
+			watched[i].file = 0;
+	file->edge_triggered = true;
+	watched[count % WATCHED].file = file;
+	watched[count % WATCHED].wanted = events | EPOLLERR | EPOLLHUP;
+	watched[count++ % WATCHED].told = file->ready;
+}
+
+void file_edge(struct file *file, uint32_t events)
+{
+	for (unsigned i = 0; i < WATCHED; i++)
+		if (watched[i].file == file)
+			watched[i].told |= events;
+}
+
+uint32_t file_watched(const struct file *file)
+{
+	for (unsigned i = 0; i < WATCHED; i++)
+		if (watched[i].file == file && watched[i].told & watched[i].wanted) {
+			watched[i].told = 0;
+			return file->ready & watched[i].wanted;
+		}
+	return 0;
 }

@@ -260,13 +260,16 @@ void console_log(const char *format, ...)
 	va_end(arguments);
 }
 
-void file_ready_changed(struct file *file, uint32_t ready)
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 {
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
-	if (fresh && file->on_ready)
+	again &= ready;
+	if ((fresh || again) && file->on_ready)
 		file->on_ready(file);
+	if (file->edge_triggered)
+		file_edge(file, fresh | again);
 }
 
 void *layer_allocate(size_t size)

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include "../switch/forward.h"
 
-enum { NETWORK_PORTS = 18, NETWORK_CABLES = 4 };
+enum { NETWORK_PORTS = 21, NETWORK_CABLES = 5 };
 
 struct network {
 	struct forward forward; /* the switch process's; its counters are there for others to read */
@@ -53,6 +53,11 @@ void layer_serving(void);
 void network_await_server(struct network *network);
 uint32_t layer_address(unsigned port); /* network byte order */
 size_t layer_allocated(void);          /* bytes that layer_allocate() gave and did not get back */
+
+/* Watches a file as an edge-triggered epoll; returns what that would tell of it since it was last asked, 0: nothing. file.c */
+void file_watch(struct file *, uint32_t events);
+uint32_t file_watched(const struct file *);
+void file_edge(struct file *, uint32_t events);
 
 /* Sleep until something is ready or `deadline` (TSC; 0: none) passes; then false. */
 bool layer_wait(uint64_t deadline);

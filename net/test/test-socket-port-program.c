@@ -191,7 +191,7 @@ void hostile_program(void)
 
 			CHECK(s->written - s->taken <= SOCKET_PORT_BUFFER && s->arrived - s->read <= SOCKET_PORT_BUFFER);
 			if (s->file && !chance(10))
-				file_ready_changed(s->file, EPOLLIN | EPOLLOUT);
+				file_ready_again(s->file, EPOLLIN | EPOLLOUT, 0);
 		}
 		serve_prepare_sleep();
 	}

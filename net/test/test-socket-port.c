@@ -40,8 +40,9 @@ void console_log(const char *format, ...) { said = format != NULL; }
 bool net_poll(void) { return false; }
 bool net_prepare_sleep(void) { return true; }
 
-void file_ready_changed(struct file *file, uint32_t ready)
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 {
+	(void)again;
 	file->ready = ready;
 	if (file->on_ready)
 		file->on_ready(file);

@@ -30,6 +30,11 @@ void six_hundred_more(void);
 void datagram_peer(void);
 void datagrams(void);
 
+/* --- test-sockets-edges.c --- */
+
+void edges(void);
+void datagram_edges(void);
+
 /* --- test-sockets-ends.c --- */
 
 void ends(void);

@@ -44,7 +44,7 @@ static __attribute__((noinline)) void tell(struct file *file, uint32_t ready, ui
 {
 	if (file->watches)
 		watch_changed(file->watches, ready, fresh);
-	if (fresh && file->on_ready)
+	if (file->on_ready)
 		file->on_ready(file);
 	if (fresh)
 		event_notify();
@@ -58,6 +58,16 @@ void file_ready_changed(struct file *file, uint32_t ready)
 	file->ready = ready;
 	if (fresh || file->edge_triggered)
 		tell(file, ready, fresh);
+}
+
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
+{
+	uint32_t fresh = ready & ~file->ready;
+
+	file->ready = ready;
+	again &= ready;
+	if (fresh || (again && (file->edge_triggered || file->on_ready)))
+		tell(file, fresh | again, fresh);
 }
 
 struct file *descriptor_file(int fd)

@@ -51,12 +51,12 @@ struct file *file_hold(struct file *file)
 	return file;
 }
 void file_put(struct file *file) { file->references--; }
-void file_ready_changed(struct file *file, uint32_t ready)
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again)
 {
 	uint32_t fresh = ready & ~file->ready;
 
 	file->ready = ready;
-	if (fresh)
+	if (fresh | (again & ready))
 		event_notify();
 }
 

@@ -74,7 +74,7 @@ struct file {
 	uint64_t send_timeout;
 	struct watch *watches;     /* the epolls that look at it */
 	bool edge_triggered;       /* one of them does so, or did, with EPOLLET */
-	void (*on_ready)(struct file *); /* null, or called when more is ready, of a file that is served to another process */
+	void (*on_ready)(struct file *); /* null, or called when more is ready, or comes, of a file that is served to another process */
 };
 
 /* `file` is zeroed memory of a larger struct; one reference; nothing ready. */
@@ -90,6 +90,12 @@ void file_put(struct file *);
  * it; wakes sleeping threads only when something is ready that was not.
  */
 void file_ready_changed(struct file *, uint32_t ready);
+
+/*
+ * The same, where more has come of the events `again`, which the file may have been ready for before: data, a connection, an end.
+ * Edge-triggered watchers of these are told, and on_ready is called, as for what is new; others are not.
+ */
+void file_ready_again(struct file *, uint32_t ready, uint32_t again);
 
 /* Returns a zeroed block, 16-byte aligned, or null. Whole pages come back to the process's heap when freed. */
 void *layer_allocate(size_t size);

@@ -118,7 +118,7 @@ struct socket_event {
 	uint32_t flags;
 	uint32_t taken;    /* position: bytes that the stack has taken from the program's buffer */
 	uint32_t arrived;  /* position: bytes that it has put into the other */
-	int32_t value;     /* of a call: 0 or a negative errno */
+	int32_t value;     /* of a call: 0 or a negative errno; of a listener: another number where connections have come */
 	uint32_t size;
 	union {
 		struct {

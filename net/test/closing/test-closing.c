@@ -33,7 +33,7 @@ void layer_free(void *memory) { free(memory); }
 void console_log(const char *format, ...) { CHECK(!format); }
 bool net_poll(void) { return false; }
 bool net_prepare_sleep(void) { return true; }
-void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again) { (void)again; file->ready = ready; }
 
 static ssize_t fake_write(struct file *file, const void *buffer, size_t size) { return file && buffer && now.takes ? (ssize_t)size : -EAGAIN; }
 static ssize_t fake_read(struct file *file, void *buffer, size_t size) { return file && buffer && size ? -EAGAIN : 0; }

@@ -146,7 +146,7 @@ void console_log(const char *format, ...)
 	va_end(arguments);
 }
 
-void file_ready_changed(struct file *file, uint32_t ready) { file->ready = ready; }
+void file_ready_again(struct file *file, uint32_t ready, uint32_t again) { (void)again; file->ready = ready; }
 
 /* --- what the fuzzer asks of a life --- */
 
