@@ -13,6 +13,7 @@
 #include <lwip/udp.h>
 #include "interface.h"
 #include "memory.h"
+#include "opening.h"
 #include "socket.h"
 
 enum {
@@ -143,10 +144,21 @@ static ssize_t datagram_read(struct file *file, void *buffer, size_t size)
 
 /* --- sending --- */
 
+/* Where lwIP would count, strangers would know where an answer is awaited, as of a name server. */
+static err_t bind_at_random(struct udp_pcb *pcb, const ip_addr_t *ip)
+{
+	for (unsigned i = 0; i < OPENING_TRIES && !pcb->local_port; i++)
+		udp_bind(pcb, ip, opening_port());
+	return pcb->local_port ? ERR_OK : udp_bind(pcb, ip, 0);
+}
+
 static err_t send_to(struct datagram_socket *socket, struct pbuf *data, const struct socket_address *to)
 {
-	ip_addr_t ip;
+	ip_addr_t ip = socket->pcb->local_ip;
+	err_t error = socket->pcb->local_port ? ERR_OK : bind_at_random(socket->pcb, &ip);
 
+	if (error != ERR_OK)
+		return error;
 	if (!to)
 		return udp_send(socket->pcb, data);
 	ip_addr_set_ip4_u32(&ip, to->ipv4 ? to->ipv4 : PP_HTONL(IPADDR_LOOPBACK)); /* INADDR_ANY is this host */
@@ -234,7 +246,7 @@ static int datagram_bind(struct file *file, const struct sockaddr *address, sock
 	ip_addr_set_ip4_u32(&ip, to.ipv4);
 	if (to.ipv4 && !ip4_addr_isloopback(ip_2_ip4(&ip)) && !ip4_addr_cmp(ip_2_ip4(&ip), netif_ip4_addr(netif_default)))
 		return -EADDRNOTAVAIL;
-	return socket_error_of(udp_bind(socket->pcb, &ip, to.port));
+	return socket_error_of(to.port ? udp_bind(socket->pcb, &ip, to.port) : bind_at_random(socket->pcb, &ip));
 }
 
 /* With AF_UNSPEC it takes datagrams from everybody again. */
@@ -254,6 +266,8 @@ static int datagram_connect(struct file *file, const struct sockaddr *address, s
 	if (error)
 		return error;
 	ip_addr_set_ip4_u32(&ip, to.ipv4 ? to.ipv4 : PP_HTONL(IPADDR_LOOPBACK));
+	if (!socket->pcb->local_port)
+		bind_at_random(socket->pcb, &socket->pcb->local_ip);
 	error = socket_error_of(udp_connect(socket->pcb, &ip, to.port));
 	socket->connected |= !error;
 	return error;

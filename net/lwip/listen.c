@@ -170,6 +170,15 @@ static err_t on_connected(void *argument, struct tcp_pcb *pcb, err_t error)
 	return ERR_OK;
 }
 
+/* Where lwIP would count, strangers would know the port of the next connection. */
+static void bind_at_random(struct tcp_pcb *pcb)
+{
+	const ip_addr_t any = IPADDR4_INIT(IPADDR_ANY);
+
+	for (unsigned i = 0; i < OPENING_TRIES && !pcb->local_port; i++)
+		tcp_bind(pcb, &any, opening_port());
+}
+
 int socket_connect(struct file *file, const struct sockaddr *address, socklen_t length)
 {
 	struct socket *socket = socket_of(file);
@@ -195,6 +204,7 @@ int socket_connect(struct file *file, const struct sockaddr *address, socklen_t 
 	if (error)
 		return error;
 	ip_addr_set_ip4_u32(&ip, to.ipv4 ? to.ipv4 : PP_HTONL(IPADDR_LOOPBACK)); /* INADDR_ANY is this host */
+	bind_at_random(socket->pcb);
 	error = socket_error_of(tcp_connect(socket->pcb, &ip, to.port, on_connected));
 	if (error)
 		return error;

@@ -6,7 +6,7 @@
 #include "connections.h"
 #include "siphash.h"
 
-enum { ISN_PER_MS = 250 /* RFC 793: one for each 4 us */, ISN_GAP = 65536 };
+enum { ISN_PER_MS = 250 /* RFC 793: one for each 4 us */, ISN_GAP = 65536, PORT_FIRST = 49152 };
 
 static struct {
 	uint64_t key[2];
@@ -27,7 +27,7 @@ void opening_start(void)
 	opening.key[1] = random64();
 }
 
-/* --- sequence numbers --- */
+/* --- sequence numbers and ports --- */
 
 static uint64_t both_addresses(uint32_t local, uint32_t remote) { return (uint64_t)remote << 32 | local; }
 static uint32_t both_ports(uint16_t local, uint16_t remote) { return (uint32_t)remote << 16 | local; }
@@ -43,6 +43,8 @@ uint32_t opening_isn(uint32_t local_ip, uint16_t local_port, uint32_t remote_ip,
 	opening.replaced.valid = false;
 	return TCP_SEQ_GT(number, opening.replaced.next) ? number : opening.replaced.next + ISN_GAP;
 }
+
+uint16_t opening_port(void) { return (uint16_t)(PORT_FIRST + LWIP_RAND() % (UINT16_MAX - PORT_FIRST + 1)); }
 
 /* --- half-open connections --- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How connections begin, where lwIP decides in a way that strangers can use: initial sequence numbers, half-open connections, and
- * SYNs for connections in TIME_WAIT.
+ * How connections begin, where lwIP decides in a way that strangers can use: initial sequence numbers, ports, half-open
+ * connections, and SYNs for connections in TIME_WAIT.
  */
 #pragma once
 
@@ -11,7 +11,10 @@
 struct pbuf;
 struct tcp_pcb;
 
-enum { HALF_OPEN_MAX = 1024 }; /* of all listeners of a stack */
+enum {
+	HALF_OPEN_MAX = 1024, /* of all listeners of a stack */
+	OPENING_TRIES = 16,
+};
 
 /* A connection of a listener whose handshake is not done, in a queue of all of them: the oldest is first. */
 struct half_open {
@@ -28,6 +31,12 @@ void opening_start(void);
  * begins behind the last number of that one.
  */
 uint32_t opening_isn(uint32_t local_ip, uint16_t local_port, uint32_t remote_ip, uint16_t remote_port);
+
+/*
+ * A random port of those that programs need not name (RFC 6056, 3.3.1). It may be in use: the caller tries OPENING_TRIES of them,
+ * then lwIP, which counts.
+ */
+uint16_t opening_port(void);
 
 /*
  * Appends a connection that lwIP has just made in answer to a SYN. From now on it counts here, and not among lwIP's accepts_pending.

@@ -164,8 +164,35 @@ static void flood(void)
 	close_file(to);
 }
 
+/* Nobody knows where the next answer is awaited: in what way a socket gets its port. */
+static void ports(void)
+{
+	enum { SOCKETS = 48 };
+	struct sockaddr_in to = at(layer_address(DATAGRAM_PEER), 1), name;
+	unsigned next = 0;
+	uint16_t last = 0;
+
+	for (unsigned i = 0; i < SOCKETS; i++) {
+		struct file *file = datagram_socket();
+		socklen_t length = sizeof(name);
+
+		if (i % 3 == 0)
+			CHECK(bind_to(file, 0, 0) == 0);
+		else if (i % 3 == 1)
+			CHECK(connect_to_peer(file, layer_address(DATAGRAM_PEER), 1) == 0);
+		else
+			CHECK(send_at(file, "x", 1, &to) == 1);
+		CHECK(!file->ops->getsockname(file, (struct sockaddr *)&name, &length) && ntohs(name.sin_port) >= 49152);
+		next += (uint16_t)(ntohs(name.sin_port) - last) < 16;
+		last = ntohs(name.sin_port);
+		close_file(file);
+	}
+	CHECK(next < SOCKETS / 4);
+}
+
 void datagrams(void)
 {
+	ports();
 	sizes();
 	messages();
 	flood();

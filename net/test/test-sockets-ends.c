@@ -50,6 +50,26 @@ static struct file *named(void)
 	return file;
 }
 
+/* Nobody knows the port of the next connection. */
+static void ports(void)
+{
+	enum { CONNECTIONS = 32 };
+	unsigned next = 0;
+	uint16_t last = 0;
+
+	for (unsigned i = 0; i < CONNECTIONS; i++) {
+		struct file *file = named();
+		struct sockaddr_in own;
+		socklen_t length = sizeof(own);
+
+		CHECK(!file->ops->getsockname(file, (struct sockaddr *)&own, &length) && ntohs(own.sin_port) >= 49152);
+		next += (uint16_t)(ntohs(own.sin_port) - last) < 16;
+		last = ntohs(own.sin_port);
+		close_file(file);
+	}
+	CHECK(next < CONNECTIONS / 4);
+}
+
 void ends(void)
 {
 	struct linger hard = { 1, 0 };
@@ -58,6 +78,7 @@ void ends(void)
 	int error;
 
 	first_connection();
+	ports();
 	CHECK(!connect_to(layer_address(0), SERVER_PORT + 1, &error) && error == ECONNREFUSED);
 
 	/* half-close: the answer still comes, then the end */
