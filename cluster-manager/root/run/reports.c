@@ -7,12 +7,12 @@
 #include "fault.h"
 #include "listeners.h"
 #include "map.h"
+#include "published.h"
 #include "results.h"
 #include "root.h"
 #include "reports.h"
 #include "run.h"
 #include "sample.h"
-#include "sockets.h"
 #include "stats.h"
 #include "texts.h"
 
@@ -56,25 +56,10 @@ static bool boot(uint32_t cluster, const struct report_boot *b, size_t size)
 	return true;
 }
 
-/* What has been published of each application's life: a repetition changes nothing. */
-static struct published {
-	bool started;
-	struct listeners listeners;
-} published[MAP_MAX_APPLICATIONS];
-
-void report_new_life(uint32_t application)
-{
-	const int peer = sockets_peer(application);
-	published[application] = (struct published){ 0 };
-	if (peer >= 0)
-		published[peer] = (struct published){ 0 };
-}
-
 static bool started(uint32_t i, uint32_t kib)
 {
-	if (published[i].started)
+	if (!published_start(i))
 		return true;
-	published[i].started = true;
 	event("started", i, "memory", (uint64_t)kib * 1024, "");
 	sample_memory(i, (uint64_t)kib * 1024);
 	return true;
@@ -110,7 +95,7 @@ static bool serving(uint32_t cluster, const struct report_serving *s)
 	uint32_t i = s->application, ip = s->address;
 	if (!owns(cluster, i) || !run_may_happen(RUN_EVENT_STARTED, i) || s->port > UINT16_MAX)
 		return false;
-	if (listeners_note(&published[i].listeners, (struct listener){ ip, (uint16_t)s->port })) {
+	if (published_listener(i, (struct listener){ ip, (uint16_t)s->port })) {
 		struct text *t = results_begin("listening");
 		results_application(t, i);
 		text_format(t, ",\"port\":%u,\"address\":\"%u.%u.%u.%u\"", s->port, ip & 255, ip >> 8 & 255, ip >> 16 & 255, ip >> 24);

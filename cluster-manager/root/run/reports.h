@@ -7,6 +7,3 @@
 
 /* `body` is private memory, aligned to 8 bytes. False: it cannot be believed, and is ignored. */
 bool report_take(uint32_t cluster, enum message_type type, const void *body, size_t size);
-
-/* An application is ordered to start, and its stack process, or the program of a stack process, with it: their next reports are news. */
-void report_new_life(uint32_t application);

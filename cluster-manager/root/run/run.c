@@ -5,8 +5,8 @@
 #include "loss.h"
 #include "map.h"
 #include "output.h"
+#include "published.h"
 #include "report.h"
-#include "reports.h"
 #include "rescue.h"
 #include "restart.h"
 #include "results.h"
@@ -46,7 +46,7 @@ bool run_may_happen(enum run_event_kind kind, uint32_t subject)
 static void start(uint32_t application)
 {
 	const struct about_application body = { application, 0 };
-	report_new_life(application);
+	published_new_life(application);
 	if (order(map->application[application].cluster, ORDER_START, &body, sizeof(body)))
 		report(NOTE_UNSENT, &body, sizeof(body));
 }

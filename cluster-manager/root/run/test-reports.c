@@ -5,6 +5,7 @@
 #include "test-check.h"
 #include "test-place.h"
 
+#include "published.c"
 #include "reports.c"
 
 enum { OWN = 1, OTHER = 2, PROGRAM = 0, STACK = 1, OWNS = 2 };
@@ -115,13 +116,13 @@ int main(void)
 	for (unsigned i = 0; i < sizeof(strange) / sizeof(*strange); i++)
 		CHECK(!report_take(OTHER, REPORT_SERVING, &strange[i], sizeof(strange[i])));
 	state[PROGRAM].serving = false;
-	report_new_life(PROGRAM); /* and of its stack process, which starts with it */
+	published_new_life(PROGRAM); /* and of its stack process, which starts with it */
 	a_life(200);
 	state[PROGRAM].serving = false;
-	report_new_life(STACK);
+	published_new_life(STACK);
 	a_life(300);
 	state[PROGRAM].state = APPLICATION_ENDED;
-	report_new_life(PROGRAM);
+	published_new_life(PROGRAM);
 	CHECK(!report_take(OTHER, REPORT_STARTED, &late, sizeof(late)));
 	return failures != 0;
 }
