@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Edge-triggered epoll of sockets: the same program in the machine and on this host's Linux."""
+"""Edge-triggered epoll of sockets: the same program in the machine and on this host's Linux.
+
+Of sockets in a stack process `net/test/test-sockets-edges.c` tests the same.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ name = "edges"
 cpu = 1
 network = true
 heap = "64M"
-stack = "STACK"
 """
 
 
@@ -35,17 +37,10 @@ def said(console: str, name: str) -> list[str]:
 
 
 @pytest.mark.limit(150)
-@pytest.mark.parametrize("stack", ["inproc", "process"])
-def test_edges(stack: str, tmp_path: Path) -> None:
+def test_edges(tmp_path: Path) -> None:
     """an edge-triggered epoll tells of sockets what Linux tells: more data, connections, room and ends"""
     linux = subprocess.run([f"{EDGES}-linux"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
-    with machine(parse(DEPLOYMENT.replace("STACK", stack), "edges.toml", tmp_path)) as run:
+    with machine(parse(DEPLOYMENT, "edges.toml", tmp_path)) as run:
         run.wait_done()
-        assert said(run.console, "edges") == (without_datagrams(linux) if stack == "process" else linux)
-        assert all(end["status"] == 0 for end in run.events.of("exit") if str(end["app"]).startswith("edges@"))
-
-
-def without_datagrams(lines: list[str]) -> list[str]:
-    """A stack process has no datagrams."""
-    first = lines.index("-- datagrams")
-    return [*lines[: first + 1], "there are none", lines[-1]]
+        assert said(run.console, "edges") == linux
+        assert all(end["status"] == 0 for end in run.events.of("exit"))
