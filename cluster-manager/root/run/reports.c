@@ -5,7 +5,6 @@
 #include "channel.h"
 #include "clusters.h"
 #include "fault.h"
-#include "listeners.h"
 #include "map.h"
 #include "published.h"
 #include "results.h"
