@@ -42,7 +42,7 @@ def digest(path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="skerry-strip-") as folder:
         stripped = Path(folder, "image")
         done = subprocess.run(
-            ["objcopy", "--strip-all", "--remove-section=.note.gnu.build-id", str(path), str(stripped)], capture_output=True, text=True
+            ["strip", "--strip-all", "--remove-section=.note.gnu.build-id", "-o", str(stripped), str(path)], capture_output=True, text=True
         )
         if done.returncode:
             raise Failure(f"{path}: cannot be stripped: {done.stderr.strip()}")

@@ -196,8 +196,9 @@ def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledM
         return None
     if odd := [option for option, given in fixed.items() if given]:
         if odd[0] in ("--sockets", "--cores"):
-            copy = f"{text if text.endswith('.toml') else f'deploy/machines/{text}.toml'}"
-            raise InputError(odd[0], f"is not for a modelled machine, whose file says its cores: copy {copy}, change sockets or cores_per_cluster, and name the copy")
+            own = text if text.endswith(".toml") else f"deploy/machines/{text}.toml"
+            what = f"copy {own}, change sockets or cores_per_cluster, and name the copy"
+            raise InputError(odd[0], f"is not for a modelled machine, whose file says its cores: {what}")
         raise InputError(odd[0], "is not for a modelled machine, which is fixed and emulated by QEMU")
     return load(text)
 

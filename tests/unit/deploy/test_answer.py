@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from deploy.answer import APART, Answer, answers
+from deploy import unpriced
+from deploy.answer import APART, Answer, alone, answers
 from deploy.cli import main
 from deploy.comparison import Comparison
 from deploy.counting import Counting
@@ -19,6 +20,8 @@ from deploy.modelled.entries import Entries
 from deploy.modelled.machine import load
 from deploy.paths import ROOT
 from deploy.results import Result
+
+from .test_results import both
 
 MACHINE = load("xeon-e5-2683v3")
 
@@ -107,6 +110,34 @@ def test_turning() -> None:
     assert any(line.startswith("per-socket is not slower at either of the two rates") for line in said.sentences())
     assert said.to_json()["turning"]["outcome"] == "neither"
     assert len(said.sentences()) <= 10
+
+
+def test_unpriced() -> None:
+    """a comparison without prices ends in sentences: the ratio, its instructions, and what it does not say"""
+    first, second = both()
+    verdict, trust = unpriced.sentences(first, second)
+    assert "2 kernels (per-socket) do 2.00 times" in verdict and "one kernel for the machine (spanning)" in verdict
+    assert "Cache lines cost nothing" in trust
+    for result, count in ((first, 37_000.0), (second, 38_000.0)):
+        result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
+    counted = unpriced.sentences(first, second)
+    assert "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)" in counted[0]
+    assert counted[1].startswith("per-socket 37,000, of them 3,000 in the kernel; spanning 38,000")
+    assert not [word for word in ("per second", "latency", "µs") if word in " ".join(counted)]
+    assert "as many instructions an operation as" in unpriced.sentences(first, first)[0]
+    assert "as many operations per second as" in unpriced.sentences(both()[0], both()[0])[0]
+    assert "times of one run" in unpriced.sentences(*(replace(r, emulated=False) for r in both()))[-1]
+
+
+def test_alone() -> None:
+    """a layout alone ends in a sentence, too, which says that there is no ratio"""
+    said = alone(result("homed", 1, 1_198_898.0))
+    assert said[0].startswith("One kernel for the machine with objects at home on their node (homed), lock clh: 1,198,898 operations per second.")
+    assert "there is no ratio" in said[0] and said[1].startswith("homed: 11.2 kernel entries an operation")
+    counted = replace(result("per-socket", 2, 2.0), turns=True, observed=None)
+    counted.metrics["instructions_per_op"] = 22_440.0
+    assert alone(counted) == ["2 kernels (per-socket), lock clh: 22,440 instructions for an operation. Nothing stands beside it, so there is no ratio: "
+                              "--layout takes several."]  # fmt: skip
 
 
 def test_old_qemu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

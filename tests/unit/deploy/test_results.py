@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import beside, host, qemu, render, results, unpriced
+from deploy import beside, host, qemu, render, results
 from deploy.commands.bench.common import RESULTS, places
 from deploy.counting import Counting, with_counts
 from deploy.deployment import Deployment, Load, Redis
@@ -349,23 +349,6 @@ def test_turns(tmp_path: Path) -> None:
     assert not [name for name, _ in beside.files(tmp_path / "x.json", {"results": [told]}) if name.suffix == ".hgrm"]
     assert "distorted" not in both()[0].to_json() and "CPU" in printed(render.layout_table(both()[0]))
     plot([first, second], "mode", tmp_path / "x.png")
-
-
-def test_unpriced() -> None:
-    """a comparison without prices ends in sentences: the ratio, its instructions, and what it does not say"""
-    first, second = both()
-    verdict, trust = unpriced.sentences(first, second)
-    assert "2 kernels (per-socket) do 2.00 times" in verdict and "one kernel for the machine (spanning)" in verdict
-    assert "Cache lines cost nothing" in trust
-    for result, count in ((first, 37_000.0), (second, 38_000.0)):
-        result.metrics |= {"instructions_per_op": count, "instructions_per_op_by.kernel": 3000.0}
-    counted = unpriced.sentences(first, second)
-    assert "2 kernels (per-socket) take 0.974 times the instructions an operation of one kernel for the machine (spanning)" in counted[0]
-    assert counted[1].startswith("per-socket 37,000, of them 3,000 in the kernel; spanning 38,000")
-    assert not [word for word in ("per second", "latency", "µs") if word in " ".join(counted)]
-    assert "as many instructions an operation as" in unpriced.sentences(first, first)[0]
-    assert "as many operations per second as" in unpriced.sentences(both()[0], both()[0])[0]
-    assert "times of one run" in unpriced.sentences(*(replace(r, emulated=False) for r in both()))[-1]
 
 
 def test_beside(tmp_path: Path) -> None:
