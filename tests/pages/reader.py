@@ -171,6 +171,8 @@ class Reader:
     def _supply(self, words: tuple[str, ...]) -> None:
         """What a reader has from elsewhere: results of a run and of a benchmark; a map; a machine's or a deployment's file."""
         read = [word for before, word in zip(("", *words), words) if before not in ("--json", "-o", "--plot") and word.endswith((".json", ".dts"))]
+        for name in (word for word in words if word.startswith("build/")):  # which every clone has
+            (self.work / name).parent.mkdir(parents=True, exist_ok=True)
         for name in read:
             path = self.work / name
             if path.exists():
