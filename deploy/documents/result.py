@@ -88,7 +88,7 @@ def headline() -> str:
     value, (low, high) = ratio["metrics"]["ops_per_s"], ratio["range"]["ops_per_s"]
     said = (
         f"{_kernels(first).capitalize()} do{'es' * (first['clusters'] == 1)} {value:.2f} times the operations per second of {_kernels(second)} "
-        f"({low:.2f} to {high:.2f} when lines that move between cores cost half and double)"
+        f"({low:.2f} to {high:.2f} when moving a line costs half and double)"
     )
     return f"{said}; the range includes 1, so nothing is decided" if low <= 1 <= high else said
 
@@ -99,15 +99,16 @@ def depends() -> str:
     (ratio,), (first, _) = document["ratios"], document["results"]
     modelled, there = ratio["modelled"], first["programs"]
     text = (
-        f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled {modelled['machine'].replace(' x ', ' × ')}, "
-        f"{modelled['assumed']} prices of which are assumed. It depends on how long an entry holds the lock, on how long programs run between entries, "
-        "and on the number of cores."
+        f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled {modelled['machine'].replace(' x ', ' × ')} "
+        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between entries and the number of cores; "
+        "addresses of functions move it by some percent."
     )
     turning = ratio.get("turning")
     if turning and turning["outcome"] == "neither":
         calm = [points[1] for points in turning["points"].values()]
-        times = " and ".join(f"{point['mean_us']:.1f}" for point in calm)
-        text += f" With pauses of {calm[0]['pause_us'] / 1000:g} ms an operation takes {times} µs."
+        times = dict.fromkeys(f"{point['mean_us']:.1f}" for point in calm)
+        both = f"both take {next(iter(times))} µs" if len(times) == 1 else f"they take {' and '.join(times)} µs"
+        text += f" With pauses of {calm[0]['pause_us'] / 1000:g} ms {both} an operation."
     return text
 
 
