@@ -18,7 +18,7 @@ static void join(char *names, const char *name)
 	memcpy(names + used, name, size + 1);
 }
 
-void cpu_check(cpuid_reader *read)
+void cpu_check(cpuid_reader *read, bool tcg)
 {
 	char names[NAMES_SIZE] = "";
 	uint32_t lacks = cpu_lacks(read);
@@ -29,6 +29,10 @@ void cpu_check(cpuid_reader *read)
 	if (lacks != 0)
 		panic("this CPU lacks %s; choose a CPU model that has it: -cpu max in QEMU, -cpu host under KVM "
 		      "(kvm64, qemu64 and x86-64-v2-AES have no XSAVE)", names);
+	/* QEMU 10 takes CR4.OSXSAVE for reserved where leaf 13.1 is empty, and repeats the instruction that sets it for ever. */
+	if (tcg && cpu_leaf(read, CPU_STATE_LEAF, 1).eax == 0)
+		panic("this CPU model has XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose -cpu max, or add "
+		      "+xsaveopt");
 }
 
 void cpu_check_timer(cpuid_reader *read, uint64_t lapic_hz)

@@ -22,8 +22,8 @@ void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* cpu_check.c */
-/* Dies of a CPU that lacks what kernels need (skerry/cpu_needs.h), with all that is missing. */
-void cpu_check(cpuid_reader *read);
+/* Dies of a CPU that lacks what kernels need (skerry/cpu_needs.h), with all that is missing. `tcg`: QEMU emulates it. */
+void cpu_check(cpuid_reader *read, bool tcg);
 /* Dies where kernels would have no timer. */
 void cpu_check_timer(cpuid_reader *read, uint64_t lapic_hz);
 

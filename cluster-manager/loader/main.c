@@ -99,7 +99,7 @@ void loader_main(uint32_t magic, const void *info)
 
 	console_early(&machine, &options);
 	exceptions_init();
-	cpu_check(cpuid);
+	cpu_check(cpuid, is_tcg());
 	read_cpu(&machine);
 	if (magic == MULTIBOOT2_MAGIC)
 		multiboot2_read(&machine, info);

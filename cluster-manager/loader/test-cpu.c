@@ -7,7 +7,7 @@
 /* A processor by its CPUID: the registers of the leaves that matter, and the highest leaves. */
 static struct model {
 	uint32_t basic, extended;
-	struct cpuid features, state, avx, more; /* leaves 1, 13, 13.2, 0x80000001 */
+	struct cpuid features, state, saves, avx, more; /* leaves 1, 13, 13.1, 13.2, 0x80000001 */
 } model;
 
 static struct cpuid ask(uint32_t leaf, uint32_t subleaf)
@@ -20,7 +20,7 @@ static struct cpuid ask(uint32_t leaf, uint32_t subleaf)
 		return model.more;
 	if (leaf > model.basic) /* as Intel's answer: the highest leaf's registers */
 		return (struct cpuid){ UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX };
-	return leaf == 1 ? model.features : leaf == 13 ? subleaf == 2 ? model.avx : model.state : (struct cpuid){ 0 };
+	return leaf == 1 ? model.features : leaf == 13 ? subleaf == 2 ? model.avx : subleaf == 1 ? model.saves : model.state : (struct cpuid){ 0 };
 }
 
 /* What a SandyBridge has. */
@@ -36,7 +36,7 @@ static void complete(void)
 
 static void check_refused(const char *lacks)
 {
-	CHECK(!HOST_TRY(cpu_check(ask)));
+	CHECK(!HOST_TRY(cpu_check(ask, false)));
 	CHECK(strncmp(host_words, "this CPU lacks ", 15) == 0 && strncmp(host_words + 15, lacks, strlen(lacks)) == 0 &&
 	      host_words[15 + strlen(lacks)] == ';');
 	CHECK(strstr(host_words, "-cpu max in QEMU, -cpu host under KVM") != NULL && strlen(host_words) < sizeof host_words - 1);
@@ -60,7 +60,7 @@ static void check_state(void)
 {
 	complete();
 	model.state.eax = 3; /* no AVX: the legacy area */
-	CHECK(HOST_TRY(cpu_check(ask)));
+	CHECK(HOST_TRY(cpu_check(ask, false)));
 	complete();
 	model.avx.ebx = 577; /* the area would end behind what a TCB has */
 	check_refused("XSAVE in 832 bytes");
@@ -78,7 +78,7 @@ static void check_state(void)
 int main(void)
 {
 	complete();
-	CHECK(cpu_lacks(ask) == 0 && HOST_TRY(cpu_check(ask)));
+	CHECK(cpu_lacks(ask) == 0 && HOST_TRY(cpu_check(ask, false)));
 	check_each();
 	check_state();
 	complete();
@@ -88,6 +88,10 @@ int main(void)
 	model.extended = 0; /* no extended leaves at all */
 	check_refused("SYSCALL, NX");
 
+	complete();
+	CHECK(!HOST_TRY(cpu_check(ask, true)) && strstr(host_words, "XSAVE without XSAVEOPT") && strstr(host_words, "+xsaveopt"));
+	model.saves.eax = 1;
+	CHECK(HOST_TRY(cpu_check(ask, true)));
 	complete();
 	CHECK(HOST_TRY(cpu_check_timer(ask, 1000000)));
 	CHECK(!HOST_TRY(cpu_check_timer(ask, 0)));

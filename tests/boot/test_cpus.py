@@ -22,7 +22,7 @@ LOADER = BUILD / "cluster-manager/loader/loader.elf"
 PANIC = re.compile(r"kernel panic: cluster (\d+) core \d+: (.*?)\r?$", re.MULTILINE)
 V2_AES = "qemu64,+aes,+popcnt,+pni,+sse4.1,+sse4.2,+ssse3"  # Proxmox's x86-64-v2-AES
 V3 = f"{V2_AES},+avx,+avx2,+bmi1,+bmi2,+f16c,+fma,+movbe,+xsave"  # its x86-64-v3
-XSAVEOPT = ",+xsaveopt"  # without it QEMU 10's emulator never ends the instruction that sets CR4.OSXSAVE
+XSAVEOPT = ",+xsaveopt"
 
 LACKING = {
     "qemu64": "XSAVE", "kvm64": "XSAVE", V2_AES: "XSAVE", "core2duo": "XSAVE", "Nehalem": "XSAVE", "Westmere": "XSAVE",
@@ -50,6 +50,13 @@ def test_lacking(cpu: str, tmp_path: Path) -> None:
     """a CPU that lacks what kernels need is refused in one line, with all of it and the model to choose"""
     (line,) = loader_lines(cpu, tmp_path)
     assert line.startswith(f"skerry loader: refused: this CPU lacks {LACKING[cpu]}; choose a CPU model that has it: -cpu max in QEMU"), line
+
+
+@pytest.mark.parametrize("cpu", ["qemu64,+xsave", V3], ids=["qemu64 +xsave", "x86-64-v3"])
+def test_without_xsaveopt(cpu: str, tmp_path: Path) -> None:
+    """where QEMU 10's emulator would never end the instruction that sets CR4.OSXSAVE, the loader says what to add"""
+    (line,) = loader_lines(cpu, tmp_path)
+    assert line.endswith("XSAVE without XSAVEOPT, which QEMU's emulator lets no kernel use; choose -cpu max, or add +xsaveopt"), line
 
 
 @pytest.mark.parametrize("cpu", ["qemu32", "pentium3", "486", "max,-lm"])
