@@ -25,7 +25,7 @@ ALLOWED = {
     "deploy/deployment/places.py": "a quoted key of a file that has been read",
     "topology/checker.py": "the answer of lib/cluster-map",
     "topology/drivers.py": OF_THE_TREE, "topology/regimes.py": OF_THE_TREE, "deploy/setup/sources.py": OF_THE_TREE,
-    "deploy/documents/result.py": OF_THE_TREE,
+    "deploy/setup/packages.py": OF_THE_TREE, "deploy/profile/training.py": OF_THE_TREE, "deploy/documents/result.py": OF_THE_TREE,
     "deploy/documents/__main__.py": "results that a maintainer publishes",
     "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/kvm.py": OF_A_BUILD, "deploy/paper/page.py": OF_A_BUILD,
     "deploy/paper/work.py": OF_A_BUILD, "deploy/bench/figure_sweep.py": OF_A_BUILD, "deploy/bench/native_program.py": OF_A_BUILD,
