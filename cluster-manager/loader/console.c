@@ -185,8 +185,6 @@ static void put_line(const char *prefix, const char *format, va_list args)
 {
 	char line[256];
 
-	if (left)
-		return;
 	format_line(line, sizeof line, format, args);
 	put("skerry loader: ");
 	put(prefix);
@@ -198,6 +196,8 @@ void print(const char *format, ...)
 {
 	va_list args;
 
+	if (left)
+		return;
 	va_start(args, format);
 	put_line("", format, args);
 	va_end(args);
@@ -207,14 +207,14 @@ void panic(const char *format, ...)
 {
 	va_list args;
 
-	if (left)
-		cpu_stop(); /* a cluster that cannot be loaded again; the others go on */
 	if (!chosen && the_machine != NULL)
 		console_choose(); /* with what is known so far */
 	va_start(args, format);
-	put_line("refused: ", format, args);
+	put_line(left ? "a core stops: " : "refused: ", format, args);
 	va_end(args);
 	uart_drain(&uart[0]);
+	if (left)
+		cpu_stop(); /* a cluster that cannot be loaded again, or whose kernel faulted at its entry; the others go on */
 	out8(DEBUG_EXIT, DEBUG_EXIT_REFUSED);
 	cpu_stop();
 }

@@ -18,7 +18,10 @@ static inline uint64_t round_up(uint64_t value, uint64_t align) { return (value 
 
 /* console.c: lines, each after "skerry loader: " */
 void print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. */
+/*
+ * Prints one line and stops: exit status 99 under QEMU's isa-debug-exit, a halt elsewhere. Where kernels run already, their lines
+ * may be torn by this one, and only this core stops.
+ */
 _Noreturn void panic(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* cpu_check.c */

@@ -72,6 +72,12 @@ def with_cpu(cpu: str) -> qemu.Accel:
     return replace(qemu.TCG_TURNS, arguments=tuple(words))
 
 
+def entry_in_file(kernel: bytes | bytearray) -> int:
+    (entry,) = struct.unpack_from("<Q", kernel, 24)
+    text = next(s for s in elf.segments("kernel", "kernel", bytes(kernel)) if s.address <= entry < s.end)
+    return int(text.offset + entry - text.address)
+
+
 def started(run: Run) -> bool:
     return len(run.events.of("boot")) == len(run.plan.cluster_map.clusters)
 
@@ -105,6 +111,24 @@ def test_one_core_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.limit(240)
+def test_fault_at_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a kernel that faults before it has its own handlers is reported by the loader's, although the loader has left"""
+    whole = image.contents
+
+    def faulty(*given: Any) -> dict[str, bytes]:
+        files = whole(*given)
+        kernel = bytearray(files["kernel-clh"])
+        at = entry_in_file(kernel)
+        kernel[at : at + 2] = b"\x0f\x0b"  # UD2
+        return files | {"kernel-clh": bytes(kernel)}
+
+    line = re.compile(r"skerry loader: a core stops: exception 6 at RIP 0xffffffff8[0-9a-f]{7}: ")
+    monkeypatch.setattr(image, "contents", faulty)
+    with machine(deployment(1, 1, network=False)) as run:
+        run.wait_for(lambda: line.search(run.console) is not None, "the loader's line")
+
+
+@pytest.mark.limit(240)
 def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """a kernel for another boot_info, which could not say so itself, is refused by the loader"""
     whole = image.contents
@@ -112,9 +136,7 @@ def test_other_version(monkeypatch: pytest.MonkeyPatch) -> None:
     def older(*given: Any) -> dict[str, bytes]:
         files = whole(*given)
         kernel = bytearray(files["kernel-clh"])
-        (entry,) = struct.unpack_from("<Q", kernel, 24)
-        text = next(s for s in elf.segments("kernel", "kernel", kernel) if s.address <= entry < s.end)
-        kernel[text.offset + entry - text.address - 16] -= 1  # BOOT_INFO_MAGIC's version
+        kernel[entry_in_file(kernel) - 16] -= 1  # BOOT_INFO_MAGIC's version
         return files | {"kernel-clh": bytes(kernel)}
 
     monkeypatch.setattr(image, "contents", older)
