@@ -106,6 +106,7 @@ static void interrupt(struct hosted_core *core, unsigned vector)
 	} else if (vector == HOSTED_VECTOR_DOORBELL) {
 		kernel_doorbell(cpu);
 	} else if (vector == HOSTED_VECTOR_RESCHEDULE) {
+		interrupts_serve(core);
 		remote_serve(cpu);
 		kernel_reschedule(cpu);
 	} else {
@@ -234,6 +235,7 @@ void hosted_core_enter(struct hosted_core *core)
 {
 	uint32_t entries = atomic_load_explicit(&core->entries, memory_order_relaxed);
 	atomic_store_explicit(&core->entries, entries + 1, memory_order_relaxed); /* only the core itself counts */
+	interrupts_enter(core);
 	core->inside = true;
 	core->fast = false;
 	core->spins = 0;
@@ -245,6 +247,7 @@ void hosted_core_enter(struct hosted_core *core)
 			arch_finish(core->cpu);
 		else if (core->cpu->own.pending)
 			arch_panic("a core leaves by the fast path with hardware work pending");
+		interrupts_leave(core);
 	}
 	core->inside = false;
 }

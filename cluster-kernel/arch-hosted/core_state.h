@@ -54,6 +54,18 @@ struct hosted_core {
 	unsigned kernel_flushes; /* so often it has flushed what is not a program's */
 	unsigned direct_seen;    /* losses of the direct map that it has flushed: hosted.h */
 	uint64_t tls; /* FS base */
+	/* interrupts.c: entries are numbered from 1 on, in the order in which the machine's cores begin them */
+	uint64_t entry;          /* the last one of this core */
+	bool alone;              /* no other core was inside when it began */
+	uint64_t interrupted_by; /* the entry whose interrupt is pending, and must change something; 0: need not */
+	bool observed;           /* the present entry serves such an interrupt */
+	struct hosted_view {
+		const struct thread *current, *requeue, *visitors, *visited;
+		const struct vspace *vspace;
+		uint64_t slice_end, timer, housekeeping_at, flush_askers;
+		int running;
+		uint32_t request;
+	} before;
 };
 
 /* The core whose kernel entry this thread of the host is in; null outside. */
@@ -75,6 +87,14 @@ bool hosted_timer_due(const struct hosted_core *core);
 void hosted_interrupt(struct hosted_core *core, unsigned vector);
 struct hosted_core *hosted_core_by_apic(uint32_t apic);
 uint32_t hosted_apic(unsigned cluster, unsigned core);
+
+/* Interrupts from core to core, and that each changes something (interrupts.c): as an entry begins, and as it ends. */
+void interrupts_enter(struct hosted_core *core);
+void interrupts_leave(struct hosted_core *core);
+/* `with_reason`: it is to change what the core does. */
+void interrupts_send(const struct hosted_core *sender, uint64_t cores, bool with_reason);
+/* Called where the core takes such an interrupt. */
+void interrupts_serve(struct hosted_core *core);
 
 /* A place where another core may go on. */
 void hosted_pause(void);

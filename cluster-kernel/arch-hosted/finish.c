@@ -63,7 +63,7 @@ void arch_finish(struct cpu *cpu)
 	uint32_t pending = cpu->own.pending;
 	cpu->own.pending = 0;
 	if (pending & PENDING_INTERRUPT) {
-		arch_interrupt_cores(cpu, cpu->own.interrupt_cores);
+		interrupts_send(hosted_self, cpu->own.interrupt_cores, !(pending & PENDING_FAST));
 		cpu->own.interrupt_cores = 0;
 	}
 	if (pending & PENDING_FAST)
@@ -101,6 +101,5 @@ void arch_unload_vspace(struct cpu *cpu)
 void arch_interrupt_cores(struct cpu *cpu, uint64_t cores)
 {
 	(void)cpu;
-	for (; cores; cores &= cores - 1)
-		hosted_interrupt(&hosted_self->machine->core[__builtin_ctzll(cores)], HOSTED_VECTOR_RESCHEDULE);
+	interrupts_send(hosted_self, cores, false);
 }

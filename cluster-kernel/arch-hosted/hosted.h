@@ -26,6 +26,7 @@ struct hosted_config {
 	bool threads;     /* cores are threads of the host */
 	bool tsc;         /* of threads: time is the host's time-stamp counter, and no core dawdles to meet others */
 	bool pinned;      /* of threads: each has a processor of the host to itself, and keeps it while it waits */
+	bool any_interrupts; /* not checked: whether each interrupt from core to core changes something (interrupts.c) */
 	unsigned gsis;    /* pins of the interrupt controller; 0: none, and no devices */
 	unsigned beat_ms; /* between beats of a core, in the machine's ledger; 0: it has none */
 	unsigned channel_count;
@@ -85,6 +86,8 @@ struct hosted {
 	uint64_t tsc_start;
 	struct hosted_threads *threads; /* while they run */
 	uint64_t random;
+	bool checks_interrupts;
+	uint64_t entered; /* entries that its cores have begun */
 	struct thread *root;     /* the root task's thread and CNode, as boot made them */
 	struct slot *root_cnode;
 	struct hosted_core core[BOOT_MAX_CPUS];

@@ -196,6 +196,7 @@ struct hosted *hosted_create(const struct hosted_config *config)
 	machine->tsc_start = __builtin_ia32_rdtsc();
 	pthread_mutex_init(&machine->pins, 0);
 	machine->random = config->seed * 2 + 1;
+	machine->checks_interrupts = !config->threads && !config->any_interrupts;
 	uint64_t part = arena_part(config->cluster);
 	arena_take(part + RAM_OFFSET, machine->config.memory);
 	arena_take(part + IMAGE_OFFSET, IMAGE_SIZE);

@@ -26,13 +26,14 @@ static void begin_looking(struct cpu *cpu, struct cpu *core)
 {
 	assert_exclusive();
 	kernel_assert(core->own.index < kernel_of(cpu)->cpu_count);
+	if (core->shared.listens_remote)
+		return; /* it polls, or has been interrupted for that */
 	core->shared.listens_remote = true;
 	if (core == cpu) {
 		doorbells_watch(cpu);
 		return;
 	}
-	cpu->own.interrupt_cores |= core->own.bit;
-	cpu->own.pending |= PENDING_INTERRUPT;
+	cpu_interrupt(cpu, core->own.index);
 }
 
 static uint64_t channel_listen(struct cpu *cpu, struct channel_end *end, uint64_t info)

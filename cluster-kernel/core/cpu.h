@@ -63,7 +63,7 @@ struct cpu_private {
 	int32_t work_left; /* of this entry's budget, work.h */
 	uint64_t slice_end;      /* TSC */
 	uint64_t timer_armed;    /* TSC for which the timer is set; 0 none */
-	uint64_t timer_wanted;   /* PENDING_TIMER: TSC for which to set it */
+	uint64_t timer_wanted;   /* TSC for which it is set, or will be at the end of the entry; 0 none. Other cores read it, inside */
 	uint64_t cleanup_at;     /* TSC at which this core goes on with the reap list, zombie.h; 0 none */
 	uint64_t poll_at;        /* TSC at which this core polls the doorbells of remote clusters, channel.h; 0 none */
 	uint64_t report_at;      /* TSC at which this core reports how many faults it did not report, fault.h; 0 none */
@@ -86,6 +86,7 @@ struct cpu_public {
 		struct thread *heap[PRIORITIES];
 		uint64_t first[2 * PRIORITIES]; /* TSC; 0: none */
 	} timers; /* threads that wait for a deadline, timer.h; locked as `ready` */
+	bool slice_asked;    /* another core has interrupted this one because of a thread of equal priority; locked as `ready` */
 	bool listens_remote; /* the core must poll for a doorbell of a remote peer */
 	_Alignas(64) _Atomic uint32_t request; /* enum cpu_request; the asked core clears it when it has served it */
 	const struct tlb_spaces *request_spaces; /* its author's */
@@ -127,4 +128,11 @@ static inline void cpu_allow_fast(struct cpu *cpu)
 	kernel_assert(cpu->own.bit == 1ull << cpu->own.index);
 	cpu->own.receives = blocked_state_word(cpu->own.index, THREAD_RECEIVING);
 	cpu->own.awaits = blocked_state_word(cpu->own.index, THREAD_REPLY);
+}
+/* Interrupts a core of this cluster at the end of the entry. */
+static inline void cpu_interrupt(struct cpu *cpu, unsigned core)
+{
+	kernel_assert(core < 64);
+	cpu->own.interrupt_cores |= 1ull << core;
+	cpu->own.pending |= PENDING_INTERRUPT;
 }

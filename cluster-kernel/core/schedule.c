@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "preempt.h"
 #include "timer.h"
 #include "vspace.h"
 #include COUNT_HEADER
@@ -15,13 +16,6 @@ static struct cpu *core_of(struct cpu *cpu, const struct thread *thread)
 {
 	kernel_assert(thread->core < kernel_of(cpu)->cpu_count);
 	return kernel_of(cpu)->cpu[thread->core];
-}
-
-/* At the end of this entry. */
-static void interrupt(struct cpu *cpu, unsigned core)
-{
-	cpu->own.interrupt_cores |= 1ull << core;
-	cpu->own.pending |= PENDING_INTERRUPT;
 }
 
 static void lock(struct cpu *cpu, struct cpu *home) TAKES(home->shared.ready.lock);
@@ -44,7 +38,7 @@ NO_LOCK_ANALYSIS static void unlock(struct cpu *cpu, struct cpu *home) { object_
 
 /*
  * The caller holds the run-queue lock of the thread's core. That core selects its next thread, and publishes its
- * priority in `running`, under the same lock. So either it finds this thread in the queue, or the load below returns
+ * priority in `running`, under the same lock. So either it finds this thread in the queue, or preempt() reads
  * what it has published and the core is interrupted: no wake-up is lost. The lock orders both, `running` is relaxed.
  */
 static void append(struct cpu *cpu, struct thread *thread)
@@ -54,8 +48,8 @@ static void append(struct cpu *cpu, struct thread *thread)
 	kernel_assert(thread != &home->shared.idle);
 	run_queue_append(&home->shared.ready, thread);
 	thread->queued = THREAD_QUEUED;
-	if (home != cpu && (int)thread->priority >= atomic_load_explicit(&home->shared.running, memory_order_relaxed))
-		interrupt(cpu, thread->core); /* equal priority too: it must start to count its time slice */
+	if (home != cpu)
+		preempt(cpu, home, thread->priority);
 }
 
 /* Hands a THREAD_REQUEUED thread to its core. From the push on, only that core may touch it. */
@@ -65,7 +59,7 @@ static void requeue(struct cpu *cpu, struct thread *thread)
 	unsigned core = thread->core;
 	kernel_assert(home != cpu && thread->queued == THREAD_REQUEUED);
 	if (thread_stack_push(&home->shared.requeue, thread))
-		interrupt(cpu, core);
+		cpu_interrupt(cpu, core);
 }
 
 static void enqueue(struct cpu *cpu, struct thread *thread)
@@ -283,6 +277,12 @@ static bool preempted(struct cpu *cpu, struct thread *thread)
 	return true;
 }
 
+static void begin_slice(struct cpu *cpu, struct thread *thread)
+{
+	cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
+	thread->slice_left = 0;
+}
+
 /* Publishes the running priority for other cores. The slice runs only while an equal-priority thread is ready. */
 static void publish_running(struct cpu *cpu, struct thread *thread)
 {
@@ -293,8 +293,7 @@ static void publish_running(struct cpu *cpu, struct thread *thread)
 	if (highest < 0 || highest != running) {
 		cpu->own.slice_end = 0;
 	} else if (!cpu->own.slice_end) {
-		cpu->own.slice_end = arch_time() + (thread->slice_left ? thread->slice_left : kernel_of(cpu)->slice);
-		thread->slice_left = 0;
+		begin_slice(cpu, thread);
 	}
 }
 
@@ -355,6 +354,18 @@ void schedule(struct cpu *cpu)
 	unlock(cpu, cpu);
 	if (moves)
 		enqueue(cpu, moves);
+}
+
+void schedule_interrupted(struct cpu *cpu)
+{
+	schedule(cpu);
+	lock(cpu, cpu);
+	if (cpu->shared.slice_asked && !cpu->own.slice_end && current(cpu) != &cpu->shared.idle) {
+		begin_slice(cpu, current(cpu));
+		set_timer(cpu);
+	}
+	cpu->shared.slice_asked = false;
+	unlock(cpu, cpu);
 }
 
 void schedule_yield(struct cpu *cpu)

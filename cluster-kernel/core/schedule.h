@@ -64,6 +64,8 @@ static inline void schedule_wake(struct cpu *cpu, struct thread *thread)
 void schedule_unready(struct cpu *cpu, struct thread *thread);
 /* Decides what this core runs next. Called at the end of every kernel entry. */
 void schedule(struct cpu *cpu);
+/* The same for an entry by another core's interrupt. Also begins the slice that others have asked for. */
+void schedule_interrupted(struct cpu *cpu);
 /* Makes the core leave the current thread at once, whatever its state; it idles until it next schedules. */
 void schedule_idle(struct cpu *cpu);
 /* Puts the current thread behind the others of its priority. */

@@ -333,7 +333,7 @@ void kernel_timer(struct cpu *cpu)
 	kernel_enter(cpu);
 	kernel_assert(!cpu->own.handoff);
 	count_interrupt(cpu, INTERRUPT_TIMER);
-	cpu->own.timer_armed = 0;
+	cpu->own.timer_armed = cpu->own.timer_wanted = 0;
 	cpu->own.pending |= PENDING_REST;
 	work_begin(cpu);
 	do {
@@ -390,6 +390,6 @@ void kernel_reschedule(struct cpu *cpu)
 	doorbells_watch(cpu);
 	if (objects_have_homes())
 		visits_serve(cpu);
-	schedule(cpu);
+	schedule_interrupted(cpu);
 	kernel_exit(cpu);
 }

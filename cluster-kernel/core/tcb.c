@@ -6,6 +6,7 @@
 #include "kernel.h"
 #include "message.h"
 #include "notification.h"
+#include "preempt.h"
 #include "schedule.h"
 #include "thread.h"
 #include "timer.h"
@@ -119,10 +120,8 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 		timer_requeue(cpu, thread);
 	if (queued)
 		schedule_wake(cpu, thread);
-	else if (thread->core != cpu->own.index && kernel_of(cpu)->cpu[thread->core]->shared.current == thread) {
-		cpu->own.interrupt_cores |= 1ull << thread->core; /* let it look again */
-		cpu->own.pending |= PENDING_INTERRUPT;
-	}
+	else
+		preempt_changed(cpu, thread);
 	return SKERRY_OK;
 }
 

@@ -187,7 +187,8 @@ void thread_suspend(struct cpu *cpu, struct thread *thread);
 /* Ends the thread's placement on a core other than the first (kernel->placed). */
 void thread_unplace(struct kernel *kernel, struct thread *thread);
 /*
- * Moves a thread that waits without a deadline to its next core at once, so that no state of it is left on the old one.
+ * Moves a thread that waits, and is in no heap of deadlines, to its next core at once, so that no state of it is left on the
+ * old one. Not if this core holds its registers.
  */
 void thread_move_waiting(struct cpu *cpu, struct thread *thread);
 /* Makes an INACTIVE thread ready. */

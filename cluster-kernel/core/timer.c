@@ -166,34 +166,63 @@ void timer_forget(struct cpu *cpu, struct thread *thread)
 		drop(cpu, thread);
 }
 
+void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time)
+{
+	assert_exclusive();
+	assert_held(&home->shared.ready.lock);
+	uint64_t set = home->own.timer_wanted;
+	if (home == cpu || !time || (set && set <= time))
+		return; /* of this core, schedule() sets the timer */
+	cpu_interrupt(cpu, home->own.index);
+}
+
+/* The thread's wait for a notification ends with TIMED_OUT. It is in no heap. */
+static void end_wait(struct cpu *cpu, struct thread *thread)
+{
+	notification_cancel(thread);
+	thread_result(thread, SKERRY_TIMED_OUT);
+	schedule_wake(cpu, thread);
+}
+
 void timer_requeue(struct cpu *cpu, struct thread *thread)
 {
 	assert_exclusive();
 	kernel_assert(thread->in_timers && thread_is(thread, THREAD_WAITING));
+	drop(cpu, thread);
+	thread_move_waiting(cpu, thread);
+	if (thread->deadline <= arch_time()) {
+		end_wait(cpu, thread);
+		return;
+	}
 	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
 	object_lock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
-	take_out(home, thread);
+	thread->in_timers = 1;
 	insert(home, thread);
+	if (thread->timer.level >= timer_lowest(home))
+		timer_ask(cpu, home, thread->deadline);
 	object_unlock(cpu, heap_lock(home), LOCK_CLASS_RUN_QUEUE);
-	if (home == cpu)
-		return; /* schedule() follows */
-	cpu->own.interrupt_cores |= 1ull << thread->core; /* its timer may still be set by the thread's old priority or core */
-	cpu->own.pending |= PENDING_INTERRUPT;
 }
 
-uint64_t timer_next(const struct cpu *cpu)
+uint64_t timer_first(const struct cpu *cpu)
 {
 	assert_held(&cpu->shared.ready.lock);
 	const struct timers *timers = &cpu->shared.timers;
 	unsigned lowest = timer_lowest(cpu);
-	uint64_t next = timer_earlier(timer_earlier(cpu->own.slice_end, cpu->own.housekeeping_at), cpu->own.beat_at);
+	uint64_t next = 0;
 	if (!lowest)
-		return timer_earlier(next, timers->first[1]);
+		return timers->first[1];
 	/* Begins at the leaf before `lowest`: the right siblings on the way up cover all priorities from `lowest` on. */
 	for (unsigned i = PRIORITIES - 1 + lowest; i; i /= 2)
 		if (!(i & 1))
 			next = timer_earlier(next, timers->first[i + 1]);
 	return next;
+}
+
+uint64_t timer_next(const struct cpu *cpu)
+{
+	assert_held(&cpu->shared.ready.lock);
+	uint64_t next = timer_earlier(timer_earlier(cpu->own.slice_end, cpu->own.housekeeping_at), cpu->own.beat_at);
+	return timer_earlier(next, timer_first(cpu));
 }
 
 /* Returns the leaf of the highest priority of which a deadline has passed; 0: there is none, or it is below `lowest`. */

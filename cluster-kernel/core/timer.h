@@ -46,8 +46,18 @@ static inline bool timer_again(struct thread *thread, uint64_t deadline)
 }
 /* Takes the thread out of the heap if it was kept: before its priority or core change, and before it is suspended. */
 void timer_forget(struct cpu *cpu, struct thread *thread);
-/* For a thread with a deadline whose priority or next core has changed. */
+/*
+ * For a thread with a deadline whose priority or next core has changed. Moves it to its next core, unless this core holds
+ * its registers. Its wait ends at once if the deadline has passed.
+ */
 void timer_requeue(struct cpu *cpu, struct thread *thread);
+/*
+ * Interrupts `home` to set its timer for `time` (0: never), unless the timer is set for then or an earlier time. Hazard:
+ * denial of service. The thread with that deadline may be lowered or moved before the core is interrupted, and raised
+ * again, without end. So the deadline stays in the tree, and the core sets its timer for it: no deadline interrupts a core
+ * twice.
+ */
+void timer_ask(struct cpu *cpu, struct cpu *home, uint64_t time) NEEDS(home->shared.ready.lock);
 /*
  * Wakes the threads of this core whose deadline has passed and whose priority is not below the current thread's, the
  * highest first, within the entry's work budget. Sets writer_wanted() where the next one waits for a notification that is
@@ -62,7 +72,9 @@ static inline unsigned timer_lowest(const struct cpu *cpu)
 	const struct thread *thread = cpu->shared.current;
 	return thread == &cpu->shared.idle ? 0 : thread->priority;
 }
-/* With the run queue locked: TSC at which this core must enter the kernel again; 0: never. */
+/* With the run queue locked: the earliest deadline that matters now, or an earlier time; 0: none. */
+uint64_t timer_first(const struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
+/* Likewise: TSC at which this core must enter the kernel again; 0: never. */
 uint64_t timer_next(const struct cpu *cpu) NEEDS(cpu->shared.ready.lock);
 /* The same or earlier: as if deadlines of all priorities concerned the core. */
 static inline uint64_t timer_bound(const struct cpu *cpu)

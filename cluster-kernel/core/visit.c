@@ -7,12 +7,6 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-static void interrupt_for_visit(struct cpu *cpu, unsigned core)
-{
-	cpu->own.interrupt_cores |= 1ull << core;
-	cpu->own.pending |= PENDING_INTERRUPT;
-}
-
 void visit_begin(struct cpu *cpu, struct thread *thread)
 {
 	unsigned home = cpu->own.home;
@@ -22,7 +16,7 @@ void visit_begin(struct cpu *cpu, struct thread *thread)
 	thread->away_at = (uint8_t)home;
 	thread_become(thread, THREAD_AWAY);
 	if (thread_stack_push(&kernel_of(cpu)->cpu[home]->shared.visitors, thread))
-		interrupt_for_visit(cpu, home);
+		cpu_interrupt(cpu, home);
 }
 
 /*
@@ -70,7 +64,7 @@ void visits_serve(struct cpu *cpu)
 	}
 	atomic_store_explicit(&visited->top, thread, memory_order_relaxed);
 	if (thread)
-		interrupt_for_visit(cpu, cpu->own.index);
+		cpu_interrupt(cpu, cpu->own.index);
 }
 
 void visit_cancel(struct cpu *cpu, struct thread *thread)

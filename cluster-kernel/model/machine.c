@@ -67,7 +67,7 @@ static void name_all(const struct hosted *of)
 
 static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link)
 {
-	struct hosted_config config = { .cluster = CLUSTER + machine_count, .cores = of_cores, .program = next_call, .seed = 1,
+	struct hosted_config config = { .cluster = CLUSTER + machine_count, .cores = of_cores, .program = next_call, .seed = 1, .any_interrupts = true,
 		                        .channel_count = link ? 1 : 0, .channel = link };
 	struct hosted *made = hosted_create(&config);
 	/* the kernel is its first member, and no hardware */

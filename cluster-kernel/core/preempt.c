@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "preempt.h"
+#include "kernel.h"
+#include "timer.h"
+
+void preempt(struct cpu *cpu, struct cpu *home, int priority)
+{
+	int running = atomic_load_explicit(&home->shared.running, memory_order_relaxed);
+	assert_held(&home->shared.ready.lock);
+	kernel_assert(home != cpu);
+	if (priority < running || (priority == running && home->own.slice_end))
+		return;
+	home->shared.slice_asked |= priority == running;
+	cpu_interrupt(cpu, home->own.index);
+}
+
+void preempt_changed(struct cpu *cpu, const struct thread *thread)
+{
+	struct cpu *home = kernel_of(cpu)->cpu[thread->core];
+	assert_exclusive();
+	if (home == cpu || home->shared.current != thread)
+		return;
+	object_lock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
+	atomic_store_explicit(&home->shared.running, thread->priority, memory_order_relaxed);
+	if (thread->core != thread->next_core)
+		cpu_interrupt(cpu, thread->core);
+	else if (home->shared.ready.highest >= 0)
+		preempt(cpu, home, home->shared.ready.highest);
+	timer_ask(cpu, home, timer_first(home));
+	object_unlock(cpu, &home->shared.ready.lock, LOCK_CLASS_RUN_QUEUE);
+}
