@@ -43,6 +43,20 @@ bool hosted_timer_due(const struct hosted_core *core)
 	return timer && timer <= hosted_now(core->machine);
 }
 
+struct hosted_core *hosted_end_turn(struct hosted *machine)
+{
+	for (unsigned i = 0; i < machine->config.cores; i++) {
+		struct hosted_core *core = &machine->core[i];
+		uint64_t timer = atomic_load_explicit(&core->timer, memory_order_relaxed), now = hosted_now(machine);
+		if (!atomic_load_explicit(&core->owes_visits, memory_order_relaxed) || !timer)
+			continue;
+		if (timer > now)
+			hosted_advance(machine, timer - now);
+		return core;
+	}
+	return 0;
+}
+
 /* The current thread is about to make its system call or raise its trap once more (context_restart()). */
 static bool again(const struct hosted_core *core)
 {

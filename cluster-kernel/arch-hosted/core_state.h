@@ -39,6 +39,7 @@ struct hosted_core {
 	bool done;       /* what was posted last has been done */
 	bool away;       /* it has left its kernel, or was never there: the loader has it */
 	bool quiet;      /* its program has nothing to do until something arrives */
+	_Atomic bool owes_visits; /* visitors wait for the timer: core/visit.h */
 	_Atomic uint64_t timer; /* TSC at which the timer interrupts, 0: off */
 	_Atomic uint64_t vectors[HOSTED_VECTORS / 64]; /* interrupts that have arrived */
 	enum hosted_order order;
@@ -84,6 +85,11 @@ void hosted_core_enter(struct hosted_core *core);
  */
 void hosted_system_call(struct hosted_core *core);
 bool hosted_timer_due(const struct hosted_core *core);
+/*
+ * Called when no core of the machine has anything to do. Lets the clock go on to the timer of a core for which visitors
+ * wait, and returns that core; null: none wait.
+ */
+struct hosted_core *hosted_end_turn(struct hosted *machine);
 void hosted_interrupt(struct hosted_core *core, unsigned vector);
 struct hosted_core *hosted_core_by_apic(uint32_t apic);
 uint32_t hosted_apic(unsigned cluster, unsigned core);

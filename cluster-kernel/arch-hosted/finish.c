@@ -82,6 +82,7 @@ void arch_finish(struct cpu *cpu)
 	}
 	if (pending & PENDING_TIMER)
 		hosted_self->timer = cpu->own.timer_armed = cpu->own.timer_wanted;
+	atomic_store_explicit(&hosted_self->owes_visits, cpu->own.visits_at != 0, memory_order_relaxed);
 	if (pending & PENDING_LEAVE)
 		arch_leave_kernel(cpu);
 }

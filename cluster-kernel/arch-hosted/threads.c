@@ -110,6 +110,10 @@ void threads_wake(struct hosted_core *core)
 
 static struct hosted_core *find_due(const struct hosted_threads *run)
 {
+	struct hosted_core *core;
+	for (unsigned m = 0; m < run->count; m++)
+		if ((core = hosted_end_turn(run->machine[m])))
+			return core;
 	for (unsigned m = 0; m < run->count; m++)
 		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
 			if (hosted_timer_due(&run->machine[m]->core[c]))

@@ -43,7 +43,7 @@ static bool step(struct hosted *machine)
 		if (hosted_core_busy(&machine->core[i]))
 			candidate[count++] = &machine->core[i];
 	if (!count)
-		return false;
+		return hosted_end_turn(machine);
 	hosted_self = candidate[choose(machine, count)];
 	fiber_resume(&hosted_self->fiber);
 	hosted_self = 0;

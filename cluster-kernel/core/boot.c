@@ -16,7 +16,7 @@
 #include "work.h"
 #include LOCKING_HEADER
 
-enum { SLICE_MS = 5, ROOT_STACK_SIZE = 0x10000 };
+enum { SLICE_MS = 5, VISIT_TURN_US = 2, ROOT_STACK_SIZE = 0x10000 };
 
 static void make_cpus(struct kernel *kernel, struct boot_memory *memory)
 {
@@ -73,6 +73,7 @@ void boot_kernel(struct kernel *kernel, const struct boot_info *info)
 	kernel->work_budget = WORK_BUDGET;
 	kernel->tlb_round = 1;
 	kernel->slice = info->tsc_hz / 1000 * SLICE_MS;
+	kernel->visit_turn = info->tsc_hz / 1000000 * VISIT_TURN_US;
 	kernel->stat = boot_memory_take(memory, kernel->cpu_count * sizeof(*kernel->stat), 4096);
 	lock_kernel_init(kernel);
 	make_cpus(kernel, memory);

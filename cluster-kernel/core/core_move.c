@@ -71,10 +71,12 @@ bool kernel_cores_move(struct cpu *cpu)
 	return false;
 }
 
-/* No object is at home there, and no call of another core's thread is to be made there. */
+/* An object is at home there, or a call of another core's thread is to be made there. */
 static bool has_visitors(const struct kernel *kernel, uint32_t index)
 {
-	return kernel->homes[index] || atomic_load_explicit(&kernel->cpu[index]->shared.visitors.top, memory_order_relaxed);
+	const struct cpu_public *core = &kernel->cpu[index]->shared;
+	return kernel->homes[index] || atomic_load_explicit(&core->visitors.top, memory_order_relaxed) ||
+	       atomic_load_explicit(&core->visited.top, memory_order_relaxed);
 }
 
 static bool can_leave(const struct kernel *kernel, uint32_t index)
@@ -162,10 +164,11 @@ uint64_t invoke_core_control(struct cpu *cpu, const struct slot *slot, uint64_t 
 void core_forget(struct cpu *cpu)
 {
 	kernel_assert(current(cpu) == &cpu->shared.idle && !cpu->own.handoff && !cpu->own.loaded_vspace && !cpu->own.loaded_thread);
+	kernel_assert(!cpu->own.visits_at);
 	cpu->own.pending = 0;
 	cpu->own.interrupt_cores = 0;
 	cpu->own.timer_armed = cpu->own.timer_wanted = cpu->own.slice_end = cpu->own.beat_at = 0;
-	cpu->own.poll_at = cpu->own.report_at = cpu->own.housekeeping_at = 0;
+	cpu->own.poll_at = cpu->own.report_at = cpu->own.visits_until = cpu->own.housekeeping_at = 0;
 }
 
 bool core_arrive(struct cpu *cpu)

@@ -67,7 +67,9 @@ struct cpu_private {
 	uint64_t cleanup_at;     /* TSC at which this core goes on with the reap list, zombie.h; 0 none */
 	uint64_t poll_at;        /* TSC at which this core polls the doorbells of remote clusters, channel.h; 0 none */
 	uint64_t report_at;      /* TSC at which this core reports how many faults it did not report, fault.h; 0 none */
-	uint64_t housekeeping_at; /* the earliest of the three, timer.h; 0 none */
+	uint64_t visits_at;      /* TSC at which this core goes on with visitors, visit.h; 0 none */
+	uint64_t housekeeping_at; /* the earliest of the four, timer.h; 0 none */
+	uint64_t visits_until;   /* TSC; before that, own threads have their turn */
 	uint64_t beat_at;        /* TSC at which this core beats next, beat.h; 0 never */
 	struct core_stat *stat;
 	struct lock_cpu lock;

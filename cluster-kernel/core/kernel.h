@@ -48,6 +48,7 @@ struct kernel {
 	uint32_t channel_count;
 	uint64_t tsc_hz;
 	uint64_t slice;        /* TSC cycles of a time slice */
+	uint64_t visit_turn;   /* TSC cycles that own threads of a core have between visitors at least, visit.h */
 	int32_t work_budget;   /* between preemption points, work.h */
 	uint64_t vspaces_made; /* ever */
 	uint64_t tlb_round;    /* in which cores forget next, tlb.h; from 1 on */

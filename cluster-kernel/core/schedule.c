@@ -8,7 +8,9 @@
 #include "notification.h"
 #include "preempt.h"
 #include "timer.h"
+#include "visit.h"
 #include "vspace.h"
+#include "work.h"
 #include COUNT_HEADER
 #include LOCKING_HEADER
 
@@ -135,7 +137,9 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 	if (!thread->queued)
 		return;
 	if (thread->queued == THREAD_REQUEUED) {
-		thread_stack_remove(&home->shared.requeue, thread);
+		unsigned looked = 0;
+		thread_stack_remove(&home->shared.requeue, thread, &looked);
+		work_done(cpu, (int)looked * WORK_LOOK);
 		thread->queued = 0;
 		timer_drop(cpu, thread);
 		return;
@@ -207,6 +211,8 @@ static void switch_to(struct cpu *cpu, struct thread *next)
 		cpu->own.vspace_wanted = thread_vspace(next);
 		/* from now on a core that destroys the space asks this core to unload it */
 		vspace_retain_core(cpu->own.vspace_wanted, cpu->own.index);
+	} else {
+		visits_idle(cpu);
 	}
 	cpu->shared.current = next;
 	cpu->own.pending |= PENDING_SWITCH;

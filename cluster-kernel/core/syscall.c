@@ -347,6 +347,8 @@ void kernel_timer(struct cpu *cpu)
 		enter_alone(cpu);
 		faults_timer(cpu);
 	}
+	if (visits_due(cpu))
+		visits_serve(cpu);
 	if (doorbells_due(cpu))
 		do {
 			doorbells_poll(cpu);
@@ -388,8 +390,10 @@ void kernel_reschedule(struct cpu *cpu)
 	kernel_enter(cpu);
 	count_interrupt(cpu, INTERRUPT_RESCHEDULE);
 	doorbells_watch(cpu);
-	if (objects_have_homes())
+	if (objects_have_homes()) {
+		work_begin(cpu);
 		visits_serve(cpu);
+	}
 	schedule_interrupted(cpu);
 	kernel_exit(cpu);
 }

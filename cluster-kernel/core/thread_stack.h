@@ -43,25 +43,21 @@ static inline struct thread *thread_stack_take(struct thread_stack *stack)
 	return first;
 }
 
-static inline bool thread_stack_contains(const struct thread_stack *stack, const struct thread *thread)
+/*
+ * Takes out a thread. Caller's entry is exclusive. Returns whether the thread was in the stack; adds to *looked how many
+ * threads it has looked at.
+ */
+static inline bool thread_stack_remove(struct thread_stack *stack, const struct thread *thread, unsigned *looked)
 {
-	const struct thread *one = atomic_load_explicit(&stack->top, memory_order_relaxed);
-	while (one && one != thread)
-		one = one->next;
-	return one;
-}
-
-/* Takes out one thread, which is in the stack. Caller's entry is exclusive. */
-static inline void thread_stack_remove(struct thread_stack *stack, struct thread *thread)
-{
-	struct thread *one = atomic_load_explicit(&stack->top, memory_order_relaxed);
-	if (one == thread) {
-		atomic_store_explicit(&stack->top, thread->next, memory_order_relaxed);
-		return;
-	}
-	while (one->next != thread) {
-		one = one->next;
-		kernel_assert(one);
-	}
-	one->next = thread->next;
+	struct thread *one = atomic_load_explicit(&stack->top, memory_order_relaxed), *before = 0;
+	for (; one && one != thread; one = one->next, ++*looked)
+		before = one;
+	if (!one)
+		return false;
+	++*looked;
+	if (before)
+		before->next = one->next;
+	else
+		atomic_store_explicit(&stack->top, one->next, memory_order_relaxed);
+	return true;
 }

@@ -82,8 +82,9 @@ static inline uint64_t timer_bound(const struct cpu *cpu)
 	uint64_t next = cpu->own.slice_end, deadline = cpu->shared.timers.first[1];
 	return timer_earlier(timer_earlier(next, deadline), cpu->own.housekeeping_at);
 }
-/* After `cleanup_at`, `poll_at` or `report_at` were set. */
+/* After `cleanup_at`, `poll_at`, `report_at` or `visits_at` were set. */
 static inline void timer_housekeeping(struct cpu *cpu)
 {
-	cpu->own.housekeeping_at = timer_earlier(cpu->own.cleanup_at, timer_earlier(cpu->own.poll_at, cpu->own.report_at));
+	uint64_t first = timer_earlier(cpu->own.cleanup_at, timer_earlier(cpu->own.poll_at, cpu->own.report_at));
+	cpu->own.housekeeping_at = timer_earlier(first, cpu->own.visits_at);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "visit.h"
+#include "arch.h"
 #include "kernel.h"
 #include "message.h"
 #include "schedule.h"
 #include "syscall.h"
+#include "timer.h"
 #include "work.h"
 #include LOCKING_HEADER
 
@@ -46,25 +48,70 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * Serves visitors in order of arrival; those that an earlier entry has left come first. Hazard: lost wake-up. The
- * interrupt for new visitors may merge with the one that this core sent itself for the rest. So each call serves both
- * lists, or interrupts the core again.
+ * Leaves visitors until `time`. The core's own idle thread stands in the list meanwhile, so that the list is not empty and
+ * those who push interrupt nobody.
  */
-void visits_serve(struct cpu *cpu)
+static void leave_until(struct cpu *cpu, uint64_t time)
+{
+	kernel_assert(time && current(cpu) != &cpu->shared.idle);
+	if (!cpu->own.visits_at)
+		thread_stack_push(&cpu->shared.visitors, &cpu->shared.idle);
+	cpu->own.visits_at = time;
+	timer_housekeeping(cpu);
+}
+
+/* Takes all visitors, in order of arrival; null: there are none. */
+static struct thread *take_visitors(struct cpu *cpu)
+{
+	struct thread *first = thread_stack_take(&cpu->shared.visitors), **link = &first;
+	if (!cpu->own.visits_at)
+		return first;
+	for (; *link != &cpu->shared.idle; link = &(*link)->next)
+		kernel_assert(*link);
+	*link = cpu->shared.idle.next;
+	cpu->own.visits_at = 0;
+	timer_housekeeping(cpu);
+	return first;
+}
+
+/* Makes calls of visitors within the work budget; those that an earlier entry has left come first. Returns whether some are left. */
+static bool serve_visitors(struct cpu *cpu)
 {
 	struct thread_stack *visited = &cpu->shared.visited;
 	struct thread *thread = atomic_load_explicit(&visited->top, memory_order_relaxed);
-	assert_entered();
-	work_begin(cpu);
-	while ((thread || (thread = thread_stack_take(&cpu->shared.visitors))) && !work_over(cpu)) {
+	while ((thread || (thread = take_visitors(cpu))) && !work_over(cpu)) {
 		struct thread *next = thread->next;
 		serve_visitor(cpu, thread);
 		work_done(cpu, WORK_VISIT);
 		thread = next;
 	}
 	atomic_store_explicit(&visited->top, thread, memory_order_relaxed);
-	if (thread)
+	return thread;
+}
+
+/*
+ * Hazard: lost wake-up. The interrupt for new visitors may merge with another one. So each call serves both lists, or
+ * has the core come back: at once where it idles, else by its timer.
+ */
+void visits_serve(struct cpu *cpu)
+{
+	assert_entered();
+	const bool idles = current(cpu) == &cpu->shared.idle;
+	if (work_over(cpu) || (!atomic_load_explicit(&cpu->shared.visited.top, memory_order_relaxed) &&
+	                       !atomic_load_explicit(&cpu->shared.visitors.top, memory_order_relaxed)))
+		return;
+	const uint64_t begin = arch_time();
+	if (!idles && begin < cpu->own.visits_until) {
+		leave_until(cpu, cpu->own.visits_until);
+		return;
+	}
+	const bool left = serve_visitors(cpu);
+	const uint64_t end = arch_time();
+	cpu->own.visits_until = end + 2 * (end - begin) + kernel_of(cpu)->visit_turn;
+	if (left && idles)
 		cpu_interrupt(cpu, cpu->own.index);
+	else if (left)
+		leave_until(cpu, cpu->own.visits_until);
 }
 
 void visit_cancel(struct cpu *cpu, struct thread *thread)
@@ -72,5 +119,9 @@ void visit_cancel(struct cpu *cpu, struct thread *thread)
 	assert_exclusive();
 	kernel_assert(thread_is(thread, THREAD_AWAY) && thread->away_at < kernel_of(cpu)->cpu_count);
 	struct cpu_public *home = &kernel_of(cpu)->cpu[thread->away_at]->shared;
-	thread_stack_remove(thread_stack_contains(&home->visited, thread) ? &home->visited : &home->visitors, thread);
+	unsigned looked = 0;
+	bool removed = thread_stack_remove(&home->visited, thread, &looked) || thread_stack_remove(&home->visitors, thread, &looked);
+	kernel_assert(removed);
+	(void)removed;
+	work_done(cpu, (int)looked * WORK_LOOK);
 }

@@ -17,11 +17,15 @@
  * home may finish the call before that, as with any thread that begins to wait (schedule.h).
  *
  * Hazard: priority inversion. Visitors' calls are made at interrupt level, whatever the threads' priorities. Each entry
- * makes as many calls as its budget allows (work.h), and the core interrupts itself for the rest.
+ * makes as many calls as its budget allows (work.h). Then the core's own threads have a turn (`visits_until`): twice as long
+ * as the calls took, and kernel->visit_turn, which is more than the entries themselves take. A visitor that comes
+ * meanwhile interrupts the core once; the core sets its timer for the end of the turn (`visits_at`). So however many
+ * visitors come, own threads have more than half of their core. A core that idles makes calls at once.
  */
 #pragma once
 
 #include <skerry/cluster_mask.h>
+#include "arch.h"
 #include "cpu.h"
 #include "outcome.h"
 #include LOCKING_HEADER
@@ -73,7 +77,15 @@ static inline bool writer_wanted(struct cpu *cpu)
 
 /* The current thread, whose call has come to KERNEL_AWAY, goes to cpu->own.home. */
 void visit_begin(struct cpu *cpu, struct thread *thread);
-/* Makes the calls of threads that have come to this core. */
+/* Makes the calls of threads that have come to this core, within the entry's work budget, unless its own threads have a turn. */
 void visits_serve(struct cpu *cpu);
+/* Whether the timer is due because of visitors. */
+static inline bool visits_due(const struct cpu *cpu) { return objects_have_homes() && cpu->own.visits_at && cpu->own.visits_at <= arch_time(); }
+/* Called where the core begins to idle: no own thread is there whose turn visitors must wait for. */
+static inline void visits_idle(struct cpu *cpu)
+{
+	if (objects_have_homes() && cpu->own.visits_at)
+		cpu_interrupt(cpu, cpu->own.index);
+}
 /* Takes out an AWAY thread that is being suspended. Caller's entry is exclusive. */
 void visit_cancel(struct cpu *cpu, struct thread *thread);

@@ -22,6 +22,7 @@ enum {
 	WORK_VSPACE = 1400, /* its kernel half */
 	WORK_WAKE = 220,
 	WORK_VISIT = 400, /* a call for a thread of another core */
+	WORK_LOOK = 8, /* at a thread in a stack that one is taken out of */
 	WORK_WAKE_TIMED = 300, /* of a thread with a deadline */
 	WORK_CLEAR_DEADLINE = 120,
 	WORK_DELETE = 250,

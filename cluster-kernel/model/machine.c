@@ -65,10 +65,11 @@ static void name_all(const struct hosted *of)
 	}
 }
 
-static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link)
+static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link, bool gives)
 {
+	const struct hosted_controlled neighbour = { .cluster = MACHINE_NEIGHBOUR, .cores = 1 };
 	struct hosted_config config = { .cluster = CLUSTER + machine_count, .cores = of_cores, .program = next_call, .seed = 1, .any_interrupts = true,
-		                        .channel_count = link ? 1 : 0, .channel = link };
+		                        .channel_count = link ? 1 : 0, .channel = link, .controlled_count = gives, .controlled = &neighbour };
 	struct hosted *made = hosted_create(&config);
 	/* the kernel is its first member, and no hardware */
 	explore_hardware(&made->info, sizeof(*made) - ((uint8_t *)&made->info - (uint8_t *)made));
@@ -78,19 +79,32 @@ static struct hosted *make_one(unsigned of_cores, const struct hosted_link *link
 	return machines[machine_count++] = made;
 }
 
-void machine_make(unsigned of_cores)
+static void make_first(unsigned of_cores, bool gives)
 {
-	machine = make_one(of_cores, 0);
+	machine = make_one(of_cores, 0, gives);
+	machine->kernel.visit_turn = 0; /* time stands still: nobody would see its end */
 	while (first_granularity == GRANULARITY_FINE && order_granularity(GRANULARITY_FINE))
 		hosted_run(machine);
+}
+
+void machine_make(unsigned of_cores) { make_first(of_cores, false); }
+void machine_make_giver(unsigned of_cores) { make_first(of_cores, true); }
+
+void machine_run_core(unsigned core)
+{
+	while (hosted_core_busy(cores[core])) {
+		hosted_self = cores[core];
+		fiber_resume(&cores[core]->fiber);
+		hosted_self = 0;
+	}
 }
 
 struct hosted *machine_make_pair(unsigned of_cores, unsigned peer_cores)
 {
 	links[0] = (struct hosted_link){ .id = CHANNEL, .side = 0, .peer = CLUSTER + 1, .peer_cores = peer_cores };
 	links[1] = (struct hosted_link){ .id = CHANNEL, .side = 1, .peer = CLUSTER, .peer_cores = of_cores };
-	machine = make_one(of_cores, &links[0]);
-	return make_one(peer_cores, &links[1]);
+	machine = make_one(of_cores, &links[0], false);
+	return make_one(peer_cores, &links[1], false);
 }
 
 void machine_drop(void)

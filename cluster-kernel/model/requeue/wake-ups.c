@@ -81,6 +81,27 @@ static void a_moved(void)
 	EXPLORE_CHECK(!a->in_timers && signalled_once() && !note_word(), "a signal is lost");
 }
 
+/* It may begin to wait on core 1 before that core is interrupted: then it is to leave when it is woken. */
+static void moved_and_woken(void)
+{
+	machine_make(3);
+	root = running(0);
+	a = make_thread(A, 100, 1);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
+	b = make_thread(B, 100, 2);
+	machine_does(a, SYS_WAIT, NOTE);
+	machine_does(b, SYS_SIGNAL, NOTE);
+	machine_invokes(root, A, TCB_SCHEDULE, 100, 0, ROOT_SLOT_TCB);
+	explore_name(a, sizeof(*a), "A");
+}
+
+static void a_moved_and_waited(void)
+{
+	machine_check();
+	EXPLORE_CHECK(a->core == 0 && a->next_core == 0 && a->state == THREAD_READY && !running(1), "a woken thread is not where it was told to go");
+	EXPLORE_CHECK(note_word() + badge(a) == 1, "a signal is lost");
+}
+
 static void woken_and_destroyed(void)
 {
 	make_waiter();
@@ -130,6 +151,7 @@ static const struct explore_case cases[] = {
 	{ .name = "woken, suspended and resumed", .threads = 3, .set_up = woken_and_resumed, .end = a_runs_or_waits, KERNEL },
 	{ .name = "woken and told to move", .threads = 3, .set_up = woken_and_moved, .end = a_moved, KERNEL },
 	{ .name = "woken and told to move to its waker", .threads = 3, .set_up = woken_and_moved_to_its_waker, .end = a_moved, KERNEL },
+	{ .name = "told to move, then woken", .threads = 3, .set_up = moved_and_woken, .end = a_moved_and_waited, KERNEL },
 	{ .name = "woken and destroyed", .threads = 3, .set_up = woken_and_destroyed, .end = a_is_gone, KERNEL },
 	{ .name = "woken by two", .threads = 3, .set_up = woken_by_two, .end = a_was_woken, KERNEL },
 	{ .name = "two are woken and one is suspended", .threads = 3, .set_up = two_woken_and_one_suspended, .end = the_other_runs, KERNEL },

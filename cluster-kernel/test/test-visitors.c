@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Visitors, threads whose calls another core makes (core/visit.h), where they come in numbers: the core's own threads have
+ * their turns, the core does not leave before all calls are made, and a visitor that is suspended is not searched for free.
+ */
+#include <skerry/cluster_mask.h>
+#include <skerry/core_control.h>
+#include "check.h"
+#include "fiber.h"
+#include "harness.h"
+#include "locality.h"
+#include "pair.h"
+#include LOCKING_HEADER
+
+enum { HOME = 1, AT = 2, NOTE = 1900, VICTIM = 1000, THREAD = 2000, THREADS = 60, FIRST = PAIR_FIRST, BUDGET = 6000 };
+
+static struct thread *thread[THREADS];
+
+/* Core 1 is the home of a notification, which `count` threads on the cores from 2 on will signal; kernel fine. */
+static void begin(unsigned cores, unsigned count)
+{
+	const struct hosted_controlled controlled = { FIRST + 1, cores, 0 };
+	struct hosted_config config = { .cluster = FIRST, .cores = cores, .seed = machine->config.seed, .controlled_count = 1, .controlled = &controlled };
+	pair[0] = hosted_create(&config);
+	be(0);
+	check_every(1u << 30);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	for (unsigned i = 0; i < count; i++)
+		thread[i] = make_thread(THREAD + 2 * i, 100 - i % 100, AT + i % (cores - AT));
+	while (order_granularity(GRANULARITY_FINE))
+		settle();
+	EXPECT(call(CNODE, CNODE_LOCALITY, W(NOTE, mask_of(HOME)), NONE), 0);
+	settle();
+	machine->kernel.work_budget = BUDGET;
+}
+
+static void end(void)
+{
+	settle();
+	kernel_check(machine);
+	hosted_destroy(pair[0]);
+	be_oneself();
+}
+
+static void step(unsigned core)
+{
+	hosted_self = &machine->core[core];
+	fiber_resume(&hosted_self->fiber);
+	hosted_self = 0;
+}
+
+static void run_all_but_home(void)
+{
+	for (bool any = true; any;) {
+		any = false;
+		for (unsigned i = 0; i < machine->config.cores; i++)
+			if (i != HOME && hosted_core_busy(&machine->core[i])) {
+				step(i);
+				any = true;
+			}
+	}
+}
+
+/* One entry, to its end. */
+static void enter_home(void)
+{
+	do
+		step(HOME);
+	while (machine->core[HOME].inside);
+}
+
+static void all_go_away(unsigned count)
+{
+	const struct hosted_call signal = { .number = SYS_SIGNAL, .cptr = NOTE };
+	for (unsigned i = 0; i < count; i++) {
+		hosted_post_call(machine, AT, &signal);
+		run_all_but_home();
+		EXPECT(thread[i]->state, THREAD_AWAY);
+	}
+}
+
+static unsigned away(void)
+{
+	unsigned count = 0;
+	for (unsigned i = 0; i < THREADS; i++)
+		count += thread[i]->state == THREAD_AWAY;
+	return count;
+}
+
+/* Each budget of visitors is followed by a turn of the core's own thread, however many are left, or come meanwhile. */
+static void own_threads_have_turns(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	struct thread *victim = make_thread(VICTIM, 255, HOME);
+	EXPECT(running(HOME), victim);
+	all_go_away(THREADS);
+	const struct hosted_call poll = { .number = SYS_POLL, .cptr = NOTE };
+	unsigned budgets = 0;
+	while (away()) {
+		unsigned before = away();
+		enter_home();
+		EXPECT(away() < before, true);
+		budgets++;
+		hosted_post_call(machine, HOME, &poll);
+		while (!hosted_done(machine, HOME)) {
+			before = away();
+			enter_home();
+			EXPECT(away(), before); /* entries before the turn make no calls */
+		}
+		uint64_t until = machine->kernel.cpu[HOME]->own.visits_until;
+		EXPECT(until >= hosted_now(machine) + machine->kernel.visit_turn / 2, true);
+		hosted_advance(machine, until - hosted_now(machine));
+	}
+	EXPECT(budgets, THREADS / (BUDGET / 400));
+	end();
+}
+
+/* Nine cores signal without end; their threads are of the lowest priority. */
+enum { FLOODERS = 9, PART = 100 };
+static uint64_t turns, outside, left_at, flood_calls;
+static bool flooding;
+
+static bool flood(void *argument, struct hosted *m, unsigned core)
+{
+	static const struct hosted_call signal = { .number = SYS_SIGNAL, .cptr = NOTE };
+	(void)argument;
+	if (!flooding || core < AT)
+		return false;
+	flood_calls++;
+	hosted_post_call(m, core, &signal);
+	return true;
+}
+
+static void own_threads_keep_their_core(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(AT + FLOODERS, THREADS);
+	make_thread(VICTIM, 255, HOME);
+	machine->config.program = flood;
+	flooding = true, turns = outside = flood_calls = 0;
+	for (unsigned i = AT; i < AT + FLOODERS; i++)
+		machine->core[i].quiet = false;
+	const uint64_t start = hosted_now(machine);
+	left_at = start;
+	for (unsigned n = 0; n < 400000; n++) {
+		struct hosted_core *home = &machine->core[HOME];
+		unsigned i = HOME + n % (FLOODERS + 1);
+		if (n % PART == 0)
+			hosted_advance(machine, PART); /* the time of programs */
+		if (!hosted_core_busy(&machine->core[i]))
+			continue;
+		bool enters = i == HOME && !home->inside;
+		if (enters)
+			outside += hosted_now(machine) - left_at, turns++;
+		step(i);
+		if (i == HOME && !home->inside)
+			left_at = hosted_now(machine);
+	}
+	EXPECT(flood_calls > 1000 && turns > 10, true);
+	EXPECT(outside * 2 > hosted_now(machine) - start, true);
+	flooding = false;
+	end();
+}
+
+/* The first budget has been made, the rest has been taken from the list of those that came; the object has no home any more. */
+static void a_core_does_not_leave_its_visitors(void)
+{
+	const uint64_t leaves = (FIRST * BOOT_MAX_CPUS) + HOME;
+	if (!objects_have_homes())
+		return;
+	for (unsigned entries = 0; entries < 3; entries++) {
+		begin(3, THREADS);
+		EXPECT(running(HOME), 0);
+		all_go_away(THREADS);
+		for (unsigned i = 0; i < entries; i++)
+			enter_home();
+		EXPECT(away() > 0, true);
+		locality_set(&machine->kernel, &slot_of(NOTE)->cap, MASK_ALL);
+		const struct hosted_call leave = { .number = SYS_CALL, .cptr = ROOT_SLOT_CLUSTER_CONTROL, .info = message_info(CORE_LEAVE, 0, 2),
+		                                   .word = { leaves, FIRST + 1 } };
+		hosted_post_call(machine, 0, &leave);
+		settle();
+		EXPECT(away(), 0);
+		EXPECT(result(machine->root) == SKERRY_BUSY || result(machine->root) == SKERRY_OK, true);
+		end();
+	}
+}
+
+/* A thread that is away is searched for: that counts as work. */
+static void a_search_is_charged(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	all_go_away(THREADS);
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	hosted_post_call(machine, 0, &suspend);
+	run_all_but_home();
+	EXPECT(thread[0]->state, THREAD_INACTIVE);
+	EXPECT(BUDGET - machine->kernel.cpu[0]->own.work_left >= THREADS * 4, true);
+	end();
+}
+
+const struct test tests[] = {
+	{ "own threads have turns between visitors", own_threads_have_turns, 3 | TEST_ONCE },
+	{ "own threads keep their core", own_threads_keep_their_core, 3 | TEST_ONCE },
+	{ "a core does not leave its visitors", a_core_does_not_leave_its_visitors, 3 },
+	{ "a search for a visitor is charged", a_search_is_charged, 3 | TEST_ONCE },
+	{ 0 },
+};
