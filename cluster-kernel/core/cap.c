@@ -29,6 +29,12 @@ static uint32_t *cap_references(const struct cap *cap)
 	}
 }
 
+bool cap_may_be_copied(const struct cap *cap)
+{
+	const uint32_t *references = cap_references(cap);
+	return !references || *references < UINT32_MAX - CAP_COPIES_LEFT;
+}
+
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent)
 {
 	assert_exclusive();

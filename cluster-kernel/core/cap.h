@@ -73,6 +73,13 @@ static inline bool slot_has_children(const struct slot *slot)
 	return slot->open.next != &slot->close && !slot_empty(slot);
 }
 
+/*
+ * Programs may copy the capabilities of an object until it has this many. What is left of the count is for copies that the
+ * kernel makes: in the slots of a thread, of a listener, of an interrupt. A machine has no memory for so many of these.
+ */
+enum { CAP_COPIES_LEFT = 1 << 28 };
+/* Returns whether one more copy may be counted. */
+bool cap_may_be_copied(const struct cap *cap);
 /* Puts `cap` into the empty `slot` as a child of `parent` (null: a root of the tree). */
 void slot_insert(struct slot *slot, const struct cap *cap, struct slot *parent);
 /* Moves the capability to the empty `to`, keeping its place in the tree. */

@@ -5,6 +5,7 @@
 #include <skerry/ledger.h>
 #include "arch.h"
 #include "cap.h"
+#include "fault.h"
 #include "kernel.h"
 #include "message.h"
 #include "remote.h"
@@ -117,6 +118,7 @@ static uint64_t core_let_go(struct cpu *cpu, uint32_t index, uint64_t to)
 		return SKERRY_BUSY;
 	}
 	kernel->cores &= ~(1ull << index);
+	faults_take_over(cpu, core);
 	tell_ledger(kernel);
 	remote_request(cpu, 1ull << index, REQUEST_LEAVE, 0);
 	forget_spaces(kernel, 1ull << index);

@@ -25,7 +25,9 @@ uint64_t cap_copy(const struct cap *source, uint64_t rights, struct cap *copy)
 	if (copy->flags & CAP_MAPPED)
 		copy->vaddr = copy->vspace = 0;
 	copy->flags &= ~(CAP_MAPPED | CAP_THREAD | CAP_NOTED);
-	return has_one_owner(source) ? SKERRY_BAD_ARGUMENT : SKERRY_OK;
+	if (has_one_owner(source))
+		return SKERRY_BAD_ARGUMENT;
+	return cap_may_be_copied(source) ? SKERRY_OK : SKERRY_NO_RESOURCE;
 }
 
 uint64_t cap_mint(struct cap *copy, uint64_t badge, uint64_t guard_bits)

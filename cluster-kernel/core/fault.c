@@ -71,6 +71,16 @@ void faults_timer(struct cpu *cpu)
 	report_missed(kernel_of(cpu));
 }
 
+void faults_take_over(struct cpu *cpu, const struct cpu *leaving)
+{
+	assert_exclusive();
+	kernel_assert(leaving != cpu);
+	if (!leaving->own.report_at)
+		return;
+	cpu->own.report_at = timer_earlier(cpu->own.report_at, leaving->own.report_at);
+	timer_housekeeping(cpu);
+}
+
 bool fault_raise(struct cpu *cpu, struct thread *thread, unsigned fault, unsigned count, const uint64_t *words)
 {
 	kernel_assert(thread != &cpu->shared.idle);

@@ -18,3 +18,5 @@ static inline bool faults_due(const struct cpu *cpu)
 	return cpu->own.report_at && cpu->own.report_at <= arch_time();
 }
 void faults_timer(struct cpu *cpu);
+/* This core reports what `leaving`, which leaves the kernel, would have reported. Caller's entry is exclusive. */
+void faults_take_over(struct cpu *cpu, const struct cpu *leaving);

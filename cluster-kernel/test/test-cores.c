@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Cores that leave a kernel and join another (skerry/core_control.h). */
+#include <string.h>
 #include <skerry/cluster_mask.h>
 #include <skerry/core_control.h>
 #include "check.h"
@@ -223,6 +224,37 @@ static void claimed_meanwhile(void)
 	pair_end();
 }
 
+/* Threads that fault without a handler are counted, and the core that would have said how many leaves. */
+static void reports_outlive_their_core(void)
+{
+	static const uint64_t words[4] = { 0x1234, 2, 3, 4 };
+	enum { REPORTED = 8, FAULTS = REPORTED + 3 };
+	char text[HOSTED_CONSOLE + 1] = { 0 };
+	begin();
+	be(0);
+	struct thread *thread = make_thread(THREAD, 100, 1);
+	for (unsigned i = 0; i < FAULTS; i++) {
+		EXPECT(running(1), thread);
+		hosted_post_fault(machine, 1, FAULT_EXCEPTION, 4, words);
+		settle();
+		EXPECT(thread->state, THREAD_INACTIVE);
+		if (i + 1 < FAULTS)
+			EXPECT(call(THREAD, TCB_RESUME, NONE, NONE), 0);
+	}
+	delete(THREAD);
+	EXPECT(machine->kernel.reports_missed, FAULTS - REPORTED);
+	EXPECT(tried(0, CORE_LEAVE, cpu(0, 1), FIRST + 1), 0);
+	be(0);
+	hosted_advance(machine, machine->kernel.tsc_hz);
+	settle();
+	for (unsigned i = 0; i < machine->console_size && i < HOSTED_CONSOLE; i++)
+		text[i] = machine->console[i];
+	EXPECT(machine->kernel.reports_missed, 0);
+	EXPECT(strstr(text, "kernel: 3 more threads without fault handler stopped\n") != 0, true);
+	be_oneself();
+	pair_end();
+}
+
 const struct test tests[] = {
 	{ "a core leaves and comes back", there_and_back, 2 },
 	{ "threads run on a core that has joined", threads_run_there, 2 },
@@ -234,5 +266,6 @@ const struct test tests[] = {
 	{ "a core at which objects are at home", objects_at_home, 2 },
 	{ "a fence takes the cores that the cluster has", fenced_with_its_cores, 2 },
 	{ "a cluster is claimed while a core moves", claimed_meanwhile, 2 },
+	{ "reports outlive their core", reports_outlive_their_core, 2 },
 	{ 0 },
 };

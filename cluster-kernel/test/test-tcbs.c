@@ -65,9 +65,28 @@ static void new_registers(void)
 	EXPECT(thread->retype_left, 0);
 }
 
+/* The count of an object's capabilities ends before it overflows: in a release image nothing else stops it. */
+static void capabilities_are_counted_to_an_end(void)
+{
+	enum { NOTE = 1500, TO = 1501 };
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	check_every(1u << 30);
+	uint32_t *references = &((struct notification *)slot_of(NOTE)->cap.object)->references;
+	*references = UINT32_MAX - CAP_COPIES_LEFT;
+	EXPECT(call(CNODE, CNODE_COPY, W(TO, NOTE, RIGHT_ALL), W(CNODE)), SKERRY_NO_RESOURCE);
+	EXPECT(call(CNODE, CNODE_MINT, W(TO, NOTE, RIGHT_ALL, 7), W(CNODE)), SKERRY_NO_RESOURCE);
+	EXPECT(*references, UINT32_MAX - CAP_COPIES_LEFT);
+	EXPECT(slot_empty(slot_of(TO)), true);
+	--*references;
+	EXPECT(call(CNODE, CNODE_COPY, W(TO, NOTE, RIGHT_ALL), W(CNODE)), 0);
+	*references = 2;
+	check_every(1);
+}
+
 const struct test tests[] = {
 	{ "thread-local storage behind the fast path", tls_behind_the_fast_path, 1 },
 	{ "what a thread had goes at once", what_it_had_goes_at_once, 1 },
 	{ "new registers end a retype", new_registers, 1 },
+	{ "capabilities are counted to an end", capabilities_are_counted_to_an_end, 1 },
 	{ 0 },
 };

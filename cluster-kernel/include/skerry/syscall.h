@@ -190,11 +190,11 @@ enum skerry_invocation {
 
 	/* m0 slot, c0 source CNode, m1 source slot, m2 rights (the copy keeps source & m2).
 	 * Errors: BAD_ARGUMENT (m0; or an untyped, page table or IRQ handler, of which there is but one), EMPTY_SLOT,
-	 * SLOT_FULL. */
+	 * SLOT_FULL, NO_RESOURCE (of this object no more copies can be counted). */
 	CNODE_COPY = 16,
 	/* As COPY, m3 badge (endpoint, notification: only of an unbadged one; I/O ports: the range; channel: number of
 	 * the doorbell it becomes). Of a CNode: m3 guard, m4 guard's bits (0 .. 64 - log2 of its slots).
-	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL. Ports outside the range: NO_RIGHTS. */
+	 * Errors: BAD_ARGUMENT (also: no such badge), EMPTY_SLOT, SLOT_FULL, NO_RESOURCE. Ports outside the range: NO_RIGHTS. */
 	CNODE_MINT,
 	/* m0 slot, c0 source CNode (READ and WRITE: it is changed, too), m1 source slot.
 	 * Errors: BAD_ARGUMENT (m0), EMPTY_SLOT, SLOT_FULL. */
