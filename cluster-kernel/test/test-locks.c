@@ -202,6 +202,8 @@ int main(void)
 		clh_place_init(&place[i]);
 		brlock_join(&big_reader, &side[i].lock);
 	}
-	return unfair() | failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
+	if (unfair())
+		return 1;
+	return failed("clh_lock", with_clh, ROUNDS) | failed("mcs_lock", with_mcs, ROUNDS) | failed("ticket_lock", with_ticket, ROUNDS) |
 	       failed("brlock", with_brlock, ROUNDS) | failed("dynamic_lock", with_dynamic, DYNAMIC_ROUNDS);
 }
