@@ -59,7 +59,7 @@ class Stop(Exception):
 
 
 COMMANDS = {
-    "run deploy/deployments/redis.toml --lock mcs": needs.kernels(["mcs"], "redis-server", "switch", statistics=True),
+    "run deploy/deployments/redis.toml --lock mcs": needs.kernels(["mcs+stat"], "redis-server", "switch"),
     "run deploy/deployments/redis.toml --machine xeon-e5-2683v3": needs.MODELLED,
     "compare --records 10 --accel tcg": needs.kernels(["clh"], "redis-server", "ycsb", statistics=True) | needs.plugin("profile"),
     "compare --records 10 --lock rtm --quick --machine xeon-e5-2683v3": needs.kernels(["rtm+model"], "ycsb") | needs.MODELLED | needs.plugin("profile"),
