@@ -309,60 +309,6 @@ static void promises(const struct picture *empty)
 	same(empty, &now);
 }
 
-/* What it takes to give back an owner's slots does not depend on what others have, nor on how large the table is. */
-static void costs(const struct picture *empty)
-{
-	uint32_t mine = 0;
-	owner_set(owner_application(1));
-	CHECK(slots_take(700) >= 0);
-	for (unsigned i = 0; i < 5; i++) { /* among those of another one */
-		owner_set(owner_application(2));
-		CHECK(slots_take(1 + i) >= 0 && slots_take_for_objects(3) >= 0);
-		mine += 4 + i;
-		owner_set(owner_application(1));
-		CHECK(slots_take(50) >= 0);
-	}
-	owner_set(OWNER_MANAGER);
-	uint64_t before = slots_steps();
-	memory_return(owner_application(2));
-	CHECK(slots_steps() - before == mine);
-	before = slots_steps();
-	memory_return(owner_application(2)); /* has nothing */
-	CHECK(slots_steps() == before);
-	memory_return(owner_application(1));
-	CHECK(slots_steps() - before == 700 + 5 * 50);
-	struct picture now = picture_take();
-	same(empty, &now);
-}
-
-/* An owner gives some of its slots back by itself, from the middle of those that it has, and then the others. */
-static void some(const struct picture *empty)
-{
-	owner_set(owner_application(1));
-	int first = slots_take(10);
-	CHECK(slots_take_for_objects(5) == first + 10);
-	owner_set(owner_application(2));
-	int other = slots_take(4);
-	owner_set(owner_application(1));
-	CHECK(slots_take(2) == other + 4);
-	slots_give(first + 3, 4);
-	slots_give(other + 5, 1); /* the last */
-	slots_give(first, 1);     /* the first */
-	slots_give(first + 9, 6); /* across two requests */
-	owner_set(owner_application(3));
-	CHECK(slots_take(4) == first + 3); /* now another owner's */
-	owner_set(OWNER_MANAGER);
-	uint64_t before = slots_steps();
-	memory_return(owner_application(1));
-	CHECK(slots_steps() - before == 10 - 4 - 1 - 1 + 1);
-	for (int i = 0; i < 4; i++)
-		CHECK(table[first + 3 + i] == owner_application(3) + 1);
-	memory_return(owner_application(2));
-	memory_return(owner_application(3));
-	struct picture now = picture_take();
-	same(empty, &now);
-}
-
 static uint64_t parked_bytes(void)
 {
 	uint64_t sum = 0;
@@ -437,8 +383,6 @@ int main(void)
 	again_and_again(&empty);
 	no_slots(&empty);
 	promises(&empty);
-	costs(&empty);
-	some(&empty);
 	comes_and_goes();
 	CHECK(revocations);
 	return failures != 0;
