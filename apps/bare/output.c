@@ -35,7 +35,7 @@ void output_init(void)
 void output_console(const struct text *line)
 {
 	for (size_t i = 0; i < line->length; i++)
-		debug_put(line->data[i]);
+		debug_put(ROOT_SLOT_CONTROL, line->data[i]);
 }
 
 void output_results(const struct text *line)

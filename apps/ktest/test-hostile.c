@@ -166,4 +166,10 @@ TEST(flags, 1, NEEDS_PROCESSOR, "hostile: SYSCALL with direction, alignment chec
 	}
 }
 
-TEST(debug_put, 1, 0, "hostile: DEBUG_PUT returns 0 like any other call") { check_ok(debug_put('\n')); }
+TEST(debug_put, 1, 0, "hostile: DEBUG_PUT takes the kernel's control object alone, and no byte comes by another capability")
+{
+	for (uint64_t cap = 0; cap < 4096; cap++)
+		if (cap != ROOT_SLOT_CONTROL)
+			check_error(debug_put(cap, '!'), BAD_CAP);
+	check_ok(debug_put(ROOT_SLOT_CONTROL, '\n'));
+}

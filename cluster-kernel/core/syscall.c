@@ -151,19 +151,18 @@ static uint64_t do_signal_wait(struct cpu *cpu, struct thread *thread, const str
 }
 
 /* The kernel never waits for the console with the lock held: the thread makes the call again until there is room. */
-static uint64_t do_debug_put(struct cpu *cpu, char byte)
+static uint64_t do_debug_put(struct cpu *cpu, const struct thread *thread, const struct slot *slot)
 {
+	if (!is(slot, OBJECT_CONTROL, 0))
+		return SKERRY_BAD_CAP;
 	kernel_irrevocable(cpu);
 	if (!arch_console_ready())
 		return KERNEL_AGAIN;
-	arch_console_put(byte);
+	arch_console_put((char)context_word(&thread->context, 0));
 	return SKERRY_OK;
 }
 
-/*
- * Returns whether the call needs the writer: it passes capabilities, or writes to the console, where the lines of two
- * cores would mix.
- */
+/* Returns whether the call needs the writer: it passes capabilities, or writes to the console, where lines would mix. */
 static bool must_write(uint64_t number, uint64_t info)
 {
 	switch (number) {
@@ -208,7 +207,7 @@ static inline __attribute__((always_inline)) uint64_t dispatch(struct cpu *cpu, 
 	case SYS_WAIT: return do_wait(cpu, thread, slot, true);
 	case SYS_POLL: return do_wait(cpu, thread, slot, false);
 	case SYS_YIELD: schedule_yield(cpu); return SKERRY_OK;
-	case SYS_DEBUG_PUT: return do_debug_put(cpu, cptr);
+	case SYS_DEBUG_PUT: return do_debug_put(cpu, thread, slot);
 	case SYS_SIGNAL_WAIT: return do_signal_wait(cpu, thread, slot);
 	default: return SKERRY_BAD_SYSCALL;
 	}

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "message.h"
 
-enum { CLIENT = 1010 };
+enum { CLIENT = 1010, COPY = 1040 };
 
 /* Lines on the console that begin like this. */
 static unsigned lines(const char *start)
@@ -68,7 +68,7 @@ static void reports_of_faults_are_limited(void)
 static void nobody_waits_for_the_console_in_the_kernel(void)
 {
 	const uint32_t before = machine->console_size;
-	struct hosted_call put = { .number = SYS_DEBUG_PUT, .cptr = 'x' };
+	struct hosted_call put = { .number = SYS_DEBUG_PUT, .cptr = ROOT_SLOT_CONTROL, .word = { 'x' } };
 	machine->console_busy = 5;
 	hosted_post_call(machine, 0, &put);
 	for (unsigned i = 0; i < 5; i++) {
@@ -80,10 +80,40 @@ static void nobody_waits_for_the_console_in_the_kernel(void)
 	EXPECT(machine->console_size, before + 1);
 	EXPECT(running(0)->context.again, false);
 	EXPECT(result(running(0)), 0);
+	EXPECT(machine->console[before], 'x');
+}
+
+/* Without the kernel's control object, whatever else a program has, no byte comes to the console. */
+static void the_console_needs_the_control_object(void)
+{
+	const uint32_t before = machine->console_size;
+	for (uint64_t cptr = 0; cptr < 256; cptr++)
+		if (cptr != ROOT_SLOT_CONTROL) {
+			struct hosted_call put = { .number = SYS_DEBUG_PUT, .cptr = cptr, .word = { 'x' } };
+			hosted_post_call(machine, 0, &put);
+			enter_once();
+			EXPECT(result(running(0)), SKERRY_BAD_CAP);
+			EXPECT(running(0)->context.again, false);
+		}
+	EXPECT(machine->console_size, before);
+}
+
+/* The byte is the low one of its word. */
+static void a_copy_of_the_control_object_will_do(void)
+{
+	const uint32_t before = machine->console_size;
+	EXPECT(call(ROOT_SLOT_CNODE, CNODE_COPY, W(COPY, ROOT_SLOT_CONTROL, 0), W(ROOT_SLOT_CNODE)), 0);
+	hosted_post_call(machine, 0, &(struct hosted_call){ .number = SYS_DEBUG_PUT, .cptr = COPY, .word = { 0x100 | 'y' } });
+	enter_once();
+	EXPECT(result(running(0)), 0);
+	EXPECT(machine->console_size, before + 1);
+	EXPECT(machine->console[before], 'y');
 }
 
 const struct test tests[] = {
 	{ "reports of faults are limited", reports_of_faults_are_limited, 1 | TEST_ONCE },
 	{ "nobody waits for the console in the kernel", nobody_waits_for_the_console_in_the_kernel, 1 },
+	{ "the console needs the control object", the_console_needs_the_control_object, 1 },
+	{ "a copy of the control object will do", a_copy_of_the_control_object_will_do, 1 },
 	{ 0 },
 };

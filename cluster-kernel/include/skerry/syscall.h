@@ -69,8 +69,8 @@ enum skerry_syscall {
 	SYS_POLL,
 	/* To the next thread of this priority on this core. */
 	SYS_YIELD,
-	/* The byte RDI goes to the debug console: the serial port and the screen that the loader found, if any. For
-	 * panics, first light, and where user level can drive no port itself. */
+	/* Kernel's control object: the byte RDX goes to the debug console: the serial port and the screen that the loader
+	 * found, if any. For panics, first light, and where user level can drive no port itself. */
 	SYS_DEBUG_PUT,
 	/* SIGNAL through R12, then WAIT at RDI with the deadline RDX, in one entry: a thread that the signal wakes on this
 	 * core runs when the caller sleeps. No signal is made where BAD_CAP or NO_RIGHTS is answered, for either capability.
@@ -120,7 +120,7 @@ enum skerry_object {
 	OBJECT_CHANNEL,     /* one end of a channel's doorbells; mint makes a doorbell */
 	OBJECT_DOORBELL,    /* badge: number of the doorbell, 0 .. 255 */
 	OBJECT_CLUSTER_CONTROL, /* the first task has it where the map lets its cluster start others again */
-	OBJECT_CONTROL,     /* not from untyped: the first task of each cluster has it; settings of its kernel */
+	OBJECT_CONTROL,     /* not from untyped: the first task of each cluster has it; settings of its kernel, its console */
 	OBJECT_DOMAIN,      /* 64 B; mapping domain: what guards the mappings of the frames in it */
 };
 

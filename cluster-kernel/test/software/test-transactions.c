@@ -95,7 +95,7 @@ static void irrevocable(void)
 	transaction_aborts = never;
 	struct transaction_stat before = *stat(0);
 	uint32_t printed = machine->console_size;
-	EXPECT(simple(0, SYS_DEBUG_PUT, 'x'), 0);
+	EXPECT(simple(0, SYS_DEBUG_PUT, ROOT_SLOT_CONTROL), 0);
 	EXPECT(machine->console_size, printed + 1);
 	EXPECT(call(ROOT_SLOT_IO_PORT, IO_PORT_OUT, W(0x70, 1, 0x5a), NONE), 0);
 	EXPECT(machine->port[0x70], 0x5a);
@@ -299,7 +299,7 @@ static const struct step {
 	{ SYS_CALL, FRAME, FRAME_UNMAP, { 0 }, { 0 }, 0, 0 },                 /* not without the lock */
 	{ SYS_YIELD, 0, 0, { 0 }, { 0 }, 0, 0 },
 	{ SYS_CALL, NODE, CNODE_DELETE, { 1 }, { 0 }, 1, 0 },
-	{ SYS_DEBUG_PUT, 'y', 0, { 0 }, { 0 }, 0, 0 },
+	{ SYS_DEBUG_PUT, ROOT_SLOT_CONTROL, 0, { 'y' }, { 0 }, 1, 0 },
 	{ 99, 0, 0, { 0 }, { 0 }, 0, 0 },                                     /* a fault, which stops the root task */
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };

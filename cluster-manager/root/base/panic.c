@@ -18,7 +18,7 @@ _Noreturn void manager_panic(const char *format, ...)
 	if (manager_before_panic)
 		manager_before_panic();
 	for (size_t i = 0; i < t.length; i++)
-		debug_put(buffer[i]);
+		debug_put(ROOT_SLOT_CONTROL, buffer[i]);
 	for (;;)
 		tcb_suspend(ROOT_SLOT_TCB);
 }

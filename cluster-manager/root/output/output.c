@@ -66,7 +66,7 @@ static bool write_some(struct lane *lane)
 		if (lane->port)
 			serial_put(lane->port, byte);
 		else
-			debug_put(byte);
+			debug_put(ROOT_SLOT_CONTROL, byte);
 	}
 	atomic_store_explicit(&lane->left, left + count, memory_order_release);
 	return true;

@@ -78,10 +78,10 @@ static inline void thread_yield(void)
 	system_call(SYS_YIELD, 0, 0, &m);
 }
 
-static inline int debug_put(char byte)
+static inline int debug_put(uint64_t control, char byte)
 {
-	struct message m = { 0 };
-	return system_call(SYS_DEBUG_PUT, (uint8_t)byte, 0, &m);
+	struct message m = { .word = { (uint8_t)byte } };
+	return system_call(SYS_DEBUG_PUT, control, 0, &m);
 }
 
 /* --- invocations --- */
