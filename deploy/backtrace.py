@@ -5,11 +5,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from deploy.console_lines import By, lines_by
 from deploy.errors import Failure
 from deploy.symbols import Image
 
 _PANIC = re.compile(r"kernel panic: cluster (\d+) core (\d+): (.*)")
-_BACKTRACE = re.compile(r"backtrace:((?: 0x[0-9a-f]{16})+)")
+_BACKTRACE = re.compile(r"  backtrace:((?: 0x[0-9a-f]{16})+)")
 _KERNEL_BASE = 0xFFFFFFFF80000000  # KERNEL_IMAGE_BASE of skerry/boot.h
 
 
@@ -23,14 +24,15 @@ def lines_of(addresses: list[int], kernel: Path) -> list[str]:
 
 
 def explain(console: str, kernels: Mapping[int, Path]) -> list[str]:
-    """Every panic in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
+    """Every panic of a kernel in the console's text with its backtrace in words. `kernels`: the image of each cluster."""
     told = []
     cluster: int | None = None
-    for line in console.splitlines():
-        if panic := _PANIC.search(line):
+    kernel_lines = lines_by(By.KERNEL, console)
+    for before, line in zip(kernel_lines, kernel_lines[1:]):
+        if not before and (panic := _PANIC.match(line)):  # a kernel begins a report with an empty line
             cluster = int(panic[1])
             told.append(f"kernel panic in cluster {cluster}, core {panic[2]}: {panic[3].strip()}")
-        elif (trace := _BACKTRACE.search(line)) and cluster is not None and cluster in kernels:
+        elif (trace := _BACKTRACE.match(line)) and cluster is not None and cluster in kernels:
             addresses = [int(word, 16) for word in trace[1].split()]
             # return addresses point behind the call
             calls = [addresses[0], *(a - 1 for a in addresses[1:])]

@@ -4,7 +4,6 @@
 import codecs
 import json
 import math
-import re
 import shutil
 import socket
 import subprocess
@@ -16,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 
 from deploy import backtrace, image, modules, monitor, process, qemu
-from deploy.deaths import death
+from deploy.console_lines import By, ConsoleLines, Line, lines
+from deploy.deaths import death, lost_reporter
 from deploy.deployment import Load
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, Event, EventStream, standing
@@ -31,8 +31,6 @@ from topology import drivers
 INSTANCES = "instances.json"  # in a run's folder: its name, and where each application is reached
 POWER_ON_ATTEMPTS = 3  # each with other ports, where nobody has named them
 
-_REPORTER_GONE = re.compile(r"^\[manager \d+\] cluster 0 is gone: (.*)\n", re.MULTILINE)
-_REPORTER_DOWN = re.compile(r"^\[manager \d+\] cluster 0 stays down: (.*)\n", re.MULTILINE)  # which would have been started again
 _POLL = 0.02  # seconds between looks at what the machine wrote
 _QEMU_START = 0.7  # seconds in which QEMU is ready to start the machine
 _OPERATION = 0.002  # seconds for each of a load's, of which nobody hears until the last: ten times what one takes
@@ -70,6 +68,8 @@ class Run:
         self._process: subprocess.Popen[bytes] | None = None
         self._console_read = self._events_read = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character can come in two pieces
+        self._lines = ConsoleLines()
+        self.own_lines: list[Line] = []  # of the console, of managers and kernels: no program could have written them
         self.patience = options.patience.plus(silent_work(plan.load, len(_clients(plan))))
         try:
             self.command = self._command()
@@ -125,6 +125,11 @@ class Run:
     def console(self) -> str:
         path = self.command.console
         return path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+
+    @property
+    def own_console(self) -> str:
+        """Of the console what managers and kernels wrote, whole lines, as of the last look."""
+        return "\n".join(line.text for line in self.own_lines)
 
     @property
     def running(self) -> bool:
@@ -204,8 +209,7 @@ class Run:
 
     @staticmethod
     def _last_line(text: str) -> str:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1] if lines else "no output"
+        return next((line.text.strip() for line in reversed(list(lines(text))) if line.text.strip()), "no output")
 
     def poll(self) -> list[Event]:
         """Reads what came since the last look; events that are new."""
@@ -223,8 +227,10 @@ class Run:
         self._console_read += len(text)
         if text:
             self._watch.moved("the console")
-        if text and self.options.on_console:
-            self.options.on_console(self._decoder.decode(text))
+        words = self._decoder.decode(text)
+        self.own_lines += [line for line in self._lines.feed(words) if line.by != By.ANYBODY]
+        if words and self.options.on_console:
+            self.options.on_console(words)
         with self.command.events.open("rb") as file:
             file.seek(self._events_read)
             data = file.read()
@@ -279,7 +285,7 @@ class Run:
         while self.status is None:
             self.poll()
             if self.status is None:
-                if why := lost_reporter(self.console, any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
+                if why := lost_reporter(self.own_lines, any(c.restart for c in self.plan.cluster_map.clusters if c.number == 0)):
                     raise Failure(why)
                 self._check_moving("not done", patience, began)
             time.sleep(_POLL)
@@ -294,7 +300,7 @@ class Run:
         if self.status == qemu.EXIT_REFUSED:
             return f"refused by the loader: {self._last_line(self.console)}"
         if self.status == qemu.EXIT_FAILURE:
-            return f"the machine failed: {self._failure() or self._last_line(self.console)}"
+            return f"the machine failed: {self._failure() or self._last_line(self.own_console or self.console)}"
         if self.status == 0:
             return f"the machine reset or powered off by itself: {self._last_line(self.console)}"
         return f"QEMU ended with status {self.status}: {self._last_line(self._qemu_log())}"
@@ -351,12 +357,6 @@ class Run:
             self.stop()
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
-
-
-def lost_reporter(console: str, comes_back: bool = False) -> str:
-    """That the first cluster is lost for good, through which all others report: they can say so on the console only. Else nothing."""
-    found = (_REPORTER_DOWN if comes_back else _REPORTER_GONE).search(console)
-    return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
 
 
 def _clients(plan: Plan) -> list[str]:

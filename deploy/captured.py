@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from deploy import image
+from deploy.console_lines import By, Line, lines
 from deploy.deployment import Load
 from deploy.events import CANCEL, Event, EventStream
 from deploy.expand import Plan
@@ -53,23 +53,27 @@ def read_plan(path: Path) -> Plan:
     )
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    data = foreign.read(path, foreign.LOG)
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.rstrip().endswith(CANCEL.encode()):
-            yield number, line.strip(b"\r\0 ").decode("utf-8", "replace")
+def _lines(path: Path) -> list[Line]:
+    """Those that their writer could finish."""
+    text = foreign.read(path, foreign.LOG).decode("utf-8", "replace")
+    return [line for line in lines(text) if not line.text.rstrip().endswith(CANCEL)]
 
 
 def read_events(path: Path) -> EventStream:
-    """Events among whatever else a serial port carries; of several runs in a file, the last.
+    """Reports of managers among whatever else a serial port carries; of several runs in a file, the last.
 
-    A line that is cut short or garbled makes the whole worthless, for it may have been a result.
+    A report that is cut short or garbled makes the whole worthless, for it may have been a result.
     """
     stream = EventStream()
-    for number, line in _lines(path):
+    for each in _lines(path):
+        line, number = each.text.strip("\r\0 "), each.number
+        if each.by != By.MANAGER:
+            if line.startswith('{"event":'):  # programs cannot: their lines begin with their names
+                raise InputError(f"{path}:{number}", "a report lacks its mark, a byte 1: what captured it removes control characters")
+            continue
         if not line.startswith('{"event":'):
-            if _EVENT.search(line) and not line.startswith("["):  # lines of programs begin with their name
-                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two programs wrote at the same time")
+            if _EVENT.search(line) and not line.startswith("["):  # as managers' other lines do
+                raise InputError(f"{path}:{number}", "a report begins in the middle of a line: two managers wrote at the same time")
             continue
         try:
             data = foreign.json(line, str(path))

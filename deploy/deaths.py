@@ -3,10 +3,11 @@
 
 import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.console_lines import By, Line, lines, lines_by
 from deploy.errors import Failure
 from deploy.events import BAD_LINE, CLUSTER_DOWN, ENDS, Event, down_words, lost_words
 from deploy.expand import Plan
@@ -17,6 +18,8 @@ LAST_LINES = 8
 UNSERVED = ", before it served"
 _REASONS = re.compile(r"==> .* is not true|Guru Meditation|Out Of Memory")  # of a Redis, hundreds of lines before its last
 _REASON_LINES = 3
+_REPORTER_GONE = re.compile(r"\[manager \d+\] cluster 0 is gone: (.*)")
+_REPORTER_DOWN = re.compile(r"\[manager \d+\] cluster 0 stays down: (.*)")  # which would have been started again
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def death(event: Event, plan: Plan, console: str) -> Death | None:
     if event.kind == "fault":
         what = f"{name} was killed: {event.get('cause')}, at instruction {_address(event.get('rip'))}{_source(event, plan)}"
     elif event.kind == "failed":
-        said = re.search(rf"(?<!\S){re.escape(name)} cannot be started: (.+ \(error \d+\))", console)
+        why = re.compile(rf"\[manager \d+\] {re.escape(name)} cannot be started: (.+ \(error \d+\))")
+        said = next((words for line in lines_by(By.MANAGER, console) if (words := why.match(line))), None)
         what = f"{name} could not be started: {said[1] if said else 'error ' + str(event.get('error'))}"
     elif event.kind == "exit" and event.get("status") != 0:
         what = f"{name} {status_text(event.get('status'))}{_needs_fork(console, name)}"
@@ -83,12 +87,19 @@ def status_text(status: object) -> str:
     return f"ended with status {status}"
 
 
+def lost_reporter(console: Iterable[Line], comes_back: bool = False) -> str:
+    """That the first cluster is lost for good, through which all others report: they can say so on the console only. Else nothing."""
+    lost = _REPORTER_DOWN if comes_back else _REPORTER_GONE
+    found = next((words for line in console if line.by == By.MANAGER and (words := lost.match(line.text))), None)
+    return f"cluster 0, which reports for all, is lost: {found[1].strip()}" if found else ""
+
+
 def telling(console: str, application: str) -> list[str]:
     """The last lines that an application wrote, and before them the reason that a Redis gives in its crash report."""
     mark = f"[{application}] "
-    lines = [plain(line.removeprefix(mark)) for line in console.splitlines() if line.startswith(mark)]
-    lines = [line for line in lines if line.strip()]
-    before, last = lines[:-LAST_LINES], lines[-LAST_LINES:]
+    spoken = [plain(line.text.removeprefix(mark)) for line in lines(console) if line.by == By.ANYBODY and line.text.startswith(mark)]
+    spoken = [line for line in spoken if line.strip()]
+    before, last = spoken[:-LAST_LINES], spoken[-LAST_LINES:]
     reasons = [line for line in before if _REASONS.search(line)][:_REASON_LINES]
     return [*reasons, "…", *last] if reasons else last
 

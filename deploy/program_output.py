@@ -2,14 +2,15 @@
 """A machine's console for a reader's terminal: whole, or what programs of the user's write, line by line."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from deploy.console_lines import MARKS, By, ConsoleLines, Line
 from deploy.deaths import plain
 from deploy.expand import Plan
 
 _LINE = re.compile(r"\[([^\]\s]{1,31})\] (.*)")
-CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # ECMA-48, 5.4
+CONTROL = re.compile(rf"\x1b\[[0-?]*[ -/]*[@-~]|[{MARKS}]")  # ECMA-48, 5.4; and what marks lines for readers
 _BEGUN = re.compile(r"\x1b(\[[0-?]*[ -/]*)?\Z")
 _LONGEST = 32  # a control sequence that is longer is none
 
@@ -44,19 +45,17 @@ class ProgramOutput:
     def __init__(self, what: Plan, say: Callable[[str], None]) -> None:
         own = {name for name, module in what.own.items() if isinstance(module, Path)}
         self.names = {a.name for a in what.cluster_map.applications if a.program in own}
-        self._say, self._rest = say, ""
+        self._say, self._lines = say, ConsoleLines()
 
     def feed(self, text: str) -> None:
-        *lines, self._rest = (self._rest + text).split("\n")
-        for line in lines:
-            self._line(line)
+        self._show(self._lines.feed(text))
 
     def end(self) -> None:
         """At the machine's end a line may lack its end."""
-        self._line(self._rest)
-        self._rest = ""
+        self._show(self._lines.end())
 
-    def _line(self, line: str) -> None:
-        found = _LINE.match(line)
-        if found and found[1] in self.names:
-            self._say(plain(line))
+    def _show(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            found = _LINE.match(line.text)
+            if line.by == By.ANYBODY and found and found[1] in self.names:
+                self._say(plain(line.text))

@@ -45,12 +45,12 @@ static void backtrace(uint64_t rip, uint64_t rbp)
 	print("  backtrace: %p", rip);
 	for (unsigned i = 0; i < BACKTRACE_DEPTH && is_kernel_address(rbp) && rbp % 8 == 0; i++) {
 		const uint64_t *frame = (const uint64_t *)rbp;
-		print(" %p", frame[1]);
+		print_more(" %p", frame[1]);
 		if (frame[0] <= rbp)
 			break;
 		rbp = frame[0];
 	}
-	print("\n");
+	print_more("\n");
 }
 
 static void report_trace(const struct trace *trace)
@@ -102,7 +102,8 @@ static void begin(enum ledger_reason kind, const char *reason)
 	for (unsigned i = 0; kernel && i < kernel->cpu_count; i++)
 		if (i != local->index && kernel_has_core(kernel, i))
 			nmi_send(i, kernel->boot->apic[i], NMI_PARK);
-	print("\nkernel panic: cluster %u core %u: %s\n", panic_cluster, local->index, reason);
+	print("\n"); /* another writer's line may have begun */
+	print("kernel panic: cluster %u core %u: %s\n", panic_cluster, local->index, reason);
 	report_cores(kernel);
 }
 

@@ -91,7 +91,7 @@ static void text(void)
 	struct screen s = screen_at(&is, memory);
 
 	screen_clear(&s);
-	print(&s, "one\ntwo");
+	print(&s, "\001one\n\002two"); /* the marks of their writers are for readers of the serial port */
 	CHECK(memory[20 * 160] == 'o' && memory[21 * 160 + 4] == 'o' && memory[21 * 160 + 6] == ' ');
 	for (int i = 0; i < CHARACTERS; i++)
 		screen_put(&s, (char)i);

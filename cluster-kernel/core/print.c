@@ -2,6 +2,7 @@
 #include "print.h"
 #include <stdarg.h>
 #include <stdint.h>
+#include <skerry/console.h>
 #include "arch.h"
 #include "assert.h"
 
@@ -23,10 +24,8 @@ static void put_number(uint64_t value, unsigned base, unsigned digits)
 		arch_console_put(text[--n]);
 }
 
-void print(const char *format, ...)
+static void put_all(const char *format, va_list list)
 {
-	va_list list;
-	va_start(list, format);
 	for (; *format; format++) {
 		if (*format != '%') {
 			arch_console_put(*format);
@@ -42,5 +41,21 @@ void print(const char *format, ...)
 		default: arch_console_put(*format); break;
 		}
 	}
+}
+
+void print(const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	arch_console_put(CONSOLE_KERNEL);
+	put_all(format, list);
+	va_end(list);
+}
+
+void print_more(const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	put_all(format, list);
 	va_end(list);
 }

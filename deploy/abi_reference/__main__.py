@@ -13,8 +13,8 @@ KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"
 PAGE = ROOT / "docs" / "generated" / "abi.md"
 GROUPS = {
-    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "stat", "doorbell", "ledger", "cluster_control", "core_control", "memory_control",
-                                        "cluster_mask", "tsc"]),
+    "The kernel's interface": (KERNEL, ["syscall", "errors", "root_info", "console", "stat", "doorbell", "ledger", "cluster_control", "core_control",
+                                        "memory_control", "cluster_mask", "tsc"]),
     "The loader's interface to the kernel": (KERNEL, ["boot"]),
     "The library of user-level programs": (
         LIBRARY,

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from deploy import changes
+from deploy.console_lines import lines
+from deploy.deaths import plain
 from deploy.domains.connection import Connection, explained
 from deploy.domains.member import Member, of_domain
 from deploy.domains.record import deployment_name
@@ -138,8 +140,8 @@ class Deployed:
         silent = [member for member in self.members if not member.is_active()]
         of = (silent or self.members)[0].record
         text = self.storage.read(of.console).decode("utf-8", "replace") if self.storage.find() else ""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return lines[-1] if lines else "nothing on its console"
+        spoken = [plain(line.text.strip()) for line in lines(text) if line.text.strip()]
+        return spoken[-1] if spoken else "nothing on its console"
 
     def shut_down(self) -> None:
         """Has the managers end the run, where they answer, and say what there is to say; stop() ends what is left."""

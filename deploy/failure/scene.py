@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Any
 
 from deploy import debugger, kill, monitor
 from deploy.boot import Run
+from deploy.console_lines import By
 from deploy.deployment import Deployment, Redis
 from deploy.errors import Failure
 from deploy.events import CLUSTER_DOWN, Event, lost_words
@@ -194,7 +196,8 @@ class Scene:
 
     def _gone(self, cluster: int) -> int:
         """How often the others have said on the console that they miss it."""
-        return self.run.console.count(f"cluster {cluster} is gone: ")
+        gone = re.compile(rf"\[manager \d+\] cluster {cluster} is gone: ")
+        return sum(line.by == By.MANAGER and bool(gone.match(line.text)) for line in self.run.own_lines)
 
     def _next(self, kind: str, cluster: int, known: int, what: str) -> Event:
         self.run.wait_for(lambda: self._of(kind, cluster) > known, what, every=_LOOK)

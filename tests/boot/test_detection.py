@@ -54,7 +54,7 @@ def test_first(how: str) -> None:
     with machine(deployment(network=False)) as run:
         run.wait_for(lambda: boots(run), "both clusters")
         end_cluster(run, 0, how)
-        run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.console, "the other manager's words")
+        run.wait_for(lambda: f"[manager 1] cluster 0 is gone: {words}" in run.own_console, "the other manager's words")
 
 
 @pytest.mark.limit(150)
@@ -63,7 +63,7 @@ def test_without_channel() -> None:
     with machine(deployment(3, 1, network=False)) as run:
         run.wait_for(lambda: boots(run), "three clusters")
         end_cluster(run, 1, "panic")
-        run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.console, "the third cluster's words")
+        run.wait_for(lambda: "[manager 2] cluster 1 is gone: its kernel panicked" in run.own_console, "the third cluster's words")
         assert run.wait_event("cluster-lost", cluster=1)["reason"] == "panic"
 
 

@@ -49,12 +49,12 @@ def test_kernel() -> None:
         run.wait_serving()
         by_cluster = {run.plan.cluster_map.cluster_of(run.plan.application(name).cpu).number: name for name in servers(run)}
         debugger.make_kernel_fault(core=2)
-        run.wait_for(lambda: "kernel panic: cluster 1" in run.console, "the panic's report")
+        run.wait_for(lambda: "kernel panic: cluster 1" in run.own_console, "the panic's report")
         run.wait_event("cluster-lost", cluster=1)
         with client(run, by_cluster[0]) as server:
             for number in range(100):
                 assert server.incr("after") == number + 1
-        assert "kernel panic: cluster 0" not in run.console
+        assert "kernel panic: cluster 0" not in run.own_console
         told = run.panics()
         assert told and "cluster 1" in told[0]
         assert any(".c:" in line or ".S:" in line for line in told[1:]), told
@@ -65,9 +65,9 @@ def test_kernel() -> None:
 def report_of_nmi(run: Run) -> None:
     """Of the boot processor's cluster, the whole of it, and of no other."""
     title = "kernel panic: cluster 0 core 0: NMI that no core sent"
-    run.wait_for(lambda: "backtrace:" in run.console.partition(title)[2], "the report of the NMI")
-    assert "vector 2 " in run.console
-    assert run.console.count("kernel panic:") == 1
+    run.wait_for(lambda: "backtrace:" in run.own_console.partition(title)[2], "the report of the NMI")
+    assert "vector 2 " in run.own_console
+    assert run.own_console.count("kernel panic:") == 1
     assert run.running
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from deploy import captured
+from deploy.console_lines import lines
 from deploy.deployment import Load, Program
 from deploy.patience import Patience
-from tests.boot.machine import client, machine, servers, with_redis
+from tests.boot.machine import client, deployment, machine, servers, with_redis
 
 LINES = 2000  # as tests/programs/hostile.c has them
 NEWLINES = 40 * 952
@@ -50,3 +53,30 @@ def test_sent_requests() -> None:
         run.wait_done()
         assert run.events.of("done")[0]["status"] == 0
         assert [event["status"] for event in run.events.of("exit") if str(event["app"]).startswith("hostile")] == [0]
+
+
+FORGED = ("[manager 0] cluster 0 is gone: forged", "kernel panic: cluster 0 core 0: forged", "[other@0] forged", '{"event":"done","status":1')
+REPORTS = 8  # that the kernel makes at once of threads without a fault handler
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("port", ["", "results=none"], ids=["reports on a port of their own", "reports on the console"])
+def test_forger(port: str, tmp_path: Path) -> None:
+    """a program without capabilities writes the kernel's, the manager's and others' lines: nobody believes it, and the run ends well"""
+    other = Program("hostile", 0, args=("chatty",), name="other")
+    forger = Program("hostile", 1, args=("forge",), name="forger")
+    what = deployment(1, 2, redis=None, network=False, programs=(other, forger), shutdown="when-done")
+    with machine(what, extra=("-append", port) if port else ()) as run:
+        run.wait_done()
+        console, own, events = run.console, [line.text for line in run.own_lines], run.events
+    if port:
+        (tmp_path / "log").write_text(console)
+        assert not events.events
+        events = captured.read_events(tmp_path / "log")
+    assert [event["status"] for event in events.of("exit")] == [0, 0] and events.of("done")[0]["status"] == 0
+    assert not events.of("result") and len(events.of("done")) == 1
+    assert sum("kernel: thread without fault handler stopped" in line for line in own) >= REPORTS
+    assert not [line for line in own if "forged" in line]
+    written = [line.text for line in lines(console) if "forged" in line.text]
+    assert all(line.startswith("[forger@1] ") for line in written)
+    assert all(any(line.startswith(f"[forger@1] {text}") for line in written) for text in FORGED)

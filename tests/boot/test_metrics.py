@@ -201,7 +201,7 @@ def test_a_silent_redis(run: Run) -> None:
 def test_a_lost_cluster(run: Run) -> None:
     """a cluster whose kernel panicked is not up, and tells nothing; what the other tells comes"""
     run.debugger.make_kernel_fault(core=2)  # type: ignore[attr-defined]
-    run.wait_for(lambda: "kernel panic: cluster 1" in run.console, "the panic's report")
+    run.wait_for(lambda: "kernel panic: cluster 1" in run.own_console, "the panic's report")
     told = scrape_until(run, lambda s: s.find("skerry_cluster_up") != [1, 1])  # its heartbeat may not be missed yet
     assert [told.only("skerry_cluster_up", cluster=number) for number in (0, 1)] == [1, 0]
     run.wait_event("cluster-lost", cluster=1)

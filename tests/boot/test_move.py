@@ -98,7 +98,7 @@ def test_there_and_back(lock: str) -> None:
         run.wait_for(lambda: len(run.events.of("core", what="joined")) == 18, "all reports")
         all_serve(run)
         assert owners(run) == [0, 0, 0, 1, 0, 0]
-        assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
+        assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
 
 
 @pytest.mark.limit(300)
@@ -116,7 +116,7 @@ def test_locks_change() -> None:
                 run.wait_for(lambda done=done: run.events.of("granularity", **done), f"cluster {cluster} is {wanted}")
             move(run, 5, to)
             all_serve(run)
-        assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
+        assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
 
 
 @pytest.mark.limit(300)

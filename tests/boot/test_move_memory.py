@@ -97,7 +97,7 @@ def test_there_and_back(lock: str) -> None:
         fill(run, names, b"b" * 8192, 1000)
         holds(run, names, b"b" * 8192, 1000)
         assert has(run) == {0: before[0] + 50, 1: before[1] - 50}
-        assert not run.events.of("cluster-lost") and "kernel panic" not in run.console
+        assert not run.events.of("cluster-lost") and "kernel panic" not in run.own_console
 
 
 @pytest.mark.limit(300)

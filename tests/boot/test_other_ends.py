@@ -108,7 +108,7 @@ def test_two_in_one_moment(how: str) -> None:
         write(run, orders(run, 0, 1, how=how))
         run.wait_for(lambda: restarted(run, 0, 1), "the first cluster, and its report")
         run.wait_for(lambda: [lives.life(run, cluster) for cluster in range(3)] == [2, 2, 1], "the lives")
-        run.wait_for(lambda: run.console.count("cluster 1: kernel") == 2, "the second one")
+        run.wait_for(lambda: run.own_console.count("cluster 1: kernel") == 2, "the second one")
 
 
 @pytest.mark.limit(300)

@@ -146,8 +146,8 @@ def test_stack_overflow() -> None:
         booted(run)
         guard = stacks()[0]
         debugger.make_kernel_fault(core=0, stack=guard + PAGE + 16)  # room for two words
-        run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.console and "backtrace" in run.console, "the panic's report")
-        report = run.console[run.console.index("kernel panic"):]
+        run.wait_for(lambda: "kernel panic: cluster 0 core 0" in run.own_console and "backtrace" in run.own_console, "the panic's report")
+        report = run.own_console[run.own_console.index("kernel panic"):]
         assert "vector 8" in report, report
         cr2 = int(report.split("cr2 ")[1].split()[0], 16)
         assert guard <= cr2 < guard + PAGE, report

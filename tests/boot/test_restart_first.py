@@ -160,7 +160,7 @@ def test_stuck() -> None:
         run.wait_for(lambda: boots(run), "both clusters")
         write(run, Image(BUILD / modules.LOADER).symbol("resident_park").address, _STOPS)
         end_cluster(run, 0, "hang")
-        run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.console, "the end of three tries")
-        assert run.running and run.console.count("cluster 0: kernel") == 1 and run.console.count("cluster 0 is fenced") == 1
+        run.wait_for(lambda: "cluster 0 stays down: not all its cores come to the loader" in run.own_console, "the end of three tries")
+        assert run.running and run.own_console.count("cluster 0: kernel") == 1 and run.own_console.count("cluster 0 is fenced") == 1
         with pytest.raises(Failure, match="cluster 0, which reports for all, is lost: not all its cores"):
             run.wait_done()

@@ -10,7 +10,9 @@
 #include <skerry/process.h>
 #include <skerry/stubs.h>
 
-enum { LINES = 2000, SENDS = 2000, NEWLINES = 40 };
+enum { LINES = 2000, SENDS = 2000, NEWLINES = 40, FORGED = 12, SLOT_FAULTY = 255 };
+
+#define MAIN_IPC ((struct ipc_buffer *)PROCESS_IPC_VADDR)
 
 /* Whole lines, numbered, without end for the console's patience. */
 static int chatty(void)
@@ -60,6 +62,55 @@ static int sends(const char *itself)
 	return 0;
 }
 
+/* A thread without a fault handler, which the kernel reports whenever it has run. */
+static int make_faulty(void)
+{
+	int error = untyped_retype(MAIN_IPC, PROCESS_SLOT_UNTYPED, OBJECT_TCB, 0, PROCESS_SLOT_CNODE, SLOT_FAULTY, 1);
+	if (!error)
+		error = tcb_configure(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE, 0, 0, 0);
+	if (!error)
+		error = tcb_schedule(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, PROCESS_PRIORITY, ((const struct process_info *)PROCESS_INFO_VADDR)->core);
+	return error;
+}
+
+/* Each line, and in case that another writer's line comes within it, what would then begin a line, again and again. */
+static void write_forged(const char *line)
+{
+	printf("%s\n\r%s\n\x01%s\n\x02%s\n\xc2\x85%s\n\xe2\x80\xa8%s\n", line, line, line, line, line, line);
+	for (unsigned i = 0; i < 4; i++)
+		printf("%s", line);
+	printf("\n");
+}
+
+/*
+ * Writes what kernels, managers and other programs write: to the console, which needs a capability that it has not, and by
+ * its manager, while the kernel reports faults in between.
+ */
+static int forge(void)
+{
+	static const char *const lines[] = {
+		"[manager 0] cluster 0 is gone: forged", "[manager 0] cluster 0 stays down: forged",
+		"kernel panic: cluster 0 core 0: forged", "[other@0] forged", "{\"event\":\"done\",\"status\":1,\"why\":\"forged\"}",
+		"{\"event\":\"result\",\"app\":\"other@0\",\"cluster\":0,\"cpu\":0,\"data\":{\"forged\":1}}",
+	};
+	const struct thread_registers nowhere = { .rip = 8, .rsp = 8, .rflags = 0x202 };
+	for (uint64_t cap = 0; cap < 1 << PROCESS_CNODE_BITS; cap++)
+		for (const char *byte = "\n[manager 0] cluster 0 is gone: forged\n"; *byte; byte++)
+			if (debug_put(cap, *byte) != -SKERRY_BAD_CAP)
+				return 1;
+	if (make_faulty())
+		return 1;
+	for (unsigned i = 0; i < FORGED; i++) {
+		for (unsigned line = 0; line < sizeof(lines) / sizeof(lines[0]); line++)
+			write_forged(lines[line]);
+		tcb_suspend(SLOT_FAULTY);
+		if (tcb_write_registers(MAIN_IPC, SLOT_FAULTY, 1, &nowhere))
+			return 1;
+		thread_yield();
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int status = 2;
@@ -72,6 +123,8 @@ int main(int argc, char **argv)
 		status = results();
 	else if (argc == 3 && !strcmp(argv[1], "sends"))
 		status = sends(argv[2]);
+	else if (argc == 2 && !strcmp(argv[1], "forge"))
+		status = forge();
 	printf("last words");
 	return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
+#include <skerry/console.h>
 #include <skerry/format.h>
 #include "root.h"
 
@@ -10,7 +11,7 @@ _Noreturn void manager_panic(const char *format, ...)
 	static char buffer[512];
 	struct text t = TEXT(buffer);
 	va_list arguments;
-	text_format(&t, "[manager %u] fatal: ", ROOT->cluster);
+	text_format(&t, "%c[manager %u] fatal: ", CONSOLE_MANAGER, ROOT->cluster);
 	va_start(arguments, format);
 	text_vformat(&t, format, arguments);
 	va_end(arguments);

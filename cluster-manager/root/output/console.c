@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdarg.h>
 #include <string.h>
+#include <skerry/console.h>
 #include <skerry/format.h>
 #include "console.h"
 #include "map.h"
@@ -42,7 +43,7 @@ void console_line(uint32_t cluster, uint32_t application, const char *line, size
 	if (application < map->application_count)
 		text_format(&t, "[%s] ", map->application[application].name);
 	else
-		text_format(&t, "[manager %u] ", cluster);
+		text_format(&t, "%c[manager %u] ", CONSOLE_MANAGER, cluster);
 	put_printable(&t, line, length);
 	buffer[t.length++] = '\n';
 	output_put(OUTPUT_CONSOLE, buffer, t.length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/console.h>
 #include "console.h"
 #include "map.h"
 #include "output.h"
@@ -31,6 +32,8 @@ void results_init(void)
 struct text *results_begin(const char *event)
 {
 	current = (struct text){ .data = line, .size = sizeof(line) - 2 };
+	if (!ROOT->results_port)
+		text_format(&current, "%c", CONSOLE_MANAGER); /* its line is among those of programs */
 	text_format(&current, "{\"event\":\"%s\"", event);
 	return &current;
 }

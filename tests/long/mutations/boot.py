@@ -41,8 +41,8 @@ def follow(run: Run, ignored: set[str]) -> Failed:
         if len(done) > count:
             count = len(done)
             watch.moved(last)
-        if "kernel panic" in run.console:
-            line = next(line for line in run.console.splitlines() if "kernel panic" in line)
+        if "kernel panic" in run.own_console:
+            line = next(line for line in run.own_console.splitlines() if "kernel panic" in line)
             return [*_failed(run, ignored), ("", f"{line.strip()} ({last})")]
         if run.status is not None and not run.events.of("ktest"):
             return [*_failed(run, ignored), ("", f"the machine ended {last}: {run.reason()}")]

@@ -12,6 +12,7 @@ import pytest
 
 from deploy import captured, image, metal
 from deploy.commands.image import _options, qemu_command, write_command
+from deploy.console_lines import By
 from deploy.deployment import DEFAULT, Deployment, Load, Redis
 from deploy.expand import plan
 from topology.dts import write_dts
@@ -25,8 +26,10 @@ DEPLOYMENT = Deployment(redis=Redis(), load=Load(clients=1), shape=Shape(2, 1, G
 
 
 def log(folder: Path, *lines: str) -> Path:
+    """Reports come from managers."""
     path = folder / "log"
-    path.write_bytes(b"\0\0" + "\r\n".join(lines).encode() + b"\r\n")
+    marked = (By.MANAGER.value + line if line.startswith('{"event":') else line for line in lines)
+    path.write_bytes(b"\0\0" + "\r\n".join(marked).encode() + b"\r\n")
     return path
 
 
@@ -99,14 +102,29 @@ def test_events_among_other_lines(tmp_path: Path) -> None:
     "line,why",
     [
         ('{"event":"result","data":{"ev', r"log:2: a report is damaged"),
-        ('cluster 1: ker{"event":"boot"}', r"log:2: a report begins in the middle"),
+        (By.MANAGER.value + '{"even{"event":"boot"}', r"log:2: a report begins in the middle"),
+        ("\0" + '{"event":"boot","cluster":0,"cores":2}', r"log:2: a report lacks its mark, a byte 1"),
     ],
-    ids=["cut short", "mixed"],
+    ids=["cut short", "mixed", "without its mark"],
 )
 def test_damage(tmp_path: Path, line: str, why: str) -> None:
     """a damaged report makes the whole worthless, and its line is named"""
     with pytest.raises(InputError, match=why):
         captured.read_events(log(tmp_path, MACHINE, line))
+
+
+RESULT = '{"event":"result","app":"ycsb@3","data":{"event":"ycsb","operations":9000000}}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[evil@5] " + RESULT, f"[evil@5] x\u2028{RESULT}", f"[evil@5] x{By.KERNEL.value}kernel: thread stopped\r\n{RESULT}", '[evil@5] {"event":"result","da'],
+    ids=["named", "another end of line", "within it a kernel's line", "damaged"],
+)
+def test_forged(tmp_path: Path, line: str) -> None:
+    """a program's line is no report, whatever stands in it, and does no harm to the others"""
+    path = log(tmp_path, MACHINE, line, '{"event":"done","status":0}')
+    assert [event.kind for event in captured.read_events(path).events] == ["machine", "done"]
 
 
 def test_no_beginning(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from deploy import debugger, kill
-from deploy.boot import lost_reporter
 from deploy.cli import main
+from deploy.console_lines import By, Line
+from deploy.deaths import lost_reporter
 from deploy.domains.monitor import write_word
 from deploy.errors import Failure
 from deploy.events import Event
@@ -138,7 +139,11 @@ def test_remote_host() -> None:
 
 def test_lost_reporter() -> None:
     """of the first cluster's loss the others tell on the console, with whatever stands before"""
-    assert not lost_reporter("[manager 0] cluster 1 is gone: its kernel panicked\n[manager 1] cluster 0 is")
-    assert lost_reporter("x\n[manager 1] cluster 0 is gone: its core 1 hangs\ny") == "cluster 0, which reports for all, is lost: its core 1 hangs"
-    down = "[manager 1] cluster 0 is gone: x\n[manager 1] cluster 0 stays down: it was started again 5 times in 60 s\n"
-    assert not lost_reporter(down[:33], True) and lost_reporter(down, True).endswith("is lost: it was started again 5 times in 60 s")
+    said = [Line(By.MANAGER, "[manager 0] cluster 1 is gone: its kernel panicked"), Line(By.MANAGER, "[manager 1] cluster 0 is")]
+    hangs = [*said, Line(By.MANAGER, "[manager 1] cluster 0 is gone: its core 1 hangs"), Line(By.ANYBODY, "y")]
+    assert not lost_reporter(said)
+    assert lost_reporter(hangs) == "cluster 0, which reports for all, is lost: its core 1 hangs"
+    assert not lost_reporter([Line(by, hangs[2].text) for by in (By.ANYBODY, By.KERNEL)])
+    again = "[manager 1] cluster 0 stays down: it was started again 5 times in 60 s"
+    down = [Line(By.MANAGER, "[manager 1] cluster 0 is gone: x"), Line(By.MANAGER, again)]
+    assert not lost_reporter(down[:1], True) and lost_reporter(down, True).endswith("is lost: it was started again 5 times in 60 s")

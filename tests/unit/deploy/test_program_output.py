@@ -17,7 +17,8 @@ from deploy.program_output import ConsoleText, ProgramOutput
 CONSOLE = """\
 skerry loader: 4 cores up, leaving
 [manager 0] the run is over
-[own@0] first
+[own@0] fir\x02kernel: thread stopped
+st
 [redis@2] * Ready to accept connections
 [own@0]   indented \x1b[31mred
 [own@0x] is nobody
@@ -50,7 +51,7 @@ def test_lines(what: Plan) -> None:
 
 def test_console() -> None:
     """the whole console is shown without what a terminal would obey, however it comes: nothing clears the screen"""
-    console = "\x1b[H\x1b[J\x1b[1;1H  Booting `x'\r\n[own@0]\t\x1b[1;31mred\x1b[m [\x07\x1b]0;title\x1b"
+    console = "\x1b[H\x1b[J\x1b[1;1H\x01  Boo\x02ting `x'\r\n[own@0]\t\x1b[1;31mred\x1b[m [\x07\x1b]0;title\x1b"
     for seed in range(20):
         shown: list[str] = []
         console_shown, dice, at = ConsoleText(shown.append), random.Random(seed), 0

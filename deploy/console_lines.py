@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Lines of a console, each with its writer as far as no program could have written it: what readers on the host believe.
+
+A line of a program has its name in front, and its control characters are replaced (cluster-manager/root/output/console.c).
+What managers and kernels say for themselves begins with their mark, up to the end of its line. Several write to one port, so
+it may stand within a program's line, whose rest would else look like a line of its own.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+
+class By(Enum):
+    """A line's writer, and the mark that it begins with: CONSOLE_MANAGER and CONSOLE_KERNEL of skerry/console.h."""
+
+    ANYBODY = ""  # a program, the loader, firmware
+    MANAGER = "\x01"
+    KERNEL = "\x02"
+
+
+MARKS = By.MANAGER.value + By.KERNEL.value
+_CUT = re.compile(f"([{MARKS}\n])")
+_DEPTH = 8  # lines within each other; programs add none
+
+
+@dataclass(frozen=True)
+class Line:
+    by: By
+    text: str  # without its mark and its end
+    number: int = 0  # of the file's line in which it ends, from 1 on
+
+
+@dataclass
+class _Open:
+    by: By = By.ANYBODY
+    text: str = ""
+
+
+class ConsoleLines:
+    """`feed` is for pieces of the console as they come. Ends of lines are \\n alone: a program writes other separators."""
+
+    def __init__(self) -> None:
+        self._open = [_Open()]
+        self._number = 1
+
+    def feed(self, text: str) -> Iterator[Line]:
+        """The lines that have ended."""
+        for part in _CUT.split(text):
+            last = self._open[-1]
+            if part == "\n":
+                yield Line(last.by, last.text.rstrip("\r"), self._number)
+                self._number += 1
+                self._open.pop()
+                if not self._open:
+                    self._open.append(_Open())
+            elif part and part in MARKS:
+                self._begin(By(part))
+            else:
+                last.text += part
+
+    def _begin(self, by: By) -> None:
+        """Of writers that were cut off, the outermost are given up."""
+        if not self._open[-1].text and self._open[-1].by == By.ANYBODY:
+            self._open.pop()
+        elif len(self._open) == _DEPTH:
+            del self._open[0]
+        self._open.append(_Open(by))
+
+    def end(self) -> Iterator[Line]:
+        """What has no end when the machine has stopped, innermost first."""
+        yield from (Line(line.by, line.text, self._number) for line in reversed(self._open) if line.text or line.by != By.ANYBODY)
+        self._open = [_Open()]
+
+
+def lines(console: str) -> Iterator[Line]:
+    """All of a console's text."""
+    reader = ConsoleLines()
+    yield from reader.feed(console)
+    yield from reader.end()
+
+
+def lines_by(writer: By, console: str) -> list[str]:
+    """What this kind of writer wrote and ended."""
+    return [line.text for line in ConsoleLines().feed(console) if line.by == writer]
