@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The maximum controlled priority: which priorities a thread may give. */
+#include <skerry/core_set_stubs.h>
 #include "ktest.h"
 
 static int schedule(uint64_t tcb, uint64_t authority, unsigned priority) { return tcb_schedule(IPC, tcb, authority, priority, 0); }
@@ -10,12 +11,14 @@ static uint64_t authority(unsigned mcp)
 {
 	uint64_t tcb = object(OBJECT_TCB, 0);
 	check_ok(set_mcp(tcb, ROOT_SLOT_TCB, mcp));
+	check_ok(tcb_set_core(IPC, tcb, ROOT_SLOT_TCB, 0));
 	return tcb;
 }
 
 TEST(fresh, 1, 0, "mcp: a new TCB's is 0")
 {
 	uint64_t tcb = object(OBJECT_TCB, 0), other = object(OBJECT_TCB, 0);
+	check_ok(tcb_set_core(IPC, tcb, ROOT_SLOT_TCB, 0));
 	check_ok(schedule(other, tcb, 0));
 	check_error(schedule(other, tcb, 1), NO_RIGHTS);
 	check_ok(set_mcp(other, tcb, 0));
@@ -43,6 +46,7 @@ TEST(refused, 1, 0, "mcp: what is refused changes nothing")
 {
 	uint64_t tcb = object(OBJECT_TCB, 0), other = object(OBJECT_TCB, 0), by = authority(10);
 	check_ok(set_mcp(tcb, ROOT_SLOT_TCB, 20));
+	check_ok(tcb_set_core(IPC, tcb, ROOT_SLOT_TCB, 0));
 	check_error(set_mcp(tcb, by, 30), NO_RIGHTS);
 	check_error(set_mcp(tcb, by, 256), BAD_ARGUMENT);
 	check_ok(schedule(other, tcb, 20));
@@ -116,6 +120,7 @@ TEST(own, 1, 0, "mcp: a thread raises its own priority as far as that and no fur
 {
 	struct worker *w = worker_make(raise_itself, 50, 0);
 	check_ok(set_mcp(w->tcb, ROOT_SLOT_TCB, 60));
+	check_ok(tcb_set_core(IPC, w->tcb, ROOT_SLOT_TCB, 0));
 	check_ok(tcb_resume(w->tcb));
 	until(w->done);
 	check_eq(w->out[0], 0);

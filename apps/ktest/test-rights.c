@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What each right of a capability is for: every operation with it and without it. */
+#include <skerry/core_set_stubs.h>
 #include "ktest.h"
 
 #define NODE ROOT_SLOT_CNODE
@@ -21,6 +22,7 @@ static bool change_tcb(unsigned which, uint64_t tcb, const struct worker *w, uin
 	case 6: *result = tcb_unbind(tcb); return false;
 	case 7: *result = tcb_suspend(tcb); return false;
 	case 8: *result = tcb_resume(tcb); return false;
+	case 9: *result = tcb_set_core(IPC, tcb, ROOT_SLOT_TCB, 0); return false;
 	default: return true;
 	}
 }
@@ -71,9 +73,9 @@ TEST(tcb_label, 1, 0, "rights: a TCB without any right still says BAD_LABEL for 
 {
 	uint64_t nothing = copy_of(object(OBJECT_TCB, 0), 0);
 	struct message m = { 0 };
-	check_error(invoke(nothing, TCB_SET_MCP + 1, 0, 4, &m), BAD_LABEL);
+	check_error(invoke(nothing, TCB_SET_CORES + 1, 0, 4, &m), BAD_LABEL);
 	check_error(invoke(nothing, TCB_CONFIGURE - 1, 0, 4, &m), BAD_LABEL);
-	for (enum skerry_invocation label = TCB_CONFIGURE; label <= TCB_SET_MCP; label++)
+	for (enum skerry_invocation label = TCB_CONFIGURE; label <= TCB_SET_CORES; label++)
 		check_error(invoke(nothing, label, 0, 4, &m), NO_RIGHTS);
 }
 

@@ -166,7 +166,7 @@ TEST(schedule_arguments, 1, 0, "tcb: SCHEDULE is BAD_ARGUMENT for priorities and
 TEST(label, 1, 0, "tcb: BAD_LABEL for other invocations")
 {
 	struct message m = { 0 };
-	check_error(invoke(ROOT_SLOT_TCB, TCB_SET_MCP + 1, 0, 4, &m), BAD_LABEL);
+	check_error(invoke(ROOT_SLOT_TCB, TCB_SET_CORES + 1, 0, 4, &m), BAD_LABEL);
 	check_error(invoke(ROOT_SLOT_TCB, TCB_CONFIGURE - 1, 0, 4, &m), BAD_LABEL);
 }
 

@@ -249,6 +249,9 @@ static struct thread *make_root_thread(struct kernel *kernel, struct slot *cnode
 	thread_init(thread);
 	context_write(&thread->context, &registers);
 	thread->priority = thread->mcp = 255;
+	thread->scheduled = 1;
+	for (unsigned i = 0; i < kernel->cpu_count; i++)
+		core_set_add(&thread->cores, i); /* those that are not here yet, too */
 	put_cap(cnode, ROOT_SLOT_TCB, (struct cap){ .type = OBJECT_TCB, .object = (uint64_t)thread });
 	put_cap(cnode, ROOT_SLOT_CNODE,
 	        (struct cap){ .type = OBJECT_CNODE, .object = (uint64_t)cnode, .size_bits = bits, .guard_bits = 64 - bits,

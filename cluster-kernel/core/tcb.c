@@ -62,13 +62,19 @@ static uint64_t tcb_configure(struct cpu *cpu, struct thread *thread, uint64_t i
 	return SKERRY_OK;
 }
 
-/* Checks that the authority (the invocation's first capability) may give this priority. */
-static uint64_t check_authority(struct cpu *cpu, uint64_t info, uint64_t priority)
+/* Returns the TCB by whose authority the call is made, its first capability, or null. */
+static const struct thread *find_authority(struct cpu *cpu, uint64_t info)
 {
 	const struct slot *slot = message_cap_of(cpu, info, 0, OBJECT_TCB);
-	if (!slot)
+	return slot ? (const struct thread *)slot->cap.object : 0;
+}
+
+/* Checks that the authority may give this priority. */
+static uint64_t check_priority(const struct thread *authority, uint64_t priority)
+{
+	if (!authority)
 		return SKERRY_BAD_CAP;
-	return priority <= ((const struct thread *)slot->cap.object)->mcp ? SKERRY_OK : SKERRY_NO_RIGHTS;
+	return priority <= authority->mcp ? SKERRY_OK : SKERRY_NO_RIGHTS;
 }
 
 static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t info)
@@ -78,10 +84,34 @@ static uint64_t tcb_set_mcp(struct cpu *cpu, struct thread *thread, uint64_t inf
 	uint64_t priority = message_word(current(cpu), 0);
 	if (priority >= PRIORITIES)
 		return SKERRY_BAD_ARGUMENT;
-	uint64_t error = check_authority(cpu, info, priority);
+	uint64_t error = check_priority(find_authority(cpu, info), priority);
 	if (error)
 		return error;
 	thread->mcp = priority;
+	return SKERRY_OK;
+}
+
+/* Reads the message's words as a set. Returns false if it has a core for which no kernel has room. */
+static bool read_cores(struct cpu *cpu, uint64_t info, struct core_set *set)
+{
+	uint64_t beyond = 0;
+	*set = (struct core_set){ 0 };
+	for (unsigned i = 0; i < message_words(info) && i < MESSAGE_WORDS_MAX; i++)
+		*(i < CORE_SET_WORDS ? &set->word[i] : &beyond) |= message_word(current(cpu), i);
+	return !beyond;
+}
+
+static uint64_t tcb_set_cores(struct cpu *cpu, struct thread *thread, uint64_t info)
+{
+	struct core_set set;
+	if (message_words(info) < 1)
+		return SKERRY_TRUNCATED;
+	const struct thread *authority = find_authority(cpu, info);
+	if (!authority)
+		return SKERRY_BAD_CAP;
+	if (!read_cores(cpu, info, &set) || !core_set_within(&set, &authority->cores))
+		return SKERRY_NO_RIGHTS;
+	thread->cores = set;
 	return SKERRY_OK;
 }
 
@@ -106,15 +136,19 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	uint64_t priority = message_word(current(cpu), 0), core = message_word(current(cpu), 1);
 	if (priority >= PRIORITIES || !kernel_has_core(kernel_of(cpu), core))
 		return SKERRY_BAD_ARGUMENT;
-	uint64_t error = check_authority(cpu, info, priority);
+	const struct thread *authority = find_authority(cpu, info);
+	uint64_t error = check_priority(authority, priority);
 	if (error)
 		return error;
+	if (!core_set_has(&authority->cores, core))
+		return SKERRY_NO_RIGHTS;
 
 	bool queued = thread->queued;
 	timer_forget(cpu, thread);
 	schedule_unready(cpu, thread);
 	kernel_assert(!thread->queued && thread != cpu->own.handoff);
 	thread->priority = priority;
+	thread->scheduled = 1;
 	place(cpu, thread, core);
 	if (thread->in_timers)
 		timer_requeue(cpu, thread);
@@ -123,6 +157,13 @@ static uint64_t tcb_schedule(struct cpu *cpu, struct thread *thread, uint64_t in
 	else
 		preempt_changed(cpu, thread);
 	return SKERRY_OK;
+}
+
+/* It is configured, and somebody who may has given it a core: nobody's threads run on a core that was not given to them. */
+static bool may_run(const struct thread *thread)
+{
+	kernel_assert(thread->scheduled || (!thread->core && !thread->next_core));
+	return thread->scheduled && !slot_empty(&thread->slot[THREAD_VSPACE]);
 }
 
 static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint64_t info)
@@ -139,8 +180,8 @@ static uint64_t tcb_write_registers(struct cpu *cpu, struct thread *thread, uint
 	kernel_assert(!thread->queued && thread != current(cpu));
 	if (!context_acceptable((struct thread_registers *)registers))
 		return SKERRY_BAD_ARGUMENT;
-	if (resume && slot_empty(&thread->slot[THREAD_VSPACE]))
-		return SKERRY_BAD_ARGUMENT; /* not configured */
+	if (resume && !may_run(thread))
+		return SKERRY_BAD_ARGUMENT;
 
 	context_write(&thread->context, (struct thread_registers *)registers);
 	thread->retype_left = 0; /* what it does next is another call */
@@ -220,16 +261,17 @@ uint64_t invoke_tcb(struct cpu *cpu, struct slot *slot, uint64_t info)
 	uint64_t label = message_label(info);
 	bool looks = label == TCB_READ_REGISTERS || label == TCB_TIME;
 	if (!(slot->cap.rights & (looks ? RIGHT_READ : RIGHT_WRITE)))
-		return label >= TCB_CONFIGURE && label <= TCB_SET_MCP ? SKERRY_NO_RIGHTS : SKERRY_BAD_LABEL;
+		return label >= TCB_CONFIGURE && label <= TCB_SET_CORES ? SKERRY_NO_RIGHTS : SKERRY_BAD_LABEL;
 	switch (label) {
 	case TCB_CONFIGURE: return tcb_configure(cpu, thread, info);
 	case TCB_SET_MCP: return tcb_set_mcp(cpu, thread, info);
+	case TCB_SET_CORES: return tcb_set_cores(cpu, thread, info);
 	case TCB_SCHEDULE: return tcb_schedule(cpu, thread, info);
 	case TCB_WRITE_REGISTERS: return tcb_write_registers(cpu, thread, info);
 	case TCB_READ_REGISTERS: return tcb_read_registers(cpu, thread);
 	case TCB_RESUME:
-		if (slot_empty(&thread->slot[THREAD_VSPACE]))
-			return SKERRY_BAD_ARGUMENT; /* not configured */
+		if (!may_run(thread))
+			return SKERRY_BAD_ARGUMENT;
 		thread_resume(cpu, thread);
 		return SKERRY_OK;
 	case TCB_SUSPEND: thread_suspend(cpu, thread); return SKERRY_OK;

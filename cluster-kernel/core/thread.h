@@ -9,6 +9,7 @@
 #include "arch_context.h"
 #include "assert.h"
 #include "cap.h"
+#include "core_set.h"
 #include "lock.h"
 
 struct cpu;
@@ -77,6 +78,8 @@ struct thread {
 	uint64_t fault_cptr;
 	uint8_t away_at; /* AWAY: the core */
 	uint8_t stays;   /* its next call needs an exclusive entry, since it came back from another core undone (visit.h) */
+	uint8_t scheduled; /* TCB_SCHEDULE has given it a core: it may run */
+	struct core_set cores; /* those on which threads may be put by this TCB's authority, as `mcp` is for priorities */
 	struct ipc_buffer *ipc_buffer_address; /* in the direct map; use thread_ipc_buffer() */
 	struct slot slot[THREAD_SLOTS];
 	_Alignas(64) uint8_t fpu[ARCH_FPU_SIZE];

@@ -91,6 +91,9 @@ static void check_thread(const struct world *world, const struct thread *t)
 	const struct slot *buffer = &t->slot[THREAD_IPC_BUFFER];
 	CHECK(t->core < world->kernel->cpu_count && t->next_core < world->kernel->cpu_count, "a thread has no core", t,
 	      t->core);
+	CHECK(t->scheduled || t->state == THREAD_INACTIVE, "a thread runs, or waits, that nobody has given a core", t, t->state);
+	for (unsigned core = world->kernel->cpu_count; core < CORE_SET_WORDS * CORE_SET_BITS; core++)
+		CHECK(!core_set_has(&t->cores, core), "a thread may use a core that its kernel cannot have", t, core);
 	check_ready(world, t);
 	check_timer(world, t);
 	check_trap(t);

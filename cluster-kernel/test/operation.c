@@ -81,7 +81,7 @@ static void cnode(struct step *s)
 
 static void tcb(struct step *s)
 {
-	s->label = TCB_CONFIGURE + pick(TCB_SET_MCP - TCB_CONFIGURE + 2);
+	s->label = TCB_CONFIGURE + pick(TCB_SET_CORES - TCB_CONFIGURE + 2);
 	s->call.cptr = one_in(50) ? ROOT_SLOT_TCB : slot_of_type(OBJECT_TCB);
 	switch (s->label) {
 	case TCB_CONFIGURE:
@@ -92,6 +92,12 @@ static void tcb(struct step *s)
 	case TCB_SCHEDULE:
 	case TCB_SET_MCP:
 		WORDS(s, 100 + pick(4), core_of_thread());
+		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
+		break;
+	case TCB_SET_CORES: /* root keeps all, or nobody would move threads after a while */
+		WORDS(s, s->call.cptr == ROOT_SLOT_TCB || one_in(4) ? (1ull << draw.machine->config.cores) - 1 : one_in(16) ? any_word() : 1ull << any_core(),
+		      one_in(16));
+		s->words = 1 + one_in(8);
 		set_caps(s, 1, one_in(10) ? slot_of_type(OBJECT_TCB) : ROOT_SLOT_TCB, 0, 0);
 		break;
 	case TCB_WRITE_REGISTERS:

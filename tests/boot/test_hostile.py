@@ -80,3 +80,13 @@ def test_forger(port: str, tmp_path: Path) -> None:
     written = [line.text for line in lines(console) if "forged" in line.text]
     assert all(line.startswith("[forger@1] ") for line in written)
     assert all(any(line.startswith(f"[forger@1] {text}") for line in written) for text in FORGED)
+
+
+@pytest.mark.limit(150)
+@pytest.mark.parametrize("lock", ["clh", "fine", "dynamic"])
+def test_spreader(lock: str) -> None:
+    """a program puts threads on its own core and on no other one, whichever cluster it is in and whichever core it has"""
+    programs = tuple(Program("hostile", cpu, args=("spread",), name=f"spread-{cpu}") for cpu in range(4))
+    with machine(deployment(2, 2, redis=None, network=False, lock=lock, programs=programs, shutdown="when-done")) as run:
+        run.wait_done()
+        assert [event["status"] for event in run.events.of("exit")] == [0] * len(programs)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <skerry/core_set_stubs.h>
 #include <skerry/manager.h>
 #include <skerry/process.h>
 #include <skerry/stubs.h>
@@ -111,6 +112,41 @@ static int forge(void)
 	return 0;
 }
 
+/*
+ * Puts threads on all cores of its cluster, by each way there is: 1 where one succeeds elsewhere than on its own core,
+ * or where that is refused.
+ */
+static int spread(void)
+{
+	const unsigned own = ((const struct process_info *)PROCESS_INFO_VADDR)->core;
+	const struct thread_registers nowhere = { .rip = 8, .rsp = 8, .rflags = 0x202 };
+	const uint64_t all = ~0ull;
+	if (untyped_retype(MAIN_IPC, PROCESS_SLOT_UNTYPED, OBJECT_TCB, 0, PROCESS_SLOT_CNODE, SLOT_FAULTY, 1) ||
+	    tcb_configure(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_CNODE, PROCESS_SLOT_VSPACE, 0, 0, PROCESS_SLOT_FAULT))
+		return 1;
+	/* Where a new thread is before it is put anywhere, core 0, it does not run. */
+	if (tcb_write_registers(MAIN_IPC, SLOT_FAULTY, 1, &nowhere) != -SKERRY_BAD_ARGUMENT || tcb_resume(SLOT_FAULTY) != -SKERRY_BAD_ARGUMENT)
+		return 1;
+	/* Neither of the two TCBs gets more cores by its own authority or by the other's. */
+	static const uint64_t tcbs[] = { PROCESS_SLOT_TCB, SLOT_FAULTY };
+	for (unsigned i = 0; i < 4; i++)
+		if (tcb_set_cores(MAIN_IPC, tcbs[i % 2], tcbs[i / 2], &all, 1) != -SKERRY_NO_RIGHTS)
+			return 1;
+	for (unsigned core = 0; core < 64; core++) {
+		int error = tcb_schedule(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, 0, core);
+		if (core == own ? error : error != -SKERRY_NO_RIGHTS && error != -SKERRY_BAD_ARGUMENT)
+			return 1;
+		if (core != own && (!tcb_schedule(MAIN_IPC, PROCESS_SLOT_TCB, PROCESS_SLOT_TCB, 0, core) ||
+				    !tcb_set_core(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, core)))
+			return 1;
+		if (!tcb_schedule(MAIN_IPC, SLOT_FAULTY, SLOT_FAULTY, 0, core))
+			return 1;
+	}
+	if (tcb_set_core(MAIN_IPC, SLOT_FAULTY, PROCESS_SLOT_TCB, own) || tcb_schedule(MAIN_IPC, SLOT_FAULTY, SLOT_FAULTY, 0, own))
+		return 1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int status = 2;
@@ -125,6 +161,8 @@ int main(int argc, char **argv)
 		status = sends(argv[2]);
 	else if (argc == 2 && !strcmp(argv[1], "forge"))
 		status = forge();
+	else if (argc == 2 && !strcmp(argv[1], "spread"))
+		status = spread();
 	printf("last words");
 	return status;
 }

@@ -222,16 +222,17 @@ enum skerry_invocation {
 	 * What the thread had is deleted first.
 	 * Errors: ALIGNMENT (m0), BAD_ARGUMENT (device memory), BUSY (not suspended). */
 	TCB_CONFIGURE = 32,
-	/* m0 priority 0..255, m1 core; c0 the TCB by whose maximum controlled priority (MCP) it is set: NO_RIGHTS above
-	 * that. The thread moves when it next leaves its core. Errors: BAD_ARGUMENT. */
+	/* m0 priority 0..255, m1 core; c0 the TCB by whose authority it is done: NO_RIGHTS above its maximum controlled
+	 * priority (MCP), and for a core that is not in its set of cores. The thread moves when it next leaves its core.
+	 * Errors: BAD_ARGUMENT. */
 	TCB_SCHEDULE,
 	/* m0 resume (0/1), m1.. struct thread_registers; the thread is suspended or waits for its fault handler. Flags
 	 * that are not a program's are left out. Errors: BUSY (it runs), BAD_ARGUMENT (an address outside the user's
-	 * half; resume of a thread that is not configured). */
+	 * half; resume of a thread that is not configured, or was never scheduled). */
 	TCB_WRITE_REGISTERS,
 	/* r0.. struct thread_registers; the thread must not be running. Errors: BUSY. */
 	TCB_READ_REGISTERS,
-	/* No effect on a thread that runs or waits. Errors: BAD_ARGUMENT (not configured). */
+	/* No effect on a thread that runs or waits. Errors: BAD_ARGUMENT (not configured, or never scheduled). */
 	TCB_RESUME,
 	/* A system call it waits in is made again when it is resumed, and so is a fault that it waits in for a handler
 	 * to receive. A fault that a handler has received is not. */
@@ -246,6 +247,11 @@ enum skerry_invocation {
 	TCB_TIME,
 	/* m0 maximum controlled priority 0..255 (at first 0), c0 as for TCB_SCHEDULE. Errors: BAD_ARGUMENT. */
 	TCB_SET_MCP,
+	/* m0.. set of cores (at first empty): bit i of word w is core 64 w + i; words that are not there are 0. c0 as for
+	 * TCB_SCHEDULE: NO_RIGHTS for a core that is not in its set. By the TCB's authority threads, itself included, are put
+	 * on these cores and no others; where threads are already, its own included, does not change. The first task's TCB
+	 * has all cores that its kernel can have. */
+	TCB_SET_CORES,
 
 	/* c0 VSpace, m0 address, m1 rights (of those that the capability has), m2 attributes (CACHE_*).
 	 * Errors: MAPPED (this capability; something there), ALIGNMENT, BAD_ARGUMENT, MISSING_TABLE. */

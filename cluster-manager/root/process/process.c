@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
+#include <skerry/core_set_stubs.h>
 #include "cables.h"
 #include "console.h"
 #include "cores.h"
@@ -252,6 +253,8 @@ static int build(struct process *p, uint32_t application, struct thread_register
 		error = tcb_schedule(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY, core.index);
 	if (!error) /* what its own threads may have */
 		error = tcb_set_mcp(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, PROCESS_PRIORITY);
+	if (!error)
+		error = tcb_set_core(IPC, (uint64_t)p->tcb, ROOT_SLOT_TCB, core.index);
 	registers->rip = image.entry;
 	registers->rflags = 0x202;
 	return error;

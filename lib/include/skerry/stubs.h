@@ -183,7 +183,7 @@ static inline int tcb_configure(struct ipc_buffer *ipc, uint64_t tcb, uint64_t c
 	return invoke(tcb, TCB_CONFIGURE, buffer ? 3 : 2, 2, &m);
 }
 
-/* `authority`: the TCB by whose maximum controlled priority it is done. */
+/* `authority`: the TCB by whose maximum controlled priority and set of cores it is done. */
 static inline int tcb_schedule(struct ipc_buffer *ipc, uint64_t tcb, uint64_t authority, unsigned priority,
 			       unsigned core)
 {
