@@ -8,7 +8,7 @@
 #include "programs.h"
 #include "thread.h"
 
-enum { CORES = 3, NEIGHBOUR = 5, ROUNDS = 3000, ROUNDS_THREADS = 600, WORKERS = 6, SLICE = 3000 };
+enum { CORES = 3, NEIGHBOUR = 5, ROUNDS = 3000, WORKERS = 6, SLICE = 3000 };
 enum { NOTE = 1000, ENDPOINT = 1010, REPLY = 1020, WORKER = 1100, CONTROL = ROOT_SLOT_CLUSTER_CONTROL };
 
 static _Atomic bool finished;
@@ -99,7 +99,7 @@ static void at_work(void)
 {
 	static const struct hosted_controlled controlled[] = { { .cluster = NEIGHBOUR, .cores = 2 } };
 	struct hosted_config config = machine->config;
-	struct program p[1 + WORKERS] = { { .next = root_next, .left = config.threads ? ROUNDS_THREADS : ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR } };
+	struct program p[1 + WORKERS] = { { .next = root_next, .left = ROUNDS, .vaddr = ROOT_IPC_BUFFER_VADDR } };
 	config.controlled_count = 1;
 	config.controlled = controlled;
 	hosted_destroy(machine);
