@@ -59,7 +59,8 @@ static bool root_next(struct program *self, unsigned core)
 	if (drawn < 14)
 		return invoke_on(self, core, worker_slot(draw(WORKERS)), TCB_SCHEDULE, W(99 + draw(3), draw(CORES)), W(ROOT_SLOT_TCB));
 	if (drawn < 16)
-		return invoke_on(self, core, CNODE, CNODE_LOCALITY, W(draw(2) ? ENDPOINT : NOTE + draw(4), draw(3) ? MASK_ALL : mask_of(draw(CORES - 1))), NONE);
+		return invoke_on(self, core, CNODE, CNODE_LOCALITY,
+		                 W(draw(2) ? ENDPOINT : NOTE + draw(4), draw(3) ? MASK_ALL : mask_of(draw(CORES - 1))), NONE);
 	hosted_advance(machine, SLICE / 4);
 	return post(self, core, SYS_YIELD, 0, 0, 0);
 }

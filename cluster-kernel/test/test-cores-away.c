@@ -7,7 +7,8 @@
 #include "thread.h"
 #include LOCKING_HEADER
 
-enum { ORDERS = 4, CORE = 1, NEIGHBOUR = 5, NOTE = 2030, HANDLER = 2040, FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
+enum { ORDERS = 4, CORE = 1, NEIGHBOUR = 5, NOTE = 2030, HANDLER = 2040 };
+enum { FIRST = PAIR_FIRST, THREAD = 2000, NODE = 2010, MEMORY = 2020, BITS = 22, NODE_BITS = 10, LARGE = 96 << 20 };
 
 /* The kernel's locks can still be changed, to and fro, by the cores that are here. */
 static void expect_changes_end(unsigned which)

@@ -25,7 +25,8 @@ static bool program(void *argument, struct hosted *of, unsigned core)
 		return false;
 	if (calls)
 		EXPECT(result(running(1)), 0);
-	hosted_post_call(of, 1, &(struct hosted_call){ .number = SYS_CALL, .cptr = STALLED, .info = message_info(calls++ % 2 ? TCB_RESUME : TCB_SUSPEND, 0, 0) });
+	const uint64_t label = calls++ % 2 ? TCB_RESUME : TCB_SUSPEND;
+	hosted_post_call(of, 1, &(struct hosted_call){ .number = SYS_CALL, .cptr = STALLED, .info = message_info(label, 0, 0) });
 	return true;
 }
 

@@ -17,8 +17,8 @@
 
 enum { CORES = TRAVEL_CORES, AT = TRAVEL_AT, HOME = TRAVEL_HOME };
 /* Slots: objects at home on core HOME, what the travelling call names, what comes in its place, and the rest. */
-enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, MANY = 1200, MANY_FRAMES = 1300, A = 1100, B = 1110, C = 1120, DOMAIN = 1130, COARSE,
-       TABLES = 1140, BELL = 1150, HEARD = 1160, SPARE = 1170 };
+enum { NOTE = 1000, ENDPOINT, REPLY, FIRST_SLOT = 1010, SECOND_SLOT, THINGS = 1020, A = 1100, B = 1110, C = 1120, DOMAIN = 1130, COARSE,
+       TABLES = 1140, BELL = 1150, HEARD = 1160, MANY = 1200, MANY_FRAMES = 1300 };
 #define VADDR 0x40000000ull
 
 static struct thread *a, *b, *c;
