@@ -348,7 +348,7 @@ def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> 
     (tmp_path / "inside.c").write_text(LOOPBACK)
     subprocess.run([SKERRY, "cc", "-o", "inside.elf", "inside.c"], cwd=tmp_path, check=True)
     command = [SKERRY, "run", "inside.toml", "--boot", "kernel", "--json", "inside.json", *words]
-    wrong = r"^(?:skerry: )?inside@0 listens at 127\.0\.0\.1 port 7, its own loopback interface, to which 127\.0\.0\.1:\d+ does not lead; let it"
+    wrong = r"^(?:skerry: )?inside@2 listens at 127\.0\.0\.1 port 7, its own loopback interface, to which 127\.0\.0\.1:\d+ does not lead; let it"
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout
         printed = ""
@@ -357,9 +357,9 @@ def test_listens_on_its_own_loopback(words: tuple[str, ...], tmp_path: Path) -> 
                 process.send_signal(signal.SIGINT)
             printed += line
     assert process.returncode == (0 if "--keep" in words else 1), printed
-    assert re.findall(r"^(inside@\d) serves at 127", printed, re.MULTILINE) == ["inside@1"] and re.search(wrong, printed, re.MULTILINE), printed
+    assert re.findall(r"^(inside@\d) serves at 127", printed, re.MULTILINE) == ["inside@3"] and re.search(wrong, printed, re.MULTILINE), printed
     if "--keep" in words:
         events = json.loads((tmp_path / "inside.json").read_text())["events"]
         at = {(e["app"], e["address"]) for e in events if e["event"] == "listening"}
-        assert at == {("inside@0", "127.0.0.1"), ("inside@1", "127.0.0.1"), ("inside@1", "10.0.2.152")}
-        assert [e["app"] for e in events if e["event"] == "serving"] == ["inside@1"]
+        assert at == {("inside@2", "127.0.0.1"), ("inside@3", "127.0.0.1"), ("inside@3", "10.0.2.152")}
+        assert [e["app"] for e in events if e["event"] == "serving"] == ["inside@3"]
