@@ -5,7 +5,7 @@
  */
 #include "ktest.h"
 
-enum { ROUNDS = 300, MOVES = 300, LIVES = 36, NODE_BITS = 4, IN_NODE = 3 };
+enum { ROUNDS = 300, MOVES = 300, LIVES = 30, NODE_BITS = 4, IN_NODE = 3 };
 #define NODE   ROOT_SLOT_CNODE
 #define VSPACE ROOT_SLOT_VSPACE
 
