@@ -8,7 +8,7 @@
 enum { STATE_X87 = 1, STATE_SSE = 2, STATE_AVX = 4 };
 enum { MXCSR_OFFSET = 24, FCW_OFFSET = 0 };
 
-_Static_assert(CPU_STATE_ROOM == ARCH_FPU_SIZE, "what fits is checked before");
+_Static_assert((int)CPU_STATE_ROOM == (int)ARCH_FPU_SIZE, "what fits is checked before");
 
 uint32_t fpu_components;
 
