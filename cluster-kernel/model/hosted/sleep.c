@@ -73,6 +73,13 @@ bool hosted_timer_due(const struct hosted_core *core)
 	return timer && timer <= atomic_load_explicit(&machine.time, memory_order_relaxed);
 }
 
+/* These cores have no visitors, whose turns would end here. */
+struct hosted_core *hosted_end_turn(struct hosted *of)
+{
+	(void)of;
+	return 0;
+}
+
 bool hosted_core_busy(const struct hosted_core *core)
 {
 	return atomic_load_explicit(&core->vectors[0], memory_order_relaxed) || hosted_timer_due(core);

@@ -147,7 +147,8 @@ int report(enum message_type type, const void *body, size_t size)
 	served += type == REPORT_SERVING;
 	if (type == REPORT_SERVING) {
 		CHECK(size == sizeof(last));
-		memcpy(&last, body, sizeof(last));
+		if (size == sizeof(last))
+			memcpy(&last, body, sizeof(last));
 	}
 	return 0;
 }
