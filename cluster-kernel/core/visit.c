@@ -22,12 +22,13 @@ void visit_begin(struct cpu *cpu, struct thread *thread)
 }
 
 /*
- * Makes the thread restart its call on its own core: exclusively, unless a part of the call has been made, or the kernel
- * is coarse now, so that no object is away.
+ * Makes the thread restart its call on its own core: exclusively, unless a part of the call has been made. Hazard:
+ * starvation. This entry may be exclusive because of other work, also in a kernel that is fine (kernel_timer()); a call
+ * that went away again could meet such an entry each time. Where the kernel is coarse now, each entry is exclusive anyway.
  */
-static void send_back(struct cpu *cpu, struct thread *thread, uint64_t number)
+static void send_back(struct thread *thread, uint64_t number)
 {
-	thread->stays = !kernel_exclusive(cpu) && context_syscall(&thread->context) == number;
+	thread->stays = context_syscall(&thread->context) == number;
 	context_restart(&thread->context);
 }
 
@@ -43,7 +44,7 @@ static void serve_visitor(struct cpu *cpu, struct thread *thread)
 	if (result < KERNEL_AWAY)
 		thread_result(thread, result);
 	else
-		send_back(cpu, thread, number);
+		send_back(thread, number);
 	schedule_wake(cpu, thread);
 }
 

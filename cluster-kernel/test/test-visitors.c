@@ -204,10 +204,53 @@ static void a_search_is_charged(void)
 	end();
 }
 
+/* Of those whose calls have been made, so that those run that must make theirs again: these are of lower priority. */
+static void suspend_served(void)
+{
+	for (unsigned i = 0; i < THREADS; i++) {
+		const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD + 2 * i, .info = message_info(TCB_SUSPEND, 0, 0) };
+		if (thread[i]->state != THREAD_READY || thread[i]->context.again)
+			return;
+		hosted_post_call(machine, 0, &suspend);
+		run_all_but_home();
+		EXPECT(thread[i]->state, THREAD_INACTIVE);
+	}
+}
+
+/*
+ * The timer's entry at the end of a turn may have the kernel for itself, because of other work that is due. It makes no
+ * visitor's call then. Each goes back, and its own core makes the call: it does not travel again, to the next such entry.
+ */
+static void calls_that_go_back_are_made(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	make_thread(VICTIM, 255, HOME);
+	EXPECT(running(HOME) != 0, true);
+	all_go_away(THREADS);
+	enter_home();
+	struct cpu *home = machine->kernel.cpu[HOME];
+	while (!home->own.visits_at)
+		enter_home();
+	unsigned before = away();
+	EXPECT(before > 0 && home->own.visits_until > hosted_now(machine), true);
+	home->own.report_at = home->own.visits_at; /* another thing that is due then, for which the entry must be exclusive */
+	hosted_advance(machine, home->own.visits_at - hosted_now(machine));
+	enter_home();
+	EXPECT(home->own.report_at, 0);
+	EXPECT(away() < before, true);
+	before = away();
+	suspend_served();
+	EXPECT(away(), before);
+	end();
+}
+
 const struct test tests[] = {
 	{ "own threads have turns between visitors", own_threads_have_turns, 3 | TEST_ONCE },
 	{ "own threads keep their core", own_threads_keep_their_core, 3 | TEST_ONCE },
 	{ "a core does not leave its visitors", a_core_does_not_leave_its_visitors, 3 },
+	{ "calls that go back are made", calls_that_go_back_are_made, 3 | TEST_ONCE },
 	{ "a search for a visitor is charged", a_search_is_charged, 3 | TEST_ONCE },
 	{ 0 },
 };
