@@ -42,8 +42,13 @@ static bool has_room(uint32_t cluster, uint16_t type, size_t size)
 	case REPORT_SAMPLE_CORE:
 	case REPORT_SAMPLE:
 		return true;
+	case REPORT_STATS_CORE:
+	case REPORT_STATS:
+	case REPORT_LOCKS:
+	case REPORT_MEMORY:
+		return writers_report_came(cluster, size, true);
 	default:
-		return writers_report_came(cluster, size);
+		return writers_report_came(cluster, size, false);
 	}
 }
 

@@ -14,7 +14,7 @@ enum { OWN = 1, OTHER = 2, TEXT = 3, DEEP = 100, TYPES = 256 /* more than there 
 static struct cluster_map tested_map;
 const struct cluster_map *map = &tested_map;
 static bool room, good, nested, overflows;
-static unsigned texts, reports, taken, depth, lines, verdicts, chained, off, primary_lost;
+static unsigned texts, reports, counted, taken, depth, lines, verdicts, chained, off, primary_lost;
 static const char *complaint, *lost_why;
 static enum message_type last_type;
 
@@ -27,10 +27,11 @@ bool writers_came(uint32_t cluster, size_t length)
 	return room;
 }
 
-bool writers_report_came(uint32_t cluster, size_t size)
+bool writers_report_came(uint32_t cluster, size_t size, bool counters)
 {
 	CHECK(cluster == OTHER && size == sizeof(struct about_application) + TEXT);
 	reports++;
+	counted += counters;
 	return room;
 }
 
@@ -171,6 +172,7 @@ static void no_room(void)
 		count++;
 	}
 	CHECK(texts == 2 * 3 && reports == (count - 2) * 3 && count == TYPES - REPORT_BOOT - 3);
+	CHECK(counted == 4 * 3); /* of cores, their end, of locks, of memory */
 	CHECK(came_with(REPORT_CONSOLE, "", 1)); /* shorter than any */
 }
 

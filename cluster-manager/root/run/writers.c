@@ -18,6 +18,7 @@ enum {
 	OWED_COUNTED = 1 << 30, /* no more than that is counted */
 	REPORTED_MAX = 1 << 17, /* of a cluster's reports while the ports are behind */
 	REPORT_COST = 128,      /* of a short one: its line is longer */
+	REPORTED_KEPT = MAP_MAX_APPLICATIONS * REPORT_COST, /* beside that, for what is not said again */
 };
 
 struct record {
@@ -182,11 +183,13 @@ bool writers_came(uint32_t cluster, size_t length)
 	return good;
 }
 
-bool writers_report_came(uint32_t cluster, size_t size)
+/* Hazard: a run that does not end. Counters of many cores must not take the room of what is said once: that a program has ended. */
+bool writers_report_came(uint32_t cluster, size_t size, bool counters)
 {
 	const struct map_cluster *c = map_cluster(map, cluster);
-	if (!c || reported[c - map->cluster] > REPORTED_MAX)
+	const uint32_t cost = size < REPORT_COST ? REPORT_COST : (uint32_t)size, max = counters ? REPORTED_MAX : REPORTED_MAX + REPORTED_KEPT;
+	if (!c || reported[c - map->cluster] + cost > max)
 		return false;
-	reported[c - map->cluster] += size < REPORT_COST ? REPORT_COST : (uint32_t)size;
+	reported[c - map->cluster] += cost;
 	return true;
 }

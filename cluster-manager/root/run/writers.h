@@ -37,5 +37,5 @@ void writers_primary_lost(void);
 bool writers_came(uint32_t cluster, size_t length);
 /* A cluster has started again: what its former life was owed is forgotten. */
 void writers_cluster_restarted(uint32_t cluster);
-/* A report of another kind came that makes lines of results. The same. */
-bool writers_report_came(uint32_t cluster, size_t size);
+/* A report of another kind came that makes lines of results; `counters`: such as come again. The same. */
+bool writers_report_came(uint32_t cluster, size_t size, bool counters);
