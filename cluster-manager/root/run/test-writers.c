@@ -265,6 +265,7 @@ static void printable(void)
 		{ "\x1b[\x1b[m", "?[" },
 		{ "\x1b[1 q\x1b", "?" },
 		{ "\x1b[12\xc3\xbc\r\x7f", "?[12\xc3\xbc??" },
+		{ "\xc2\x9d" "52;c;Y2F0\xc2\x9c\xc2\x9b" "2J\xc2\xa0\xc2", "?52;c;Y2F0??2J\xc2\xa0\xc2" },
 	};
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		char expected[64];
