@@ -99,6 +99,39 @@ static unsigned until_a_zombie(void *argument, unsigned count)
 	return pair[0]->kernel.reap_list && ++*turns % 4 ? 0 : count - 1;
 }
 
+/* A core comes back with its timer set for nothing, whatever that was set for when the core left: a sleeper that is sent there wakes. */
+static void timer_is_set_anew(void)
+{
+	const unsigned core = pair_cpu(0, 1);
+	pair_of_movers(0);
+	be(0);
+	make(OBJECT_NOTIFICATION, 0, NOTE, 1);
+	make_thread(THREAD, 5, 1);
+	make_thread(THREAD + 2, 5, 1);
+	EXPECT(machine->kernel.cpu[1]->own.timer_wanted != 0, true);
+	for (unsigned i = 0; i < 2; i++)
+		EXPECT(call(THREAD + 2 * i, TCB_SUSPEND, NONE, NONE) || call(THREAD + 2 * i, TCB_SCHEDULE, W(250, 0), W(ROOT_SLOT_TCB)), 0);
+	be_oneself();
+	moves(0, core, 1);
+	moves(1, core, 2);
+	be(0);
+	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(5, 0), W(ROOT_SLOT_TCB)), 0);
+	hosted_advance(machine, 2 * machine->kernel.slice);
+	settle();
+	struct thread *sleeper = (struct thread *)slot_of(THREAD)->cap.object;
+	const uint64_t deadline = hosted_now(machine) + machine->kernel.tsc_hz;
+	EXPECT(call(THREAD, TCB_RESUME, NONE, NONE), 0);
+	syscall_on(0, SYS_WAIT, NOTE, 0, W(deadline), NONE, 0);
+	EXPECT(sleeper->state, THREAD_WAITING);
+	EXPECT(call(THREAD, TCB_SCHEDULE, W(250, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(sleeper->core, 1);
+	hosted_advance(machine, 2 * machine->kernel.tsc_hz);
+	settle();
+	EXPECT(running(1), sleeper);
+	be_oneself();
+	pair_end();
+}
+
 /* A thread deletes a CNode, and is suspended before that is empty: its core is to go on with it, and stays for that. */
 static void clean_up_is_due(void)
 {
@@ -229,6 +262,7 @@ const struct test tests[] = {
 	{ "memory moves while a core is away", memory_moves, 2 },
 	{ "a core is held that was to leave", word_refuses, 2 },
 	{ "a core is held that was to come", does_not_arrive, 2 },
+	{ "a core comes back and sets its timer", timer_is_set_anew, 2 },
 	{ "a core has CNodes to empty", clean_up_is_due, 2 },
 	{ 0 },
 };

@@ -8,7 +8,7 @@
 #include "fiber.h"
 #include "harness.h"
 
-enum { VICTIM = 1000, OTHER = 1010, NOTE = 1050, CALLS = 200, CORES = 3 };
+enum { VICTIM = 1000, OTHER = 1010, EQUAL = 1020, NOTE = 1050, CALLS = 200, CORES = 3 };
 
 static struct thread *other;
 
@@ -163,6 +163,36 @@ static void an_equal_that_stays(void)
 	EXPECT(running(1), other);
 }
 
+/* The same where the timer is set for nothing before: the slice that was begun in vain ends by itself. */
+static void an_equal_after_one_that_went(void)
+{
+	begin(0);
+	hosted_advance(machine, 2 * machine->kernel.slice);
+	settle();
+	quickly(OTHER, TCB_RESUME, NONE, 0);
+	quickly(OTHER, TCB_SUSPEND, NONE, 0);
+	settle();
+	EXPECT(call(OTHER, TCB_RESUME, NONE, NONE), 0);
+	hosted_advance(machine, machine->kernel.slice);
+	settle();
+	EXPECT(running(1), other);
+}
+
+/* A core that has begun the slice it was asked for begins no further one without an equal. */
+static void a_slice_that_was_had(void)
+{
+	begin(1ull << 60);
+	make_thread(EQUAL, 255, 1);
+	EXPECT(call(EQUAL, TCB_SUSPEND, NONE, NONE), 0);
+	hosted_advance(machine, 2 * machine->kernel.slice);
+	settle();
+	EXPECT(machine->kernel.cpu[1]->own.slice_end, 0);
+	uint32_t before = entries();
+	schedule_other(255, 1);
+	EXPECT(entries() - before, 1);
+	EXPECT(machine->kernel.cpu[1]->own.slice_end, 0);
+}
+
 static void one_that_stays_as_it_is(void)
 {
 	begin(0);
@@ -201,6 +231,8 @@ const struct test tests[] = {
 	{ "an equal that is stopped and goes on", an_equal_that_is_stopped_and_goes_on, CORES | TEST_ONCE },
 	{ "an equal that is stopped at once", an_equal_that_is_stopped_at_once, CORES | TEST_ONCE },
 	{ "an equal that stays", an_equal_that_stays, CORES },
+	{ "an equal after one that went", an_equal_after_one_that_went, CORES },
+	{ "a slice that was had", a_slice_that_was_had, CORES },
 	{ "one that stays as it is", one_that_stays_as_it_is, CORES | TEST_ONCE },
 	{ "one that falls", one_that_falls, CORES },
 	{ "one that falls below a sleeper", one_that_falls_below_a_sleeper, CORES },

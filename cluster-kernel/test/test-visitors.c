@@ -12,7 +12,7 @@
 #include "pair.h"
 #include LOCKING_HEADER
 
-enum { HOME = 1, AT = 2, NOTE = 1900, VICTIM = 1000, THREAD = 2000, THREADS = 60, FIRST = PAIR_FIRST, BUDGET = 6000 };
+enum { HOME = 1, AT = 2, NOTE = 1900, OTHER_NOTE = 1700, VICTIM = 1000, THREAD = 2000, THREADS = 60, FIRST = PAIR_FIRST, BUDGET = 6000 };
 
 static struct thread *thread[THREADS];
 
@@ -246,11 +246,91 @@ static void calls_that_go_back_are_made(void)
 	end();
 }
 
+/* Without a thread of its own a core makes calls at once: no turn ends first. */
+static void no_turn_for_nobody(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	make(OBJECT_NOTIFICATION, 0, OTHER_NOTE, 1);
+	const struct hosted_call wait = { .number = SYS_WAIT, .cptr = OTHER_NOTE };
+	make_thread(VICTIM, 255, HOME);
+	EXPECT(running(HOME) != 0, true);
+	all_go_away(THREADS);
+	while (!machine->kernel.cpu[HOME]->own.visits_at)
+		enter_home();
+	EXPECT(away() > 0, true);
+	hosted_post_call(machine, HOME, &wait);
+	while (hosted_core_busy(&machine->core[HOME]))
+		enter_home();
+	EXPECT(running(HOME), 0);
+	EXPECT(away(), 0);
+	end();
+}
+
+/* An entry that has spent its budget on deadlines makes no calls, and begins no turn without that. */
+static void deadlines_take_no_turn(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	make(OBJECT_NOTIFICATION, 0, OTHER_NOTE, 1);
+	make_thread(VICTIM + 2, 254, HOME);
+	const uint64_t deadline = hosted_now(machine) + machine->kernel.tsc_hz;
+	syscall_on(HOME, SYS_WAIT, OTHER_NOTE, 0, W(deadline), NONE, 0);
+	make_thread(VICTIM, 254, HOME);
+	EXPECT(running(HOME) != 0, true);
+	all_go_away(THREADS);
+	hosted_advance(machine, deadline - hosted_now(machine) - machine->kernel.visit_turn);
+	struct cpu *home = machine->kernel.cpu[HOME];
+	while (!home->own.visits_at)
+		enter_home();
+	hosted_advance(machine, deadline - hosted_now(machine) + 100 * machine->kernel.visit_turn);
+	machine->kernel.work_budget = 1;
+	unsigned before = away();
+	EXPECT(before > 0, true);
+	enter_home();
+	EXPECT(away(), before);
+	EXPECT(home->own.visits_at && home->own.visits_at <= hosted_now(machine), true);
+	for (unsigned entries = 0; entries < 4 && away() == before; entries++)
+		enter_home(); /* the first ones correct what the deadline has left in its heap */
+	EXPECT(away(), before - 1);
+	end();
+}
+
+/* A thread that another core has woken, and its own has not placed yet: to search for it counts as work, too. */
+static void a_search_for_the_woken_is_charged(void)
+{
+	if (!objects_have_homes())
+		return;
+	begin(3, THREADS);
+	make(OBJECT_NOTIFICATION, 0, OTHER_NOTE, THREADS);
+	for (unsigned i = 0; i < THREADS; i++)
+		syscall_on(AT, SYS_WAIT, OTHER_NOTE + i, 0, NONE, NONE, 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		const struct hosted_call signal = { .number = SYS_SIGNAL, .cptr = OTHER_NOTE + i };
+		hosted_post_call(machine, 0, &signal);
+		while (!hosted_done(machine, 0) || machine->core[0].inside)
+			step(0);
+		EXPECT(thread[i]->queued, THREAD_REQUEUED);
+	}
+	const struct hosted_call suspend = { .number = SYS_CALL, .cptr = THREAD, .info = message_info(TCB_SUSPEND, 0, 0) };
+	hosted_post_call(machine, 0, &suspend);
+	while (!hosted_done(machine, 0) || machine->core[0].inside)
+		step(0);
+	EXPECT(thread[0]->state, THREAD_INACTIVE);
+	EXPECT(BUDGET - machine->kernel.cpu[0]->own.work_left >= THREADS * 4, true);
+	end();
+}
+
 const struct test tests[] = {
 	{ "own threads have turns between visitors", own_threads_have_turns, 3 | TEST_ONCE },
 	{ "own threads keep their core", own_threads_keep_their_core, 3 | TEST_ONCE },
 	{ "a core does not leave its visitors", a_core_does_not_leave_its_visitors, 3 },
 	{ "calls that go back are made", calls_that_go_back_are_made, 3 | TEST_ONCE },
 	{ "a search for a visitor is charged", a_search_is_charged, 3 | TEST_ONCE },
+	{ "a search for a woken thread is charged", a_search_for_the_woken_is_charged, 3 | TEST_ONCE },
+	{ "no turn for nobody", no_turn_for_nobody, 3 | TEST_ONCE },
+	{ "deadlines take no turn", deadlines_take_no_turn, 3 | TEST_ONCE },
 	{ 0 },
 };
