@@ -89,6 +89,16 @@ static void some(void)
 	all_free();
 }
 
+/* Slots that are given back together need not be one owner's. */
+static void of_several(void)
+{
+	uint32_t first = take_for(1, 3, false);
+	CHECK(take_for(2, 3, false) == first + 3 && take_for(1, 3, true) == first + 6);
+	slots_give((int)first + 1, 7);
+	CHECK(steps_of_return(1) == 2 && steps_of_return(2) == 0);
+	all_free();
+}
+
 /* Owners take and give in any order: each slot has the owner that the test remembers, and goes back once. */
 static void any_order(void)
 {
@@ -131,6 +141,7 @@ int main(void)
 	slots_table(calloc(1, slots_table_size()));
 	costs();
 	some();
+	of_several();
 	any_order();
 	return failures != 0;
 }

@@ -251,6 +251,25 @@ static void to_primary(void)
 	CHECK(reports <= (REPORTED_MAX + REPORTED_KEPT) / 100 && reports >= REPORTED_MAX / 200);
 }
 
+/* A cluster that only reports has its room again once the ports are not behind, or in its next life. */
+static void only_reports(void)
+{
+	reset();
+	for (unsigned lives = 0; lives < 2; lives++) {
+		waiting = 1 << 17;
+		while (writers_report_came(OTHER, 8000, true))
+			;
+		writers_pass_on();
+		CHECK(!writers_report_came(OTHER, 8000, true));
+		if (lives)
+			writers_cluster_restarted(OTHER);
+		else
+			waiting = 0, writers_pass_on();
+		CHECK(writers_report_came(OTHER, 8000, true));
+	}
+	reset();
+}
+
 /* What a terminal would obey reaches no console: colours are left out, and any other escape is a question mark. */
 static void printable(void)
 {
@@ -294,6 +313,7 @@ int main(void)
 	newlines();
 	to_remote_primary();
 	to_primary();
+	only_reports();
 	printable();
 	return failures != 0;
 }
