@@ -24,25 +24,22 @@ static size_t control_sequence(const char *text, size_t length)
 	return i < length && text[i] >= 0x40 && text[i] <= 0x7e ? i + 1 : 0;
 }
 
-/* Returns whether the text begins with a control character of two bytes, in UTF-8: U+0080 to U+009F, such as CSI and OSC. */
-static bool wide_control(const char *text, size_t length)
-{
-	return length > 1 && (unsigned char)text[0] == 0xc2 && ((unsigned char)text[1] & 0xe0) == 0x80;
-}
+/* Returns whether two bytes that follow each other on the console are one control character in UTF-8: U+0080 to U+009F, such as CSI. */
+static bool wide_control(unsigned char first, unsigned char second) { return first == 0xc2 && (second & 0xe0) == 0x80; }
 
 /* Writes what a terminal prints of the line: programs' colours are left out, and what else it would obey is a question mark. */
 static void put_printable(struct text *t, const char *line, size_t length)
 {
+	unsigned char before = 0;
 	for (size_t i = 0, sequence; i < length; i += sequence ? sequence : 1) {
 		unsigned char c = (unsigned char)line[i];
 		char shown = (c < 0x20 && c != '\t') || c == 0x7f ? '?' : (char)c;
 		sequence = control_sequence(line + i, length - i);
 		if (sequence)
 			continue;
-		if (wide_control(line + i, length - i)) {
+		if (wide_control(before, c))
 			shown = '?';
-			sequence = 2;
-		}
+		before = c;
 		text_bytes(t, &shown, 1);
 	}
 }

@@ -284,7 +284,8 @@ static void printable(void)
 		{ "\x1b[\x1b[m", "?[" },
 		{ "\x1b[1 q\x1b", "?" },
 		{ "\x1b[12\xc3\xbc\r\x7f", "?[12\xc3\xbc??" },
-		{ "\xc2\x9d" "52;c;Y2F0\xc2\x9c\xc2\x9b" "2J\xc2\xa0\xc2", "?52;c;Y2F0??2J\xc2\xa0\xc2" },
+		{ "\xc2\x9d" "52;c;Y2F0\xc2\x9c\xc2\x9b" "2J\xc2\xa0\xc2", "\xc2?52;c;Y2F0\xc2?\xc2?2J\xc2\xa0\xc2" },
+		{ "\xc2\x1b[m\x9b" "2J", "\xc2?2J" }, /* what stands together once the colour is left out */
 	};
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
 		char expected[64];
