@@ -174,12 +174,12 @@ static bool at_rest(const struct hosted_core *core)
 static bool others_at_rest(unsigned core)
 {
 	for (unsigned i = 0; i < machine->config.cores; i++)
-		if (i != core && !at_rest(&machine->core[i]))
+		if (machine->core[i].owes_visits || (i != core && !at_rest(&machine->core[i])))
 			return false;
 	return true;
 }
 
-/* Of a core between two kernel entries. The others must be so, too. */
+/* Of a core between two kernel entries. The others must be so, too, and no calls be left for the end of a turn (core/visit.h). */
 static void check_now(unsigned core)
 {
 	if (!others_at_rest(core))
