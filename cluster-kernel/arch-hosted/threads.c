@@ -108,6 +108,9 @@ void threads_wake(struct hosted_core *core)
 		arrive(core, core->machine->threads); /* the caller itself is busy */
 }
 
+/* A core that is not in its kernel looks at its word by itself, which nobody interrupts it for. */
+static bool is_due(const struct hosted_core *core) { return hosted_timer_due(core) || (core->away && hosted_core_busy(core)); }
+
 static struct hosted_core *find_due(const struct hosted_threads *run)
 {
 	struct hosted_core *core;
@@ -116,12 +119,12 @@ static struct hosted_core *find_due(const struct hosted_threads *run)
 			return core;
 	for (unsigned m = 0; m < run->count; m++)
 		for (unsigned c = 0; c < run->machine[m]->config.cores; c++)
-			if (hosted_timer_due(&run->machine[m]->core[c]))
+			if (is_due(&run->machine[m]->core[c]))
 				return &run->machine[m]->core[c];
 	return 0;
 }
 
-/* All sleep, so time stands still: a core with a timer that is due goes on. If there is none, the run is over. */
+/* All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If there is none, the run is over. */
 static void end(struct hosted_threads *run)
 {
 	struct hosted_core *due;
