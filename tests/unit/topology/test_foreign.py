@@ -104,12 +104,14 @@ KEY = ".".join("a" * foreign.KEY_PARTS)
 
 TOML_GOOD = [
     f"{KEY} = 1", f"[{KEY}]\nx = 1.5", f"[[{KEY}]]", f"x = '{KEY}.a.b'", f'x = "{KEY}.\\".a.b"', f"# {KEY}.a.b", "x = [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]",
-    f'x = """\n{KEY}.a.b\n"" {KEY}.a.b """', f"x = '''\n{KEY}.a.b '' '''", "x = { a.b = 1, c.d = 2, e.f = 3, g.h = 4, i.j = 5 }", "'a.b.c.d.e.f.g.h.i.j' = 1",
+    f'x = """\n{KEY}.a.b\n"" {KEY}.a.b """', f"x = '''\n{KEY}.a.b '' '''", f'x = """{KEY}.a"""""\n{KEY} = 1', f"x = '''{KEY}.a'''''\n{KEY} = 1", "x = { a.b = 1, c.d = 2, e.f = 3, g.h = 4, i.j = 5 }", "'a.b.c.d.e.f.g.h.i.j' = 1",
     "x = " + "[" * foreign.DEPTH + "]" * foreign.DEPTH, "x = 1979-05-27T07:32:00.999",
 ]  # fmt: skip
 TOML_BAD = [
     f"{KEY}.a = 1", f"[{KEY}.a]", f"x = {{ {KEY}.a = 1 }}", f'"a" . {KEY} = 1', f"x = \"\\\"\"\n{KEY}.a = 1", f"x = '\"'\n{KEY}.a = 1", f'x = """"""\n{KEY}.a = 1',
     f"x = ''''''\n{KEY}.a = 1", f'x = """a\\""""\n{KEY}.a = 1', f'x = ""\n{KEY}.a = 1', f"x = 1 # '\n{KEY}.a = 1", f"]]]]\n{KEY}.a = 1", f"x = '''a''''\n{KEY}.a = 1",
+    f'x = {{ a = """b"""" , {KEY}.a = 1 }}', f'x = {{ a = """b""""" , {KEY}.a = 1 }}', f"x = {{ a = '''b'''' , {KEY}.a = 1 }}",
+    f"x = {{ a = '''b''''' , {KEY}.a = 1 }}", 'x = { a = """b"""" , b = ' + "[" * 100 + "]" * 100 + " }",
     "x = " + "[" * (foreign.DEPTH + 1) + "]" * (foreign.DEPTH + 1), "x = " + "{a=" * 1000 + "1" + "}" * 1000, "x = " + "[" * 500_000,
 ]  # fmt: skip
 
