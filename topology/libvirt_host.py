@@ -7,7 +7,7 @@
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from topology import demand, foreign
 from topology.errors import InputError
@@ -19,13 +19,20 @@ TIMEOUT = 60  # seconds
 _UNITS = {"KiB": KIB, "MiB": KIB**2, "GiB": KIB**3, "bytes": 1, "b": 1}
 
 
+def split_uri(uri: str) -> SplitResult:
+    try:
+        return urlsplit(uri)
+    except ValueError as error:  # a host in brackets that is no address
+        raise InputError(uri, f"is not a URI: {str(error).lower()}") from None
+
+
 def check_uri(uri: str) -> None:
     """Refuses a URI that makes libvirt run a program which the URI names.
 
     Transport `ext` runs `command`; `ssh`, `libssh` and `libssh2` run `command` here or `netcat` on the far host
     (libvirt, *Connection URIs*, remote). Names are compared as libvirt does: decoded, in any case.
     """
-    parts = urlsplit(uri)
+    parts = split_uri(uri)
     if parts.scheme.lower().partition("+")[2] == "ext":
         raise InputError(uri, "transport 'ext' runs a program of the URI's choice; use unix, ssh, tls or tcp")
     for parameter in re.split("[&;]", parts.query):

@@ -8,12 +8,11 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
 from deploy.errors import Failure
 from topology import demand
 from topology.errors import InputError
-from topology.libvirt_host import check_uri
+from topology.libvirt_host import check_uri, split_uri
 
 
 def library() -> Any:
@@ -71,7 +70,7 @@ class Connection:
     """Use as `with Connection(uri) as host:`."""
 
     def __init__(self, uri: str) -> None:
-        parts = urlsplit(uri)
+        parts = split_uri(uri)
         if not re.fullmatch(r"[a-z][a-z0-9+.-]*", parts.scheme) or "://" not in uri:
             raise InputError("--connect", f"'{uri}' is not a libvirt URI as qemu:///system")
         if parts.scheme.partition("+")[0] != "qemu":

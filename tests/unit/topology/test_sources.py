@@ -275,6 +275,8 @@ def never(*_: object, **__: object) -> None:
     ("qemu+ssh://host/system?socket=/a;netcat=/tmp/x", "parameter 'netcat'"),
     ("qemu+libssh2://host/system?%6eetcat=/tmp/x", "parameter 'netcat'"),
     ("qemu+ssh://host/system?netcat", "parameter 'netcat'"),
+    ("qemu+ssh://[::1/system", "is not a URI"),
+    ("qemu+ssh://[host]/system", "is not a URI"),
 ])  # fmt: skip
 def test_a_uri_that_names_a_program_is_refused(uri: str, culprit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(libvirt_host.subprocess, "run", never)
