@@ -64,9 +64,11 @@ def _check_link(path: Path) -> None:
 
 
 def _fresh(path: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or followed."""
+    """A new file beside `path`. Its name cannot be known in advance, and nothing that is there already is opened or followed.
+    Nobody can read it whom the mode of `path` keeps from that."""
+    mode = stat.S_IMODE(path.stat().st_mode) & 0o666 if path.exists() else 0o666
     half = path.with_name(f".skerry-half-{secrets.token_hex(8)}")
-    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "wb")
+    return half, os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode), "wb")
 
 
 def _replace(path: Path, content: bytes) -> None:

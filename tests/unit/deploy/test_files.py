@@ -52,6 +52,15 @@ def test_a_new_file_has_the_mode_that_the_user_gives_files(tmp_path: Path) -> No
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o640 and (tmp_path / "old").stat().st_mode & 0o777 == 0o600
 
 
+def test_what_is_private_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """others cannot open the new content of a file that they may not read while it is being written"""
+    (tmp_path / "old").touch(0o600)
+    modes = []
+    monkeypatch.setattr(files.os, "fdopen", lambda fd, how: modes.append(os.fstat(fd).st_mode & 0o777) or open(fd, how))
+    files.write_text(tmp_path / "old", "{}")
+    assert modes == [0o600] and (tmp_path / "old").read_text() == "{}"
+
+
 def test_a_link_of_ones_own_is_followed(tmp_path: Path) -> None:
     (tmp_path / "out.json").symlink_to(tmp_path / "real.json")
     files.write_text(tmp_path / "out.json", "{}")
