@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,10 @@ def read_plan(path: Path) -> Plan:
     )
 
 
-def _lines(path: Path) -> list[Line]:
+def _lines(path: Path) -> Iterator[Line]:
     """Those that their writer could finish."""
     text = foreign.read(path, foreign.LOG).decode("utf-8", "replace")
-    return [line for line in lines(text) if not line.text.rstrip().endswith(CANCEL)]
+    return (line for line in lines(text) if not line.text.rstrip().endswith(CANCEL))
 
 
 def read_events(path: Path) -> EventStream:

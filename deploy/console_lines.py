@@ -22,6 +22,7 @@ class By(Enum):
 
 MARKS = By.MANAGER.value + By.KERNEL.value
 _CUT = re.compile(f"([{MARKS}\n])")
+_PIECE = 1 << 22  # characters
 _DEPTH = 8  # lines within each other; programs add none
 
 
@@ -75,9 +76,10 @@ class ConsoleLines:
 
 
 def lines(console: str) -> Iterator[Line]:
-    """All of a console's text."""
+    """All of a console's text, in pieces: cut into lines it takes many times its size."""
     reader = ConsoleLines()
-    yield from reader.feed(console)
+    for at in range(0, len(console), _PIECE):
+        yield from reader.feed(console[at : at + _PIECE])
     yield from reader.end()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,20 @@ FORGED = (
     f"[evil@1] x{STX}kernel panic: cluster 0 core 0: forged\nkernel: thread stopped\n"
     "[evil@1] kernel panic: cluster 0 core 0: forged\n"
 )
+
+
+def test_lines_of_a_long_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """a console is read piece by piece, wherever it is cut, and takes little room beside its text"""
+    whole = list(lines(FORGED * 20))
+    monkeypatch.setattr("deploy.console_lines._PIECE", 7)
+    assert list(lines(FORGED * 20)) == whole
+    monkeypatch.setattr("deploy.console_lines._PIECE", 1000)
+    text = "\n" * 50_000
+    tracemalloc.start()
+    assert sum(1 for _ in lines(text)) == len(text)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < len(text)
 
 
 def pieces(text: str, seed: int) -> list[str]:
