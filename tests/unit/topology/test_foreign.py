@@ -100,11 +100,22 @@ def test_json() -> None:
     assert foreign.json(json.dumps([{}] * 10_000), "x")
 
 
+@pytest.mark.parametrize("unit", ["{},", "[],", "0,", '"a":{},', "[", "{"])
+def test_many_values_of_json(unit: str) -> None:
+    """what would take gigabytes is refused before a parser gets it"""
+    text = "[" + unit * (foreign.VALUES // sum(map(unit.count, ",[{")) + 1)
+    for content in (text, text.encode()):
+        with pytest.raises(InputError, match=f"^x: not JSON that anybody means: has more than {foreign.VALUES} values"):
+            foreign.json(content, "x")
+
+
 KEY = ".".join("a" * foreign.KEY_PARTS)
 
 TOML_GOOD = [
     f"{KEY} = 1", f"[{KEY}]\nx = 1.5", f"[[{KEY}]]", f"x = '{KEY}.a.b'", f'x = "{KEY}.\\".a.b"', f"# {KEY}.a.b", "x = [1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5]",
-    f'x = """\n{KEY}.a.b\n"" {KEY}.a.b """', f"x = '''\n{KEY}.a.b '' '''", f'x = """{KEY}.a"""""\n{KEY} = 1', f"x = '''{KEY}.a'''''\n{KEY} = 1", "x = { a.b = 1, c.d = 2, e.f = 3, g.h = 4, i.j = 5 }", "'a.b.c.d.e.f.g.h.i.j' = 1",
+    f'x = """\n{KEY}.a.b\n"" {KEY}.a.b """', f"x = '''\n{KEY}.a.b '' '''",
+    f'x = """{KEY}.a"""""\n{KEY} = 1', f"x = '''{KEY}.a'''''\n{KEY} = 1",
+    "x = { a.b = 1, c.d = 2, e.f = 3, g.h = 4, i.j = 5 }", "'a.b.c.d.e.f.g.h.i.j' = 1",
     "x = " + "[" * foreign.DEPTH + "]" * foreign.DEPTH, "x = 1979-05-27T07:32:00.999",
 ]  # fmt: skip
 TOML_BAD = [
