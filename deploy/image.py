@@ -188,7 +188,7 @@ def read_iso(path: Path, *names: str) -> list[bytes]:
         except FileNotFoundError:
             raise Failure("xorriso not found; install it") from None
         found = [Path(directory, name) for name in names]
-        if done.returncode or not all(file.is_file() for file in found):
+        if done.returncode or not all(file.is_file() and not file.is_symlink() for file in found):  # a link leads to this host's files
             raise InputError(str(path), "is not an image that skerry image has written")
         return [foreign.read(file, foreign.PROGRAM) for file in found]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -77,6 +78,15 @@ def test_image_knows_its_plan(tmp_path: Path) -> None:
     assert (found.layout, found.lock, found.load) == (wanted.layout, wanted.lock, wanted.load)
     assert [c.cpus for c in found.cluster_map.clusters] == [c.cpus for c in wanted.cluster_map.clusters]
     assert b"multiboot2 /boot/loader console=0x2f8\n" in image.read_iso(tmp_path / "x.iso", "grub/grub.cfg")[0]
+
+
+def test_links_of_an_image(tmp_path: Path) -> None:
+    """a link in an image leads to no file of this host"""
+    (tmp_path / "tree" / "boot").mkdir(parents=True)
+    (tmp_path / "tree" / "boot" / "map").symlink_to(Path(__file__))
+    subprocess.run(["xorriso", "-as", "mkisofs", "-R", "-quiet", "-o", tmp_path / "x.iso", tmp_path / "tree"], check=True, capture_output=True)
+    with pytest.raises(InputError, match="x.iso: is not an image that skerry image has written"):
+        image.read_iso(tmp_path / "x.iso", "map")
 
 
 def test_not_an_image(tmp_path: Path) -> None:
