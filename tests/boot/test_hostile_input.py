@@ -26,7 +26,7 @@ def lines(initrd: bytes, folder: Path, *extra: str) -> list[str]:
     """All that the loader says before it refuses."""
     path = folder / "initrd"
     path.write_bytes(initrd)
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max,phys-bits=40", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
     command = [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio"]
     done = subprocess.run(
         [*command, "-kernel", str(LOADER), "-initrd", str(path), *extra],

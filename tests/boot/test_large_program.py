@@ -61,7 +61,7 @@ def boot(folder: Path, memory: int, larger: Callable[[bytes], bytes], heap: int 
     files = dict(image.contents(wanted.cluster_map))
     initrd, results = folder / "initrd", folder / "results"
     initrd.write_bytes(image.cpio(files | {"sleep": larger(files["sleep"])}))
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", str(memory // MIB), "-display", "none", "-no-reboot", "-nic", "none")
     ports = ("-serial", "stdio", "-serial", f"file:{results}", "-device", "isa-debug-exit,iobase=0xf4,iosize=4")
     done = subprocess.run(
         [qemu.BINARY, *machine, *ports, "-kernel", str(LOADER), "-initrd", str(initrd)],

@@ -29,7 +29,7 @@ def test_exception(name: str, vector: int, error: int, address: int | None, tmp_
     """a loader that faults says which exception it was, and where, and ends"""
     initrd = tmp_path / "initrd"
     initrd.write_bytes(image.cpio({"map": bytes(8)}))  # which it does not come to
-    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256", "-display", "none", "-no-reboot")
+    machine = ("-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256", "-display", "none", "-no-reboot", "-nic", "none")
     done = subprocess.run(
         [qemu.BINARY, *machine, "-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-serial", "stdio", "-kernel", str(LOADER),
          "-initrd", str(initrd), "-append", name],
