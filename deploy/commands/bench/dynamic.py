@@ -126,7 +126,7 @@ def dynamic(
     found.add_to(data)
     output.results(data)
     if csv:
-        write_text(csv, beside.table(entries))
+        write_text(csv, beside.table(data["results"]))
     plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes), picture)
     output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
 
