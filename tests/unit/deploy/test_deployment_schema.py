@@ -31,7 +31,7 @@ def test_page() -> None:
 def test_page_examples() -> None:
     """every example in docs/deployments.md is a deployment"""
     blocks = [part.split("```")[0] for part in reference.PAGE.read_text().split("```toml\n")[1:]]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     made = [parse(block) for block in blocks]
     assert made[1].locks == ("clh", "mcs") and made[1].redis and made[1].redis.cpus == (1, 2, 8, 9)
 

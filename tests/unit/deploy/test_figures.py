@@ -126,7 +126,7 @@ def test_estimate() -> None:
 
 def test_beside_the_paper() -> None:
     """bench scale --figure 4: one lock stands beside the paper's fit and bounds, and what is off is marked"""
-    wanted = figure_sweep.requests(XEON, ("clh",), [1, 14, 28], [500.0, 4000.0], (1.0, 2.0))
+    wanted = figure_sweep.requests(XEON, ("clh",), [1, 14, 28], [500.0, 4000.0], (0.5, 1.0, 2.0))
     points = [point for request in wanted for point in points_of(request)]
     own = [point for point in points if point.line_factor == 1]
     rows = cells(beside(own))

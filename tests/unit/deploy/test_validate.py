@@ -313,7 +313,7 @@ def test_table() -> None:
 @pytest.mark.parametrize("words,says", [
     (["--rows", "paper,all"], "--rows: 'all' is not one of paper, host, speed, compare, lines, figures, table1, peters, collapse, redis, idle"),
     (["--rows", "paper", "--host", "mine.toml"], "--host: is for the rows of this host"),
-    (["--host", "nowhere.toml"], "nowhere.toml: No such file"),
+    (["--host", "nowhere.toml"], "nowhere.toml: no such file"),
 ])
 def test_command(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
     """validate: what cannot be is refused before anything is built"""
