@@ -125,7 +125,7 @@ def _hops(result: Result) -> str:
 
 def _busy(result: Result) -> str | None:
     """Cores without clients are the network's."""
-    network = [core["core"] for core in result.per_core if not core["ops_per_s"] and core["cpu_utilisation"] >= BUSY]
+    network = [core["core"] for core in result.per_core if not core["ops_per_s"] and (core["cpu_utilisation"] or 0) >= BUSY]
     if not network:
         return None
     cores = ", ".join(map(str, network))
