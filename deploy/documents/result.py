@@ -100,7 +100,7 @@ def depends() -> str:
     modelled, there = ratio["modelled"], first["programs"]
     text = (
         f"Lock `{first['lock']}`, {there['redis-server']} Redis, {there['ycsb']} clients, on the modelled {modelled['machine'].replace(' x ', ' × ')} "
-        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between entries and the number of cores; "
+        f"with {modelled['assumed']} assumed prices. It depends on how long the lock is held, the time between entries, and cores; "
         "addresses of functions move it by some percent."
     )
     turning = ratio.get("turning")
