@@ -73,10 +73,10 @@ static bool mark(struct hosted_core *core)
 	return true;
 }
 
-/* True if no core counts as busy now: the caller ends the run. */
+/* True if no core counts as busy now: the caller ends the run, and sees all that the others did before they slept. */
 static bool rest(struct hosted_threads *run)
 {
-	return atomic_fetch_sub_explicit(&run->busy, 1, memory_order_relaxed) == 1;
+	return atomic_fetch_sub_explicit(&run->busy, 1, memory_order_acq_rel) == 1;
 }
 
 /* False if the core sleeps and nobody has woken it. */
@@ -124,7 +124,10 @@ static struct hosted_core *find_due(const struct hosted_threads *run)
 	return 0;
 }
 
-/* All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If there is none, the run is over. */
+/*
+ * All sleep, so time stands still: a core goes on that has a timer that is due, or is in the loader and is to come. If there
+ * is none, the run is over.
+ */
 static void end(struct hosted_threads *run)
 {
 	struct hosted_core *due;
