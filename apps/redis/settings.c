@@ -49,7 +49,7 @@ static void check_settings(void)
 		                "and these spin for each other; write: io-threads 1\n", server.io_threads_num);
 }
 
-/* What holds is looked at when all is read: a later line of a file, or an argument, may take an earlier one back. */
+/* Settings are judged when all are read: a later line of a file, or an argument, may take an earlier one back. */
 void __wrap_loadServerConfig(char *filename, char from_stdin, char *options)
 {
 	static int depth; /* files that are included are read within */

@@ -26,7 +26,7 @@ struct program {
 
 /* Makes harness.h's `machine`, for set_up; a case's threads are then machine_core, one for each core. */
 void machine_make(unsigned cores);
-/* The same of a cluster that may give a core to another, MACHINE_NEIGHBOUR. */
+/* Likewise, for a cluster that may give a core to another, MACHINE_NEIGHBOUR. */
 void machine_make_giver(unsigned cores);
 enum { MACHINE_NEIGHBOUR = 30 };
 /* In set_up: lets a core do all that it has to do, and no other core. */

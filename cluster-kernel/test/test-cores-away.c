@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a kernel while one of its cores is away, or is on its way and does not arrive. */
+/* A kernel while one of its cores is away, or is on its way and does not arrive. */
 #include <skerry/core_control.h>
 #include <skerry/memory_control.h>
 #include "harness.h"
@@ -190,7 +190,7 @@ static void be_giver(bool remote)
 	make(OBJECT_NOTIFICATION, 0, NOTE, 2);
 }
 
-/* What would arrive at a core that is not there keeps it: an interrupt of a device, and of a peer; a peer that it must poll. */
+/* A core stays while something would arrive at it: an interrupt of a device or of a peer, or a peer that it must poll. */
 static void interrupts_keep_it(void)
 {
 	for (unsigned remote = 0; remote < 2; remote++) {

@@ -29,7 +29,7 @@ static const struct step {
 };
 enum { LIFE = sizeof(life) / sizeof(life[0]), TURNS_MAX = 4 };
 
-/* What goes, in every order; revoked, so that the thread's own copies go. */
+/* The capabilities to delete, in every order; revoked, so that the thread's own copies go. */
 static const uint64_t orders[ORDERS][3] = { { VICTIM, NODE, SPACE }, { VICTIM, SPACE, NODE }, { NODE, VICTIM, SPACE },
 	                                    { NODE, SPACE, VICTIM }, { SPACE, VICTIM, NODE }, { SPACE, NODE, VICTIM } };
 

@@ -145,7 +145,7 @@ static void leave(void)
 	brlock_read_end(&side[reader].lock);
 }
 
-/* Of as many writers as there are sides each takes a side at another place in its order. */
+/* Checks that, of as many writers as there are sides, each takes a side at another place in its order. */
 static int unfair(void)
 {
 	when_waiting = leave;

@@ -179,7 +179,7 @@ static bool others_at_rest(unsigned core)
 	return true;
 }
 
-/* Of a core between two kernel entries. The others must be so, too, and no calls be left for the end of a turn (core/visit.h). */
+/* Checks a core between two kernel entries. The others must be so, too, and no calls be left for the end of a turn (core/visit.h). */
 static void check_now(unsigned core)
 {
 	if (!others_at_rest(core))

@@ -112,7 +112,7 @@ static bool mremap_keeps_content(void)
 	return true;
 }
 
-/* What Linux answers about ranges of which no page is there, or only some. */
+/* Tests ranges of which no page is mapped, or only some: the answers are Linux's. */
 static bool ranges_that_are_not_there(void)
 {
 	enum { PAGES = 8, SIZE = PAGES * 4096 };
