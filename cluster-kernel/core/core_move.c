@@ -168,7 +168,7 @@ void core_forget(struct cpu *cpu)
 	kernel_assert(current(cpu) == &cpu->shared.idle && !cpu->own.handoff && !cpu->own.loaded_vspace && !cpu->own.loaded_thread);
 	kernel_assert(!cpu->own.visits_at);
 	cpu->own.pending = 0;
-	cpu->own.interrupt_cores = 0;
+	cpu->own.interrupt_cores = cpu->own.preempt_cores = 0;
 	cpu->own.timer_armed = cpu->own.timer_wanted = cpu->own.slice_end = cpu->own.beat_at = 0;
 	cpu->own.poll_at = cpu->own.report_at = cpu->own.visits_until = cpu->own.housekeeping_at = 0;
 }

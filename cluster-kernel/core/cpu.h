@@ -58,6 +58,7 @@ struct cpu_private {
 	uint64_t awaits;   /* blocked_state_word(index, THREAD_REPLY); likewise */
 	uint32_t pending;
 	uint64_t interrupt_cores;
+	uint64_t preempt_cores; /* those of `interrupt_cores` that need it only because a thread became ready there; others: stale */
 	uint32_t doorbell_apic;
 	uint32_t next_channel; /* channel whose doorbells are received first, channel.c */
 	int32_t work_left; /* of this entry's budget, work.h */
@@ -136,5 +137,6 @@ static inline void cpu_interrupt(struct cpu *cpu, unsigned core)
 {
 	kernel_assert(core < 64);
 	cpu->own.interrupt_cores |= 1ull << core;
+	cpu->own.preempt_cores &= ~(1ull << core);
 	cpu->own.pending |= PENDING_INTERRUPT;
 }

@@ -16,5 +16,10 @@
  * slice, threads of equal priority interrupt it once.
  */
 void preempt(struct cpu *cpu, struct cpu *home, int priority) NEEDS(home->shared.ready.lock);
+/*
+ * Takes back the interrupt of this entry to the core `home` if it was asked for by preempt() alone and no thread needs it
+ * any more. A revocation wakes the threads that wait for an endpoint, and then deletes them.
+ */
+void preempt_withdraw(struct cpu *cpu, struct cpu *home) NEEDS(home->shared.ready.lock);
 /* Interrupts the core that runs the thread, if it must do something else because the thread's priority or next core has changed. */
 void preempt_changed(struct cpu *cpu, const struct thread *thread);

@@ -147,6 +147,7 @@ void schedule_unready(struct cpu *cpu, struct thread *thread)
 	lock(cpu, home);
 	run_queue_remove(&home->shared.ready, thread);
 	thread->queued = 0;
+	preempt_withdraw(cpu, home);
 	unlock(cpu, home);
 }
 

@@ -257,6 +257,43 @@ static void woken_and_destroyed(void)
 	expect_then(0);
 }
 
+/*
+ * The same of a thread that has waited on core 1, which idles. That core is not interrupted for it, but is for another
+ * thread that waits for the endpoint and stays.
+ */
+static void woken_on_another_core(struct thread *stays)
+{
+	uint64_t start[21] = { 1, 0x1000, 0x2000 };
+	make(OBJECT_UNTYPED, 12, POOL, 1);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_TCB, 0, A, 1), W(CNODE)), 0);
+	EXPECT(call(POOL, UNTYPED_RETYPE, W(OBJECT_ENDPOINT, 0, A + 1, 1), W(CNODE)), 0); /* the youngest goes first */
+	EXPECT(call(A, TCB_CONFIGURE, W(0, 0), W(CNODE, VSPACE)), 0);
+	EXPECT(call(A, TCB_SCHEDULE, W(100, 1), W(ROOT_SLOT_TCB)), 0);
+	EXPECT(call(A, TCB_WRITE_REGISTERS, start, 21, NONE), 0);
+	simple(1, SYS_RECV, A + 1);
+	if (stays)
+		simple(1, SYS_RECV, A + 1);
+	EXPECT(running(1), 0);
+	const uint32_t before = machine->core[1].entries;
+	machine->kernel.work_budget = WORK_BUDGET; /* all in one entry */
+	revoke(POOL);
+	EXPECT(slot_of(A)->cap.type, 0);
+	EXPECT(machine->core[1].entries - before, stays != 0);
+	EXPECT(running(1), stays);
+}
+
+static void woken_and_destroyed_on_another_core(void)
+{
+	objects();
+	woken_on_another_core(0);
+}
+
+static void woken_beside_one_that_is_destroyed(void)
+{
+	objects();
+	woken_on_another_core(make_thread(A + 10, 90, 1));
+}
+
 /* Its core runs an equal that never enters the kernel: only an interrupt makes that core count the equal's slice. */
 static void an_equal_of_another_core_gets_its_slice(void)
 {
@@ -323,5 +360,7 @@ const struct test tests[] = {
 	{ "signalled by a thread that waits", signalled_by_a_thread_that_waits, 1 },
 	{ "signalled above a thread that goes on", signalled_above_a_thread_that_goes_on, 1 },
 	{ "woken and destroyed", woken_and_destroyed, 1 },
+	{ "woken and destroyed on another core", woken_and_destroyed_on_another_core, 2 | TEST_ONCE },
+	{ "woken beside one that is destroyed", woken_beside_one_that_is_destroyed, 2 | TEST_ONCE },
 	{ 0 },
 };
