@@ -7,8 +7,11 @@
 #include "programs.h"
 #include "thread.h"
 
-/* Stalls of a test: as many as no rare order of two cores stays away from; cores that are threads sleep and wake in each. */
-enum { STALLS = 100000, STALLS_BRIEFLY = 10000, STALLS_THREADS = 3000, OF_A_RUN = 1000, MOVES = 5000, CORES = 3 };
+/*
+ * Stalls and moves of a test: enough that rare orders of two cores occur. Cores that are threads yield to the host's
+ * scheduler some ten times a stall, and on a busy host each of these takes milliseconds.
+ */
+enum { STALLS = 100000, STALLS_BRIEFLY = 10000, STALLS_THREADS = 800, OF_A_RUN = 400, MOVES = 5000, MOVES_THREADS = 800, CORES = 3 };
 enum { ENDPOINT = 1000, NOTE = 1001, PAGE = 1010, WORKER = 1100, RECEIVER = 1110, REGISTERS = sizeof(struct thread_registers) / 8 };
 #define TARGET (0x500000ull + 200 * 4096) /* of the 2 MiB with buffer_at() */
 
@@ -121,30 +124,22 @@ static bool nomad_next(struct program *self, unsigned core)
 	                 W(ROOT_SLOT_TCB));
 }
 
-static void moves_itself(void)
+/* Two such threads; `moved`: both name one TCB, so that one of them is moved by the other, wherever it wants to be. */
+static void nomads(bool moved)
 {
 	struct program p[2];
 	for (unsigned i = 0; i < 2; i++) {
-		const uint64_t slot = WORKER + 10 * i;
-		p[i] = (struct program){ .thread = spawn(slot, 100, i), .next = nomad_next, .index = i, .left = MOVES, .vaddr = buffer_at(slot) };
+		const uint64_t slot = WORKER + (moved ? 20 : 10) * i;
+		p[i] = (struct program){ .thread = spawn(slot, 100, i), .next = nomad_next, .index = moved ? 2 : i, .vaddr = buffer_at(slot) };
+		p[i].left = machine->config.threads ? MOVES_THREADS : MOVES;
 		p[i].value = p[i].thread->context.registers.rip;
 	}
 	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
 	run_programs(p, 2, 0);
 }
 
-/* The same while another thread moves them, wherever they want to be: only where they are may differ. */
-static void is_moved_as_well(void)
-{
-	struct program p[2];
-	for (unsigned i = 0; i < 2; i++) {
-		const uint64_t slot = WORKER + 20 * i;
-		p[i] = (struct program){ .thread = spawn(slot, 100, i), .next = nomad_next, .index = 2, .left = MOVES, .vaddr = buffer_at(slot) };
-		p[i].value = p[i].thread->context.registers.rip;
-	}
-	EXPECT(call(ROOT_SLOT_TCB, TCB_SCHEDULE, W(1, 0), W(ROOT_SLOT_TCB)), 0);
-	run_programs(p, 2, 0);
-}
+static void moves_itself(void) { nomads(false); }
+static void is_moved_as_well(void) { nomads(true); }
 
 const struct test tests[] = {
 	{ "stalled while it makes calls", stalled_on_another_core, CORES | TEST_ONCE },
