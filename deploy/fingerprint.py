@@ -20,7 +20,7 @@ from deploy import modules
 from deploy.errors import Failure
 from deploy.paths import BUILD
 
-MODEL = Path("deploy/modelled.so")
+MODEL = Path("emulator/modelled.so")
 TOOLS = ("gcc", "ld")
 _NAMES = {path: name for name, path in modules.PROGRAMS.items()}
 

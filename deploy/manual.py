@@ -28,7 +28,7 @@ STATUSES = (
 )
 FILES = (
     ("deploy/deployments/*.toml", "Deployment files, ready to run."),
-    ("deploy/machines/*.toml", "Modelled machines, for \\-\\-machine."),
+    ("emulator/machines/*.toml", "Modelled machines, for \\-\\-machine."),
     ("build/", "Everything that is built, results and logs. It may be removed at any time."),
 )
 PAGES = ("README.md", "CONTRIBUTING.md", "docs/deployments.md", "docs/topology.md", "docs/benchmarks.md", "docs/libvirt.md",

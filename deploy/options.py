@@ -68,7 +68,7 @@ ModelledMachine = Annotated[
     str | None,
     typer.Option(
         "--machine", metavar="NAME|FILE.toml", shell_complete=files(*machine_names()),
-        help="A modelled machine: one of deploy/machines, or a file like those.",
+        help="A modelled machine: one of emulator/machines, or a file like those.",
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="A modelled machine at its own line costs only, without the range.")]

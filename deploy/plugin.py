@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plugins of the emulator (deploy/plugins) that are built for each version of its interface."""
+"""Plugins of the emulator (emulator/) that are built for each version of its interface."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def plugin(name: str) -> Path:
         version = ".".join(map(str, qemu.version()))
         raise Failure(f"there is no plugin '{name}' for QEMU {version}; for Debian 12's 7.2 there is, and for 9.2 and later")
     require(needs.plugin(name))
-    return Path(f"deploy/{name}-{found[0]}.so")
+    return Path(f"emulator/{name}-{found[0]}.so")
 
 
 def arguments(path: Path, options: dict[str, str]) -> tuple[str, str]:

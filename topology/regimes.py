@@ -18,7 +18,7 @@ LIST = "cluster-kernel/lock/regimes.toml"  # as errors name it
 SWITCHED, UNLOCKED = "switched", "none"  # no lock: one core, and no other can join it
 KINDS = ("big", "readers", SWITCHED, "transactions", UNLOCKED)
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
-PROTOCOLS = ("", "clh", "mcs", "ticket")  # deploy/plugins/modelled/locks.h
+PROTOCOLS = ("", "clh", "mcs", "ticket")  # emulator/modelled/locks.h
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,15}")
 PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath", "signal-wait", "wake-ups")  # of the explorer, cluster-kernel/model
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Transactions of a modelled machine, for kernel rtm+model: this stands in the place of arch-x86_64/arch_transaction.h.
- * Marks tell the emulator's plugin where a transaction begins and ends (deploy/plugins/modelled/transactions.h). It lets
+ * Marks tell the emulator's plugin where a transaction begins and ends (emulator/modelled/transactions.h). It lets
  * no other core run in between, so that each commits; the time of those that a processor would have aborted is added.
  * So begin never returns false of itself. Without the plugin nothing keeps the cores apart: for modelled machines only.
  *

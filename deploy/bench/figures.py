@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from topology.errors import InputError
 from topology.model.papers import BOYD_WICKIZER, ELPHINSTONE, PETERS, UEMURA, UHLIG
 
-MACHINE = "xeon-e5-2683v3"  # the papers' own, in deploy/machines
+MACHINE = "xeon-e5-2683v3"  # the papers' own, in emulator/machines
 MODELLED, COUNTED, NATIVE, DRAWN = "modelled", "counted", "native", "drawn"
 KINDS = {
     MODELLED: "cycles of the modelled machine; ranges are half and double line costs",

@@ -18,7 +18,7 @@ FIGURES = (
     "throughput over cores, and throughput over utilisation (Xput), which there hardly depends on the lock."
 )
 NOTES = {
-    STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (deploy/plugins), programs "
+    STEP: "Emulated: every core executes one instruction a cycle and all cores go in step (emulator), programs "
     "between two kernel entries as far ahead as they like. So this shows cores that queue for the lock by the "
     "instructions for which it is held, by kernels that count and so hold it longer; not what moving cache lines "
     "costs. Timers go by the host's time: the slower it emulates, the more of their interrupts fall on an operation. "

@@ -234,7 +234,7 @@ def _text(value: str) -> str:
 
 
 def machine_file(found: Calibration) -> str:
-    """As deploy/machines has them."""
+    """As emulator/machines has them."""
     where = found.places
     cores = where.sockets * where.clusters * where.cores
     lines = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Machine files: deploy/machines/NAME.toml, or one's own."""
+"""Machine files: emulator/machines/NAME.toml, or one's own."""
 
 import hashlib
 import re
@@ -15,8 +15,8 @@ from topology.errors import InputError
 from topology.parts import MemoryRange, Shape
 
 PAPERS = "xeon-e5-2683v3"  # the machine of the papers: its figures are published, and it is the default
-MACHINES = ROOT / "deploy" / "machines"
-PRICES = ROOT / "deploy" / "plugins" / "modelled" / "prices.def"
+MACHINES = ROOT / "emulator" / "machines"
+PRICES = ROOT / "emulator" / "modelled" / "prices.def"
 
 ASSUMED, FITTED = "assumed", "fitted"
 # What a line costs that moves between cores: these are halved and doubled for the range of a result.
@@ -163,7 +163,7 @@ class ModelledMachine:
 
 
 def find(text: str) -> Path:
-    """What --machine names: one of deploy/machines, or a file."""
+    """What --machine names: one of emulator/machines, or a file."""
     path = MACHINES / f"{text}.toml"
     if re.fullmatch(r"[\w-]+", text) and path.exists():
         return path
@@ -196,7 +196,7 @@ def chosen(text: str | None, quick: bool, fixed: Mapping[str, Any]) -> ModelledM
         return None
     if odd := [option for option, given in fixed.items() if given]:
         if odd[0] in ("--sockets", "--cores"):
-            own = text if text.endswith(".toml") else f"deploy/machines/{text}.toml"
+            own = text if text.endswith(".toml") else f"emulator/machines/{text}.toml"
             what = f"copy {own}, change sockets or cores_per_cluster, and name the copy"
             raise InputError(odd[0], f"is not for a modelled machine, whose file says its cores: {what}")
         raise InputError(odd[0], "is not for a modelled machine, which is fixed and emulated by QEMU")

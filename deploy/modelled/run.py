@@ -23,8 +23,8 @@ POINTS = "0"  # of apps/pingpong: from the first point's preparation on
 LOAD = "1-2"  # of a load (cluster-manager/root/run/orders.c)
 RTM = "rtm"
 OF_NO_KERNEL = MOST_CORES - 1  # as a kernel's number: there are no more kernels than cores
-PLUGIN = Path("deploy/modelled.so")
-PRELOAD = BUILD / "deploy" / "modelled-preload.so"
+PLUGIN = Path("emulator/modelled.so")
+PRELOAD = BUILD / "emulator" / "modelled-preload.so"
 # The same processor as where instructions are counted. What QEMU takes from the host else is fixed.
 ARGUMENTS = (
     "-S", "-accel", "tcg,thread=multi", "-cpu", "max,-x2apic", "-rtc", "clock=vm,base=2026-01-01", "-seed", "1",

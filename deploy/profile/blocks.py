@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Blocks of code that the emulator executed, as deploy/plugins/profile.c writes them."""
+"""Blocks of code that the emulator executed, as emulator/profile.c writes them."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def plugin(*names: str) -> Needs:
     """Of the emulator, for each version of its interface."""
     from deploy.plugin import INTERFACES  # which has what it finds made, and so comes by here
 
-    return _of(f"deploy/{name}-{number}.so" for name in names for number in INTERFACES)
+    return _of(f"emulator/{name}-{number}.so" for name in names for number in INTERFACES)
 
 
 def native(*names: str) -> Needs:
@@ -108,7 +108,7 @@ NAMES_OF_TESTS = _of((CHECKER,))  # a configured build, which has the components
 FUZZ = _of((CHECKER,), "fuzz")  # its own programs are made after it (deploy/fuzz/target.py)
 COMPILER = _of(LIBRARIES)
 EXAMPLES = {"sqlite": COMPILER | _of((), "sqlite")}  # of examples/: those that need more than the compiler
-MODELLED = _of(("deploy/modelled.so", "deploy/modelled-preload.so"))
+MODELLED = _of(("emulator/modelled.so", "emulator/modelled-preload.so"))
 BESIDE_LINUX = _of(LINUX)
 OUTSIDE = _of((), "outside")
 TAP = _of((), "tap")

@@ -73,7 +73,7 @@ def test_scripts() -> None:
 
 SOURCE = re.compile(r"`([\w./-]+/[\w-]+\.(?:c|h|S|py|toml|dts|build|sh|css|js))(?::\d+)?`")
 CALL = re.compile(r"`([a-z]\w*)\(\)`")
-TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "deploy/machines/NAME.toml", "sys/queue.h", "sys/mman.h", "subdir()"}  # pages say how, or Meson and musl have it
+TO_MAKE = {"cluster-kernel/lock/tas.h", "cluster-kernel/lock/NAME.h", "emulator/machines/NAME.toml", "sys/queue.h", "sys/mman.h", "subdir()"}  # pages say how, or Meson and musl have it
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""No waiting loop of a kernel goes on by how often it has turned: modelled machines skip turns of loops with PAUSE (deploy/plugins/modelled/pause.c)."""
+"""No waiting loop of a kernel goes on by how often it has turned: modelled machines skip turns of loops with PAUSE (emulator/modelled/pause.c)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ SCALABLE_LOCKS = Between(0.0, 1.0, f"{BOYD_WICKIZER}, 'Scalable locks avoid coll
 # ---- other machines' lines: nanoseconds of a compare-and-swap of a line that another core wrote, one way ----
 
 _CORE_TO_CORE = "github.com/nviennot/core-to-core-latency, README, median"
-# By machine file (deploy/machines) and by how far apart the cores are. No price is taken from these.
+# By machine file (emulator/machines) and by how far apart the cores are. No price is taken from these.
 LINE_COSTS: Sequence[tuple[str, str, Published]] = (
     ("xeon-gold-6242", "cluster", Published(48.0, f"{_CORE_TO_CORE}: Xeon Gold 6242")),
     ("xeon-gold-6242", "cluster", Published(47.0, f"{_CORE_TO_CORE}: Xeon Platinum 8275CL, Cascade Lake of 24 cores")),

@@ -9,7 +9,7 @@ import pytest
 
 from deploy.paths import ROOT
 
-PLUGIN = ROOT / "deploy" / "plugins" / "modelled"
+PLUGIN = ROOT / "emulator" / "modelled"
 SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",), "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}
 SECONDS = 120  # a mistake may make a test wait for ever
 

@@ -23,7 +23,7 @@ XEON = MACHINES / "xeon-e5-2683v3.toml"
 
 
 def test_every_machine() -> None:
-    """modelled machine: every file of deploy/machines can be read, and each of its prices has a source"""
+    """modelled machine: every file of emulator/machines can be read, and each of its prices has a source"""
     assert "xeon-e5-2683v3" in names()
     for name in names():
         found = load(name)

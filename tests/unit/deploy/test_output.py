@@ -72,5 +72,5 @@ def test_in_brief() -> None:
 @pytest.mark.parametrize("option", ["--cores", "--sockets"])
 def test_fewer_cores_of_a_modelled_machine(option: str) -> None:
     """that a modelled machine's cores are in its file is said with what to do"""
-    with pytest.raises(InputError, match="copy deploy/machines/xeon-e5-2683v3.toml, change sockets or cores_per_cluster, and name the copy"):
+    with pytest.raises(InputError, match="copy emulator/machines/xeon-e5-2683v3.toml, change sockets or cores_per_cluster, and name the copy"):
         chosen("xeon-e5-2683v3", False, {option: 4})
