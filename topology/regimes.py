@@ -20,7 +20,7 @@ KINDS = ("big", "readers", SWITCHED, "transactions", UNLOCKED)
 MODELS = MACHINE_REPAIRMAN, NON_SCALABLE = "machine-repairman", "non-scalable lock"
 PROTOCOLS = ("", "clh", "mcs", "ticket")  # emulator/modelled/locks.h
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,15}")
-PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath", "signal-wait", "wake-ups")  # of the explorer, cluster-kernel/model
+PROGRAMS = ("lock", "kernel", "spaces", "doorbell", "fastpath", "signal-wait", "wake-ups")  # of the explorer (model/)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The emulator with cores in step (emulator): their own instructions are one clock for all of them."""
+"""The emulator with cores in step (emulator/): their own instructions are one clock for all of them."""
 
 import json
 import os

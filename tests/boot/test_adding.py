@@ -80,7 +80,7 @@ def test_lock(tree: Path) -> None:
     facts = python(tree, "-c", "from topology import regimes; regimes.print_for_build()").splitlines()
     without = [line.split("\t")[2] for line in facts if line.startswith("without\tlock-tas\t")]
     build = tree / "build"
-    run(build, build / "cluster-kernel" / "model" / "model-lock-tas", *(word for case in without for word in ("--without", case)))
+    run(build, build / "model" / "model-lock-tas", *(word for case in without for word in ("--without", case)))
     run(build, build / "cluster-kernel" / "test" / "test-kernel-concurrency-tas")
     result = json.loads(python(tree, "-m", "tests.long.mutations.boot", "1", "2", "tas"))
     assert result["failed"] == []

@@ -20,7 +20,7 @@ SHOWN = [line for block in re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL) for l
 LINES = sorted({*CODE, *SHOWN})
 # Words in place of which a reader writes their own.
 OWN = {"WORD": "clh", "FILE": "deploy/deployments/minimal.toml", "SEED": "1", "CORES": "2", "PID": "1", "NAME": "x"}
-FOLDERS = ("apps", "build", "cluster-kernel", "cluster-manager", "deploy", "docs", "net", "tests", "topology", ".editorconfig")
+FOLDERS = ("apps", "build", "cluster-kernel", "cluster-manager", "deploy", "docs", "emulator", "model", "net", "tests", "topology", ".editorconfig")
 
 
 def commands(start: str) -> list[list[str]]:
@@ -75,7 +75,7 @@ def test_pages() -> None:
 PLACES = [
     ("dispatch", "cluster-kernel/core/syscall.c"), ("must_write", "cluster-kernel/core/syscall.c"),
     ("enum skerry_syscall", "cluster-kernel/include/skerry/syscall.h"), ("enum skerry_invocation", "cluster-kernel/include/skerry/syscall.h"),
-    ("kernel_relax", "cluster-kernel/core/lock.h"), ("model_lock_mistakes", "cluster-kernel/model/meson.build"),
+    ("kernel_relax", "cluster-kernel/core/lock.h"), ("model_lock_mistakes", "model/meson.build"),
     ("PROGRAMS", "deploy/modules.py"), ("skerry_cc", "tests/programs/meson.build"),
     ("struct process_device", "lib/include/skerry/process.h"), ("calls[]", "cluster-kernel/test/operation.c"),
 ]  # fmt: skip

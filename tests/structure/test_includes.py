@@ -26,8 +26,8 @@ ALLOWED = {
     CONSOLE: {KERNEL_ABI},
     "cluster-kernel": {KERNEL_ABI, CONSOLE},
     "cluster-kernel/test": {KERNEL_ABI, CONSOLE, REPLAY, "cluster-kernel"},
-    "cluster-kernel/model": {KERNEL_ABI, "cluster-kernel", "cluster-kernel/test", LIBRARY, *MANAGER_LINK},  # it explores them
-    "cluster-kernel/model/posix": {KERNEL_ABI, "cluster-kernel/model", LIBRARY, "apps", "net"},
+    "model": {KERNEL_ABI, "cluster-kernel", "cluster-kernel/test", LIBRARY, *MANAGER_LINK},  # it explores them
+    "model/posix": {KERNEL_ABI, "model", LIBRARY, "apps", "net"},
     "cluster-manager/loader": {KERNEL_ABI, CONSOLE, LIBRARY, FREESTANDING, CLUSTER_MAP},
     **{layer: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS[:below]} for below, layer in enumerate(MANAGER_LAYERS)},
     MANAGER: {KERNEL_ABI, LIBRARY, FREESTANDING, *MANAGER_LAYERS},

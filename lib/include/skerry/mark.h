@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A moment that an emulator's plugin sees (emulator): a no-op, `nopl` whose displacement says that it is one.
+ * A moment that an emulator's plugin sees (emulator/): a no-op, `nopl` whose displacement says that it is one.
  * Number 0 is not reported: it says that what follows leads to what is measured, so that its caches are to be modelled.
  */
 #pragma once

@@ -3,7 +3,7 @@
  * What a function requires of its caller. Checked where the code is built for the
  * host, for tests and fuzzers. Images have no instruction of it: they are
  * freestanding, or built with NDEBUG. The explorer of interleavings has a
- * require() of its own (cluster-kernel/model/explore-libc.h).
+ * require() of its own (model/explore-libc.h).
  */
 #pragma once
 

@@ -48,7 +48,7 @@ def test_only_builds_what_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "ensure_built", lambda output, needed, werror: built.append(needed))
     monkeypatch.setattr(names, "of_python", lambda: ["boot: a machine | tests/boot/test_made.py::test_machine"])
     found = command._needed(Output(), "lock, clh", False)
-    assert found.targets == frozenset({"cluster-kernel/model/model-lock-clh"})
+    assert found.targets == frozenset({"model/model-lock-clh"})
     assert found.groups == needs.EVERYTHING.groups and [len(needed.targets or ()) for needed in built] == [1]
     assert command._needed(Output(), "a machine", False) == needs.EVERYTHING
     with pytest.raises(InputError, match="no test has this in its name"):

@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include "../core/regime.h"
+#include "../cluster-kernel/core/regime.h"
 #include "no-object-locks.h"
 #include "no-transactions.h"
 

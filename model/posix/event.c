@@ -7,7 +7,7 @@
  */
 #include <stdatomic.h>
 #include <skerry/bell.h>
-#include "../../../net/held_signal.h"
+#include "../../net/held_signal.h"
 #include "layer-model.h"
 
 enum { SOON = 10, LATE = 20, MESSAGES = 3 };

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "layer-model.h"
-#include "../../../net/backend.h"
-#include "../../../net/machine.h"
-#include "../../../net/remote/remote.h"
+#include "../../net/backend.h"
+#include "../../net/machine.h"
+#include "../../net/remote/remote.h"
 
 enum { SLOTS = 1, STACK_BELL = MODEL_THREADS /* no thread of the program has it */ };
 
