@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from deploy.base.errors import Failure
+from deploy.base.symbols import Image
 from deploy.console_lines import By, lines_by
-from deploy.errors import Failure
-from deploy.symbols import Image
 
 _PANIC = re.compile(r"kernel panic: cluster (\d+) core (\d+): (.*)")
 _BACKTRACE = re.compile(r"  backtrace:((?: 0x[0-9a-f]{16})+)")

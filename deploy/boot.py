@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from deploy import backtrace, image, modules, monitor, process, qemu
+from deploy import backtrace, image, modules, monitor, qemu
+from deploy.base import process
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, LOGS
+from deploy.base.timeouts import Patience, Watch
 from deploy.console_lines import By, ConsoleLines, Line, lines
 from deploy.deaths import death, lost_reporter
 from deploy.deployment import Load
-from deploy.errors import Failure
 from deploy.events import BAD_LINE, Event, EventStream, standing
 from deploy.expand import Plan
-from deploy.files import write_text
-from deploy.paths import BUILD, LOGS
-from deploy.patience import Patience, Watch
 from deploy.run_folder import Room, private_directory
 from deploy.tap import Tap
 from topology import drivers

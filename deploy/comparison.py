@@ -8,11 +8,13 @@ from statistics import median
 from typing import Any
 
 from deploy import kvm, qemu
+from deploy.base.errors import Failure
+from deploy.base.readiness import PATIENCE as PONG_PATIENCE, first_pong
+from deploy.base.timeouts import Patience
 from deploy.bench.in_step import Marks
 from deploy.boot import Options, Run, boot
 from deploy.counting import with_counts
 from deploy.deployment import Deployment, Load, Redis, redis_memory
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import CLIENT_STACK_HEAP, SERVER_STACK_HEAP, Plan, plan, redis_cores
 from deploy.linux_guest.guest import build_guest
@@ -20,8 +22,6 @@ from deploy.linux_guest.machine import Options as LinuxOptions
 from deploy.linux_guest.result import measure as measure_linux
 from deploy.modelled import entries, run as modelled_run
 from deploy.modelled.machine import ModelledMachine
-from deploy.patience import Patience
-from deploy.pong import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.results import Result, evaluate
 from deploy.switches import Switches, same_for, switches
 from deploy.turning import PAUSE_US

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import Event
 from deploy.kill import loss
 from deploy.orders import Numbering, Read, Write

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deploy.base.errors import Failure
+from deploy.base.symbols import Image
 from deploy.console_lines import By, Line, lines, lines_by
-from deploy.errors import Failure
 from deploy.events import BAD_LINE, CLUSTER_DOWN, ENDS, Event, down_words, lost_words
 from deploy.expand import Plan
-from deploy.symbols import Image
 from topology.clustermap import ALWAYS, NEVER, Application
 
 LAST_LINES = 8

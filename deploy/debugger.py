@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.patience import Patience
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 
 _PATIENCE = Patience(10.0)  # on the wall: answers take milliseconds, and of a QEMU that does not answer nothing moves
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from topology import foreign
 
 CANCEL = "\x18"  # at the end of a line that its writer could not finish; a later life of it says so

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deploy import host, qemu
-from deploy.errors import Failure
+from deploy import qemu
+from deploy.base import host
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, LOGS, ROOT
 from deploy.modules import LOADER
-from deploy.paths import BUILD, LOGS, ROOT
 from deploy.setup import needs, packages, sources
 from topology.units import GIB
 

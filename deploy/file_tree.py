@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from topology.errors import InputError
 from topology.units import MIB, PAGE, align_up, format_size
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from deploy import modules
-from deploy.errors import Failure
-from deploy.paths import BUILD
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 
 MODEL = Path("emulator/modelled.so")
 TOOLS = ("gcc", "ld")

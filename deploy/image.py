@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy import modules
-from deploy.errors import Failure
+from deploy.base.atomic_files import write_bytes, write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.file_tree import FileTree
-from deploy.files import write_bytes, write_text
-from deploy.paths import BUILD
 from deploy.setup import needs
 from deploy.setup.build import require
 from topology import foreign

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import Event
 from topology.errors import InputError
 

@@ -7,12 +7,13 @@ import platform
 import time
 from pathlib import Path
 
-from deploy import boot, host, qemu
+from deploy import boot, qemu
+from deploy.base import host
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import LONGER, Patience
 from deploy.deployment import Deployment
-from deploy.errors import Failure
 from deploy.expand import plan
-from deploy.paths import BUILD
-from deploy.patience import LONGER, Patience
 from topology.errors import InputError
 from topology.machine import Shape
 from topology.units import MIB

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from deploy.base.errors import Failure
 from deploy.cores import boots_of
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.kill import loss
 from deploy.orders import Numbering, Read, Write

@@ -14,8 +14,8 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.model_results import Bounds  # noqa: E402
-from deploy.picture import save  # noqa: E402
 from topology.model.fit import Fit  # noqa: E402
 from topology.model.plan import Advice  # noqa: E402
 from topology.model.regimes import ClosedForm  # noqa: E402

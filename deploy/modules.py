@@ -4,9 +4,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from deploy import elf
+from deploy.base import elf
+from deploy.base.paths import BUILD
 from deploy.file_tree import FileTree
-from deploy.paths import BUILD
 from topology import drivers, regimes
 from topology.check import images_of
 from topology.clustermap import ClusterMap

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qemu.qmp import QMPClient
 
-from deploy.patience import Patience
+from deploy.base.timeouts import Patience
 
 POWER_BUTTON = "system_powerdown"
 POST_MORTEM = ("info cpus", "info registers -a", "info pic")

@@ -15,8 +15,8 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.kinds import bracketed  # noqa: E402
-from deploy.picture import save  # noqa: E402
 from deploy.render import pairs, ratios  # noqa: E402
 from deploy.results import DISTORTED, Result  # noqa: E402
 

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from deploy import qemu
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.setup import needs
 from deploy.setup.build import require
 

@@ -12,10 +12,10 @@ from ipaddress import ip_network
 from pathlib import Path
 
 from deploy.addresses import INSIDE
-from deploy.errors import Failure
-from deploy.files import write_bytes
+from deploy.base.atomic_files import write_bytes
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.image import DirectBoot
-from deploy.paths import BUILD
 from deploy.tap import Tap
 from topology import demand, drivers
 from topology.clustermap import Network

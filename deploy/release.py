@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy import captured, deployment, image, modules
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.base.version import version
 from deploy.expand import Plan, plan
-from deploy.paths import BUILD, ROOT, THIRD_PARTY
-from deploy.version import version
 
 LAYOUTS = ("per-socket", "spanning")
 DEPLOYMENT = ROOT / "deploy" / "deployments" / "redis.toml"

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deploy import fingerprint, host, kinds, stats, survival, ycsb
+from deploy import fingerprint, kinds, stats, survival, ycsb
+from deploy.base import host
+from deploy.base.terminal import version as skerry_version
 from deploy.deaths import is_started_again
 from deploy.events import BAD_LINE, CLUSTER_DOWN, EventStream, lost_words
 from deploy.expand import Plan
 from deploy.lockstat.snapshot import Core
-from deploy.output import version as skerry_version
 from deploy.qemu import Accel, version
 from topology.clustermap import NEVER
 from topology.draw import to_json

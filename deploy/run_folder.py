@@ -9,9 +9,9 @@ import stat
 import tempfile
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import free
-from deploy.paths import ROOT
+from deploy.base.atomic_files import free
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 
 TREE = "tree"  # in a run's folder: the checkout that runs it
 LEAST = 64 << 10  # bytes; a machine writes less between two looks

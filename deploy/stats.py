@@ -3,7 +3,7 @@
 
 from collections.abc import Collection
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import Event, EventStream
 from deploy.lockstat.record import ratio as ratio
 from deploy.lockstat.snapshot import Core

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.figure import save
 from deploy.events import Event, EventStream
-from deploy.picture import save
 from topology import demand
 
 COLUMNS = 60  # of a line of text

@@ -7,19 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from deploy import comparison, side_by_side
+from deploy import comparison
 from deploy.answer import Answer
+from deploy.base import parallel
+from deploy.base.parallel import Call
+from deploy.base.partial import Parts
+from deploy.base.terminal import Output
 from deploy.comparison import Comparison
 from deploy.counting import with_counts
 from deploy.events import Event
 from deploy.expand import plan
 from deploy.modelled.machine import RANGE
-from deploy.output import Output
-from deploy.partial import Parts
 from deploy.profile.run import profile
 from deploy.qemu import Accel
 from deploy.results import Result
-from deploy.side_by_side import Call
 from topology.units import MIB
 
 BESIDE = 768 * MIB  # what a run takes beside its programs: the emulator, kernels, ports
@@ -80,7 +81,7 @@ def at_once(job: Comparison) -> int:
     """
     programs = plan(job.deployment(job.layouts[0], job.workloads[0])).cluster_map.applications
     needed = BESIDE + sum(program.heap for program in programs)
-    return max(1, min(len(side_by_side.processors()), _available() // max(1, needed)))
+    return max(1, min(len(parallel.processors()), _available() // max(1, needed)))
 
 
 def _available() -> int:
@@ -102,7 +103,7 @@ def run_all(
             name = every[place].name
             following[place] = follow(name, start(f"{name}: booting"))
 
-        return side_by_side.run(every, at_once(job), begin, lambda place, event: following[place](event), parts)
+        return parallel.run(every, at_once(job), begin, lambda place, event: following[place](event), parts)
 
 
 def measure(job: Comparison, accel: Accel, quick: bool, parts: Parts, follow: Follow, milestones: int) -> dict[float, list[Result]]:

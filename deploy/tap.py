@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ipaddress import ip_interface
 from types import TracebackType
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from topology import demand
 from topology.clustermap import Network
 

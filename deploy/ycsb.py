@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deploy.base.errors import Failure
 from deploy.deployment import Load
-from deploy.errors import Failure
 from deploy.events import EventStream
 
 

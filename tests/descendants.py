@@ -9,8 +9,8 @@ import signal
 import time
 from types import TracebackType
 
-from deploy.errors import Failure
-from deploy.patience import children, children_of
+from deploy.base.errors import Failure
+from deploy.base.timeouts import children, children_of
 
 _SET_CHILD_SUBREAPER, _GET_CHILD_SUBREAPER = 36, 37  # of prctl(2)
 _PAUSE = 0.01   # seconds between two looks

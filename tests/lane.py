@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from deploy.process import end_with, heed_signals
+from deploy.base.process import end_with, heed_signals
 from tests import meson_tests, pytest_tests
 from tests.result import Result
 

@@ -21,8 +21,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
-from deploy.paths import LOGS, ROOT
-from deploy.patience import children_of
+from deploy.base.paths import LOGS, ROOT
+from deploy.base.timeouts import children_of
 from tests.meson_tests import MesonTest
 from tests.result import Result
 

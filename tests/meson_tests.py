@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.errors import Failure
-from deploy.paths import BUILD
-from deploy.patience import Clock, children_of, slowness
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Clock, children_of, slowness
 from tests.descendants import Descendants
 from tests.result import Result
 
 SKIPPED = 77   # the exit status that says so, as Meson has it
-PATIENCE = 2   # times the limit in meson.build; a limit is given time (deploy/patience.py) of a host that is not slow
+PATIENCE = 2   # times the limit in meson.build; a limit is given time (deploy/base/timeouts.py) of a host that is not slow
 STILL = 60.0   # seconds of given time without output or use of a processor, after which a test stands still
 IDLE = 0.05    # seconds of processor time that are no use
 PRINTED = 256 << 20  # bytes, more than which no test prints that ever ends: the disk is not its own

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-LIMIT = 60.0  # seconds of given time (deploy/patience.py), for a test that does not say
+LIMIT = 60.0  # seconds of given time (deploy/base/timeouts.py), for a test that does not say
 
 _report = os.fdopen(int(os.environ["SKERRY_TEST_REPORT"]), "w", buffering=1)
 _word = os.environ.get("SKERRY_TEST_ONLY", "").lower()

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
-from deploy.paths import LOGS, ROOT
-from deploy.patience import Clock, children_of, slowness
+from deploy.base.paths import LOGS, ROOT
+from deploy.base.timeouts import Clock, children_of, slowness
 from tests.result import Result
 
 GRACE = 30.0  # seconds of given time for a test that is past its own limit to come to an end

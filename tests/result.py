@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.paths import LOGS
+from deploy.base.paths import LOGS
 
 TAIL = 12  # lines of a failed test's log that are shown
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 
 LARGEST = 1 << 20  # bytes of a file that is read; larger ones are data
 _ESCAPED = re.compile(r"\\.")  # as pytest writes a new line

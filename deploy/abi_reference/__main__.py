@@ -6,8 +6,8 @@ import sys
 
 from deploy.abi_reference.headers import read
 from deploy.abi_reference.page import page
-from deploy.errors import Failure
-from deploy.paths import ROOT
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 
 KERNEL = ROOT / "cluster-kernel" / "include"
 LIBRARY = ROOT / "lib" / "include"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clang.cindex import Cursor, CursorKind, Index, TokenKind, TranslationUnit, TypeKind
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 # Bodies are not the interface, and gcc's <stdatomic.h> is not for clang.
 OPTIONS = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD | TranslationUnit.PARSE_SKIP_FUNCTION_BODIES

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from deploy.abi_reference.comments import cell, escape, markdown, sentence
 from deploy.abi_reference.headers import Constant, Declaration, Header
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 SECTION = re.compile(r"^-+ (.*?) -+$")
 # The object that an invocation is made on, by the first word of its name.

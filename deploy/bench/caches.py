@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan, plan
 from deploy.modelled import run
 from deploy.modelled.machine import LINE_PRICES, ModelledMachine
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from topology.errors import InputError
 from topology.machine import default_memory
 from topology.model.papers import LEVELS

@@ -18,11 +18,11 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, SPACES, TITLES, UNMAP, ForkJoin, Ipc, Load, bases, published_ipc  # noqa: E402
 from deploy.bench.dynamic_table import UNIT  # noqa: E402
 from deploy.bench.dynamic_unmap import Unmap  # noqa: E402
 from deploy.bench.dynamic_unmap_table import title_of  # noqa: E402
-from deploy.picture import save  # noqa: E402
 from topology.model.papers import UHLIG  # noqa: E402
 
 _MARKERS = "osD^vPX*"

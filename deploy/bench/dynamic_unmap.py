@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deploy.base.paths import ROOT
 from deploy.bench import unmap
 from deploy.bench.dynamic import UNMAP, at_plain_costs
 from deploy.modelled.machine import ModelledMachine
-from deploy.paths import ROOT
 from deploy.results import Result
 from topology.clustermap import COARSE, FINE
 from topology.model.papers import UHLIG_MAPPING_GROWTH, UHLIG_SPLIT_NODE_BYTES, UHLIG_UNMAP_MORE, UHLIG_UNMAP_OVERHEAD

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, Run, boot
 from deploy.deployment import Deployment
 from deploy.expand import plan
 from deploy.failure.scene import Fate, Kill, Scene, deployment, draw, mortal, on_stage
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.limits import EMULATED_PATIENCE
 

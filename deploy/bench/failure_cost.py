@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from deploy import modules
+from deploy.base.paths import BUILD
 from deploy.comparison import PROFILED_OPERATIONS, PROFILED_RECORDS, Comparison
 from deploy.events import Event
 from deploy.expand import plan
-from deploy.paths import BUILD
 from deploy.profile.programs import UNKNOWN, Program
 from deploy.profile.run import profile
 from deploy.profile.tally import Profile

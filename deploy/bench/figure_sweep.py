@@ -17,16 +17,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy import modules, qemu, side_by_side
+from deploy import modules, qemu
+from deploy.base import parallel
+from deploy.base.atomic_files import write_text
+from deploy.base.parallel import Call
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench import scale
 from deploy.bench.scale import Point, Request
 from deploy.events import Event
-from deploy.files import write_text
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine
-from deploy.paths import BUILD
-from deploy.patience import Patience
-from deploy.side_by_side import Call
 from topology.errors import InputError
 from topology.model import published, ranges
 
@@ -125,7 +126,7 @@ Measure = Callable[[Sequence[Call], int, Callable[[int], None]], list[Any]]
 
 
 def measure(
-    wanted: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = side_by_side.run,
+    wanted: Sequence[Request], on_step: Callable[[str], None], folder: Path = KEPT, measured: Measure = parallel.run,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Point]:
     """All points; `on_step` is told in words how far it is. Boots go side by side, one on each processor of the host."""
@@ -134,7 +135,7 @@ def measure(
     missing = [at for at in range(len(wanted)) if at not in found]
     if found:
         on_step(f"{len(found)} of {len(wanted)} boots are there from before ({folder})")
-    most = len(side_by_side.processors())
+    most = len(parallel.processors())
     left, begun = Estimate(len(missing), clock()), [0]
 
     def on_start(at: int) -> None:

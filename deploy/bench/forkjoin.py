@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench import pingpong
 from deploy.bench.in_step import Mark
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from topology.machine import default_memory
 
 FIRST_SIGNAL, WORKER_RUNS, LAST_SIGNAL = 1, 2, 3  # marks of apps/pingpong/forkjoin.c

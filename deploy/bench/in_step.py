@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy import qemu
-from deploy.errors import Failure
-from deploy.paths import BUILD
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.plugin import arguments, plugin
 
 NAME = "lockstep"

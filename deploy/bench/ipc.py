@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy import kinds
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.bench import pingpong, reference
 from deploy.bench.regimes import BASELINE
-from deploy.errors import Failure
 from deploy.modelled import run as modelled_run
 from deploy.modelled.machine import ModelledMachine
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from topology import regimes

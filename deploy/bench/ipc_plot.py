@@ -14,9 +14,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench import reference  # noqa: E402
 from deploy.bench.ipc import ONE_WAY, Measured  # noqa: E402
-from deploy.picture import save  # noqa: E402
 
 _PARTS = (("call", "Call", "#1b6ca8"), ("reply_recv", "ReplyRecv", "#d97925"), (ONE_WAY, "mean", "#5a9e4b"))
 

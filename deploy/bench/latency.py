@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.bench import pingpong
-from deploy.errors import Failure
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from topology.units import MIB

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deploy import modules
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.symbols import Image
+from deploy.base.timeouts import Patience
 from deploy.bench.scale import Point, Request, measure
-from deploy.errors import Failure
 from deploy.modelled import run as modelled
-from deploy.paths import BUILD, ROOT
-from deploy.patience import Patience
-from deploy.symbols import Image
 from topology import regimes
 
 LINE = 64

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench import in_step, stress
-from deploy.errors import Failure
 from deploy.events import EventStream
 from deploy.lockstat import source
 from deploy.lockstat.check import Check, checks
@@ -17,8 +19,6 @@ from deploy.lockstat.record import ratio
 from deploy.lockstat.snapshot import Snapshot
 from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import clocks
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from topology.model.papers import MACH_TOTAL

@@ -17,11 +17,11 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench.mach import STUDY, Run  # noqa: E402
 from deploy.bench.stress import MEMORY, MESSAGES  # noqa: E402
 from deploy.kinds import bracketed  # noqa: E402
 from deploy.lockstat.table import NAMES  # noqa: E402
-from deploy.picture import save  # noqa: E402
 
 _MARKERS = "osD^vPX*"
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deploy.base.errors import Failure
+from deploy.base.partial import Parts
+from deploy.base.terminal import Output
 from deploy.bench import native_host, native_ipc, native_lock, native_result, native_scale, native_table, reference
 from deploy.bench.ipc import ratios
 from deploy.bench.native_host import Parallel, Processors
 from deploy.bench.regimes import BASELINE
 from deploy.bench.scale import FIGURE_4, FIGURE_5
-from deploy.errors import Failure
-from deploy.output import Output
-from deploy.partial import Parts
 from deploy.results import document
 from deploy.setup import needs
 from deploy.setup.build import ensure_built

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-from deploy import host
+from deploy.base import host
 from deploy.bench import native_program as program
 from topology.errors import InputError
 from topology.hwloc import survey_live

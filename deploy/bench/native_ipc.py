@@ -4,10 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from deploy.base.partial import Parts
 from deploy.bench import native_host, native_result
 from deploy.bench.ipc import ONE_WAY, Measured, metric
 from deploy.bench.native_runs import Runs, collect, job
-from deploy.partial import Parts
 
 UNIT = "cycles"
 ROUNDS = 5000

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from deploy.base.partial import Parts
+from deploy.base.terminal import Output
 from deploy.bench import native_host, native_result
 from deploy.bench.native_runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
-from deploy.output import Output
-from deploy.partial import Parts
 
 PAIRS = 200_000  # of an idle lock, in one run
 PARTS = ("enter_exit", "exclusive", "object", "bare_clh")

@@ -15,9 +15,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench.native_result import name_of  # noqa: E402
 from deploy.bench.native_table import UNIT  # noqa: E402
-from deploy.picture import save  # noqa: E402
 
 _COLOURS = ("#1b6ca8", "#d97925", "#5a9e4b", "#8a5a9e", "#b03a48", "#2a9d9d", "#a08030", "#7a7a7a")
 _LOCKS = dict(zip(("clh", "rtm", "mcs", "ticket", "fine", "dynamic", "", "none"), _COLOURS))

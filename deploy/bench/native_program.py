@@ -5,9 +5,9 @@ import json
 import subprocess
 from typing import Any
 
-from deploy.errors import Failure
-from deploy.paths import BUILD
-from deploy.process import run_within
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.process import run_within
 from deploy.setup import needs
 from deploy.setup.build import require
 

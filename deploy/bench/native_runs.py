@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from deploy.base.partial import Parts
 from deploy.bench import native_program as program
 from deploy.bench.ipc import Spread
-from deploy.partial import Parts
 
 UNDISTURBED = 0.97  # of its time that the host let a thread run: the least of a run that counts
 TRIES = 2  # for each run that counts

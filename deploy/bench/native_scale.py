@@ -4,10 +4,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from deploy.base.partial import Parts
 from deploy.bench import native_host, native_result
 from deploy.bench.native_runs import Job, Runs, collect, job
 from deploy.bench.regimes import BASELINE
-from deploy.partial import Parts
 
 RUNS = 7
 ENTRY = 500  # cycles, roughly: how long a window must be for so many rounds

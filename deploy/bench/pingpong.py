@@ -4,12 +4,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.events import Event
 from deploy.expand import Plan, plan
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from deploy import comparison
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench import in_step
 from deploy.bench.regimes import BASELINE
 from deploy.boot import Options, Run, boot
 from deploy.comparison import Comparison
 from deploy.deployment import STACKS
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import plan
 from deploy.lockstat.snapshot import Core as Counts
 from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import LOAD, clocks
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from deploy.stats import between, mean, ratio

@@ -15,10 +15,10 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench.redis import PER, Point  # noqa: E402
 from deploy.bench.redis_table import NOTES  # noqa: E402
 from deploy.kinds import bracketed  # noqa: E402
-from deploy.picture import save  # noqa: E402
 
 _MARKERS = "osD^vPX*"
 _LINES = {"process": "-", "inproc": "--"}

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench.in_step import Mark
 from deploy.bench.pingpong import AT_HOME
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan, plan
 from deploy.modelled.machine import ModelledMachine, whole_ranges
 from deploy.modelled.run import POINTS, clocks
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from deploy.results import Result
 from deploy.stats import ratio

@@ -16,10 +16,10 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  (the backend must be chosen first)
 
 from deploy import kinds  # noqa: E402
+from deploy.base.figure import save  # noqa: E402
 from deploy.bench.scale import Point  # noqa: E402
 from deploy.bench.scale_fit import models  # noqa: E402
 from deploy.bench.scale_table import NOTES, UNIT, shared_delays  # noqa: E402
-from deploy.picture import save  # noqa: E402
 from topology.model.fit import Fit  # noqa: E402
 
 _MARKERS = "osD^vPX*"

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Program
 from deploy.events import EventStream
 from deploy.expand import Plan, plan
 from deploy.modelled.machine import ModelledMachine
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.qemu import Accel
 from topology.machine import Shape, default_memory
 

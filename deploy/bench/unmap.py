@@ -10,15 +10,15 @@ from itertools import islice
 from pathlib import Path
 from statistics import mean
 
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench import in_step, pingpong
 from deploy.bench.in_step import Mark, Marks
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from topology.machine import Shape, default_memory
 
 CALL, RETURNED = 1, 2  # marks of apps/pingpong/unmap.c

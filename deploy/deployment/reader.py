@@ -11,13 +11,14 @@ from typing import Any
 import tomli
 from pydantic import ValidationError
 
-from deploy import elf, file_tree, modules
+from deploy import file_tree, modules
+from deploy.base import elf
+from deploy.base.paths import ROOT
 from deploy.deployment import places as positions, problems
 from deploy.deployment.model import Deployment, Load, Metrics, Program, Redis, Subnet
 from deploy.deployment.places import Places, title
 from deploy.deployment.schema import Clusters, File, Machine, ProgramTable, is_name, is_program_name
 from deploy.file_tree import FileTree
-from deploy.paths import ROOT
 from topology import foreign
 from topology.errors import InputError, Place
 from topology.grouping import NAMES, WORDS, is_layout_name

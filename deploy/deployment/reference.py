@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic_core import PydanticUndefined
 
+from deploy.base.paths import ROOT
 from deploy.deployment import problems, schema, values
-from deploy.paths import ROOT
 from topology.layouts import EVERY
 
 SCHEMA = ROOT / "docs/deployment.schema.json"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import typer
 
-from deploy.cli import make_app
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.cli.main import make_app
 from deploy.documents import cli_page, pictures, result
-from deploy.errors import Failure
-from deploy.paths import ROOT
 
 DOCS = ROOT / "docs"
 COMMAND = "build/venv/bin/python -m deploy.documents"

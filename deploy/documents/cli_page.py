@@ -7,8 +7,8 @@ import re
 
 import click
 
-from deploy.help_texts import EXAMPLES
-from deploy.manual import STATUSES, commands
+from deploy.cli.help_texts import EXAMPLES
+from deploy.cli.man import STATUSES, commands
 
 HEAD = """<!-- SPDX-License-Identifier: BSD-2-Clause -->
 # The command line

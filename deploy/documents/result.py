@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy.errors import Failure
-from deploy.files import write_text
-from deploy.paths import BUILD, ROOT
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT
 
 RECORD = ROOT / "docs" / "data" / "comparison.json"
 MEASURED = BUILD / "results" / "readme.json"
@@ -58,7 +58,7 @@ def programs(result: Mapping[str, Any]) -> dict[str, int]:
 def measure() -> dict[str, Any]:
     """Runs the comparison, which takes some minutes."""
     MEASURED.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([sys.executable, "-m", "deploy.cli", "compare", "--json", str(MEASURED)], cwd=ROOT)
+    done = subprocess.run([sys.executable, "-m", "deploy.cli.main", "compare", "--json", str(MEASURED)], cwd=ROOT)
     if done.returncode:
         raise Failure(f"./skerry compare ended with status {done.returncode}")
     return dict(json.loads(MEASURED.read_text()))

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from deploy.errors import Failure
-from deploy.paths import BUILD, LOGS, ROOT
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, LOGS, ROOT
 
 HERE = Path(__file__).parent
 SHIM, STYLE = "scripts/iframe-worker.js", "styles/site.css"

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from deploy import kvm, qemu
+from deploy.base.errors import Failure
 from deploy.domains.connection import Connection
-from deploy.errors import Failure
 
 
 def choose(host: Connection, wanted: str, cores: int) -> qemu.Accel:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from topology import demand
 from topology.errors import InputError
 from topology.libvirt_host import check_uri, split_uri

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from deploy import image, modules
+from deploy.base.errors import Failure
+from deploy.base.terminal import version
+from deploy.base.timeouts import Patience, Watch
 from deploy.boot import POWER_ON_ATTEMPTS, choose_ports
 from deploy.deaths import death, is_started_again, status_text
 from deploy.domains import deployed as deployments
@@ -23,11 +26,8 @@ from deploy.domains.placement import on_host
 from deploy.domains.record import Record, deployment_name, fingerprint
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import Storage, default_folder, require
-from deploy.errors import Failure
 from deploy.events import Event, standing
 from deploy.expand import Plan
-from deploy.output import version
-from deploy.patience import Patience, Watch
 from deploy.qemu import Forward
 from deploy.serving import ELSEWHERE, Service, elsewhere, listeners, serves_at, serving
 from topology import libvirt_host

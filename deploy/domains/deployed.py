@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from deploy import changes
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.console_lines import lines
 from deploy.deaths import plain
 from deploy.domains.connection import Connection, explained
@@ -15,9 +17,7 @@ from deploy.domains.member import Member, of_domain
 from deploy.domains.record import deployment_name
 from deploy.domains.shared import remove_shared
 from deploy.domains.storage import EVENTS, Storage
-from deploy.errors import Failure
 from deploy.events import BAD_LINE, CLUSTER_DOWN, Event, EventStream, cluster_restarts, down_words, lost_words, restarts, standing
-from deploy.patience import Patience
 from topology import foreign
 from topology.errors import InputError
 from topology.spans import parse_spans

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from deploy.base.errors import Failure
+from deploy.base.timeouts import slowness
 from deploy.domains.deploy import Deployment, was_one
 from deploy.domains.deployed import GONE, Deployed, State
-from deploy.errors import Failure
 from deploy.events import BUTTON, Event
-from deploy.patience import slowness
 from topology.clustermap import Cluster
 
 POLL = 0.2  # seconds between looks

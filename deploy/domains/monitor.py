@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from deploy import debugger
+from deploy.base.errors import Failure
 from deploy.domains.connection import explained
 from deploy.domains.deployed import Deployed
 from deploy.domains.member import Member
-from deploy.errors import Failure
 from topology.errors import InputError
 
 _HMP = 1  # VIR_DOMAIN_QEMU_MONITOR_COMMAND_HMP

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from deploy.base.errors import Failure
 from deploy.domains.connection import Connection, explained
-from deploy.errors import Failure
 from topology import foreign
 from topology.errors import InputError
 

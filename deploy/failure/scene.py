@@ -13,15 +13,15 @@ from functools import partial
 from typing import Any
 
 from deploy import debugger, kill, monitor
+from deploy.base.errors import Failure
+from deploy.base.readiness import first_pong
+from deploy.base.timeouts import FOREVER
 from deploy.boot import Run
 from deploy.console_lines import By
 from deploy.deployment import Deployment, Redis
-from deploy.errors import Failure
 from deploy.events import CLUSTER_DOWN, Event, lost_words
 from deploy.expand import Plan
 from deploy.failure.load import TRY, Load, Window
-from deploy.patience import FOREVER
-from deploy.pong import first_pong
 from topology.machine import Shape, default_memory
 from topology.units import MIB
 

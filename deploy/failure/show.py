@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from rich.live import Live
 from rich.text import Text
 
+from deploy.base.terminal import Output
 from deploy.boot import Run
 from deploy.failure.curve import WIDTH, Panel, draw
 from deploy.failure.load import SLOT_NS
 from deploy.failure.scene import Fate, Kill, Scene, on_stage
-from deploy.output import Output
 from deploy.survival import Survivor
 
 STEP_SLOTS = 2  # of the load's time line in a column of the curve

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.fuzz.run import options, reason_of
 from deploy.fuzz.target import Target
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from deploy.process import start, stop
+from deploy.base.process import start, stop
 
 Found = TypeVar("Found")
 

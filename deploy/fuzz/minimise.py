@@ -11,11 +11,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from deploy.files import write_bytes
+from deploy.base.atomic_files import write_bytes
+from deploy.base.process import run_within
+from deploy.base.timeouts import Clock, children_of, slowness
 from deploy.fuzz.run import HANG, Find, reason_of
 from deploy.fuzz.target import Target
-from deploy.patience import Clock, children_of, slowness
-from deploy.process import run_within
 
 PATIENCE = 60.0  # seconds of given time (patience.py) for the whole of it
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.fuzz import jobs as at_work
 from deploy.fuzz.target import Target
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.fuzz import jobs as at_work
 from deploy.fuzz.run import Limits
 from deploy.fuzz.target import Target

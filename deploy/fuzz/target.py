@@ -9,9 +9,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.output import Output
-from deploy.paths import BUILD, LOGS, ROOT
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, LOGS, ROOT
+from deploy.base.terminal import Output
 from deploy.setup.build import build_lock, complain
 from topology.errors import InputError
 

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from deploy import qemu
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.deployment import Deployment, Load, Redis
-from deploy.errors import Failure
 from deploy.linux_guest.guest import build_guest
 from deploy.linux_guest.machine import COMMAND_LINE, Options
 from deploy.linux_guest.result import measure
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from topology.errors import InputError
 from topology.machine import Shape, default_memory
 

@@ -7,12 +7,12 @@ import re
 import subprocess
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import write_bytes
+from deploy.base.atomic_files import write_bytes
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.image import DirectBoot
 from deploy.linux_guest import kernel
 from deploy.linux_guest.cpio import Archive
-from deploy.paths import BUILD
 
 INIT = Path("deploy/linux_guest/linux-guest-init")
 YCSB = Path("apps/ycsb/ycsb-linux")

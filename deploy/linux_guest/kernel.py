@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import whole_folder
-from deploy.paths import THIRD_PARTY
+from deploy.base.atomic_files import whole_folder
+from deploy.base.errors import Failure
+from deploy.base.paths import THIRD_PARTY
 from deploy.setup import apt
 
 META_PACKAGE = "linux-image-cloud-amd64"

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from deploy import process, qemu
+from deploy import qemu
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience, Watch
 from deploy.boot import choose_ports, silent_work
 from deploy.deployment import Deployment
-from deploy.errors import Failure
 from deploy.events import Event, EventStream
 from deploy.image import DirectBoot
 from deploy.linux_guest.plan import guest_plan, with_plan
-from deploy.patience import Patience, Watch
 from deploy.run_folder import Room
 from deploy.tap import Tap
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy.base.atomic_files import write_bytes
 from deploy.deployment import Deployment
 from deploy.expand import expand
-from deploy.files import write_bytes
 from deploy.image import DirectBoot
 from deploy.linux_guest.cpio import Archive
 from deploy.switches import switches

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from deploy import ycsb
+from deploy.base.errors import Failure
+from deploy.base.readiness import first_pong
 from deploy.deployment import Deployment
-from deploy.errors import Failure
 from deploy.events import EventStream
 from deploy.image import DirectBoot
 from deploy.linux_guest.guest import build_guest, redis_version
 from deploy.linux_guest.machine import LinuxRun, Options
-from deploy.pong import first_pong
 from deploy.stats import mean, ratio
 
 

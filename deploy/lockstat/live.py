@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deploy import cores, monitor
+from deploy.base.atomic_files import free
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.boot import INSTANCES
-from deploy.errors import Failure
 from deploy.events import Event, EventStream
-from deploy.files import free
 from deploy.lockstat.record import SIZE, Record
 from deploy.lockstat.snapshot import Core, Counted, Snapshot
-from deploy.paths import ROOT
 from deploy.run_folder import is_private, tree_of
 from topology import foreign
 from topology.errors import InputError

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from topology import headers
 
 _STAT = headers.KERNEL / "stat.h"

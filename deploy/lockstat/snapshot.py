@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import Event
 from deploy.lockstat.record import CORE_COUNTERS, LOCK_COUNTERS, WHOLE, Record, ratio
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import BAD_LINE, Event, EventStream
 from deploy.lockstat.record import Record
 from deploy.lockstat.snapshot import Core, Snapshot

@@ -9,9 +9,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from deploy import host
+from deploy.base import host
+from deploy.base.errors import Failure
 from deploy.bench import native_program as program
-from deploy.errors import Failure
 from deploy.modelled.machine import ASSUMED, MOST_CORES, price_names
 from topology.hwloc import survey_live
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy import modules
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
 from deploy.bench.lines import PROTOCOLS
-from deploy.errors import Failure
 from deploy.modelled.run import RTM
-from deploy.paths import BUILD
-from deploy.symbols import Image
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from topology import foreign
 from topology.errors import InputError
 from topology.parts import MemoryRange, Shape

@@ -3,12 +3,12 @@
 
 from collections.abc import Callable, Iterator
 
+from deploy.base.timeouts import Patience
 from deploy.bench import redis
 from deploy.bench.redis import Point, Request
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine
 from deploy.modelled.validation import Row, beside
-from deploy.patience import Patience
 from topology.model import papers
 
 RECORDS, OPERATIONS = 50, 100

@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy import qemu
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.bench import in_step
 from deploy.bench.in_step import Marks
-from deploy.errors import Failure
 from deploy.expand import Plan
-from deploy.files import write_text
 from deploy.modelled.machine import MOST_CORES, ModelledMachine
 from deploy.modules import MODELLED_RTM
-from deploy.paths import BUILD
 
 SINCE = (9, 2)
 # The guest's marks between which all is priced; outside, instructions have their prices and memory costs nothing.

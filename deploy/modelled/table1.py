@@ -3,11 +3,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from deploy.base.timeouts import Patience
 from deploy.bench import caches
 from deploy.bench.caches import Latency
 from deploy.modelled.machine import ModelledMachine
 from deploy.modelled.validation import Row
-from deploy.patience import Patience
 from topology.model.papers import TABLE_1
 
 GOAL = 0.05

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from deploy.base.timeouts import Patience
 from deploy.bench import ipc, reference, scale as experiment
 from deploy.bench.ipc import ONE_WAY
 from deploy.bench.regimes import BASELINE
@@ -15,7 +16,6 @@ from deploy.bench.scale import Point
 from deploy.bench.scale_fit import curves
 from deploy.modelled import run
 from deploy.modelled.machine import ModelledMachine, Price
-from deploy.patience import Patience
 from topology.model import fit as fitting, papers, published, ranges, repairman
 from topology.model.papers import Between, Published
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from deploy.base.atomic_files import write_text
 from deploy.bench.figures import DRAWN, KINDS, NOT_MEASURED, Figure as PaperFigure
-from deploy.files import write_text
 from deploy.paper import points as reading
 from deploy.paper.points import Curves, Given, Point
 from deploy.paper.work import Task

@@ -15,12 +15,12 @@ from typing import Any
 
 from rich.table import Table
 
-from deploy import host
+from deploy.base import host
+from deploy.base.atomic_files import write_bytes, write_text
+from deploy.base.paths import ROOT
+from deploy.base.terminal import Output
+from deploy.base.version import version
 from deploy.bench.figures import COUNTED, DRAWN, MODELLED, Figure
-from deploy.files import write_bytes, write_text
-from deploy.output import Output
-from deploy.paths import ROOT
-from deploy.version import version
 
 SAME_EACH_TIME = (MODELLED, COUNTED, DRAWN)
 
@@ -126,7 +126,7 @@ def _copy(same: Task, task: Task) -> str:
 
 
 def command(task: Task) -> list[str]:
-    return [sys.executable, "-m", "deploy.cli", *task.figure.command, "--json", str(task.path.resolve()), "--quiet"]
+    return [sys.executable, "-m", "deploy.cli.main", *task.figure.command, "--json", str(task.path.resolve()), "--quiet"]
 
 
 def _run(task: Task, tick: Any) -> str:

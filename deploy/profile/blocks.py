@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 END = "end"
 _PREFIXES = frozenset((0x66, 0x67, *range(0x40, 0x50)))  # of size, of addresses, REX

@@ -9,13 +9,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from deploy import qemu
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.comparison import LINUX_PATIENCE, Comparison
 from deploy.events import Event
 from deploy.linux_guest.guest import build_guest, on_host
 from deploy.linux_guest.machine import LinuxRun, Options
 from deploy.linux_guest.result import loaded
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.plugin import arguments, plugin
 from deploy.profile import blocks
 from deploy.profile.linux_symbols import VDSO, Mapped, mapped, said

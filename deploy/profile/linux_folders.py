@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 IN = "linux:"  # in front of each folder
 NET, MODULES, IDLE = "net", "modules", "idle"

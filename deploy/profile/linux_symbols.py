@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from deploy import elf
-from deploy.errors import Failure
+from deploy.base import elf
+from deploy.base.errors import Failure
 from deploy.events import Event
 from deploy.profile.blocks import Block
 from deploy.profile.linux_folders import Folders

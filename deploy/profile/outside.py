@@ -11,16 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from deploy import modules, qemu
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.readiness import PATIENCE as PONG_PATIENCE, first_pong
+from deploy.base.timeouts import Clock, Patience, slowness
 from deploy.boot import Options, boot
 from deploy.comparison import LINUX_PATIENCE
 from deploy.deployment import Deployment
-from deploy.errors import Failure
 from deploy.linux_guest.guest import build_guest, on_host
 from deploy.linux_guest.machine import LinuxRun
-from deploy.paths import BUILD
-from deploy.patience import Clock, Patience, slowness
 from deploy.plugin import arguments, plugin
-from deploy.pong import PATIENCE as PONG_PATIENCE, first_pong
 from deploy.profile import blocks, linux
 from deploy.profile.linux_symbols import Mapped
 from deploy.profile.programs import Program

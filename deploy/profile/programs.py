@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from deploy import elf
+from deploy.base import elf
+from deploy.base.symbols import Image
 from deploy.profile.blocks import Block
-from deploy.symbols import Image
 
 UNKNOWN = "?"
 KERNEL_HALF = 1 << 63  # of the address space

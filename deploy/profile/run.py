@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy import comparison, modules, qemu
+from deploy.base.paths import BUILD
 from deploy.boot import Options, boot
 from deploy.comparison import Comparison
 from deploy.events import Event
 from deploy.expand import plan
-from deploy.paths import BUILD
 from deploy.plugin import arguments, plugin
 from deploy.profile import blocks
 from deploy.profile.programs import Program

@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from deploy import modules, qemu
+from deploy.base.paths import BUILD
+from deploy.base.readiness import PATIENCE, first_pong
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
 from deploy.events import Event
 from deploy.expand import Plan, plan
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.plugin import arguments, plugin
-from deploy.pong import PATIENCE, first_pong
 from deploy.profile import blocks
 from deploy.profile.programs import Program
 from deploy.profile.tally import Profile, tally

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deploy import qemu
+from deploy.base.timeouts import Patience, processor_seconds
 from deploy.boot import Options, boot
 from deploy.comparison import LINUX_PATIENCE
 from deploy.deployment import Deployment
 from deploy.linux_guest.guest import build_guest
 from deploy.linux_guest.machine import LinuxRun, Options as LinuxOptions
-from deploy.patience import Patience, processor_seconds
 from deploy.profile import linux
 from deploy.profile.outside import Guest, Requests, load
 from deploy.profile.starting import deployment, planned

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from deploy import kinds
-from deploy.output import version
+from deploy.base.terminal import version
 from deploy.report import classes, models, sections
 from deploy.report.group import Group, groups
 from deploy.report.load import Source

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
+from deploy.base.terminal import version
 from deploy.deployment import WORKLOADS
-from deploy.output import version
 from deploy.profile.components import SPLIT
 from deploy.render import FIGURES, linux_differences
 from deploy.report import figures, machine

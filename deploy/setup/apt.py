@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import naming
-from deploy.paths import LOGS
+from deploy.base.atomic_files import naming
+from deploy.base.errors import Failure
+from deploy.base.paths import LOGS
 
 SUITE = "bookworm"
 BACKPORTS = f"{SUITE}-backports"

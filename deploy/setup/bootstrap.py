@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from deploy import interrupts  # noqa: E402
+from deploy.base import interrupts  # noqa: E402
 
 if __name__ == "__main__":
     interrupts.end_at_once()  # before anything takes long
@@ -77,7 +77,7 @@ def pip_install(*arguments: str) -> list[str]:
 
 def start_logged(command: list[str]) -> subprocess.Popen[bytes]:
     LOG.parent.mkdir(parents=True, exist_ok=True)  # an environment may outlive its folder of logs
-    from deploy.files import naming  # which takes time that only a set-up has
+    from deploy.base.atomic_files import naming  # which takes time that only a set-up has
 
     with naming(LOG), LOG.open("a") as log:
         print("$", *command, file=log, flush=True)
@@ -98,7 +98,7 @@ def make_venv() -> bool:
 
 
 def make_venv_alone() -> bool:
-    from deploy.files import naming
+    from deploy.base.atomic_files import naming
 
     LOG.write_text("")
     groups = had()
@@ -163,7 +163,7 @@ def main() -> int:
         "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "pycache"),  # keeps the source tree clean
     }
     environment.pop("PYTHONHOME", None)
-    os.execve(python, [str(python), "-m", "deploy.cli", *sys.argv[1:]], environment)
+    os.execve(python, [str(python), "-m", "deploy.cli.main", *sys.argv[1:]], environment)
 
 
 if __name__ == "__main__":

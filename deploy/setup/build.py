@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy import host
-from deploy.errors import Failure
-from deploy.exclusive import LOCK, exclusive
-from deploy.files import naming, write_text
-from deploy.output import Output
-from deploy.paths import BUILD, LOGS, ROOT
+from deploy.base import host
+from deploy.base.atomic_files import naming, write_text
+from deploy.base.errors import Failure
+from deploy.base.file_lock import LOCK, exclusive
+from deploy.base.paths import BUILD, LOGS, ROOT
+from deploy.base.terminal import Output
 from deploy.setup import extensions, packages, sources, tab
 from deploy.setup.needs import BOOT_GROUPS, Needs
 

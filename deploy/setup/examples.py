@@ -14,10 +14,10 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import write_text
-from deploy.output import Output
-from deploy.paths import BUILD, LOGS, ROOT, THIRD_PARTY
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, LOGS, ROOT, THIRD_PARTY
+from deploy.base.terminal import Output
 from deploy.setup import needs, sources
 from deploy.setup.build import build_lock, complain, ensure_built
 from topology.errors import InputError

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import write_text
-from deploy.output import Output
+from deploy.base.atomic_files import write_text
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
 from deploy.setup import bootstrap
 
 HERE = Path(__file__).parent

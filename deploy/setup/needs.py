@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deploy import modules
-from deploy.paths import BUILD
+from deploy.base.paths import BUILD
 from topology.check import images_of
 from topology.clustermap import ClusterMap
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.output import Output
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
 from deploy.setup import apt
 
 LIST = Path(__file__).with_name("packages.toml")

@@ -10,10 +10,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.files import whole_folder, write_text
-from deploy.output import Output
-from deploy.paths import THIRD_PARTY
+from deploy.base.atomic_files import whole_folder, write_text
+from deploy.base.errors import Failure
+from deploy.base.paths import THIRD_PARTY
+from deploy.base.terminal import Output
 from deploy.setup import apt
 
 LIST = Path(__file__).with_name("sources.toml")

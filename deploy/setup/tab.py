@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Answers a shell's TAB from what deploy/completion.py has written down of a command, without loading any of it.
+"""Answers a shell's TAB from what deploy/cli/completion.py has written down of a command, without loading any of it.
 
 Standard library only, and little of it: this runs at every TAB. It answers as click does, or not at all: then click does.
 """
@@ -72,7 +72,7 @@ def renew() -> None:
     if load("") is None:
         import subprocess
 
-        subprocess.run([sys.executable, "-m", "deploy.completion"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "deploy.cli.completion"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _option(node: Node, name: str) -> Node | None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from deploy import monitor
 from deploy.addresses import is_endpoint
+from deploy.base.errors import Failure
 from deploy.boot import INSTANCES
-from deploy.errors import Failure
 from deploy.events import BAD_LINE, BUTTON, CLUSTER_DOWN, Event, EventStream, down_words, lost_words, standing
 from deploy.lockstat import live
 from deploy.lockstat.snapshot import Snapshot

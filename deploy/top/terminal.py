@@ -12,7 +12,7 @@ import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"  # the other screen, no cursor
 _LEAVE = "\x1b[?25h\x1b[?1049l"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.top import keys
 from deploy.top.sample import Sample, between
 from deploy.top.source import Look, Source

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.patience import Patience, Watch
+from deploy.base.timeouts import Patience, Watch
 
 NOBODY = 65534  # root's libvirtd would be the host's: it has fixed folders
 QEMU_CONF = 'security_driver = "none"\nstdio_handler = "file"\nnamespaces = []\ncgroup_controllers = []\n'

@@ -6,9 +6,9 @@ from __future__ import annotations
 import re
 
 from deploy import modules, monitor
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
 from deploy.boot import Run
-from deploy.paths import BUILD
-from deploy.symbols import Image
 
 _SHIFT = 32  # of the life in a word, cluster_control.h
 _WORD = re.compile(r"0x[0-9a-f]+$", re.MULTILINE)

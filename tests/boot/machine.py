@@ -12,10 +12,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from deploy import qemu
+from deploy.base.timeouts import Patience
 from deploy.boot import Options, Run, boot
 from deploy.deployment import Deployment, Program, Redis
 from deploy.expand import Plan, plan
-from deploy.patience import Patience
 from topology.machine import Shape, default_memory
 from topology.units import MIB
 

@@ -103,8 +103,8 @@ def main(root: str, deployment: str) -> None:
     try:
         report("up", kvm=os.path.exists("/dev/kvm"))
         from deploy import kvm
-        from deploy.cli import main as skerry
-        from deploy.commands import run
+        from deploy.cli.commands.machine import run
+        from deploy.cli.main import main as skerry
 
         run.ensure_built = lambda output, needed: None  # the guest has the programs, and nothing to build them with
         kvm.TIME_LIMIT = PATIENCE

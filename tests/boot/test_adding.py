@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from deploy import qemu
-from deploy.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
 
 PAGES = {
     "lock": ["tas.h", "regimes.toml"],
@@ -109,7 +109,7 @@ def test_driver(tree: Path) -> None:
     assert "igb" in python(tree, "-c", "from deploy.deployment import reference; print(reference.tables())")
 
 
-SKERRY = ("-c", "import sys; from deploy.cli import main; sys.exit(main(sys.argv[1:]))")
+SKERRY = ("-c", "import sys; from deploy.cli.main import main; sys.exit(main(sys.argv[1:]))")
 
 
 def test_layout(tree: Path) -> None:

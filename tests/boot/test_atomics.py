@@ -11,14 +11,14 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from deploy import qemu
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
+from deploy.base.timeouts import Patience
 from deploy.bench import pingpong
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from deploy.plugin import arguments, plugin
 from deploy.profile import blocks
 from deploy.profile.blocks import Block
 from deploy.profile.programs import Program
-from deploy.symbols import Image
 from tests.boot.machine import PATIENCE
 from tests.boot.test_bench import counted
 from topology.clustermap import FINE

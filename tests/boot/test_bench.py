@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from deploy import qemu
+from deploy.base.timeouts import Patience
 from deploy.bench import latency
 from deploy.bench.ipc import OPERATIONS, Measured, Spread, measure, metric
 from deploy.bench.reference import FIGURE_RATIOS
 from deploy.modules import REGIMES
-from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 from topology.clustermap import COARSE, FINE

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.patience import Patience
+from deploy.base.timeouts import Patience
 from tests.boot.machine import assert_no_fault, client, machine, servers, with_redis
 
 SHAPES = [

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
+from deploy.base.timeouts import Patience
 from deploy.deployment import Load
-from deploy.patience import Patience
 from tests.boot.machine import ANSWER, PATIENCE, client, machine, servers, with_redis
 
 LOAD = Load(clients=2, records=200, operations=1 << 40)  # more than anybody waits for: no wait here takes its patience from that

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 
 SKERRY = str(ROOT / "skerry")
 METRICS = {

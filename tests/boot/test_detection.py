@@ -9,7 +9,7 @@ import pytest
 
 from deploy import kill
 from deploy.boot import Run
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.events import Event
 from deploy.failure.scene import end_cluster
 from tests.boot.machine import client, deployment, machine, servers, with_redis

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import BUILD
 from deploy.deployment.reader import parse
-from deploy.paths import BUILD
 from tests.boot.machine import machine
 
 EDGES = BUILD / "tests" / "programs" / "edges"

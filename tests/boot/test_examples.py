@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from deploy import deployment, ycsb
+from deploy.base.paths import ROOT
 from deploy.expand import Plan, plan
-from deploy.paths import ROOT
 from deploy.results import check
 from tests.boot.machine import client, machine
 

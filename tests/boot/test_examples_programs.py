@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from deploy import deployment
+from deploy.base.paths import ROOT
 from deploy.boot import Run
 from deploy.deployment import Program
 from deploy.expand import plan
-from deploy.paths import ROOT
 from tests.boot import machine as machines
 from tests.boot.memcached import Memcached
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from deploy import captured
+from deploy.base.timeouts import Patience
 from deploy.console_lines import lines
 from deploy.deployment import Load, Program
-from deploy.patience import Patience
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 
 LINES = 2000  # as tests/programs/hostile.c has them

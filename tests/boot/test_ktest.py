@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from deploy import qemu
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.boot import Run
-from deploy.errors import Failure
 from deploy.expand import Plan, plan
 from deploy.modules import REGIMES
-from deploy.patience import Patience
 from tests.boot.machine import deployment, machine
 from topology.machine import Shape, default_memory
 from topology.units import GIB

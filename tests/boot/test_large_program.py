@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from deploy import image, qemu
+from deploy.base.paths import BUILD
 from deploy.deployment import Deployment, Program
 from deploy.expand import plan
-from deploy.paths import BUILD
 from tests.boot.machine import ANSWER
 from topology.machine import Shape
 from topology.units import GIB, MIB

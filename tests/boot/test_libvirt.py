@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import main
-from deploy.paths import ROOT
-from deploy.pong import first_pong
+from deploy.base.paths import ROOT
+from deploy.base.readiness import first_pong
+from deploy.cli.main import main
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
 
 SKERRY = str(ROOT / "skerry")

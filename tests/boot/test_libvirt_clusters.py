@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from deploy.pong import first_pong
+from deploy.base.readiness import first_pong
 from tests.boot.libvirtd import Libvirtd, private_libvirtd
 from tests.boot.test_libvirt import MACHINE, SKERRY, User, wait_until
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from deploy import modules
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from deploy.bench.lines import Lines, measure_lines
 from deploy.bench.scale import Request, measure
 from deploy.modelled import run
 from deploy.modelled.machine import load
-from deploy.paths import BUILD
-from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from deploy import image, modules, qemu
-from deploy.errors import Failure
-from deploy.paths import BUILD
-from deploy.patience import Patience
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.timeouts import Patience
 from tests.boot.machine import deployment, machine
 
 LOADER = BUILD / "cluster-manager/loader/test-loader-exception.elf"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deploy.boot import Run
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.lockstat import live, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.snapshot import Snapshot

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from deploy import qemu
+from deploy.base.paths import ROOT
+from deploy.base.timeouts import Patience
 from deploy.bench import in_step
 from deploy.bench.mach import Run, Work, measure
 from deploy.bench.mach_table import tables
 from deploy.modules import REGIMES
-from deploy.paths import ROOT
-from deploy.patience import Patience
 
 LOCKS = [name for name in REGIMES if name != "none"]
 MESSAGES, MEMORY = Work.messages(5, 40), Work.memory(3, 8, 2, 2)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from deploy import image, qemu
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.expand import Plan, plan
 from tests.boot.machine import client, machine, with_redis
 from topology.clustermap import Application, ClusterMap, Range

@@ -17,16 +17,17 @@ from typing import Any
 
 import pytest
 
-from deploy import qemu, side_by_side, sweep
+from deploy import qemu, sweep
+from deploy.base import parallel
+from deploy.base.timeouts import Patience
 from deploy.bench import caches, ipc, mach, redis
 from deploy.bench.scale import Point, Request, machine as scale_machine, measure
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.comparison import Comparison, accelerators, measure_once, settled, with_room
 from deploy.deployment import Program
 from deploy.expand import plan
 from deploy.modelled import run, validation
 from deploy.modelled.machine import MACHINES, ModelledMachine, load
-from deploy.patience import Patience
 from deploy.results import Result
 from deploy.turning import PAUSE_US
 from tests.boot.machine import PATIENCE, deployment, machine
@@ -293,7 +294,7 @@ def test_sweep(tmp_path: Path) -> None:
     job = small_job(tmp_path)
     accel, _ = accelerators(job, "auto", False)
     calls = [call for call in sweep.calls(job, accel, quick=True) if call.function is sweep.run_once and not call.arguments[4]]
-    per_socket, spanning, *pausing = side_by_side.run(calls, 2)
+    per_socket, spanning, *pausing = parallel.run(calls, 2)
     alone = run_of(job)
     assert (per_socket.metrics, per_socket.per_core, per_socket.modelled) == (alone.metrics, alone.per_core, alone.modelled)
     assert spanning.layout == "spanning" and spanning.metrics["ops_per_s"] > 0

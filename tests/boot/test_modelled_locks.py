@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
+from deploy.base.timeouts import Patience
 from deploy.bench.lines import Lines, measure_lines
 from deploy.bench.scale import Request
 from deploy.modelled.machine import load
-from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new, points
 

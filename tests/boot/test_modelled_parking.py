@@ -8,10 +8,10 @@ import re
 import pytest
 
 from deploy import qemu
+from deploy.base.paths import BUILD
 from deploy.deployment import Program
 from deploy.expand import Plan, plan
 from deploy.modelled import run
-from deploy.paths import BUILD
 from tests.boot.machine import deployment, machine
 from tests.boot.test_modelled import XEON, needs_new, points
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from deploy.base.timeouts import Patience
 from deploy.bench import ipc, stress
 from deploy.bench.in_step import Mark
 from deploy.modelled import run
 from deploy.modelled.machine import load
-from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_modelled import needs_new, points
 

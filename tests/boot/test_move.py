@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from deploy import changes, cores, granularity
+from deploy.base.errors import Failure
 from deploy.boot import Run
 from deploy.cores import OWNED, Core, cores_of
 from deploy.deployment import Deployment, Redis
-from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.failure.scene import end_cluster
 from deploy.lockstat import live

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from deploy import memory_moves
+from deploy.base.errors import Failure
 from deploy.boot import Run
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.cores import boots_of
 from deploy.deployment import Deployment, Redis
-from deploy.errors import Failure
 from deploy.failure.scene import end_cluster
 from deploy.lockstat import live
 from deploy.memory_moves import PIECE, Piece, pieces_of, sums

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import BUILD
 from deploy.boot import Run
 from deploy.deployment import Program
 from deploy.deployment.reader import parse
 from deploy.events import Event
-from deploy.paths import BUILD
 from tests.boot.machine import deployment, machine
 from topology.units import MIB
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 
 ONE_SOCKET = ("--sockets", "1", "--cores", "2")
 

@@ -14,8 +14,8 @@ from typing import IO
 import pytest
 import redis
 
+from deploy.base.paths import ROOT
 from deploy.deployment import Redis
-from deploy.paths import ROOT
 from tests.boot.machine import client, machine, order, servers, with_redis
 from topology.units import MIB
 

@@ -13,12 +13,12 @@ import pytest
 import redis
 
 from deploy import modules, monitor
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
 from deploy.boot import Run
-from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.failure.scene import WAYS, end_cluster
-from deploy.paths import BUILD
-from deploy.symbols import Image
 from tests.boot.machine import client, deployment, machine, servers, with_redis
 from tests.boot.test_detection import boots
 from tests.boot.test_restart_cluster import restarted, write

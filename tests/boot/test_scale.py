@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from deploy import qemu
+from deploy.base.timeouts import Patience
 from deploy.bench import in_step
 from deploy.bench.scale import Point, Request, measure
 from deploy.bench.scale_fit import fits
-from deploy.patience import Patience
 from tests.boot.machine import PATIENCE
 from tests.boot.test_commands import skerry
 

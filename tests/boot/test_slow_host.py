@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy import patience
+from deploy.base import timeouts
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.boot import Run
-from deploy.errors import Failure
-from deploy.patience import Patience
 from tests.boot.machine import crash, deployment, machine, with_redis
 
 RUNS, STANDS = 0.01, 0.29  # seconds: one part in thirty
@@ -49,7 +49,7 @@ def slow(run: Run) -> Iterator[None]:
 @pytest.mark.limit(300)
 def test_slow_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """a machine on a host that is thirty times slower is waited for, though it is silent for many times the patience"""
-    monkeypatch.setattr(patience, "slowness", lambda: 1.0)
+    monkeypatch.setattr(timeouts, "slowness", lambda: 1.0)
     silences: list[float] = []
     while not silences or silences[-1] <= 2 * SILENCE:  # a busy host may let it run for longer than it is meant to
         assert len(silences) < 5, f"it was never silent for long, which proves nothing: {silences}"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from deploy.base.errors import Failure
 from deploy.boot import Run
 from deploy.deployment import Redis
-from deploy.errors import Failure
 from deploy.tap import DEVICE, Tap
 from tests.boot.machine import ANSWER, assert_no_fault, machine, servers, with_redis
 

@@ -23,13 +23,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from deploy import host, monitor, process
+from deploy import monitor
+from deploy.base import host, process
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import BUILD
 from deploy.boot import Run
-from deploy.errors import Failure
-from deploy.exclusive import alone
 from deploy.expand import Plan, plan
 from deploy.failure.scene import Fate, deployment, draw, mortal, on_stage
-from deploy.paths import BUILD
 from tests.boot.lives import life
 from tests.boot.machine import machine
 

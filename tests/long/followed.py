@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
 from tests.boot.test_adding import NOT_COPIED, follow
 
 
@@ -26,7 +26,7 @@ def tree() -> Iterator[tuple[Path, Sequence[str]]]:
             follow((ROOT / "docs" / f"adding-a-{name}.md").read_text(), copy)
         subprocess.run(["meson", "setup", copy / "build", copy, f"-Dthird_party={THIRD_PARTY}"], check=True, capture_output=True)
         (copy / "build/venv").symlink_to(BUILD / "venv")
-        call = f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli import main_program; sys.exit(main_program())"
+        call = f"import sys; sys.path.insert(0, {str(copy)!r}); from deploy.cli.main import main_program; sys.exit(main_program())"
         yield copy, (sys.executable, "-c", call)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -16,10 +16,10 @@ import time
 from contextlib import ExitStack, suppress
 from datetime import date
 
-from deploy import process
-from deploy.errors import Failure
-from deploy.exclusive import alone
-from deploy.paths import BUILD
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import BUILD
 from tests.long import followed
 from tests.pages import verdicts
 from tests.pages.reader import Reader, Wrong

@@ -17,9 +17,9 @@ import tempfile
 from pathlib import Path
 
 from deploy import comparison, fingerprint
-from deploy.host import environment
-from deploy.output import Output
-from deploy.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.base.host import environment
+from deploy.base.paths import BUILD, ROOT, THIRD_PARTY
+from deploy.base.terminal import Output
 from deploy.setup import needs
 from deploy.setup.build import ensure_built
 from topology.machine import Shape

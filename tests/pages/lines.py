@@ -12,13 +12,13 @@ from pathlib import Path
 import click
 import typer
 
-from deploy import cli
+from deploy.base.paths import ROOT
+from deploy.cli import main
 from deploy.documents import site
-from deploy.paths import ROOT
 
 PAGES = sorted([*(ROOT / name for name in site.OUTSIDE), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
-TOP = typer.main.get_command(cli.make_app())
+TOP = typer.main.get_command(main.make_app())
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 # Words in whose place readers write their own. README has none: it can be pasted.

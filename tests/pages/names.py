@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from deploy.errors import Failure
-from deploy.paths import ROOT
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from tests import meson_tests
 
 MARK = "name of a test: "

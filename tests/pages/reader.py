@@ -27,9 +27,9 @@ from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, 
 from pathlib import Path
 from typing import IO
 
-from deploy import cli
-from deploy.paths import ROOT
-from deploy.patience import Clock, children_of, slowness
+from deploy.base.paths import ROOT
+from deploy.base.timeouts import Clock, children_of, slowness
+from deploy.cli import main
 from tests.pages.lines import OWN
 from tests.pages.ways import Command
 
@@ -258,7 +258,7 @@ class Reader:
         os.chdir(self.work)
         try:
             with os.fdopen(os.dup(output), "w") as shown, redirect_stdout(shown), redirect_stderr(shown):
-                return cli.main(list(words))
+                return main.main(list(words))
         except SystemExit as end:  # a page without a complete line
             return int(end.code or 0)
         finally:

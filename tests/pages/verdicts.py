@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.pages.ways import Command
 
 FILE = ROOT / "tests/long/pages.json"

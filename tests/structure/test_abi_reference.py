@@ -9,7 +9,7 @@ from deploy.abi_reference.__main__ import PAGE, generate
 from deploy.abi_reference.comments import markdown, sentence
 from deploy.abi_reference.headers import Constant
 from deploy.abi_reference.page import _split
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 
 def test_up_to_date() -> None:

@@ -10,8 +10,8 @@ import subprocess
 import pytest
 import typer
 
-from deploy.cli import make_app
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
+from deploy.cli.main import make_app
 from tests.long.mutations.catalogue import OPTIONAL, REQUIRED
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()

@@ -15,9 +15,9 @@ import click
 import pytest
 
 from deploy import fingerprint
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.documents import __main__ as documents, result, site
-from deploy.errors import Failure
-from deploy.paths import ROOT
 from tests.pages.lines import ALL, FENCE, NAMES, OWN, PAGES, is_usage, leaf
 from tests.structure.tree import files, read, with_suffix
 

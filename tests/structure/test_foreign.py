@@ -30,7 +30,7 @@ ALLOWED = {
     "deploy/setup/build.py": OF_A_BUILD, "deploy/setup/tab.py": OF_A_BUILD, "deploy/kvm.py": OF_A_BUILD, "deploy/paper/page.py": OF_A_BUILD,
     "deploy/paper/work.py": OF_A_BUILD, "deploy/bench/figure_sweep.py": OF_A_BUILD, "deploy/bench/native_program.py": OF_A_BUILD,
     "deploy/bench/lines.py": OF_A_BUILD, "deploy/bench/in_step.py": OF_A_BUILD, "deploy/modelled/entries.py": OF_A_BUILD,
-    "deploy/side_by_side.py": "what a child process of this one pickled",
+    "deploy/base/parallel.py": "what a child process of this one pickled",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 
 ROW = re.compile(r"^\| (?P<term>[^|]+) \| (?P<meaning>[^|]+) \| \[`(?P<file>[^`]+)`\]\((?P<link>[^)]+)\) \|$")
 LINES = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")][1:]

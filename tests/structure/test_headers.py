@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
 from tests.structure import tree
 
 KEPT = ("-I", "-D", "-U", "-f", "-m", "-std", "-isystem", "-nostdinc")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deploy import modules
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.structure.test_includes import MANAGER, MANAGER_LAYERS
 
 LAYERS = [Path(layer).name for layer in MANAGER_LAYERS]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.long.mutations import catalogue
 from tests.long.mutations.anchor import AnchorError, Edit, place
 from tests.long.mutations.catalogue import CatalogueError, load, problems

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
 from tests.structure import tree
 
 KERNEL = ROOT / "cluster-kernel"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from deploy.setup import packages
 from tests.structure import tree
 

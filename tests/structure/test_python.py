@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.structure.test_style import properties
 
 
@@ -80,6 +80,6 @@ def chosen(x: int) -> int:
 def test_limits() -> None:
     """ruff's limit of a line is .editorconfig's, both tools check for the oldest Python that is meant, and no version of Skerry is said"""
     said = settings()
-    assert str(said["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli.py"))["max_line_length"]
+    assert str(said["tool"]["ruff"]["line-length"]) == properties(Path("deploy/cli/main.py"))["max_line_length"]
     assert said["project"]["requires-python"] == f">={said['tool']['mypy']['python_version']}"
     assert "version" not in said["project"] and said["project"]["dynamic"] == ["version"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.structure.test_text import texts
 
 KNOWN = {"charset", "end_of_line", "insert_final_newline", "trim_trailing_whitespace", "indent_style", "indent_size", "tab_width",
@@ -76,7 +76,7 @@ def test_sections() -> None:
     assert properties(Path("cluster-kernel/core/cap.c"))["indent_style"] == "tab"
     assert properties(Path("apps/libc/meson.build"))["indent_size"] == "2"
     assert properties(Path("tests/unit/topology/test_check.py"))["max_line_length"] == "off"
-    assert properties(Path("deploy/cli.py"))["max_line_length"] == "160"
+    assert properties(Path("deploy/cli/main.py"))["max_line_length"] == "160"
     assert properties(Path("skerry"))["indent_style"] == "tab"
 
 
@@ -85,7 +85,7 @@ def test_mistakes() -> None:
     wanted = properties(Path("cluster-kernel/core/cap.c"))
     for text in (b"int x; \n", b"int x;", b"int x;\n\n", b"int x;\r\n", b"x" * 161 + b"\n", b"\t" * 20 + b"x\n", b"{\n    x;\n"):
         assert mistakes(text, wanted), text
-    assert mistakes(b"\tx = 1\n", properties(Path("deploy/cli.py")))
+    assert mistakes(b"\tx = 1\n", properties(Path("deploy/cli/main.py")))
     assert not mistakes(b"\tint x;\n", wanted)
 
 

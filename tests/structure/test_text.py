@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.structure import tree
 
 LONGEST = 400  # lines; a longer file is more than one thing

@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 
-from deploy.paths import BUILD, ROOT
-from deploy.version import version
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.version import version
 from tests.structure import tree
 from tests.structure.test_text import sources
 
@@ -33,7 +33,7 @@ def test_images() -> None:
 
 def test_command() -> None:
     """./skerry --version says it"""
-    done = subprocess.run([sys.executable, "-B", "-m", "deploy.cli", "--version"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-B", "-m", "deploy.cli.main", "--version"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"skerry {version()}\n")
 
 

@@ -10,7 +10,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(skerry/[^>]+)>)', re.MULTILINE)
 

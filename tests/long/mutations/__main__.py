@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deploy import process
-from deploy.errors import Failure
-from deploy.exclusive import alone
-from deploy.paths import BUILD, ROOT
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import BUILD, ROOT
 from tests.long.mutations import verdicts
 from tests.long.mutations.campaign import Campaign
 from tests.long.mutations.catalogue import CatalogueError, Mutation, load

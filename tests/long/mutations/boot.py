@@ -12,10 +12,10 @@ import json
 import sys
 import time
 
-from deploy import process
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Watch, slowness
 from deploy.boot import Run
-from deploy.errors import Failure
-from deploy.patience import Watch, slowness
 from tests.boot.machine import machine
 from tests.boot.test_ktest import MSI_DEVICE, ktest
 

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from tests.long.mutations import anchor
 from tests.long.mutations.source import Source
 

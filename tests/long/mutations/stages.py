@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.expand import plan
 from deploy.setup import needs
 from tests.boot.machine import with_redis

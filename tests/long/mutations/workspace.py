@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from deploy.errors import Failure
-from deploy.paths import ROOT, THIRD_PARTY
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT, THIRD_PARTY
 from tests.long.mutations.anchor import Edit
 from tests.long.mutations.catalogue import Mutation
 from tests.long.mutations.running import run

@@ -5,7 +5,7 @@ import os
 import socket
 from pathlib import Path
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from deploy.run_folder import TREE
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from deploy.commands.compare import alike
+from deploy.cli.commands.measure.compare import alike
 from deploy.comparison import Comparison, settled
 from topology.machine import Shape
 from topology.units import GIB

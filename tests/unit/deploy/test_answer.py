@@ -11,14 +11,14 @@ import pytest
 
 from deploy import unpriced
 from deploy.answer import APART, Answer, alone, answers
-from deploy.cli import main
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.cli.main import command_module, main
 from deploy.comparison import Comparison
 from deploy.counting import Counting
-from deploy.errors import Failure
 from deploy.modelled import run
 from deploy.modelled.entries import Entries
 from deploy.modelled.machine import load
-from deploy.paths import ROOT
 from deploy.results import Result
 
 from .test_results import both
@@ -148,7 +148,7 @@ def test_old_qemu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     monkeypatch.setattr(run.qemu, "version", lambda *rest: (8, 2))
     monkeypatch.setattr(run.shutil, "which", lambda *rest: "/usr/bin/qemu")
     for words in (["compare"], ["bench", "scale", "--machine", MACHINE.path.stem], ["bench", "ipc", "--machine", MACHINE.path.stem]):
-        module = importlib.import_module("deploy.commands." + ".".join(word for word in words[:2] if not word.startswith("-")))
+        module = command_module(".".join(word for word in words[:2] if not word.startswith("-")))
         monkeypatch.setattr(module, "ensure_built", build)
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("skerry: QEMU 8.2 cannot run a modelled machine; 9.2 and later can")
@@ -162,7 +162,7 @@ def asked_for(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Comparison:
         asked.append(job)
         raise Failure("far enough")
 
-    monkeypatch.setattr(importlib.import_module("deploy.commands.compare"), "check", stop)
+    monkeypatch.setattr(importlib.import_module("deploy.cli.commands.measure.compare"), "check", stop)
     assert main(["compare", *words]) == 1
     return asked[0]
 

@@ -5,16 +5,16 @@ import re
 import pytest
 from rich.console import Console
 
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.bench import redis
 from deploy.bench.in_step import Mark
 from deploy.bench.redis import STEP, TSC, Core, Point, Request
 from deploy.bench.redis_table import instance_table, tables
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.comparison import SOCKET_PORT
 from deploy.deployment import Deployment, Load, Redis
-from deploy.errors import Failure
 from deploy.expand import plan
-from deploy.paths import ROOT
 from deploy.results import evaluate
 from deploy.stats import between
 from topology.dts import write_dts

@@ -16,13 +16,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from deploy import boot as boots, elf, image, modules, qemu, run_folder
+from deploy import boot as boots, image, modules, qemu, run_folder
+from deploy.base import elf
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience, _stat
 from deploy.boot import Options, boot
 from deploy.deployment import Deployment, Redis
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import plan
-from deploy.patience import Patience, _stat
 from tests.unit.deploy.executables import executable
 from topology.errors import InputError
 from topology.machine import Shape

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli import main
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.cli.main import main
 from deploy.modelled import calibrate
 from deploy.modelled.calibrate import Cache, Calibration, Figure, Places
 from deploy.modelled.machine import load, price_names

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from deploy import captured, image, metal
-from deploy.commands.image import _options, qemu_command, write_command
+from deploy.cli.commands.machine.image import _options, qemu_command, write_command
 from deploy.console_lines import By
 from deploy.deployment import DEFAULT, Deployment, Load, Redis
 from deploy.expand import plan

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import BUILD
+from deploy.base.paths import BUILD
 from deploy.setup import needs
 
 WRAPPER = BUILD / needs.WRAPPER

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli import main
+from deploy.cli.main import main
 
-man = import_module("deploy.commands.man")
+man = import_module("deploy.cli.commands.project.man")
 
 
 class Full(io.StringIO):
@@ -50,6 +50,6 @@ def test_an_interrupt_is_one_line_and_status_130(monkeypatch: pytest.MonkeyPatch
     def interrupted(*rest: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.completion.script", interrupted)
+    monkeypatch.setattr("deploy.cli.completion.script", interrupted)
     assert main(["completion", "bash"]) == 130
     assert capsys.readouterr().err == "skerry: interrupted\n"

@@ -13,9 +13,9 @@ import pytest
 import typer
 from click.shell_completion import get_completion_class
 
-from deploy.cli import COMMANDS, main, make_app
-from deploy.completion import NAME, SHELLS, VARIABLE, script, write, write_all
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
+from deploy.cli.completion import NAME, SHELLS, VARIABLE, script, write, write_all
+from deploy.cli.main import COMMANDS, main, make_app
 from deploy.setup import bootstrap, tab
 
 LAUNCHER = str(ROOT / "skerry")
@@ -170,7 +170,7 @@ def test_tab_is_quick() -> None:
     done = subprocess.run([LAUNCHER], env=asks, capture_output=True, text=True, check=True)
     assert done.stdout == "plain,--layout\n"
     loaded = [line.rsplit("|", 1)[1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
-    assert not {"click", "typer", "rich", "deploy.cli", "asyncio", "subprocess"} & set(loaded) and len(loaded) < 150, loaded
+    assert not {"click", "typer", "rich", "deploy.cli.main", "asyncio", "subprocess"} & set(loaded) and len(loaded) < 150, loaded
 
 
 def test_tab_sets_nothing_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

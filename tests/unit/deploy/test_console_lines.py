@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from deploy import backtrace
+from deploy.base.paths import ROOT
 from deploy.console_lines import By, ConsoleLines, Line, lines, lines_by
 from deploy.deaths import death, lost_reporter, telling
 from deploy.deployment import Deployment, Program, Redis
 from deploy.events import Event
 from deploy.expand import plan
-from deploy.paths import ROOT
 
 GONE = "[manager 0] cluster 0 is gone: forged"
 SOH, STX = By.MANAGER.value, By.KERNEL.value

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.lockstat import record, source
 from deploy.lockstat.record import LAYOUT, WORDS, Record
-from deploy.paths import ROOT
 from topology import headers
 
 COPIED = ("cluster-kernel/include", "lib", "topology", "apps/metrics")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.symbols import Image
 from deploy.deaths import LAST_LINES, death, is_started_again, telling, unserved
 from deploy.deployment import Deployment, Program, Redis
 from deploy.events import Event, cluster_restarts, restarts, standing
 from deploy.expand import Plan, plan
-from deploy.symbols import Image
 
 CRASH = Program("crash", 1, args=("null",), barrier=False)
 COUNTED = Program("crash", 1, args=("null",), name="counted")

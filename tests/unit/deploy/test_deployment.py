@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from deploy import deployment
+from deploy.base.paths import ROOT
+from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse
 from deploy.expand import plan, plan_map
-from deploy.options import load_plan
-from deploy.paths import ROOT
 from topology.clustermap import COARSE, FINE
 from topology.dts import write_dts
 from topology.errors import InputError

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.cli.options import adapt
 from deploy.deployment import parse, read
 from deploy.expand import plan
-from deploy.options import adapt
 from tests.unit.topology.machines import write
 from topology.dts import write_dts
 from topology.errors import InputError

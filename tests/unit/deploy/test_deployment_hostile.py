@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deploy import cli
-from deploy.commands import run
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
+from deploy.cli import main
+from deploy.cli.commands.machine import run
 
 R = "[redis]\n"
 PROGRAM = "[[program]]\nprogram = 'posixtest'\n"
@@ -98,7 +98,7 @@ def test_files(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     text, expected = FILES[name]
     path = tmp_path / name
     path.write_bytes(text.encode())
-    assert cli.main(["run", str(path)]) == 2
+    assert main.main(["run", str(path)]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and len(err) < 400 + len(str(path))
     assert err.startswith(f"skerry: {path}:") and expected in err.replace(f"{path}:", "").removeprefix("skerry: "), err
@@ -111,13 +111,13 @@ def test_paths(name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere")
     (tmp_path / "file").touch()
-    assert cli.main(["run", os.path.join(tmp_path, name)]) == 2
+    assert main.main(["run", os.path.join(tmp_path, name)]) == 2
     err = capsys.readouterr().err
     assert said in err and err.count("\n") == 1
 
 
 def refuses(command: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(command) == 2
+    assert main.main(command) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"skerry: {said}") and err.count("\n") == 1, err
 

@@ -6,9 +6,9 @@ import socket
 import pytest
 
 from deploy.addresses import INSIDE, mac
+from deploy.base.errors import Failure
 from deploy.boot import check_ports
 from deploy.deployment import parse
-from deploy.errors import Failure
 from deploy.expand import plan
 from deploy.qemu import Forward, user_network
 from tests.ports import reserved_port

@@ -5,8 +5,8 @@ import json
 import re
 from dataclasses import fields
 
+from deploy.base.paths import ROOT
 from deploy.deployment import Deployment, Load, Metrics, Program, Redis, parse, places, reference, schema
-from deploy.paths import ROOT
 from topology.machine import Shape
 
 AGAIN = "is out of date: build/venv/bin/python -m deploy.deployment writes it anew"

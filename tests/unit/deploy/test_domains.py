@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from deploy.addresses import INSIDE
+from deploy.base.errors import Failure
 from deploy.domains.connection import explained, one_line
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deployed import serving
 from deploy.domains.machines import Machines, arrange
 from deploy.domains.placement import on_host
 from deploy.domains.record import NAMESPACE, Record, parse
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.expand import Plan
 from deploy.qemu import Forward

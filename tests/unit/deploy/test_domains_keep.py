@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from deploy.base.errors import Failure
 from deploy.domains.deployed import State
 from deploy.domains.keep import History, Keeper
-from deploy.errors import Failure
 from deploy.events import BUTTON, Event
 
 NAMES = ("skerry-t-0", "skerry-t-1", "skerry-t-2")

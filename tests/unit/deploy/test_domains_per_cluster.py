@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from deploy.base.errors import Failure
 from deploy.domains import deployed
 from deploy.domains.definition import QEMU, define
 from deploy.domains.deploy import was
@@ -21,7 +22,6 @@ from deploy.domains.machines import arrange
 from deploy.domains.member import Member
 from deploy.domains.placement import on_host
 from deploy.domains.record import Record, parse
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.lockstat import live
 from deploy.lockstat.record import SIZE

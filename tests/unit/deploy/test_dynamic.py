@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import cli
+from deploy.base.errors import Failure
 from deploy.bench import dynamic, forkjoin, ipc, scale
 from deploy.bench.dynamic import FORK_JOIN, INTER, INTRA, IPC, LOAD, UNMAP, ForkJoin, Ipc, Load, Series
 from deploy.bench.dynamic_plot import plot_dynamic
 from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
 from deploy.bench.in_step import Mark
-from deploy.commands.bench.dynamic import Found, Wanted
-from deploy.errors import Failure
+from deploy.cli import main
+from deploy.cli.commands.bench.dynamic import Found, Wanted
 from deploy.events import Event
 from deploy.modelled.machine import PAPERS, load
 from deploy.modules import REGIMES
@@ -259,7 +259,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     """bench dynamic: all figures without words, results and CSV with all of them"""
     measured(monkeypatch)
     words = ["bench", "dynamic", "--cores", "1,2,4", "--json", str(tmp_path / "r.json"), "--csv", str(tmp_path / "other.csv"), "--plot", str(tmp_path / "r.svg")]
-    assert cli.main(words) == 0
+    assert main.main(words) == 0
     said = capsys.readouterr().out
     assert all(title in said for title in ("Figure 6", "Figure 7", "Figure 8", "Beyond the paper"))
     data = json.loads((tmp_path / "r.json").read_text())
@@ -274,7 +274,7 @@ def test_json_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
     """bench dynamic --json -: standard output has the document and nothing else; CSV goes to its own file"""
     measured(monkeypatch)
     words = ["--figure", "6,7", "--cores", "2,3", "--json", "-", "--csv", str(tmp_path / "x.csv"), "--plot", str(tmp_path / "x.png")]
-    assert cli.main(["bench", "dynamic", *words]) == 0
+    assert main.main(["bench", "dynamic", *words]) == 0
     data = json.loads(capsys.readouterr().out)
     assert len(data["results"]) == len((tmp_path / "x.csv").read_text().splitlines()) - 1 == 10
 
@@ -282,7 +282,7 @@ def test_json_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
 def test_counted_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """bench dynamic --icount: Figures 6 and 8 on one core in instructions, and no other"""
     measured(monkeypatch)
-    assert cli.main(["bench", "dynamic", "--icount", "--json", str(tmp_path / "r.json")]) == 0
+    assert main.main(["bench", "dynamic", "--icount", "--json", str(tmp_path / "r.json")]) == 0
     results = json.loads((tmp_path / "r.json").read_text())["results"]
     assert {one["figure"] for one in results} == {"6", "8"} and {one["cores"] for one in results} == {1}
     assert all("mapping_kernel_instructions" in one["metrics"] for one in results if one["figure"] == "8")
@@ -314,6 +314,6 @@ BAD = [
 @pytest.mark.parametrize(("words", "culprit"), BAD, ids=[" ".join(words) for words, _ in BAD])
 def test_refused(words: list[str], culprit: str, capsys: pytest.CaptureFixture[str]) -> None:
     """bad input: one line with the culprit, exit status 2"""
-    assert cli.main(["bench", "dynamic", *words]) == 2
+    assert main.main(["bench", "dynamic", *words]) == 2
     error = capsys.readouterr().err
     assert culprit in error and len(error.splitlines()) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import elf
+from deploy.base import elf
 from tests.unit.deploy.executables import ALL, BASE, READ_WRITE, executable
 from tests.unit.steps import steps
 from topology.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deploy import examine, kvm
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 
 WHY = "the image that TCG boots does not boot under KVM (QEMU ended with status -6)"
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from deploy.cli import main
-from deploy.errors import Failure
-from deploy.exclusive import alone
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import BUILD, ROOT
+from deploy.cli.main import main
 from deploy.fuzz.target import Target
-from deploy.paths import BUILD, ROOT
 from tests.pages import verdicts
 
-HOLDER = "import sys, time\nfrom pathlib import Path\nfrom deploy.exclusive import alone\nwith alone('a campaign', Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(600)\n"
+HOLDER = "import sys, time\nfrom pathlib import Path\nfrom deploy.base.file_lock import alone\nwith alone('a campaign', Path(sys.argv[1])):\n    print(flush=True)\n    time.sleep(600)\n"
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["ended", "killed"])
@@ -41,7 +41,7 @@ def test_alone(how: signal.Signals, tmp_path: Path) -> None:
 
 def test_fuzz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """a fuzzer of the same target is refused before it fuzzes, also with a corpus of its own: logs and finds have one place"""
-    command = importlib.import_module("deploy.commands.fuzz")
+    command = importlib.import_module("deploy.cli.commands.project.fuzz")
     monkeypatch.setattr(Target, "folder", tmp_path)
     monkeypatch.setattr(command, "ensure_built", lambda *what: None)
     monkeypatch.setattr(command, "build", lambda output, name, regime: Target(name, regime))

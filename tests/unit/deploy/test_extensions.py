@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.errors import Failure
-from deploy.output import Output
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
 from deploy.setup import bootstrap, extensions
 
 

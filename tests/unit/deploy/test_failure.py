@@ -14,16 +14,16 @@ import pytest
 from rich.console import Console
 
 from deploy import qemu
+from deploy.base.timeouts import Patience
 from deploy.bench.failure import FIGURES, USUAL, Job, Measured, goals, kills
 from deploy.bench.failure_cost import Cost, watching
 from deploy.bench.failure_table import failure_table
 from deploy.beside import files
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.expand import plan
 from deploy.failure.curve import HEIGHT, WIDTH, Panel, bars, draw as draw_curve
 from deploy.failure.load import Load
 from deploy.failure.scene import WAYS, Fate, Kill, deployment, draw, mortal
-from deploy.patience import Patience
 from deploy.profile.tally import Line, Profile
 from tests.long import cluster_restarts
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from deploy import file_tree, image
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.deployment import Program
 from deploy.deployment.reader import parse
-from deploy.errors import Failure
 from deploy.expand import plan
-from deploy.paths import ROOT
 from topology.errors import InputError
 from topology.units import MIB, PAGE
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from deploy import fingerprint, host, kinds, modules
-from deploy.errors import Failure
-from deploy.output import Output
+from deploy import fingerprint, kinds, modules
+from deploy.base import host
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
 from deploy.results import document
 from deploy.setup import build, needs
 

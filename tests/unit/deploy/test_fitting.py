@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from deploy.fitting import parts
+from deploy.base.table_layout import parts
 
 ROWS = ("Call, no words", "One way: half a round trip, of 100 in a row")
 VALUES = ["67.7 [66.4..71.2]", "1.033"]

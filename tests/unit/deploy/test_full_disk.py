@@ -14,15 +14,15 @@ from types import SimpleNamespace
 import pytest
 
 from deploy import qemu, run_folder
-from deploy.cli import main
+from deploy.base.atomic_files import write_bytes, write_text
+from deploy.base.errors import Failure
+from deploy.base.file_lock import exclusive
+from deploy.base.terminal import Output
+from deploy.cli.main import main
 from deploy.deployment import Deployment, Redis
-from deploy.errors import Failure
-from deploy.exclusive import exclusive
-from deploy.files import write_bytes, write_text
 from deploy.image import DirectBoot, make_direct
 from deploy.linux_guest import kernel, machine
 from deploy.lockstat import live
-from deploy.output import Output
 from deploy.setup import bootstrap, build as building, sources
 from topology.machine import Shape
 
@@ -56,7 +56,7 @@ def test_a_command_loses_nothing(words: list[str], name: str, had: bytes | None,
 def test_no_space_is_said_before_the_work(
     left: int | None, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("deploy.output.free", lambda folder: left)
+    monkeypatch.setattr("deploy.base.terminal.free", lambda folder: left)
     path = tmp_path / "results.json"
     assert main(["topology", "--json", str(path)]) == status
     said = capsys.readouterr()
@@ -99,7 +99,7 @@ def test_the_file_is_named(path: str, why: str) -> None:
 def test_no_folder_takes_temporary_files(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/Full", "/var/Full"])
-    monkeypatch.setattr("deploy.completion.script", lambda *rest: tempfile.mkdtemp())
+    monkeypatch.setattr("deploy.cli.completion.script", lambda *rest: tempfile.mkdtemp())
     assert main(["completion", "bash"]) == 1
     assert capsys.readouterr().err == (
         "skerry: cannot write temporary files: no usable temporary directory found in ['/Full', '/var/Full']; "

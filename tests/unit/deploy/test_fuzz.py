@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
 from deploy.fuzz import seeds
 from deploy.fuzz.minimise import kind_of, shrink, split
 from deploy.fuzz.run import Limits, read_state, reason_of
 from deploy.fuzz.target import KERNEL, NET, Target
-from deploy.paths import BUILD
 from topology import regimes
 
 FIRST = """\

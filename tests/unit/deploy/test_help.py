@@ -11,15 +11,16 @@ import click
 import pytest
 import typer
 
-from deploy import cli, output
-from deploy.grouped_help import FIRST, GROUPS
-from deploy.help_texts import EXAMPLES, SUMMARIES
-from deploy.paths import ROOT
+from deploy.base import terminal
+from deploy.base.paths import ROOT
+from deploy.cli import main
+from deploy.cli.grouped_help import FIRST, GROUPS
+from deploy.cli.help_texts import EXAMPLES, SUMMARIES
 from topology.errors import InputError
 
 PAGE = (ROOT / "docs/json.md").read_text()
 WITHOUT_RESULTS = {"console", "completion", "man", "cc"}
-TOP = typer.main.get_command(cli.make_app())
+TOP = typer.main.get_command(main.make_app())
 
 
 def commands(group: click.Command = TOP, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -60,7 +61,7 @@ def test_groups(name: str) -> None:
 def test_list() -> None:
     """the list of commands has whole lines"""
     page = TOP.get_help(click.Context(TOP, info_name="skerry", terminal_width=80))
-    assert "...\n" not in page.partition("Commands:")[2] and set(SUMMARIES) == set(cli.COMMANDS)
+    assert "...\n" not in page.partition("Commands:")[2] and set(SUMMARIES) == set(main.COMMANDS)
     assert all(re.search(rf"^  {name} +{re.escape(said)}$", page, re.MULTILINE) for name, said in SUMMARIES.items())
 
 
@@ -102,7 +103,7 @@ def test_quiet_keeps_results(line: str, capsys: pytest.CaptureFixture[str]) -> N
     """--quiet drops progress: the result is the same, and nothing is on standard error"""
     found = []
     for more in ([], ["--quiet"]):
-        assert cli.main([*line.split(), *more]) == 0
+        assert main.main([*line.split(), *more]) == 0
         found.append(capsys.readouterr())
     assert found[0].out == found[1].out and found[1].out and not found[1].err
 
@@ -115,9 +116,9 @@ def test_quiet_keeps_results(line: str, capsys: pytest.CaptureFixture[str]) -> N
 def test_json(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """a document is JSON as the standard has it, with the keys that the page names, in a file or alone on standard output"""
     path = tmp_path / "results.json"
-    assert cli.main([*line.split(), "--json", str(path)]) == 0
+    assert main.main([*line.split(), "--json", str(path)]) == 0
     capsys.readouterr()
-    assert cli.main([*line.split(), "--json", "-"]) == 0
+    assert main.main([*line.split(), "--json", "-"]) == 0
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
@@ -133,7 +134,7 @@ def test_json(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_is_no_number() -> None:
     """infinity and what is no number become null"""
-    assert output.finite({"a": [float("inf"), float("nan"), 1.5, (2, float("-inf"))], "b": "inf"}) == {
+    assert terminal.finite({"a": [float("inf"), float("nan"), 1.5, (2, float("-inf"))], "b": "inf"}) == {
         "a": [None, None, 1.5, [2, None]], "b": "inf",
     }  # fmt: skip
 
@@ -144,4 +145,4 @@ def test_targets(target: str, said: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(InputError, match=f"--json.*{said}"):
-        output.Output(json_to=target)
+        terminal.Output(json_to=target)

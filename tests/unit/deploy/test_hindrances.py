@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
 
 SKERRY = str(ROOT / "skerry")
 NOBODY = 65534
@@ -206,7 +206,7 @@ COMPILATION = """
 import os, signal, sys, time
 from pathlib import Path
 from deploy import cli
-from deploy.commands import cc
+from deploy.cli.commands import cc
 class Deaf:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
@@ -276,7 +276,7 @@ def test_interrupted_image(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(closed: str) -> None:
     """a command runs without the streams that its caller has closed"""
-    script = f"exec '{sys.executable}' -B -m deploy.cli topology {closed}"
+    script = f"exec '{sys.executable}' -B -m deploy.cli.main topology {closed}"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     assert ("cluster 0" in done.stdout) == (" >&-" not in f" {closed}")

@@ -12,14 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from deploy import debugger, kill
-from deploy.cli import main
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.cli.main import main
 from deploy.console_lines import By, Line
 from deploy.deaths import lost_reporter
 from deploy.domains.monitor import write_word
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.lockstat import live
-from deploy.paths import ROOT
 from topology.errors import InputError
 
 LEDGER = ROOT / "cluster-kernel/include/skerry/ledger.h"

@@ -8,8 +8,8 @@ import shlex
 
 import typer
 
-from deploy.cli import make_app
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
+from deploy.cli.main import make_app
 
 PAGE = (ROOT / "docs/libvirt.md").read_text()
 

@@ -4,10 +4,10 @@
 import pytest
 
 from deploy import modules
+from deploy.base.symbols import Image
 from deploy.bench.lines import KERNEL_DIRECT_BASE, Names, byte_ranges
 from deploy.bench.lines_table import cores_text
-from deploy.cli import main
-from deploy.symbols import Image
+from deploy.cli.main import main
 
 KERNEL, PROGRAM = Image(modules.module_path("kernel-clh")), Image(modules.module_path("pingpong"))
 

@@ -15,13 +15,13 @@ import pytest
 from rich.console import Console
 
 from deploy import results
+from deploy.base.paths import ROOT
 from deploy.events import EventStream
 from deploy.lockstat import live, record, source
 from deploy.lockstat.check import checks
 from deploy.lockstat.record import CAUSES, CLASSES, WORDS, Record
 from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
 from deploy.lockstat.table import tables
-from deploy.paths import ROOT
 from tests.unit.deploy.run_folders import run_folder_of
 from topology import headers
 from topology.errors import InputError

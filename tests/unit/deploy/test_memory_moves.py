@@ -8,11 +8,11 @@ import re
 import pytest
 
 from deploy import memory_moves
-from deploy.cli import main
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
+from deploy.cli.main import main
 from deploy.events import Event
 from deploy.memory_moves import PIECE, Piece, givers, order, parked_for, pieces_of, refusal, runs, size_of, sums
-from deploy.paths import ROOT
 from topology.errors import InputError
 
 INCLUDE = ROOT / "cluster-kernel/include/skerry"

@@ -9,7 +9,7 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.paths import BUILD
+from deploy.base.paths import BUILD
 from tests.ports import reserved_port
 
 HOST = BUILD / "apps/metrics/metrics-host"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from deploy import cli
+from deploy.cli import main
 from topology.model import repairman
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = cli.main([str(argument) for argument in arguments])
+    status = main.main([str(argument) for argument in arguments])
     printed = capsys.readouterr()
     return status, printed.out, printed.err
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 
 PLUGIN = ROOT / "emulator" / "modelled"
 SOURCES = {"memory": ("memory.c", "cache.c", "prices.c"), "agenda": ("agenda.c",), "repeats": ("memory.c", "cache.c", "prices.c"), "spin": ("spin.c",)}

@@ -9,11 +9,11 @@ import pytest
 
 from deploy import sweep
 from deploy.bench.scale import MOST_CORES, Point, Request, machine, ranges_of
-from deploy.cli import main
-from deploy.commands.bench.scale import _request, _sizes
+from deploy.cli.commands.bench.scale import _request, _sizes
+from deploy.cli.main import main
+from deploy.cli.options import load_plan
 from deploy.comparison import Comparison
 from deploy.modelled.machine import ASSUMED, LINE_PRICES, MACHINES, load, names, price_names
-from deploy.options import load_plan
 from deploy.qemu import Accel
 from topology.errors import InputError
 from topology.q35 import q35_memory

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from deploy import cli
+from deploy.base.errors import Failure
+from deploy.base.partial import Parts
+from deploy.base.terminal import Output
 from deploy.bench import native, native_host, native_lock, native_program, native_result, native_runs, native_scale, native_table
 from deploy.bench.native_host import Parallel, Processors
-from deploy.errors import Failure
+from deploy.cli import main
 from deploy.modules import REGIMES
-from deploy.output import Output
-from deploy.partial import Parts
 from deploy.results import document
 from topology.errors import InputError
 from topology.model import fit, measured, repairman
@@ -129,7 +129,7 @@ def test_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     ):
         runs = () if arguments[0] == "scale" else ("--runs", "1")
         locks = () if "--lock" in arguments else ("--lock", "clh")
-        status = cli.main(["bench", *arguments, *runs, *locks, "--plot", plot, "--json", "-"])
+        status = main.main(["bench", *arguments, *runs, *locks, "--plot", plot, "--json", "-"])
         printed = capsys.readouterr()
         assert status == 0, printed.err
         data = json.loads(printed.out)
@@ -177,7 +177,7 @@ def test_fit_reads_it(tmp_path: Path) -> None:
 )
 def test_bad_input(arguments: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
     """natively: what cannot be is refused in a line"""
-    assert cli.main(["bench", *arguments]) == 2
+    assert main.main(["bench", *arguments]) == 2
     said = capsys.readouterr().err.strip()
     assert complaint in said and "\n" not in said
 

@@ -11,15 +11,15 @@ import sys
 import pytest
 
 from deploy import examine
-from deploy.commands.run import addresses
+from deploy.base.paths import ROOT
+from deploy.cli.commands.machine.run import addresses
 from deploy.modelled.machine import chosen
-from deploy.paths import ROOT
 from deploy.qemu import Forward
 from topology.errors import InputError
 
 PROGRAM = """
 from rich.table import Table
-from deploy.output import Output
+from deploy.base.terminal import Output
 output = Output()
 with output.progress("Booting", total=2) as update:
     for number in range(20):

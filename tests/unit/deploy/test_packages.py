@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
 from deploy.deployment import DEFAULT
-from deploy.errors import Failure
 from deploy.expand import plan
-from deploy.output import Output
 from deploy.setup import apt, needs, packages
 
 

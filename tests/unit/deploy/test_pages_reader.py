@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import ROOT
 from deploy.fuzz.target import Target
-from deploy.paths import ROOT
 from tests.pages.reader import CORPUS, cut_off, unchanged
 
 

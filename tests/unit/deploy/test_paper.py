@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from deploy.base.terminal import Output
 from deploy.bench import figures
 from deploy.bench.figures import MODELLED, NATIVE, Figure
-from deploy.cli import main
-from deploy.commands import paper as command
-from deploy.output import Output
+from deploy.cli.commands.measure import paper as command
+from deploy.cli.main import main
 from deploy.paper import page, points, work
 from deploy.setup import build
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,20 +13,22 @@ from typing import Any
 
 import pytest
 
-from deploy import cli, qemu, side_by_side, sweep
+from deploy import qemu, sweep
+from deploy.base import parallel
+from deploy.base.errors import Failure
+from deploy.base.parallel import Call
+from deploy.base.partial import MOST_IN_A_ROW, Parts
+from deploy.base.terminal import Output
+from deploy.base.timeouts import Patience
 from deploy.bench import ipc, native_runs, redis, scale
 from deploy.bench.in_step import Mark
 from deploy.bench.native_runs import Job
 from deploy.bench.scale_fit import curves
+from deploy.cli import main
 from deploy.comparison import Comparison
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.modelled.machine import PAPERS, RANGE, load, whole_ranges
-from deploy.output import Output
-from deploy.partial import MOST_IN_A_ROW, Parts
-from deploy.patience import Patience
 from deploy.results import Result
-from deploy.side_by_side import Call
 from topology.machine import Shape
 
 from .test_bench_redis import point as redis_point
@@ -195,13 +196,13 @@ def test_commands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """a lock that fails, or an interrupt, leaves table, JSON, CSV and plot of the finished points; the status says that not all is there"""
-    module = importlib.import_module("deploy.commands." + ".".join(words[:2]))
+    module = main.command_module(".".join(words[:2]))
     of_scale.error = KeyboardInterrupt() if interrupted else Failure("it hung")  # type: ignore[attr-defined]
     monkeypatch.setattr(module, "ensure_built", lambda output, needed: None)
     monkeypatch.setattr(module.experiment, "measure", measure)
     monkeypatch.setattr("deploy.bench.in_step.plugin", lambda name: name)
     results = tmp_path / "x.json"
-    status = cli.main([*words, "--json", str(results), "--plot", str(tmp_path / "x.svg"), "--quiet"])
+    status = main.main([*words, "--json", str(results), "--plot", str(tmp_path / "x.svg"), "--quiet"])
     out, err = capsys.readouterr()
     assert status == (130 if interrupted else 1)
     data = json.loads(results.read_text())
@@ -241,7 +242,7 @@ def three(number: int, report: Callable[[object], None]) -> int:
 def test_side_by_side() -> None:
     """calls in processes of their own: one that fails has no result, the others have theirs"""
     parts = Parts(QUIET)
-    assert side_by_side.run([Call(f"call {n}", three, (n,)) for n in range(3)], 2, parts=parts) == [0, None, 2]
+    assert parallel.run([Call(f"call {n}", three, (n,)) for n in range(3)], 2, parts=parts) == [0, None, 2]
     assert parts.failed == {"call 1": "it broke"}
 
 

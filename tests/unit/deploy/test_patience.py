@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from deploy import patience
-from deploy.errors import Failure
-from deploy.patience import Clock, Patience, Watch
-from deploy.process import run_within
+from deploy.base import timeouts
+from deploy.base.errors import Failure
+from deploy.base.process import run_within
+from deploy.base.timeouts import Clock, Patience, Watch
 
 BUSY = "import os, sys\nos.sched_setaffinity(0, {int(sys.argv[1])})\nprint(flush=True)\nwhile True: pass"
 SPINNERS = 8
@@ -54,7 +54,7 @@ def test_stopped() -> None:
     """the time for which a process is stopped does not count"""
     with child("sleep", "60") as process:
         process.send_signal(signal.SIGSTOP)
-        while patience._stat(process.pid)[0] != "T":  # type: ignore[index]
+        while timeouts._stat(process.pid)[0] != "T":  # type: ignore[index]
             time.sleep(0.01)
         assert given(Clock(lambda: [process.pid]), 1.5) == 0
 
@@ -82,8 +82,8 @@ def test_descendants() -> None:
     with child("sh", "-c", "sleep 60 & echo $!; wait") as process:
         assert process.stdout
         below = int(process.stdout.readline())
-        assert {process.pid, below} <= set(patience.children_of(process.pid))
-        assert below in patience.children_of(os.getpid())
+        assert {process.pid, below} <= set(timeouts.children_of(process.pid))
+        assert below in timeouts.children_of(os.getpid())
         os.kill(below, signal.SIGKILL)
 
 
@@ -100,7 +100,7 @@ def test_processes_that_end() -> None:
         other.start()
     try:
         for _ in range(300):
-            assert os.getpid() in patience.children()[os.getppid()]
+            assert os.getpid() in timeouts.children()[os.getppid()]
     finally:
         ended.set()
         for other in others:
@@ -109,7 +109,7 @@ def test_processes_that_end() -> None:
 
 def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """silence is a hang, and the message says what moved last, when, and how to wait longer"""
-    monkeypatch.setattr(patience, "slowness", lambda: 1.0)
+    monkeypatch.setattr(timeouts, "slowness", lambda: 1.0)
     with child("sleep", "1000") as process:
         watch, began = Watch(process.pid), time.monotonic()
         watch.moved("'serving' of redis@1")
@@ -118,14 +118,14 @@ def test_silence(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.05)
         assert why.startswith("hang: no result, and nothing moved for ")
         assert "last: 'serving' of redis@1, " in why and "--timeout" in why and "processor time" in why
-        monkeypatch.setattr(patience, "_STEP", float("inf"))  # its clock stands still, however long the host stops us here
+        monkeypatch.setattr(timeouts, "_STEP", float("inf"))  # its clock stands still, however long the host stops us here
         watch.moved("the console")
         assert watch.overdue("no result", Patience(0.5), began) is None
 
 
 def test_slow_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """on a processor that is many times slower silence may last as many times longer"""
-    monkeypatch.setattr(patience, "slowness", lambda: 1000.0)
+    monkeypatch.setattr(timeouts, "slowness", lambda: 1000.0)
     with child("sleep", "60") as process:
         watch, began = Watch(process.pid), time.monotonic()
         while watch.quiet < 0.5:
@@ -154,7 +154,7 @@ def _wake_child() -> None:
     stopped: list[int] = []
     while not stopped:
         time.sleep(0.01)
-        stopped = [pid for pid in patience.children_of(os.getpid())[1:] if (stat := patience._stat(pid)) and stat[0] == "T"]
+        stopped = [pid for pid in timeouts.children_of(os.getpid())[1:] if (stat := timeouts._stat(pid)) and stat[0] == "T"]
     time.sleep(2)
     os.kill(stopped[0], signal.SIGCONT)
 
@@ -164,10 +164,10 @@ def test_processor_seconds() -> None:
     with child(sys.executable, "-c", "sum(range(20_000_000))\nprint(flush=True)\nimport time\ntime.sleep(600)") as process:
         assert process.stdout
         process.stdout.readline()
-        used = patience.processor_seconds(process.pid)
+        used = timeouts.processor_seconds(process.pid)
         assert used > 0.05
-        assert patience.processor_seconds(process.pid) - used <= 0.05
+        assert timeouts.processor_seconds(process.pid) - used <= 0.05
         pid = process.pid
         process.kill()
     with pytest.raises(Failure, match=f"process {pid} has ended"):
-        patience.processor_seconds(pid)
+        timeouts.processor_seconds(pid)

@@ -13,8 +13,8 @@ import time
 
 import pytest
 
-from deploy import patience, pong
-from deploy.errors import Failure
+from deploy.base import readiness, timeouts
+from deploy.base.errors import Failure
 from tests.ports import reserved_port
 
 SLOW = 0.3  # seconds until an answer
@@ -38,19 +38,19 @@ def serve(listener: socket.socket) -> None:
 
 def test_slow_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """each try has twice the time of the one before, so that an answer comes that takes longer than the first tries"""
-    monkeypatch.setattr(pong, "_FIRST_TRY", SLOW / 30)
+    monkeypatch.setattr(readiness, "_FIRST_TRY", SLOW / 30)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
         began = time.monotonic()
-        assert pong.first_pong(listener.getsockname()) >= began + SLOW
+        assert readiness.first_pong(listener.getsockname()) >= began + SLOW
 
 
 def test_starved(monkeypatch: pytest.MonkeyPatch) -> None:
     """time in which the emulator has no processor does not count: an answer may come long after the limit"""
-    monkeypatch.setattr(pong, "_FIRST_TRY", 0.05)
+    monkeypatch.setattr(readiness, "_FIRST_TRY", 0.05)
     emulator = subprocess.Popen(["sleep", "100"])
     os.kill(emulator.pid, signal.SIGSTOP)
-    while patience._stat(emulator.pid)[0] != "T":  # type: ignore[index]
+    while timeouts._stat(emulator.pid)[0] != "T":  # type: ignore[index]
         time.sleep(0.01)
     try:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -58,7 +58,7 @@ def test_starved(monkeypatch: pytest.MonkeyPatch) -> None:
             late.daemon = True
             late.start()
             began = time.monotonic()
-            assert pong.first_pong(listener.getsockname(), emulator.pid, SLOW) >= began + 5 * SLOW
+            assert readiness.first_pong(listener.getsockname(), emulator.pid, SLOW) >= began + 5 * SLOW
     finally:
         emulator.kill()
         emulator.wait()
@@ -68,7 +68,7 @@ def test_none() -> None:
     """nobody there: what was waited for, and for how long"""
     address = ("127.0.0.1", reserved_port())
     with pytest.raises(Failure, match=f"no .PONG from 127.0.0.1:{address[1]} within [0-9.]+ s"):
-        pong.first_pong(address, os.getpid(), 0.1)
+        readiness.first_pong(address, os.getpid(), 0.1)
 
 
 def test_no_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,4 +79,4 @@ def test_no_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket, "create_connection", unreachable)
     with pytest.raises(Failure, match="loopback interface down"):
-        pong.first_pong(("127.0.0.1", 1))
+        readiness.first_pong(("127.0.0.1", 1))

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.modules import module_path
 from deploy.profile import blocks
 from deploy.profile.blocks import Block

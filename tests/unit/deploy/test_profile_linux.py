@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.errors import Failure
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD
+from deploy.base.symbols import Image
 from deploy.events import Event
-from deploy.paths import BUILD
 from deploy.profile.blocks import Block
 from deploy.profile.components import component, group
 from deploy.profile.linux_symbols import Kernel, Mapped, base, executable, kernel, mapped, said
@@ -22,7 +23,6 @@ from deploy.profile.table import SPEED, beside
 from deploy.profile.tally import OTHER, Line, Profile, tally
 from deploy.profile.throughput import METRIC
 from deploy.setup.needs import CHECKER
-from deploy.symbols import Image
 
 LIBRARY = BUILD / CHECKER  # position-independent, and not stripped
 TEXT = 0xFFFFFFFF81000000

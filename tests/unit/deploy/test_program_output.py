@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy.commands import logs
+from deploy.base.terminal import Output
+from deploy.cli.commands.domains import logs
 from deploy.deployment import Deployment, Program, Redis
 from deploy.expand import Plan, plan
-from deploy.output import Output
 from deploy.program_output import ConsoleText, ProgramOutput
 
 CONSOLE = """\

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from deploy import image, release
-from deploy.cli import main
-from deploy.commands import release as command
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
+from deploy.cli.commands.project import release as command
+from deploy.cli.main import main
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.deployment import Deployment, Load, Redis
 from deploy.expand import plan
 from deploy.report import load, page

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import main
+from deploy.cli.main import main
 
 from .test_report import write
 

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy import beside, host, qemu, render, results
-from deploy.commands.bench.common import RESULTS, places
+from deploy import beside, qemu, render, results
+from deploy.base import host
+from deploy.base.errors import Failure
+from deploy.base.terminal import Output
+from deploy.cli.commands.bench.common import RESULTS, places
 from deploy.counting import Counting, with_counts
 from deploy.deployment import Deployment, Load, Redis
-from deploy.errors import Failure
 from deploy.events import BAD_LINE, EventStream, parse_line
 from deploy.expand import Plan, plan
 from deploy.lockstat.snapshot import Core
-from deploy.output import Output
 from deploy.plot import plot
 from deploy.render import layout_table
 from deploy.report import sections

@@ -7,14 +7,14 @@ import importlib
 
 import pytest
 
-from deploy.output import Output
+from deploy.base.terminal import Output
 from deploy.setup import needs
 from tests import words
 from tests.meson_tests import MesonTest, run_one
 from tests.pages import names
 from topology.errors import InputError
 
-command = importlib.import_module("deploy.commands.test")
+command = importlib.import_module("deploy.cli.commands.project.test")
 
 
 def result_of(script: str, limit: float = 0.5) -> str:

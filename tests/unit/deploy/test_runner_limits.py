@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.commands import test as command
+from deploy.cli.commands.project import test as command
 from tests import meson_tests, pytest_tests
 from tests.meson_tests import MesonTest
 from tests.result import Result

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from deploy import cli
+from deploy.base.paths import ROOT
 from deploy.bench import scale
 from deploy.bench.scale_fit import fits, models
 from deploy.bench.scale_plot import plot_scale
 from deploy.bench.scale_table import tables
-from deploy.paths import ROOT
+from deploy.cli import main
 from deploy.results import document
 from topology.model import measured, repairman
 
@@ -59,7 +59,7 @@ def test_model_fit_reads_the_results(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("clh", 200.0, True, 4),
         ("clh", 4000.0, True, 4),
     ]
-    assert cli.main(["model", "fit", str(path), "--json", "-"]) == 0
+    assert main.main(["model", "fit", str(path), "--json", "-"]) == 0
     for result in json.loads(capsys.readouterr().out)["results"]:
         metrics = result["metrics"]
         assert metrics["service_cycles"] == pytest.approx(SERVICE, rel=0.01)
@@ -144,6 +144,6 @@ BAD = [
 @pytest.mark.parametrize(("words", "culprit"), BAD, ids=[" ".join(words) for words, _ in BAD])
 def test_refused(words: list[str], culprit: str, capsys: pytest.CaptureFixture[str]) -> None:
     """bad input: one line with the culprit, exit status 2"""
-    assert cli.main(["bench", "scale", *words]) == 2
+    assert main.main(["bench", "scale", *words]) == 2
     error = capsys.readouterr().err
     assert culprit in error and len(error.splitlines()) == 1

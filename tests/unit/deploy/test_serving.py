@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from deploy import serving as module
+from deploy.base.errors import Failure
+from deploy.base.timeouts import Patience
 from deploy.domains import deploy as domains
 from deploy.domains.deployed import State
-from deploy.errors import Failure
 from deploy.events import Event
-from deploy.patience import Patience
 from deploy.qemu import INSIDE, Forward
 from deploy.serving import Announcer, Listener, Service, serves_at, serving
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from deploy import cli, modules
+from deploy import modules
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.terminal import Output
+from deploy.cli import main
 from deploy.deployment import read
 from deploy.expand import plan
-from deploy.output import Output
-from deploy.paths import BUILD, ROOT
 from deploy.setup import bootstrap, build, extensions, needs, packages
 from deploy.setup.needs import Needs
 from topology import demand
@@ -102,7 +103,7 @@ def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
     name = line.split()[0]
     monkeypatch.chdir(ROOT)
-    cli.command_module(name)
+    main.command_module(name)
     from deploy.bench import native  # that of commands which load it late
 
     assert native
@@ -111,7 +112,7 @@ def test_command_needs(line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         if getattr(module, "ensure_built", None) is original:
             monkeypatch.setattr(module, "ensure_built", note)
     with pytest.raises(Stop):
-        cli.main([*line.split(), *(["--json", str(tmp_path / "x.json")] if name not in ("cc", "build") else [])])
+        main.main([*line.split(), *(["--json", str(tmp_path / "x.json")] if name not in ("cc", "build") else [])])
     (needed,) = asked
     assert needed.covers(COMMANDS[line]), (COMMANDS[line].targets or frozenset()) - (needed.targets or frozenset())
     assert needed.targets is None or needed.targets
@@ -288,12 +289,12 @@ def test_version_costs_nothing() -> None:
     """./skerry --version starts no Python"""
     told = {"PATH": "/usr/bin:/bin", "PYTHONPROFILEIMPORTTIME": "1"}  # a Python would say on stderr what it loads
     done = subprocess.run([str(ROOT / "skerry"), "--version"], capture_output=True, text=True, cwd="/", env=told)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"skerry {cli.version()}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"skerry {main.version()}\n", "")
 
 
 def test_commands_load_little() -> None:
     """the command line as a whole is there without what only drawing and numbers need"""
-    code = "import sys, deploy.cli; deploy.cli.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
+    code = "import sys, deploy.cli.main; deploy.cli.main.make_app(); print(*({'numpy', 'matplotlib', 'scipy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not done.stdout.strip()
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from deploy import sweep
+from deploy.base.errors import Failure
+from deploy.base.parallel import Call, processors, run
+from deploy.base.paths import ROOT
 from deploy.comparison import Comparison, settled, with_room
-from deploy.errors import Failure
 from deploy.modelled.machine import load
-from deploy.paths import ROOT
-from deploy.side_by_side import Call, processors, run
 from topology.errors import InputError
 from topology.machine import default_memory
 from topology.units import GIB
@@ -119,7 +119,7 @@ def test_failure(function: Callable[..., None], arguments: tuple[object, ...], s
 INTERRUPTED = """
 import sys
 from deploy import process
-from deploy.side_by_side import Call, run
+from deploy.base.parallel import Call, run
 from tests.unit.deploy.test_side_by_side import wait
 process.heed_signals()
 run([Call("waits", wait, (sys.argv[1] + "-began", sys.argv[1]))], 1, on_report=lambda place, pid: print(pid, flush=True))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from deploy import survival
-from deploy.errors import Failure
+from deploy.base.errors import Failure
 from deploy.events import Event, EventStream
 
 SLOT = 10_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from deploy import comparison
+from deploy.cli.options import load_plan
 from deploy.deployment import Deployment, Redis, parse
 from deploy.expand import Plan, plan
 from deploy.linux_guest.plan import guest_plan
-from deploy.options import load_plan
 from topology.errors import InputError
 from topology.machine import Shape, default_memory
 from topology.separate import separate

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from deploy.cli import main
+from deploy.cli.main import main
 from deploy.events import Event
 from deploy.lockstat.record import LOCK, WORDS, Record
 from deploy.lockstat.snapshot import COUNTERS, Core, Snapshot
@@ -252,7 +252,7 @@ def use(monkeypatch: pytest.MonkeyPatch, machine: MadeUp) -> None:
         yield machine
 
     monkeypatch.setattr(source, "local", local)
-    monkeypatch.setattr("deploy.process.heed_signals", lambda: None)
+    monkeypatch.setattr("deploy.base.process.heed_signals", lambda: None)
 
 
 def test_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

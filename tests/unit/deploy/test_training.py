@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.errors import Failure
-from deploy.paths import BUILD, ROOT
+from deploy.base.errors import Failure
+from deploy.base.paths import BUILD, ROOT
 from deploy.profile import training
 
 TOOL = ROOT / "apps" / "profile" / "profile.py"

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from deploy.base.errors import Failure
 from deploy.bench import dynamic_unmap, unmap
 from deploy.bench.dynamic_unmap import DOMAIN, EACH, GUARDS, ONE, Guard, Unmap, one_core, sentences, trends
 from deploy.bench.dynamic_unmap_table import unmap_tables
 from deploy.bench.in_step import Mark
 from deploy.bench.unmap import Calls
-from deploy.errors import Failure
 from deploy.events import Event
 from deploy.modelled.machine import PAPERS, load
 from deploy.paper import points as reading

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
+from deploy.base.errors import Failure
 from deploy.bench import caches
 from deploy.bench.caches import Latency
 from deploy.bench.redis import Core, Point as RedisPoint
 from deploy.bench.scale import Point, Request, machine
-from deploy.cli import main
-from deploy.commands.bench.validate import closing, table
-from deploy.errors import Failure
+from deploy.cli.commands.bench.validate import closing, table
+from deploy.cli.main import main
 from deploy.events import Event
 from deploy.modelled import line_costs, macrobenchmark, microbenchmarks, table1, validation
 from deploy.modelled.machine import ModelledMachine, load

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from deploy.output import Output
-from deploy.paths import BUILD, ROOT
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.terminal import Output
 from deploy.setup import build, packages
 from deploy.setup.needs import Needs
 

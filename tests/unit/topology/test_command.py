@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from deploy import cli
+from deploy.cli import main
+from deploy.cli.options import adapt
 from deploy.deployment import Deployment, Redis
 from deploy.expand import plan
-from deploy.options import adapt
 from tests.unit.topology.capabilities import Host
 from tests.unit.topology.machines import write
 from topology.check import check_map
@@ -28,7 +28,7 @@ def epyc(tmp_path: Path) -> str:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    status = cli.main(["topology", *arguments])
+    status = main.main(["topology", *arguments])
     printed = capsys.readouterr()
     return status, printed.out, printed.err
 

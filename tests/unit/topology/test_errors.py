@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.errors import Failure
+from deploy.base.paths import ROOT
 from deploy.deployment import parse
-from deploy.errors import Failure
 from deploy.expand import plan
-from deploy.paths import ROOT
 from topology.errors import InputError, Place
 
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from deploy import cli, qemu
+from deploy import qemu
+from deploy.cli import main
+from deploy.cli.options import load_plan
 from deploy.comparison import Comparison, steps, with_room
 from deploy.deployment import Deployment, Redis
 from deploy.expand import plan, plan_map
-from deploy.options import load_plan
 from tests.unit.topology.machines import MACHINES, write
 from tests.unit.topology.test_qemu import ask, processors
 from topology.check import check_map
@@ -196,5 +197,5 @@ def test_libvirt_takes_irregular_machines(tmp_path: Path) -> None:
 )
 def test_comparisons_of_large_machines_say_what_fits(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """more clients than the switch has ports for are refused before anything is built"""
-    assert cli.main(["compare", *words.split()]) == 2
+    assert main.main(["compare", *words.split()]) == 2
     assert capsys.readouterr().err == f"skerry: {said}\n"

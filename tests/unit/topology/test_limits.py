@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deploy import file_tree
-from deploy.paths import ROOT
+from deploy.base.paths import ROOT
 from topology import headers
 
 FILES = "lib/include/skerry/file_tree.h"

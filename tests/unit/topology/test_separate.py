@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from deploy.base.paths import ROOT
+from deploy.cli.options import load_plan
 from deploy.expand import Plan, plan_map
-from deploy.options import load_plan
-from deploy.paths import ROOT
 from tests.unit.topology.machines import MACHINES, write
 from topology.check import check_map
 from topology.clustermap import ClusterMap, Range

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Skerry's version, from the one place that says it."""
+
+from __future__ import annotations
+
+import re
+
+from deploy.base.paths import ROOT
+
+
+def version() -> str:
+    found = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())
+    return found[1] if found else "unknown"

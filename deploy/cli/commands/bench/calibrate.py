@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench calibrate`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from deploy.base import process
+from deploy.base.atomic_files import write_text
+from deploy.base.paths import BUILD, ROOT
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.bench import native_host
+from deploy.modelled import calibrate as calibration
+from deploy.modelled.machine import ModelledMachine, load
+from deploy.results import document
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+
+DEFAULT = BUILD / "this-host.toml"
+
+File = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="FILE.toml", help="Where the machine file goes.", show_default=str(DEFAULT.relative_to(ROOT))),
+]
+
+
+def calibrate(
+    output_file: File = DEFAULT,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=1, max=100, help="Repetitions; medians of all are taken.")] = calibration.RUNS,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Measure this machine's own cores and write a machine file of them, for --machine.
+
+    Latencies of caches and memory, what a line costs that moves between two cores, locked and other instructions. What a
+    program cannot measure is assumed, and the file says which.
+    """
+    process.heed_signals()
+    if output_file.suffix != ".toml":
+        raise InputError(f"--output {output_file}", "is no .toml file, which --machine takes")
+    if not output_file.resolve().parent.is_dir():
+        raise InputError(f"--output {output_file}", "no such folder")
+    output = Output(quiet, json)
+    calibration.places()  # what this machine cannot be is said before anything is built
+    ensure_built(output, needs.PRICES)
+    found, machine, look = measured(output_file, output, runs)
+    output.table(price_table(machine))
+    output.line(look.verdict)
+    if found.noisy:
+        output.line(f"Noisy: {', '.join(found.noisy)}: the middle 80 % of samples are more than a quarter of the median apart.")
+    on = native_host.describe(native_host.processors(), look, None)
+    output.results(document("bench calibrate", on, [], [_entry(found, machine)]))
+    output.line(f"Machine file: {output_file}. {machine.header.partition('; ')[2].partition('.')[0]}.")
+
+
+def measured(path: Path, output: Output, runs: int = calibration.RUNS) -> tuple[calibration.Calibration, ModelledMachine, native_host.Parallel]:
+    """Writes the machine file, and reads it as any other."""
+    usable = native_host.processors()
+    with output.progress("Measuring this machine's cores", total=100) as update:
+        look = native_host.Parallel([native_host.look(usable, 2)], 2)
+        found = calibration.measure(lambda done, of: update(completed=100 * done / of), runs)
+    write_text(path, calibration.machine_file(found))
+    return found, load(str(path)), look
+
+
+def price_table(machine: ModelledMachine) -> Table:
+    table = Table(title=f"{machine.name}: cycles of {machine.ghz:g} GHz", title_justify="left", title_style="bold")
+    table.add_column("")
+    table.add_column("cycles", justify="right")
+    table.add_column("source")
+    for name, price in machine.prices.items():
+        table.add_row(name, f"{price.cycles:,.2f}", price.source)
+    return table
+
+
+def _entry(found: calibration.Calibration, machine: ModelledMachine) -> dict[str, Any]:
+    prices = {name: price.cycles for name, price in machine.prices.items()}
+    return {
+        "workload": "calibrate", "system": "skerry", "metrics": prices, "modelled": machine.to_json(), "noisy": found.noisy,
+        "spread": {name: [figure.low, figure.high] for name, figure in found.alone.items()},
+    }

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench dynamic`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from operator import or_
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import beside, qemu
+from deploy.base import process
+from deploy.base.atomic_files import write_text
+from deploy.base.terminal import Json, Output, Quiet, check_target
+from deploy.base.timeouts import Patience
+from deploy.bench import dynamic as experiment, dynamic_unmap, forkjoin, in_step, ipc, scale, unmap
+from deploy.bench.dynamic import FORK_JOIN, IPC, LOAD, TITLES, UNMAP, ForkJoin, Ipc, Load
+from deploy.bench.dynamic_table import fork_join_table, ipc_table, load_table, sentences
+from deploy.bench.dynamic_unmap import GUARDS, Guard, Unmap
+from deploy.bench.dynamic_unmap_table import unmap_tables
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Plot, places
+from deploy.modelled import run
+from deploy.modelled.machine import PAPERS, RANGE, ModelledMachine, chosen, load
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.clustermap import COARSE
+from topology.errors import InputError
+from topology.model import ranges
+
+COUNTED = (IPC, UNMAP)  # figures of which one core is counted
+SILENCE = 1200.0  # seconds in which a measurement must come to its end
+IPC_ROUNDS, LOAD_ROUNDS = 200, 2048
+FORK_JOIN_CORES, UNMAP_MOST_CORES = "2..16", 16  # as there
+
+Figure = Annotated[
+    str | None,
+    typer.Option("--figure", metavar="LIST", help=f"Some of {','.join(TITLES)}; else all. 'load' is not in the paper."),
+]
+Cores = Annotated[
+    str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores of Figures 7 ({FORK_JOIN_CORES}) and 8, and of 'load': 8; 1,2,4; 2..16.")
+]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Metrics of all results as CSV. (Beside --json FILE stands one in any case.)")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured, on what."""
+
+    figures: Sequence[str]
+    machine: ModelledMachine | None  # None: instructions are counted, and nothing else
+    counts: bool  # Figures 6 and 8 in instructions, on one core
+    factors: Sequence[float]  # of line costs
+    join_cores: Sequence[int] = ()
+    load_cores: Sequence[int] = ()
+    unmap_cores: Sequence[int] = ()
+
+    @property
+    def series(self) -> list[experiment.Series]:
+        return [one for one in experiment.SERIES if any(figure in one.figures for figure in self.figures)]
+
+    @property
+    def kernels(self) -> list[str]:
+        return list(dict.fromkeys([*(one.kernel for one in self.series), *([dynamic_unmap.KERNEL] if UNMAP in self.figures else [])]))
+
+
+@dataclass
+class Found:
+    ipc: list[Ipc] = field(default_factory=list)
+    joins: list[ForkJoin] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
+    unmaps: list[Unmap] = field(default_factory=list)
+
+    def to_json(self) -> list[dict[str, Any]]:
+        every: list[Ipc | ForkJoin | Load | Unmap] = [*self.ipc, *self.joins, *self.unmaps, *self.loads]
+        return [one.to_json() for one in every]
+
+    def add_to(self, data: dict[str, Any]) -> None:
+        """What follows from the results."""
+        data["ratios"] = [
+            *experiment.ipc_ratios(self.ipc), *(pair.to_json() for pair in experiment.beside(self.joins)),
+            *(pair.to_json() for pair in dynamic_unmap.one_core(self.unmaps)),
+        ]
+        if self.unmaps:
+            data["trends"] = [trend.to_json() for trend in dynamic_unmap.trends(self.unmaps)]
+            data["bytes"] = dynamic_unmap.sizes()
+
+
+def dynamic(
+    figure: Figure = None,
+    cores: Cores = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
+    icount: options.Icount = False,
+    timeout: options.Timeout = None,
+    plot: Plot = None,
+    csv: Csv = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Regime dynamic, coarse and fine: IPC, fork and join, unmapping, and load, beside the figures of Uhlig 2007.
+
+    Figure 6 is IPC on one core in instructions, and in cycles of a modelled machine; --icount or --machine alone take one
+    of the two. Figures 7 and 8 and 'load' are cycles of the modelled machine, by default the 2 x 14 Xeon, with their range
+    under half and double line costs. Of Figure 8 one core is counted in instructions, too.
+    """
+    from deploy.bench.dynamic_plot import plot_dynamic  # matplotlib takes long to load
+
+    process.heed_signals()
+    wanted = _wanted(figure, cores, machine, quick, icount)
+    _check_csv(csv, json)
+    json, picture = places("dynamic", json, plot)
+    output = Output(quiet, json)
+    if wanted.machine:
+        run.check_installed()
+    clocks = [machine for machine, is_wanted in ((None, wanted.counts and UNMAP in wanted.figures), (wanted.machine, wanted.machine)) if is_wanted]
+    ensure_built(output, reduce(or_, (needs.clocks(one) for one in clocks), needs.kernels(wanted.kernels, "pingpong", "root")))
+    modes = _modes(wanted)
+    for mode in modes:
+        output.line(f"Mode: {mode.description}.")
+    found = _measure(wanted, Patience(SILENCE, timeout), output)
+    _show(found, output)
+    entries = found.to_json()
+    data = document("bench dynamic", host_description(modes[-1], qemu.BINARY), [], entries)
+    found.add_to(data)
+    output.results(data)
+    if csv:
+        write_text(csv, beside.table(data["results"]))
+    plot_dynamic(found.ipc, found.joins, found.loads, found.unmaps, ". ".join(mode.description for mode in modes), picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _check_csv(csv: Path | None, json: str | None) -> None:
+    if csv is None:
+        return
+    if str(csv) == "-":
+        raise InputError("--csv -", "is no file's name; --json - writes to standard output")
+    check_target(csv, "--csv")
+    if json and csv.resolve() == Path(json).resolve():
+        raise InputError(f"--csv {csv}", "is where --json writes")
+
+
+def _modes(wanted: Wanted) -> list[qemu.Accel]:
+    found = [qemu.tcg_for(1, counted=True)] if wanted.counts and IPC in wanted.figures else []
+    found += [in_step.mode(1)] if wanted.counts and UNMAP in wanted.figures else []
+    return found + ([run.mode(wanted.machine)] if wanted.machine else [])
+
+
+def _wanted(figure: str | None, cores: str | None, machine: str | None, quick: bool, icount: bool) -> Wanted:
+    asked = experiment.figures(figure) if figure is not None else list(COUNTED) if icount else list(TITLES)
+    modelled = chosen(machine, False, {"--icount": icount})
+    if icount:
+        if odd := [name for name in asked if name not in COUNTED]:
+            raise InputError("--icount", f"counts instructions of one core, for Figures {' and '.join(COUNTED)} only; not for {TITLES[odd[0]]}")
+        if quick:
+            raise InputError("--quick", "is for a modelled machine, and --icount prices nothing")
+    on = None if icount else modelled or load(PAPERS)
+    counts = icount or not modelled and any(name in COUNTED for name in asked)
+    wanted = Wanted(asked, on, counts, (1.0,) if quick else RANGE, *(_cores(cores, asked, on) if on else ((), (), ())))
+    if cores is not None and not wanted.join_cores and not wanted.load_cores and not wanted.unmap_cores:
+        raise InputError("--cores", f"is for {FORK_JOIN}, {UNMAP} and {LOAD} of --figure")
+    return wanted
+
+
+def _cores(text: str | None, drawn: Sequence[str], machine: ModelledMachine) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    """Of Figure 7, of the load, and of Figure 8."""
+    most = min(machine.cores, scale.MOST_CORES)
+    given = ranges.cores(text) if text is not None else []
+    if given and max(given) > most:
+        raise InputError("--cores", f"{max(given)} cores; {machine.name} has {machine.cores}, a kernel takes {scale.MOST_CORES}")
+    joins = [n for n in given or ranges.cores(FORK_JOIN_CORES) if forkjoin.FEWEST_CORES <= n <= most]
+    if FORK_JOIN in drawn and not joins:
+        raise InputError("--cores" if given else "--machine", f"1 core: fork and join takes {forkjoin.FEWEST_CORES} or more")
+    loads = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, machine.cores) if n <= most]
+    unmaps = given or [n for n in (1, 2, 4, 8, machine.cores_per_socket, UNMAP_MOST_CORES) if n <= min(most, UNMAP_MOST_CORES)]
+    return (
+        joins if FORK_JOIN in drawn else (), sorted(set(loads)) if LOAD in drawn else (), sorted(set(unmaps)) if UNMAP in drawn else (),
+    )
+
+
+def _measure(wanted: Wanted, patience: Patience, output: Output) -> Found:
+    found, machine = Found(), wanted.machine
+    work: list[tuple[str, Callable[[], None]]] = []
+    for one in wanted.series:
+        if IPC in one.figures and IPC in wanted.figures:
+            if wanted.counts:
+                work.append((f"{one.name}, instructions", partial(_ipc, found, one, None, patience)))
+            if machine:
+                work.append((f"{one.name}, IPC", partial(_ipc, found, one, machine, patience)))
+        if machine and FORK_JOIN in one.figures and wanted.join_cores:
+            work.append((f"{one.name}, fork and join", partial(_join, found, one, machine, wanted, patience)))
+        if machine and LOAD in one.figures and wanted.load_cores:
+            work.append((f"{one.name}, load", partial(_load, found, one, machine, wanted, patience)))
+    if UNMAP in wanted.figures:
+        work += _unmap_work(found, wanted, patience)
+    with output.progress("Booting", total=len(work)) as update:
+        for done, (name, do) in enumerate(work):
+            update(completed=done, description=name)
+            do()
+    return found
+
+
+def _ipc(found: Found, series: experiment.Series, machine: ModelledMachine | None, patience: Patience) -> None:
+    mode = run.mode(machine) if machine else qemu.tcg_for(1, counted=True)
+    found.ipc.append(Ipc(series, ipc.measure(series.kernel, mode, IPC_ROUNDS, patience, machine, series.granularity or COARSE, series.local)))
+
+
+def _join(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted, patience: Patience) -> None:
+    made = [
+        one for factor in wanted.factors
+        for one in forkjoin.measure(series.kernel, series.granularity, wanted.join_cores, forkjoin.ROUNDS, machine, factor, patience, local=series.local)
+    ]  # fmt: skip
+    found.joins += experiment.fork_joins(series, machine, made)
+
+
+def _load(found: Found, series: experiment.Series, machine: ModelledMachine, wanted: Wanted, patience: Patience) -> None:
+    made = [
+        point for factor in wanted.factors
+        for point in scale.measure(experiment.request(series, wanted.load_cores, LOAD_ROUNDS, machine, factor), run.mode(machine), True, patience)
+    ]  # fmt: skip
+    found.loads += experiment.loads(series, machine, made)
+
+
+def _unmap_work(found: Found, wanted: Wanted, patience: Patience) -> list[tuple[str, Callable[[], None]]]:
+    work: list[tuple[str, Callable[[], None]]] = []
+    for one in GUARDS:
+        if wanted.counts:
+            work.append((f"{one.name}, unmapping, instructions", partial(_unmap, found, one, None, (1,), (1.0,), patience)))
+        if wanted.machine:
+            work.append((f"{one.name}, unmapping", partial(_unmap, found, one, wanted.machine, wanted.unmap_cores, wanted.factors, patience)))
+    return work
+
+
+def _unmap(found: Found, series: Guard, machine: ModelledMachine | None, cores: Sequence[int], factors: Sequence[float], patience: Patience) -> None:
+    made = [
+        calls for factor in factors
+        for calls in unmap.measure(dynamic_unmap.KERNEL, series.granularity, series.guard, cores, unmap.PAGES, unmap.ROUNDS, machine, factor, patience)
+    ]  # fmt: skip
+    found.unmaps += dynamic_unmap.rows_of(series, machine, made)
+
+
+def _show(found: Found, output: Output) -> None:
+    for unit in experiment.bases(found.ipc):
+        output.table(ipc_table([row for row in found.ipc if row.unit == unit]))
+    if found.joins:
+        output.table(fork_join_table(found.joins))
+    for unit in ("instructions", "cycles"):
+        for table in unmap_tables([row for row in found.unmaps if row.unit == unit]):
+            output.table(table)
+    if found.loads:
+        output.table(load_table(found.loads))
+    for sentence in (*sentences(found.ipc, found.joins, found.loads), *dynamic_unmap.sentences(found.unmaps)):
+        output.prose(sentence)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench failure`."""
+
+import random
+from typing import Annotated
+
+import typer
+
+from deploy import comparison, kvm, qemu
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.bench import failure as kills, failure_cost
+from deploy.bench.failure import QUICK_REPEATS, REPEATS, USUAL, Job
+from deploy.bench.failure_cost import Cost
+from deploy.bench.failure_table import failure_table
+from deploy.cli import options
+from deploy.cli.commands.bench.common import places
+from deploy.cli.commands.measure.compare import prepared
+from deploy.cli.completion import words
+from deploy.cli.failure_options import Lock, Seed, check_lock, check_machine, check_survivors
+from deploy.comparison import Comparison
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.failure import scene
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.limits import MAX_PATIENCE, MIN_PATIENCE
+from topology.machine import Shape
+
+COST_SILENCE = 300.0  # seconds: the plugin makes the emulator slower
+
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=1000, help="Kills in each way; medians and worst are shown.")]
+Ways = Annotated[str, typer.Option(
+    "--how", metavar="LIST", help=f"Ways of failing, of {', '.join(scene.WAYS)}.", autocompletion=words(*scene.WAYS))]
+First = Annotated[bool, typer.Option("--first", help="End the first cluster, which has the network card and the switch, not another.")]
+Calm = Annotated[float, typer.Option(
+    "--calm", metavar="MIN", min=0.0, max=1440.0, help="Minutes under load without a kill, and as many idle: for false alarms.")]
+Silence = Annotated[int | None, typer.Option(
+    "--patience", metavar="MS", min=MIN_PATIENCE, max=MAX_PATIENCE,
+    help="Milliseconds of silence after which a cluster counts as lost. Default: as the machine has it.")]
+Quick = Annotated[bool, typer.Option("--quick", help=f"{QUICK_REPEATS} kills in each way, and no count of what readiness costs.")]
+
+
+def failure(
+    how: Ways = ",".join(USUAL),
+    repeats: Repeats = REPEATS,
+    first: First = False,
+    seed: Seed = None,
+    calm: Calm = 0.0,
+    sockets: options.Sockets = 2,
+    cores: options.Cores = 2,
+    lock: Lock = "clh",
+    patience: Silence = None,
+    machine: options.ModelledMachine = None,
+    quick: Quick = False,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Measure how soon the end of a cluster is noticed and mended, and what the others feel of it.
+
+    A machine serves Redis to clients on this host. One of its clusters, but not the first without --first, is ended in
+    each way again and again, and starts again. Detection, fence, reload, the next PONG, and the survivors' errors,
+    lost connections and longest stall stand beside the goals, median and worst; then, counted, what readiness costs an
+    operation where nothing fails. The exit status is 1 if a value that was acknowledged is lost, or a cluster does not
+    come back; a goal that is missed is shown.
+    """
+    process.heed_signals()
+    check_machine(machine)
+    seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
+    job = Job(_ways(how), repeats, seed, qemu.TCG_TURNS, Patience(limit=timeout), sockets or 2, cores or 2, check_lock(lock), calm=60 * calm,
+              first=first, silence=patience)
+    job = kills.quick(job) if quick else job
+    what = plan(job.deployment)
+    if not scene.mortal(what):
+        raise InputError(f"--sockets {job.sockets}", "one cluster: no other is there to notice its end, or to start it again")
+    check_survivors(what, [number for number, _ in scene.mortal(what, first)], job.cores)
+    json, _ = places("failure", json, None)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, False)
+    counts = None if quick else _counted(job)
+    needed = needs.of_map(what.cluster_map) | (needs.of_comparison(counts) if counts else needs.NOTHING)
+    ensure_built(output, needed | (needs.plugin("profile") if counts else needs.NOTHING))
+    job.accel = kvm.choose(accel, len(what.machine.cores))
+    output.line(f"Mode: {job.accel.description}. Seed: {seed}.")
+    with output.progress("Booting", total=job.repeats * len(job.ways)) as update:
+        found = kills.measure(job, update, output.step)
+    cost = _cost(counts, output) if counts else None
+    output.table(failure_table(found, cost))
+    entries = found.to_json() + ([cost.to_json()] if cost else [])
+    output.results(document("bench failure", host_description(job.accel, qemu.BINARY), [], entries) | {"seed": seed})
+    if json != "-":
+        output.line(f"Results: {json}.")
+
+
+def _ways(how: str) -> list[str]:
+    found = [word.strip() for word in how.split(",")]
+    for word in found:
+        if word not in scene.WAYS:
+            raise InputError("--how", f"'{word}' is not one of {', '.join(scene.WAYS)}")
+    return list(dict.fromkeys(found))
+
+
+def _counted(job: Job) -> Comparison:
+    """The load of `compare` on the same machine, as far as its memory goes."""
+    return failure_cost.job_of(prepared(
+        Shape(job.sockets, job.cores), None, failure_cost.LAYOUT, failure_cost.WORKLOAD, None, comparison.PROFILED_RECORDS, None,
+        lock=job.lock, patience=Patience(COST_SILENCE, job.patience.limit),
+    ))  # fmt: skip
+
+
+def _cost(job: Comparison, output: Output) -> Cost:
+    steps = 2 * (2 + comparison.servers(job) * (2 + 2 * job.clients))
+    with output.progress("Counting instructions without a failure", total=steps) as update:
+        seen = 0
+
+        def follow(event: Event) -> None:
+            nonlocal seen
+            seen += event.kind in ("started", "serving", "result")
+            update(completed=seen)
+
+        return failure_cost.measure(job, follow)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench ipc`."""
+
+from collections.abc import Collection
+from typing import Annotated
+
+import typer
+
+from deploy import kvm, qemu
+from deploy.base import process
+from deploy.base.partial import Parts
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.bench import ipc as experiment, native as natively, native_ipc, regimes as of_bench
+from deploy.bench.ipc_table import ipc_table, published_table
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Locks, Native, Plot, Runs, places
+from deploy.cli.commands.live.granularity import Granularity
+from deploy.cli.completion import words
+from deploy.modelled import run as modelled_run
+from deploy.modelled.machine import chosen
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology import regimes
+from topology.clustermap import COARSE, FINE, GRANULARITIES
+from topology.errors import InputError
+
+SILENCE = 300.0  # seconds in which a measurement must come to its end
+
+Rounds = Annotated[
+    int, typer.Option("--rounds", metavar="N", min=1, max=experiment.ROUNDS_MAX, help="Repetitions of each operation.")
+]
+OfKernel = Annotated[
+    Granularity | None,
+    typer.Option(
+        "--granularity", metavar="|".join(GRANULARITIES), autocompletion=words(*GRANULARITIES),
+        help=f"Of kernels that have a choice, --lock {','.join(regimes.names(regimes.SWITCHED))}, from their start on (coarse).",
+    ),
+]
+
+
+Local = Annotated[
+    bool, typer.Option("--local", help="Of a kernel with --granularity fine: all objects are at home on the core that uses them.")
+]
+
+
+def check_granularity(granularity: Granularity | None, local: bool, locks: Collection[str]) -> None:
+    if granularity and not set(locks) & set(regimes.names(regimes.SWITCHED)):
+        raise InputError("--granularity", f"is for --lock {','.join(regimes.names(regimes.SWITCHED))}, not for {','.join(locks)}")
+    if local and (granularity is None or granularity.value != FINE):
+        raise InputError("--local", f"needs --granularity {FINE}: otherwise no object has a home")
+
+
+def ipc(
+    lock: Locks = None,
+    icount: options.Icount = False,
+    native: Native = False,
+    granularity: OfKernel = None,
+    local: Local = False,
+    rounds: Rounds = 1000,
+    runs: Runs = native_ipc.RUNS,
+    machine: options.ModelledMachine = None,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """One-way IPC and other system calls on one core, every lock regime beside none (Elphinstone, Figure 3).
+
+    With --icount in exact instructions of the kernel, else in TSC cycles; with --native on a real core in any case.
+    With --machine in cycles of one core of that modelled machine.
+    """
+    from deploy.bench.ipc_plot import plot_ipc  # matplotlib takes long to load
+
+    process.heed_signals()
+    modelled = chosen(machine, False, {"--icount": icount, "--native": native, "--accel": accel != "auto"})
+    json, picture = places("ipc", json, plot)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, icount)
+    locks = of_bench.chosen(lock)
+    check_granularity(granularity, local, locks)
+    if native:
+        if icount or accel != "auto":
+            raise InputError("--native", "runs on this machine, so --icount and --accel are not allowed")
+        if granularity:
+            raise InputError("--native", "measures kernels as they start, so --granularity is not allowed")
+        parts = natively.ipc_command(locks, rounds, runs, output, picture)
+        output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+        parts.finish()
+        return
+    if modelled:
+        modelled_run.check_installed()
+    ensure_built(output, needs.kernels(locks, "pingpong", "root", transactions=bool(modelled)) | needs.clocks(modelled))
+    mode = modelled_run.mode(modelled) if modelled else kvm.choose(accel, 1, icount=icount)
+    output.line(f"Mode: {mode.description}.")
+    measured: list[experiment.Measured] = []
+    parts = Parts(output)
+    with output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(parts.of(locks)):
+            update(completed=done, description=f"kernel {name}")
+            with parts.part(f"kernel {name}"):
+                patience = Patience(SILENCE, timeout)
+                measured.append(experiment.measure(name, mode, rounds, patience, modelled, granularity.value if granularity else COARSE, local))
+    parts.require(measured and measured[0].lock == locks[0])  # which all ratios are to
+    output.table(ipc_table(measured))
+    if (beside := published_table(measured)) is not None:
+        output.table(beside)
+    data = document("bench ipc", host_description(mode, qemu.BINARY), [], [one.to_json() for one in measured])
+    data["ratios"] = [experiment.ratios(one, measured[0]) for one in measured[1:]]
+    output.results(data | parts.to_json())
+    plot_ipc(measured, mode.description, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()

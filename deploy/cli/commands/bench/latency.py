@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench latency`."""
+
+from deploy import qemu
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.bench import latency as stretches, regimes
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Locks, places
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+
+
+def latency(
+    lock: Locks = None,
+    timeout: options.Timeout = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Measure how long the kernel's longest operations delay an interrupt, on one core, in instructions.
+
+    A thread of the highest priority waits for an interrupt that comes whenever the kernel is entered; the table says
+    how much later than at rest it runs, at worst: no stretch with interrupts off is longer.
+    """
+    process.heed_signals()
+    json, _ = places("latency", json, None)
+    output = Output(quiet, json)
+    locks = regimes.chosen(lock)
+    ensure_built(output, needs.kernels(locks, "stress", "root"))
+    mode = qemu.tcg_for(1, counted=True)
+    output.line(f"Mode: {mode.description}.")
+    measured = []
+    with output.progress("Booting", total=len(locks)) as update:
+        for done, name in enumerate(locks):
+            update(completed=done, description=f"kernel {name}")
+            measured.append(stretches.measure(name, mode, Patience(limit=timeout)))
+    output.table(stretches.latency_table(measured))
+    entries = [one.to_json() for one in measured]
+    output.results(document("bench latency", host_description(mode, qemu.BINARY), [], entries))
+    if json != "-":
+        output.line(f"Results: {json}.")

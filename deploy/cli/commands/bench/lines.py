@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench lines`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy import qemu
+from deploy.base import process
+from deploy.base.partial import Parts
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.bench import regimes, scale as experiment
+from deploy.bench.lines import PROTOCOLS, measure_lines
+from deploy.bench.lines_table import lines_table, lock_tables
+from deploy.bench.regimes import BASELINE
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Locks, places
+from deploy.modelled import run
+from deploy.modelled.machine import PAPERS, load
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.grouping import check_unmanaged
+from topology.model import ranges
+
+SILENCE = 1200.0
+LOCK = "clh"
+ROUNDS = 512
+
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Numbers of cores: 8; 2,4.")]
+Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000.")]
+Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=10, max=1_000_000, help="Round trips of a point, all pairs together.")]
+Top = Annotated[int, typer.Option("--top", metavar="N", min=1, max=256, help="Lines that the table shows.")]
+
+
+def lines(
+    lock: Locks = LOCK,
+    cores: Cores = "8",
+    delay: Delay = "500",
+    rounds: Rounds = ROUNDS,
+    layout: options.NamedLayout = None,
+    machine: options.ModelledMachine = PAPERS,
+    top: Top = 12,
+    timeout: options.Timeout = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Which cache lines move between cores, and by which instructions, in the scaling benchmark on a modelled machine.
+
+    A line that cores share without sharing its bytes is marked as false sharing. Of each lock, and each kind of kernel
+    entry: how often it was waited for, how long it was held, and which lines moved. Two runs give the same figures.
+    """
+    process.heed_signals()
+    check_unmanaged(layout)
+    sizes, delays = ranges.cores(cores), ranges.delays(delay, "--delay")
+    modelled = load(machine or PAPERS)
+    wanted = [
+        experiment.Request(name, sizes, delays, rounds, layout or "spanning", modelled=modelled) for name in regimes.chosen(lock)
+        if name != BASELINE or lock == BASELINE
+    ]
+    for request in wanted:
+        if request.lock == BASELINE and sizes != [1]:
+            raise InputError("--lock none", "runs on one core; give it --cores 1")
+        if not PROTOCOLS[request.lock]:
+            raise InputError(f"--lock {request.lock}", "nothing is known of how it uses its words: cluster-kernel/lock/regimes.toml has no protocol for it")
+        experiment.machine(request, "instructions")
+    json, _ = places("lines", json, None)
+    output = Output(quiet, json)
+    run.check_installed()
+    ensure_built(output, needs.kernels([request.lock for request in wanted], "pingpong", "root", statistics=True, transactions=True) | needs.MODELLED)
+    mode = run.mode(modelled)
+    output.line(f"Mode: {mode.description}.")
+    entries = []
+    parts = Parts(output)
+    with output.progress("Booting", total=len(wanted)) as update:
+        for done, request in enumerate(parts.of(wanted)):
+            update(completed=done, description=f"kernel {request.lock}")
+            with parts.part(f"kernel {request.lock}"):
+                for found in measure_lines(request, Patience(SILENCE, timeout)):
+                    for table in (lines_table(found, top), *lock_tables(found, top)):
+                        output.table(table)
+                    entries.append(found.to_json() | {"modelled": modelled.to_json()})
+    parts.require(entries)
+    output.results(document("bench lines", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    if json != "-":
+        output.line(f"Results: {json}.")
+    parts.finish()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench lock`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.bench import native, native_lock, regimes
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Locks, Plot, Runs, places
+from deploy.modelled.machine import chosen
+from topology.errors import InputError
+from topology.model import ranges
+
+Cores = Annotated[str | None, typer.Option("--cores", metavar="LIST", help="Threads: 1..4 or 1,2; else up to all cores.")]
+Delay = Annotated[
+    str, typer.Option("--delay", metavar="LIST", help="Mean cycles outside: 4000; 0,2000; 500..32000 doubles.")
+]
+Section = Annotated[int, typer.Option("--section", metavar="CYCLES", min=0, max=10_000_000, help="Time with the lock.")]
+Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, max=100_000, help="Shared cache lines written there.")]
+Entries = Annotated[
+    int, typer.Option("--entries", metavar="N", min=1, max=10**10, help="Counted behind each lock, to prove exclusion.")
+]
+
+
+def lock(
+    lock: Locks = None,
+    cores: Cores = None,
+    delay: Delay = "0,2000",
+    section: Section = 300,
+    lines: Lines = 4,
+    entries: Entries = 2_000_000,
+    runs: Runs = 7,
+    machine: options.ModelledMachine = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Measure the locks alone, on real cores: idle beside a bare lock, contended, and whether they exclude.
+
+    Threads are pinned, one to each core. They take the kernel's lock as the kernel does, without the kernel's work.
+    """
+    process.heed_signals()
+    if chosen(machine, False, {}):
+        raise InputError(f"--machine {machine}", "is not for bench lock, which measures this machine's own cores; bench scale takes it")
+    json, picture = places("lock", json, plot)
+    output = Output(quiet, json)
+    locks = regimes.chosen(lock)
+    what = native_lock.Contention(native.sizes(cores), ranges.delays(delay), section, lines)
+    parts = native.lock_command(locks, what, entries, runs, output, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry bench scale`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import kvm, qemu
+from deploy.base import host, process
+from deploy.base.partial import Parts
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.bench import in_step, native_host, regimes, scale as experiment
+from deploy.bench.regimes import BASELINE
+from deploy.bench.scale import Key, key_of, ranges_of
+from deploy.bench.scale_fit import fits
+from deploy.bench.scale_table import tables
+from deploy.cli import options
+from deploy.cli.commands.bench.common import Locks, Plot, places
+from deploy.cli.commands.bench.ipc import Local, OfKernel, check_granularity
+from deploy.cli.commands.bench.scale_figure import scale_figure
+from deploy.cli.commands.live.granularity import Granularity
+from deploy.modelled import run
+from deploy.modelled.machine import RANGE, ModelledMachine, chosen
+from deploy.modules import REGIMES
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology import regimes as list_of_regimes
+from topology.errors import InputError
+from topology.grouping import check_unmanaged
+from topology.model import ranges
+
+SILENCE = 1200.0  # seconds in which a measurement must come to its end
+SWITCHED = list_of_regimes.names(list_of_regimes.SWITCHED)
+FIRST = "clh"  # the lock that is measured at every delay where none is named
+
+CORES = "1..8"
+ROUNDS, MODELLED_ROUNDS = 1024, 2048
+
+Cores = Annotated[
+    str | None, typer.Option("--cores", metavar="LIST", help=f"Numbers of cores: 8; 1,2,4; {CORES} is each of them.")
+]
+Delays = Annotated[
+    str, typer.Option("--delays", metavar="LIST", help="Mean cycles before an entry: 4000; 500,4000; 500..32000 doubles.")
+]
+Rounds = Annotated[
+    int | None,
+    typer.Option(
+        "--rounds", metavar="N", min=10, max=1_000_000,
+        help=f"Round trips of a point, all pairs together ({ROUNDS:,}; {MODELLED_ROUNDS:,} on a modelled machine).",
+    ),
+]
+Sockets = Annotated[int, typer.Option("--sockets", metavar="N", min=1, help="Sockets that have these cores.")]
+Native = Annotated[bool, typer.Option("--native", help="On this machine's own cores, by the hosted port.")]
+Figure = Annotated[
+    str | None,
+    typer.Option(
+        "--figure", metavar="4|5",
+        help="All of Elphinstone's Figure 4 or 5 on the papers' Xeon, beside the paper. Goes on where it was ended.",
+    ),
+]
+Statistics = Annotated[bool, typer.Option("--stat", help="Counting kernels: conflicts, too; they hold the lock longer.")]
+
+
+def scale(
+    lock: Locks = None,
+    cores: Cores = None,
+    delays: Delays = experiment.DELAYS,
+    rounds: Rounds = None,
+    sockets: Sockets = 1,
+    layout: options.NamedLayout = None,
+    stat: Statistics = False,
+    granularity: OfKernel = None,
+    local: Local = False,
+    native: Native = False,
+    figure: Figure = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
+    icount: options.Icount = False,
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Independent ping-pong on 1 to n cores, with exponential delays between entries (Elphinstone, Figures 4 and 5).
+
+    Without --lock: clh at every delay, and every other regime at 500 and 4,000. The machine-repairman model is fitted to the
+    results. Under the emulator, and with --icount, cores go in step and each counts its own instructions as cycles.
+    With --machine the emulator has the price list of that machine, and a point its range under half and double line costs.
+    With --figure it is all of Figure 4 (five locks, 980 points, three line costs) or 5, beside what the paper says.
+    """
+    process.heed_signals()
+    check_unmanaged(layout)
+    if figure:
+        fixed = {
+            "--delays": delays != experiment.DELAYS, "--rounds": rounds, "--sockets": sockets > 1, "--layout": layout, "--stat": stat,
+            "--native": native, "--icount": icount, "--accel": accel != "auto", "--timeout": timeout, "--granularity": granularity,
+        }
+        scale_figure(figure, lock, cores, machine, quick, json, plot, quiet, fixed)
+        return
+    pauses, names = _delays(delays), _names(lock)
+    check_granularity(granularity, local, names)
+    alone = {
+        "--machine": machine, "--layout": layout, "--sockets": sockets > 1, "--stat": stat, "--icount": icount,
+        "--accel": accel != "auto", "--granularity": granularity,
+    }
+    if native:
+        if odd := [option for option, given in alone.items() if given]:
+            raise InputError(odd[0], "chooses a machine, and is not allowed with --native")
+        _run_native(
+            {name: _delays_of(name, lock, pauses) for name in names}, cores, rounds or ROUNDS, places("scale", json, plot), quiet
+        )
+        return
+    modelled = chosen(machine, quick, {name: given for name, given in alone.items() if name not in ("--machine", "--layout", "--granularity")})
+    rounds = rounds or (MODELLED_ROUNDS if modelled else ROUNDS)
+    sizes = ranges.cores(cores) if cores else _sizes(modelled, sockets)
+    factors = RANGE if modelled and not quick else (1.0,)
+    wanted = [
+        _request(experiment.Request(
+            name, sizes, _delays_of(name, lock, pauses), rounds, layout or "spanning", sockets, stat, modelled, factor,
+            **(_chosen(granularity, local) if name in SWITCHED else {}),
+        ))
+        for factor in factors
+        for name in names
+    ]
+    for request in wanted:  # what the machine cannot be is said before anything is built
+        experiment.machine(request, "instructions")
+    json, picture = places("scale", json, plot)
+    output = Output(quiet, json)
+    kvm.check_choice(accel, icount)
+    if modelled:
+        run.check_installed()
+    ensure_built(output, needs.kernels(names, "pingpong", "root", statistics=stat, transactions=bool(modelled)) | needs.clocks(modelled))
+    mode, stepped = (run.mode(modelled), True) if modelled else _mode(accel, max(sizes), icount)
+    output.line(f"Mode: {mode.description}.")
+    beside = None if stepped else _Beside(max(sizes))
+    parts = Parts(output)
+    points = _measure(wanted, mode, stepped, timeout, parts)
+    parts.require([point for point in points if point.line_factor == 1])
+    _show(points, modelled, mode, beside, parts, (json, picture), _chosen(granularity, local))
+    parts.finish()
+
+
+def _chosen(granularity: Granularity | None, local: bool) -> dict[str, Any]:
+    """Of kernels that have a choice, what was chosen."""
+    return ({"granularity": granularity.value} if granularity else {}) | ({"local": True} if local else {})
+
+
+def _measure(
+    wanted: Sequence[experiment.Request], mode: qemu.Accel, stepped: bool, timeout: float | None, parts: Parts
+) -> list[experiment.Point]:
+    """The points of all boots. A boot that ends early leaves those before its end, and the other boots."""
+    points: list[experiment.Point] = []
+    with parts.output.progress("Booting", total=sum(request.points for request in wanted)) as update:
+        for request in parts.of(wanted):
+            lines = f", line costs x {request.line_factor:g}" if len({each.line_factor for each in wanted}) > 1 else ""
+            name = f"kernel {request.lock}{lines}"
+            update(completed=len(points), description=name)
+            done = iter(range(len(points) + 1, len(points) + request.points + 1))
+            with parts.part(name):
+                found: list[experiment.Point] = []
+                try:
+                    experiment.measure(
+                        request, mode, stepped, Patience(SILENCE, timeout), partial(_count, update, done), finished=found, starving=True
+                    )
+                finally:
+                    points += found
+    return points
+
+
+def _count(update: Callable[..., None], done: Iterator[int]) -> None:
+    update(completed=next(done, None))
+
+
+def _show(
+    points: list[experiment.Point], modelled: ModelledMachine | None, mode: qemu.Accel, beside: "_Beside | None", parts: Parts,
+    to: tuple[str, Path], kept: dict[str, Any],
+) -> None:
+    """`kept`: what was chosen of kernels that have a choice."""
+    (json, picture), output = to, parts.output
+    ranged = ranges_of(points)
+    points = [point for point in points if point.line_factor == 1]
+    found = fits(points)
+    for table in tables(points, found, ranged):
+        output.table(table)
+    if any(point.late for point in points):
+        output.line(f"The host was so busy that cores got out of step {sum(point.late for point in points)} times.")
+    if kept:
+        output.line(f"{', '.join(SWITCHED)}: {kept['granularity']}{', all objects local' * ('local' in kept)}.")
+    entries = [one.to_json() | _about(one, modelled, ranged) | (kept if one.lock in SWITCHED else {}) for one in points]
+    if beside:
+        output.line(beside.verdict(entries))
+    for point in (point for point in points if point.starved):
+        output.line(f"{point.lock}, {point.cores} cores, delay {point.delay:g}: {experiment.starved_words(point)}.")
+    output.results(document("bench scale", host_description(mode, qemu.BINARY), [], entries) | parts.to_json())
+    from deploy.bench.scale_plot import plot_scale  # matplotlib takes long to load
+
+    plot_scale(points, found, mode.description, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+
+
+def _sizes(modelled: ModelledMachine | None, sockets: int) -> list[int]:
+    """Where no --cores names them. Of a modelled machine: a socket, where the second begins, as much of it as a kernel takes."""
+    if not modelled:
+        return [n for n in ranges.cores(CORES) if n % sockets == 0] or [sockets]
+    socket, most = modelled.cores_per_socket, min(modelled.cores, experiment.MOST_CORES)
+    wanted = {1, 4, 8, socket, socket + 2, most}
+    return sorted(n for n in wanted if n <= most and (n <= socket or n % 2 == 0))
+
+
+def _about(point: experiment.Point, modelled: ModelledMachine | None, ranged: Mapping[Key, tuple[float, float]]) -> dict[str, Any]:
+    """What stands beside a modelled figure."""
+    if not modelled:
+        return {}
+    found: dict[str, Any] = {"modelled": modelled.to_json()}
+    if key_of(point) in ranged:
+        found["range"] = {"throughput_per_cycle": list(ranged[key_of(point)])}
+    return found
+
+
+def _delays(text: str) -> list[float]:
+    found = ranges.delays(text, "--delays")
+    for delay in found:
+        if not 1 <= delay <= experiment.MOST_DELAY or delay != round(delay):
+            raise InputError("--delays", f"{delay:g} is not a whole number from 1 to {experiment.MOST_DELAY:,}")
+    if len(found) > experiment.MOST_POINTS:
+        raise InputError("--delays", f"{len(found)} delays; {experiment.MOST_POINTS} are the most")
+    return found
+
+
+def _names(lock: str | None) -> list[str]:
+    """Regimes that are to be measured, clh first and none last."""
+    named = None if lock is None else {word.strip() for word in lock.split(",")}
+    names = [name for name in regimes.chosen(lock) if named is None or name in named]
+    return sorted(names, key=lambda name: (name != FIRST, name == BASELINE, REGIMES.index(name)))
+
+
+def _delays_of(name: str, lock: str | None, pauses: list[float]) -> list[float]:
+    """Named locks and clh: every one. Else those of Figure 5, or the ones next to them."""
+    return pauses if lock is not None or name == FIRST else experiment.figure_5_delays(pauses)
+
+
+def _request(request: experiment.Request) -> experiment.Request:
+    if len(request.cores) > experiment.MOST_POINTS or max(request.cores) > experiment.MOST_CORES:
+        raise InputError("--cores", f"{max(request.cores)} cores; {experiment.MOST_CORES} are the most")
+    if request.lock == BASELINE:  # one core is all that a kernel without a lock takes
+        return replace(request, cores=[1], layout="spanning", sockets=1)
+    return request
+
+
+def _run_native(
+    wanted: Mapping[str, Sequence[float]], cores: str | None, rounds: int, to: tuple[str, Path], quiet: bool
+) -> None:
+    from deploy.bench import native
+
+    json, picture = to
+    output = Output(quiet, json)
+    parts = native.scale_command(wanted, native.sizes(cores), rounds, output, picture)
+    output.line(f"Plot: {picture}." if json == "-" else f"Results: {json}. Plot: {picture}.")
+    parts.finish()
+
+
+class _Beside:
+    """Whether the host's processors run in parallel, looked at before and after: without that there is no contention."""
+
+    def __init__(self, cores: int) -> None:
+        self.usable = native_host.processors()
+        self.parallel = native_host.Parallel([native_host.look(self.usable, cores)], cores)
+
+    def verdict(self, entries: list[dict[str, Any]]) -> str:
+        """In words; entries that say nothing about contention are marked as native ones are."""
+        self.parallel.looks.append(native_host.look(self.usable, self.parallel.count))
+        for entry in entries:
+            if entry["cores"] > 1 and not self.parallel.real:
+                entry["parallel"] = False
+        return self.parallel.verdict
+
+
+def _mode(accel: str, most: int, icount: bool) -> tuple[qemu.Accel, bool]:
+    """How guests run, and whether their cores are to go in step. One counter for all (-icount) would show no waiting."""
+    if not icount and not (mode := kvm.choose(accel, most)).emulated:
+        if most > host.cpu().cores:
+            raise InputError("--cores", f"{most} virtual cores do not run in parallel on {host.cpu().cores}")
+        return mode, False
+    return in_step.mode(most), True

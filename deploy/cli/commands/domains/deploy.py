@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry deploy`."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated
+
+import typer
+
+from deploy import kvm
+from deploy.addresses import shown
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.base.timeouts import Patience
+from deploy.cli import options
+from deploy.domains import accel as accelerators, keep as watch
+from deploy.domains.connection import Connection
+from deploy.domains.deploy import Deployment, Done, Wanted, wait_ready
+from deploy.domains.machines import arrange
+from deploy.domains.options import URI, Connect
+from deploy.expand import Plan
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+
+Name = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Another name than the deployment's own.")]
+Bridge = Annotated[
+    str | None,
+    typer.Option("--bridge", metavar="NAME", help="A bridge of the host, in place of ports forwarded to its loopback."),
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Restart a machine that runs, where it has changed.")]
+Storage = Annotated[
+    str | None, typer.Option("--storage", metavar="FOLDER", help="The host's folder for image and logs.")
+]
+PerCluster = Annotated[
+    bool, typer.Option("--per-cluster", help="A domain for each cluster; channels are memory that two of them share.")
+]
+PrintXml = Annotated[bool, typer.Option("--print-xml", help="Print the domain, or all of them, and leave the host as it is.")]
+Keep = Annotated[
+    bool,
+    typer.Option("--keep", help="With --per-cluster: stay, and start a domain that is lost again, by [clusters] restart, until Ctrl-C."),
+]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Until all of it serves, or only until it is started.")]
+
+
+@options.of_plan
+def deploy(
+    *,
+    connect: Connect = URI,
+    name: Name = None,
+    bridge: Bridge = None,
+    per_cluster: PerCluster = False,
+    replace: Replace = False,
+    wait: Wait = True,
+    keep: Keep = False,
+    storage: Storage = None,
+    print_xml: PrintXml = False,
+    accel: options.Accel = "auto",
+    what: Plan,
+    uefi: options.Uefi = False,
+    timeout: options.Timeout = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Make a deployment run as a domain of libvirt, or as one for each cluster, and say where its instances are.
+
+    A running deployment is left alone if it has not changed; --replace restarts one that has.
+    """
+    process.heed_signals()
+    output = Output(quiet, json)
+    kvm.check_choice(accel, False)
+    _check(what, name, bridge, storage)
+    if keep and (not per_cluster or len(what.cluster_map.clusters) < 2):
+        raise InputError("--keep", "is for a deployment with a domain for each cluster: --per-cluster")
+    arrange(what, per_cluster=per_cluster)  # refuses what cannot be, before anything is asked or built
+    needed = needs.of_map(what.cluster_map, what.own) | needs.DEPLOY
+    ensure_built(output, needed)  # first: it also compiles libvirt's library, and libvirtd drops a connection that is silent for long
+    with Connection(connect) as host:
+        mode = accelerators.choose(host, accel, len(what.machine.cores))
+        folder = PurePosixPath(storage) if storage else None
+        wanted = Wanted(what, name or what.name, mode.kind, bridge, uefi, folder, replace, per_cluster)
+        if print_xml:
+            print(Deployment(host, wanted).preview(), end="")
+            return
+        with output.progress(f"Deploying {wanted.name}"):
+            deployment = Deployment(host, wanted)
+            done = deployment.converge()
+        output.line(f"{done.said}.")
+        verb = "will serve"
+        if wait:
+            with output.progress(f"Waiting until {wanted.name} serves") as update:
+                verb = "serves" if wait_ready(done, what, Patience(limit=timeout), update) else ""
+        _tell(output, done, verb)
+        output.results({
+            "skerry": version(),
+            "command": "deploy",
+            "connect": connect,
+            "name": wanted.name,
+            "action": done.action,
+            "accel": mode.kind,
+            "domains": [member.domain for member in done.deployed.members],
+            "placement": done.deployed.record.placement,
+            "instances": done.deployed.record.instances(),
+        })
+        if keep:
+            _keep(output, deployment)
+
+
+def _keep(output: Output, deployment: Deployment) -> None:
+    name = deployment.wanted.name
+    output.line(f"Watching {name}; Ctrl-C ends that, and leaves it running.")
+    try:
+        watch.keep(deployment, lambda line: output.line(f"{line}."))
+    except KeyboardInterrupt:
+        output.line(f"{name} goes on without being watched.")
+        return
+    output.line(f"{name} has ended.")
+
+
+def _check(what: Plan, name: str | None, bridge: str | None, storage: str | None) -> None:
+    if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise InputError("--name", f"'{name}' is not made of letters, digits, '.', '_' and '-'")
+    if bridge is not None and what.cluster_map.network is None:
+        raise InputError("--bridge", f"{what.name} has no network")
+    if storage is not None and not storage.startswith("/"):
+        raise InputError("--storage", f"'{storage}' does not begin with /")
+
+
+def _tell(output: Output, done: Done, verb: str) -> None:
+    """`verb`: what its programs do at their addresses; empty: nothing any more."""
+    record = done.deployed.record
+    apart = ", each in a domain of its own" if record.machines > 1 else ""
+    output.line(f"{record.clusters} clusters{apart}, {record.cores} cores, {record.accel}; {record.placement}.")
+    where = f" on {record.bridge}" if record.bridge else ""
+    if not verb:
+        output.line(f"{record.name} has done its work.")
+    for instance in record.instances() if verb else []:
+        output.line(f"{instance['app']} {verb} at {shown(str(instance['app']), str(instance['address']))}{where}")

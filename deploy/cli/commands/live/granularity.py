@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry granularity`."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from deploy.base.errors import Failure
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.commands.live.kill import local_machine
+from deploy.granularity import NUMBERING, check, done, order
+from topology.clustermap import GRANULARITIES
+
+PATIENCE = 20.0  # seconds: ticks of a manager are 50 ms of the machine's time
+_POLL = 0.02
+
+Granularity = Enum("Granularity", {name: name for name in GRANULARITIES}, type=str)  # type: ignore[misc]
+
+
+def granularity(
+    wanted: Annotated[Granularity, typer.Argument(metavar="GRANULARITY", help="coarse: one lock; fine: one for each object.")],
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
+    ] = None,
+    cluster: Annotated[
+        int | None, typer.Option("--cluster", metavar="N", min=0, help="Of this cluster; default: of each whose kernel can change.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Change the locks of kernels while they run.
+
+    Kernels of the regime `dynamic` start coarse, with one lock. Fine, they have a lock for each object. The command waits
+    until no core is left in an entry that began before the change.
+    QEMU's debugger stops the machine for some milliseconds for each cluster.
+    """
+    output = Output(quiet, json)
+    with local_machine(what, "granularity") as target:
+        boots = check(target.events(), cluster)
+        number = NUMBERING.unused(target.events(), target.read)
+        results, asked = [], len(target.events())
+        for boot in boots:
+            order(target.write(int(boot["cluster"])), boot, wanted.value, number)
+        deadline = time.monotonic() + PATIENCE
+        for boot in boots:
+            one = int(boot["cluster"])
+            while not (said := done(target.events()[asked:], one, number)):
+                if time.monotonic() > deadline:
+                    raise Failure(f"cluster {one} has not become {wanted.value} within {PATIENCE:g} s")
+                time.sleep(_POLL)
+            if said["error"]:
+                raise Failure(f"cluster {one}: its kernel refuses to become {wanted.value}: error {said['error']}")
+            output.line(f"Cluster {one} is {wanted.value}.")
+            results.append({"cluster": one, "granularity": wanted.value})
+        output.results({"skerry": version(), "command": "granularity", "results": results})

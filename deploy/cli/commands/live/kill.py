@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry kill`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import debugger, monitor
+from deploy.base.errors import Failure
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.base.timeouts import Clock, children_of, slowness
+from deploy.domains.options import RunsUnder
+from deploy.events import Event
+from deploy.kill import DESTROY, DONE, Write, check, loss, order
+from deploy.lockstat import live
+from topology.errors import InputError
+
+PATIENCE = 20.0  # seconds of given time for the others to notice: several times the longest silence that they wait for
+_POLL = 0.05
+
+How = Enum("How", {name.replace("-", "_"): name for name in DONE}, type=str)  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Target:
+    events: Callable[[], list[Event]]
+    write: Callable[[int], Write]  # of a cluster's machine
+    read: live.Memory
+    clock: Clock  # of its emulator, where that is ours
+    destroy: Callable[[int], None] | None = None  # a cluster's machine, where each has its own
+
+
+def kill(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+    ] = None,
+    connect: RunsUnder = None,
+    cluster: Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="The cluster that ends.")] = ...,  # type: ignore[assignment]
+    how: Annotated[How, typer.Option("--how", help="In which way.")] = How("panic"),
+    core: Annotated[
+        int | None, typer.Option("--core", metavar="N", min=0, help="Of the cluster: that panics or hangs; default: its first.")
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """End one cluster of a running deployment, to see what the others do.
+
+    panic: its kernel panics. hang: all its cores loop with interrupts off. hang-core: one of them does. init: its cores are
+    reset, the boot processor halts. manager: its manager stops by a fault, its programs run on. garbage: its manager
+    overwrites all that it shares with other clusters. destroy: libvirt destroys the cluster's own domain. Then it waits
+    until the others have noticed, and says what they said. QEMU's debugger stops the machine for some milliseconds. A
+    cluster that is lost stays lost, unless the deployment has it start again.
+    """
+    output = Output(quiet, json)
+    with of_libvirt(connect, what) if connect else local_machine(what, "kill") as target:
+        boot = check(target.events(), cluster, how.value, core)
+        _end(target, cluster, boot, how.value, core)
+        ordered = time.monotonic()
+        output.line(f"Cluster {cluster}: {DONE[how.value]}.")
+        lost = _wait(target, cluster)
+        seconds = time.monotonic() - ordered
+        if lost:
+            output.line(f"Cluster {cluster} is lost, the others say after {seconds:.2f} s: {lost.get('why')}.")
+        elif _reports(target.events(), cluster):
+            output.line(f"Cluster {cluster} reports for all: what the others say is on the console.")
+        output.results({
+            "skerry": version(), "command": "kill", "cluster": cluster, "how": how.value, "core": core,
+            "lost": lost.data if lost else None, "seconds": round(seconds, 3) if lost else None,
+        })
+        if not lost and not _reports(target.events(), cluster):
+            raise Failure(f"cluster {cluster}: no cluster has noticed within {PATIENCE:g} s")
+
+
+def _end(target: Target, cluster: int, boot: Event, how: str, core: int | None) -> None:
+    if how != DESTROY:
+        order(target.write(cluster), boot, how, core)
+    elif target.destroy is None:
+        raise InputError(f"--how {DESTROY}", "is for a deployment of libvirt with a domain for each cluster: --connect URI")
+    else:
+        target.destroy(cluster)
+
+
+def _reports(events: list[Event], cluster: int) -> bool:
+    """The first cluster that reports is the one through which all do."""
+    return next((int(event["cluster"]) for event in events if event.kind == "boot"), None) == cluster
+
+
+def _wait(target: Target, cluster: int) -> Event | None:
+    if _reports(target.events(), cluster):
+        return None
+    most = target.clock.look() + PATIENCE * slowness()
+    while not (lost := loss(target.events(), cluster)) and target.clock.look() < most:
+        time.sleep(_POLL)
+    return lost
+
+
+@contextmanager
+def local_machine(what: str | None, command: str, changes: bool = True) -> Iterator[Target]:
+    """A machine that runs here, for a command that writes its memory, or `changes` nothing."""
+    if not live.running():
+        raise Failure("no machine runs here; skerry run DEPLOYMENT --keep starts one")
+    folder = live.find(what, command, changes=changes)
+
+    def write(_cluster: int) -> Write:
+        return lambda address, word: debugger.write_word(lambda line: _human(folder, line), address, word)
+
+    owner = int(folder.name.split("-")[2])
+    yield Target(lambda: list(live.read_events(folder).events), write, live.monitor_memory(folder), Clock(lambda: children_of(owner)))
+
+
+@contextmanager
+def of_libvirt(uri: str, name: str | None) -> Iterator[Target]:
+    from deploy.domains import deployed, monitor  # whose library is there only where libvirt is
+    from deploy.domains.connection import Connection
+
+    with Connection(uri) as host:
+        one = deployed.pick(host, name)
+        if not one.is_active():
+            raise Failure(f"{uri}: {one.name} does not run ({one.state().word})")
+        destroy = (lambda cluster: one.member(cluster).destroy()) if one.record.machines > 1 else None
+        clock = Clock(lambda: [])  # all time counts: it is another's
+        yield Target(one.events, lambda cluster: partial(monitor.write_word, one, cluster), live.of_domain(one).memory, clock, destroy)
+
+
+def _human(folder: Path, line: str) -> str:
+    try:
+        return monitor.human(folder / "qmp.sock", line)[0]
+    except (OSError, TimeoutError) as error:
+        raise Failure(f"the machine does not answer: {error}") from error

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry move`."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from deploy.base.errors import Failure
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.base.timeouts import slowness
+from deploy.cli.commands.live.kill import Target, local_machine, of_libvirt
+from deploy.cli.commands.live.move_memory import move_memory
+from deploy.cores import LEFT, NUMBERING, OWNED, PARKED, Core, answer, check, cores_of, order, refusal
+from deploy.domains.options import RunsUnder
+from deploy.events import Event
+from deploy.memory_moves import size_of
+from topology.errors import InputError
+from topology.units import format_size
+
+PATIENCE = 20.0  # seconds of given time: ticks of a manager are 50 ms of the machine's time, and it tries for 40 of them
+_POLL = 0.05
+
+
+def move(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine, or with --connect a deployment's name; default: the only one."),
+    ] = None,
+    connect: RunsUnder = None,
+    core: Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="The core, numbered in the whole machine.")] = None,
+    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="So much memory: 64M, 1G; a multiple of 2 MiB.")] = None,
+    to: Annotated[int, typer.Option("--to", metavar="CLUSTER", min=0, help="The cluster that gets it.")] = ...,  # type: ignore[assignment]
+    giver: Annotated[
+        int | None,
+        typer.Option("--from", metavar="CLUSTER", min=0, help="The cluster that gives the memory; default: that with the most, of those that have it free."),
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Move a core, or memory, of a running deployment from its cluster to another.
+
+    A core must run no program, and not be the first of its cluster. It leaves its kernel, and joins the other, whose manager
+    then starts programs on it that would share a core with another. A cluster that is started again has the cores that it had.
+    That is for deployments with `spare-cores = true` under `[clusters]`. Memory must be free; it may be in several pieces. The
+    other cluster's programs find it zeroed. QEMU's debugger stops the machine for some milliseconds.
+    """
+    output = Output(quiet, json)
+    if (core is None) == (memory is None):
+        raise InputError("--core, --memory", "exactly one of the two is required")
+    if core is None:
+        return _memory(output, what, connect, size_of(str(memory)), to, giver)
+    if giver is not None:
+        raise InputError("--from", "is for --memory: a core has one cluster")
+    with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
+        before = cores_of(target.events(), target.read)
+        found, boot = check(target.events(), before, core, to)
+        number = NUMBERING.unused(target.events(), target.read)
+        asked = len(target.events())
+        order(target.write(int(boot["cluster"])), boot, core, to, number)
+        ordered = time.monotonic()
+        _wait(target, before, found, to, number, asked)
+        seconds = time.monotonic() - ordered
+        left = f"Core {core} has left cluster {found.cluster}" if found.state != PARKED else f"Core {core} was parked"
+        output.line(f"{left}, and is cluster {to}'s after {seconds:.2f} s.")
+        output.results({
+            "skerry": version(), "command": "move", "core": core, "from": found.cluster, "to": to, "seconds": round(seconds, 3),
+        })  # fmt: skip
+
+
+def _memory(output: Output, what: str | None, connect: str | None, pieces: int, to: int, giver: int | None) -> None:
+    with of_libvirt(connect, what) if connect else local_machine(what, "move") as target:
+        moved = move_memory(target, pieces, to, giver)
+    size = format_size(int(str(moved["bytes"])))
+    output.line(f"{size} of cluster {moved['from']}'s memory are cluster {to}'s after {moved['seconds']:.2f} s.")
+    output.results({"skerry": version(), "command": "move"} | moved)
+
+
+def _wait(target: Target, before: list[Core], core: Core, to: int, number: int, asked: int) -> None:
+    """Until the core has joined the cluster, or is refused; by an answer after the first `asked` events."""
+    most = target.clock.look() + PATIENCE * slowness()
+    while True:
+        now = next(one for one in cores_of(target.events(), target.read) if one.number == core.number)
+        if now.state == OWNED and now.cluster == to:
+            return
+        said: Event | None = answer(target.events()[asked:], core.number, number)
+        if said and said["what"] != LEFT:
+            raise Failure(refusal(target.events(), before, core, said))
+        if target.clock.look() > most:
+            raise Failure(f"core {core.number} is not cluster {to}'s after {PATIENCE:g} s: {now}")
+        time.sleep(_POLL)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry move --memory`."""
+
+from __future__ import annotations
+
+import time
+
+from deploy.base.errors import Failure
+from deploy.base.timeouts import slowness
+from deploy.cli.commands.live.kill import Target
+from deploy.cores import boots_of
+from deploy.events import Event
+from deploy.kill import loss
+from deploy.memory_moves import (
+    ADOPTED,
+    GIVEN,
+    NUMBERING,
+    PIECE,
+    RETURNED,
+    TOO_LITTLE,
+    Piece,
+    answer,
+    givers,
+    order,
+    parked_for,
+    pieces_of,
+    refusal,
+)
+from topology.units import format_size
+
+PATIENCE = 40.0  # seconds of given time: for 20 of them the giver waits for the other cluster to take it
+_POLL = 0.05
+
+
+def move_memory(target: Target, pieces: int, to: int, named: int | None) -> dict[str, object]:
+    """Has them moved to the cluster. Returns what the command's results have."""
+    before = pieces_of(target.events(), target.read)
+    ordered = time.monotonic()
+    if named is not None and loss(target.events(), named):
+        given, giver = _adopt(target, before, pieces, to, named), named
+    else:
+        given, giver = _give(target, givers(target.events(), before, to, named), pieces, to)
+    _taken(target, to, giver, pieces)
+    return {"from": giver, "to": to, "bytes": given * PIECE, "seconds": round(time.monotonic() - ordered, 3)}
+
+
+def _ask(target: Target, cluster: int, pieces: int, to: int) -> Event:
+    """The order's answer."""
+    number = NUMBERING.unused(target.events(), target.read)
+    asked = len(target.events())
+    order(target.write(cluster), boots_of(target.events())[cluster], pieces, to, number)
+    most = target.clock.look() + PATIENCE * slowness()
+    while not (said := answer(target.events()[asked:], cluster, number)):
+        if target.clock.look() > most:
+            raise Failure(f"cluster {cluster} does not answer the order within {PATIENCE:g} s")
+        time.sleep(_POLL)
+    return said
+
+
+def _give(target: Target, asked: list[int], pieces: int, to: int) -> tuple[int, int]:
+    refusals = []
+    for cluster in asked:
+        said = _ask(target, cluster, pieces, to)
+        if said["what"] == GIVEN:
+            return int(said["pieces"]), cluster
+        refusals.append(refusal(cluster, pieces, said))
+        if said["what"] != TOO_LITTLE:
+            break
+    raise Failure("; ".join(refusals))
+
+
+def _adopt(target: Target, before: list[Piece], pieces: int, to: int, lost: int) -> int:
+    """What is parked for a cluster that is down goes to the one that is asked."""
+    givers(target.events(), before, to, lost)
+    if parked_for(before, lost) < pieces:
+        raise Failure(f"cluster {lost} is down, and {format_size(parked_for(before, lost) * PIECE)} are parked for it, not {format_size(pieces * PIECE)}: "
+                      "what it has already stays its own")  # fmt: skip
+    said = _ask(target, to, pieces, to)
+    if said["what"] != ADOPTED or said["pieces"] != pieces:
+        raise Failure(f"cluster {to} has taken {format_size(int(said['pieces']) * PIECE)} of it (error {said['error']})")
+    return pieces
+
+
+def _taken(target: Target, to: int, giver: int, pieces: int) -> None:
+    """Until nothing is parked for the cluster."""
+    most = target.clock.look() + PATIENCE * slowness()
+    while parked_for(pieces_of(target.events(), target.read), to):
+        said = next((e for e in reversed(target.events()) if e.kind == "memory-moved" and e["cluster"] == giver), None)
+        if said and said["what"] == RETURNED:
+            raise Failure(refusal(giver, pieces, said))
+        if target.clock.look() > most:
+            raise Failure(f"cluster {to} has not taken the memory within {PATIENCE:g} s: it stays parked for it")
+        time.sleep(_POLL)

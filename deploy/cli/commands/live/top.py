@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry top`."""
+
+from contextlib import ExitStack
+from typing import Annotated, Any
+
+import typer
+
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.domains.options import RunsUnder
+from deploy.top import source, terminal
+from deploy.top.sample import Sample
+from deploy.top.view import plain
+from deploy.top.watch import Watch, samples
+from topology.errors import InputError
+
+SHORTEST, LONGEST = 0.1, 3600.0  # seconds
+
+
+def top(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="The process id of a skerry that runs a machine; default: the running one."),
+    ] = None,
+    connect: RunsUnder = None,
+    once: Annotated[bool, typer.Option("--once", help="One sample as plain tables.")] = False,
+    interval: Annotated[float, typer.Option("--interval", "-i", metavar="S", help="Seconds between samples.")] = 1.0,
+    count: Annotated[int | None, typer.Option("--count", "-n", metavar="N", help="End after this many samples.")] = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Watch a running deployment: clusters, cores, kernel entries, lock conflicts, idle time, Redis operations.
+
+    On a terminal until q, h shows the keys. Elsewhere one sample, or --count. Counters are read from the machine's memory:
+    watching costs it nothing but an INFO of each Redis. Other rates than utilisation and Redis's need `statistics = true`.
+    """
+    if not SHORTEST <= interval <= LONGEST:
+        raise InputError(f"--interval {interval:g}", f"not between {SHORTEST:g} and {LONGEST:g} seconds")
+    if count is not None and count < 1:
+        raise InputError(f"--count {count}", "not a number from 1 on")
+    if once and count not in (None, 1):
+        raise InputError(f"--count {count}", "is not --once")
+    process.heed_signals()
+    output = Output(quiet, json)
+    taken: list[Sample] = []
+    ended: source.Ended | None = None
+    shown = True
+    with ExitStack() as stack:
+        machine: source.Source = stack.enter_context(source.of_libvirt(connect, what)) if connect else stack.enter_context(source.local(what))
+        try:
+            if terminal.is_one() and not once and json != "-":
+                with terminal.opened() as display:
+                    watch = Watch(machine, display, interval, count)
+                    taken = watch.taken
+                    watch.run(keep=json is not None)
+            else:
+                shown = False
+                for sample in samples(machine, interval, count or 1):
+                    if taken:
+                        output.line("")
+                    taken.append(sample)
+                    for line in plain(machine.name, machine.emulated, sample):
+                        output.line(line)
+                    shown = True
+        except source.Ended as end:
+            ended = end
+        except KeyboardInterrupt:
+            pass
+        output.results(_results(machine, taken))
+    if ended and (not ended.well or not shown):
+        raise Failure(str(ended))
+    if ended:
+        output.line(f"Ended: {ended}.")
+
+
+def _results(machine: source.Source, taken: list[Sample]) -> dict[str, Any]:
+    results = [
+        {"sample": i, "emulated": machine.emulated, "system": "skerry", **result}
+        for i, sample in enumerate(taken) for result in sample.to_json()
+    ]  # fmt: skip
+    trouble = list(taken[-1].trouble) if taken else []
+    changed = list(taken[-1].changes) if taken else []
+    return {"skerry": version(), "command": "top", "deployment": machine.name, "trouble": trouble, "changes": changed, "results": results}

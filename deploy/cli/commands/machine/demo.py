@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry demo`: what the system does, to be looked at."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import kill, kvm, qemu, survival
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet, check_plot
+from deploy.base.timeouts import Patience
+from deploy.boot import Options, boot
+from deploy.cli import options
+from deploy.cli.commands.bench.common import RESULTS
+from deploy.cli.commands.live.kill import How
+from deploy.cli.failure_options import Lock, check_lock, check_survivors
+from deploy.expand import plan
+from deploy.failure import scene, show
+from deploy.results import document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+
+demo = typer.Typer(help="What Skerry does, to be looked at: failure.", no_args_is_help=True, rich_markup_mode=None)
+
+Cluster = Annotated[int, typer.Option("--cluster", metavar="N", min=0, help="The cluster that ends; not 0, through which all report.")]
+Ending = Annotated[How, typer.Option("--how", help="In which way.")]
+Core = Annotated[int | None, typer.Option("--core", metavar="N", min=0, help="Of the cluster: that panics or hangs; default: its first.")]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1.0, max=600.0, help="Of load before the end, and after all is well again.")]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Where the curve goes: .png, .svg or .pdf.")]
+
+
+@demo.callback()
+def _demo() -> None:
+    """What Skerry does, to be looked at: failure."""
+
+
+@demo.command("failure")
+def failure(
+    cluster: Cluster = 1,
+    how: Ending = How("panic"),
+    core: Core = None,
+    seconds: Seconds = 6.0,
+    sockets: options.Sockets = 2,
+    cores: options.Cores = 2,
+    lock: Lock = "clh",
+    accel: options.Accel = "auto",
+    timeout: options.Timeout = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """A machine under load, one of its clusters killed: see what the others do, and how it comes back.
+
+    Boots a machine of two clusters with Redis, each under a client's load from this host, ends one of them, and draws the
+    requests per second of each as it happens; without a terminal there is a line each second. At the end there are the
+    figures, and the curve as a plot. The exit status is 1 if a value that was acknowledged is lost, or the cluster does not
+    come back. Ctrl-C ends it and leaves nothing behind.
+    """
+    process.heed_signals()
+    check_plot(plot)
+    what = plan(scene.deployment(sockets or 2, cores or 2, check_lock(lock)))
+    one = _kill(scene.mortal(what), cluster, how.value, core, seconds)
+    check_survivors(what, [one.cluster], cores or 2)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    picture = plot or RESULTS / f"demo-failure-{time.strftime('%Y%m%d-%H%M%S')}.svg"
+    output = Output(quiet, json)
+    kvm.check_choice(accel, False)
+    ensure_built(output, needs.of_map(what.cluster_map))
+    mode = kvm.choose(accel, len(what.machine.cores))
+    output.line(f"Mode: {mode.description}.")
+    with output.progress("Booting"):
+        running = boot(what, Options(mode, Patience(limit=timeout), "kernel"))
+    with running as run:
+        fate, survivors = show.play(run, one, seconds, output)
+    for text in (*survival.lines(survivors), *show.sentences(fate)):
+        output.line(text)
+    survival.plot(survivors, picture, "the host's clock")
+    output.line(f"Plot: {picture}.")
+    entry = {"workload": "failure", "system": "skerry", "layout": "per-socket", "lock": lock, "emulated": mode.emulated, "kill": fate.to_json()}
+    output.results(document("demo failure", host_description(mode, qemu.BINARY), [], [entry]) | {"survival": [s.to_json() for s in survivors]})
+
+
+def _kill(mortal: list[tuple[int, int]], cluster: int, how: str, core: int | None, quiet: float) -> scene.Kill:
+    """What the options ask for, checked before anything is built."""
+    known = dict(mortal)
+    if cluster not in known:
+        such = ", ".join(map(str, known)) or "this machine has none"
+        raise InputError(f"--cluster {cluster}", f"is not one that starts again: {such}")
+    if core is not None and how not in kill.OF_A_CORE:
+        raise InputError(f"--core {core}", f"is for --how {' and --how '.join(kill.OF_A_CORE)}")
+    if core is not None and core >= known[cluster]:
+        raise InputError(f"--core {core}", f"is not one of cluster {cluster}'s, 0 to {known[cluster] - 1}")
+    return scene.Kill(1, cluster, how, (core or 0) if how in kill.OF_A_CORE else None, quiet)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry image`."""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import captured, deployment as deployments, image as images, metal, modules
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.options import Cores, Layout, Lock, Memory, Smt, Sockets, Topology, adapt, load_plan, threads
+from deploy.deployment import DEFAULT
+from deploy.expand import Plan, is_map, plan, plan_map
+from deploy.qemu import BINARY, user_network
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from topology.errors import InputError
+from topology.qemu import arguments, cpu_argument
+from topology.units import MIB
+
+PORT = re.compile(r"none|(mmio:)?(0x[0-9a-f]+|[0-9]+)(,[0-9]+(,[124])?)?")
+
+Live = Annotated[
+    bool, typer.Option("--live", help="For this machine itself, to be booted on it, and not for an emulated one.")
+]
+Console = Annotated[
+    str | None,
+    typer.Option("--console", metavar="PORT", help="Serial port: none, 0x3f8, 0x3f8,115200, mmio:ADDRESS,BAUD,STRIDE."),
+]
+Results = Annotated[str | None, typer.Option("--results", metavar="PORT", help="The port for results, named the same.")]
+
+
+def image(
+    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The ISO to write.")],
+    deployment: Annotated[
+        Path | None, typer.Argument(metavar="[DEPLOYMENT]", help="A deployment file or cluster map; default: Redis.")
+    ] = None,
+    live: Live = False,
+    sockets: Sockets = None,
+    cores: Cores = None,
+    memory: Memory = None,
+    topology: Topology = None,
+    smt: Smt = None,
+    layout: Layout = None,
+    lock: Lock = None,
+    console: Console = None,
+    results: Results = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Write a bootable image of a deployment: BIOS and UEFI, optical disc or USB stick.
+
+    It is for the machine that the deployment describes, or with --live for the one at hand (docs/bare-metal.md).
+    """
+    output = Output(quiet, json)
+    images.check_output(output_file)
+    options = _options(console=console, results=results)
+    if live:
+        if sockets or cores or memory or topology:
+            raise InputError("--live", "is this machine as it is; not with --sockets, --cores, --memory or --topology")
+        what = _live(deployment, layout, lock, smt)
+    elif deployment:
+        what = load_plan(deployment, sockets, cores, memory, topology, layout, lock, smt)
+    else:
+        what = plan(adapt(DEFAULT, sockets, cores, memory, topology, layout, lock, smt))
+    if not modules.are_built(what.cluster_map, own=what.own):
+        ensure_built(output, needs.of_map(what.cluster_map, what.own))
+    files = images.contents(what.cluster_map, own=what.own)
+    with output.progress(f"Writing an image with {', '.join(files)}"):
+        images.make_iso(output_file, files, modules.loader(), what.name, options, captured.notes(what))
+    output.line(f"{output_file}: {output_file.stat().st_size / MIB:.1f} MiB, for {what.machine.name}.")
+    output.line(f"To a stick, whose contents are lost: {write_command(output_file)}" if live else f"To boot it: {qemu_command(what, output_file)}")
+    output.results({
+        "skerry": version(),
+        "command": "image",
+        "image": str(output_file),
+        "bytes": output_file.stat().st_size,
+        "machine": what.machine.name,
+        "live": live,
+        "modules": list(files),
+    })
+
+
+def write_command(image_file: Path) -> str:
+    return f"sudo dd if={shlex.quote(str(image_file))} of=/dev/sdX bs=4M conv=fsync status=progress"
+
+
+def qemu_command(what: Plan, image_file: Path) -> str:
+    """For an image that is not of this machine: an emulated one like that which it is for, events among the console's lines."""
+    machine = ["-nodefaults", "-machine", "q35", "-cpu", cpu_argument(what.machine), *arguments(what.machine)]
+    network = user_network(what.cluster_map.network, [], what.outside)
+    card = ["-netdev", f"user,id=net,{network}", "-device", "virtio-net-pci,netdev=net,mac=52:54:00:53:4b:01,romfile="]
+    return shlex.join([BINARY, *machine, *(card if what.cluster_map.network else []), "-cdrom", str(image_file), "-display", "none", "-serial", "mon:stdio"])
+
+
+def _options(**ports: str | None) -> str:
+    """The loader's words for them."""
+    for name, port in ports.items():
+        if port is not None and not PORT.fullmatch(port):
+            raise InputError(f"--{name}", f"'{port}' is not a serial port: none, 0x3f8, 0x3f8,115200 or mmio:0xfe034000")
+    return " ".join(f"{name}={port}" for name, port in ports.items() if port is not None)
+
+
+def _live(file: Path | None, layout: str | None, lock: str | None, smt: str | None) -> Plan:
+    """On this machine's own cores and memory. Its network card is driven only if the file says what with."""
+    machine = metal.read(threads(smt, True))
+    if file and is_map(file):
+        if layout or lock:
+            raise InputError(str(file), "is a cluster map: it says layout and lock itself")
+        return plan_map(file, metal=machine)
+    given = deployments.read(file) if file else DEFAULT
+    return plan(given.with_clusters(layout, lock), metal=machine)

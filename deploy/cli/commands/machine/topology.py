@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry topology`."""
+
+import json as json_text
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.cli.completion import files, words
+from deploy.cli.options import LAYOUTS, Cores, Lock, Memory, Smt, Sockets, threads
+from deploy.modules import are_built, collect
+from topology.check import check_map
+from topology.clustermap import ClusterMap
+from topology.draw import draw, to_json
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.grouping import EXPLAINED, is_layout_name
+from topology.irregular import machine_of
+from topology.libvirt_domain import domain
+from topology.machine import Machine, Shape, default_memory, emulated, with_shape
+from topology.mapmaker import make_map
+from topology.qemu import arguments, cpu_argument
+from topology.reader import read_file
+from topology.sources import LIVE, read_machine
+from topology.units import LARGE_PAGE, format_size, parse_size
+
+FORMATS = ("draw", "dts", "json", "svg", "qemu", "libvirt")
+
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="live|FILE|URI",
+        shell_complete=files(LIVE),
+        help="A machine: this one, a file of hwloc's XML or of a libvirt host's capabilities, a libvirt connection.",
+    ),
+]
+Layout = Annotated[
+    str,
+    typer.Option(
+        "--layout",
+        metavar="LAYOUT",
+        help=f"What a cluster is. {EXPLAINED}; or a map file (.dts, .dtb) to read and check.",
+        shell_complete=files(*LAYOUTS),
+    ),
+]
+Format = Annotated[
+    str,
+    typer.Option("--format", "-f", metavar="|".join(FORMATS), help="What to print.", autocompletion=words(*FORMATS)),
+]
+
+
+def topology(
+    source: From = None,
+    sockets: Sockets = None,
+    cores: Cores = None,
+    memory: Memory = None,
+    layout: Layout = "per-socket",
+    smt: Smt = None,
+    lock: Lock = None,
+    format: Format = "draw",
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Turn a machine into a cluster map, or check a map.
+
+    The machine is the emulated one (two sockets of two cores, unless told otherwise), or one from --from. With --from
+    and --memory it is an emulated machine like that one, with so much memory in each node that has any.
+    """
+    if format not in FORMATS:
+        raise InputError("--format", f"'{format}' is not one of {', '.join(FORMATS)}")
+    output = Output(quiet, json)
+    machine = _machine(source, sockets, cores, memory, smt)
+    if is_layout_name(layout) or not _looks_like_file(layout):
+        machine = machine or emulated(Shape())
+        cluster_map = make_map(machine, layout, "clh" if lock is None else lock)
+    else:
+        if lock or smt:
+            raise InputError("--lock" if lock else "--smt", f"{layout} is a map: it says its kernels and cores itself")
+        cluster_map = read_file(Path(layout))
+        machine = machine or machine_of(cluster_map)
+    check_map(cluster_map, machine)
+    if are_built(cluster_map):  # where no command has needed them yet, there are no images to look at
+        collect(cluster_map)
+    if json != "-":
+        _print(output, cluster_map, machine, format)
+    output.results({"skerry": version(), "command": "topology", "layout": layout, **to_json(cluster_map, machine)})
+
+
+def _looks_like_file(layout: str) -> bool:
+    return Path(layout).suffix in (".dts", ".dtb") or "/" in layout or Path(layout).is_file()
+
+
+def _machine(
+    source: str | None, sockets: int | None, cores: int | None, memory: str | None, smt: str | None
+) -> Machine | None:
+    """What the command line says; None when it says nothing."""
+    size = parse_size(memory, "--memory") if memory else None
+    both = threads(smt, source is not None)
+    if source is None:
+        if sockets is None and cores is None and size is None:
+            return None
+        cores = cores or Shape.cores
+        return emulated(Shape(sockets or Shape.sockets, cores, size or default_memory(cores)))
+    if sockets or cores:
+        raise InputError("--from", "is a machine already; not with --sockets or --cores")
+    if size and size % LARGE_PAGE:
+        raise InputError("--memory", f"{format_size(size)} is not a multiple of 2 MiB")
+    found = read_machine(source, both, size, may_connect=True)
+    return found if source == LIVE and not size else with_shape(found)
+
+
+def _print(output: Output, cluster_map: ClusterMap, machine: Machine, format: str) -> None:
+    if format == "draw":
+        output.table(draw(cluster_map, machine))
+    elif format == "dts":
+        print(write_dts(cluster_map), end="")
+    elif format == "json":
+        print(json_text.dumps(to_json(cluster_map, machine), indent=2))
+    elif format == "svg":
+        from deploy.report.alone import svg  # matplotlib, beside it, takes long to load
+
+        print(svg(f"{machine.name}: {len(cluster_map.clusters)} cluster{'s' * (len(cluster_map.clusters) > 1)}", to_json(cluster_map, machine)), end="")
+    elif format == "libvirt":
+        print(domain(machine, cluster_map), end="")
+    else:
+        print(shlex.join(["-machine", "q35", "-cpu", cpu_argument(machine), *arguments(machine)]))

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry compare`."""
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import comparison, kvm, sweep, unpriced
+from deploy.answer import Answer, alone, answers
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.partial import Parts
+from deploy.base.paths import BUILD
+from deploy.base.terminal import Json, Output, Plot, Quiet, check_plot
+from deploy.base.timeouts import Patience
+from deploy.cli import options
+from deploy.cli.completion import words
+from deploy.comparison import Comparison
+from deploy.deployment import WORKLOADS, Deployment
+from deploy.events import Event
+from deploy.expand import plan
+from deploy.modelled import run as modelled_run
+from deploy.modelled.machine import PAPERS, ModelledMachine, chosen as chosen_machine
+from deploy.profile.run import profile
+from deploy.qemu import Accel
+from deploy.render import comparison_table, layout_table, linux_table, pairs, ratio_json
+from deploy.results import Result, document, host_description
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from deploy.switches import with_switch
+from topology.dts import write_dts
+from topology.errors import InputError
+from topology.grouping import NAMED, check_named
+from topology.limits import MAX_PORTS
+from topology.machine import Machine, Shape, default_memory
+from topology.units import parse_size
+
+RESULTS = BUILD / "results"
+
+Workload = Annotated[str, typer.Option("--workload", metavar="A,C", help="YCSB core workloads, of a, b, c, f.")]
+Layouts = Annotated[str, typer.Option("--layout", metavar="L1,L2", help="The layouts to compare.", autocompletion=words(*options.LAYOUTS))]
+RECORDS, MODELLED_RECORDS = 10_000, 50
+MODELLED_OPERATIONS = 100
+MODELLED_SILENCE = 1200.0  # seconds in which a run on a modelled machine must come to its end
+Records = Annotated[int | None, typer.Option(
+    "--records", metavar="N", min=1, max=1 << 22,
+    help=f"Records of 1 kB in each Redis ({RECORDS:,}; {MODELLED_RECORDS} on a modelled machine).")]
+Operations = Annotated[int | None, typer.Option(
+    "--operations", metavar="N", min=1,
+    help=f"Operations of each client ({comparison.OPERATIONS:,}; {MODELLED_OPERATIONS} on a modelled machine).")]
+CLIENTS = 2
+Clients = Annotated[int | None, typer.Option(
+    "--clients", metavar="N", min=1, max=16, help=f"Clients of each Redis, on its core ({CLIENTS}; 1 on a machine with too many cores for 2).")]
+
+Verify = Annotated[bool, typer.Option(
+    "--verify", help="A modelled machine: run both layouts at the rate of kernel entries at which the answer turns.")]
+Baseline = Annotated[str | None, typer.Option("--baseline", metavar="linux", help="Run the same on Linux as well.", autocompletion=words("linux"))]
+
+
+def compare(
+    workload: Workload = "c",
+    layout: Layouts = ",".join(comparison.LAYOUTS),
+    lock: options.Lock = "clh",
+    switch: options.Switch = None,
+    machine: options.ModelledMachine = None,
+    quick: options.Quick = False,
+    verify: Verify = False,
+    sockets: options.Sockets = None,
+    cores: options.Cores = None,
+    memory: options.Memory = None,
+    topology: options.Topology = None,
+    smt: options.Smt = None,
+    records: Records = None,
+    operations: Operations = None,
+    clients: Clients = None,
+    baseline: Baseline = None,
+    accel: options.Accel = "auto",
+    icount: options.Icount = False,
+    medium: options.Boot = "iso",
+    timeout: options.Timeout = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Run one kernel per socket beside one kernel spanning the machine: Redis under YCSB.
+
+    Prints a table for each and their ratio, writes JSON and a plot (build/results, or beside --json FILE). Fails if one
+    operation is lost or wrong. Plain kernels are timed; kernel entries and locks are counted in a shorter run beside it.
+    The machine is the papers' 2 x 14 Xeon, modelled (--machine for another): the comparison ends with what follows, in
+    sentences, and the ratio has its range under half and double line costs. With --icount, --accel, --baseline or a machine
+    by --sockets, --cores or --topology it is emulated without prices, or runs under KVM.
+    """
+    process.heed_signals()
+    fixed = {
+        "--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt, "--baseline": baseline,
+        "--accel": accel != "auto", "--icount": icount, "--boot": medium != "iso",
+    }
+    modelled = _modelled(machine, quick, verify, fixed)
+    records = records or (MODELLED_RECORDS if modelled else RECORDS)
+    operations = operations or (MODELLED_OPERATIONS if modelled else comparison.OPERATIONS)
+    started = time.strftime("%Y%m%d-%H%M%S")
+    check_plot(plot)
+    if json is None:
+        _check_results()
+    output = Output(quiet, json or str(RESULTS / f"compare-{started}.json"))
+    shape = options.adapt(Deployment(), sockets, cores, memory if not modelled else None, topology, None, lock, smt).shape
+    shape = modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)) if modelled else shape
+    patience = Patience(MODELLED_SILENCE, timeout) if modelled else Patience(limit=timeout)
+    _check_choice(baseline, accel, icount)
+    job = prepared(
+        shape, memory, layout, workload, switch, records, clients,
+        lock=lock or "clh", operations=operations, patience=patience, medium=options.check_boot(medium), modelled=modelled,
+    )
+    if modelled:
+        modelled_run.check_installed()
+    ensure_built(output, needs.of_comparison(job) | (needs.BESIDE_LINUX if baseline else needs.NOTHING))
+    load, outside = comparison.accelerators(job, accel, icount)
+    _say_mode(job, load, outside, output)
+    parts = Parts(output)
+    results, found = _run_modelled(job, modelled, load, parts, quick, verify) if modelled else (_run(job, load, outside, parts), [])
+    linux = [one for workload in parts.of(job.workloads) if baseline and (one := _linux(job, workload, load, outside, parts))]
+    parts.require(results)
+    _publish(results, linux, found, host_description(load, job.binary), parts, _picture(plot, output, started))
+    parts.finish()
+
+
+def _picture(plot: Path | None, output: Output, started: str) -> Path:
+    """Where the plot goes: beside the results where no option says more."""
+    if plot:
+        return plot
+    written = Path(output.json_to) if output.json_to not in (None, "-") else None
+    if written and not written.parent.is_relative_to("/dev"):
+        return written.with_suffix(".png")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    return RESULTS / f"compare-{started}.png"
+
+
+def _modelled(machine: str | None, quick: bool, verify: bool, fixed: Mapping[str, object]) -> ModelledMachine | None:
+    """The papers' machine, unless an option says how or what to emulate."""
+    found = chosen_machine(machine or (None if any(fixed.values()) else PAPERS), quick, fixed)
+    if verify and not found:
+        raise InputError("--verify", "is for a modelled machine (--machine)")
+    return found
+
+
+def _check_choice(baseline: str | None, accel: str, icount: bool) -> None:
+    if baseline not in (None, "linux"):
+        raise InputError("--baseline", f"'{baseline}' is not linux")
+    kvm.check_choice(accel, icount)
+
+
+def _check_results() -> None:
+    """Where results go that the user names no file for."""
+    try:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=RESULTS):
+            pass
+    except OSError as error:
+        raise Failure(f"cannot write {RESULTS}: {(error.strerror or '').lower()}; --json FILE puts results elsewhere") from None
+
+
+def split(option: str, text: str, allowed: tuple[str, ...] | None) -> list[str]:
+    found = [part.strip() for part in text.split(",")]
+    for part in found:
+        if not part or (allowed and part not in allowed):
+            raise InputError(option, f"'{part}' is not one of {', '.join(allowed) if allowed else NAMED}")
+    return list(dict.fromkeys(found))
+
+
+def prepared(
+    shape: Shape | Machine, memory: str | None, layout: str, workload: str, switch: str | None, records: int, clients: int | None, **more: Any
+) -> Comparison:
+    """What these options ask for, checked. `shape`: the machine, but for its memory. `clients`: None is as many as fit, CLIENTS at most."""
+    given = parse_size(memory, "--memory") if memory else None
+    wanted, layouts = clients or CLIENTS, split("--layout", layout, None)
+    for name in layouts:
+        check_named(name)
+    job = comparison.settled(Comparison(
+        shape=comparison.with_room(shape, given, records, wanted),
+        layouts=layouts,
+        workloads=split("--workload", workload.lower(), WORKLOADS),
+        switch=with_switch(Deployment(), switch).switch,
+        records=records,
+        clients=wanted,
+        **more,
+    ))  # fmt: skip
+    if clients is None:
+        job = replace(job, clients=max(1, min(CLIENTS, fitting_clients(job))))
+    check(job)
+    return job
+
+
+def fitting_clients(job: Comparison) -> int:
+    """Of each Redis, at most, for the network's ports; 0: not even one."""
+    return (MAX_PORTS - _other_ports(job)) // comparison.servers(job) - 1
+
+
+def _other_ports(job: Comparison) -> int:
+    """Lower switches, and the network card."""
+    return comparison.lower_switches(job) + 1
+
+
+def check(job: Comparison) -> None:
+    """Everything that can be wrong with the request, before anything is built or booted."""
+    servers, others = comparison.servers(job), _other_ports(job)
+    if servers * (1 + job.clients) + others > MAX_PORTS:
+        fitting = fitting_clients(job)
+        what = f"{servers} instances with {job.clients} each need {servers * (1 + job.clients) + others} network ports of {MAX_PORTS}"
+        if fitting:
+            raise InputError("--clients", f"{what}; --clients {fitting} fits")
+        cores = (MAX_PORTS - others) // 2 + comparison.lower_switches(job) + 1
+        raise InputError("--machine" if job.modelled else "--cores", f"{what}; a machine of {cores} cores in all fits, with --clients 1")
+    for layout, workload in comparison.steps(job):
+        try:
+            plan(job.deployment(layout, workload))
+        except InputError as error:
+            if error.at != ("clusters", "lock"):
+                raise
+            raise InputError(f"--lock {job.lock}", f"{layout}: {error.culprit}: {error.problem}") from None
+
+
+def _say_mode(job: Comparison, load: Accel, outside: Accel, output: Output) -> None:
+    each = f"{job.clients} client{'s' * (job.clients > 1)} of each Redis"
+    output.line(f"Machine: {job.shape}; {each}. Mode: {load.description}.")
+    for note in job.shape.notes if isinstance(job.shape, Machine) else ():
+        output.line(f"Note: {note}.")
+    if outside is not load:
+        output.line(f"Power-on to +PONG is timed with: {outside.description}.")
+    for names in alike(job):
+        output.line(f"{' and '.join(names)} are the same map on this machine: what differs between them is not the layout.")
+
+
+def alike(job: Comparison) -> list[list[str]]:
+    """The layouts that divide this machine in the same way, under the same locks."""
+    maps: dict[str, list[str]] = {}
+    for layout in job.layouts:
+        maps.setdefault(write_dts(plan(job.deployment(layout, job.workloads[0])).cluster_map), []).append(layout)
+    return [names for names in maps.values() if len(names) > 1]
+
+
+def _run(job: Comparison, load: Accel, outside: Accel, parts: Parts) -> list[Result]:
+    results = []
+    pongs: dict[str, float] = {}
+    output = parts.output
+    for layout, workload in parts.of(comparison.steps(job)):
+        name = f"{layout}, workload {workload.upper()}"
+        with parts.part(name):
+            with output.progress(f"{name}: booting", total=_milestones(job)) as update:
+                result = comparison.measure(job, load, layout, workload, _follow(name, update))
+            if layout not in pongs:  # the host measures it
+                with output.progress(f"{layout}: from power-on to the first +PONG"):
+                    pongs[layout] = comparison.boot_to_pong(job, layout, outside)
+            result.metrics["boot_to_pong_s"] = pongs[layout]
+            if load.icount:
+                with output.progress(f"{name}: counting instructions", total=_milestones(job) // 2) as update:
+                    counted, _ = profile(comparison.profiled(job), layout, workload, False, _follow(name, update))
+                result.metrics |= counted.metrics()
+            output.table(layout_table(result))
+            results.append(result)
+    return results
+
+
+def _run_modelled(
+    job: Comparison, machine: ModelledMachine, accel: Accel, parts: Parts, quick: bool, verify: bool
+) -> tuple[list[Result], list[Answer]]:
+    """The results at the machine's own line costs, and what they and those at other costs say."""
+    output = parts.output
+    output.line("The instructions of each part of an operation are of a run without prices.")
+    found = sweep.measure(job, accel, quick, parts, _follow, _milestones(job) // 2)
+    for result in found[1.0]:
+        output.table(layout_table(result))
+    said = answers(machine, {factor: pairs(results) for factor, results in found.items()})
+    if not verify or not parts.complete:
+        return found[1.0], said
+    return found[1.0], [sweep.verified(job, accel, answer, output, _follow, _milestones(job) // 2) for answer in said]
+
+
+def _linux(job: Comparison, workload: str, load: Accel, outside: Accel, parts: Parts) -> dict[str, Any]:
+    """Nothing where it failed."""
+    found: dict[str, Any] = {}
+    name = f"Linux, workload {workload.upper()}"
+    with parts.output.progress(name), parts.part(name):
+        found = comparison.linux(job, workload, load, outside)
+    return found
+
+
+def _milestones(job: Comparison) -> int:
+    """Events of the two runs, timing and counting: starts, serving instances, results."""
+    servers = comparison.servers(job)
+    return 2 * (2 + servers * (2 + 2 * job.clients))
+
+
+def _follow(name: str, update: Callable[..., None]) -> Callable[[Event], None]:
+    seen = 0
+
+    def follow(event: Event) -> None:
+        nonlocal seen
+        summary = event.kind == "result" and event.get("data", {}).get("event") == "ycsb"
+        seen += event.kind in ("started", "serving") or summary
+        doing = "measured" if summary else "loading and measuring" if event.kind == "started" else None
+        update(completed=seen, **({"description": f"{name}: {doing}"} if doing else {}))
+
+    return follow
+
+
+def _publish(
+    results: list[Result], linux: list[dict[str, Any]], found: list[Answer], on: dict[str, Any], parts: Parts, picture: Path
+) -> None:
+    from deploy import plot  # matplotlib takes long to load, and other commands load this module
+
+    output = parts.output
+    beside = pairs(results)
+    bounds = [answer.ranges() for answer in found] or [{}] * len(beside)
+    for (first, second), known in zip(beside, bounds):
+        output.table(comparison_table(first, second, known))
+    for other in linux:
+        if beside_linux := next((r for r in results if r.workload == other["workload"]), None):
+            output.table(linux_table(beside_linux, other))
+    data = document("compare", on, results, linux) | parts.to_json()
+    data["ratios"] = [ratio_json(first, second) for first, second in beside]
+    for ratio, answer in zip(data["ratios"], found):
+        ratio |= answer.to_json()
+    for ratio, (first, second) in zip(data["ratios"], beside if not found else ()):
+        ratio["answer"] = unpriced.sentences(first, second)
+    output.results(data)
+    plot.plot(results, on["mode"], picture, bounds)
+    output.line(f"Plot: {picture}." if output.json_to == "-" else f"Results: {output.json_to}. Plot: {picture}.")
+    said = [answer.sentences() for answer in found] or [unpriced.sentences(first, second) for first, second in beside]
+    for sentences in said or [alone(result) for result in results]:
+        output.prose("\n" + "\n".join(sentences))

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry model`: fit, predict, simulate."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import model_results, model_tables
+from deploy.base.terminal import Json, Output, Quiet, check_plot
+from deploy.cli.commands.measure.model_simulate import simulate
+from topology.errors import InputError
+from topology.model import fit as fitting, measured, published, ranges
+from topology.model.regimes import ClosedForm
+
+model = typer.Typer(
+    help="The queueing models of one lock around one kernel (docs/models.md): fit, predict, simulate.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="Mean time from hand-over to hand-over.")]
+Delay = Annotated[
+    str, typer.Option("--delay", metavar="LIST", help="Cycles between entries: 4000; 1,2; 500..32000 doubles.")
+]
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel: 8; 1,2,4; 1..28 is each.")]
+Lock = Annotated[
+    str, typer.Option("--lock", metavar="REGIME", help="clh and mcs: machine repairman; ticket: Boyd-Wickizer.")
+]
+Transfer = Annotated[
+    float, typer.Option("--transfer", metavar="CYCLES", help="ticket: until one waiter has reloaded the lock's line.")
+]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="LOW,HIGH|none",
+        help="Service times of two sockets, to draw between (323,613 where the service time lies within).",
+    ),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it: .png, .svg or .pdf.")]
+Results = Annotated[Path, typer.Argument(metavar="RESULTS.json", help="A results file of any command.")]
+Metric = Annotated[
+    str | None, typer.Option("--metric", metavar="NAME", help=f"The throughput to fit ({measured.METRIC}).")
+]
+Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, for a throughput per second.")]
+MaxCores = Annotated[
+    int | None, typer.Option("--max-cores", metavar="N", min=1, help="Only points of at most this many cores: one socket's.")
+]
+
+
+@model.command("predict")
+def predict(
+    service: Service = published.SERVICE,
+    delay: Delay = published.DELAYS,
+    cores: Cores = published.CORES,
+    lock: Lock = "clh",
+    transfer: Transfer = published.LINE_SAME_SOCKET,
+    bounds: Bounds = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Throughput of n cores at one lock, by the closed forms. Without options: the curves of Elphinstone's Figure 4.
+
+    A ticket lock's line "most at" says where it collapses; "knee" is where waiting begins to dominate.
+    """
+    output = Output(quiet, json)
+    check_plot(plot)
+    form = ClosedForm(lock, ranges.positive(service, "--service"), ranges.at_least_0(transfer, "--transfer"))
+    sizes, pauses = ranges.cores(cores), ranges.delays(delay)
+    between = _bounds(bounds, service)
+    output.table(model_tables.predictions(form, pauses, sizes, between))
+    if plot:
+        from deploy.model_plot import plot_predictions  # matplotlib takes long to load
+
+        plot_predictions(form, pauses, sizes, between, plot)
+        output.step(f"Plot: {plot}")
+    entries = [model_results.prediction(form, d, form.steady(d, n), between) for d in pauses for n in sizes]
+    output.results(model_results.document("model predict", entries))
+
+
+def _bounds(text: str | None, service: float) -> tuple[float, float] | None:
+    if text is not None:
+        return ranges.bounds(text)
+    low, high = published.BOUNDS
+    return published.BOUNDS if low <= service <= high else None
+
+
+@model.command("fit")
+def fit(
+    results: Results,
+    metric: Metric = None,
+    ghz: Ghz = None,
+    max_cores: MaxCores = None,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Find service and delay from measured throughput over cores, by least squares.
+
+    Each lock and each delay of the benchmark is fitted separately: at least three different core counts
+    (ticket: four). Its model holds while service does not change: leave a second socket out with --max-cores.
+    """
+    output = Output(quiet, json)
+    check_plot(plot)
+    if ghz is not None:
+        ranges.positive(ghz, "--ghz")
+    curves = measured.read(results, metric, ghz, max_cores)
+    found = [fitting.fit(curve) for curve in curves if fitting.can_fit(curve)]
+    skipped = [fitting.why_not(curve) for curve in curves if not fitting.can_fit(curve)]
+    if not found:
+        raise InputError(str(results), skipped[0] if skipped else f"no result has {max_cores} cores or fewer")
+    output.table(model_tables.fits(found))
+    for why in skipped:
+        output.line(f"Not fitted: {why}.")
+    for item in found:
+        for name, parameter in model_results.parameters(item).items():
+            if parameter.is_loose:
+                output.line(f"{item.curve.name}: these core counts do not determine the {name} time.")
+    if plot:
+        from deploy.model_plot import plot_fits
+
+        plot_fits(found, plot)
+        output.step(f"Plot: {plot}")
+    output.results(model_results.document("model fit", [model_results.fitted(item) for item in found]))
+
+
+model.command("simulate")(simulate)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry model simulate`."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from deploy import model_results, model_tables
+from deploy.base.terminal import Json, Output, Quiet
+from topology.errors import InputError
+from topology.model import published, ranges, regimes, repairman
+from topology.model.regimes import ClosedForm
+from topology.model.simulation.holding import Markovian, TicketTransfers, Transfers
+from topology.model.simulation.outcome import Cores as Simulation
+from topology.model.simulation.queue_lock import QueueLock
+from topology.model.simulation.transactions import Elision, Transactions
+
+Delay = Annotated[str, typer.Option("--delay", metavar="LIST", help="Mean cycles between entries, as for predict.")]
+Cores = Annotated[str, typer.Option("--cores", metavar="LIST", help="Cores of one kernel, as for predict.")]
+Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="clh, mcs, ticket or rtm.")]
+PerSocket = Annotated[
+    int, typer.Option("--per-socket", metavar="N", min=1, help="Cores of a socket; the first fills first.")
+]
+Hold = Annotated[float, typer.Option("--hold", metavar="CYCLES", help="Time under the lock when no cache line moves.")]
+Lines = Annotated[float, typer.Option("--lines", metavar="N", help="Lines that each hand-over moves.")]
+Near = Annotated[float, typer.Option("--same-socket", metavar="CYCLES", help="To move a line in a socket.")]
+Far = Annotated[float, typer.Option("--other-socket", metavar="CYCLES", help="To move a line between sockets.")]
+Reload = Annotated[float, typer.Option("--transfer", metavar="CYCLES", help="ticket: one waiter's reload.")]
+Conflict = Annotated[
+    float,
+    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
+]
+Attempts = Annotated[
+    int, typer.Option("--attempts", metavar="N", min=1, max=100, help="rtm: conflicts until the lock is taken.")
+]
+Overhead = Annotated[float, typer.Option("--overhead", metavar="CYCLES", help="rtm: to begin and commit.")]
+Check = Annotated[bool, typer.Option("--markov", help="Simulate what the closed form assumes, to check it.")]
+Service = Annotated[float, typer.Option("--service", metavar="CYCLES", help="With --markov: mean service time.")]
+Entries = Annotated[int, typer.Option("--entries", metavar="N", min=1000, max=10_000_000, help="Kernel entries of each point.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="The same seed gives the same figures.")]
+
+
+def simulate(
+    delay: Delay = "500,1000,4000",
+    cores: Cores = "1,2,4,7,10,14,15,18,21,28",
+    lock: Lock = "clh",
+    per_socket: PerSocket = published.SOCKET,
+    hold: Hold = published.HOLD_ALONE,
+    lines: Lines = 2.0,
+    same_socket: Near = published.LINE_SAME_SOCKET,
+    other_socket: Far = published.LINE_OTHER_SOCKET,
+    transfer: Reload = published.LINE_SAME_SOCKET,
+    conflict: Conflict = 0.0,
+    attempts: Attempts = 3,
+    overhead: Overhead = 0.0,
+    markov: Check = False,
+    service: Service = published.SERVICE,
+    entries: Entries = 20_000,
+    seed: Seed = 1,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Simulate the lock event by event, and set it beside the closed form.
+
+    The lock is held for --hold cycles and for --lines cache lines that come from the core that had it last
+    (defaults: Elphinstone's Table 1). The closed form beside it knows one service time: clh and mcs the mean that
+    the simulation found, ticket that of one socket; for rtm it is the throughput of undisturbed cores.
+    """
+    output = Output(quiet, json)
+    regimes.check(lock, also=() if markov else ("rtm",))
+    sizes, pauses = ranges.cores(cores), ranges.delays(delay)
+    moves = (
+        ranges.positive(hold, "--hold"),
+        ranges.at_least_0(lines, "--lines"),
+        ranges.at_least_0(same_socket, "--same-socket"),
+        ranges.at_least_0(other_socket, "--other-socket"),
+        per_socket,
+    )
+    reload = ranges.at_least_0(transfer, "--transfer")
+    fallback = Transfers(*moves)
+    elision = Elision(
+        ranges.probability(conflict, "--conflict"), attempts, ranges.at_least_0(overhead, "--overhead"), fallback
+    )
+    form = ClosedForm(lock if lock != "rtm" else "clh", ranges.positive(service, "--service"), reload)
+
+    def make(n: int, pause: float) -> Simulation:
+        if lock == "rtm":
+            return Transactions(n, pause, elision, seed)
+        if markov:
+            return QueueLock(n, pause, Markovian(form.service, reload if regimes.collapses(lock) else 0.0), seed)
+        return QueueLock(n, pause, TicketTransfers(*moves, reload=reload) if regimes.collapses(lock) else fallback, seed)
+
+    def closed(n: int, pause: float, found: float) -> float:
+        if markov:
+            return form.steady(pause, n).throughput
+        if lock == "rtm":
+            return n / (pause + elision.length)
+        if regimes.collapses(lock):
+            return ClosedForm(lock, hold + lines * same_socket, reload).steady(pause, n).throughput
+        return repairman.steady(found, pause, n).throughput
+
+    results = _run(output, sizes, pauses, lock, entries, make, closed)
+    output.table(model_tables.simulations(lock, results))
+    output.results(model_results.document("model simulate", results))
+
+
+def _run(
+    output: Output,
+    sizes: list[int],
+    pauses: list[float],
+    lock: str,
+    entries: int,
+    make: Callable[[int, float], Simulation],
+    closed: Callable[[int, float, float], float],
+) -> list[dict[str, object]]:
+    points = [(pause, n) for pause in pauses for n in sizes]
+    if len(points) * entries > 1_000_000_000:
+        raise InputError("--entries", f"{len(points)} points of {entries} entries would take hours")
+    results = []
+    with output.progress("Simulating", total=len(points)) as update:
+        for number, (pause, n) in enumerate(points, 1):
+            outcome = make(n, pause).run(entries)
+            results.append(model_results.simulated(lock, pause, outcome, closed(n, pause, outcome.service)))
+            update(completed=number)
+    return results

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry paper`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.base import process
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import BUILD
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.bench.figures import FIGURES, figure
+from deploy.cli.completion import files
+from deploy.paper import work
+from topology.errors import InputError
+
+FOLDER = BUILD / "paper"
+
+Which = Annotated[list[str] | None, typer.Argument(metavar="FIGURE...", help="Some figures, by their names; else all.")]
+Into = Annotated[Path | None, typer.Option("--into", metavar="FOLDER", help="Where results and report go (build/paper).", shell_complete=files())]
+Repeats = Annotated[int, typer.Option("--repeats", metavar="N", min=1, max=100, help="Runs of figures whose runs differ.")]
+List = Annotated[bool, typer.Option("--list", help="Only say which figures there are, and what is done.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Run again what is done.")]
+
+
+def paper(
+    which: Which = None,
+    into: Into = None,
+    repeats: Repeats = 3,
+    only_list: List = False,
+    fresh: Fresh = False,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Run every figure of the papers and put ours beside the published points, in one report.
+
+    Each figure has its results file in the folder, with CSV beside it. What is there of the same sources, arguments and
+    host is not run again: an interrupted run goes on. Figures on modelled machines and counts are the same in each run
+    and run once; those of this host's own cores are repeated and get error bars. All figures take more than an hour.
+    """
+    process.heed_signals()
+    output = Output(quiet, json)
+    chosen = [figure(name) for name in dict.fromkeys(which)] if which else list(FIGURES)
+    folder = into or FOLDER
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--into {folder}", "is no folder")
+    state = work.state()
+    todo = work.tasks(chosen, folder, repeats, state, fresh)
+    failed: list[tuple[work.Task, str]] = []
+    if not only_list:
+        with alone("skerry paper", folder):
+            todo = work.tasks(chosen, folder, repeats, state, fresh)  # another one may have done some
+            failed = work.run(todo, state, output)
+        todo = work.tasks(chosen, folder, repeats, state, False)
+    output.table(work.table(chosen, todo))
+    report = folder / "report.html"
+    done = [task for task in todo if task.is_done]
+    if not only_list and done:
+        from deploy.paper import page  # matplotlib takes long to load
+
+        page.write(report, done)
+        output.line(f"Report: {report}, of {len(done)} of {len(todo)} runs.")
+    output.results({
+        "skerry": version(),
+        "command": "paper",
+        "folder": str(folder),
+        "report": str(report) if report.is_file() else None,
+        "figures": [
+            {"id": task.figure.id, "kind": task.figure.kind, "run": task.run, "done": task.is_done, "results": str(task.path)} for task in todo
+        ],
+    })
+    if failed:
+        raise Failure("; ".join(f"{task.figure.id}: {why} (all of it: {task.log})" for task, why in failed))

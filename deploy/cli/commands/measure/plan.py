@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry plan`."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy import model_results, model_tables
+from deploy.base.terminal import Json, Output, Quiet, check_plot
+from deploy.cli.commands.machine.topology import From, Smt
+from deploy.cli.commands.measure.model import Lock, Transfer
+from deploy.cli.commands.measure.model_simulate import Attempts
+from deploy.cli.options import Cores, Sockets
+from topology.errors import InputError
+from topology.limits import MAX_CPUS
+from topology.machine import Machine, Shape, emulated
+from topology.model import cluster, published, ranges, regimes
+from topology.model.plan import Advice, Planner
+from topology.model.regimes import ClosedForm
+from topology.sources import LIVE, read_machine
+
+Service = Annotated[
+    float,
+    typer.Option(
+        "--service", metavar="CYCLES", help="From hand-over to hand-over in a shared cache; rtm: of an entry."
+    ),
+]
+Remote = Annotated[
+    float | None,
+    typer.Option("--remote-service", metavar="CYCLES", help="The same in a larger cluster (--service times 613/358)."),
+]
+Rate = Annotated[float | None, typer.Option("--rate", metavar="N", help="Kernel entries per second of one core.")]
+Ghz = Annotated[float | None, typer.Option("--ghz", metavar="GHZ", help="Clock, with --rate (live: this machine's).")]
+Delay = Annotated[
+    float | None, typer.Option("--delay", metavar="CYCLES", help="In place of --rate: between two entries.")
+]
+Loss = Annotated[float, typer.Option("--loss", metavar="P", help="Per cent of the work that the lock may cost.")]
+Conflict = Annotated[
+    float | None,
+    typer.Option("--conflict", metavar="P", help="rtm: chance that two overlapping entries conflict."),
+]
+Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw the curve: .png, .svg or .pdf.")]
+
+REMOTE = published.BOUNDS[1] / published.SERVICE
+
+
+def plan(
+    source: From = None,
+    sockets: Sockets = None,
+    cores: Cores = None,
+    smt: Smt = None,
+    lock: Lock = "clh",
+    service: Service = published.SERVICE,
+    remote_service: Remote = None,
+    transfer: Transfer = published.LINE_SAME_SOCKET,
+    conflict: Conflict = None,
+    attempts: Attempts = 3,
+    rate: Rate = None,
+    ghz: Ghz = None,
+    delay: Delay = None,
+    loss: Loss = 5.0,
+    plot: Plot = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """How large may a cluster be before its lock costs more than --loss per cent, and which layout is that?
+
+    The machine is this one, another one that --from names, or --sockets of --cores. Takes clh, mcs and ticket by
+    their closed forms, and rtm by simulation (needs --conflict).
+    """
+    output = Output(quiet, json)
+    check_plot(plot)
+    regimes.check(lock, also=("rtm",))
+    if not 0 < loss < 100:
+        raise InputError("--loss", f"{loss:g} is not between 0 and 100 per cent")
+    near = ranges.positive(service, "--service")
+    far = ranges.positive(remote_service, "--remote-service") if remote_service is not None else near * REMOTE
+    if far < near:
+        raise InputError("--remote-service", f"{far:g} is below --service, {near:g}")
+    pause = _delay(rate, ghz, delay, near, source in (None, LIVE) and not (sockets or cores))
+    machine = _machine(source, sockets, cores, smt)
+    if lock == "rtm":
+        if conflict is None:
+            raise InputError("--lock rtm", "needs --conflict: no closed form gives the rate of conflicts")
+        throughput = cluster.elided(near, far / near, pause, ranges.probability(conflict, "--conflict"), attempts)
+    else:
+        form = ClosedForm(lock, near, ranges.at_least_0(transfer, "--transfer"))
+        throughput = cluster.queued(form, far / near, pause)
+    planner = Planner(machine, pause + near, throughput, end=0.5 if lock == "rtm" else 1.0)
+    with output.progress("Planning"):
+        advice = planner.advise(loss / 100)
+    _print(output, machine, lock, near, far, pause, loss, advice)
+    if plot:
+        from deploy.model_plot import plot_plan
+
+        plot_plan(advice, loss / 100, f"{machine.name}: {lock}, delay {pause:,.0f} cycles", plot)
+        output.step(f"Plot: {plot}")
+    model = "simulation" if lock == "rtm" else regimes.NAMES[lock]
+    document = model_results.document("plan", model_results.planned(lock, model, pause, near, loss / 100, advice))
+    document["machine"] = machine.name
+    document["advice"] = {
+        "largest_cluster": advice.largest,
+        "layout": advice.layout,
+        "clusters": list(advice.sizes),
+        "loss": advice.loss,
+        "limit": loss / 100,
+        "remote_service_cycles": far,
+    }
+    output.results(document)
+
+
+def _machine(source: str | None, sockets: int | None, cores: int | None, smt: str | None) -> Machine:
+    if smt not in (None, "on", "off"):
+        raise InputError("--smt", f"'{smt}' is neither on nor off")
+    if not (sockets or cores):
+        return read_machine(source or LIVE, smt != "off", may_connect=True)
+    if source or smt:
+        raise InputError("--from" if source else "--smt", "is for a real machine; not with --sockets or --cores")
+    return emulated(Shape(sockets or Shape.sockets, cores or Shape.cores))
+
+
+def _delay(rate: float | None, ghz: float | None, delay: float | None, service: float, live: bool) -> float:
+    """Cycles that a core spends outside the lock between two entries."""
+    if (rate is None) == (delay is None):
+        raise InputError("--rate", "say how often a core enters the kernel: --rate a second, or --delay in cycles")
+    if delay is not None:
+        if ghz is not None:
+            raise InputError("--ghz", "belongs to --rate; --delay is in cycles already")
+        return ranges.at_least_0(delay, "--delay")
+    assert rate is not None
+    hertz = 1e9 * ranges.positive(ghz, "--ghz") if ghz is not None else _clock() if live else None
+    if hertz is None:
+        raise InputError("--rate", "is per second; --ghz of that machine turns it into cycles")
+    between = hertz / ranges.positive(rate, "--rate") - service
+    if between < 0:
+        most = hertz / service
+        raise InputError(
+            "--rate", f"{rate:g}: a core with a service time of {service:g} cycles enters {most:,.0f} times at most"
+        )
+    return between
+
+
+def _clock() -> float | None:
+    """Hertz of this machine's TSC: Linux takes its BogoMIPS from there, two a cycle."""
+    found = re.search(r"^bogomips\s*: *([\d.]+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE | re.IGNORECASE)
+    return float(found[1]) / 2 * 1e6 if found and float(found[1]) else None
+
+
+def _cores(count: int) -> str:
+    return f"{count} core{'s' * (count > 1)}"
+
+
+def _print(
+    output: Output, machine: Machine, lock: str, near: float, far: float, pause: float, loss: float, advice: Advice
+) -> None:
+    output.table(model_tables.plan_curve(advice, loss / 100))
+    sizes = ", ".join(f"{advice.sizes.count(s)} x {_cores(s)}" for s in dict.fromkeys(advice.sizes))
+    whole = " (all of this machine)" if advice.largest == len(machine.cores) else ""
+    most = " (the most that a kernel runs on)" if not whole and advice.largest == MAX_CPUS else ""
+    output.line(f"Largest cluster that loses {loss:g} % or less to {lock}: {_cores(advice.largest)}{whole}{most}.")
+    output.line(f"Layout: {advice.layout}, {sizes}, the worst of which loses {advice.loss:.2%}.")
+    if advice.loss > loss / 100:
+        output.line("No layout of this machine stays within the limit; this is the one of the smallest clusters.")
+    if crossing := next((point.cores for point in advice.curve if point.crosses), None):
+        output.line(
+            f"From {_cores(crossing)} on they have no last-level cache in common: lines move {far / near:.2f} times as long, so that the lock does fewer "
+            "entries, and from where it is always taken, more cores do not do more."
+        )
+    for note in machine.notes:
+        output.line(f"Note: {note}.")
+    what = "a transaction takes" if lock == "rtm" else "a hand-over costs"
+    output.line(
+        f"Assumed: every core enters at random, {pause:,.0f} cycles apart on average, and all alike; {what} {near:g} "
+        f"cycles, and where cores share no last-level cache lines move {far / near:.2f} times as long. "
+        "A layout along the caches is preferred to size=N. What clusters cost each other in messages is not counted."
+    )
+    if near == published.SERVICE:
+        output.line(f"{near:g} cycles is Elphinstone's Xeon, not this machine: `skerry model fit` finds yours.")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry profile`."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.base import process
+from deploy.base.terminal import Json, Output, Quiet
+from deploy.base.timeouts import Patience
+from deploy.cli import options
+from deploy.cli.commands.bench.common import RESULTS
+from deploy.cli.commands.measure.compare import Clients, prepared
+from deploy.cli.commands.measure.profile_runs import Shown, profile_load, profile_outside, profile_start
+from deploy.cli.completion import words
+from deploy.deployment import Deployment
+from deploy.plugin import plugin
+from deploy.profile.outside import Requests
+from topology.errors import InputError
+
+SILENCE = 300.0  # seconds: the plugin makes the emulator slower
+
+Workload = Annotated[str, typer.Option("--workload", metavar="C", help="YCSB core workload: a, b, c or f.")]
+Records = Annotated[int, typer.Option("--records", metavar="N", min=1, max=1 << 22, help="Records of 1 kB in each Redis.")]
+OPERATIONS, REQUESTS = 1000, 3000
+MOST_IN_FLIGHT = 1000
+Operations = Annotated[int | None, typer.Option(
+    "--operations", metavar="N", min=1, help=f"Operations of each client ({OPERATIONS:,}); requests from outside ({REQUESTS:,}).")]
+Baseline = Annotated[str | None, typer.Option(
+    "--baseline", metavar="linux", help="The same of the Linux guest, beside it.", autocompletion=words("linux"))]
+Outside = Annotated[bool, typer.Option("--outside", help="Of GETs from outside: redis-benchmark, in place of YCSB.")]
+OverTap = Annotated[bool, typer.Option("--tap", help="With --outside, over a tap device in a network namespace (root), not QEMU's user network.")]
+Connections = Annotated[int, typer.Option("--connections", metavar="N", min=1, max=500, help="Connections from outside.")]
+Pipeline = Annotated[str, typer.Option("--pipeline", metavar="LIST", help="Requests in flight on each connection from outside.")]
+Functions = Annotated[int, typer.Option("--functions", metavar="N", min=0, help="Number of functions to show for each layout.")]
+Stat = Annotated[bool, typer.Option("--stat", help="With kernels that count, which are slower.")]
+Start = Annotated[bool, typer.Option("--start", help="From the loader's first instruction to the first command that a Redis serves.")]
+Flame = Annotated[Path | None, typer.Option("--flame", metavar="FILE.svg", help="The flame graph of the first layout.")]
+
+
+def profile(
+    layout: Annotated[str, typer.Option("--layout", metavar="L1,L2", help="Layouts to profile.")] = "per-socket",
+    workload: Workload = "c",
+    lock: options.Lock = "clh",
+    switch: options.Switch = None,
+    sockets: options.Sockets = None,
+    cores: options.Cores = None,
+    memory: options.Memory = None,
+    topology: options.Topology = None,
+    smt: options.Smt = None,
+    records: Records = 2000,
+    operations: Operations = None,
+    clients: Clients = None,
+    baseline: Baseline = None,
+    outside: Outside = False,
+    tap: OverTap = False,
+    connections: Connections = 50,
+    pipeline: Pipeline = "1,16",
+    stat: Stat = False,
+    count: Functions = 30,
+    flame: Flame = None,
+    start: Start = False,
+    timeout: options.Timeout = None,
+    quiet: Quiet = False,
+    json: Json = None,
+) -> None:
+    """Show where the instructions of an operation go: Redis under YCSB, by program, component and function.
+
+    A plugin of the emulator counts every instruction of the machine while all clients run; symbols name its function.
+    Counts are exact and the same in each run (with --outside the host decides what arrives together: they differ by some
+    percent; requests for each second of the emulator's processor time are timed beside that, without the plugin). Writes
+    JSON and a flame graph, and one of Linux's that ends in -linux.svg (build/results, or where --json and --flame say).
+    """
+    process.heed_signals()
+    if baseline not in (None, "linux"):
+        raise InputError("--baseline", f"'{baseline}' is not linux")
+    if start and (outside or baseline):
+        raise InputError("--start", f"cannot be combined with {'--outside' if outside else '--baseline'}")
+    if tap and not outside:
+        raise InputError("--tap", "only with --outside")
+    if flame and (flame.suffix != ".svg" or not flame.resolve().parent.is_dir()):
+        raise InputError(f"--flame {flame}", "must end in .svg" if flame.suffix != ".svg" else "no such folder")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    base = RESULTS / f"profile-{time.strftime('%Y%m%d-%H%M%S')}"
+    output = Output(quiet, json or str(base.with_suffix(".json")))
+    shape = options.adapt(Deployment(), sockets, cores, memory, topology, None, lock, smt).shape
+    picture = flame or base.with_suffix(".svg")
+    job = prepared(
+        shape, memory, layout, workload, switch, records, clients,
+        lock=lock or "clh", operations=operations or (REQUESTS if outside else OPERATIONS), patience=Patience(SILENCE, timeout),
+    )
+    if len(job.workloads) != 1:
+        raise InputError("--workload", "one at a time")
+    plugin("profile")
+    show = Shown(output, count, picture)
+    if start:
+        profile_start(job, show)
+    elif outside:
+        profile_outside(job, [Requests(connections, depth, job.operations) for depth in _depths(pipeline)], baseline is not None, tap, show)
+    else:
+        profile_load(job, stat, baseline is not None, show)
+
+
+def _depths(text: str) -> list[int]:
+    found = [word.strip() for word in text.split(",")]
+    for word in found:
+        if not word.isdecimal() or not 1 <= int(word) <= MOST_IN_FLIGHT:
+            raise InputError("--pipeline", f"'{word}' is no number from 1 to {MOST_IN_FLIGHT}")
+    return list(dict.fromkeys(map(int, found)))

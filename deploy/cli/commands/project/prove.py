@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`skerry prove`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from deploy.base import host, process
+from deploy.base.errors import Failure
+from deploy.base.file_lock import alone
+from deploy.base.paths import LOGS
+from deploy.base.terminal import Json, Output, Quiet, version
+from deploy.setup import needs
+from deploy.setup.build import ensure_built
+from tests import meson_tests
+from tests.meson_tests import MesonTest
+from topology.errors import InputError
+
+SUITE = "model: "
+FINDS = ", the explorer finds "
+CASE = re.compile(r"^ok: .*: (\d+) executions, (\d+) redundant, (\d+) states", re.MULTILINE)
+_LOOK = 0.05  # seconds between looks at what runs
+
+Only = Annotated[str | None, typer.Option("--only", metavar="WORD", help="Only proofs with WORD in their name.")]
+Mistakes = Annotated[bool, typer.Option("--mistakes", help="Also plant known mistakes, each of which must be found.")]
+List = Annotated[bool, typer.Option("--list", help="Only say which proofs there are.")]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One program's cases, and what came of them."""
+
+    name: str
+    passed: bool
+    seconds: float
+    cases: int
+    executions: int
+    states: int
+    log: Path
+
+    def to_json(self) -> dict[str, Any]:
+        metrics = {"cases": self.cases, "executions": self.executions, "states": self.states}
+        return {"name": self.name, "outcome": "passed" if self.passed else "failed", "seconds": round(self.seconds, 3), "metrics": metrics}
+
+
+def prove(only: Only = None, mistakes: Mistakes = False, only_list: List = False, quiet: Quiet = False, json: Json = None) -> None:
+    """Take small cases of locks, kernel and managers through every execution that two or three threads can have.
+
+    These are proofs within bounds: the sources are those that ship, under the C11 memory model, and each case has few
+    threads and steps (docs/kernel-tests.md has them). The exit status is 1 where a case fails; its log shows the execution.
+    `skerry test --only "model:"` is the same with all mistakes, as tests.
+    """
+    process.heed_signals()
+    output = Output(quiet, json)
+    ensure_built(output, needs.NAMES_OF_TESTS)
+    word = (only or "").lower()
+    chosen = [test for test in meson_tests.collect(SUITE) if word in test.name.lower() and (mistakes or FINDS not in test.name)]
+    if not chosen:
+        raise InputError(f"--only {only}", "no proof has this in its name")
+    if only_list:
+        for test in chosen:
+            output.line(_name(test))
+    else:
+        ensure_built(output, needs.Needs(meson_tests.targets(chosen)))
+    proofs = [] if only_list else _prove(output, chosen)
+    if proofs:
+        output.table(_table(proofs))
+    output.results({
+        "skerry": version(),
+        "command": "prove",
+        "host": {"cpu": host.cpu().model, "cores": host.cpu().cores},
+        "results": [{"name": _name(test)} for test in chosen] if only_list else [proof.to_json() for proof in proofs],
+    })
+    if failed := [f"{proof.name} (log: {proof.log})" for proof in proofs if not proof.passed]:
+        raise Failure(f"not proved: {'; '.join(failed)}")
+
+
+def _name(test: MesonTest) -> str:
+    return test.name.removeprefix(SUITE)
+
+
+def _prove(output: Output, chosen: list[MesonTest]) -> list[Proof]:
+    found: list[Proof] = []
+    with output.progress(f"Exploring {len(chosen)} programs", total=len(chosen)) as update:
+        for proof in _run(chosen, len(os.sched_getaffinity(0))):
+            found.append(proof)
+            update(completed=len(found))
+            if not proof.passed:
+                output.line(f"not proved: {proof.name}")
+    return sorted(found, key=lambda proof: [_name(test) for test in chosen].index(proof.name))
+
+
+def _run(tests: list[MesonTest], width: int, start: Callable[..., subprocess.Popen[bytes]] = process.start) -> Iterator[Proof]:
+    """So many at a time; results as they come."""
+    folder = LOGS / "prove"
+    waiting, running = list(tests), list[tuple[MesonTest, Path, float, subprocess.Popen[bytes]]]()
+    with ExitStack() as stack:
+        stack.enter_context(alone("skerry prove", folder))
+        while waiting or running:
+            while waiting and len(running) < width:
+                test = waiting.pop(0)
+                log = folder / (re.sub(r"[^A-Za-z0-9.+-]+", "-", _name(test))[:120] + ".log")
+                one = start(test.command, log)
+                stack.callback(process.stop, one)
+                running.append((test, log, time.monotonic(), one))
+            time.sleep(_LOOK)
+            for entry in [entry for entry in running if entry[3].poll() is not None]:
+                running.remove(entry)
+                yield _proof(*entry)
+
+
+def _proof(test: MesonTest, log: Path, began: float, ended: subprocess.Popen[bytes]) -> Proof:
+    cases = [[int(number) for number in found.groups()] for found in CASE.finditer(log.read_text(errors="replace"))]
+    sums = [sum(column) for column in zip(*cases)] or [0, 0, 0]
+    return Proof(_name(test), ended.returncode == 0, time.monotonic() - began, len(cases), sums[0], sums[2], log)
+
+
+def _table(proofs: list[Proof]) -> Table:
+    table = Table("proof", "", box=None)
+    for title in ("cases", "executions", "states", "s"):
+        table.add_column(title, justify="right")
+    for one in proofs:
+        figures = (f"{one.cases}", f"{one.executions:,}", f"{one.states:,}") if one.cases else ("", "", "")
+        table.add_row(one.name, "ok" if one.passed else "FAILED", *figures, f"{one.seconds:.1f}", style=None if one.passed else "red")
+    return table

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options of commands that end clusters, and why one of them is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from deploy.cli.completion import words
+from deploy.expand import Plan
+from deploy.failure.scene import cluster_of, servers
+from deploy.modelled.machine import chosen
+from deploy.modules import REGIMES
+from topology.errors import InputError
+
+MODELLED = (
+    "its clock moves only as its cores do, and neither the order to fail nor a client's next answer are theirs but the host's: "
+    "measure it emulated, or under KVM"
+)
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="What kills are drawn from; it is printed. Default: a new one.")]
+Lock = Annotated[str, typer.Option("--lock", metavar="REGIME", help="Lock regime of the kernels.", autocompletion=words(*REGIMES))]
+
+
+def check_machine(machine: str | None) -> None:
+    """No modelled machine: what is measured happens on the host's clock, too."""
+    if machine is not None:
+        found = chosen(machine, False, {})
+        raise InputError(f"--machine {machine}", MODELLED if found else "is no modelled machine")
+
+
+def check_lock(lock: str) -> str:
+    if lock not in REGIMES:
+        raise InputError("--lock", f"'{lock}' is not one of {', '.join(REGIMES)}")
+    return lock
+
+
+def check_survivors(plan: Plan, clusters: Iterable[int], cores: int) -> None:
+    """Of each of these clusters' ends somebody else must be able to tell: a Redis of another cluster, by its client."""
+    places = {cluster_of(plan, name) for name in servers(plan)}
+    for cluster in clusters:
+        if not places - {cluster}:
+            raise InputError(f"--cores {cores}", f"no cluster but {cluster} has a Redis: no client would notice that others go on")

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options that several commands share, and what they mean together."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deploy import deployment as deployments
+from deploy.cli.completion import explained, files, words
+from deploy.deployment import Deployment, Metrics
+from deploy.deployment.model import ONE_SWITCH, SWITCHES
+from deploy.expand import Plan, is_map, plan, plan_map
+from deploy.modelled.machine import chosen, names as machine_names
+from deploy.modules import REGIMES
+from deploy.switches import with_switch
+from topology.errors import InputError
+from topology.grouping import EXPLAINED, SENTENCES, is_layout_name
+from topology.irregular import machine_of
+from topology.machine import Shape, default_memory, like
+from topology.reader import read_file
+from topology.sources import read_machine
+from topology.units import GIB, parse_size
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number of seconds")
+    return value
+
+
+LAYOUTS = tuple(SENTENCES)
+_CLUSTERS = f"What a cluster is. {EXPLAINED}"
+
+Accel = Annotated[
+    str,
+    typer.Option("--accel", metavar="auto|kvm|tcg", help="KVM where it works, or the emulator.", autocompletion=words("auto", "kvm", "tcg")),
+]
+Sockets = Annotated[int | None, typer.Option("--sockets", metavar="N", min=1, help="Sockets of the emulated machine (2).")]
+Cores = Annotated[int | None, typer.Option("--cores", metavar="M", min=1, help="Cores of each socket (2).")]
+Memory = Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Memory of each NUMA node, as 1G.")]
+Topology = Annotated[
+    str | None,
+    typer.Option(
+        "--topology", "--from", metavar="live|FILE|URI", shell_complete=files("live"),
+        help="A machine like this one, like that of a file of hwloc's or libvirt's XML, or like a libvirt host.",
+    ),
+]
+Smt = Annotated[
+    str | None,
+    typer.Option("--smt", metavar="on|off", help="All threads of each core (on), or one.", autocompletion=words("on", "off")),
+]
+Layout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}; or a map file.", autocompletion=explained(SENTENCES))]
+NamedLayout = Annotated[str | None, typer.Option("--layout", metavar="LAYOUT", help=f"{_CLUSTERS}.", autocompletion=explained(SENTENCES))]
+Lock = Annotated[str | None, typer.Option(
+    "--lock", metavar="REGIME", help=f"Lock regime of the kernels: {', '.join(REGIMES)}.", autocompletion=words(*REGIMES))]
+Switch = Annotated[str | None, typer.Option(
+    "--switch", metavar="one|per-socket", help="One network switch, on core 0, or one on each socket's first core.",
+    autocompletion=words(*SWITCHES))]
+WithMetrics = Annotated[bool, typer.Option("--metrics", help="Add an endpoint for Prometheus, as [metrics] in the file does.")]
+Icount = Annotated[bool, typer.Option("--icount", help="Count instructions: every run is the same (TCG only).")]
+ModelledMachine = Annotated[
+    str | None,
+    typer.Option(
+        "--machine", metavar="NAME|FILE.toml", shell_complete=files(*machine_names()),
+        help="A modelled machine: one of emulator/machines, or a file like those.",
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="A modelled machine at its own line costs only, without the range.")]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", metavar="S", min=1.0, callback=_finite,
+        help="Seconds of the host's clock that a boot may take. Default: no limit while the machine makes progress.",
+    ),
+]
+Boot = Annotated[str, typer.Option("--boot", metavar="iso|kernel", help="GRUB's ISO, or the loader by QEMU itself.", autocompletion=words("iso", "kernel"))]
+Uefi = Annotated[bool, typer.Option("--uefi", help="UEFI firmware in place of BIOS.")]
+
+
+def threads(smt: str | None, named: bool) -> bool:
+    """Whether all threads of a core are used. `named`: the command line names a machine."""
+    if smt not in (None, "on", "off"):
+        raise InputError("--smt", f"'{smt}' is neither on nor off")
+    if smt and not named:
+        raise InputError("--smt", "is for a machine whose cores have several threads, and none was named")
+    return smt != "off"
+
+
+def adapt(
+    given: Deployment,
+    sockets: int | None,
+    cores: int | None,
+    memory: str | None,
+    topology: str | None,
+    layout: str | None,
+    lock: str | None,
+    smt: str | None = None,
+) -> Deployment:
+    """A deployment with what the command line says instead."""
+    has_threads = given.shape.threads > 1 if isinstance(given.shape, Shape) else given.shape.has_smt
+    both = threads(smt, topology is not None or (has_threads and not sockets and not cores))
+    size = parse_size(memory, "--memory") if memory is not None else None
+    if lock is not None and lock not in REGIMES:
+        raise InputError("--lock", f"'{lock}' is not one of {', '.join(REGIMES)}")
+    if layout is not None and not is_layout_name(layout) and is_map(Path(layout)) and not Path(layout).is_file():
+        raise InputError("--layout", f"{layout}: no such file")
+    if topology is not None:
+        if not topology:
+            raise InputError("--topology", "names no machine")
+        if sockets or cores:
+            raise InputError("--topology", "says sockets and cores already; not with --sockets or --cores")
+        given = given.on(like(read_machine(topology, both, GIB, may_connect=True), size))  # what is emulated has memory of its own
+    else:
+        given = given.with_machine(sockets, cores, size, both)
+    return given.with_clusters(layout, lock)
+
+
+def _with_metrics(given: Deployment) -> Deployment:
+    """With an endpoint for Prometheus, unless it has one."""
+    if not given.network:
+        raise InputError("--metrics", f"needs a network, and {given.name} has none")
+    if not is_layout_name(given.layout):
+        raise InputError("--metrics", f"is not for the cluster map {given.layout}, which says all that runs")
+    return given if given.metrics else replace(given, metrics=Metrics())
+
+
+def load_plan(
+    path: Annotated[Path, typer.Argument(metavar="DEPLOYMENT", help="A deployment file or a cluster map.")],
+    sockets: Sockets = None,
+    cores: Cores = None,
+    memory: Memory = None,
+    topology: Topology = None,
+    layout: Layout = None,
+    lock: Lock = None,
+    smt: Smt = None,
+    metrics: WithMetrics = False,
+    switch: Switch = None,
+    apart: bool = False,
+    machine: str | None = None,
+) -> Plan:
+    """A deployment file, or a cluster map, as something to boot.
+
+    `apart`: each cluster on a machine of its own, where one switch is the default. No option says it.
+    `machine`: a modelled one, of commands that have that option.
+    """
+    modelled = chosen(machine, False, {"--sockets": sockets, "--cores": cores, "--topology": topology, "--smt": smt})
+    if modelled and is_map(path):
+        raise InputError("--machine", f"{path} is a cluster map, which says what machine it is for")
+    if not is_map(path):
+        read = deployments.read(path)
+        if modelled:
+            read = read.on(modelled.shape(modelled.cores, default_memory(modelled.cores_per_socket)))
+        given = with_switch(adapt(read, sockets, cores, memory, topology, layout, lock, smt), switch)
+        if switch is not None and not given.network:
+            raise InputError("--switch", f"needs a network, and {given.name} has none")
+        if switch is not None and not is_layout_name(given.layout):
+            raise InputError("--switch", f"is not for the cluster map {given.layout}, which says all that runs")
+        if apart and given.switch is None:
+            given = replace(given, switch=ONE_SWITCH)
+        return plan(_with_metrics(given) if metrics else given)
+    if layout is not None or lock is not None:
+        raise InputError(str(path), "is a cluster map: it says layout and lock itself")
+    for option, said in (("--metrics", metrics), ("--switch", switch)):
+        if said:
+            raise InputError(option, "is not for a cluster map, which says all that runs")
+    if all(said is None for said in (sockets, cores, memory, topology, smt)):
+        return plan_map(path)
+    known = read_file(path)
+    given = Deployment(shape=known.shape if isinstance(known.shape, Shape) else machine_of(known))
+    return plan_map(path, adapt(given, sockets, cores, memory, topology, None, None, smt).shape)
+
+
+def of_plan(command: Callable[..., None]) -> Callable[..., None]:
+    """Of a command that takes `what: Plan` one whose user gives what load_plan makes it of."""
+    parts = {name: part for name, part in inspect.signature(load_plan).parameters.items() if name not in ("apart", "machine")}
+    own = inspect.signature(command).parameters
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        wanted = {"apart": given.get("per_cluster", False), "machine": given.get("machine")}
+        command(what=load_plan(*(given.pop(name) for name in parts), **wanted), **given)
+
+    merged = [new for name, old in own.items() for new in (parts.values() if name == "what" else [old])]
+    named = [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in merged]
+    called.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+    return called
+
+
+def check_boot(boot: str) -> str:
+    if boot not in ("iso", "kernel"):
+        raise InputError("--boot", f"'{boot}' is not one of iso, kernel")
+    return boot

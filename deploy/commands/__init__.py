@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: BSD-2-Clause
-"""One module for each command of the command line; deploy/cli.py lists them."""
